@@ -1,0 +1,57 @@
+/**
+ * Every MQTT topic of the contract is built and read here; no other file has a `/` of a topic in a string.
+ * A channel is the part below `k1/{kit_id}/up/`: the outbox stores channels, so that a row does not repeat the kit.
+ */
+export const contract_major = 'k1';
+/** `major.minor`, announced in the birth message; minor versions only add. */
+export const contract_version = '1.0';
+
+export const channels = {
+  state: 'state',
+  telemetry: 'telemetry',
+  batch: 'batch',
+  drops: 'drops',
+  asset: (asset_id: string) => `asset/${asset_id}`,
+  commands: (asset_id: string) => `asset/${asset_id}/commands`,
+  feed: (asset_id: string, feed: string) => `feed/${asset_id}/${feed}`,
+  event: (asset_id: string, feed: string) => `event/${asset_id}/${feed}`,
+  task: (task_id: string) => `task/${task_id}`,
+} as const;
+
+/** The first word of a channel tells who listens to it: `feed`, `event`, `task`, `asset`, `telemetry`, ... */
+export function channelKind(channel: string): string {
+  const slash = channel.indexOf('/');
+  return slash < 0 ? channel : channel.slice(0, slash);
+}
+
+export function upTopic(kit_id: string, channel: string): string {
+  return `${contract_major}/${kit_id}/up/${channel}`;
+}
+
+/** What the connector subscribes to: everything below `k1/{kit_id}/down/`. */
+export function downFilter(kit_id: string): string {
+  return `${contract_major}/${kit_id}/down/#`;
+}
+
+export function downTopic(kit_id: string, down: Down): string {
+  const path = 'task_id' in down ? `task/${down.task_id}${down.kind === 'cancel' ? '/cancel' : ''}` : down.kind;
+  return `${contract_major}/${kit_id}/down/${path}`;
+}
+
+export type Down =
+  | { readonly kind: 'task' | 'cancel'; readonly task_id: string }
+  | { readonly kind: 'ack' | 'sync' | 'config' };
+
+/** What a topic below `k1/{kit_id}/down/` asks for; undefined when the contract does not know it. */
+export function parseDown(kit_id: string, topic: string): Down | undefined {
+  const prefix = `${contract_major}/${kit_id}/down/`;
+  if (!topic.startsWith(prefix)) return undefined;
+  const [kind, task_id, verb, ...rest] = topic.slice(prefix.length).split('/');
+  if (rest.length > 0) return undefined;
+  if (kind === 'task' && task_id) {
+    if (verb === undefined) return { kind: 'task', task_id };
+    return verb === 'cancel' ? { kind: 'cancel', task_id } : undefined;
+  }
+  if (task_id !== undefined) return undefined;
+  return kind === 'ack' || kind === 'sync' || kind === 'config' ? { kind } : undefined;
+}

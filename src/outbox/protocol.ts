@@ -1,0 +1,209 @@
+/**
+ * What crosses between the main thread and the thread that owns SQLite: requests and replies are plain data, many rows
+ * at a time. `Store` (store.ts) implements the requests, `StoreClient` (store-client.ts) sends them.
+ */
+import type { TimeQuality } from '../contract/envelope.ts';
+import type { Lane } from '../contract/lanes.ts';
+import type { Row, RowId } from './row.ts';
+
+/** Why a message left the buffer without being delivered. */
+export type DropReason =
+  | 'evicted' // the buffer was full and this was the oldest of the least important
+  | 'thinned' // the buffer was full and its feed was denser than it had to be
+  | 'expired' // older than the configured age
+  | 'superseded' // a newer value of the same retained topic replaced it
+  | 'memory_full' // the disk did not take it and the memory for such times was full
+  | 'unreadable' // could not be read back from a damaged file
+  | 'discarded'; // the technician discarded it from the quarantine
+
+export interface RowRef {
+  readonly lane: Lane;
+  readonly id: RowId;
+}
+
+/** Rows of one lane that left the buffer together. `lo` and `hi` are of one epoch. */
+export interface Removal {
+  readonly lane: Lane;
+  readonly why: 'delivered' | 'quarantined' | DropReason;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly lo: RowId;
+  readonly hi: RowId;
+}
+
+/** A drop that the cloud was not told of yet; coalesced for each epoch, lane and reason. */
+export interface Drop {
+  readonly epoch: number;
+  readonly lane: Lane;
+  readonly reason: DropReason;
+  readonly rows: number;
+  /** First and last sequence number between which the dropped ones lie. */
+  readonly lo: number;
+  readonly hi: number;
+}
+
+export type TaskState = 'pending' | 'running' | 'completed' | 'failed';
+
+/** A task as the journal keeps it: enough to go on after a restart and to refuse a second delivery. */
+export interface JournalEntry {
+  readonly task_id: string;
+  readonly state: TaskState;
+  /** The dispatch as received, JSON text. */
+  readonly dispatch: string;
+  /** JSON text of `result`. */
+  readonly result: string;
+  readonly received_ms: number;
+  readonly updated_ms: number;
+  /** UTC; null when the command's own default counts. */
+  readonly deadline_ms: number | null;
+}
+
+/** Everything that one commit does, in one transaction. */
+export interface Work {
+  readonly rows: readonly Row[];
+  /** Ids among `rows` that the main thread goes on holding: `take` skips them until they are released or delivered. */
+  readonly held: readonly RowId[];
+  readonly delivered: readonly RowRef[];
+  /** Batches, by their token, that were delivered whole. */
+  readonly delivered_batches: readonly number[];
+  /** Sync rows that the broker has but the cloud has not confirmed: kept, not taken again until `resendUnconfirmed`. */
+  readonly unconfirmed: readonly RowRef[];
+  readonly quarantined: readonly { readonly row: Row; readonly code: number; readonly reason: string }[];
+  readonly journal: readonly JournalEntry[];
+  /** Drops that were reported by a row of this very commit. */
+  readonly reported: readonly Drop[];
+}
+
+export interface LaneDepth {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+export interface DiskHealth {
+  readonly state: 'ok' | 'full' | 'failing';
+  readonly detail: string;
+}
+
+export interface Done {
+  /** Depth of every lane after the commit. */
+  readonly depth: Readonly<Record<Lane, LaneDepth>>;
+  readonly removed: readonly Removal[];
+  /** Quarantine after the commit. */
+  readonly quarantined_rows: number;
+  readonly health: DiskHealth;
+}
+
+export interface TakeRequest {
+  readonly lane: Lane;
+  readonly rows_max: number;
+  /** Bytes of bodies before compression; at least one row is taken. */
+  readonly bytes_max: number;
+  /** `rows`: to be published one by one. `batch`: one compressed batch of the contract. */
+  readonly form: 'rows' | 'batch';
+}
+
+/** A row read back, its time corrected if it can be by now. */
+export interface TakenRow extends Row {
+  readonly time_quality: TimeQuality | undefined;
+}
+
+export interface Taken {
+  readonly rows: readonly TakenRow[];
+  readonly batch: TakenBatch | undefined;
+  /** Nothing is left in this lane that is not in the main thread's hands. */
+  readonly drained: boolean;
+}
+
+export interface TakenBatch {
+  readonly token: number;
+  readonly lane: Lane;
+  readonly rows: number;
+  readonly payload: Uint8Array;
+  readonly lo: RowId;
+  readonly hi: RowId;
+}
+
+export interface Opened {
+  readonly epoch: number;
+  readonly depth: Readonly<Record<Lane, LaneDepth>>;
+  readonly drops: readonly Drop[];
+  /** Tasks that are not completed or failed, oldest first. */
+  readonly open_tasks: readonly JournalEntry[];
+  /** The newest body of every retained channel, whether the broker has it or not. */
+  readonly announced: readonly { readonly channel: string; readonly body: string }[];
+  readonly quarantined_rows: number;
+  /** A `down/ack` was seen in this or an earlier run. */
+  readonly cloud_acks: boolean;
+  /** What happened to a damaged file, if there was one. */
+  readonly salvage: Salvage | undefined;
+  readonly health: DiskHealth;
+}
+
+export interface Salvage {
+  readonly cause: string;
+  /** Where the damaged file lies now. */
+  readonly moved_to: string;
+  readonly rows_saved: number;
+  /** Rows that the damaged file's own counters knew of and that could not be read; null when the counters were lost too. */
+  readonly rows_lost: number | null;
+}
+
+export interface QuarantinedRow {
+  readonly id: RowId;
+  readonly lane: Lane;
+  readonly channel: string;
+  readonly time_ms: number;
+  readonly code: number;
+  readonly reason: string;
+  readonly body: string;
+}
+
+export interface Inspection {
+  readonly lanes: Readonly<Record<Lane, LaneDepth & { readonly oldest_ms: number | null }>>;
+  readonly quarantine: readonly QuarantinedRow[];
+  readonly file_bytes: number;
+  readonly disk_free_bytes: number;
+}
+
+export interface StoreLimits {
+  /** Bytes of rows (`rowBytes`), all lanes together. */
+  readonly bytes_max: number;
+  readonly rows_max: number;
+  /** Free space that is left to others on the file system. */
+  readonly free_bytes_min: number;
+  readonly age_max_ms: number;
+  readonly quarantine_rows_max: number;
+  readonly journal_rows_max: number;
+}
+
+export interface StoreOptions {
+  readonly file: string;
+  readonly limits: StoreLimits;
+  readonly boot_id: string;
+}
+
+/** The requests, by name. The worker answers in order. */
+export interface StoreRequests {
+  commit(work: Work): Done;
+  take(request: TakeRequest): Taken;
+  /** Rows and batches given back unsent: `take` may hand them out again. */
+  release(given: { readonly rows: readonly RowRef[]; readonly batches: readonly number[] }): void;
+  /** After a lost connection: everything handed out is free again. */
+  releaseAll(): void;
+  /** Frees rows unconfirmed for longer than `older_than_ms`; answers how many. */
+  resendUnconfirmed(older_than_ms: number): number;
+  /** `down/ack`: the cloud has stored these ranges of sequence numbers of an epoch. */
+  confirm(ack: { readonly epoch: number; readonly ranges: readonly (readonly [number, number])[] }): Done;
+  /** Journals a dispatch unless its task id is known; answers the entry that was known. */
+  admit(entry: JournalEntry): JournalEntry | undefined;
+  findTask(task_id: string): JournalEntry | undefined;
+  /** The newest tasks, newest first. */
+  listTasks(limit: number): readonly JournalEntry[];
+  /** The clock is trusted now: `offset_ms` + time since boot = UTC, for all unsynced rows of this boot. */
+  setClockOffset(offset_ms: number): void;
+  inspect(): Inspection;
+  /** Puts quarantined rows back into their lanes, or discards them; all of them when `ids` is undefined. */
+  retryQuarantined(ids: readonly RowId[] | undefined): Done;
+  discardQuarantined(ids: readonly RowId[] | undefined): Done;
+  close(): void;
+}

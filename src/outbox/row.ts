@@ -1,0 +1,36 @@
+/** A message as the outbox keeps it, and the number that names it in memory and on disk. */
+import type { Position } from '../contract/envelope.ts';
+import type { Lane } from '../contract/lanes.ts';
+
+/**
+ * `epoch * seq_max + seq`: one integer that orders the rows of all epochs and is the primary key of every lane's table,
+ * so that no second index is written. Both halves fit a double exactly: 2^33 messages in an epoch, 2^20 epochs.
+ */
+export type RowId = number;
+export const seq_max = 2 ** 33;
+
+export function rowId({ epoch, seq }: Position): RowId {
+  return epoch * seq_max + seq;
+}
+
+export function positionOf(id: RowId): Position {
+  return { epoch: Math.floor(id / seq_max), seq: id % seq_max };
+}
+
+export interface Row {
+  readonly id: RowId;
+  readonly lane: Lane;
+  readonly channel: string;
+  /** UTC when it was observed, as the clock said then. */
+  readonly time_ms: number;
+  /** Time since boot when it was observed, if the clock was not to be trusted then; else null. */
+  readonly mono_ms: number | null;
+  /** The data as JSON text; `null` clears a retained topic. */
+  readonly body: string;
+}
+
+/** What a row costs against the limits: its text and a fixed share for keys and page overhead. */
+export function rowBytes(row: Pick<Row, 'channel' | 'body'>): number {
+  return row.body.length + row.channel.length + row_overhead_bytes;
+}
+const row_overhead_bytes = 40;

@@ -1,0 +1,51 @@
+/** Waiting and deadlines on the global timers, so that tests can fake them and every wait ends with its signal. */
+
+/** Resolves after `ms`, or at once when `signal` aborts. */
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', finish);
+      resolve();
+    };
+    const timer = setTimeout(finish, ms);
+    signal.addEventListener('abort', finish, { once: true });
+  });
+}
+
+/** Resolves when `signal` aborts. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** Calls `tick` every `ms` until `signal` aborts. The timer does not keep the process alive. */
+export function every(ms: number, signal: AbortSignal, tick: () => void): void {
+  if (signal.aborted) return;
+  const timer = setInterval(tick, ms);
+  timer.unref();
+  signal.addEventListener('abort', () => clearInterval(timer), { once: true });
+}
+
+/**
+ * Gives `work` at most `ms`: resolves with its value, or with `undefined` when the time is over or `signal` aborts.
+ * The work itself is not stopped; its late failure is swallowed, since nobody waits for it any more.
+ */
+export async function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+  const over = new AbortController();
+  const limits = signal ? AbortSignal.any([over.signal, signal]) : over.signal;
+  work.catch(() => undefined);
+  try {
+    return await Promise.race([work, sleep(ms, limits).then(() => undefined)]);
+  } finally {
+    over.abort();
+  }
+}
+
+/** Yields the pause before each retry: doubles from `first_ms` up to `max_ms`, with up to half of it taken off at random. */
+export function* backoff(first_ms: number, max_ms: number, random = Math.random): Generator<number, never> {
+  for (let ms = first_ms; ; ms = Math.min(ms * 2, max_ms)) yield ms * (0.5 + random() / 2);
+}

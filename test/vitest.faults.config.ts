@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+// oxlint-disable-next-line import/no-default-export -- vitest reads its settings from a default export
+export default defineConfig({
+  test: {
+    root: new URL('..', import.meta.url).pathname,
+    include: ['test/faults/**/*.long.ts'],
+    testTimeout: 1_200_000,
+    hookTimeout: 20_000,
+    maxWorkers: 1,
+  },
+});
