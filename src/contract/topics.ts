@@ -34,7 +34,8 @@ export function downFilter(kit_id: string): string {
 }
 
 export function downTopic(kit_id: string, down: Down): string {
-  const path = 'task_id' in down ? `task/${down.task_id}${down.kind === 'cancel' ? '/cancel' : ''}` : down.kind;
+  const path =
+    'task_id' in down ? `task/${down.task_id}${down.kind === 'cancel' ? '/cancel' : ''}` : down.kind;
   return `${contract_major}/${kit_id}/down/${path}`;
 }
 

@@ -1,0 +1,28 @@
+/** What stands on `drops`: messages that were given up before delivery, so that a hole is never mistaken for a loss on the way. */
+import { z } from 'zod';
+import { lanes } from './lanes.ts';
+
+export const dropReason = z.enum([
+  'evicted',
+  'thinned',
+  'expired',
+  'superseded',
+  'memory_full',
+  'unreadable',
+  'discarded',
+]);
+
+export const drop = z.strictObject({
+  epoch: z.int().positive(),
+  lane: z.enum(lanes),
+  reason: dropReason,
+  rows: z.int().positive().describe('how many'),
+  lo: z.int().nonnegative().describe('the dropped sequence numbers lie between lo and hi, both included'),
+  hi: z.int().nonnegative(),
+});
+
+/** Drops of one message. */
+export const drops_max = 256;
+
+export const dropReport = z.strictObject({ drops: z.array(drop).min(1).max(drops_max) });
+export type DropReport = z.output<typeof dropReport>;
