@@ -1,0 +1,180 @@
+/** Writes down what arrived: which numbers, how often, and how long they were on the way. Pure; fed by the subscriber. */
+import { unpackBatch } from '../../src/contract/batch.ts';
+import { channels } from '../../src/contract/topics.ts';
+
+/** Sequence numbers from `lo` to `hi`, both included. */
+export type Range = readonly [lo: number, hi: number];
+
+export interface Latency {
+  readonly count: number;
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+  readonly max_ms: number;
+}
+
+export interface Sighting {
+  /** Numbered messages, those in batches included, each time they came. */
+  readonly messages: number;
+  readonly unique: number;
+  readonly duplicates: number;
+  /** MQTT messages that carried them. */
+  readonly packets: number;
+  readonly payload_bytes: number;
+  /** Messages without a number: clearings and what is not of the contract. */
+  readonly unnumbered: number;
+  /** First and last arrival, microseconds of the monotonic clock. */
+  readonly first_us: number;
+  readonly last_us: number;
+  /** Of the messages that carry `sent_us`. */
+  readonly latency: Latency | undefined;
+}
+
+const epoch_key = Buffer.from('"epoch":');
+const seq_key = Buffer.from('"seq":');
+const sent_key = Buffer.from('"sent_us":');
+const batch_topic_end = `/up/${channels.batch}`;
+const first_capacity = 4_096;
+
+/** Microseconds of the machine's monotonic clock, the same in every process. */
+export function monotonic_us(): number {
+  return Number(process.hrtime.bigint() / 1000n);
+}
+
+export class Witness {
+  /** How often each number of an epoch came; 255 stands for more. */
+  readonly #seen = new Map<number, Uint8Array<ArrayBuffer>>();
+  /** Batches are opened when somebody asks, so that opening them does not disturb a measurement. */
+  #unopened: { readonly payload: Buffer; readonly at_us: number }[] = [];
+  #latencies_us: number[] = [];
+  #unique = 0;
+  #messages = 0;
+  #packets = 0;
+  #payload_bytes = 0;
+  #unnumbered = 0;
+  #first_us = 0;
+  #last_us = 0;
+  #touched = new Set<number>();
+
+  /** Takes one MQTT message. */
+  take(topic: string, payload: Buffer, at_us: number): void {
+    this.#packets += 1;
+    this.#payload_bytes += payload.length;
+    this.#first_us ||= at_us;
+    this.#last_us = at_us;
+    if (topic.endsWith(batch_topic_end)) {
+      // A copy, since the payload is a part of a socket's buffer.
+      this.#unopened.push({ payload: Buffer.from(payload), at_us });
+      return;
+    }
+    const epoch = numberAfter(payload, epoch_key);
+    const seq = numberAfter(payload, seq_key);
+    if (epoch === undefined || seq === undefined) {
+      this.#unnumbered += 1;
+      return;
+    }
+    this.#count(epoch, seq);
+    this.#time(numberAfter(payload, sent_key), at_us);
+  }
+
+  report(): Sighting {
+    this.#open();
+    return {
+      messages: this.#messages,
+      unique: this.#unique,
+      duplicates: this.#messages - this.#unique,
+      packets: this.#packets,
+      payload_bytes: this.#payload_bytes,
+      unnumbered: this.#unnumbered,
+      first_us: this.#first_us,
+      last_us: this.#last_us,
+      latency: latencyOf(this.#latencies_us),
+    };
+  }
+
+  /** What came of every epoch, as ranges. */
+  ranges(): Record<number, Range[]> {
+    this.#open();
+    return Object.fromEntries([...this.#seen].map(([epoch, counts]) => [epoch, rangesOf(counts)]));
+  }
+
+  /** The same for the epochs of which something came since the last call. */
+  news(): Record<number, Range[]> {
+    this.#open();
+    const touched = [...this.#touched];
+    this.#touched.clear();
+    return Object.fromEntries(
+      touched.map((epoch) => [epoch, rangesOf(this.#seen.get(epoch) ?? new Uint8Array(0))]),
+    );
+  }
+
+  #open(): void {
+    const unopened = this.#unopened;
+    this.#unopened = [];
+    for (const { payload, at_us } of unopened) {
+      for (const { epoch, seq, data } of unpackBatch(payload)) {
+        this.#count(epoch, seq);
+        this.#time(numberAfter(Buffer.from(data), sent_key), at_us);
+      }
+    }
+  }
+
+  #count(epoch: number, seq: number): void {
+    let counts = this.#seen.get(epoch);
+    if (!counts || seq >= counts.length) {
+      const grown = new Uint8Array(Math.max(first_capacity, 2 ** Math.ceil(Math.log2(seq + 1))));
+      if (counts) grown.set(counts);
+      counts = grown;
+      this.#seen.set(epoch, counts);
+    }
+    const before = counts[seq] ?? 0;
+    if (before === 0) this.#unique += 1;
+    if (before < 255) counts[seq] = before + 1;
+    this.#messages += 1;
+    this.#touched.add(epoch);
+  }
+
+  #time(sent_us: number | undefined, at_us: number): void {
+    if (sent_us !== undefined && sent_us > 0) this.#latencies_us.push(at_us - sent_us);
+  }
+}
+
+/** The whole number after a key, without parsing the JSON around it. */
+function numberAfter(bytes: Buffer, key: Buffer): number | undefined {
+  const found = bytes.indexOf(key);
+  if (found < 0) return undefined;
+  let value = 0;
+  let at = found + key.length;
+  for (; at < bytes.length; at++) {
+    const digit = (bytes[at] ?? 0) - 48;
+    if (digit < 0 || digit > 9) break;
+    value = value * 10 + digit;
+  }
+  return at > found + key.length ? value : undefined;
+}
+
+function rangesOf(counts: Uint8Array): Range[] {
+  const ranges: Range[] = [];
+  let lo = -1;
+  for (let seq = 0; seq <= counts.length; seq++) {
+    const seen = (counts[seq] ?? 0) > 0;
+    if (seen && lo < 0) lo = seq;
+    if (!seen && lo >= 0) {
+      ranges.push([lo, seq - 1]);
+      lo = -1;
+    }
+  }
+  return ranges;
+}
+
+function latencyOf(latencies_us: readonly number[]): Latency | undefined {
+  if (latencies_us.length === 0) return undefined;
+  const sorted = Float64Array.from(latencies_us).sort();
+  const quantile_ms = (share: number): number =>
+    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0) / 1000;
+  return {
+    count: sorted.length,
+    p50_ms: quantile_ms(0.5),
+    p99_ms: quantile_ms(0.99),
+    max_ms: quantile_ms(1),
+  };
+}
