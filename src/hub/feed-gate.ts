@@ -1,0 +1,116 @@
+/** What every feed message of one asset passes before it reaches the outbox: schema, then rate. */
+import { prettifyError } from 'zod';
+import { channels } from '../contract/topics.ts';
+import { type FeedSet, laneOfFeed } from '../contract/feeds.ts';
+import type { JsonObject } from '../contract/json.ts';
+import type { DriverLog } from '../driver/driver.ts';
+import { messageOf } from '../errors.ts';
+import type { Appender } from '../outbox/api.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { PacedStream, Pacer } from './rate.ts';
+
+export interface FeedGateParts {
+  readonly asset_id: string;
+  readonly feeds: FeedSet;
+  readonly outbox: Appender;
+  readonly clock: Clock;
+  readonly pacer: Pacer;
+}
+
+/** Counters of one feed, as status shows them. */
+export interface FeedView {
+  /** Seconds since the newest message that was good. */
+  readonly age_s: number;
+  /** Messages handed to the outbox. */
+  readonly messages: number;
+  /** Messages that a newer one replaced while they waited for their turn. */
+  readonly coalesced: number;
+  /** Messages dropped because they break the feed's schema. */
+  readonly invalid: number;
+}
+
+export interface FeedGate {
+  readonly feeds: FeedSet;
+  /** Takes one message; answers whether it was good. Never throws. */
+  publish(feed: string, message: unknown, log: DriverLog): boolean;
+  /** By feed name, only feeds of which something was heard. */
+  view(): Readonly<Record<string, FeedView>>;
+  close(): void;
+}
+
+interface Counters {
+  readonly stream: PacedStream | undefined;
+  newest_mono_ms: number;
+  messages: number;
+  coalesced: number;
+  invalid: number;
+}
+
+export function createFeedGate({ asset_id, feeds, outbox, clock, pacer }: FeedGateParts): FeedGate {
+  /** Only declared feeds get an entry, so that a driver cannot make it grow. */
+  const seen = new Map<string, Counters>();
+  let undeclared = false;
+
+  const countersOf = (feed: string): Counters => {
+    const known = seen.get(feed);
+    if (known) return known;
+    const stream = laneOfFeed(feed) === 'feed' ? pacer.open(feed) : undefined;
+    const fresh = { stream, newest_mono_ms: clock.stamp().mono_ms, messages: 0, coalesced: 0, invalid: 0 };
+    seen.set(feed, fresh);
+    return fresh;
+  };
+
+  const refuse = (feed: string, counters: Counters, reason: string, log: DriverLog): false => {
+    counters.invalid += 1;
+    if (counters.invalid === 1) log.error({ feed, reason }, 'feed message breaks its schema and is dropped');
+    return false;
+  };
+
+  return {
+    feeds,
+    publish(feed, message, log) {
+      const schema = Object.hasOwn(feeds, feed) ? feeds[feed] : undefined;
+      if (!schema) {
+        if (!undeclared) log.error({ feed }, 'driver publishes a feed that it does not declare; dropped');
+        undeclared = true;
+        return false;
+      }
+      const counters = countersOf(feed);
+      const read = schema.safeParse(message);
+      if (!read.success) return refuse(feed, counters, prettifyError(read.error), log);
+      const data = read.data;
+      if (!isJsonObject(data)) return refuse(feed, counters, 'the message is not an object', log);
+      const stamp = clock.stamp();
+      counters.newest_mono_ms = stamp.mono_ms;
+      const lane = laneOfFeed(feed);
+      const channel = lane === 'alarm' ? channels.event(asset_id, feed) : channels.feed(asset_id, feed);
+      const send = (): void => {
+        try {
+          outbox.append({ channel, lane, data, stamp });
+          counters.messages += 1;
+        } catch (error) {
+          refuse(feed, counters, messageOf(error), log);
+        }
+      };
+      if (!counters.stream) send();
+      else if (counters.stream.offer(send)) counters.coalesced += 1;
+      return true;
+    },
+    view() {
+      const now_ms = clock.stamp().mono_ms;
+      const entries = [...seen].map(([feed, { newest_mono_ms, messages, coalesced, invalid }]) => {
+        const age_s = Math.round((now_ms - newest_mono_ms) / 100) / 10;
+        return [feed, { age_s, messages, coalesced, invalid }] as const;
+      });
+      return Object.fromEntries(entries);
+    },
+    close() {
+      for (const { stream } of seen.values()) stream?.close();
+    },
+  };
+}
+
+/** Feed schemas describe what JSON can carry, so the outer shape is all that is left to check. */
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

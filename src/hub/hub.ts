@@ -1,0 +1,129 @@
+/** The middle of the connector: runs drivers, keeps what they say of assets and kit, and decides what goes to the outbox. */
+import type { KitTelemetry } from '../contract/kit.ts';
+import type { ConfiguredRun, Driver, DriverLog } from '../driver/driver.ts';
+import type { Appender } from '../outbox/api.ts';
+import type { Opened } from '../outbox/protocol.ts';
+import type { Clock } from '../platform/clock.ts';
+import { Assets, type AssetView } from './assets.ts';
+import type { Allow, FoundCommand } from './commands.ts';
+import { openHost, type StatusFacts } from './host.ts';
+import { Kit } from './kit.ts';
+import { type FeedRates, Pacer } from './rate.ts';
+import { type DriverState, supervise } from './supervise.ts';
+
+export interface HubOptions {
+  readonly kit_id: string;
+  readonly outbox: Appender;
+  /** What earlier runs left retained. */
+  readonly announced: Opened['announced'];
+  /** Names of the configured driver instances: what others announced in an earlier run is taken back. */
+  readonly configured: readonly string[];
+  readonly clock: Clock;
+  readonly log: DriverLog;
+  readonly rates: FeedRates;
+  /** Whether the broker can be reached now. */
+  readonly isOnline: () => boolean;
+  /** A whole kit snapshot is published at least this often. */
+  readonly telemetry_floor_ms: number;
+  /** Local policy on commands; it must give the same answer for the same asset and command. */
+  readonly allow: Allow;
+  /** Called when an asset was announced, went online or offline, or was removed. */
+  readonly assetsChanged?: () => void;
+  /** Ends every timer of the hub. What is held back for its rate is sent then. */
+  readonly signal: AbortSignal;
+}
+
+export interface DriverRun {
+  /** Configured name of the instance. */
+  readonly name: string;
+  readonly driver: Driver;
+  readonly run: ConfiguredRun;
+  readonly log: DriverLog;
+  readonly signal: AbortSignal;
+}
+
+/** A driver instance as status shows it. Times are ISO 8601, UTC. */
+export interface DriverView {
+  readonly name: string;
+  readonly driver: string;
+  readonly state: DriverState['state'];
+  readonly since: string;
+  readonly reason: string | null;
+  readonly next_try_at: string | null;
+  /** What the driver shows of itself. */
+  readonly facts: StatusFacts;
+}
+
+export interface Hub {
+  /** Keeps the driver running. Resolves when it has stopped, was rejected by its device, or was abandoned. Never rejects. */
+  runDriver(run: DriverRun): Promise<void>;
+  /** Publishes every retained message and a whole kit snapshot again: for `down/sync` and for a broker that lost its memory. */
+  announceAll(): void;
+  setRates(rates: FeedRates): void;
+  /** The command, live, or a sentence for the operator. The caller checks `asset.online`. */
+  findCommand(asset_id: string, command_name: string): FoundCommand;
+  assets(): readonly AssetView[];
+  drivers(): readonly DriverView[];
+  kit(): KitTelemetry;
+}
+
+/** Opens the hub. What an earlier run announced and this configuration does not know is taken back at once. */
+export function createHub(options: HubOptions): Hub {
+  const { clock, signal } = options;
+  const pacer = new Pacer(options.rates, () => clock.stamp().mono_ms, signal);
+  let ready = false;
+  /** Silent until the caller has the hub in hand: what is restored is no change. */
+  const changed = (): void => {
+    if (ready) options.assetsChanged?.();
+  };
+  const assets = new Assets({ ...options, pacer, changed });
+  const kit = new Kit({ ...options, gatewayId: () => assets.gatewayId() });
+  const drivers = new Map<string, DriverView>();
+  ready = true;
+
+  const nowIso = (ahead_ms = 0): string => new Date(clock.stamp().time_ms + ahead_ms).toISOString();
+
+  return {
+    async runDriver({ name, driver, run, log, signal }) {
+      drivers.set(name, firstView(name, driver, nowIso()));
+      const show = (news: Partial<DriverView>): void => {
+        const view = drivers.get(name);
+        if (view) drivers.set(name, { ...view, ...news });
+      };
+      let shut = (): void => undefined;
+      await supervise({
+        log,
+        signal,
+        onState: (state) => {
+          const reason = 'reason' in state ? state.reason : null;
+          const next_try_at = 'retry_ms' in state ? nowIso(state.retry_ms) : null;
+          const isSame = drivers.get(name)?.state === state.state;
+          show({ state: state.state, reason, next_try_at, ...(isSame ? {} : { since: nowIso() }) });
+          if (state.state === 'starting' || state.state === 'up') return;
+          shut();
+          assets.lose(name, reason ?? 'the driver was stopped');
+          kit.withdraw(name);
+        },
+        run: async (signal, onUp) => {
+          const onFacts = (facts: StatusFacts): void => show({ facts });
+          const door = openHost({ name, driver, log, signal, assets, kit, onUp, onFacts });
+          shut = door.shut;
+          await run(door.host);
+        },
+      });
+    },
+    announceAll() {
+      assets.announceAgain();
+      kit.announce();
+    },
+    setRates: (rates) => pacer.setRates(rates),
+    findCommand: (asset_id, command_name) => assets.find(asset_id, command_name),
+    assets: () => assets.view(),
+    drivers: () => [...drivers.values()],
+    kit: () => kit.view(),
+  };
+}
+
+function firstView(name: string, driver: Driver, since: string): DriverView {
+  return { name, driver: driver.name, state: 'starting', since, reason: null, next_try_at: null, facts: {} };
+}

@@ -1,0 +1,119 @@
+/** Holds each stream of messages to its rate: the newest held-back message is sent when its turn comes. */
+
+/** Messages per second, by feed name; `default` for feeds that are not named. 0 sends none. */
+export interface FeedRates {
+  readonly default: number;
+  readonly [feed: string]: number;
+}
+
+export interface PacedStream {
+  /** Sends now, or keeps `send` until its turn. Answers true when an older one had to give way or the rate is 0. */
+  offer(send: () => void): boolean;
+  /** Forgets what is held back. */
+  close(): void;
+}
+
+interface Stream {
+  readonly feed: string;
+  /** Monotonic time from which the next message may leave. */
+  next_ms: number;
+  held: (() => void) | undefined;
+}
+
+/** One timer serves all streams, and only while something is held back. When `signal` aborts, what is held is sent. */
+export class Pacer {
+  #rates: FeedRates;
+  readonly #now_ms: () => number;
+  readonly #signal: AbortSignal;
+  /** Streams that hold a message back. */
+  readonly #waiting = new Set<Stream>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `now_ms` is monotonic. */
+  constructor(rates: FeedRates, now_ms: () => number, signal: AbortSignal) {
+    this.#rates = rates;
+    this.#now_ms = now_ms;
+    this.#signal = signal;
+    signal.addEventListener('abort', () => this.#end(), { once: true });
+  }
+
+  /** Opens a stream of its own for one feed of one asset. */
+  open(feed: string): PacedStream {
+    const stream: Stream = { feed, next_ms: Number.NEGATIVE_INFINITY, held: undefined };
+    return {
+      offer: (send) => this.#offer(stream, send),
+      close: () => {
+        this.#waiting.delete(stream);
+        stream.held = undefined;
+      },
+    };
+  }
+
+  setRates(rates: FeedRates): void {
+    this.#rates = rates;
+    const now_ms = this.#now_ms();
+    for (const stream of this.#waiting) {
+      stream.next_ms = Math.min(stream.next_ms, now_ms + this.#interval_ms(stream));
+    }
+    this.#arm(now_ms);
+  }
+
+  #offer(stream: Stream, send: () => void): boolean {
+    if (this.#interval_ms(stream) === Number.POSITIVE_INFINITY) return true;
+    const now_ms = this.#now_ms();
+    if (this.#signal.aborted || (stream.held === undefined && now_ms >= stream.next_ms)) {
+      this.#take(stream, now_ms);
+      send();
+      return false;
+    }
+    const isReplaced = stream.held !== undefined;
+    stream.held = send;
+    this.#waiting.add(stream);
+    if (!isReplaced) this.#arm(now_ms);
+    return isReplaced;
+  }
+
+  #interval_ms({ feed }: Stream): number {
+    const own = Object.hasOwn(this.#rates, feed) ? this.#rates[feed] : undefined;
+    return 1000 / (own ?? this.#rates.default);
+  }
+
+  /** A stream that is a little late keeps its beat, so that its average rate is what was asked for. */
+  #take(stream: Stream, now_ms: number): void {
+    const pause_ms = this.#interval_ms(stream);
+    const isInBeat = now_ms - stream.next_ms < pause_ms;
+    stream.next_ms = (isInBeat ? stream.next_ms : now_ms) + pause_ms;
+  }
+
+  #arm(now_ms: number): void {
+    clearTimeout(this.#timer);
+    if (this.#waiting.size === 0 || this.#signal.aborted) return;
+    let due_ms = Number.POSITIVE_INFINITY;
+    for (const stream of this.#waiting) due_ms = Math.min(due_ms, stream.next_ms);
+    const pause_ms = Math.min(timer_max_ms, Math.max(1, Math.ceil(due_ms - now_ms)));
+    this.#timer = setTimeout(() => this.#sendDue(), pause_ms);
+    this.#timer.unref();
+  }
+
+  #sendDue(): void {
+    const now_ms = this.#now_ms();
+    for (const stream of this.#waiting) {
+      if (stream.next_ms > now_ms) continue;
+      const send = stream.held;
+      this.#waiting.delete(stream);
+      stream.held = undefined;
+      this.#take(stream, now_ms);
+      send?.();
+    }
+    this.#arm(now_ms);
+  }
+
+  /** No turn will come any more, so the newest of each stream is sent now. */
+  #end(): void {
+    clearTimeout(this.#timer);
+    for (const { held } of this.#waiting) held?.();
+    this.#waiting.clear();
+  }
+}
+/** A longer pause would overflow the timer; it is armed again when it fires. */
+const timer_max_ms = 86_400_000;
