@@ -1,0 +1,192 @@
+/** The broker section: its address, and the secrets that lie in files of their own or in systemd's credentials folder. */
+import type { X509Certificate } from 'node:crypto';
+import { access } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { z } from 'zod';
+import type { configFile } from './schema.ts';
+import { type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
+import type { FaultList, Source } from './source.ts';
+
+/** How to reach the broker. Secrets and certificates are texts in memory, so that no room reads a file for them. */
+export interface BrokerOptions {
+  /** `mqtt://host:port` or `mqtts://host:port`, the port always given. */
+  readonly url: string;
+  readonly username: string;
+  readonly password: string | undefined;
+  /** PEM texts. */
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly protocol: 'auto' | '5' | '3.1.1';
+  readonly keepalive_s: number;
+  readonly connect_timeout_ms: number;
+  readonly ack: 'auto' | 'broker' | 'cloud';
+}
+
+export type BrokerSection = NonNullable<z.output<typeof configFile>['broker']>;
+
+export interface BrokerContext {
+  readonly source: Source;
+  readonly faults: FaultList;
+  readonly warnings: string[];
+  readonly credentials_dir: string | undefined;
+}
+
+/** Reads what the section names. Undefined when a fault was added. */
+export async function readBroker(
+  section: BrokerSection,
+  kit_id: string,
+  context: BrokerContext,
+): Promise<BrokerOptions | undefined> {
+  const url = readUrl(section.url, context.faults);
+  const texts = await readTexts(section, context);
+  checkPair(texts, section, context);
+  if (!url) return undefined;
+  checkTransport(url, section, texts, context);
+  return {
+    url: `${url.protocol}//${url.hostname}:${url.port || (url.protocol === 'mqtts:' ? '8883' : '1883')}`,
+    username: section.username ?? kit_id,
+    password: texts.password?.text.replace(/\r?\n$/, ''),
+    ca: texts.ca?.text,
+    cert: texts.cert?.text,
+    key: texts.key?.text,
+    protocol: section.protocol === 5 ? '5' : section.protocol,
+    keepalive_s: section.keepalive_s,
+    connect_timeout_ms: section.connect_timeout_s * 1000,
+    ack: section.ack,
+  };
+}
+
+function readUrl(text: string, faults: FaultList): URL | undefined {
+  const fault = (sentence: string): undefined => {
+    faults.add(['broker', 'url'], sentence);
+  };
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url) return fault(`is "${text}", which is no address; write it like mqtts://broker.example.com:8883`);
+  // The text is not repeated from here on: it may hold a password.
+  if (url.username !== '' || url.password !== '') {
+    return fault(
+      'holds credentials; move the name to broker.username and the password to a file named by broker.password_file',
+    );
+  }
+  if (url.protocol !== 'mqtt:' && url.protocol !== 'mqtts:') {
+    return fault(
+      `begins with ${url.protocol}//, which is not supported; write mqtts:// (or mqtt:// without encryption)`,
+    );
+  }
+  if (url.hostname === '') return fault('names no host; write it like mqtts://broker.example.com:8883');
+  if ((url.pathname !== '' && url.pathname !== '/') || url.search !== '' || url.hash !== '') {
+    return fault('goes on after the port; write only mqtts://host:port');
+  }
+  return url;
+}
+
+const secretFiles = {
+  password: { key: 'password_file', credential: 'mqtt-password', secret: true },
+  ca: { key: 'ca_file', credential: 'mqtt-ca', secret: false },
+  cert: { key: 'cert_file', credential: 'mqtt-cert', secret: false },
+  key: { key: 'key_file', credential: 'mqtt-key', secret: true },
+} as const;
+type SecretName = keyof typeof secretFiles;
+const secretNames = ['password', 'ca', 'cert', 'key'] as const satisfies readonly SecretName[];
+
+interface SecretText {
+  readonly file: string;
+  readonly text: string;
+}
+type Texts = { [K in SecretName]?: SecretText };
+
+/** A file that the section names comes before the credential of the same purpose. */
+async function readTexts(section: BrokerSection, context: BrokerContext): Promise<Texts> {
+  const texts: Texts = {};
+  for (const name of secretNames) {
+    const { key, credential, secret } = secretFiles[name];
+    const named = section[key];
+    const file = named
+      ? resolve(dirname(context.source.file), named)
+      : await credentialFile(context.credentials_dir, credential);
+    if (file === undefined) continue;
+    const text = unwrap(await readSecret(file, { secret }), name, context);
+    if (text !== undefined) texts[name] = { file, text };
+  }
+  return texts;
+}
+
+async function credentialFile(dir: string | undefined, name: string): Promise<string | undefined> {
+  if (dir === undefined) return undefined;
+  const file = join(dir, name);
+  return access(file).then(
+    () => file,
+    () => undefined,
+  );
+}
+
+/** The value, or undefined after its fault was added. */
+function unwrap<T>(read: Read<T>, name: SecretName, { faults }: BrokerContext): T | undefined {
+  if ('value' in read) return read.value;
+  faults.add(['broker', secretFiles[name].key], read.fault);
+  return undefined;
+}
+
+/** Checks the PEM texts, and that the client certificate and its key belong together. */
+function checkPair(texts: Texts, section: BrokerSection, context: BrokerContext): void {
+  const certificates = checkCertificates(texts, 'cert', context);
+  checkCertificates(texts, 'ca', context);
+  const key = texts.key && unwrap(readKey(texts.key.file, texts.key.text), 'key', context);
+  const leaf = certificates?.[0];
+  if (texts.cert && !texts.key && section.key_file === undefined) {
+    context.faults.add(
+      ['broker', 'cert_file'],
+      'has no key; name the file of its private key as broker.key_file',
+    );
+  }
+  if (texts.key && !texts.cert && section.cert_file === undefined) {
+    context.faults.add(
+      ['broker', 'key_file'],
+      'has no certificate; name the file of its certificate as broker.cert_file',
+    );
+  }
+  if (leaf && key && texts.key && !leaf.checkPrivateKey(key)) {
+    context.faults.add(
+      ['broker', 'key_file'],
+      `${texts.key.file} is not the key of the certificate; install the two that were issued together`,
+    );
+  }
+}
+
+function checkCertificates(
+  texts: Texts,
+  name: 'ca' | 'cert',
+  context: BrokerContext,
+): readonly X509Certificate[] | undefined {
+  const given = texts[name];
+  const certificates = given && unwrap(readCertificates(given.file, given.text), name, context);
+  for (const certificate of certificates ?? []) {
+    const warning = validityWarning(`the certificate in ${given?.file}`, certificate, Date.now());
+    if (warning) context.warnings.push(warning);
+  }
+  return certificates;
+}
+
+/** What makes no sense without encryption. */
+function checkTransport(
+  url: URL,
+  section: BrokerSection,
+  texts: Texts,
+  { faults, warnings }: BrokerContext,
+): void {
+  if (url.protocol === 'mqtts:') return;
+  for (const key of ['ca_file', 'cert_file', 'key_file'] as const) {
+    if (section[key] !== undefined)
+      faults.add(['broker', key], 'has no effect on an mqtt:// address; write mqtts:// in broker.url');
+  }
+  if (texts.password && !isLoopback(url.hostname)) {
+    warnings.push(
+      `the password crosses the network unencrypted to ${url.host}; write mqtts:// in broker.url`,
+    );
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
+}

@@ -1,0 +1,90 @@
+/** The drivers section: loads the drivers that are named, and only those, and lets each of them check its own options. */
+import { ZodError } from 'zod';
+import type { ConfiguredRun, Driver } from '../driver/driver.ts';
+import { messageOf } from '../errors.ts';
+import { addIssues, didYouMean } from './faults.ts';
+import type { FaultList } from './source.ts';
+
+/** The built-in drivers, by name. */
+export type DriverList = readonly { readonly name: string; readonly load: () => Promise<Driver> }[];
+
+export interface DriverInstance {
+  /** Unique among the instances. */
+  readonly name: string;
+  readonly driver: Driver;
+  readonly run: ConfiguredRun;
+}
+
+/**
+ * Takes the section unread, so that the options of a driver are checked also when another section has a fault.
+ * What the schema of the file reports by itself is not reported again here.
+ */
+export async function configureDrivers(
+  section: unknown,
+  list: DriverList,
+  faults: FaultList,
+): Promise<readonly DriverInstance[]> {
+  const instances: DriverInstance[] = [];
+  const names = new Map<string, number>();
+  for (const [index, entry] of (Array.isArray(section) ? section : []).entries()) {
+    const { driver: driverName, name = driverName, options = {} } = isRecord(entry) ? entry : {};
+    if (typeof driverName !== 'string' || typeof name !== 'string') continue;
+    const earlier = names.get(name);
+    if (earlier !== undefined) {
+      faults.add(['drivers', index], `is named "${name}" like drivers[${earlier}]; give each its own "name"`);
+    }
+    names.set(name, index);
+    const driver = await loadDriver(driverName, index, list, faults);
+    const run = driver && configure(driver, options, index, faults);
+    if (driver && run) instances.push({ name, driver, run });
+  }
+  return instances;
+}
+
+async function loadDriver(
+  name: string,
+  index: number,
+  list: DriverList,
+  faults: FaultList,
+): Promise<Driver | undefined> {
+  const known = list.map((driver) => driver.name);
+  const found = list.find((driver) => driver.name === name);
+  const path = ['drivers', index, 'driver'];
+  if (!found) {
+    const guess = didYouMean(name, known);
+    faults.add(
+      path,
+      `there is no driver "${name}"; ${guess ? `did you mean "${guess}"?` : `the drivers are ${known.join(', ')}`}`,
+    );
+    return undefined;
+  }
+  try {
+    return await found.load();
+  } catch (error) {
+    faults.add(
+      path,
+      `the driver "${name}" cannot be loaded (${messageOf(error)}); install kit-connector again`,
+    );
+    return undefined;
+  }
+}
+
+function configure(
+  driver: Driver,
+  options: unknown,
+  index: number,
+  faults: FaultList,
+): ConfiguredRun | undefined {
+  try {
+    return driver.configure(options);
+  } catch (error) {
+    if (!(error instanceof ZodError)) throw error;
+    const at = ['drivers', index, 'options'];
+    addIssues(faults, { schema: driver.options, value: options, at }, error.issues);
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,157 @@
+/** Turns what zod finds wrong into sentences that a technician can act on. */
+import { closest, distance } from 'fastest-levenshtein';
+import { z } from 'zod';
+import type { FaultList, KeyPath } from './source.ts';
+
+export type Issue = z.core.$ZodIssue;
+
+/** Where the checked value stands, what it is and what it should have been. */
+interface Checked {
+  readonly schema: z.core.$ZodType;
+  readonly value: unknown;
+  /** Of the value in the file. */
+  readonly at: KeyPath;
+}
+
+/** Adds a fault for each issue; several when several keys are unknown. */
+export function addIssues(faults: FaultList, checked: Checked, issues: readonly Issue[]): void {
+  for (const issue of issues) {
+    const path = [...checked.at, ...issue.path];
+    if (issue.code === 'unrecognized_keys') {
+      const known = keysOf(schemaAt(checked.schema, issue.path));
+      for (const key of issue.keys) faults.add([...path, key], unknownKey(key, known));
+      continue;
+    }
+    faults.add(path, sentence(issue, valueAt(checked.value, issue.path)));
+  }
+}
+
+const secretName = /pass(word|wd|phrase)?$|secret|token|api_?key/i;
+
+function unknownKey(key: string, known: readonly string[]): string {
+  if (secretName.test(key)) {
+    const remedy = known.includes(`${key}_file`)
+      ? `give its path as "${key}_file"`
+      : 'name that file instead';
+    return `secrets may not stand in this file; write it to a file of its own (chmod 600) and ${remedy}`;
+  }
+  const guess = didYouMean(key, known);
+  if (guess) return `unknown key; did you mean "${guess}"?`;
+  return known.length > 0
+    ? `unknown key; remove it (known here: ${known.join(', ')})`
+    : 'unknown key; remove it';
+}
+
+/** The known word that was probably meant. */
+export function didYouMean(word: string, known: readonly string[]): string | undefined {
+  if (known.length === 0) return undefined;
+  const guess = closest(word, known);
+  return distance(word, guess) <= Math.max(2, Math.floor(word.length / 3)) ? guess : undefined;
+}
+
+/** What is wrong and its remedy. */
+function sentence(issue: Issue, value: unknown): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return wrongType(issue, value);
+    case 'invalid_value':
+      return wrongWord(issue.values.map(String), value);
+    case 'too_small':
+      return isCounted(issue.origin)
+        ? 'is empty; give it a value or remove the key'
+        : `is ${show(value)}, which is too small; write ${issue.inclusive ? '' : 'more than '}${issue.minimum}${issue.inclusive ? ' or more' : ''}`;
+    case 'too_big':
+      return isCounted(issue.origin)
+        ? `is too long; ${issue.maximum} is the most`
+        : `is ${show(value)}, which is too large; write ${issue.maximum} or less`;
+    case 'invalid_format':
+      return issue.format === 'regex'
+        ? `is ${show(value)}, which ${issue.message}`
+        : wrongFormat(issue.format, value);
+    default:
+      return issue.message;
+  }
+}
+
+function isCounted(origin: string): boolean {
+  return origin === 'string' || origin === 'array' || origin === 'set' || origin === 'map';
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list (lines that begin with "- ")',
+  object: 'a group of keys',
+  record: 'a group of keys',
+};
+
+function wrongType(issue: z.core.$ZodIssueInvalidType, value: unknown): string {
+  const format = 'format' in issue ? String(issue.format) : '';
+  const wanted =
+    (format.includes('int') ? 'a whole number' : typeNames[issue.expected]) ?? `of type ${issue.expected}`;
+  if (value === undefined) return `is missing; add it (${wanted})`;
+  if (value === null) return `has no value; write ${wanted} or remove the key`;
+  const quotes = issue.expected === 'string' && typeof value !== 'object' ? ' in quotes' : '';
+  return `is ${show(value)}; write ${wanted}${quotes}`;
+}
+
+function wrongWord(words: readonly string[], value: unknown): string {
+  if (value === undefined) return `is missing; add it (${words.join(', ')})`;
+  const guess = typeof value === 'string' ? didYouMean(value, words) : undefined;
+  return `is ${show(value)}; ${guess ? `did you mean "${guess}"? (${words.join(', ')})` : `write one of ${words.join(', ')}`}`;
+}
+
+function wrongFormat(format: string, value: unknown): string {
+  if (format === 'uuid')
+    return `is ${show(value)}, which is no UUID; write it like 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10`;
+  return `is ${show(value)}, which is no ${format}; correct it`;
+}
+
+/** A value as it stands in a sentence; long ones are cut. */
+function show(value: unknown): string {
+  if (value === null || value === undefined) return 'empty';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a group of keys';
+  const text = typeof value === 'string' ? `"${value}"` : JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 57)}..."` : text;
+}
+
+function valueAt(value: unknown, path: KeyPath): unknown {
+  return path.reduce<unknown>(
+    (inner, step) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, step) : undefined),
+    value,
+  );
+}
+
+/** The schema that checks what stands at `path`, as far as it is made of objects, lists and records. */
+function schemaAt(schema: z.core.$ZodType, path: KeyPath): z.core.$ZodType | undefined {
+  return path.reduce<z.core.$ZodType | undefined>((outer, step) => {
+    const inner = outer && unwrapped(outer);
+    if (inner instanceof z.ZodObject) {
+      const shape: Readonly<Record<string, z.core.$ZodType>> = inner.shape;
+      return shape[String(step)];
+    }
+    if (inner instanceof z.ZodArray) return inner.element;
+    if (inner instanceof z.ZodRecord) return inner.valueType;
+    return undefined;
+  }, schema);
+}
+
+function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
+  if (
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable
+  ) {
+    return unwrapped(schema.unwrap());
+  }
+  return schema;
+}
+
+function keysOf(schema: z.core.$ZodType | undefined): readonly string[] {
+  const inner = schema && unwrapped(schema);
+  return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
+}

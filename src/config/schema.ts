@@ -1,0 +1,110 @@
+/** The shape of the configuration file, as a technician writes it. Units are in the names; every limit has its bounds here. */
+import { z } from 'zod';
+import { riskLevel } from '../contract/assets.ts';
+import { linkType } from '../contract/kit.ts';
+
+export const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
+export type LogLevel = z.output<typeof logLevel>;
+
+const path = z.string().min(1);
+const kbps = z.number().nonnegative().max(1_000_000);
+/** A name that goes into log lines, topics of metrics and the status table. */
+const instanceName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i, 'may hold letters, digits, "-" and "_" only; choose another name');
+
+const broker = z.strictObject({
+  url: z.string().describe('mqtts://host:port, or mqtt://host:port without encryption'),
+  username: z.string().min(1).optional().describe('kit_id when left out'),
+  password_file: path.optional(),
+  ca_file: path.optional().describe('PEM; the certificates of the system count when left out'),
+  cert_file: path.optional().describe('PEM; the client certificate'),
+  key_file: path.optional().describe('PEM; the private key of the client certificate'),
+  protocol: z.literal(['auto', 5, '3.1.1']).default('auto').describe('auto: MQTT 5 where the broker has it'),
+  keepalive_s: z.int().min(5).max(3_600).default(30),
+  connect_timeout_s: z.int().min(1).max(300).default(15),
+  ack: z
+    .enum(['auto', 'broker', 'cloud'])
+    .default('auto')
+    .describe(
+      'whose word lets the buffer forget tasks and alarms; auto: the cloud, once it has confirmed any',
+    ),
+});
+
+const uplink = z.strictObject({
+  window_messages: z.int().min(1).max(1_000).default(64).describe('sent and not yet acknowledged at a time'),
+  packet_ms: z
+    .int()
+    .min(0)
+    .max(60_000)
+    .default(0)
+    .describe('above 0: live messages leave together, once in that time'),
+  metered: z
+    .array(linkType)
+    .default(['satellite'])
+    .describe('types of links on which live messages leave in packets of at least 1 s'),
+  backlog_kbps: z
+    .strictObject({
+      default: kbps.default(0),
+      satellite: kbps.optional(),
+      cellular: kbps.optional(),
+      ethernet: kbps.optional(),
+      wifi: kbps.optional(),
+    })
+    .prefault({})
+    .describe('how fast the backlog may drain over each type of link; 0: without a cap'),
+});
+
+const outbox = z.strictObject({
+  bytes_max_mb: z.number().min(1).max(1_000_000).default(512),
+  rows_max: z.int().min(1_000).max(100_000_000).default(5_000_000),
+  free_disk_min_mb: z.number().min(0).max(1_000_000).default(64),
+  age_max_days: z.number().positive().max(3_650).default(30),
+});
+
+const driver = z.strictObject({
+  driver: z.string().min(1).describe('which driver'),
+  name: instanceName.optional().describe('of this instance; the name of the driver when left out'),
+  options: z.record(z.string(), z.unknown()).prefault({}),
+});
+
+export const drivers_max = 64;
+
+export const configFile = z.strictObject({
+  kit_id: z.uuid(),
+  kit_name: z.string().min(1).max(100).optional(),
+  state_dir: path.default('/var/lib/kit-connector').describe('holds the buffer'),
+  runtime_dir: path.default('/run/kit-connector').describe('holds the control socket'),
+  socket_group: z.string().min(1).optional().describe('the group that may use the control socket'),
+  broker: broker.optional().describe('left out: a broker of its own on loopback, for trying out'),
+  uplink: uplink.prefault({}),
+  outbox: outbox.prefault({}),
+  feeds: z
+    .strictObject({
+      rates_hz: z
+        .record(z.string(), z.number().min(0.001).max(50))
+        .default({ default: 5, gps: 2, attitude: 2 })
+        .describe('messages per second and asset, at most, by feed; "default" for every other feed'),
+    })
+    .prefault({}),
+  telemetry: z
+    .strictObject({ floor_s: z.number().min(1).max(3_600).default(60).describe('sent at least this often') })
+    .prefault({}),
+  commands: z
+    .strictObject({
+      disabled: z
+        .array(z.strictObject({ asset: z.string().min(1), command: z.string().min(1) }))
+        .default([])
+        .describe('asset: id, key or "*"; command: name or "*"'),
+      max_risk: riskLevel.default('high').describe('commands of a higher risk are neither offered nor run'),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({
+      level: logLevel.default('info'),
+      drivers: z.record(z.string(), logLevel).default({}).describe('by instance name'),
+    })
+    .prefault({}),
+  drivers: z.array(driver).max(drivers_max).default([]),
+});
+export type ConfigFile = z.output<typeof configFile>;

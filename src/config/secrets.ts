@@ -1,0 +1,80 @@
+/** Reads passwords, keys and certificates from files of their own, and says what is wrong with them. */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { messageOf } from '../errors.ts';
+import { unreadable } from './source.ts';
+
+/** A secret, or the sentence that tells why there is none. */
+export type Read<T> = { readonly value: T } | { readonly fault: string };
+
+const secret_bytes_max = 100_000;
+/** Permission bits that let everybody on the machine read or write. */
+const world_bits = 0o006;
+
+/** The text of a file; `secret`: nobody but its owner and group may have access. */
+export async function readSecret(
+  file: string,
+  { secret }: { readonly secret: boolean },
+): Promise<Read<string>> {
+  try {
+    await using handle = await open(file);
+    const { mode, size } = await handle.stat();
+    if (secret && (mode & world_bits) !== 0) {
+      return { fault: `everybody on this machine has access to ${file}; run "chmod o= ${file}"` };
+    }
+    if (size > secret_bytes_max)
+      return { fault: `${file} is too large for what it should hold; name the right file` };
+    const text = await handle.readFile('utf8');
+    return text.trim() === '' ? { fault: `${file} is empty; write the secret into it` } : { value: text };
+  } catch (error) {
+    return { fault: `${file} ${unreadable(error)}` };
+  }
+}
+
+/** The certificates of a PEM text, the first one first. */
+export function readCertificates(file: string, pem: string): Read<readonly X509Certificate[]> {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
+  if (!blocks)
+    return { fault: `${file} holds no PEM certificate; it must begin with -----BEGIN CERTIFICATE-----` };
+  try {
+    return { value: blocks.map((block) => new X509Certificate(block)) };
+  } catch (error) {
+    return { fault: `${file} holds a damaged certificate (${messageOf(error)}); install it again` };
+  }
+}
+
+export function readKey(file: string, pem: string): Read<KeyObject> {
+  if (pem.includes('ENCRYPTED')) {
+    return {
+      fault: `the key in ${file} is protected by a passphrase, which nobody can type in at start; remove the passphrase`,
+    };
+  }
+  try {
+    return { value: createPrivateKey(pem) };
+  } catch {
+    return { fault: `${file} holds no PEM private key; it must begin with -----BEGIN PRIVATE KEY-----` };
+  }
+}
+
+/**
+ * What the clock says about a certificate, or undefined. Only ever a warning: a gateway without a battery-backed clock
+ * boots in the past, and a kit with an expired certificate must still fill its buffer.
+ */
+export function validityWarning(
+  what: string,
+  certificate: X509Certificate,
+  now_ms: number,
+): string | undefined {
+  const from_ms = Date.parse(certificate.validFrom);
+  const to_ms = Date.parse(certificate.validTo);
+  if (now_ms > to_ms) return `${what} expired on ${day(to_ms)}; install a new one`;
+  if (now_ms < from_ms) return `${what} is valid from ${day(from_ms)} only; check the clock of this machine`;
+  if (to_ms - now_ms < warn_ahead_ms)
+    return `${what} expires on ${day(to_ms)}; install a new one before then`;
+  return undefined;
+}
+const warn_ahead_ms = 30 * 86_400_000;
+
+function day(time_ms: number): string {
+  return new Date(time_ms).toISOString().slice(0, 10);
+}

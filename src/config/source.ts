@@ -1,0 +1,163 @@
+/** The configuration file as text: its YAML, where each key stands, and the list of faults that are found in it. */
+import { readFile } from 'node:fs/promises';
+import {
+  type Document,
+  LineCounter,
+  type Node,
+  type YAMLParseError,
+  isMap,
+  isNode,
+  isScalar,
+  parseDocument,
+} from 'yaml';
+import { ConfigInvalid, messageOf } from '../errors.ts';
+
+export type KeyPath = readonly PropertyKey[];
+
+export interface Source {
+  /** As it was named, for the technician. */
+  readonly file: string;
+  readonly value: unknown;
+  /** `file:line:col` of a key, or of the closest that is there. */
+  readonly place: (path: KeyPath) => { readonly line: number; readonly col: number };
+}
+
+/** A configuration of this size is a mistake: another file was named. */
+const file_bytes_max = 1_000_000;
+
+/** The text of the file. Throws `ConfigInvalid` when it cannot be read. */
+export async function readSource(file: string): Promise<string> {
+  const bytes = await readFile(file).catch((error: unknown) => {
+    throw new ConfigInvalid([`${file}: ${unreadable(error)}`]);
+  });
+  if (bytes.length > file_bytes_max) {
+    throw new ConfigInvalid([`${file}: is larger than 1 MB, so it is no configuration; name the right file`]);
+  }
+  return bytes.toString('utf8');
+}
+
+/** Why a file could not be read, and the remedy. */
+export function unreadable(error: unknown): string {
+  switch (errorCode(error)) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return 'does not exist; create it or name another file';
+    case 'EACCES':
+      return 'may not be read by this user; give its group to the user that runs kit-connector and make it readable (chmod 640)';
+    case 'EISDIR':
+      return 'is a directory; name a file';
+    default:
+      return `cannot be read (${messageOf(error)}); check the disk`;
+  }
+}
+
+function errorCode(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+/** Parses YAML 1.2. Throws `ConfigInvalid` with every fault of its syntax. */
+export function parseSource(file: string, text: string): Source {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  if (document.errors.length > 0) {
+    throw new ConfigInvalid(document.errors.map((error) => syntaxFault(file, lines, error)));
+  }
+  if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
+    throw new ConfigInvalid([`${file}: is empty; at least kit_id and a driver are needed`]);
+  }
+  if (!isMap(document.contents)) {
+    throw new ConfigInvalid([`${file}:1:1: holds no keys; write "kit_id: ..." and so on, one key a line`]);
+  }
+  return {
+    file,
+    value: plainValue(file, document),
+    place: (path) => lines.linePos(offsetOf(document.contents, path)),
+  };
+}
+
+/** Aliases that refer to each other without end are the one thing that fails only here. */
+function plainValue(file: string, document: Document): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    throw new ConfigInvalid([`${file}: ${messageOf(error)}; write the values out instead of using aliases`]);
+  }
+}
+
+function syntaxFault(file: string, lines: LineCounter, error: YAMLParseError): string {
+  const { line, col } = lines.linePos(error.pos[0]);
+  return `${file}:${line}:${col}: ${syntaxSentence(error)}`;
+}
+
+function syntaxSentence({ code, message }: YAMLParseError): string {
+  switch (code) {
+    case 'TAB_AS_INDENT':
+      return 'a tab indents this line; use spaces';
+    case 'DUPLICATE_KEY':
+      return 'this key is given twice; remove one of them';
+    case 'MULTIPLE_DOCS':
+      return 'a second document begins here; remove the line "---"';
+    case 'BAD_INDENT':
+      return 'this line is indented differently from its neighbours; align it with them';
+    case 'MISSING_CHAR':
+      return `${lowerFirst(message)}; close the quote or bracket`;
+    default:
+      return `is not YAML (${lowerFirst(message)}); check quotes, colons and indentation`;
+  }
+}
+
+function lowerFirst(sentence: string): string {
+  return sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
+}
+
+/** The offset of the key at `path`; of the deepest part of the path that is there when it is missing. */
+function offsetOf(contents: Node | null, path: KeyPath): number {
+  let node: unknown = contents;
+  let offset = startOf(contents);
+  for (const step of path) {
+    const next = isMap(node) ? node.items.find((pair) => keyText(pair.key) === String(step)) : undefined;
+    if (next) {
+      offset = startOf(next.key) ?? offset;
+      node = next.value;
+      continue;
+    }
+    const item = isNode(node) && 'items' in node && !isMap(node) ? node.items[Number(step)] : undefined;
+    if (item === undefined) break;
+    offset = startOf(item) ?? offset;
+    node = item;
+  }
+  return offset ?? 0;
+}
+
+function startOf(node: unknown): number | undefined {
+  return isNode(node) ? node.range?.[0] : undefined;
+}
+
+function keyText(key: unknown): string {
+  return String(isScalar(key) ? key.value : key);
+}
+
+/** Collects faults, so that the technician sees all of them at once, in the order of the lines. */
+export interface FaultList {
+  readonly add: (path: KeyPath, sentence: string) => void;
+  /** `file:line:col key.path: sentence`, in the order of the file. */
+  readonly lines: () => readonly string[];
+}
+
+export function faultList(source: Source): FaultList {
+  const faults: { line: number; col: number; text: string }[] = [];
+  return {
+    add: (path, sentence) => {
+      const { line, col } = source.place(path);
+      faults.push({ line, col, text: `${source.file}:${line}:${col} ${pathText(path)}: ${sentence}` });
+    },
+    lines: () => faults.sort((a, b) => a.line - b.line || a.col - b.col).map(({ text }) => text),
+  };
+}
+
+/** `drivers[2].options.port` */
+function pathText(path: KeyPath): string {
+  return path
+    .map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index > 0 ? '.' : ''}${String(step)}`))
+    .join('');
+}

@@ -1,0 +1,206 @@
+/** What the control socket speaks: the bodies of its routes, and the functions of the daemon that answer them. */
+import { z } from 'zod';
+import { type JsonObject, jsonObject } from '../contract/json.ts';
+import { taskStatus } from '../contract/tasks.ts';
+
+const time = z.iso.datetime();
+const count = z.int().nonnegative();
+
+const uplinkReport = z.object({
+  state: z.enum(['connected', 'connecting', 'waiting', 'stopped']),
+  /** Without credentials. */
+  broker: z.string(),
+  /** `5` or `3.1.1`; null before the first connection. */
+  protocol: z.string().nullable(),
+  since: time,
+  /** One sentence on the state, for the technician; empty when there is nothing to say. */
+  detail: z.string(),
+  /** Since the last stable connection. */
+  attempts: count,
+  /** Until the next attempt; null when none is planned. */
+  next_try_ms: z.number().nullable(),
+  in_flight: count,
+  rtt_ms: z.number().nullable(),
+  last_error: z.string().nullable(),
+  /** Channels to which the broker said that nobody listens. */
+  unheard: z.array(z.string()),
+});
+
+const laneReport = z.object({
+  rows: count,
+  bytes: count,
+  /** Of `rows`, those that are in memory only. */
+  memory_rows: count,
+});
+
+const outboxReport = z.object({
+  accepted: count,
+  delivered: count,
+  buffered: count,
+  /** By reason. */
+  dropped: z.record(z.string(), count),
+  quarantined: count,
+  /** `accepted = delivered + buffered + dropped + quarantined` holds. */
+  balanced: z.boolean(),
+  by_lane: z.record(z.string(), laneReport),
+  /** When the oldest buffered message was observed. */
+  oldest: time.nullable(),
+  file_bytes: count,
+  health: z.object({ state: z.enum(['ok', 'full', 'failing']), detail: z.string() }),
+});
+
+const driverReport = z.object({
+  name: z.string(),
+  driver: z.string(),
+  /** `running`, `waiting` before the next attempt, `rejected`, `stopped`. */
+  state: z.string(),
+  since: time,
+  reason: z.string().nullable(),
+  facts: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+});
+
+const assetReport = z.object({
+  id: z.string(),
+  key: z.string(),
+  name: z.string(),
+  type: z.string(),
+  status: z.enum(['online', 'offline']),
+  reason: z.string().nullable(),
+  last_seen_at: time.nullable(),
+  feeds: z.record(
+    z.string(),
+    z.object({
+      /** Since the newest message. */
+      age_s: z.number().nonnegative(),
+      messages: count,
+      /** Messages of the device that a newer one replaced before its turn came. */
+      coalesced: count,
+    }),
+  ),
+});
+
+/** A task with the field names of the cloud's interface. */
+export const taskView = z.object({
+  id: z.string(),
+  asset_id: z.string(),
+  command_name: z.string(),
+  payload: jsonObject,
+  status: taskStatus,
+  /** Output when completed, `error` when failed. */
+  result: jsonObject,
+  created_at: time,
+  updated_at: time,
+});
+export type TaskView = z.output<typeof taskView>;
+
+export const statusReport = z.object({
+  kit_id: z.string(),
+  kit_name: z.string().nullable(),
+  version: z.string(),
+  started_at: time,
+  uptime_s: z.number().nonnegative(),
+  /** Why the kit is not at its best, one sentence each: what is wrong; what to do. */
+  degraded: z.array(z.string()),
+  uplink: uplinkReport,
+  outbox: outboxReport,
+  drivers: z.array(driverReport),
+  assets: z.array(assetReport),
+  /** The newest kit telemetry as published: `wans`, `gateway`, `battery`, ... */
+  kit: jsonObject,
+  tasks: z.object({
+    pending: count,
+    running: count,
+    completed: count,
+    failed: count,
+    /** Newest first. */
+    recent: z.array(taskView),
+  }),
+});
+export type StatusReport = z.output<typeof statusReport>;
+
+/** A message when it was accepted for delivery. */
+const tailMessage = z.object({
+  kind: z.literal('message'),
+  time,
+  /** The part of the topic below `k1/{kit_id}/up/`. */
+  channel: z.string(),
+  /** Null when the message is not about an asset. */
+  asset: z.object({ id: z.string(), key: z.string(), name: z.string() }).nullable(),
+  /** The feed; else the first word of the channel: `asset`, `task`, `telemetry`, ... */
+  feed: z.string(),
+  /** Null clears a retained topic. */
+  data: jsonObject.nullable(),
+});
+export type TailMessage = z.output<typeof tailMessage>;
+
+/** A line of `GET /tail`. `skipped` tells how many lines the reader was too slow for. */
+export const tailLine = z.discriminatedUnion('kind', [
+  tailMessage,
+  z.object({ kind: z.literal('skipped'), lines: count }),
+]);
+export type TailLine = z.output<typeof tailLine>;
+
+export const bufferReport = z.object({
+  lanes: z.array(laneReport.extend({ lane: z.string(), oldest: time.nullable() })),
+  quarantined: count,
+  file_bytes: count,
+  disk_free_bytes: count,
+});
+export type BufferReport = z.output<typeof bufferReport>;
+
+export const quarantinedMessage = z.object({
+  id: count,
+  lane: z.string(),
+  channel: z.string(),
+  time,
+  /** MQTT reason code of the broker. */
+  code: z.int(),
+  reason: z.string(),
+  body: z.string(),
+});
+export type QuarantinedMessage = z.output<typeof quarantinedMessage>;
+
+/** Body of `POST /buffer/quarantine/retry` and `/discard`; all of them when `ids` is left out. */
+export const quarantineSelection = z.strictObject({ ids: z.array(count).max(10_000).optional() });
+/** Answer: how many were put back or discarded. */
+export const quarantineOutcome = z.object({ rows: count });
+
+/** Body of `POST /tasks`. */
+export const taskRequest = z.strictObject({
+  /** Id, key or unique name. */
+  asset: z.string().min(1),
+  command: z.string().min(1),
+  payload: jsonObject.default({}),
+  /** The command's own deadline when left out. */
+  deadline_s: z.number().positive().max(86_400).optional(),
+});
+export type TaskRequest = z.input<typeof taskRequest>;
+
+/** Body of every answer that is not a success. */
+export const apiError = z.object({ error: z.string() });
+
+/** A dispatch from the gateway itself, its asset resolved. */
+export interface LocalDispatch {
+  readonly asset_id: string;
+  readonly command: string;
+  readonly payload: JsonObject;
+  readonly deadline_s: number | undefined;
+}
+
+/** What the control socket asks of the daemon. Rejections reach the technician as the sentence of the error. */
+export interface LocalApi {
+  report(): Promise<StatusReport> | StatusReport;
+  /** Calls `listener` for each message accepted for delivery until the returned function is called. */
+  tail(listener: (message: TailMessage) => void): () => void;
+  buffer(): Promise<BufferReport>;
+  quarantine(): Promise<readonly QuarantinedMessage[]>;
+  /** Answers how many rows were put back. */
+  retryQuarantined(ids: readonly number[] | undefined): Promise<number>;
+  /** Answers how many rows were discarded. */
+  discardQuarantined(ids: readonly number[] | undefined): Promise<number>;
+  /** Starts a task as if the cloud had dispatched it; throws `CommandRefused` when it is not even admitted. */
+  dispatch(request: LocalDispatch): Promise<TaskView>;
+  /** The newest tasks, newest first. */
+  tasks(): Promise<readonly TaskView[]>;
+  task(id: string): Promise<TaskView | undefined>;
+}
