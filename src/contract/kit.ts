@@ -63,9 +63,9 @@ export const link = z.strictObject({
     .nullish()
     .describe('mean difference of successive round trips, milliseconds'),
   packet_loss_pct: percent.nullish(),
-  availability_pct: percent.describe(
-    'share of the observed time with an answer; time not observed does not count',
-  ),
+  availability_pct: percent
+    .nullish()
+    .describe('share of the observed time with an answer; time not observed does not count'),
   usage: usage.nullish(),
 });
 export type Link = z.output<typeof link>;
