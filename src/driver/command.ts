@@ -27,6 +27,8 @@ export interface Command {
   readonly safety: boolean;
   /** May be run again when a restart interrupted it. Never true for what moves a machine. */
   readonly repeatable: boolean;
+  /** Touches no device. Throws `z.ZodError` for a payload that `invoke` would not take. */
+  readonly check: (payload: unknown) => void;
   /** Resolves with `result` once the effect was seen. Throws `z.ZodError` for a bad payload, `CommandRefused` for a refusal. */
   readonly invoke: (payload: unknown, context: CommandContext) => Promise<JsonObject>;
 }
@@ -58,6 +60,7 @@ export function defineCommand<S extends z.ZodObject>(spec: CommandSpec<S>): Comm
     timeout_ms: spec.timeout_ms ?? command_timeout_default_ms,
     safety: spec.safety ?? false,
     repeatable: spec.repeatable ?? false,
+    check: (payload) => void spec.input.parse(payload ?? {}),
     invoke: async (payload, context) => spec.handle(spec.input.parse(payload ?? {}), context),
   };
 }
