@@ -48,8 +48,6 @@ export type TaskState = 'pending' | 'running' | 'completed' | 'failed';
 export interface JournalEntry {
   readonly task_id: string;
   readonly state: TaskState;
-  /** Of the last report that was journaled; 0 before the first. */
-  readonly revision: number;
   /** The dispatch as received, JSON text. */
   readonly dispatch: string;
   /** JSON text of `result`. */
