@@ -134,16 +134,15 @@ function checkPair(texts: Texts, section: BrokerSection, context: BrokerContext)
   checkCertificates(texts, 'ca', context);
   const key = texts.key && unwrap(readKey(texts.key.file, texts.key.text), 'key', context);
   const leaf = certificates?.[0];
-  if (texts.cert && !texts.key && section.key_file === undefined) {
+  for (const [half, other] of [
+    ['cert', 'key'],
+    ['key', 'cert'],
+  ] as const) {
+    const missing = secretFiles[other].key;
+    if (!texts[half] || texts[other] || section[missing] !== undefined) continue;
     context.faults.add(
-      ['broker', 'cert_file'],
-      'has no key; name the file of its private key as broker.key_file',
-    );
-  }
-  if (texts.key && !texts.cert && section.cert_file === undefined) {
-    context.faults.add(
-      ['broker', 'key_file'],
-      'has no certificate; name the file of its certificate as broker.cert_file',
+      ['broker', secretFiles[half].key],
+      `is half of a pair; name the other file as broker.${missing}`,
     );
   }
   if (leaf && key && texts.key && !leaf.checkPrivateKey(key)) {

@@ -27,18 +27,30 @@ export async function configureDrivers(
   const instances: DriverInstance[] = [];
   const names = new Map<string, number>();
   for (const [index, entry] of (Array.isArray(section) ? section : []).entries()) {
-    const { driver: driverName, name = driverName, options = {} } = isRecord(entry) ? entry : {};
-    if (typeof driverName !== 'string' || typeof name !== 'string') continue;
-    const earlier = names.get(name);
+    const named = readNames(entry);
+    if (!named) continue;
+    const earlier = names.get(named.name);
     if (earlier !== undefined) {
-      faults.add(['drivers', index], `is named "${name}" like drivers[${earlier}]; give each its own "name"`);
+      faults.add(
+        ['drivers', index],
+        `is named "${named.name}" like drivers[${earlier}]; give each its own "name"`,
+      );
     }
-    names.set(name, index);
-    const driver = await loadDriver(driverName, index, list, faults);
-    const run = driver && configure(driver, options, index, faults);
-    if (driver && run) instances.push({ name, driver, run });
+    names.set(named.name, index);
+    const driver = await loadDriver(named.driver, index, list, faults);
+    const run = driver && configure(driver, named.options, index, faults);
+    if (driver && run) instances.push({ name: named.name, driver, run });
   }
   return instances;
+}
+
+/** An entry as far as it can be checked further; undefined when the schema of the file has a fault to report. */
+function readNames(entry: unknown) {
+  if (!isRecord(entry)) return undefined;
+  const { driver, name = driver, options = {} } = entry;
+  return typeof driver === 'string' && typeof name === 'string' && isRecord(options)
+    ? { driver, name, options }
+    : undefined;
 }
 
 async function loadDriver(

@@ -22,7 +22,11 @@ export function addIssues(faults: FaultList, checked: Checked, issues: readonly 
       for (const key of issue.keys) faults.add([...path, key], unknownKey(key, known));
       continue;
     }
-    faults.add(path, sentence(issue, valueAt(checked.value, issue.path)));
+    const value = valueAt(checked.value, issue.path);
+    faults.add(
+      path,
+      value === undefined ? missing(schemaAt(checked.schema, issue.path)) : sentence(issue, value),
+    );
   }
 }
 
@@ -46,31 +50,35 @@ function unknownKey(key: string, known: readonly string[]): string {
 export function didYouMean(word: string, known: readonly string[]): string | undefined {
   if (known.length === 0) return undefined;
   const guess = closest(word, known);
-  return distance(word, guess) <= Math.max(2, Math.floor(word.length / 3)) ? guess : undefined;
+  const slips_max = word.length <= 3 ? 1 : Math.max(2, Math.floor(word.length / 3));
+  return distance(word, guess) <= slips_max ? guess : undefined;
+}
+
+function missing(schema: z.core.$ZodType | undefined): string {
+  const description = schema && z.globalRegistry.get(schema)?.description;
+  const words = schema instanceof z.ZodEnum ? schema.options.join(', ') : undefined;
+  const hint = description ?? words;
+  return hint ? `is missing; add it (${hint})` : 'is missing; add it';
 }
 
 /** What is wrong and its remedy. */
 function sentence(issue: Issue, value: unknown): string {
-  switch (issue.code) {
-    case 'invalid_type':
-      return wrongType(issue, value);
-    case 'invalid_value':
-      return wrongWord(issue.values.map(String), value);
-    case 'too_small':
-      return isCounted(issue.origin)
-        ? 'is empty; give it a value or remove the key'
-        : `is ${show(value)}, which is too small; write ${issue.inclusive ? '' : 'more than '}${issue.minimum}${issue.inclusive ? ' or more' : ''}`;
-    case 'too_big':
-      return isCounted(issue.origin)
-        ? `is too long; ${issue.maximum} is the most`
-        : `is ${show(value)}, which is too large; write ${issue.maximum} or less`;
-    case 'invalid_format':
-      return issue.format === 'regex'
-        ? `is ${show(value)}, which ${issue.message}`
-        : wrongFormat(issue.format, value);
-    default:
-      return issue.message;
+  if (issue.code === 'invalid_type') return wrongType(issue, value);
+  if (issue.code === 'invalid_value') return wrongWord(issue.values.map(String), value);
+  if (issue.code === 'too_small') return tooSmall(issue, value);
+  if (issue.code === 'too_big') {
+    return isCounted(issue.origin)
+      ? `is too long; ${issue.maximum} is the most`
+      : `is ${show(value)}, which is too large; write ${issue.maximum} or less`;
   }
+  if (issue.code === 'invalid_format') return wrongFormat(issue, value);
+  return issue.message;
+}
+
+function tooSmall(issue: z.core.$ZodIssueTooSmall, value: unknown): string {
+  if (isCounted(issue.origin)) return 'is empty; give it a value or remove the key';
+  const least = issue.inclusive ? `${issue.minimum} or more` : `more than ${issue.minimum}`;
+  return `is ${show(value)}, which is too small; write ${least}`;
 }
 
 function isCounted(origin: string): boolean {
@@ -91,22 +99,28 @@ function wrongType(issue: z.core.$ZodIssueInvalidType, value: unknown): string {
   const format = 'format' in issue ? String(issue.format) : '';
   const wanted =
     (format.includes('int') ? 'a whole number' : typeNames[issue.expected]) ?? `of type ${issue.expected}`;
-  if (value === undefined) return `is missing; add it (${wanted})`;
   if (value === null) return `has no value; write ${wanted} or remove the key`;
-  const quotes = issue.expected === 'string' && typeof value !== 'object' ? ' in quotes' : '';
-  return `is ${show(value)}; write ${wanted}${quotes}`;
+  return `is ${show(value)}; write ${wanted}${quotesHint(issue.expected, value)}`;
+}
+
+/** YAML makes a text of what stands in quotes, and a number or a truth of some things that do not. */
+function quotesHint(expected: string, value: unknown): string {
+  if (expected === 'string' && typeof value !== 'object') return ' in quotes';
+  const isNumber = typeof value === 'string' && value.trim() !== '' && Number.isFinite(Number(value));
+  return expected === 'number' && isNumber ? ' without quotes' : '';
 }
 
 function wrongWord(words: readonly string[], value: unknown): string {
-  if (value === undefined) return `is missing; add it (${words.join(', ')})`;
   const guess = typeof value === 'string' ? didYouMean(value, words) : undefined;
   return `is ${show(value)}; ${guess ? `did you mean "${guess}"? (${words.join(', ')})` : `write one of ${words.join(', ')}`}`;
 }
 
-function wrongFormat(format: string, value: unknown): string {
-  if (format === 'uuid')
+function wrongFormat(issue: z.core.$ZodIssueInvalidStringFormat, value: unknown): string {
+  if (issue.format === 'regex') return `is ${show(value)}, which ${issue.message}`;
+  if (issue.format === 'uuid') {
     return `is ${show(value)}, which is no UUID; write it like 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10`;
-  return `is ${show(value)}, which is no ${format}; correct it`;
+  }
+  return `is ${show(value)}, which is no ${issue.format}; correct it`;
 }
 
 /** A value as it stands in a sentence; long ones are cut. */
@@ -114,7 +128,7 @@ function show(value: unknown): string {
   if (value === null || value === undefined) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a group of keys';
-  const text = typeof value === 'string' ? `"${value}"` : JSON.stringify(value);
+  const text = typeof value === 'number' ? value.toString() : JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}..."` : text;
 }
 

@@ -63,7 +63,7 @@ const outbox = z.strictObject({
 });
 
 const driver = z.strictObject({
-  driver: z.string().min(1).describe('which driver'),
+  driver: z.string().min(1).describe('the name of the driver'),
   name: instanceName.optional().describe('of this instance; the name of the driver when left out'),
   options: z.record(z.string(), z.unknown()).prefault({}),
 });
@@ -71,7 +71,7 @@ const driver = z.strictObject({
 export const drivers_max = 64;
 
 export const configFile = z.strictObject({
-  kit_id: z.uuid(),
+  kit_id: z.uuid().describe('the UUID of this kit; uuidgen makes a new one'),
   kit_name: z.string().min(1).max(100).optional(),
   state_dir: path.default('/var/lib/kit-connector').describe('holds the buffer'),
   runtime_dir: path.default('/run/kit-connector').describe('holds the control socket'),

@@ -80,7 +80,9 @@ function plainValue(file: string, document: Document): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    throw new ConfigInvalid([`${file}: ${messageOf(error)}; write the values out instead of using aliases`]);
+    throw new ConfigInvalid([
+      `${file}: ${lowerFirst(messageOf(error))}; write the values out instead of using aliases`,
+    ]);
   }
 }
 
@@ -90,21 +92,18 @@ function syntaxFault(file: string, lines: LineCounter, error: YAMLParseError): s
 }
 
 function syntaxSentence({ code, message }: YAMLParseError): string {
-  switch (code) {
-    case 'TAB_AS_INDENT':
-      return 'a tab indents this line; use spaces';
-    case 'DUPLICATE_KEY':
-      return 'this key is given twice; remove one of them';
-    case 'MULTIPLE_DOCS':
-      return 'a second document begins here; remove the line "---"';
-    case 'BAD_INDENT':
-      return 'this line is indented differently from its neighbours; align it with them';
-    case 'MISSING_CHAR':
-      return `${lowerFirst(message)}; close the quote or bracket`;
-    default:
-      return `is not YAML (${lowerFirst(message)}); check quotes, colons and indentation`;
-  }
+  return (
+    syntaxSentences[code] ?? `is not YAML (${lowerFirst(message)}); check quotes, colons and indentation`
+  );
 }
+
+const syntaxSentences: Readonly<Partial<Record<YAMLParseError['code'], string>>> = {
+  TAB_AS_INDENT: 'a tab indents this line; use spaces',
+  DUPLICATE_KEY: 'this key is given twice; remove one of them',
+  MULTIPLE_DOCS: 'a second document begins here; remove the line "---"',
+  BAD_INDENT: 'this line is indented differently from its neighbours; align it with them',
+  MISSING_CHAR: 'a quote or a bracket is not closed; close it',
+};
 
 function lowerFirst(sentence: string): string {
   return sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
