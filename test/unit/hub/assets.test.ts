@@ -1,0 +1,294 @@
+/** What the cloud is told of assets, and when. */
+import { expect, it, vi } from 'vitest';
+import { announcement, type Announcement } from '../../../src/contract/assets.ts';
+import { assetId } from '../../../src/contract/identity.ts';
+import { channels } from '../../../src/contract/topics.ts';
+import { DeviceUnreachable } from '../../../src/errors.ts';
+import { assets_max } from '../../../src/hub/assets.ts';
+import { aborted } from '../../../src/platform/time.ts';
+import { command, drone, type DroneHost, fix, scriptedDriver, scripts } from '../../fakes/scripted-driver.ts';
+import { hubLab, kit_id } from '../../support/hub-lab.ts';
+import { useFakeTime } from '../../support/fake-time.ts';
+
+useFakeTime();
+
+const id = assetId(kit_id, 'drone-1');
+const settle = async (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
+type Sink = ReturnType<DroneHost['announce']>;
+
+/** A driver whose host and sink the test holds in its hands. */
+function held(about = drone()) {
+  const hand: { host?: DroneHost; sink?: Sink } = {};
+  const driver = scriptedDriver(async (host) => {
+    hand.host = host;
+    hand.sink = host.announce(about);
+    await aborted(host.signal);
+  });
+  return {
+    driver,
+    get host(): DroneHost {
+      if (!hand.host) throw new Error('the driver does not run yet');
+      return hand.host;
+    },
+    get sink(): Sink {
+      if (!hand.sink) throw new Error('the driver does not run yet');
+      return hand.sink;
+    },
+  };
+}
+
+it('announces an asset with its commands and reports that it is online', async () => {
+  const lab = hubLab();
+  void lab.run(scriptedDriver(scripts.wellBehaved));
+  await settle();
+  const [told] = lab.outbox.on(channels.asset(id));
+  expect(announcement.parse(told)).toMatchObject({ id, status: 'online', driver: 'drones', lat: null });
+  expect(lab.outbox.on(channels.commands(id))).toMatchObject([{ revision: 1, commands: [{ name: 'arm' }] }]);
+  expect(lab.outbox.on(channels.event(id, 'asset_status'))).toEqual([{ status: 'online', reason: null }]);
+  expect(lab.outbox.drafts.map((draft) => draft.lane)).toEqual(['presence', 'alarm', 'presence']);
+  await lab.stop();
+});
+
+it('says nothing when a driver announces the same again', async () => {
+  const lab = hubLab();
+  const drones = held();
+  void lab.run(drones.driver);
+  await settle();
+  lab.outbox.clear();
+  drones.host.announce(drone());
+  expect(lab.outbox.drafts).toEqual([]);
+  drones.host.announce(drone('drone-1', { model: 'X500' }), [command('arm')]);
+  expect(lab.outbox.on(channels.asset(id))).toMatchObject([{ model: 'X500' }]);
+  expect(lab.outbox.on(channels.commands(id))).toMatchObject([{ revision: 2 }]);
+  await lab.stop();
+});
+
+it('reports an asset offline once when its driver fails, and online again without a restart', async () => {
+  const lab = hubLab();
+  const driver = scriptedDriver(async (host, run_number) => {
+    const sink = host.announce(drone());
+    if (run_number === 1) {
+      sink.setOnline(false, 'no heartbeat for 5 s');
+      throw new DeviceUnreachable('socket closed');
+    }
+    await aborted(host.signal);
+  });
+  void lab.run(driver);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(lab.outbox.on(channels.event(id, 'asset_status'))).toEqual([
+    { status: 'online', reason: null },
+    { status: 'offline', reason: 'no heartbeat for 5 s' },
+    { status: 'online', reason: null },
+  ]);
+  await lab.stop();
+  expect(lab.outbox.on(channels.asset(id)).at(-1)).toMatchObject({
+    status: 'offline',
+    status_reason: 'the driver was stopped',
+  });
+});
+
+it('computes the parent from the key of the parent', async () => {
+  const lab = hubLab();
+  void lab.run(held(drone('gimbal', { parent_key: 'drone-1' })).driver);
+  await settle();
+  expect(lab.outbox.on(channels.asset(assetId(kit_id, 'gimbal')))).toMatchObject([{ parent_id: id }]);
+  await lab.stop();
+});
+
+it('shows the first position at once and later ones once a minute', async () => {
+  const lab = hubLab();
+  const drones = held();
+  void lab.run(drones.driver);
+  await settle();
+  lab.outbox.clear();
+  for (let index = 0; index < 100; index += 1) drones.sink.setPosition({ lat: 47 + index / 1_000, lon: 8 });
+  expect(lab.outbox.on(channels.asset(id))).toMatchObject([{ lat: 47, lon: 8, alt_m: null }]);
+  await vi.advanceTimersByTimeAsync(180_000);
+  expect(lab.outbox.on(channels.asset(id))).toMatchObject([{ lat: 47 }, { lat: 47.099 }]);
+  drones.sink.setPosition({ lat: Number.NaN, lon: 8 });
+  drones.sink.setPosition({ lat: 91, lon: 8 });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(lab.outbox.on(channels.asset(id))).toHaveLength(2);
+  await lab.stop();
+});
+
+it('counts a feed message as a sign of life', async () => {
+  const lab = hubLab();
+  const drones = held();
+  void lab.run(drones.driver);
+  await vi.advanceTimersByTimeAsync(5_000);
+  const before = lab.hub.assets()[0]?.last_seen_at ?? '';
+  drones.sink.publish('gps', fix());
+  expect(Date.parse(lab.hub.assets()[0]?.last_seen_at ?? '') - Date.parse(before)).toBe(5_000);
+  await lab.stop();
+});
+
+it('clears both retained messages of a removed asset and ignores its sink', async () => {
+  const lab = hubLab();
+  const drones = held();
+  void lab.run(drones.driver);
+  await settle();
+  lab.outbox.clear();
+  drones.sink.remove();
+  drones.sink.publish('gps', fix());
+  drones.sink.setOnline(true);
+  drones.sink.remove();
+  const cleared = [channels.asset(id), channels.commands(id)];
+  expect(lab.outbox.drafts).toEqual(cleared.map((channel) => ({ channel, lane: 'presence', data: null })));
+  expect(lab.hub.assets()).toEqual([]);
+  await lab.stop();
+});
+
+it('leaves an asset to the driver that announced it first', async () => {
+  const lab = hubLab({ configured: ['drones', 'others'] });
+  const first = held();
+  const second = held(drone('drone-1', { name: 'Impostor' }));
+  void lab.run(first.driver);
+  void lab.run(second.driver, 'others');
+  await settle();
+  lab.outbox.clear();
+  second.sink.publish('gps', fix());
+  second.sink.setOnline(false, 'no');
+  second.sink.remove();
+  expect(lab.outbox.drafts).toEqual([]);
+  expect(lab.log.lines.filter((line) => line.level === 'warn')).toMatchObject([
+    { facts: { asset_key: 'drone-1', reason: 'driver drones announced an asset with this key first' } },
+  ]);
+  first.sink.publish('gps', fix());
+  expect(lab.outbox.on(channels.feed(id, 'gps'))).toHaveLength(1);
+  await lab.stop();
+});
+
+it('ignores what a driver says after its run is over', async () => {
+  const lab = hubLab();
+  const kept: { sink?: Sink; host?: DroneHost } = {};
+  void lab.run(
+    scriptedDriver(async (host) => {
+      kept.host = host;
+      kept.sink = host.announce(drone());
+      throw new DeviceUnreachable('gone');
+    }),
+  );
+  await settle();
+  lab.outbox.clear();
+  kept.sink?.publish('gps', fix());
+  kept.sink?.setOnline(true);
+  kept.host?.announce(drone('drone-2')).publish('gps', fix());
+  kept.host?.reportKit({ battery: 50 });
+  await lab.stop();
+  expect(lab.outbox.drafts).toEqual([]);
+});
+
+it('refuses an announcement that breaks its schema, names the key and goes on', async () => {
+  const lab = hubLab();
+  void lab.run(
+    scriptedDriver(async (host) => {
+      host.announce(drone('')).publish('gps', fix());
+      host.announce(drone());
+      await aborted(host.signal);
+    }),
+  );
+  await settle();
+  expect(lab.hub.assets().map((asset) => asset.key)).toEqual(['drone-1']);
+  expect(String(lab.log.lines[0]?.facts['reason'])).toContain('asset_key');
+  await lab.stop();
+});
+
+it('has a limit on the number of assets', async () => {
+  const lab = hubLab();
+  void lab.run(
+    scriptedDriver(async (host) => {
+      for (let index = 0; index <= assets_max; index += 1) host.announce(drone(`drone-${index}`));
+      await aborted(host.signal);
+    }),
+  );
+  await settle();
+  expect(lab.hub.assets()).toHaveLength(assets_max);
+  expect(lab.log.at('warn')).toHaveLength(1);
+  await lab.stop();
+});
+
+it('publishes everything retained again when asked', async () => {
+  const lab = hubLab();
+  void lab.run(scriptedDriver(scripts.wellBehaved));
+  await settle();
+  lab.outbox.clear();
+  lab.hub.announceAll();
+  expect(lab.outbox.on(channels.asset(id))).toHaveLength(1);
+  expect(lab.outbox.on(channels.commands(id))).toMatchObject([{ revision: 1 }]);
+  await lab.stop();
+});
+
+const earlier: Announcement = {
+  id,
+  asset_key: 'drone-1',
+  name: 'Drone drone-1',
+  type: 'drone',
+  vendor: null,
+  model: null,
+  firmware: null,
+  protocol: 'mavlink',
+  status: 'online',
+  status_reason: null,
+  last_seen_at: '2026-11-20T10:00:00.000Z',
+  parent_id: null,
+  lat: 47,
+  lon: 8,
+  alt_m: null,
+  whep_url: null,
+  feeds: ['gps'],
+  driver: 'drones',
+};
+const announced = [
+  { channel: channels.asset(id), body: JSON.stringify(earlier) },
+  { channel: channels.commands(id), body: JSON.stringify({ revision: 7, commands: [] }) },
+];
+
+it('lists an asset of an earlier run as offline until its driver announces it', async () => {
+  const lab = hubLab({ announced });
+  expect(lab.hub.assets()).toMatchObject([{ status: 'offline', last_seen_at: earlier.last_seen_at }]);
+  expect(lab.outbox.on(channels.event(id, 'asset_status'))).toMatchObject([{ status: 'offline' }]);
+  void lab.run(scriptedDriver(scripts.wellBehaved));
+  await settle();
+  expect(lab.outbox.on(channels.asset(id)).at(-1)).toMatchObject({ status: 'online', lat: 47 });
+  expect(lab.outbox.on(channels.commands(id))).toMatchObject([{ revision: 8 }]);
+  await lab.stop();
+});
+
+it('says nothing of an asset of an earlier run that was offline already', async () => {
+  const body = JSON.stringify({ ...earlier, status: 'offline', status_reason: 'battery swap' });
+  const lab = hubLab({ announced: [{ channel: channels.asset(id), body }] });
+  expect(lab.outbox.drafts).toEqual([]);
+  expect(lab.hub.assets()[0]?.reason).toBe('battery swap');
+  await lab.stop();
+});
+
+it('takes back what a driver announced that is not configured any more, and what cannot be read', async () => {
+  const unreadable = channels.asset('5c3c7e0e-0000-5000-8000-000000000000');
+  const lab = hubLab({
+    configured: ['cameras'],
+    announced: [
+      ...announced,
+      { channel: unreadable, body: '{"id":' },
+      { channel: channels.state, body: '{}' },
+    ],
+  });
+  const cleared = [channels.asset(id), channels.commands(id), unreadable];
+  expect(lab.outbox.drafts).toEqual(cleared.map((channel) => ({ channel, lane: 'presence', data: null })));
+  expect(lab.hub.assets()).toEqual([]);
+  await lab.stop();
+});
+
+it('tells the caller when a task could find an asset in another state', async () => {
+  const assetsChanged = vi.fn<() => void>();
+  const lab = hubLab({ announced, assetsChanged });
+  expect(assetsChanged).not.toHaveBeenCalled();
+  const drones = held();
+  void lab.run(drones.driver);
+  await settle();
+  expect(assetsChanged).toHaveBeenCalled();
+  assetsChanged.mockClear();
+  drones.sink.setOnline(false);
+  expect(assetsChanged).toHaveBeenCalledTimes(1);
+  await lab.stop();
+});

@@ -1,0 +1,162 @@
+/** The kit's telemetry: merged, paced, and with the edges of its links. */
+import { expect, it, vi } from 'vitest';
+import { edgeEvents } from '../../../src/contract/feeds.ts';
+import { assetId } from '../../../src/contract/identity.ts';
+import { kitTelemetry, type Link } from '../../../src/contract/kit.ts';
+import { channels } from '../../../src/contract/topics.ts';
+import { DeviceUnreachable } from '../../../src/errors.ts';
+import { gone_max, linkEdges } from '../../../src/hub/link-edges.ts';
+import { aborted } from '../../../src/platform/time.ts';
+import { drone, type DroneHost, scriptedDriver } from '../../fakes/scripted-driver.ts';
+import { hubLab, kit_id } from '../../support/hub-lab.ts';
+import { useFakeTime } from '../../support/fake-time.ts';
+
+useFakeTime();
+
+const wan = (name: string, status: Link['status']): Link => ({ name, type: 'cellular', status });
+const gateway = (cpu_pct: number) => ({ gateway: { name: 'kit-7', cpu_pct } });
+
+async function start(more: Parameters<typeof hubLab>[0] = {}) {
+  const lab = hubLab(more);
+  let host: DroneHost | undefined;
+  const driver = scriptedDriver(async (opened) => {
+    host = opened;
+    await aborted(opened.signal);
+  });
+  void lab.run(driver);
+  await vi.advanceTimersByTimeAsync(0);
+  if (!host) throw new Error('the driver was not started');
+  return { ...lab, report: host.reportKit, host };
+}
+
+it('publishes a whole snapshot first and then only the parts that changed, at most once a second', async () => {
+  const { outbox, report, stop } = await start();
+  report({ battery: 80, battery_charging: null });
+  report(gateway(1));
+  await vi.advanceTimersByTimeAsync(1_000);
+  for (let cpu = 2; cpu < 50; cpu += 1) report(gateway(cpu));
+  report({ battery: 80 });
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(outbox.on(channels.telemetry)).toEqual([
+    { battery: 80, battery_charging: null, gateway: { name: 'kit-7', cpu_pct: 1 } },
+    { gateway: { name: 'kit-7', cpu_pct: 49 } },
+  ]);
+  for (const data of outbox.on(channels.telemetry)) kitTelemetry.parse(data);
+  await stop();
+});
+
+it('publishes a whole snapshot at least every minute although nothing changes', async () => {
+  const { outbox, report, stop } = await start();
+  report(gateway(1));
+  await vi.advanceTimersByTimeAsync(185_000);
+  expect(outbox.on(channels.telemetry)).toHaveLength(4);
+  await stop();
+});
+
+it('keeps one snapshot a minute while the kit is offline, and publishes one as soon as it is back', async () => {
+  const { outbox, report, link, stop } = await start();
+  report({ battery: 80 });
+  report(gateway(0));
+  await vi.advanceTimersByTimeAsync(1_000);
+  link.online = false;
+  outbox.clear();
+  for (let second = 1; second <= 150; second += 1) {
+    report(gateway(second % 100));
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  expect(outbox.on(channels.telemetry)).toHaveLength(2);
+  expect(outbox.on(channels.telemetry)[0]).toHaveProperty('battery', 80);
+  outbox.clear();
+  link.online = true;
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(outbox.on(channels.telemetry)).toMatchObject([{ battery: 80, gateway: { cpu_pct: 50 } }]);
+  await stop();
+});
+
+it('publishes a whole snapshot when everything is to be announced again', async () => {
+  const { hub, outbox, report, stop } = await start();
+  report({ battery: 80 });
+  report(gateway(0));
+  await vi.advanceTimersByTimeAsync(1_000);
+  outbox.clear();
+  hub.announceAll();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(outbox.on(channels.telemetry)).toMatchObject([{ battery: 80, gateway: { cpu_pct: 0 } }]);
+  await stop();
+});
+
+it('drops a part that breaks its schema, logs it once, and takes the others', async () => {
+  const { hub, log, report, stop } = await start();
+  report({ battery: 180, ...gateway(3) });
+  report({ battery: 181 });
+  expect(hub.kit()).toEqual(gateway(3));
+  expect(log.lines.filter((line) => line.level === 'error')).toMatchObject([{ facts: { part: 'battery' } }]);
+  await stop();
+});
+
+it('leaves a part to the driver that reported it first, until that one is lost', async () => {
+  const lab = await start({ configured: ['drones', 'second'] });
+  let other: DroneHost | undefined;
+  void lab.run(
+    scriptedDriver(async (host) => {
+      other = host;
+      host.reportKit({ battery: 10 });
+      await aborted(host.signal);
+    }),
+    'second',
+  );
+  await vi.advanceTimersByTimeAsync(0);
+  lab.report({ battery: 90 });
+  lab.report({ battery: 91 });
+  expect(lab.hub.kit()).toEqual({ battery: 10 });
+  expect(lab.log.at('warn')).toEqual(['another driver reports this part of the kit; the first one counts']);
+  other?.reportKit({ battery: 11 });
+  expect(lab.hub.kit()).toEqual({ battery: 11 });
+  await lab.stop();
+  expect(lab.hub.kit()).toEqual({});
+});
+
+it('does not repeat what a lost driver reported', async () => {
+  const lab = hubLab();
+  void lab.run(
+    scriptedDriver(async (host, run_number) => {
+      if (run_number === 1) host.reportKit({ battery: 50 });
+      throw new DeviceUnreachable('gone');
+    }),
+  );
+  await vi.advanceTimersByTimeAsync(300_000);
+  expect(lab.outbox.on(channels.telemetry)).toEqual([]);
+  await lab.stop();
+});
+
+it('reports the edges of links on the asset of the gateway', async () => {
+  const { outbox, host, report, stop } = await start();
+  report({ wans: [wan('wwan0', 'online')] });
+  report({ wans: [wan('wwan0', 'offline')] });
+  const nameless = channels.event(assetId(kit_id, 'gateway'), 'link_status');
+  expect(outbox.on(nameless)).toEqual([{ name: 'wwan0', type: 'cellular', status: 'offline', reason: null }]);
+  host.announce(drone('gateway:1234', { type: 'gateway', protocol: 'gateway' }));
+  report({ wans: [wan('wwan0', 'online')] });
+  const events = outbox.on(channels.event(assetId(kit_id, 'gateway:1234'), 'link_status'));
+  expect(events).toMatchObject([{ status: 'online' }]);
+  for (const event of events) edgeEvents.link_status.parse(event);
+  await stop();
+});
+
+it('takes a link that is gone as offline once, and its return as online', () => {
+  const first = linkEdges(new Map(), [wan('wwan0', 'online'), wan('eth1', null)]);
+  expect(first.edges).toEqual([]);
+  const gone = linkEdges(first.states, []);
+  expect(gone.edges).toMatchObject([{ name: 'wwan0', status: 'offline', reason: 'the interface is gone' }]);
+  const still_gone = linkEdges(gone.states, []);
+  expect(still_gone.edges).toEqual([]);
+  expect(linkEdges(still_gone.states, [wan('wwan0', 'online')]).edges).toMatchObject([{ status: 'online' }]);
+});
+
+it('remembers a limited number of links that are gone', () => {
+  let states = linkEdges(new Map(), []).states;
+  for (let index = 0; index < 10 * gone_max; index += 1) {
+    ({ states } = linkEdges(states, [wan(`ppp${index}`, 'online')]));
+  }
+  expect(states.size).toBe(gone_max + 1);
+});
