@@ -22,7 +22,7 @@ export const drop = z.strictObject({
 });
 
 /** Drops of one message. */
-export const drops_max = 256;
+export const drops_max = 1_000;
 
 export const dropReport = z.strictObject({ drops: z.array(drop).min(1).max(drops_max) });
 export type DropReport = z.output<typeof dropReport>;
