@@ -1,0 +1,92 @@
+/** The daemon's answer to "how are you": the parts' own views, put together for the control socket. */
+import type { Config } from '../config.ts';
+import type { Hub } from '../hub/hub.ts';
+import type { StatusReport, TaskView } from '../local/api.ts';
+import type { Outbox } from '../outbox/outbox.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Uplink } from '../uplink/uplink.ts';
+import { degradedReasons } from './degraded.ts';
+
+export interface ReportParts {
+  readonly config: Config;
+  readonly version: string;
+  readonly broker_url: string;
+  readonly started_ms: number;
+  readonly clock: Clock;
+  readonly hub: Hub;
+  readonly outbox: Outbox;
+  readonly uplink: Uplink;
+  readonly taskCounts: () => Pick<StatusReport['tasks'], 'pending' | 'running' | 'completed' | 'failed'>;
+  readonly recentTasks: () => Promise<readonly TaskView[]>;
+}
+
+export async function statusReport(parts: ReportParts): Promise<StatusReport> {
+  const { config, hub, clock } = parts;
+  const now_ms = clock.stamp().time_ms;
+  return {
+    kit_id: config.kit_id,
+    kit_name: config.kit_name ?? null,
+    version: parts.version,
+    started_at: iso(parts.started_ms),
+    uptime_s: Math.max(0, Math.round((now_ms - parts.started_ms) / 1000)),
+    degraded: degraded(parts),
+    uplink: uplinkReport(parts),
+    outbox: await outboxReport(parts.outbox),
+    drivers: hub.drivers().map((driver) => ({ ...driver, facts: { ...driver.facts } })),
+    assets: hub.assets().map((asset) => ({ ...asset, feeds: { ...asset.feeds } })),
+    kit: { ...hub.kit() },
+    tasks: { ...parts.taskCounts(), recent: [...(await parts.recentTasks())] },
+  };
+}
+
+export function degraded({ config, clock, hub, outbox }: ReportParts): string[] {
+  return degradedReasons({
+    health: outbox.health(),
+    ledger: outbox.ledger(),
+    salvage: outbox.opened.salvage,
+    unheard: outbox.dispatch.unheard(),
+    drivers: hub.drivers(),
+    clock_synced: clock.stamp().synced,
+    warnings: config.warnings,
+  });
+}
+
+function uplinkReport({ uplink, outbox, broker_url }: ReportParts): StatusReport['uplink'] {
+  const status = uplink.status();
+  const next_try_ms = status.next_try_ms === null ? null : Math.max(0, status.next_try_ms - Date.now());
+  return {
+    state: status.state,
+    broker: broker_url,
+    protocol: status.protocol,
+    since: iso(status.since_ms),
+    detail: status.state === 'connected' ? '' : 'messages are kept until the broker is back',
+    attempts: status.attempts,
+    next_try_ms,
+    in_flight: status.in_flight,
+    rtt_ms: status.rtt_ms,
+    last_error: status.last_error,
+    unheard: [...outbox.dispatch.unheard()],
+  };
+}
+
+async function outboxReport(outbox: Outbox): Promise<StatusReport['outbox']> {
+  const by_lane = Object.fromEntries(outbox.depth());
+  const { lanes, file_bytes } = await outbox.inspect().catch(() => nothing_readable);
+  const oldest = Object.values(lanes).reduce(
+    (least, { oldest_ms }) => Math.min(least, oldest_ms ?? Infinity),
+    Infinity,
+  );
+  return {
+    ...outbox.ledger(),
+    dropped: { ...outbox.ledger().dropped },
+    by_lane,
+    oldest: Number.isFinite(oldest) ? iso(oldest) : null,
+    file_bytes,
+    health: outbox.health(),
+  };
+}
+const nothing_readable = { lanes: {}, file_bytes: 0 } as const;
+
+function iso(time_ms: number): string {
+  return new Date(time_ms).toISOString();
+}

@@ -1,0 +1,43 @@
+/** Tells listeners of every message that is accepted for delivery, in the words of the control socket. */
+import { z } from 'zod';
+import { jsonObject } from '../contract/json.ts';
+import type { TailMessage } from '../local/api.ts';
+import type { Row } from '../outbox/row.ts';
+
+export interface TailAsset {
+  readonly id: string;
+  readonly key: string;
+  readonly name: string;
+}
+
+export class Tail {
+  readonly #listeners = new Set<(message: TailMessage) => void>();
+  readonly #assets: () => readonly TailAsset[];
+
+  constructor(assets: () => readonly TailAsset[]) {
+    this.#assets = assets;
+  }
+
+  listen(listener: (message: TailMessage) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Costs nothing while nobody listens. */
+  tell(row: Row): void {
+    if (this.#listeners.size === 0) return;
+    const [kind = '', id, feed] = row.channel.split('/');
+    const asset = this.#assets().find((each) => each.id === id);
+    const message: TailMessage = {
+      kind: 'message',
+      time: new Date(row.time_ms).toISOString(),
+      channel: row.channel,
+      asset: asset ? { id: asset.id, key: asset.key, name: asset.name } : null,
+      feed: feed ?? kind,
+      data: nullableObject.parse(JSON.parse(row.body)),
+    };
+    for (const listener of this.#listeners) listener(message);
+  }
+}
+
+const nullableObject = z.nullable(jsonObject);
