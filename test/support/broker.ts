@@ -79,6 +79,10 @@ async function prepare(options: BrokerOptions): Promise<Broker> {
   const output = printed();
   let child: ChildProcess | undefined;
 
+  // A test process that ends in the middle must not leave a broker behind.
+  const orphaned = (): void => void child?.kill('SIGKILL');
+  process.once('exit', orphaned);
+
   const kill = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
     const dying = child;
     child = undefined;
@@ -109,6 +113,7 @@ async function prepare(options: BrokerOptions): Promise<Broker> {
     },
     async stop() {
       await kill();
+      process.off('exit', orphaned);
       await rm(dir, { recursive: true, force: true, maxRetries: 3 });
     },
   };
