@@ -1,0 +1,147 @@
+/** Speaks to the daemon of this machine through its control socket. */
+import { request, type IncomingMessage } from 'node:http';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { messageOf } from '../errors.ts';
+import {
+  apiError,
+  bufferReport,
+  quarantinedMessage,
+  quarantineOutcome,
+  statusReport,
+  tailLine,
+  taskView,
+  type BufferReport,
+  type QuarantinedMessage,
+  type StatusReport,
+  type TailLine,
+  type TaskRequest,
+  type TaskView,
+} from './api.ts';
+
+/** No daemon answers on the socket. The command line prints the sentence and exits with 69 (EX_UNAVAILABLE). */
+export class DaemonUnavailable extends Error {
+  override readonly name = 'DaemonUnavailable';
+}
+
+/** The daemon refuses; the message is its sentence. */
+export class DaemonRefused extends Error {
+  override readonly name = 'DaemonRefused';
+}
+
+export interface LocalClient {
+  status(): Promise<StatusReport>;
+  buffer(): Promise<BufferReport>;
+  quarantine(): Promise<readonly QuarantinedMessage[]>;
+  /** Answer how many rows were put back, discarded. */
+  retryQuarantined(ids?: readonly number[]): Promise<number>;
+  discardQuarantined(ids?: readonly number[]): Promise<number>;
+  dispatch(task: TaskRequest): Promise<TaskView>;
+  tasks(): Promise<readonly TaskView[]>;
+  task(id: string): Promise<TaskView>;
+  /** Lines until the signal aborts or the daemon ends. */
+  tail(filter: {
+    readonly asset?: string | undefined;
+    readonly feed?: string | undefined;
+  }): AsyncIterable<TailLine>;
+}
+
+const answer_timeout_ms = 10_000;
+const answer_bytes_max = 50_000_000;
+
+/** A client of the daemon at `socket`. Its calls reject with `DaemonUnavailable` or `DaemonRefused`. */
+export function localClient(socket: string, signal: AbortSignal): LocalClient {
+  const ask = async <S extends z.ZodType>(schema: S, path: string, body?: object): Promise<z.output<S>> => {
+    const response = await send(socket, path, body, signal);
+    const text = await readAll(response);
+    return schema.parse(JSON.parse(text));
+  };
+  const selection = (ids: readonly number[] | undefined): object => (ids ? { ids } : {});
+  return {
+    status: async () => ask(statusReport, '/status'),
+    buffer: async () => ask(bufferReport, '/buffer'),
+    quarantine: async () => ask(z.array(quarantinedMessage), '/buffer/quarantine'),
+    retryQuarantined: async (ids) =>
+      (await ask(quarantineOutcome, '/buffer/quarantine/retry', selection(ids))).rows,
+    discardQuarantined: async (ids) =>
+      (await ask(quarantineOutcome, '/buffer/quarantine/discard', selection(ids))).rows,
+    dispatch: async (task) => ask(taskView, '/tasks', task),
+    tasks: async () => ask(z.array(taskView), '/tasks'),
+    task: async (id) => ask(taskView, `/tasks/${encodeURIComponent(id)}`),
+    tail: (filter) => tailLines(socket, filter, signal),
+  };
+}
+
+async function* tailLines(
+  socket: string,
+  { asset, feed }: { readonly asset?: string | undefined; readonly feed?: string | undefined },
+  signal: AbortSignal,
+): AsyncGenerator<TailLine> {
+  const query = new URLSearchParams({ ...(asset ? { asset } : {}), ...(feed ? { feed } : {}) });
+  const response = await send(socket, `/tail?${query.toString()}`, undefined, signal);
+  response.setTimeout(0);
+  try {
+    for await (const line of createInterface({ input: response })) {
+      if (line !== '') yield tailLine.parse(JSON.parse(line));
+    }
+  } catch (error) {
+    if (!signal.aborted && !response.destroyed) throw error;
+  } finally {
+    response.destroy();
+  }
+}
+
+/** Sends a request and answers the response's head once it is a success. */
+async function send(
+  socket: string,
+  path: string,
+  body: object | undefined,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request({
+      socketPath: socket,
+      agent: false,
+      path,
+      method: body ? 'POST' : 'GET',
+      headers: body ? { 'content-type': 'application/json' } : {},
+      timeout: answer_timeout_ms,
+      signal,
+    });
+    sent.once('response', resolve);
+    sent.once('timeout', () => sent.destroy(new Error(`no answer within ${answer_timeout_ms / 1000} s`)));
+    sent.once('error', (error) => reject(unavailable(socket, error)));
+    sent.end(body ? JSON.stringify(body) : undefined);
+  });
+  if ((response.statusCode ?? 500) < 300) return response;
+  throw new DaemonRefused(refusal(await readAll(response)));
+}
+
+function unavailable(socket: string, error: unknown): DaemonUnavailable {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const sentence =
+    code === 'ENOENT' || code === 'ECONNREFUSED'
+      ? `kit-connector is not running (nobody listens on ${socket}); start it, or name its socket with --socket`
+      : code === 'EACCES'
+        ? `this user may not use ${socket}; join its group or use sudo`
+        : `the daemon at ${socket} does not answer: ${messageOf(error)}; see its log`;
+  return new DaemonUnavailable(sentence, { cause: error });
+}
+
+function refusal(text: string): string {
+  try {
+    return apiError.parse(JSON.parse(text)).error;
+  } catch {
+    return `the daemon answered: ${text.slice(0, 200)}`;
+  }
+}
+
+async function readAll(response: IncomingMessage): Promise<string> {
+  response.setEncoding('utf8');
+  let text = '';
+  for await (const chunk of response) {
+    text += String(chunk);
+    if (text.length > answer_bytes_max) throw new DaemonRefused('the answer of the daemon is too large');
+  }
+  return text;
+}

@@ -1,0 +1,86 @@
+/** The control socket: HTTP on a Unix socket of this machine, through which the command line speaks to the daemon. */
+import { chmod, chown, mkdir, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { dirname } from 'node:path';
+import { getRequestListener } from '@hono/node-server';
+import { messageOf } from '../errors.ts';
+import { aborted, within } from '../platform/time.ts';
+import type { LocalApi } from './api.ts';
+import { localRoutes } from './routes.ts';
+
+export interface ListenOptions {
+  readonly socket: string;
+  /** Group of the socket; the group of the process when undefined. */
+  readonly gid: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Members of the socket's group may use it, nobody else. */
+const socket_mode = 0o660;
+/** sockaddr_un holds 108 bytes with the final zero. */
+const socket_path_bytes_max = 107;
+
+/** Answers that are under way may end in this time. */
+const farewell_ms = 500;
+
+/**
+ * Listens until `signal` aborts; resolves once it listens, with a promise that resolves when the socket is closed and
+ * removed. Rejects when another daemon answers on the socket, or when it cannot be made.
+ */
+export async function serveLocal(
+  api: LocalApi,
+  { socket, gid, signal }: ListenOptions,
+): Promise<{ closed: Promise<void> }> {
+  if (Buffer.byteLength(socket) > socket_path_bytes_max) {
+    throw new Error(`the control socket ${socket} has too long a name; choose a shorter runtime_dir`);
+  }
+  await mkdir(dirname(socket), { recursive: true });
+  if (await isAnswered(socket)) {
+    throw new Error(
+      `another kit-connector listens on ${socket}; stop it, or give this one its own runtime_dir`,
+    );
+  }
+  await rm(socket, { force: true });
+  const answer = getRequestListener(localRoutes(api, signal).fetch, { overrideGlobalObjects: false });
+  const server = createServer((request, response) => {
+    void answer(request, response);
+  });
+  await listen(server, socket);
+  if (gid !== undefined) await chown(socket, -1, gid);
+  await chmod(socket, socket_mode);
+  return { closed: closeOnAbort(server, socket, signal) };
+}
+
+async function listen(server: Server, socket: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) =>
+      reject(new Error(`the control socket ${socket} cannot be made: ${messageOf(error)}`, { cause: error })),
+    );
+    server.listen(socket, resolve);
+  });
+}
+
+async function closeOnAbort(server: Server, socket: string, signal: AbortSignal): Promise<void> {
+  await aborted(signal);
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  await within(farewell_ms, closed);
+  server.closeAllConnections();
+  await closed;
+  await rm(socket, { force: true });
+}
+
+/** Whether a process accepts connections: a socket that a killed daemon left behind refuses them. */
+async function isAnswered(socket: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(socket);
+    const finish = (answered: boolean) => (): void => {
+      probe.destroy();
+      resolve(answered);
+    };
+    probe.once('connect', finish(true));
+    probe.once('error', finish(false));
+  });
+}
