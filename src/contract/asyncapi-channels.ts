@@ -139,9 +139,8 @@ export const channelSpecs: readonly ChannelSpec[] = [
   }),
   down({ kind: 'config' }, 'Rates and caps, bounded by the configuration of the kit', {
     name: 'kitConfig',
-    summary: 'Wishes',
+    summary: 'Wishes; {} for none',
     schema: kitConfig,
-    empty: 'no wishes any more',
   }),
 ];
 

@@ -12,7 +12,7 @@ const binding_version = '0.2.0';
 const rules = {
   'x-dedup-key': '(kit_id, epoch, seq); for task reports also (task_id, revision)',
   'x-order':
-    'Messages arrive in any order. A latest value is replaced only by one with a greater (time, epoch, seq).',
+    'Messages arrive in any order. A latest value is replaced only by one with a greater (time, epoch, seq); state, and any message with time_quality unsynced, by (epoch, seq) alone.',
   'x-history': 'A batch with historical true fills history only.',
   'x-gaps':
     'Live messages overtake the backlog, so gaps in seq are legal for a while; what will never come is named on drops.',

@@ -1,6 +1,7 @@
 /**
  * What stands around the data of every upstream message: when it was observed, and the number that makes it unique.
- * `(kit, epoch, seq)` is the dedup key. A latest value is replaced only by a newer `(time, epoch, seq)`.
+ * `(kit, epoch, seq)` is the dedup key. A latest value is replaced only by a newer `(time, epoch, seq)`, or by a newer
+ * `(epoch, seq)` where one of the two times was not to be trusted.
  */
 import { z } from 'zod';
 

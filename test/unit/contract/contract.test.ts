@@ -1,0 +1,118 @@
+/** Topics, identifiers, envelopes and lanes, which the kit and the cloud must compute alike. */
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { dropReason, dropReport } from '../../../src/contract/drops.ts';
+import { envelopeOf, writeEnvelope } from '../../../src/contract/envelope.ts';
+import { edgeEvents, laneOfFeed, publishedFeeds } from '../../../src/contract/feeds.ts';
+import { assetId, commandId } from '../../../src/contract/identity.ts';
+import { kitTelemetry } from '../../../src/contract/kit.ts';
+import { birthSeq, deathSeq } from '../../../src/contract/presence.ts';
+import { taskDispatch } from '../../../src/contract/tasks.ts';
+import { channelKind, channels, downTopic, parseDown, upTopic } from '../../../src/contract/topics.ts';
+import type { Drop, DropReason } from '../../../src/outbox/protocol.ts';
+import { kit_id, task_id } from '../../support/contract-samples.ts';
+
+describe('identifiers', () => {
+  it('are UUIDs of version 5, as in the example of RFC 9562', () => {
+    const dns_namespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
+    expect(assetId(dns_namespace, 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2');
+  });
+
+  it('of equal commands differ from asset to asset', () => {
+    expect(commandId(kit_id, 'a', 'arm')).toBe(assetId(assetId(kit_id, 'a'), 'arm'));
+    expect(commandId(kit_id, 'b', 'arm')).not.toBe(commandId(kit_id, 'a', 'arm'));
+  });
+});
+
+describe('topics', () => {
+  it.each([
+    [{ kind: 'task', task_id }, `k1/${kit_id}/down/task/${task_id}`],
+    [{ kind: 'cancel', task_id }, `k1/${kit_id}/down/task/${task_id}/cancel`],
+    [{ kind: 'ack' }, `k1/${kit_id}/down/ack`],
+    [{ kind: 'sync' }, `k1/${kit_id}/down/sync`],
+    [{ kind: 'config' }, `k1/${kit_id}/down/config`],
+  ] as const)('down are read as they are written: %o', (down, topic) => {
+    expect(downTopic(kit_id, down)).toBe(topic);
+    expect(parseDown(kit_id, topic)).toEqual(down);
+  });
+
+  it.each(['', 'task', 'task/', 'task/1/stop', 'task/1/cancel/now', 'ack/1', 'reboot', '__proto__'])(
+    'down that the contract does not know are not read: "%s"',
+    (path) => {
+      expect(parseDown(kit_id, `k1/${kit_id}/down/${path}`)).toBeUndefined();
+    },
+  );
+
+  it('of another kit, or of another major version, are not read', () => {
+    expect(parseDown(kit_id, `k1/${task_id}/down/sync`)).toBeUndefined();
+    expect(parseDown(kit_id, `k2/${kit_id}/down/sync`)).toBeUndefined();
+  });
+
+  it('up are the channel below the kit, and tell their kind by its first word', () => {
+    expect(upTopic(kit_id, channels.event('a', 'motion'))).toBe(`k1/${kit_id}/up/event/a/motion`);
+    expect([channels.state, channels.commands('a')].map(channelKind)).toEqual(['state', 'asset']);
+  });
+});
+
+describe('an envelope', () => {
+  const data = z.strictObject({ n: z.number() });
+  const observed = { time_ms: 1_795_255_200_000, epoch: 2, seq: 0 };
+
+  it('is written as its schema reads it', () => {
+    const read = envelopeOf(data).parse(JSON.parse(writeEnvelope(observed, '{"n":1}')));
+    expect(read).toEqual({ time: '2026-11-21T10:00:00.000Z', epoch: 2, seq: 0, data: { n: 1 } });
+  });
+
+  it('says when its time is not to be trusted', () => {
+    const text = writeEnvelope({ ...observed, time_quality: 'unsynced' }, '{"n":1}');
+    expect(envelopeOf(data).parse(JSON.parse(text)).time_quality).toBe('unsynced');
+  });
+});
+
+describe('lanes', () => {
+  it('of camera feeds and of edges are alarms, those of all drone feeds are not', () => {
+    const { drone, vendorcam, onvif } = publishedFeeds;
+    const alarms = [vendorcam, onvif, edgeEvents].flatMap((feeds) => Object.keys(feeds));
+    expect(new Set(alarms.map(laneOfFeed))).toEqual(new Set(['alarm']));
+    expect(new Set(Object.keys(drone).map(laneOfFeed))).toEqual(new Set(['feed']));
+    expect(laneOfFeed('temperature')).toBe('feed');
+  });
+
+  it('have drops that are reported as the outbox keeps them', () => {
+    const reasons: Record<DropReason, true> = {
+      evicted: true,
+      thinned: true,
+      expired: true,
+      superseded: true,
+      memory_full: true,
+      unreadable: true,
+      discarded: true,
+    };
+    const drop: Drop = { epoch: 1, lane: 'feed', reason: 'evicted', rows: 2, lo: 0, hi: 9 };
+    expect([...dropReason.options].sort()).toEqual(Object.keys(reasons).sort());
+    expect(dropReport.parse({ drops: [drop] })).toEqual({ drops: [drop] });
+  });
+});
+
+it('a will never counts more than the birth of the next connection', () => {
+  expect([birthSeq(1), deathSeq(1), birthSeq(2), deathSeq(2)]).toEqual([1, 2, 3, 4]);
+});
+
+it('a link may carry its name alone, and any field of it may be unknown', () => {
+  const links = [
+    { name: 'eth0' },
+    { name: 'eth1', isp: null, latency_ms: null, usage: { today_rx_gb: null } },
+  ];
+  expect(kitTelemetry.parse({ wans: links })).toEqual({ wans: links });
+});
+
+it('a dispatch without payload has an empty one, and keys of later versions do not hurt', () => {
+  const dispatch = {
+    task_id,
+    asset_id: task_id,
+    command_name: 'arm',
+    created_at: '2026-11-21T10:00:00Z',
+    later: 1,
+  };
+  expect(taskDispatch.parse(dispatch)).toEqual({ ...dispatch, payload: {} });
+});
