@@ -1,0 +1,12 @@
+/** The built-in drivers. Each is loaded only when the configuration names it. */
+import type { Driver } from '../src/driver/driver.ts';
+
+interface BuiltIn {
+  /** What `driver:` says in the configuration file. */
+  readonly name: string;
+  readonly load: () => Promise<Driver>;
+}
+
+export const drivers: readonly BuiltIn[] = [
+  { name: 'gateway', load: async () => (await import('./gateway/gateway.ts')).gateway },
+];
