@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { json, type Json } from './json.ts';
 
 /** More decimals than any sensor has; a column that needs more is kept as it is. */
-export const decimals_max = 9;
+const decimals_max = 9;
 const decimals = z.int().min(0).max(decimals_max);
 const deltas = z
   .array(z.int())

@@ -17,7 +17,7 @@ import { json, type Json } from './json.ts';
 
 /** Messages in one batch. */
 export const batch_items_max = 10_000;
-/** A batch is not inflated beyond this. */
+/** Bytes of a batch before compression and once inflated. */
 export const batch_text_max = 8 * 1024 * 1024;
 /** The data of its messages are not spelt out beyond this: a column of one long constant could grow without end. */
 const unpacked_text_max = 4 * batch_text_max;
@@ -58,9 +58,15 @@ export const batch = z.strictObject({
 });
 export type Batch = z.output<typeof batch>;
 
-/** Packs messages for `channels.batch`. Throws a `RangeError` for too many messages, a `SyntaxError` for data that is no JSON. */
+/**
+ * Packs messages for `channels.batch`.
+ * Throws a `RangeError` for more messages or text than a batch may have, a `SyntaxError` for data that is no JSON.
+ */
 export function packBatch(items: readonly BatchItem[], about: { readonly historical: boolean }): Uint8Array {
-  return deflateSync(writeBatch(items, about), { level: deflate_level });
+  const text = Buffer.from(writeBatch(items, about));
+  if (text.length > batch_text_max)
+    throw new RangeError(`a batch of ${text.length} bytes; at most ${batch_text_max}`);
+  return deflateSync(text, { level: deflate_level });
 }
 
 /**
@@ -79,10 +85,7 @@ export function openBatch(bytes: Uint8Array): Batch {
 /** The JSON text of a batch before compression. Throws as `packBatch`. */
 export function writeBatch(items: readonly BatchItem[], about: { readonly historical: boolean }): string {
   if (items.length > batch_items_max) throw tooMany(items.length);
-  const text = `{"v":1,"historical":${about.historical},"groups":[${group(items).map(writeGroup).join(',')}]}`;
-  if (text.length > batch_text_max)
-    throw new RangeError(`a batch of ${text.length} characters; at most ${batch_text_max}`);
-  return text;
+  return `{"v":1,"historical":${about.historical},"groups":[${group(items).map(writeGroup).join(',')}]}`;
 }
 
 interface Group {
@@ -145,7 +148,7 @@ function writeGroup({ head, keys, columns, texts, seqs, times }: Group): string 
 }
 
 /** The messages of a batch, by epoch and sequence number. Throws a `RangeError` when it contradicts itself or is over a limit. */
-export function batchItems({ groups }: Batch): BatchItem[] {
+function batchItems({ groups }: Batch): BatchItem[] {
   const count = groups.reduce((sum, { seq }) => sum + seq.length, 0);
   if (count > batch_items_max) throw tooMany(count);
   const budget = { left: unpacked_text_max };

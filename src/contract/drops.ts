@@ -12,7 +12,7 @@ export const dropReason = z.enum([
   'discarded',
 ]);
 
-export const drop = z.strictObject({
+const drop = z.strictObject({
   epoch: z.int().positive(),
   lane: z.enum(lanes),
   reason: dropReason,

@@ -56,14 +56,12 @@ export type CloudAck = z.output<typeof cloudAck>;
 export const syncRequest = z.looseObject({});
 export type SyncRequest = z.output<typeof syncRequest>;
 
-/** Feed names with a rate of their own. */
-export const rates_max = 64;
-const rateName = z.string().min(1).max(64);
+const feedName = z.string().min(1).max(64);
 
 /** On `down/config`, retained. Wishes: the kit's own configuration bounds each of them. */
 export const kitConfig = z.looseObject({
   rates_hz: z
-    .record(rateName, z.number().min(0.001).max(50))
+    .record(feedName, z.number().min(0.001).max(50))
     .optional()
     .describe('messages a second, by feed name; `default` counts for the feeds not named'),
   backlog_kbps: z

@@ -23,7 +23,7 @@ interface ApiDocument {
 }
 
 /** What was found to be good. */
-export interface Checked {
+interface Checked {
   /** Name of the channel in the document. */
   readonly channel: string;
   /** Messages in the payload: more than one in a batch. */

@@ -244,6 +244,12 @@ describe('the reader of a batch', () => {
   });
 });
 
+it('more text than a reader would inflate is refused by the writer, in bytes and not in characters', () => {
+  const long = item(1, '\u20ac'.repeat(batch_text_max / 3));
+  expect(() => packBatch([long], historical)).toThrow(RangeError);
+  expect(roundTrip([item(1, 'e'.repeat(batch_text_max - 1_000))])).toHaveLength(1);
+});
+
 it('data that is no JSON is refused by the writer', () => {
   expect(() => writeBatch([item(1, 0, { data: '{"lat":' })], historical)).toThrow(SyntaxError);
 });
