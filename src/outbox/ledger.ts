@@ -36,6 +36,10 @@ export class Ledger {
     if (lost > 0) this.#dropped.set('unreadable', lost);
   }
 
+  get quarantined_rows(): number {
+    return this.#quarantined;
+  }
+
   get memory_rows(): number {
     return this.#memory;
   }

@@ -28,6 +28,7 @@ import type { Row, RowId } from './row.ts';
 import { startStore, type StoreClient } from './store-client.ts';
 
 const sweep_ms = 250;
+const look_for_oldest_ms = 10_000;
 const drops_report_every_ms = 10_000;
 /** The cloud has so long to confirm a sync message before it is sent again. */
 const resend_unconfirmed_ms = 60_000;
@@ -82,6 +83,7 @@ export class Outbox implements Appender, Journal {
   readonly #log: OutboxLog;
   readonly #end = new AbortController();
   #health: DiskHealth;
+  #oldest_ms: number | null = null;
 
   constructor(client: StoreClient, opened: Opened, options: OutboxOptions) {
     this.#client = client;
@@ -111,6 +113,8 @@ export class Outbox implements Appender, Journal {
     every(sweep_ms, this.#end.signal, () => this.#sweep());
     every(drops_report_every_ms, this.#end.signal, () => this.#reportDrops());
     every(resend_unconfirmed_ms / 2, this.#end.signal, () => void this.#resendUnconfirmed());
+    every(look_for_oldest_ms, this.#end.signal, () => void this.#lookForOldest());
+    void this.#lookForOldest();
     this.#learnClock();
   }
 
@@ -172,14 +176,24 @@ export class Outbox implements Appender, Journal {
     return this.#client.inspect();
   }
 
-  /** Puts quarantined rows, or all of them, back in line. */
-  async retryQuarantined(ids: readonly RowId[] | undefined): Promise<void> {
-    this.#ledger.committed(await this.#client.retryQuarantined(ids), 0);
-    this.dispatch.touchAll();
+  /** When the oldest row on disk was observed, as known some seconds ago; null when there is none. */
+  get oldest_ms(): number | null {
+    return this.#ledger.disk_rows > 0 ? this.#oldest_ms : null;
   }
 
-  async discardQuarantined(ids: readonly RowId[] | undefined): Promise<void> {
+  /** Puts quarantined rows, or all of them, back in line; answers how many. */
+  async retryQuarantined(ids: readonly RowId[] | undefined): Promise<number> {
+    const before = this.#ledger.quarantined_rows;
+    this.#ledger.committed(await this.#client.retryQuarantined(ids), 0);
+    this.dispatch.touchAll();
+    return before - this.#ledger.quarantined_rows;
+  }
+
+  /** Drops quarantined rows, or all of them; answers how many. */
+  async discardQuarantined(ids: readonly RowId[] | undefined): Promise<number> {
+    const before = this.#ledger.quarantined_rows;
     this.#ledger.committed(await this.#client.discardQuarantined(ids), 0);
+    return before - this.#ledger.quarantined_rows;
   }
 
   /** Resolves once all sync messages accepted so far are on disk. */
@@ -261,6 +275,16 @@ export class Outbox implements Appender, Journal {
     const offset_ms = this.#intake.clockBecameRight();
     if (offset_ms === undefined) return;
     this.#client.setClockOffset(offset_ms).catch((error: unknown) => this.#refusedByDisk([], error));
+  }
+
+  async #lookForOldest(): Promise<void> {
+    try {
+      const { lanes: found } = await this.#client.inspect();
+      const times = Object.values(found).flatMap(({ oldest_ms }) => oldest_ms ?? []);
+      this.#oldest_ms = times.length > 0 ? Math.min(...times) : null;
+    } catch (error) {
+      this.#refusedByDisk([], error);
+    }
   }
 
   async #resendUnconfirmed(): Promise<void> {

@@ -15,7 +15,7 @@ export interface DownMessage {
 }
 
 export interface InboxHandlers {
-  /** `raw` is parsed JSON, or the text itself if it is none. Resolves when the dispatch is journaled or answered. */
+  /** `raw` is the payload as it came. Resolves when the dispatch is journaled or answered. */
   readonly task: (
     raw: unknown,
     meta: { readonly task_id_in_topic: string; readonly retained: boolean; readonly duplicate: boolean },
@@ -48,7 +48,7 @@ export async function receive(
     case 'task':
       // An empty retained message is how a cloud takes back a dispatch that it wrongly retained.
       if (payload.length > 0)
-        await handlers.task(raw, { task_id_in_topic: down.task_id, retained, duplicate });
+        await handlers.task(payload, { task_id_in_topic: down.task_id, retained, duplicate });
       break;
     case 'cancel':
       if (retained) log.warn({ task_id: down.task_id }, 'a retained cancel was ignored');

@@ -5,6 +5,7 @@ import type { Parcel } from '../outbox/parcel.ts';
 import { every } from '../platform/time.ts';
 import { Budget } from './budget.ts';
 import type { Session } from './session.ts';
+import type { Suspicion } from './suspicion.ts';
 import { Window } from './window.ts';
 
 /** Silence of the broker while something is in flight, before the connection is given up. */
@@ -41,8 +42,7 @@ interface SenderOptions {
   readonly session: Session;
   readonly dispatch: Dispatch;
   readonly pace: Pace;
-  readonly window_messages: number;
-  readonly acked: () => void;
+  readonly suspicion: Suspicion;
 }
 
 export class Sender {
@@ -55,9 +55,8 @@ export class Sender {
 
   constructor(options: SenderOptions, signal: AbortSignal) {
     this.#options = options;
-    this.window = new Window(Math.min(options.window_messages, options.session.receive_maximum), () =>
-      performance.now(),
-    );
+    const messages_max = Math.min(options.pace.window_messages, options.session.receive_maximum);
+    this.window = new Window(messages_max, () => performance.now());
     options.dispatch.onReady = () => this.#pumpSoon();
     every(watch_every_ms, signal, () => this.#watch());
     this.#pumpSoon();
@@ -80,7 +79,7 @@ export class Sender {
   #pump(): void {
     const { dispatch, pace } = this.#options;
     if (performance.now() < this.#backing_off_until_ms) return;
-    while (this.window.open) {
+    while (this.window.open && (this.window.in_flight === 0 || !this.#options.suspicion.cautious)) {
       const backlog = this.window.open_for_backlog && this.#budget.allows(pace.backlogKbps());
       const parcel = dispatch.next({ backlog });
       if (!parcel) return;
@@ -114,11 +113,11 @@ export class Sender {
   }
 
   #answered(parcel: Parcel, code: number, reason: string): void {
-    const { dispatch, acked } = this.#options;
+    const { dispatch, suspicion } = this.#options;
     if (code < 0x80) {
       dispatch.acknowledged(parcel, { heard: code !== 0x10 });
       dispatch.setBatchRows(this.window.batch_rows);
-      acked();
+      suspicion.acked();
       return;
     }
     const why = hopeless.get(code);

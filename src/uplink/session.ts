@@ -74,6 +74,7 @@ export class Session {
 
   readonly #client: MqttClient;
   #open = true;
+  #ended_by_us = false;
   #puback_code: PubackCode = 0;
   #reason: string | undefined;
 
@@ -97,6 +98,11 @@ export class Session {
         resolve(this.#reason ?? 'the broker closed the connection');
       });
     });
+  }
+
+  /** We ended it, or gave it up; else the broker or the network did. */
+  get ended_by_us(): boolean {
+    return this.#ended_by_us;
   }
 
   /** Publishes with QoS 1. `acked` is called once, unless the connection ends first. */
@@ -124,6 +130,7 @@ export class Session {
 
   /** Says DISCONNECT and waits for the close, but not for long. */
   async end(): Promise<void> {
+    this.#ended_by_us = true;
     this.#reason ??= 'stopped';
     this.#client.end(false);
     if ((await within(end_timeout_ms, this.closed)) === undefined) this.destroy('stopped');
@@ -131,6 +138,7 @@ export class Session {
 
   /** Ends the connection at once, without a word to the broker. */
   destroy(reason: string): void {
+    this.#ended_by_us = true;
     this.#reason ??= reason;
     this.#client.end(true);
     this.#client.stream.destroy();

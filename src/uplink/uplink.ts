@@ -12,6 +12,7 @@ import { aborted, backoff, sleep, within } from '../platform/time.ts';
 import type { BrokerOptions } from './broker.ts';
 import { receive, type InboxHandlers } from './inbox.ts';
 import { Sender, type Pace } from './sender.ts';
+import { Suspicion } from './suspicion.ts';
 import { ConnectFailed, openSession, type Outgoing, type Session } from './session.ts';
 
 /** The pause starts again at its shortest only after the connection has held for so long. */
@@ -22,6 +23,9 @@ const farewell_ms = 1_000;
 const flush_poll_ms = 20;
 /** CONNACK "unsupported protocol version", in MQTT 5 and in 3.1.1. */
 const unsupported_version: ReadonlySet<number> = new Set([0x84, 1]);
+
+/** MQTT 5 section 2.4. */
+const unspecified_error = 0x80;
 
 export interface UplinkLog {
   debug(facts: object, sentence: string): void;
@@ -71,6 +75,7 @@ export class Uplink {
   #protocol: '5' | '3.1.1';
   #connections = 0;
   #sender: Sender | undefined;
+  readonly #suspicion = new Suspicion();
   #down_logged = false;
 
   constructor(options: UplinkOptions) {
@@ -179,7 +184,7 @@ export class Uplink {
       );
       this.#down_logged = false;
       this.#sender = new Sender(
-        { kit_id, session, dispatch, pace, window_messages: pace.window_messages, acked: () => undefined },
+        { kit_id, session, dispatch, pace, suspicion: this.#suspicion },
         ended.signal,
       );
       await dispatch.connected({
@@ -196,11 +201,19 @@ export class Uplink {
       return messageOf(error);
     } finally {
       ended.abort();
+      if (!signal.aborted && !session.ended_by_us) this.#blame();
       dispatch.onReady = () => undefined;
       dispatch.disconnected({ clean: signal.aborted });
       this.#sender = undefined;
       if (this.#status.state === 'connected') this.#change('connecting', null);
     }
+  }
+
+  /** The broker hung up on us: if one message is the cause, it must not be sent again. */
+  #blame(): void {
+    const culprit = this.#suspicion.hungUp(this.#sender?.in_flight ?? []);
+    if (culprit)
+      this.#options.dispatch.refused(culprit, unspecified_error, 'the broker hung up whenever this was sent');
   }
 
   /** Subscribes and publishes the birth, before anything else is sent. */
