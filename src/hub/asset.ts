@@ -29,7 +29,7 @@ export interface AssetParts {
 
 /** Between two announcements whose only news is the position or the time it was seen. */
 export const position_floor_ms = 60_000;
-export const seen_floor_ms = 600_000;
+const seen_floor_ms = 600_000;
 const reason_chars_max = 500;
 
 export class Asset {

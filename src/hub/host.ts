@@ -21,7 +21,7 @@ export interface HostParts {
 }
 
 /** Facts of one driver that status shows. */
-export const facts_max = 32;
+const facts_max = 32;
 
 export function openHost({ name, driver, log, signal, assets, kit, onUp, onFacts }: HostParts): {
   readonly host: DriverHost<FeedSet>;

@@ -33,7 +33,7 @@ export interface HubOptions {
   readonly signal: AbortSignal;
 }
 
-export interface DriverRun {
+interface DriverRun {
   /** Configured name of the instance. */
   readonly name: string;
   readonly driver: Driver;
@@ -43,7 +43,7 @@ export interface DriverRun {
 }
 
 /** A driver instance as status shows it. Times are ISO 8601, UTC. */
-export interface DriverView {
+interface DriverView {
   readonly name: string;
   readonly driver: string;
   readonly state: DriverState['state'];
@@ -56,18 +56,21 @@ export interface DriverView {
 
 export interface Hub {
   /** Keeps the driver running. Resolves when it has stopped, was rejected by its device, or was abandoned. Never rejects. */
-  runDriver(run: DriverRun): Promise<void>;
+  readonly runDriver: (run: DriverRun) => Promise<void>;
   /** Publishes every retained message and a whole kit snapshot again: for `down/sync` and for a broker that lost its memory. */
-  announceAll(): void;
-  setRates(rates: FeedRates): void;
+  readonly announceAll: () => void;
+  readonly setRates: (rates: FeedRates) => void;
   /** The command, live, or a sentence for the operator. The caller checks `asset.online`. */
-  findCommand(asset_id: string, command_name: string): FoundCommand;
-  assets(): readonly AssetView[];
-  drivers(): readonly DriverView[];
-  kit(): KitTelemetry;
+  readonly findCommand: (asset_id: string, command_name: string) => FoundCommand;
+  readonly assets: () => readonly AssetView[];
+  readonly drivers: () => readonly DriverView[];
+  readonly kit: () => KitTelemetry;
 }
 
-/** Opens the hub. What an earlier run announced and this configuration does not know is taken back at once. */
+/**
+ * Opens the hub. What an earlier run announced and this configuration does not know is taken back at once; beside the
+ * outbox and the clock none of the given functions is called before it returns.
+ */
 export function createHub(options: HubOptions): Hub {
   const { clock, signal } = options;
   const pacer = new Pacer(options.rates, () => clock.stamp().mono_ms, signal);

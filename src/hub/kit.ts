@@ -10,9 +10,9 @@ import { linkEdges, type LinkStates } from './link-edges.ts';
 import { stableJson } from './stable-json.ts';
 
 /** Changed parts leave together, at most this often. */
-export const telemetry_tick_ms = 1_000;
+const telemetry_tick_ms = 1_000;
 /** While the kit is offline a whole snapshot is kept at most this often, and no parts. */
-export const offline_snapshot_ms = 60_000;
+const offline_snapshot_ms = 60_000;
 
 export interface KitOptions {
   readonly outbox: Appender;
@@ -43,11 +43,10 @@ export class Kit {
   #links: LinkStates = new Map();
   #whole_due = true;
   #whole_ms = Number.NEGATIVE_INFINITY;
-  #wasOnline: boolean;
+  #wasOnline = false;
 
   constructor(options: KitOptions) {
     this.#options = options;
-    this.#wasOnline = options.isOnline();
     every(telemetry_tick_ms, options.signal, () => this.#tick());
   }
 

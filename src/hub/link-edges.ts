@@ -1,7 +1,7 @@
 /** Finds the WAN links whose status changed between two reports. */
 import type { Link, LinkStatus, LinkType } from '../contract/kit.ts';
 
-export interface LinkEdge {
+interface LinkEdge {
   readonly name: string;
   readonly type: LinkType | null;
   readonly status: LinkStatus;

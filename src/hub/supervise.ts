@@ -24,10 +24,10 @@ export interface Supervised {
   readonly onState: (state: DriverState) => void;
 }
 
-export const retry_first_ms = 1_000;
-export const retry_max_ms = 60_000;
+const retry_first_ms = 1_000;
+const retry_max_ms = 60_000;
 /** A device that answered for less than this was not back: the pauses go on growing. */
-export const stable_ms = 30_000;
+const stable_ms = 30_000;
 /** Time that a driver has to end after its signal aborted. */
 export const stop_deadline_ms = 3_000;
 

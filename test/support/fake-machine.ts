@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export interface FakeInterface {
+interface FakeInterface {
   readonly name: string;
   /** ARPHRD number; 1 is Ethernet. */
   readonly type?: number;

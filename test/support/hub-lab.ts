@@ -8,7 +8,7 @@ import { recordingOutbox } from './recording-outbox.ts';
 export const kit_id = '3b0d6b4e-6f0c-4c58-9d0e-0f6d8c1a2b3c';
 
 /** Follows the global clocks, which a test may fake. */
-export const globalClock: Clock = {
+const globalClock: Clock = {
   boot_id: 'test',
   stamp: () => ({ time_ms: Date.now(), mono_ms: performance.now(), synced: true }),
 };

@@ -1,7 +1,7 @@
 /** A log that keeps its lines in memory. */
 import type { DriverLog } from '../../src/driver/driver.ts';
 
-export interface LogLine {
+interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly facts: Readonly<Record<string, unknown>>;
   readonly sentence: string;

@@ -72,6 +72,15 @@ it('shows why a driver is down, since when, and when it is tried next', async ()
   await lab.stop();
 });
 
+it('calls nothing of its owner before it is returned', async () => {
+  const early = () => {
+    throw new Error('called too early');
+  };
+  const lab = hubLab({ isOnline: early, allow: early, assetsChanged: early });
+  await lab.stop();
+  expect(lab.hub.drivers()).toEqual([]);
+});
+
 it('keeps showing a rejected driver', async () => {
   const lab = hubLab();
   const done = lab.run(
