@@ -4,7 +4,7 @@ import { type BrokerOptions, readBroker } from './config/broker.ts';
 import { type DriverInstance, type DriverList, configureDrivers } from './config/drivers.ts';
 import { addIssues, didYouMean } from './config/faults.ts';
 import { groupId } from './config/group.ts';
-import { type ConfigFile, type LogLevel, configFile } from './config/schema.ts';
+import { type ConfigFile, type LogLevel, configFile, runtime_dir_default } from './config/schema.ts';
 import { type FaultList, type Source, faultList, parseSource, readSource } from './config/source.ts';
 import type { RiskLevel } from './contract/assets.ts';
 import { edgeEvents, publishedFeeds } from './contract/feeds.ts';
@@ -95,8 +95,8 @@ export async function readConfig(file: string, sources: ConfigSources): Promise<
 /** Where the daemon listens that runs with this file; faults elsewhere in the file do not matter. */
 export async function readControlSocket(file: string): Promise<string> {
   const { value } = parseSource(file, await readSource(file));
-  const { runtime_dir } = configFile.pick({ runtime_dir: true }).strip().parse(value);
-  return controlSocket(runtime_dir);
+  const { runtime_dir } = configFile.pick({ runtime_dir: true }).strip().safeParse(value).data ?? {};
+  return controlSocket(runtime_dir ?? runtime_dir_default);
 }
 
 export function controlSocket(runtime_dir: string): string {

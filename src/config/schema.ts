@@ -68,13 +68,14 @@ const driver = z.strictObject({
   options: z.record(z.string(), z.unknown()).prefault({}),
 });
 
+export const runtime_dir_default = '/run/kit-connector';
 export const drivers_max = 64;
 
 export const configFile = z.strictObject({
   kit_id: z.uuid().describe('the UUID of this kit; uuidgen makes a new one'),
   kit_name: z.string().min(1).max(100).optional(),
   state_dir: path.default('/var/lib/kit-connector').describe('holds the buffer'),
-  runtime_dir: path.default('/run/kit-connector').describe('holds the control socket'),
+  runtime_dir: path.default(runtime_dir_default).describe('holds the control socket'),
   socket_group: z.string().min(1).optional().describe('the group that may use the control socket'),
   broker: broker.optional().describe('left out: a broker of its own on loopback, for trying out'),
   uplink: uplink.prefault({}),

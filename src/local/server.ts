@@ -73,7 +73,7 @@ async function closeOnAbort(server: Server, socket: string, signal: AbortSignal)
 }
 
 /** Whether a process accepts connections: a socket that a killed daemon left behind refuses them. */
-async function isAnswered(socket: string): Promise<boolean> {
+export async function isAnswered(socket: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(socket);
     const finish = (answered: boolean) => (): void => {

@@ -11,11 +11,11 @@ export interface Log {
   warn(facts: object, sentence: string): void;
   error(facts: object, sentence: string): void;
   fatal(facts: object, sentence: string): void;
+  /** A log whose lines carry `facts`. One with a `driver` has the level of that driver instance. */
+  child(facts: Readonly<Record<string, string>>): Log;
 }
 
 export interface LogRoot extends Log {
-  /** A log whose lines carry the name of a driver instance; the same one for the same name. */
-  readonly forDriver: (name: string) => Log;
   /** Changes the level of one driver, or of everything that has no level of its own. */
   readonly setLevel: (level: Level, driver?: string) => void;
 }
@@ -41,29 +41,28 @@ export function createLog({ level, drivers = {}, out, readable }: LogOptions): L
     readable ? { write: (line: string) => out.write(readableLine(line)) } : out,
   );
   const ownLevels = new Map<string, Level>(Object.entries(drivers));
-  const children = new Map<string, Logger>();
-  return Object.assign(bind(root), {
-    forDriver: (driver: string) => {
-      const child =
-        children.get(driver) ?? root.child({ driver }, { level: ownLevels.get(driver) ?? root.level });
-      children.set(driver, child);
-      return bind(child);
-    },
-    setLevel: (next: Level, driver?: string) => {
-      if (driver !== undefined) ownLevels.set(driver, next);
-      else root.level = next;
-      for (const [name, child] of children) child.level = ownLevels.get(name) ?? root.level;
-    },
-  });
-}
-
-function bind(logger: Logger): Log {
-  return {
+  const children: { readonly driver: string | undefined; readonly logger: Logger }[] = [];
+  const levelOf = (driver: string | undefined): string => ownLevels.get(driver ?? '') ?? root.level;
+  const bind = (logger: Logger, owner?: string): Log => ({
     debug: (facts, sentence) => logger.debug(facts, sentence),
     info: (facts, sentence) => logger.info(facts, sentence),
     warn: (facts, sentence) => logger.warn(facts, sentence),
     error: (facts, sentence) => logger.error(facts, sentence),
     fatal: (facts, sentence) => logger.fatal(facts, sentence),
+    child: (facts) => {
+      const driver = facts['driver'] ?? owner;
+      const child = logger.child(facts, { level: levelOf(driver) });
+      children.push({ driver, logger: child });
+      return bind(child, driver);
+    },
+  });
+  return {
+    ...bind(root),
+    setLevel: (next, driver) => {
+      if (driver === undefined) root.level = next;
+      else ownLevels.set(driver, next);
+      for (const child of children) child.logger.level = levelOf(child.driver);
+    },
   };
 }
 
@@ -123,7 +122,9 @@ function readableLine(line: string): string {
     return typeof value === 'string' ? value : '';
   };
   const [time, level, sentence] = [take('time'), take('level'), take('msg')];
-  const subject = [take('driver'), take('asset_key') || take('asset')].filter(Boolean).join(' ');
+  const subject = [take('driver') || take('part'), take('asset_key') || take('asset')]
+    .filter(Boolean)
+    .join(' ');
   const colour = isLevel(level) ? colours[level] : 'gray';
   return `${[
     styleText('gray', time.slice(11, 19), { validateStream: false }),

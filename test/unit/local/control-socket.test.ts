@@ -143,9 +143,8 @@ test('a follower gets what its filters let through, and the daemon forgets it wh
   const daemon = fakeDaemon();
   await serving(daemon, async (socket) => {
     const reader = new AbortController();
-    const lines = localClient(socket, reader.signal)
-      .tail({ asset: 'falcon', feed: 'gps' })
-      [Symbol.asyncIterator]();
+    const falcon = { asset: 'falcon', feed: 'gps' };
+    const lines = localClient(socket, reader.signal).tail(falcon)[Symbol.asyncIterator]();
     const first = lines.next();
     await daemon.followed(1);
     daemon.say(messageOf({ asset: camera }));

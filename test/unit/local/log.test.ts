@@ -10,7 +10,7 @@ function recordedLog(level: Level, { readable = false, drivers = {} } = {}) {
 
 test('a line is JSON with time, level, facts and sentence', () => {
   const { log, parsed } = recordedLog('info');
-  log.forDriver('cameras').warn({ asset_key: 'onvif:1', attempts: 3 }, 'device is unavailable');
+  log.child({ driver: 'cameras' }).warn({ asset_key: 'onvif:1', attempts: 3 }, 'device is unavailable');
   const [{ time, ...line } = {}, ...more] = parsed();
   expect(time).toMatch(/^\d{4}-.*Z$/);
   expect(more).toEqual([]);
@@ -25,7 +25,7 @@ test('a line is JSON with time, level, facts and sentence', () => {
 
 test('a driver has its own level, which can be changed while it runs', () => {
   const { log, lines } = recordedLog('warn', { drivers: { noisy: 'debug' } });
-  const [noisy, quiet] = [log.forDriver('noisy'), log.forDriver('quiet')];
+  const [noisy, quiet] = [log.child({ driver: 'noisy' }), log.child({ driver: 'quiet' })];
   noisy.debug({}, 'one');
   quiet.info({}, 'not this');
   log.setLevel('info', 'quiet');
@@ -56,7 +56,7 @@ test('credentials in addresses are hidden in facts, sentences and errors', () =>
 test('a person reads time, level, driver, asset, sentence and facts in one line', () => {
   const { log, lines } = recordedLog('info', { readable: true });
   log
-    .forDriver('cameras')
+    .child({ driver: 'cameras' })
     .warn({ asset_key: 'onvif:1', err: new Error('timed out') }, 'device is unavailable');
   // oxlint-disable-next-line no-control-regex -- colours of the terminal
   const plain = lines.join('').replaceAll(/\u001B\[\d+m/g, '');

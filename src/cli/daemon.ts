@@ -1,0 +1,107 @@
+/** Runs the daemon of a configuration until it is told to stop: broker of its own if need be, app, control socket. */
+import { mkdir } from 'node:fs/promises';
+import { startApp, type App } from '../app.ts';
+import type { Config } from '../config.ts';
+import { messageOf } from '../errors.ts';
+import { isAnswered, serveLocal } from '../local/server.ts';
+import { systemClock } from '../platform/clock.ts';
+import type { LogRoot } from '../platform/log.ts';
+import { aborted, within } from '../platform/time.ts';
+import { embeddedBrokerOptions, startEmbeddedBroker } from './embedded-broker.ts';
+import { exit, type Shell } from './shell.ts';
+import { version } from './version.ts';
+
+/** A stop that takes longer is given up; what is on disk is safe anyway. */
+const stop_deadline_ms = 10_000;
+
+export interface Running {
+  readonly app: App;
+  readonly broker_url: string;
+}
+
+export interface DaemonParts {
+  readonly config: Config;
+  readonly log: LogRoot;
+  /** Called when everything runs. */
+  readonly onReady: (running: Running) => void;
+  /** Called when the stop was asked for, before anything ends. */
+  readonly onStopping?: (running: Running) => Promise<void>;
+}
+
+/** Answers the exit code. Rejects when it cannot start. */
+export async function runDaemon(
+  { config, log, onReady, onStopping }: DaemonParts,
+  shell: Shell,
+): Promise<number> {
+  if (await isAnswered(config.control_socket)) {
+    throw new Error(
+      `another kit-connector listens on ${config.control_socket}; stop it, or give this one its own runtime_dir`,
+    );
+  }
+  await makeDirectory('state_dir', config.state_dir);
+  await makeDirectory('runtime_dir', config.runtime_dir);
+  watchProcess(log, shell);
+
+  const ends = new AbortController();
+  const broker = await ownBroker(config, log, ends.signal);
+  try {
+    const app = await startApp(config, {
+      log,
+      clock: systemClock(),
+      version: version(),
+      broker: broker.options,
+    });
+    const running = { app, broker_url: broker.options.url };
+    try {
+      const socket = config.control_socket;
+      const local = await serveLocal(app.local, { socket, gid: config.socket_gid, signal: shell.signal });
+      log.info({ kit_id: config.kit_id, broker: running.broker_url, socket }, 'kit-connector is running');
+      onReady(running);
+      await aborted(shell.signal);
+      await onStopping?.(running);
+      await local.closed;
+    } finally {
+      await stop(app, log);
+    }
+    return exit.ok;
+  } finally {
+    ends.abort();
+    await broker.closed;
+  }
+}
+
+async function stop(app: App, log: LogRoot): Promise<void> {
+  const stopped = await within(
+    stop_deadline_ms,
+    app.stop().then(() => true),
+  );
+  if (!stopped)
+    throw new Error(`the stop was given up after ${stop_deadline_ms / 1000} s; what is on disk is safe`);
+  log.info({}, 'kit-connector has stopped');
+}
+
+async function ownBroker(config: Config, log: LogRoot, signal: AbortSignal) {
+  if (config.broker) return { options: config.broker, closed: Promise.resolve() };
+  const { port, closed } = await startEmbeddedBroker(signal);
+  const options = embeddedBrokerOptions(config.kit_id, port);
+  log.info({ url: options.url }, 'no broker is configured: one of its own runs, for trying out');
+  return { options, closed };
+}
+
+async function makeDirectory(key: string, dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o750 }).catch((error: unknown) => {
+    throw new Error(
+      `${key} ${dir} cannot be made: ${messageOf(error)}; make it, or choose another in the configuration`,
+      {
+        cause: error,
+      },
+    );
+  });
+}
+
+function watchProcess(log: LogRoot, shell: Shell): void {
+  shell.onHangup(() =>
+    log.warn({}, 'the configuration is not read again while running; restart kit-connector'),
+  );
+  shell.onCrash((err) => log.fatal({ err }, 'the program contradicts itself and ends'));
+}

@@ -1,0 +1,83 @@
+/** `npm start`: a whole kit on this machine. A broker of its own, this machine as the gateway, and what is published, live. */
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { drivers } from '../../drivers/index.ts';
+import { type Config, readConfig } from '../config.ts';
+import { contract_major } from '../contract/topics.ts';
+import { createLog } from '../platform/log.ts';
+import { runDaemon, type Running } from './daemon.ts';
+import { loopback } from './embedded-broker.ts';
+import { type Paint, type Shell, exit, painter, say } from './shell.ts';
+import { tailText } from './tail-view.ts';
+
+export async function demo(shell: Shell): Promise<number> {
+  const file = await demoConfig(shell.env);
+  const config = await readConfig(file, { drivers, credentials_dir: undefined });
+  const log = createLog({ ...config.log, out: shell.err, readable: shell.err.isTTY === true });
+  const paint = painter(shell);
+  let tally = '';
+  const onReady = ({ app, broker_url }: Running): void => {
+    say(shell, ...introduction(config, broker_url, paint));
+    const unsubscribe = app.local.tail((message) => say(shell, tailText(message, paint, shell.out.columns)));
+    shell.signal.addEventListener('abort', unsubscribe, { once: true });
+  };
+  const onStopping = async ({ app }: Running): Promise<void> => {
+    const { outbox } = await app.local.report();
+    tally = `accepted ${outbox.accepted} messages, delivered ${outbox.delivered}, ${outbox.buffered} kept in the buffer`;
+  };
+  await runDaemon({ config, log, onReady, onStopping }, shell);
+  say(shell, `${paint('bold', 'stopped')}: ${tally}`);
+  return exit.ok;
+}
+
+/** Writes the demo's configuration at the first start and keeps it, so that the kit stays the same and can be changed. */
+async function demoConfig(env: Shell['env']): Promise<string> {
+  const dir = join(env['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state'), 'kit-connector-demo');
+  const file = join(dir, 'config.yaml');
+  if (existsSync(file)) return file;
+  await mkdir(dir, { recursive: true });
+  await writeFile(file, demoText(dir));
+  return file;
+}
+
+function demoText(dir: string): string {
+  return `# The demo's kit; made at its first start, yours to change.
+kit_id: ${randomUUID()}
+kit_name: Demo kit
+state_dir: ${JSON.stringify(dir)}
+runtime_dir: ${JSON.stringify(dir)}
+# No broker section: a broker of its own runs on loopback.
+log:
+  level: warn
+drivers:
+  - driver: gateway
+    options:
+      interval_s: 2
+`;
+}
+
+function introduction(config: Config, broker_url: string, paint: Paint): readonly string[] {
+  const { port } = new URL(broker_url);
+  const command = (words: string): string =>
+    paint('bold', `  npx kit-connector ${words} --socket ${config.control_socket}`);
+  const own = config.broker === undefined;
+  return [
+    `${paint('bold', config.kit_name ?? 'kit')} ${config.kit_id}: this machine is the gateway, what it measures goes to ${broker_url}${own ? ' (in this process)' : ''}.`,
+    `Configuration and buffer: ${config.state_dir}`,
+    '',
+    'In a second terminal, what a cloud sees:',
+    paint(
+      'bold',
+      `  mosquitto_sub -h ${own ? loopback : new URL(broker_url).hostname} -p ${port} -t '${contract_major}/#' -v`,
+    ),
+    'and what a technician sees and does:',
+    command('status --watch'),
+    command('tail --feed telemetry'),
+    command('task'),
+    '',
+    `Published now (Ctrl-C stops):`,
+  ];
+}

@@ -1,0 +1,155 @@
+/** The subcommands and their options. What a subcommand needs is loaded when it is used, so that each starts fast. */
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { config_file_default } from '../config.ts';
+import { ConfigInvalid, messageOf } from '../errors.ts';
+import { DaemonUnavailable } from '../local/client.ts';
+import type { DaemonOptions } from './daemon-client.ts';
+import type { DiscardOptions } from './buffer.ts';
+import type { StatusOptions } from './status.ts';
+import type { TailOptions } from './tail.ts';
+import type { TaskOptions } from './task.ts';
+import { complain, exit, type Shell } from './shell.ts';
+import { version } from './version.ts';
+
+/** Runs the subcommand that `args` names and answers the exit code. */
+export async function runProgram(args: readonly string[], shell: Shell): Promise<number> {
+  let code: number = exit.ok;
+  const finish = (result: number): void => {
+    code = result;
+  };
+  try {
+    await buildProgram(shell, finish).parseAsync([...args], { from: 'user' });
+    return code;
+  } catch (error) {
+    return report(error, shell);
+  }
+}
+
+function report(error: unknown, shell: Shell): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exit.ok : exit.usage;
+  if (error instanceof ConfigInvalid) {
+    complain(shell, ...error.faults);
+    return exit.config;
+  }
+  // An answer that was cut off by Ctrl-C is no failure to tell of.
+  if (!shell.signal.aborted) complain(shell, messageOf(error));
+  return error instanceof DaemonUnavailable ? exit.unavailable : exit.failed;
+}
+
+function buildProgram(shell: Shell, finish: (code: number) => void): Command {
+  const program = new Command('kit-connector')
+    .description("Connects a field kit's devices to the cloud and loses nothing while the kit is offline.")
+    .version(version())
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => shell.out.write(text),
+      writeErr: (text) => shell.err.write(text),
+    });
+  addDaemonCommands(program, shell, finish);
+  addViews(program, shell, finish);
+  addBuffer(program, shell, finish);
+  return program;
+}
+
+function addDaemonCommands(program: Command, shell: Shell, finish: (code: number) => void): void {
+  program
+    .command('run')
+    .description('run the daemon until SIGTERM or Ctrl-C')
+    .option('-c, --config <file>', 'configuration file', config_file_default)
+    .action(async ({ config }: { config: string }) =>
+      finish(await (await import('./run.ts')).run(config, shell)),
+    );
+  program
+    .command('check')
+    .description('check the configuration without touching a device')
+    .argument('[file]', 'configuration file', config_file_default)
+    .action(async (file: string) => finish(await (await import('./check.ts')).check(file, shell)));
+  program
+    .command('demo')
+    .description('try it out: a broker of its own, this machine as the kit')
+    .action(async () => finish(await (await import('./demo.ts')).demo(shell)));
+}
+
+function addViews(program: Command, shell: Shell, finish: (code: number) => void): void {
+  withDaemon(program.command('status').description('how the kit is'))
+    .option('-w, --watch', 'again every second until Ctrl-C')
+    .option('--json', 'as JSON')
+    .action(async (options: StatusOptions) =>
+      finish(await (await import('./status.ts')).status(options, shell)),
+    );
+  withDaemon(program.command('tail').description('follow what is published'))
+    .option('--asset <asset>', 'of this asset only: id, key or name')
+    .option('--feed <feed>', 'of this feed only; also asset, commands, task, telemetry')
+    .option('--json', 'a line of JSON each')
+    .action(async (options: TailOptions) => finish(await (await import('./tail.ts')).tail(options, shell)));
+  withDaemon(program.command('task').description('run a command of an asset; without arguments: list tasks'))
+    .argument('[asset]', 'id, key or name')
+    .argument('[command]', 'name of the command')
+    .argument('[payload]', 'JSON object', '{}')
+    .option(
+      '--deadline <seconds>',
+      "give up after this time; the command's own limit when left out",
+      positive,
+    )
+    .option('--json', 'as JSON')
+    .action(
+      async (
+        asset: string | undefined,
+        command: string | undefined,
+        payload: string,
+        options: TaskOptions,
+      ) => {
+        const { listTasks, runTask } = await import('./task.ts');
+        if (asset === undefined) return finish(await listTasks(options, shell));
+        if (command === undefined)
+          throw new Error('name the command too: kit-connector task ASSET COMMAND [JSON]');
+        return finish(await runTask({ asset, command, payload }, options, shell));
+      },
+    );
+}
+
+function addBuffer(program: Command, shell: Shell, finish: (code: number) => void): void {
+  const buffer = program.command('buffer').description('what waits for delivery, and what is refused');
+  withDaemon(buffer.command('show', { isDefault: true }).description('what waits for delivery'))
+    .option('--json', 'as JSON')
+    .action(async (options: DaemonOptions) =>
+      finish(await (await import('./buffer.ts')).buffer(options, shell)),
+    );
+  const quarantine = buffer.command('quarantine').description('messages that the broker refuses');
+  withDaemon(quarantine.command('list', { isDefault: true }).description('list them'))
+    .option('--json', 'as JSON')
+    .action(async (options: DaemonOptions) =>
+      finish(await (await import('./buffer.ts')).listQuarantine(options, shell)),
+    );
+  withDaemon(quarantine.command('retry').description('put them back into the buffer'))
+    .argument('[ids...]', 'all of them when left out', eachId)
+    .action(async (ids: readonly number[], options: DaemonOptions) =>
+      finish(await (await import('./buffer.ts')).retryQuarantine(ids, options, shell)),
+    );
+  withDaemon(quarantine.command('discard').description('give them up for good'))
+    .argument('[ids...]', 'which', eachId)
+    .option('--all', 'all of them')
+    .action(async (ids: readonly number[], options: DiscardOptions) =>
+      finish(await (await import('./buffer.ts')).discardQuarantine(ids, options, shell)),
+    );
+}
+
+function withDaemon(command: Command): Command {
+  return command
+    .option('--socket <path>', "control socket; the configuration's when left out")
+    .option('-c, --config <file>', 'configuration file', config_file_default);
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && Number.isFinite(value)))
+    throw new InvalidArgumentError('write a number of seconds above 0.');
+  return value;
+}
+
+function eachId(text: string, before: readonly number[] = []): readonly number[] {
+  const id = Number(text);
+  if (!Number.isSafeInteger(id) || id < 0)
+    throw new InvalidArgumentError('write an id as "quarantine list" shows it.');
+  return [...before, id];
+}

@@ -1,0 +1,182 @@
+/** The report as a technician reads it. Pure: report in, lines out. */
+import { z } from 'zod';
+import type { StatusReport } from '../local/api.ts';
+import { type Paint, clockTime, duration, size, table } from './shell.ts';
+
+export function statusLines(report: StatusReport, paint: Paint): readonly string[] {
+  return [
+    overall(report, paint),
+    ...report.degraded.map((reason) => `  ${paint('warn', '!')} ${reason}`),
+    '',
+    ...uplinkLines(report.uplink, paint),
+    ...outboxLines(report.outbox, paint),
+    ...driverLines(report.drivers, paint),
+    ...assetLines(report.assets, paint),
+    ...linkLines(report.kit, paint),
+    ...taskLines(report, paint),
+  ];
+}
+
+function overall(
+  { kit_id, kit_name, version, uptime_s, degraded, uplink }: StatusReport,
+  paint: Paint,
+): string {
+  const state =
+    degraded.length > 0
+      ? paint('warn', 'degraded')
+      : uplink.state === 'connected'
+        ? paint('good', 'ok')
+        : paint('warn', 'offline, messages are buffered');
+  const name = kit_name ? `${kit_name} (${kit_id})` : kit_id;
+  return `${paint('bold', name)}: ${state}  ${paint('dim', `kit-connector ${version}, up ${duration(uptime_s)}`)}`;
+}
+
+function uplinkLines(uplink: StatusReport['uplink'], paint: Paint): readonly string[] {
+  const { state, broker, protocol, since, rtt_ms, in_flight, next_try_ms, attempts, last_error } = uplink;
+  const facts = [
+    protocol ? `MQTT ${protocol}` : '',
+    rtt_ms === null ? '' : `round trip ${Math.round(rtt_ms)} ms`,
+    in_flight > 0 ? `${in_flight} in flight` : '',
+    next_try_ms === null ? '' : `attempt ${attempts + 1} in ${duration(next_try_ms / 1000)}`,
+  ].filter(Boolean);
+  const colour = state === 'connected' ? 'good' : 'warn';
+  return [
+    `${paint('bold', 'uplink')}   ${paint(colour, state)} since ${clockTime(since)}  ${broker}  ${paint('dim', facts.join(', '))}`,
+    ...(uplink.detail ? [`         ${uplink.detail}`] : []),
+    ...(last_error && state !== 'connected' ? [`         ${paint('bad', last_error)}`] : []),
+  ];
+}
+
+function outboxLines(outbox: StatusReport['outbox'], paint: Paint): readonly string[] {
+  const lanes = Object.entries(outbox.by_lane).filter(([, { rows }]) => rows > 0);
+  const { state, detail } = outbox.health;
+  return [
+    `${paint('bold', 'buffer')}   ${balance(outbox)}${outbox.balanced ? '' : `  ${paint('bad', 'does not add up')}`}`,
+    `         file ${size(outbox.file_bytes)}${outbox.oldest ? `, oldest message of ${outbox.oldest}` : ''}`,
+    ...(state === 'ok' ? [] : [`         ${paint('bad', `disk ${state}: ${detail}`)}`]),
+    ...table(
+      lanes.map(([lane, { rows, bytes, memory_rows }]) => [
+        lane,
+        `${rows} messages`,
+        size(bytes),
+        memory_rows > 0 ? `${memory_rows} in memory` : '',
+      ]),
+      '         ',
+    ),
+  ];
+}
+
+/** `accepted 120 = delivered 100 + buffered 15 + dropped 5 (thinned 5)` */
+export function balance(outbox: StatusReport['outbox']): string {
+  const { accepted, delivered, buffered, quarantined } = outbox;
+  const dropped = Object.entries(outbox.dropped).filter(([, rows]) => rows > 0);
+  const sum = dropped.reduce((total, [, rows]) => total + rows, 0);
+  const reasons = sum > 0 ? ` (${dropped.map(([reason, rows]) => `${reason} ${rows}`).join(', ')})` : '';
+  const refused = quarantined > 0 ? ` + quarantined ${quarantined}` : '';
+  return `accepted ${accepted} = delivered ${delivered} + buffered ${buffered}${refused} + dropped ${sum}${reasons}`;
+}
+
+function driverLines(drivers: StatusReport['drivers'], paint: Paint): readonly string[] {
+  const rows = drivers.map(({ name, driver, state, since, reason, facts }) => [
+    name,
+    name === driver ? '' : driver,
+    paint(state === 'running' ? 'good' : 'warn', state),
+    `since ${clockTime(since)}`,
+    [reason, ...Object.entries(facts).map(([key, value]) => `${key}=${value}`)].filter(Boolean).join('  '),
+  ]);
+  return section('drivers', 'none is configured', rows, paint);
+}
+
+function assetLines(assets: StatusReport['assets'], paint: Paint): readonly string[] {
+  const rows = assets.map(({ key, name, type, status, reason, feeds }) => [
+    name,
+    type,
+    paint(status === 'online' ? 'good' : 'bad', status),
+    key,
+    [reason, ...Object.entries(feeds).map(([feed, { age_s }]) => `${feed} ${duration(age_s)} ago`)]
+      .filter(Boolean)
+      .join(', '),
+  ]);
+  return section('assets', 'none yet', rows, paint);
+}
+
+const kitLinks = z.object({
+  wans: z
+    .array(
+      z.object({
+        name: z.string(),
+        type: z.string().nullish(),
+        status: z.string().nullish(),
+        rx_bps: z.number().nullish(),
+        tx_bps: z.number().nullish(),
+        latency_ms: z.number().nullish(),
+        packet_loss_pct: z.number().nullish(),
+      }),
+    )
+    .default([]),
+});
+
+function linkLines(kit: StatusReport['kit'], paint: Paint): readonly string[] {
+  const { wans } = kitLinks.safeParse(kit).data ?? { wans: [] };
+  if (wans.length === 0) return [];
+  const rows = wans.map(({ name, type, status, rx_bps, tx_bps, latency_ms, packet_loss_pct }) => [
+    name,
+    type ?? '',
+    status ? paint(status === 'offline' ? 'bad' : 'good', status) : '',
+    measured(latency_ms, (ms) => `${Math.round(ms)} ms`),
+    measured(packet_loss_pct, (pct) => `${pct.toFixed(1)} % lost`),
+    measured(rx_bps, (bps) => `down ${rate(bps)}`),
+    measured(tx_bps, (bps) => `up ${rate(bps)}`),
+  ]);
+  return section('links', '', rows, paint);
+}
+
+function measured(value: number | null | undefined, show: (value: number) => string): string {
+  return value === null || value === undefined ? '' : show(value);
+}
+
+function rate(bps: number): string {
+  return bps < 1e6 ? `${Math.round(bps / 1e3)} kbit/s` : `${(bps / 1e6).toFixed(1)} Mbit/s`;
+}
+
+function taskLines({ tasks, assets }: StatusReport, paint: Paint): readonly string[] {
+  const { pending, running, completed, failed, recent } = tasks;
+  const counts = `${pending} pending, ${running} running, ${completed} completed, ${failed} failed`;
+  const names = new Map(assets.map(({ id, name }) => [id, name]));
+  const rows = recent.slice(0, recent_tasks_max).map((task) => taskRow(task, names, paint));
+  return [`${paint('bold', 'tasks')}    ${counts}`, ...table(rows, '         ')];
+}
+const recent_tasks_max = 5;
+
+/** Time, asset, command, state and what became of it. */
+export function taskRow(
+  task: StatusReport['tasks']['recent'][number],
+  names: ReadonlyMap<string, string>,
+  paint: Paint,
+): readonly string[] {
+  const colour = task.status === 'failed' ? 'bad' : task.status === 'completed' ? 'good' : 'warn';
+  return [
+    clockTime(task.created_at),
+    names.get(task.asset_id) ?? task.asset_id,
+    task.command_name,
+    paint(colour, task.status),
+    taskOutcome(task.result),
+  ];
+}
+
+/** The reason of a failure, else the output. */
+export function taskOutcome(result: StatusReport['tasks']['recent'][number]['result']): string {
+  const reason = result['error'];
+  if (typeof reason === 'string') return reason;
+  return Object.keys(result).length === 0 ? '' : JSON.stringify(result);
+}
+
+function section(
+  title: string,
+  otherwise: string,
+  rows: readonly (readonly string[])[],
+  paint: Paint,
+): readonly string[] {
+  if (rows.length === 0) return [`${paint('bold', title.padEnd(8))} ${otherwise}`];
+  return [paint('bold', title), ...table(rows, '         ')];
+}

@@ -1,0 +1,88 @@
+/** `kit-connector task`: lists tasks, or dispatches one on this kit and follows it to its end. */
+import { z } from 'zod';
+import { jsonObject } from '../contract/json.ts';
+import type { TaskView } from '../local/api.ts';
+import { sleep } from '../platform/time.ts';
+import { type DaemonOptions, findDaemon } from './daemon-client.ts';
+import { type Shell, clockTime, complain, exit, painter, say, sayJson, table } from './shell.ts';
+import { taskOutcome, taskRow } from './status-view.ts';
+
+export async function listTasks(options: DaemonOptions, shell: Shell): Promise<number> {
+  const daemon = await findDaemon(options, shell);
+  const tasks = await daemon.tasks();
+  if (options.json) {
+    sayJson(shell, tasks);
+    return exit.ok;
+  }
+  const names = new Map((await daemon.status()).assets.map(({ id, name }) => [id, name]));
+  const paint = painter(shell);
+  say(
+    shell,
+    ...(tasks.length > 0
+      ? table(
+          tasks.map((task) => taskRow(task, names, paint)),
+          '',
+        )
+      : ['no tasks yet']),
+  );
+  return exit.ok;
+}
+
+export interface TaskOptions extends DaemonOptions {
+  /** Seconds. */
+  readonly deadline?: number;
+}
+
+interface Wanted {
+  readonly asset: string;
+  readonly command: string;
+  /** JSON text. */
+  readonly payload: string;
+}
+
+const look_every_ms = 200;
+
+/** Exit code 0 when the task completed, 1 when it failed. Ctrl-C stops the watching, not the task. */
+export async function runTask(wanted: Wanted, options: TaskOptions, shell: Shell): Promise<number> {
+  const payload = readPayload(wanted.payload);
+  if (!payload) {
+    complain(shell, `the payload is no JSON object: ${wanted.payload}; write it like '{"speed": 5}'`);
+    return exit.usage;
+  }
+  const daemon = await findDaemon(options, shell);
+  const deadline = options.deadline === undefined ? {} : { deadline_s: options.deadline };
+  let task = await daemon.dispatch({ asset: wanted.asset, command: wanted.command, payload, ...deadline });
+  if (!options.json) say(shell, stateLine(task, shell));
+  while (!isOver(task) && !shell.signal.aborted) {
+    await sleep(look_every_ms, shell.signal);
+    const before = task;
+    task = await daemon.task(task.id);
+    if (!options.json && task.status !== before.status) say(shell, stateLine(task, shell));
+  }
+  if (options.json) sayJson(shell, task);
+  return task.status === 'completed' ? exit.ok : exit.failed;
+}
+
+function isOver({ status }: TaskView): boolean {
+  return status === 'completed' || status === 'failed';
+}
+
+function stateLine(task: TaskView, shell: Shell): string {
+  const paint = painter(shell);
+  const colour = task.status === 'failed' ? 'bad' : task.status === 'completed' ? 'good' : 'warn';
+  const parts = [paint('dim', clockTime(task.updated_at)), task.command_name, paint(colour, task.status)];
+  return [...parts, taskOutcome(task.result)].join('  ').trimEnd();
+}
+
+const jsonText = z.string().transform((text, context) => {
+  try {
+    return jsonObject.parse(JSON.parse(text));
+  } catch {
+    context.addIssue('no JSON object');
+    return z.NEVER;
+  }
+});
+
+function readPayload(text: string) {
+  return jsonText.safeParse(text).data;
+}

@@ -1,0 +1,42 @@
+/** The edge of the process: arguments, environment, signals and exit codes. */
+import './node-version.mjs';
+import { constants } from 'node:os';
+import type { Shell } from './cli/shell.ts';
+
+const stop = new AbortController();
+const hangups = new Set<() => void>();
+
+for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(name, () => {
+    // The first asks for a clean end, the second does not wait for it.
+    if (stop.signal.aborted) process.exit(128 + constants.signals[name]);
+    stop.abort();
+  });
+}
+
+/** Whoever reads our output may go first: `kit-connector status | head -1`. */
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+const shell: Shell = {
+  env: process.env,
+  out: process.stdout,
+  err: process.stderr,
+  signal: stop.signal,
+  onHangup: (listener) => {
+    if (hangups.size === 0) process.on('SIGHUP', () => hangups.forEach((each) => each()));
+    hangups.add(listener);
+  },
+  onCrash: (listener) => {
+    process.on('uncaughtException', (error) => {
+      listener(error);
+      process.exit(1);
+    });
+  },
+};
+
+// Imported only now, because this loads the libraries that an old Node cannot.
+const { runProgram } = await import('./cli/program.ts');
+process.exit(await runProgram(process.argv.slice(2), shell));
