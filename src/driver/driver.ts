@@ -29,7 +29,7 @@ export interface AssetDescription {
 
 /** Takes what an asset says. Never blocks and never throws: a full outbox is the hub's concern. */
 export interface AssetSink<F extends FeedSet> {
-  /** One message of a feed; `observed_ms` (UTC) when it is older than now. */
+  /** One message of a feed, observed now. */
   publish<K extends keyof F & string>(feed: K, message: z.output<F[K]>): void;
   /** Last known position, WGS-84; shown on the map until a newer one comes. */
   setPosition(position: { readonly lat: number; readonly lon: number; readonly alt_m?: number }): void;
