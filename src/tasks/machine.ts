@@ -1,0 +1,153 @@
+/** The life of a task as a pure function: pending, running, then completed or failed, and no way back. */
+import type { JsonObject } from '../contract/json.ts';
+import type { TaskReport } from '../contract/tasks.ts';
+
+export type TaskState =
+  | { readonly status: 'pending'; readonly revision: number }
+  /** `interrupted`: an earlier run of the connector started it, and nobody works on it now. */
+  | { readonly status: 'running'; readonly revision: number; readonly interrupted: boolean }
+  | TerminalState;
+
+export interface TerminalState {
+  readonly status: 'completed' | 'failed';
+  readonly revision: typeof final_revision;
+  readonly result: JsonObject;
+}
+
+export type TaskEvent =
+  | { readonly kind: 'start' }
+  | { readonly kind: 'progress'; readonly message: string; readonly pct: number | null }
+  | { readonly kind: 'succeed'; readonly result: JsonObject }
+  | { readonly kind: 'fail'; readonly error: string }
+  | { readonly kind: 'cancel' }
+  /** A safety command of this name takes its place. */
+  | { readonly kind: 'supersede'; readonly by: string }
+  | { readonly kind: 'expire' }
+  /** The connector starts and finds the task in its journal, `elapsed_ms` after it was received. */
+  | { readonly kind: 'restart'; readonly elapsed_ms: number };
+
+/** The part of a report that follows from the transition. */
+export type ReportBody = Pick<TaskReport, 'status' | 'revision' | 'result' | 'progress'>;
+
+export type Transition =
+  | { readonly kind: 'moved'; readonly state: TaskState; readonly report: ReportBody | undefined }
+  | { readonly kind: 'refused'; readonly why: string };
+
+/**
+ * The revision of every final report. It is one number, so that the journal need not keep it and a report that is sent
+ * again after a restart is the same report.
+ */
+export const final_revision = 2 ** 31 - 1;
+/** Leaves room for the reports of one run below the final one. */
+const restart_revision_max = 2 ** 30;
+
+export const received: TaskState = { status: 'pending', revision: 0 };
+
+/** What the operator reads when nobody can know whether the device did it. */
+export const interrupted_error = 'interrupted by restart, outcome unknown';
+
+/** What `event` makes of a task in `state`, and what is to be reported. Nothing leaves a final state. */
+export function transition(state: TaskState, event: TaskEvent): Transition {
+  switch (state.status) {
+    case 'pending':
+      return fromPending(state, event);
+    case 'running':
+      return fromRunning(state, event);
+    case 'completed':
+    case 'failed':
+      break;
+  }
+  return { kind: 'refused', why: `the task is ${state.status} already` };
+}
+
+export function isTerminal(state: TaskState): state is TerminalState {
+  return state.status === 'completed' || state.status === 'failed';
+}
+
+function fromPending(state: TaskState & { status: 'pending' }, event: TaskEvent): Transition {
+  switch (event.kind) {
+    case 'start':
+      return running(state.revision + 1);
+    case 'fail':
+      return failed(event.error);
+    case 'cancel':
+      return failed('cancelled before it started');
+    case 'supersede':
+      return failed(`superseded by ${event.by}`);
+    case 'expire':
+      return failed('expired: its deadline passed before it started; nothing was done');
+    case 'restart':
+      return { kind: 'moved', state, report: undefined };
+    case 'progress':
+    case 'succeed':
+      break;
+  }
+  return { kind: 'refused', why: 'the task has not started' };
+}
+
+function fromRunning(state: TaskState & { status: 'running' }, event: TaskEvent): Transition {
+  if (state.interrupted) return fromInterrupted(state, event);
+  switch (event.kind) {
+    case 'start':
+      break;
+    case 'progress':
+      return running(state.revision + 1, { message: event.message, pct: event.pct });
+    case 'succeed':
+      return { kind: 'moved', ...final('completed', event.result) };
+    case 'fail':
+      return failed(event.error);
+    case 'cancel':
+      return failed('cancelled while running');
+    case 'supersede':
+      return failed(`superseded by ${event.by}`);
+    case 'expire':
+      return failed('no answer before the deadline, outcome unknown');
+    case 'restart':
+      return interrupted(state.revision, event.elapsed_ms);
+  }
+  return { kind: 'refused', why: 'the task is running already' };
+}
+
+/** Only the start of a repeatable command leads out of here with more to come. */
+function fromInterrupted(state: TaskState & { status: 'running' }, event: TaskEvent): Transition {
+  switch (event.kind) {
+    case 'start':
+      return running(state.revision + 1);
+    case 'fail':
+      return failed(event.error);
+    case 'cancel':
+    case 'supersede':
+    case 'expire':
+      return failed(interrupted_error);
+    case 'restart':
+      return interrupted(state.revision, event.elapsed_ms);
+    case 'progress':
+    case 'succeed':
+      break;
+  }
+  return { kind: 'refused', why: 'the task was interrupted and has not started again' };
+}
+
+function running(revision: number, progress?: ReportBody['progress']): Transition {
+  const report: ReportBody = { status: 'running', revision, result: {}, ...(progress ? { progress } : {}) };
+  return { kind: 'moved', state: { status: 'running', revision, interrupted: false }, report };
+}
+
+/**
+ * Reports of progress are not journaled, so their number is not known after a restart. There is at most one a second:
+ * the milliseconds since the task was received are more.
+ */
+function interrupted(revision: number, elapsed_ms: number): Transition {
+  const leap = Math.min(Math.max(0, Math.floor(elapsed_ms)), restart_revision_max);
+  const state: TaskState = { status: 'running', revision: Math.max(revision, leap), interrupted: true };
+  return { kind: 'moved', state, report: undefined };
+}
+
+function failed(error: string): Transition {
+  return { kind: 'moved', ...final('failed', { error }) };
+}
+
+function final(status: 'completed' | 'failed', result: JsonObject) {
+  const state: TerminalState = { status, revision: final_revision, result };
+  return { state, report: state };
+}

@@ -1,0 +1,44 @@
+/** Takes up a task that an earlier run of the connector left pending or running. */
+import type { JournalEntry } from '../outbox/protocol.ts';
+import type { Stamp } from '../platform/clock.ts';
+import { readJournaled } from './dispatch.ts';
+import { interrupted_error, received, type TaskState, transition } from './machine.ts';
+import { createTask, type Task } from './task.ts';
+import { judgeAgain } from './timing.ts';
+
+export interface TakenUp {
+  readonly task: Task;
+  /** Why it is over at once; undefined when it may still run once its asset is there. */
+  readonly refusal: string | undefined;
+}
+
+export function takeUp(entry: JournalEntry, stamp: Stamp): TakenUp {
+  const dispatch = readJournaled(entry.dispatch);
+  const judged = dispatch
+    ? judgeAgain(dispatch, entry.deadline_ms, stamp)
+    : { refusal: 'the kit restarted and cannot read the dispatch any more; nothing was done' };
+  const due =
+    'refusal' in judged
+      ? { deadline_ms: entry.deadline_ms ?? stamp.time_ms, due_mono_ms: stamp.mono_ms }
+      : judged;
+  const facts = {
+    id: entry.task_id,
+    asset_id: dispatch?.asset_id.toLowerCase() ?? null,
+    command_name: dispatch?.command_name ?? null,
+    payload: dispatch?.payload ?? {},
+    text: entry.dispatch,
+    received_ms: entry.received_ms,
+    patient: true,
+    ...due,
+  };
+  const task = createTask(facts, journaledState(entry, stamp));
+  if (!('refusal' in judged)) return { task, refusal: undefined };
+  return { task, refusal: task.state.status === 'running' ? interrupted_error : judged.refusal };
+}
+
+function journaledState({ state, received_ms }: JournalEntry, stamp: Stamp): TaskState {
+  if (state !== 'running') return received;
+  const running: TaskState = { status: 'running', revision: 1, interrupted: false };
+  const moved = transition(running, { kind: 'restart', elapsed_ms: stamp.time_ms - received_ms });
+  return moved.kind === 'moved' ? moved.state : running;
+}

@@ -1,0 +1,154 @@
+/** Decides whose turn it is: the first of each line once its asset is there, and a safety command before all others. */
+import type { Command } from '../driver/command.ts';
+import { sleep } from '../platform/time.ts';
+import { type FindCommand, obstacle } from './admission.ts';
+import { execute, type ExecutionParts, interrupt } from './execution.ts';
+import type { TaskLimits } from './limits.ts';
+import { interrupted_error, type TaskEvent } from './machine.ts';
+import { type Line, TaskQueue } from './queue.ts';
+import type { Ending, Task } from './task.ts';
+import { isPast } from './timing.ts';
+
+interface SchedulerParts extends ExecutionParts {
+  readonly findCommand: FindCommand;
+  readonly limits: TaskLimits;
+}
+
+/** What is to be done with the first of a line. */
+type Turn =
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'end'; readonly event: TaskEvent }
+  | { readonly kind: 'run'; readonly command: Command };
+
+export class Scheduler {
+  readonly queue: TaskQueue;
+  readonly #parts: SchedulerParts;
+  readonly #executions = new Set<Promise<void>>();
+  #halted = false;
+
+  constructor(parts: SchedulerParts) {
+    this.#parts = parts;
+    this.queue = new TaskQueue(parts.limits);
+  }
+
+  get halted(): boolean {
+    return this.#halted;
+  }
+
+  /** The tasks are journaled: from now on they may start, be pre-empted, or expire. */
+  admit(...tasks: readonly Task[]): void {
+    for (const task of tasks) {
+      task.admitted = true;
+      if (task.ending && task.ending.kind !== 'stop') this.#end(task, task.ending);
+      else if (!this.#halted) void this.#watchDeadline(task);
+    }
+    this.advance();
+  }
+
+  /** The journal does not take the task. */
+  leave(task: Task): void {
+    this.queue.remove(task);
+    this.advance();
+  }
+
+  cancel(task: Task): void {
+    if (task.ending) return;
+    if (this.queue.isRunning(task)) interrupt(task, { kind: 'cancel' });
+    else this.#endWaiting(task, { kind: 'cancel' });
+    this.advance();
+  }
+
+  /** Looks at every line: something has changed. */
+  advance(): void {
+    for (const line of this.queue.lines()) this.#advance(line);
+  }
+
+  /** Tells the running tasks to stop and starts nothing more. Resolves when all of them have stopped. */
+  async halt(): Promise<void> {
+    if (!this.#halted) {
+      this.#halted = true;
+      for (const task of this.queue.tasks()) {
+        task.gone.abort();
+        if (this.queue.isRunning(task) && !task.ending) interrupt(task, { kind: 'stop' });
+      }
+    }
+    await Promise.all(this.#executions);
+  }
+
+  #advance(line: Line): void {
+    if (this.#halted) return;
+    this.#preempt(line);
+    while (!line.running) {
+      const [first] = line.waiting;
+      if (!first?.admitted) return;
+      const turn = this.#turn(first);
+      if (turn.kind === 'wait') return;
+      if (turn.kind === 'end') this.#end(first, turn.event);
+      else this.#begin(first, line, turn.command);
+    }
+  }
+
+  /** The newest safety command takes the place of all that were received before it. */
+  #preempt(line: Line): void {
+    const at = line.waiting.findLastIndex((task) => this.#isReadySafety(task));
+    const safety = line.waiting[at];
+    if (!safety) return;
+    const ending: Ending = { kind: 'supersede', by: safety.command_name ?? '' };
+    for (const earlier of line.waiting.slice(0, at)) this.#endWaiting(earlier, ending);
+    if (line.running && line.running.ending?.kind !== 'supersede') interrupt(line.running, ending);
+  }
+
+  /** A safety command that cannot be carried out stops nothing. */
+  #isReadySafety(task: Task): boolean {
+    if (!task.admitted || task.ending || task.state.status !== 'pending') return false;
+    const turn = this.#turn(task);
+    return turn.kind === 'run' && turn.command.safety;
+  }
+
+  #turn(task: Task): Turn {
+    const { findCommand, clock } = this.#parts;
+    if (isPast(task, clock.stamp())) return { kind: 'end', event: { kind: 'expire' } };
+    const found = findCommand(task.asset_id ?? '', task.command_name ?? '');
+    if ('refusal' in found) return task.patient ? { kind: 'wait' } : fail(found.refusal);
+    const { asset, command } = found;
+    if (task.state.status === 'running' && !command.repeatable) return fail(interrupted_error);
+    if (!asset.online && task.patient) return { kind: 'wait' };
+    const refusal = obstacle(found, task.payload);
+    return refusal === undefined ? { kind: 'run', command } : fail(refusal);
+  }
+
+  #begin(task: Task, line: Line, command: Command): void {
+    this.queue.start(task);
+    const execution = this.#run(task, line, command).finally(() => this.#executions.delete(execution));
+    this.#executions.add(execution);
+  }
+
+  async #run(task: Task, line: Line, command: Command): Promise<void> {
+    await execute(task, command, this.#parts);
+    this.queue.remove(task);
+    this.#advance(line);
+  }
+
+  #end(task: Task, event: TaskEvent): void {
+    this.queue.remove(task);
+    this.#parts.scribe.finish(task, event);
+  }
+
+  /** What the journal does not have yet cannot end yet: it ends once it is admitted. */
+  #endWaiting(task: Task, ending: Exclude<Ending, { kind: 'stop' }>): void {
+    if (task.admitted) this.#end(task, ending);
+    else task.ending = ending;
+  }
+
+  async #watchDeadline(task: Task): Promise<void> {
+    await sleep(task.due_mono_ms - this.#parts.clock.stamp().mono_ms, task.gone.signal);
+    if (task.gone.signal.aborted) return;
+    if (this.queue.isRunning(task)) interrupt(task, { kind: 'expire' });
+    else this.#end(task, { kind: 'expire' });
+    this.advance();
+  }
+}
+
+function fail(error: string): Turn {
+  return { kind: 'end', event: { kind: 'fail', error } };
+}

@@ -1,0 +1,96 @@
+/**
+ * Whether a task is in time. The time of day says whether a dispatch is stale; from its reception on the monotonic clock
+ * counts, so that a jump of the time of day neither extends a running task nor ends it.
+ */
+import type { TaskDispatch } from '../contract/tasks.ts';
+import { type Command, command_timeout_default_ms } from '../driver/command.ts';
+import type { Stamp } from '../platform/clock.ts';
+import { clock_disagreement_ms, deadline_max_ms } from './limits.ts';
+
+export interface Due {
+  /** UTC, as the dispatch says. */
+  readonly deadline_ms: number;
+  /** The same on this boot's monotonic clock. */
+  readonly due_mono_ms: number;
+}
+export type Judged<T> = T | { readonly refusal: string };
+
+/** How a dispatch came. */
+export interface Delivery {
+  /** The broker kept a copy and gave it to us at connect. */
+  readonly retained: boolean;
+  /** MQTT's DUP flag: the broker may have sent it before. */
+  readonly duplicate: boolean;
+  /** Made on the gateway itself: `created_at` is of the kit's own clock. */
+  readonly local?: boolean;
+}
+
+type Times = Pick<TaskDispatch, 'created_at' | 'deadline'>;
+type Risk = Pick<Command, 'risk_level' | 'safety' | 'timeout_ms'>;
+
+/** Until when a dispatch that arrives now may run, or why it is too late, or why nobody can tell. */
+export function judgeTime(times: Times, command: Risk, stamp: Stamp, delivery: Delivery): Judged<Due> {
+  const created_ms = Date.parse(times.created_at);
+  const deadline_ms = deadlineOf(times, command.timeout_ms);
+  const span_ms = deadline_ms - created_ms;
+  if (span_ms <= 0) return { refusal: 'expired: its deadline is not after its creation; nothing was done' };
+  if (!stamp.synced && delivery.local !== true) {
+    const refusal = refusalWithoutClock(command, delivery);
+    return refusal ? { refusal } : due(deadline_ms, span_ms, stamp);
+  }
+  const ahead_ms = created_ms - stamp.time_ms;
+  if (ahead_ms > clock_disagreement_ms && command.risk_level !== 'low') {
+    return {
+      refusal: `the clocks of the kit and the cloud disagree: the dispatch was created ${seconds(ahead_ms)} in the future; nothing was done`,
+    };
+  }
+  return dueFrom(deadline_ms, span_ms, stamp);
+}
+
+/** Until when a task from the journal may still run. Its monotonic clock may have been another boot's. */
+export function judgeAgain(times: Times, journaled_ms: number | null, stamp: Stamp): Judged<Due> {
+  if (!stamp.synced) {
+    return {
+      refusal:
+        'expired: the kit restarted and its clock is not set, so it cannot tell whether the task is in time; nothing was done',
+    };
+  }
+  const deadline_ms = journaled_ms ?? deadlineOf(times, command_timeout_default_ms);
+  return dueFrom(deadline_ms, deadline_ms - Date.parse(times.created_at), stamp);
+}
+
+/**
+ * Whether a waiting task is too late to start. Both clocks are asked: the monotonic one stands still while the machine
+ * sleeps, and a time of day that was set meanwhile may show that the dispatch was stale.
+ */
+export function isPast(due: Due, stamp: Stamp): boolean {
+  return stamp.mono_ms >= due.due_mono_ms || (stamp.synced && stamp.time_ms > due.deadline_ms);
+}
+
+/** The times of day cannot be compared: what could do harm when it is stale is not carried out. */
+function refusalWithoutClock(command: Risk, delivery: Delivery): string | undefined {
+  const fresh_safety = command.safety && !delivery.duplicate;
+  if (command.risk_level === 'low' || fresh_safety) return undefined;
+  return `the kit's clock is not set, so it cannot tell whether this ${command.risk_level}-risk command is stale; nothing was done`;
+}
+
+/** A dispatch never has more time than it was given, even when the cloud's clock is ahead of ours. */
+function dueFrom(deadline_ms: number, span_ms: number, stamp: Stamp): Judged<Due> {
+  const left_ms = Math.min(deadline_ms - stamp.time_ms, span_ms);
+  if (left_ms > 0) return due(deadline_ms, left_ms, stamp);
+  return {
+    refusal: `expired: its deadline passed ${seconds(-left_ms)} ago by the kit's clock; nothing was done`,
+  };
+}
+
+function due(deadline_ms: number, left_ms: number, stamp: Stamp): Due {
+  return { deadline_ms, due_mono_ms: stamp.mono_ms + Math.min(left_ms, deadline_max_ms) };
+}
+
+function deadlineOf({ created_at, deadline }: Times, timeout_ms: number): number {
+  return deadline ? Date.parse(deadline) : Date.parse(created_at) + timeout_ms;
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`;
+}
