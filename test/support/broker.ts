@@ -9,8 +9,11 @@ import type { KeyPair } from './certificates.ts';
 import { program } from './peers.ts';
 import { freePort, makeDirectory, run } from './temporary.ts';
 
-/** What both sides of a comparison get where a window of 64 is measured: mosquitto's own limits are out of the way. */
-export const unthrottled = ['max_inflight_messages 1000', 'max_queued_messages 0'] as const;
+/**
+ * What both sides of a comparison get where a window of 64 is measured: mosquitto's own limits are out of the way.
+ * Not 0, which means no limit too: mosquitto 2.0.11 then ends the connection of a client that it refused a message.
+ */
+export const unthrottled = ['max_inflight_messages 1000', 'max_queued_messages 1000000'] as const;
 
 export interface BrokerOptions {
   /** Further lines of mosquitto.conf. */
@@ -43,6 +46,8 @@ export interface Broker {
   start(): Promise<void>;
   /** Replaces the passwords and tells the broker to read them. */
   setPasswords(passwords: Readonly<Record<string, string>>): Promise<void>;
+  /** Replaces the access rules, likewise. */
+  setAcl(acl: string): Promise<void>;
   /** Ends the broker and removes its directory. */
   stop(): Promise<void>;
 }
@@ -111,6 +116,10 @@ async function prepare(options: BrokerOptions): Promise<Broker> {
       await writePasswords(passwords, next);
       child?.kill('SIGHUP');
     },
+    async setAcl(acl) {
+      await writeFile(join(dir, 'acl'), acl);
+      child?.kill('SIGHUP');
+    },
     async stop() {
       await kill();
       process.off('exit', orphaned);
@@ -128,7 +137,7 @@ function configuration(options: BrokerOptions, dir: string, port: number): strin
     'per_listener_settings false',
   ];
   for (const type of ['error', 'warning', 'notice', 'information']) lines.push(`log_type ${type}`);
-  lines.push(`allow_anonymous ${passwords === undefined}`, ...(options.conf ?? []));
+  lines.push(`allow_anonymous ${passwords === undefined}`);
   if (passwords) lines.push(`password_file ${dir}/passwords`);
   if (acl !== undefined) lines.push(`acl_file ${dir}/acl`);
   if (persistence) {
@@ -141,6 +150,8 @@ function configuration(options: BrokerOptions, dir: string, port: number): strin
     lines.push(`cafile ${tls.ca}`, `certfile ${tls.pair.cert}`, `keyfile ${tls.pair.key}`);
     if (tls.client_ca) lines.push('require_certificate true', 'use_identity_as_username true');
   }
+  // Behind the listener, so that settings of a listener belong to it.
+  lines.push(...(options.conf ?? []));
   return `${lines.join('\n')}\n`;
 }
 

@@ -17,6 +17,8 @@ export interface Certificates {
   readonly expired: KeyPair;
   /** Its common name is the user name that was asked for. */
   readonly client: KeyPair;
+  /** One more for another user. */
+  readonly clientOf: (name: string) => Promise<KeyPair>;
 }
 
 const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
@@ -53,5 +55,6 @@ export async function makeCertificates(dir: string, client_name: string): Promis
     server: await sign('server', 'localhost', 2),
     expired: await sign('expired', 'localhost', -1),
     client: await sign('client', client_name, 2),
+    clientOf: async (name) => sign(name, name, 2),
   };
 }

@@ -14,6 +14,10 @@ export const test_drones = [
   '3e5b9d74-8c8a-5a3b-9f87-6c4c4c9f2e34',
 ] as const;
 
+/** Height of the geoid and of the home position above the ellipsoid where they fly. */
+const geoid_m = 47.6;
+const home_m = 401.2;
+
 /** Yields `gps` data; the numbers repeat from run to run so that two sides of a comparison carry the same. */
 export function* flight(): Generator<JsonObject, never> {
   const random = repeatable(7);
@@ -30,6 +34,8 @@ export function* flight(): Generator<JsonObject, never> {
       alt_m: round(alt_m, 2),
       ground_speed: round(speed, 2),
       heading: round(heading, 1),
+      alt_amsl_m: round(alt_m - geoid_m, 2),
+      relative_alt_m: round(alt_m - home_m, 2),
     };
   }
 }

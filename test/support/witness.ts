@@ -27,6 +27,13 @@ export interface Sighting {
   readonly last_us: number;
   /** Of the messages that carry `sent_us`. */
   readonly latency: Latency | undefined;
+  readonly epochs: Readonly<Record<number, EpochSighting>>;
+}
+
+export interface EpochSighting {
+  readonly unique: number;
+  readonly first_us: number;
+  readonly last_us: number;
 }
 
 const epoch_key = Buffer.from('"epoch":');
@@ -40,13 +47,19 @@ export function monotonic_us(): number {
   return Number(process.hrtime.bigint() / 1000n);
 }
 
+interface Seen {
+  /** How often each number came; 255 stands for more. */
+  counts: Uint8Array<ArrayBuffer>;
+  unique: number;
+  readonly first_us: number;
+  last_us: number;
+}
+
 export class Witness {
-  /** How often each number of an epoch came; 255 stands for more. */
-  readonly #seen = new Map<number, Uint8Array<ArrayBuffer>>();
+  readonly #seen = new Map<number, Seen>();
   /** Batches are opened when somebody asks, so that opening them does not disturb a measurement. */
   #unopened: { readonly payload: Buffer; readonly at_us: number }[] = [];
   #latencies_us: number[] = [];
-  #unique = 0;
   #messages = 0;
   #packets = 0;
   #payload_bytes = 0;
@@ -72,29 +85,36 @@ export class Witness {
       this.#unnumbered += 1;
       return;
     }
-    this.#count(epoch, seq);
+    this.#count(epoch, seq, at_us);
     this.#time(numberAfter(payload, sent_key), at_us);
   }
 
   report(): Sighting {
     this.#open();
+    const unique = [...this.#seen.values()].reduce((sum, seen) => sum + seen.unique, 0);
     return {
       messages: this.#messages,
-      unique: this.#unique,
-      duplicates: this.#messages - this.#unique,
+      unique,
+      duplicates: this.#messages - unique,
       packets: this.#packets,
       payload_bytes: this.#payload_bytes,
       unnumbered: this.#unnumbered,
       first_us: this.#first_us,
       last_us: this.#last_us,
       latency: latencyOf(this.#latencies_us),
+      epochs: Object.fromEntries(
+        [...this.#seen].map(([epoch, { unique, first_us, last_us }]) => [
+          epoch,
+          { unique, first_us, last_us },
+        ]),
+      ),
     };
   }
 
   /** What came of every epoch, as ranges. */
   ranges(): Record<number, Range[]> {
     this.#open();
-    return Object.fromEntries([...this.#seen].map(([epoch, counts]) => [epoch, rangesOf(counts)]));
+    return Object.fromEntries([...this.#seen].map(([epoch, { counts }]) => [epoch, rangesOf(counts)]));
   }
 
   /** The same for the epochs of which something came since the last call. */
@@ -103,7 +123,7 @@ export class Witness {
     const touched = [...this.#touched];
     this.#touched.clear();
     return Object.fromEntries(
-      touched.map((epoch) => [epoch, rangesOf(this.#seen.get(epoch) ?? new Uint8Array(0))]),
+      touched.map((epoch) => [epoch, rangesOf(this.#seen.get(epoch)?.counts ?? new Uint8Array(0))]),
     );
   }
 
@@ -112,23 +132,29 @@ export class Witness {
     this.#unopened = [];
     for (const { payload, at_us } of unopened) {
       for (const { epoch, seq, data } of unpackBatch(payload)) {
-        this.#count(epoch, seq);
+        this.#count(epoch, seq, at_us);
         this.#time(numberAfter(Buffer.from(data), sent_key), at_us);
       }
     }
   }
 
-  #count(epoch: number, seq: number): void {
-    let counts = this.#seen.get(epoch);
-    if (!counts || seq >= counts.length) {
+  #count(epoch: number, seq: number, at_us: number): void {
+    const seen = this.#seen.get(epoch) ?? {
+      counts: new Uint8Array(0),
+      unique: 0,
+      first_us: at_us,
+      last_us: at_us,
+    };
+    this.#seen.set(epoch, seen);
+    if (seq >= seen.counts.length) {
       const grown = new Uint8Array(Math.max(first_capacity, 2 ** Math.ceil(Math.log2(seq + 1))));
-      if (counts) grown.set(counts);
-      counts = grown;
-      this.#seen.set(epoch, counts);
+      grown.set(seen.counts);
+      seen.counts = grown;
     }
-    const before = counts[seq] ?? 0;
-    if (before === 0) this.#unique += 1;
-    if (before < 255) counts[seq] = before + 1;
+    const before = seen.counts[seq] ?? 0;
+    if (before === 0) seen.unique += 1;
+    if (before < 255) seen.counts[seq] = before + 1;
+    seen.last_us = at_us;
     this.#messages += 1;
     this.#touched.add(epoch);
   }
