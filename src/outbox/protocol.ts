@@ -91,6 +91,8 @@ export interface Done {
   /** Quarantine after the commit. */
   readonly quarantined_rows: number;
   readonly health: DiskHealth;
+  /** The file turned out to be damaged while it was in use. What was lost is among `removed`. */
+  readonly salvage?: Salvage | undefined;
 }
 
 export interface TakeRequest {

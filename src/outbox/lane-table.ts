@@ -1,0 +1,143 @@
+/** The rows of one lane on disk. Every change is noted in the `Changes` of its transaction, never in a counter of its own. */
+import type { Statement } from 'better-sqlite3';
+import type { Lane } from '../contract/lanes.ts';
+import type { ChannelIds } from './channel-ids.ts';
+import type { Changes, Span } from './changes.ts';
+import type { Removal } from './protocol.ts';
+import { positionOf, rowBytes, rowId, type Row, type RowId } from './row.ts';
+import { laneTable, type Handle } from './schema.ts';
+
+/** A row as the table has it; an array costs half of what an object costs. */
+export type StoredRow = readonly [
+  id: RowId,
+  topic: number,
+  time_ms: number,
+  mono_ms: number | null,
+  body: string,
+];
+
+/** What retention has to know of a row. `time_ms` may be a time since boot: it only serves to compare neighbours. */
+export type RowOutline = readonly [id: RowId, topic: number, time_ms: number, bytes: number];
+
+export class LaneTable {
+  readonly lane: Lane;
+  readonly #channels: ChannelIds;
+  readonly #insert: Statement<[RowId, number, number, number | null, number, string]>;
+  readonly #scan: Statement<[RowId], StoredRow>;
+  readonly #outline: Statement<[RowId, RowId, number], RowOutline>;
+  readonly #weigh: Statement<[RowId, RowId], readonly [rows: number, bytes: number, lo: RowId, hi: RowId]>;
+  readonly #delete: Statement<[RowId, RowId]>;
+  readonly #oldest: Statement<[], StoredRow>;
+  readonly #fromEnd: Statement<[number], RowId>;
+  readonly #ofTopic: Statement<[number], RowId>;
+
+  constructor(db: Handle, lane: Lane, channels: ChannelIds) {
+    const table = laneTable(lane);
+    this.lane = lane;
+    this.#channels = channels;
+    this.#insert = db.prepare(
+      `INSERT OR IGNORE INTO ${table} (id, topic, time_ms, mono_ms, bytes, body) VALUES (?, ?, ?, ?, ?, ?)`,
+    );
+    const columns = 'id, topic, time_ms, mono_ms, body';
+    this.#scan = db
+      .prepare<[RowId], StoredRow>(`SELECT ${columns} FROM ${table} WHERE id > ? ORDER BY id`)
+      .raw();
+    this.#outline = db
+      .prepare<[RowId, RowId, number], RowOutline>(
+        `SELECT id, topic, coalesce(mono_ms, time_ms), bytes FROM ${table} WHERE id > ? AND id <= ? ORDER BY id LIMIT ?`,
+      )
+      .raw();
+    this.#weigh = db
+      .prepare<[RowId, RowId], readonly [number, number, RowId, RowId]>(
+        `SELECT count(*), coalesce(sum(bytes), 0), min(id), max(id) FROM ${table} WHERE id BETWEEN ? AND ?`,
+      )
+      .raw();
+    this.#delete = db.prepare(`DELETE FROM ${table} WHERE id BETWEEN ? AND ?`);
+    this.#oldest = db.prepare<[], StoredRow>(`SELECT ${columns} FROM ${table} ORDER BY id LIMIT 1`).raw();
+    this.#fromEnd = db
+      .prepare<[number], RowId>(`SELECT id FROM ${table} ORDER BY id DESC LIMIT 1 OFFSET ?`)
+      .pluck();
+    this.#ofTopic = db.prepare<[number], RowId>(`SELECT id FROM ${table} WHERE topic = ?`).pluck();
+  }
+
+  /** False when the row was there already: a commit whose outcome was unknown is tried again. */
+  insert(row: Row, changes: Changes): boolean {
+    const bytes = rowBytes(row);
+    const topic = this.#channels.idOf(row.channel);
+    const mono_ms = row.mono_ms === null ? null : wholeNumber(row.mono_ms);
+    const { changes: inserted } = this.#insert.run(
+      row.id,
+      topic,
+      wholeNumber(row.time_ms),
+      mono_ms,
+      bytes,
+      row.body,
+    );
+    if (inserted === 0) return false;
+    changes.came(this.lane, bytes);
+    return true;
+  }
+
+  /** Rows after `after`, in the order of their numbers. No other statement may run before the last one is read. */
+  scan(after: RowId): IterableIterator<StoredRow> {
+    return this.#scan.iterate(after);
+  }
+
+  outline(after: RowId, to: RowId, rows_max: number): readonly RowOutline[] {
+    return this.#outline.all(after, to, rows_max);
+  }
+
+  /** Removes everything between two numbers, both included, of one epoch. */
+  removeSpan(lo: RowId, hi: RowId, why: Removal['why'], changes: Changes): Span | undefined {
+    const [rows, bytes, first, last] = this.#weigh.get(lo, hi) ?? [0, 0, lo, hi];
+    if (rows === 0) return undefined;
+    const span = { rows, bytes, lo: first, hi: last };
+    this.#delete.run(lo, hi);
+    changes.left(this.lane, why, span);
+    return span;
+  }
+
+  /** Removes exactly these rows, whose numbers rise: a gap between them may hold a row that came later. */
+  removeRows(ids: readonly RowId[], why: Removal['why'], changes: Changes): void {
+    for (const [lo, hi] of runsOf(ids)) this.removeSpan(lo, hi, why, changes);
+  }
+
+  oldest(): StoredRow | undefined {
+    return this.#oldest.get();
+  }
+
+  /** The number of the newest row but `count`. */
+  fromEnd(count: number): RowId | undefined {
+    return this.#fromEnd.get(count);
+  }
+
+  /** The row of a channel, in the lane that keeps one for each. */
+  rowOf(channel: string): RowId | undefined {
+    return this.#ofTopic.get(this.#channels.idOf(channel));
+  }
+}
+
+/** Rising numbers as runs without gaps. A run never crosses an epoch, since no epoch uses its last number. */
+export function* runsOf(ids: readonly RowId[]): Generator<readonly [lo: RowId, hi: RowId]> {
+  const first = ids[0];
+  if (first === undefined) return;
+  let [lo, hi] = [first, first];
+  for (const id of ids) {
+    if (id > hi + 1) {
+      yield [lo, hi];
+      lo = id;
+    }
+    hi = id;
+  }
+  yield [lo, hi];
+}
+
+/** The last number of the epoch that `id` belongs to. */
+export function lastOfEpoch(id: RowId): RowId {
+  return rowId({ epoch: positionOf(id).epoch + 1, seq: 0 }) - 1;
+}
+
+/** One odd number from a driver must not make a whole commit fail. */
+function wholeNumber(value: number): number {
+  return Number.isFinite(value) ? Math.round(value) : 0;
+}
