@@ -1,0 +1,251 @@
+/** The subcommands as they are typed, against a daemon on a real control socket. */
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
+import type { LocalApi } from '../../../src/local/api.ts';
+import { serveLocal } from '../../../src/local/server.ts';
+import { withDirectory } from '../../support/temporary.ts';
+import { drone, fakeDaemon, messageOf, statusOf, taskOf, time } from '../local/fake-daemon.ts';
+import { recordedShell } from './shell-of-test.ts';
+
+const at_ten = new Date(time).toLocaleTimeString('en-GB');
+
+/** Types `words`, and `--socket`, while `api` is served; answers what came of it. */
+async function typed(api: LocalApi, words: readonly string[], shell = recordedShell()) {
+  return withDirectory(async (dir) => {
+    const ends = new AbortController();
+    const socket = join(dir, 'control.sock');
+    const { closed } = await serveLocal(api, { socket, gid: undefined, signal: ends.signal });
+    const code = await runProgram([...words, '--socket', socket], shell);
+    ends.abort();
+    await closed;
+    return { code, stdout: shell.stdout(), stderr: shell.stderr() };
+  });
+}
+
+test('status tells a technician how the kit is, in plain aligned text where there is no terminal', async () => {
+  const { code, stdout } = await typed(fakeDaemon(), ['status']);
+  expect(code).toBe(0);
+  expect(stdout).toBe(`Kit 7 (3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10): ok  kit-connector 0.1.0, up 1h 2m
+
+uplink   connected since ${at_ten}  mqtts://broker.example.com:8883  MQTT 5, round trip 48 ms, 2 in flight
+buffer   accepted 120 = delivered 100 + buffered 15 + dropped 5 (thinned 5)
+         file 81.9 kB, oldest message of ${time}
+         feed  15 messages  3.0 kB
+drivers
+         drones  mavlink  running  since ${at_ten}  port=14550
+assets
+         Falcon  drone  online  mavlink:1  gps 0s ago
+         Gate    drone  online  onvif:2    gps 0s ago
+         gate    drone  online  onvif:3    gps 0s ago
+links
+         eth1  satellite  online  48 ms    down 1.2 Mbit/s
+tasks    0 pending, 0 running, 1 completed, 0 failed
+         ${at_ten}  Falcon  arm  completed
+`);
+});
+
+test('status names what is wrong: reasons, a disk that fails, books that do not balance, the next attempt', async () => {
+  const { uplink, outbox } = statusOf();
+  const report = statusOf({
+    degraded: ['the disk is full; free some space'],
+    uplink: {
+      ...uplink,
+      state: 'waiting',
+      next_try_ms: 4_000,
+      attempts: 2,
+      last_error: 'connection refused',
+      rtt_ms: null,
+    },
+    outbox: { ...outbox, balanced: false, quarantined: 2, health: { state: 'full', detail: 'ENOSPC' } },
+    drivers: [],
+  });
+  const { stdout } = await typed(fakeDaemon({ report: () => report }), ['status']);
+  for (const words of [
+    ': degraded ',
+    '  ! the disk is full; free some space',
+    'waiting since',
+    'attempt 3 in 4s',
+    '         connection refused',
+    '+ quarantined 2 +',
+    'does not add up',
+    'disk full: ENOSPC',
+    'drivers  none is configured',
+  ]) {
+    expect(stdout).toContain(words);
+  }
+});
+
+test('colours are for terminals that want them', async () => {
+  const escape = '\u001B[';
+  const onTerminal = await typed(fakeDaemon(), ['status'], recordedShell({ isTTY: true }));
+  const refused = await typed(
+    fakeDaemon(),
+    ['status'],
+    recordedShell({ isTTY: true, env: { NO_COLOR: '1' } }),
+  );
+  expect(onTerminal.stdout).toContain(escape);
+  expect(refused.stdout).not.toContain(escape);
+});
+
+test('status --json is the report itself', async () => {
+  const { stdout } = await typed(fakeDaemon(), ['status', '--json']);
+  expect(JSON.parse(stdout)).toEqual(statusOf());
+});
+
+test('status --watch goes on until it is told to stop', async () => {
+  const stop = new AbortController();
+  const shell = recordedShell({ signal: stop.signal, onOutput: () => stop.abort() });
+  const { code, stdout } = await typed(fakeDaemon(), ['status', '--watch'], shell);
+  expect(code).toBe(0);
+  expect(stdout).toContain('uplink   connected');
+});
+
+test('tail writes a line for each message and ends with Ctrl-C', async () => {
+  const daemon = fakeDaemon();
+  const stop = new AbortController();
+  const shell = recordedShell({ signal: stop.signal, onOutput: () => stop.abort() });
+  const typing = typed(daemon, ['tail', '--asset', 'falcon'], shell);
+  await daemon.followed(1);
+  daemon.say(messageOf({ asset: null, channel: 'telemetry', feed: 'telemetry' }));
+  daemon.say(messageOf());
+  expect(await typing).toEqual({ code: 0, stdout: `${at_ten}  Falcon  gps  lat=52.1 lon=4.3\n`, stderr: '' });
+});
+
+test('tail says that the daemon has stopped', async () => {
+  const daemon = fakeDaemon();
+  await withDirectory(async (dir) => {
+    const ends = new AbortController();
+    const socket = join(dir, 'control.sock');
+    await serveLocal(daemon, { socket, gid: undefined, signal: ends.signal });
+    const shell = recordedShell();
+    const typing = runProgram(['tail', '--json', '--socket', socket], shell);
+    await daemon.followed(1);
+    ends.abort();
+    expect(await typing).toBe(69);
+    expect(shell.stderr()).toBe('kit-connector has stopped\n');
+  });
+});
+
+test('a task is followed to its end, and a completed one is a success', async () => {
+  const daemon = fakeDaemon();
+  const { code, stdout } = await typed(daemon, [
+    'task',
+    'Falcon',
+    'set_mode',
+    '{"mode":"AUTO"}',
+    '--deadline',
+    '5',
+  ]);
+  expect(daemon.dispatched).toEqual([
+    { asset_id: drone.id, command: 'set_mode', payload: { mode: 'AUTO' }, deadline_s: 5 },
+  ]);
+  expect(stdout).toBe(`${at_ten}  set_mode  pending\n${at_ten}  arm  completed  {"armed":true}\n`);
+  expect(code).toBe(0);
+});
+
+test('a failed task is a failure, and its reason is told', async () => {
+  const task = async () => taskOf({ status: 'failed', result: { error: 'not armable: no GPS fix' } });
+  const { code, stdout } = await typed(fakeDaemon({ task }), ['task', 'Falcon', 'arm']);
+  expect(stdout).toContain('failed  not armable: no GPS fix');
+  expect(code).toBe(1);
+});
+
+test('task without arguments lists tasks with the names of their assets', async () => {
+  const { stdout } = await typed(fakeDaemon(), ['task']);
+  expect(stdout).toBe(`${at_ten}  Falcon  arm  pending\n`);
+});
+
+test('buffer shows each lane and points to the quarantine', async () => {
+  const { stdout } = await typed(fakeDaemon(), ['buffer']);
+  expect(stdout).toBe(
+    [
+      'lane  messages  size    in memory  oldest',
+      `feed  15        3.0 kB  1          ${time}`,
+      'file 81.9 kB, 9.0 GB free on its disk',
+      '1 in quarantine: kit-connector buffer quarantine list\n',
+    ].join('\n'),
+  );
+});
+
+test('the quarantine is listed with ids, put back by id, and discarded as a whole only when that is said', async () => {
+  const daemon = fakeDaemon();
+  expect((await typed(daemon, ['buffer', 'quarantine', 'list'])).stdout).toContain(
+    `8589934593  ${time}  telemetry  149 packet too large  2 B`,
+  );
+  expect((await typed(daemon, ['buffer', 'quarantine', 'retry', '7', '8'])).stdout).toBe(
+    '2 put back into the buffer\n',
+  );
+  const unsaid = await typed(daemon, ['buffer', 'quarantine', 'discard']);
+  expect(unsaid).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining('name the ids to discard') as string,
+  });
+  expect((await typed(daemon, ['buffer', 'quarantine', 'discard', '--all'])).stdout).toBe('3 discarded\n');
+  expect(daemon.selections).toEqual([[7, 8], undefined]);
+});
+
+test.each([
+  ['a payload that is no object', ['task', 'Falcon', 'arm', '[1]'], 64, 'the payload is no JSON object: [1]'],
+  [
+    'a deadline that is no time',
+    ['task', 'Falcon', 'arm', '--deadline', '0'],
+    64,
+    'number of seconds above 0',
+  ],
+  ['a misspelt subcommand', ['statsu'], 64, 'Did you mean status?'],
+  ['an asset without a command', ['task', 'Falcon'], 1, 'name the command too'],
+  ['an unknown asset', ['task', 'Falcno', 'arm'], 1, 'did you mean "Falcon"?'],
+])('%s is told in one sentence', async (_, words, code, sentence) => {
+  const result = await typed(fakeDaemon(), words);
+  expect(result.code).toBe(code);
+  expect(result.stderr).toContain(sentence);
+});
+
+test('without a daemon each view says so in one line and exits with 69', async () => {
+  for (const words of [['status'], ['tail'], ['buffer'], ['task'], ['task', 'a', 'b']]) {
+    const shell = recordedShell();
+    expect(await runProgram([...words, '--socket', '/nowhere/control.sock'], shell)).toBe(69);
+    expect(shell.stderr()).toBe(
+      'kit-connector is not running (nobody listens on /nowhere/control.sock); start it, or name its socket with --socket\n',
+    );
+  }
+});
+
+const good =
+  'kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\nbroker: { url: "mqtt://b", password_file: password }\n';
+
+test('check answers ok with drivers and broker, warnings apart', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'config.yaml');
+    await writeFile(file, `${good}state_dir: ${dir}/not/yet\ndrivers: [{ driver: gateway }]\n`);
+    await writeFile(join(dir, 'password'), 'x', { mode: 0o600 });
+    const shell = recordedShell();
+    expect(await runProgram(['check', file], shell)).toBe(0);
+    expect(shell.stdout()).toBe(`${file}: ok, 1 driver, broker mqtt://b:1883\n`);
+    expect(shell.stderr()).toContain('warning: the password crosses the network unencrypted');
+  });
+});
+
+test('check prints every fault in a line of its own and exits with 78', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'config.yaml');
+    await writeFile(file, 'kit: 1\nkit_id: x\n');
+    const shell = recordedShell();
+    expect(await runProgram(['check', file], shell)).toBe(78);
+    expect(shell.stderr().trimEnd().split('\n')).toHaveLength(2);
+  });
+});
+
+test.skipIf(process.getuid?.() === 0)('check finds a state_dir that cannot be written', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'config.yaml');
+    await mkdir(join(dir, 'state'));
+    await chmod(join(dir, 'state'), 0o500);
+    await writeFile(file, `kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\nstate_dir: ${dir}/state\n`);
+    const shell = recordedShell();
+    expect(await runProgram(['check', file], shell)).toBe(78);
+    expect(shell.stderr()).toContain('cannot be written by this user');
+  });
+});

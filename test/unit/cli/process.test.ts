@@ -1,0 +1,102 @@
+/** The process itself: Node version, signals and exit codes, seen from outside. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { withDirectory } from '../../support/temporary.ts';
+
+const command = fileURLToPath(new URL('../../../src/kit-connector.mjs', import.meta.url));
+
+/** A Node of before 24 on this machine, if there is one. */
+const oldNode = ['/usr/bin/node', '/usr/local/bin/node'].find(
+  (node) =>
+    existsSync(node) && Number.parseInt(execFileSync(node, ['--version']).toString().slice(1), 10) < 24,
+);
+
+function start(node: string, ...args: readonly string[]) {
+  const child = spawn(node, [command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  let errors = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', resolve);
+  });
+  return { child, ended, output: () => output, errors: () => errors };
+}
+
+/** Resolves when the child's output holds `words`; rejects when it ends before. */
+async function said(
+  words: string,
+  { child, output, errors, ended }: ReturnType<typeof start>,
+): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const look = (): void => {
+      if (output().includes(words)) resolve();
+    };
+    child.stdout.on('data', look);
+    look();
+    void ended.then((code) => reject(new Error(`ended with ${code}: ${output()}${errors()}`)));
+  });
+}
+
+test.skipIf(!oldNode)('an old Node is told in one line what is needed and how to get it', async () => {
+  const { ended, errors } = start(oldNode ?? '', 'status');
+  expect(await ended).toBe(1);
+  expect(errors()).toMatch(
+    /^kit-connector needs Node 24 or newer, this is Node \d+\.\S+ \(.*\); run "npm ci".*\n$/,
+  );
+});
+
+test('a configuration with faults ends the daemon with 78 before anything starts', async () => {
+  const { ended, errors } = start(process.execPath, 'run', '--config', '/nowhere/config.yaml');
+  expect(await ended).toBe(78);
+  expect(errors()).toBe('/nowhere/config.yaml: does not exist; create it or name another file\n');
+});
+
+/** Starts a daemon with a broker of its own in a directory of its own. */
+async function withDaemon(
+  work: (daemon: ReturnType<typeof start>, dir: string) => Promise<void>,
+): Promise<void> {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'config.yaml');
+    await writeFile(
+      file,
+      `kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\nstate_dir: ${dir}/state\nruntime_dir: ${dir}/run\n`,
+    );
+    const daemon = start(process.execPath, 'run', '--config', file);
+    try {
+      await said('kit-connector is running', daemon);
+      await work(daemon, dir);
+    } finally {
+      stopHard(daemon.child);
+      await daemon.ended;
+    }
+  });
+}
+
+function stopHard(child: ChildProcess): void {
+  if (child.exitCode === null) child.kill('SIGKILL');
+}
+
+test('SIGHUP is answered with what to do, SIGTERM ends the daemon cleanly and takes its socket along', async () => {
+  await withDaemon(async (daemon, dir) => {
+    expect(existsSync(join(dir, 'run/control.sock'))).toBe(true);
+    daemon.child.kill('SIGHUP');
+    await said('restart kit-connector', daemon);
+    daemon.child.kill('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+    expect(daemon.output()).toContain('kit-connector has stopped');
+    expect(existsSync(join(dir, 'run/control.sock'))).toBe(false);
+  });
+});
+
+test('a second daemon of the same runtime_dir refuses to start', async () => {
+  await withDaemon(async (_, dir) => {
+    const second = start(process.execPath, 'run', '--config', join(dir, 'config.yaml'));
+    expect(await second.ended).toBe(1);
+    expect(second.errors()).toContain('another kit-connector listens on');
+  });
+});
