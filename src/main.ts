@@ -6,10 +6,15 @@ import type { Shell } from './cli/shell.ts';
 const stop = new AbortController();
 const hangups = new Set<() => void>();
 
+/** npm passes Ctrl-C on to a process that has heard it from the terminal already: that is one signal, not two. */
+const same_signal_ms = 500;
+let asked_ms = 0;
+
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.on(name, () => {
     // The first asks for a clean end, the second does not wait for it.
-    if (stop.signal.aborted) process.exit(128 + constants.signals[name]);
+    if (!stop.signal.aborted) asked_ms = performance.now();
+    else if (performance.now() - asked_ms > same_signal_ms) process.exit(128 + constants.signals[name]);
     stop.abort();
   });
 }

@@ -80,7 +80,7 @@ function driverLines(drivers: StatusReport['drivers'], paint: Paint): readonly s
   const rows = drivers.map(({ name, driver, state, since, reason, facts }) => [
     name,
     name === driver ? '' : driver,
-    paint(state === 'running' ? 'good' : 'warn', state),
+    paint(state === 'up' ? 'good' : 'warn', state),
     `since ${clockTime(since)}`,
     [reason, ...Object.entries(facts).map(([key, value]) => `${key}=${value}`)].filter(Boolean).join('  '),
   ]);

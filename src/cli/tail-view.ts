@@ -8,7 +8,7 @@ export function tailText(line: TailLine, paint: Paint, columns?: number): string
     return paint('warn', `... ${line.lines} lines were skipped: this reader is too slow`);
   }
   const head = [clockTime(line.time), subjectOf(line), line.feed];
-  const room = columns === undefined ? Infinity : Math.max(columns - head.join('  ').length - 2, 20);
+  const room = !columns ? Infinity : Math.max(columns - head.join('  ').length - 2, 20);
   const facts = line.data === null ? 'cleared' : factsText(line.data);
   const text = facts.length > room ? `${facts.slice(0, room - 1)}…` : facts;
   return `${paint('dim', head[0] ?? '')}  ${paint('bold', head[1] ?? '')}  ${paint('good', line.feed)}  ${text}`;

@@ -5,19 +5,28 @@ import { configFile } from './schema.ts';
 
 /** JSON Schema (draft-07) of the configuration file, with the options of each of `drivers`. */
 export function configJsonSchema(drivers: readonly Driver[]): object {
-  const schema = z.toJSONSchema(configFile, { target: 'draft-7', io: 'input' });
-  const entries = z.toJSONSchema(configFile.shape.drivers.unwrap(), { target: 'draft-7', io: 'input' });
-  const { $schema: _, ...list } = entries;
+  const { $schema, properties, ...schema } = z.toJSONSchema(configFile, { target: 'draft-7', io: 'input' });
+  const entry = z.toJSONSchema(configFile.shape.drivers.unwrap().element, { target: 'draft-7', io: 'input' });
   const items = {
-    ...z.toJSONSchema(configFile.shape.drivers.unwrap().element, { target: 'draft-7', io: 'input' }),
+    ...entry,
     $schema: undefined,
+    properties: {
+      ...entry.properties,
+      driver: { ...draft(entry.properties?.['driver']), enum: drivers.map(({ name }) => name) },
+    },
     allOf: drivers.map((driver) => optionsOf(driver)),
   };
   return {
-    ...schema,
+    $schema,
     title: 'Configuration of kit-connector',
-    properties: { ...schema.properties, drivers: { ...list, items } },
+    ...schema,
+    properties: { ...properties, drivers: { ...draft(properties?.['drivers']), items } },
   };
+}
+
+/** JSON Schema allows `true` and `false` for schemas; zod writes them for nothing in this file. */
+function draft(schema: unknown): object {
+  return typeof schema === 'object' && schema !== null ? schema : {};
 }
 
 /** `options` of the entries whose `driver` is this one. */

@@ -52,7 +52,7 @@ const outboxReport = z.object({
 const driverReport = z.object({
   name: z.string(),
   driver: z.string(),
-  /** `running`, `waiting` before the next attempt, `rejected`, `stopped`. */
+  /** `starting`, `up`, `down` until the next attempt, `rejected`, `stopped`, `hung`. */
   state: z.string(),
   since: time,
   reason: z.string().nullable(),

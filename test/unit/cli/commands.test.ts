@@ -34,7 +34,7 @@ buffer   accepted 120 = delivered 100 + buffered 15 + dropped 5 (thinned 5)
          file 81.9 kB, oldest message of ${time}
          feed  15 messages  3.0 kB
 drivers
-         drones  mavlink  running  since ${at_ten}  port=14550
+         drones  mavlink  up  since ${at_ten}  port=14550
 assets
          Falcon  drone  online  mavlink:1  gps 0s ago
          Gate    drone  online  onvif:2    gps 0s ago

@@ -43,7 +43,7 @@ export function statusOf(changes: Partial<StatusReport> = {}): StatusReport {
       {
         name: 'drones',
         driver: 'mavlink',
-        state: 'running',
+        state: 'up',
         since: time,
         reason: null,
         facts: { port: 14_550 },
