@@ -1,0 +1,243 @@
+/** A kit for tasks: a disk that outlives a killed runner, assets with commands whose handlers the test holds in its hand. */
+import { randomUUID } from 'node:crypto';
+import { vi } from 'vitest';
+import { z } from 'zod';
+import { taskReport, type TaskReport } from '../../src/contract/tasks.ts';
+import { type Command, type CommandContext, defineCommand } from '../../src/driver/command.ts';
+import type { JsonObject } from '../../src/contract/json.ts';
+import { StorageUnavailable } from '../../src/errors.ts';
+import type { Appender, Draft, Journal } from '../../src/outbox/api.ts';
+import type { JournalEntry } from '../../src/outbox/protocol.ts';
+import type { Clock } from '../../src/platform/clock.ts';
+import { createTaskRunner, type TaskRunnerOptions } from '../../src/tasks/runner.ts';
+import { recordingLog } from './recording-log.ts';
+
+/** As the outbox's group commit. */
+export const commit_ms = 20;
+
+/** What survives a kill, and what the cloud has heard. */
+export class TaskDisk {
+  readonly entries = new Map<string, JournalEntry>();
+  readonly drafts: Draft[] = [];
+  /** Why the disk takes nothing; undefined while it is well. */
+  failing: string | undefined;
+
+  entry(task_id: string): JournalEntry | undefined {
+    return this.entries.get(task_id);
+  }
+
+  reports(task_id: string): readonly TaskReport[] {
+    return this.drafts
+      .filter(({ channel }) => channel === `task/${task_id}`)
+      .map(({ data }) => taskReport.parse(data));
+  }
+}
+
+/** One run's door to the disk, faithful to `Journal`: entries commit after a while, or never when the run is killed. */
+function openDisk(disk: TaskDisk): Journal & Appender & { kill(): void } {
+  const open = [...disk.entries.values()].filter(({ state }) => state === 'pending' || state === 'running');
+  const timers = new Set<NodeJS.Timeout>();
+  let killed = false;
+  const commit = async <T>(write: () => T): Promise<T> =>
+    new Promise((resolve, reject) => {
+      if (killed) return;
+      const timer = setTimeout(() => {
+        timers.delete(timer);
+        if (disk.failing === undefined) resolve(write());
+        else reject(new StorageUnavailable(disk.failing));
+      }, commit_ms);
+      timers.add(timer);
+    });
+  const append = (draft: Draft) => {
+    if (!killed) disk.drafts.push(draft);
+    return { epoch: 1, seq: disk.drafts.length };
+  };
+  return {
+    left_open: open,
+    append,
+    admit: async (entry) =>
+      commit(() => {
+        const known = disk.entries.get(entry.task_id);
+        if (!known) disk.entries.set(entry.task_id, entry);
+        return known;
+      }),
+    async record(entry, report) {
+      append(report);
+      await commit(() => void disk.entries.set(entry.task_id, entry));
+    },
+    find: async (task_id) => disk.entries.get(task_id),
+    list: async (limit) => [...disk.entries.values()].reverse().slice(0, limit),
+    kill() {
+      killed = true;
+      for (const timer of timers) clearTimeout(timer);
+    },
+  };
+}
+
+/** One call of a handler. */
+export interface Invocation {
+  readonly asset_id: string;
+  readonly command: string;
+  /** What the dispatch said, to tell the tasks apart. */
+  readonly n: number;
+  readonly context: CommandContext;
+  succeed(result?: JsonObject): void;
+  fail(error: unknown): void;
+}
+
+export interface FakeAsset {
+  readonly id: string;
+  readonly name: string;
+  online: boolean;
+  announced: boolean;
+}
+
+interface Dispatch {
+  readonly task_id?: string;
+  readonly asset?: FakeAsset;
+  readonly command?: string;
+  readonly n?: number;
+  readonly payload?: unknown;
+  readonly created_at?: string;
+  readonly deadline?: string;
+  readonly retained?: boolean;
+  readonly duplicate?: boolean;
+  readonly local?: boolean;
+}
+
+const input = z.strictObject({ n: z.int().optional(), speed: z.number().min(0).max(1).optional() });
+
+type Options = Partial<Pick<TaskRunnerOptions, 'limits' | 'findCommand'>> & {
+  readonly disk?: TaskDisk;
+  readonly kit?: Kit;
+};
+
+/** The devices: they do not notice that the connector is killed. */
+export class Kit {
+  readonly drone: FakeAsset = { id: randomUUID(), name: 'Falcon 1', online: true, announced: true };
+  readonly camera: FakeAsset = { id: randomUUID(), name: 'Gate camera', online: true, announced: true };
+  readonly invocations: Invocation[] = [];
+  /** Added to the time of day; the monotonic clock does not know of it. */
+  jump_ms = 0;
+  synced = true;
+  readonly clock: Clock = {
+    boot_id: 'boot',
+    stamp: () => ({ time_ms: Date.now() + this.jump_ms, mono_ms: performance.now(), synced: this.synced }),
+  };
+
+  /** The newest invocation. */
+  get last(): Invocation {
+    const last = this.invocations.at(-1);
+    if (!last) throw new Error('no handler was called');
+    return last;
+  }
+
+  find(asset_id: string, name: string): ReturnType<TaskRunnerOptions['findCommand']> {
+    const asset = [this.drone, this.camera].find(({ id }) => id === asset_id);
+    if (!asset?.announced) return { refusal: 'no asset of this kit has this id' };
+    const command = this.#commands(asset).find((each) => each.name === name);
+    return command ? { asset, command } : { refusal: `${asset.name} has no command "${name}"` };
+  }
+
+  #commands(asset: FakeAsset): Command[] {
+    const command = (
+      about: { name: string; risk_level?: 'low' | 'medium' | 'high' } & Partial<Command>,
+    ): Command =>
+      defineCommand({
+        description: '',
+        risk_level: 'low',
+        input,
+        ...about,
+        handle: async ({ n }, context) =>
+          new Promise((resolve, reject) => {
+            this.invocations.push({
+              asset_id: asset.id,
+              command: about.name,
+              n: n ?? 0,
+              context,
+              succeed: (result = {}) => resolve(result),
+              fail: reject,
+            });
+          }),
+      });
+    return [
+      command({ name: 'work' }),
+      command({ name: 'goto', risk_level: 'medium' }),
+      command({ name: 'disarm', risk_level: 'high', safety: true }),
+      command({ name: 'land', risk_level: 'high', safety: true }),
+      command({ name: 'probe', repeatable: true }),
+    ];
+  }
+}
+
+/** Starts a runner over the disk. `kill` ends it as a power cut does: nothing it does afterwards reaches the disk. */
+export function startLab(options: Options = {}) {
+  const disk = options.disk ?? new TaskDisk();
+  const kit = options.kit ?? new Kit();
+  const log = recordingLog();
+  const door = openDisk(disk);
+  const end = new AbortController();
+  const runner = createTaskRunner({
+    journal: door,
+    outbox: door,
+    findCommand: options.findCommand ?? ((asset_id, name) => kit.find(asset_id, name)),
+    clock: kit.clock,
+    log,
+    signal: end.signal,
+    ...(options.limits ? { limits: options.limits } : {}),
+  });
+
+  /** Hands the dispatch to the runner and does not wait for it. */
+  const send = (dispatch: Dispatch = {}): { readonly id: string; readonly taken: Promise<void> } => {
+    const {
+      asset = kit.drone,
+      command = 'work',
+      task_id: id = randomUUID(),
+      retained = false,
+      duplicate = false,
+    } = dispatch;
+    const body = {
+      task_id: id,
+      asset_id: asset.id,
+      command_name: command,
+      payload: dispatch.payload ?? { n: dispatch.n ?? 0 },
+      created_at: dispatch.created_at ?? iso(kit.clock.stamp().time_ms),
+      ...(dispatch.deadline ? { deadline: dispatch.deadline } : {}),
+    };
+    const meta = { task_id_in_topic: id, retained, duplicate, ...(dispatch.local ? { local: true } : {}) };
+    return { id, taken: runner.receive(JSON.stringify(body), meta) };
+  };
+
+  return {
+    disk,
+    kit,
+    log,
+    runner,
+    end,
+    send,
+    /** Sends, and lets the disk take the dispatch and its start. */
+    async give(dispatch: Dispatch = {}): Promise<string> {
+      const { id, taken } = send(dispatch);
+      await pass(2 * commit_ms + 1);
+      await taken;
+      return id;
+    },
+    last: (task_id: string): TaskReport | undefined => disk.reports(task_id).at(-1),
+    error: (task_id: string) => disk.reports(task_id).at(-1)?.result['error'],
+    kill(): void {
+      door.kill();
+      end.abort();
+    },
+  };
+}
+
+export type Lab = ReturnType<typeof startLab>;
+
+/** Lets fake time pass. */
+export async function pass(ms: number): Promise<void> {
+  await vi.advanceTimersByTimeAsync(ms);
+}
+
+export function iso(time_ms: number): string {
+  return new Date(time_ms).toISOString();
+}

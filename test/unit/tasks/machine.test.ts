@@ -1,0 +1,139 @@
+/** The life of a task, event by event. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { taskReport } from '../../../src/contract/tasks.ts';
+import {
+  final_revision,
+  isTerminal,
+  received,
+  type TaskEvent,
+  type TaskState,
+  transition,
+} from '../../../src/tasks/machine.ts';
+
+const running: TaskState = { status: 'running', revision: 3, interrupted: false };
+const interrupted: TaskState = { status: 'running', revision: 3, interrupted: true };
+
+const start: TaskEvent = { kind: 'start' };
+const progress: TaskEvent = { kind: 'progress', message: 'half way', pct: 50 };
+const succeed: TaskEvent = { kind: 'succeed', result: { seen: true } };
+const fail: TaskEvent = { kind: 'fail', error: 'low battery' };
+const cancel: TaskEvent = { kind: 'cancel' };
+const supersede: TaskEvent = { kind: 'supersede', by: 'disarm' };
+const expire: TaskEvent = { kind: 'expire' };
+
+const failures: readonly [TaskState, TaskEvent, string][] = [
+  [received, fail, 'low battery'],
+  [received, cancel, 'cancelled before it started'],
+  [received, supersede, 'superseded by disarm'],
+  [received, expire, 'expired: its deadline passed before it started; nothing was done'],
+  [running, fail, 'low battery'],
+  [running, cancel, 'cancelled while running'],
+  [running, supersede, 'superseded by disarm'],
+  [running, expire, 'no answer before the deadline, outcome unknown'],
+  [interrupted, fail, 'low battery'],
+  [interrupted, cancel, 'interrupted by restart, outcome unknown'],
+  [interrupted, supersede, 'interrupted by restart, outcome unknown'],
+  [interrupted, expire, 'interrupted by restart, outcome unknown'],
+];
+
+const refusals: readonly [TaskState, TaskEvent][] = [
+  [received, progress],
+  [received, succeed],
+  [running, start],
+  [interrupted, progress],
+  [interrupted, succeed],
+];
+
+describe('a task', () => {
+  it.each(failures)('in %j that meets %j fails with "%s"', (state, event, error) => {
+    const result = { status: 'failed', revision: final_revision, result: { error } };
+    expect(transition(state, event)).toEqual({ kind: 'moved', state: result, report: result });
+  });
+
+  it.each(refusals)('in %j refuses %j', (state, event) => {
+    expect(transition(state, event).kind).toBe('refused');
+  });
+
+  it.each([received, interrupted])('in %j starts with the next revision', (state) => {
+    const revision = state.revision + 1;
+    expect(transition(state, start)).toEqual({
+      kind: 'moved',
+      state: { status: 'running', revision, interrupted: false },
+      report: { status: 'running', revision, result: {} },
+    });
+  });
+
+  it('that succeeds is completed with its result', () => {
+    const result = { status: 'completed', revision: final_revision, result: { seen: true } };
+    expect(transition(running, succeed)).toEqual({ kind: 'moved', state: result, report: result });
+  });
+
+  it('that was running at a restart is interrupted, reports nothing, and leaves room for progress nobody journaled', () => {
+    expect(transition(running, { kind: 'restart', elapsed_ms: 60_000 })).toEqual({
+      kind: 'moved',
+      state: { status: 'running', revision: 60_000, interrupted: true },
+      report: undefined,
+    });
+    expect(transition(running, { kind: 'restart', elapsed_ms: -5 })).toMatchObject({
+      state: { revision: 3 },
+    });
+    expect(transition(running, { kind: 'restart', elapsed_ms: Number.MAX_SAFE_INTEGER })).toMatchObject({
+      state: { revision: 2 ** 30 },
+    });
+  });
+});
+
+const anyEvent: fc.Arbitrary<TaskEvent> = fc.oneof(
+  fc.constantFrom(start, progress, succeed, fail, cancel, supersede, expire),
+  fc.integer().map((elapsed_ms): TaskEvent => ({ kind: 'restart', elapsed_ms })),
+);
+
+describe('whatever happens to a task', () => {
+  it('every report is one of the contract, its revision rises, and nothing follows the final one', () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
+        let state: TaskState = received;
+        let revision = 0;
+        let finals = 0;
+        for (const event of events) {
+          const moved = transition(state, event);
+          if (moved.kind === 'refused') continue;
+          expect(finals).toBe(0);
+          state = moved.state;
+          if (!moved.report) continue;
+          taskReport.parse({
+            task_id: crypto.randomUUID(),
+            asset_id: null,
+            command_name: null,
+            ...moved.report,
+          });
+          expect(moved.report.revision).toBeGreaterThan(revision);
+          revision = moved.report.revision;
+          if (isTerminal(state)) finals += 1;
+        }
+      }),
+    );
+  });
+
+  it('completion comes only after running, and pending never comes back', () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
+        const path = ['pending'];
+        let state: TaskState = received;
+        for (const event of events) {
+          const moved = transition(state, event);
+          if (moved.kind === 'moved') state = moved.state;
+          if (path.at(-1) !== state.status) path.push(state.status);
+        }
+        expect([
+          'pending',
+          'pending running',
+          'pending failed',
+          'pending running failed',
+          'pending running completed',
+        ]).toContain(path.join(' '));
+      }),
+    );
+  });
+});
