@@ -43,7 +43,7 @@ interface DriverRun {
 }
 
 /** A driver instance as status shows it. Times are ISO 8601, UTC. */
-interface DriverView {
+export interface DriverView {
   readonly name: string;
   readonly driver: string;
   readonly state: DriverState['state'];
