@@ -40,7 +40,7 @@ export async function runDaemon(
   }
   await makeDirectory('state_dir', config.state_dir);
   await makeDirectory('runtime_dir', config.runtime_dir);
-  watchProcess(log, shell);
+  shell.onCrash((err) => log.fatal({ err }, 'the program contradicts itself and ends'));
 
   const ends = new AbortController();
   const broker = await ownBroker(config, log, ends.signal);
@@ -97,11 +97,4 @@ async function makeDirectory(key: string, dir: string): Promise<void> {
       },
     );
   });
-}
-
-function watchProcess(log: LogRoot, shell: Shell): void {
-  shell.onHangup(() =>
-    log.warn({}, 'the configuration is not read again while running; restart kit-connector'),
-  );
-  shell.onCrash((err) => log.fatal({ err }, 'the program contradicts itself and ends'));
 }

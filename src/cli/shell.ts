@@ -1,7 +1,7 @@
 /** What a subcommand sees of the process and the terminal, and how it writes tables and colours. */
 import { styleText } from 'node:util';
 
-export interface Output {
+interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -33,7 +33,7 @@ export function sayJson(shell: Shell, value: unknown): void {
   say(shell, JSON.stringify(value, undefined, shell.out.isTTY ? 2 : undefined));
 }
 
-export type Style = 'good' | 'warn' | 'bad' | 'dim' | 'bold';
+type Style = 'good' | 'warn' | 'bad' | 'dim' | 'bold';
 export type Paint = (style: Style, text: string) => string;
 
 const formats = { good: 'green', warn: 'yellow', bad: 'red', dim: 'gray', bold: 'bold' } as const;

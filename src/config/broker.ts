@@ -62,8 +62,10 @@ function readUrl(text: string, faults: FaultList): URL | undefined {
     faults.add(['broker', 'url'], sentence);
   };
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url) return fault(`is "${text}", which is no address; write it like mqtts://broker.example.com:8883`);
-  // The text is not repeated from here on: it may hold a password.
+  if (!url)
+    return fault(
+      `is "${text.replace(/[^/]*@/, '***@')}", which is no address; write it like mqtts://broker.example.com:8883`,
+    );
   if (url.username !== '' || url.password !== '') {
     return fault(
       'holds credentials; move the name to broker.username and the password to a file named by broker.password_file',

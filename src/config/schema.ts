@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { riskLevel } from '../contract/assets.ts';
 import { linkType } from '../contract/kit.ts';
 
-export const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
+const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
 export type LogLevel = z.output<typeof logLevel>;
 
 const path = z.string().min(1);
@@ -69,7 +69,7 @@ const driver = z.strictObject({
 });
 
 export const runtime_dir_default = '/run/kit-connector';
-export const drivers_max = 64;
+const drivers_max = 64;
 
 export const configFile = z.strictObject({
   kit_id: z.uuid().describe('the UUID of this kit; uuidgen makes a new one'),

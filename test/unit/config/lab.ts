@@ -17,7 +17,7 @@ const options = z.strictObject({
 });
 export const probe = defineDriver({ name: 'probe', feeds: {}, options, run: async () => undefined });
 
-export const drivers: DriverList = [
+const drivers: DriverList = [
   { name: 'probe', load: async () => probe },
   {
     name: 'broken',

@@ -1,5 +1,7 @@
 /** Wrong configurations, and the sentences that a technician gets for them. */
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { stringify } from 'yaml';
 import { faultsOfText, kit_id } from './lab.ts';
 
 const id = `kit_id: ${kit_id}\n`;
@@ -101,6 +103,13 @@ const cases: readonly Case[] = [
     `${id}broker:\n  url: broker.example.com\n`,
     [
       'config.yaml:3:3 broker.url: is "broker.example.com", which is no address; write it like mqtts://broker.example.com:8883',
+    ],
+  ],
+  [
+    'an address that cannot be read and holds credentials',
+    `${id}broker:\n  url: mqtts://kit:secret@b:88x\n`,
+    [
+      'config.yaml:3:3 broker.url: is "mqtts://***@b:88x", which is no address; write it like mqtts://broker.example.com:8883',
     ],
   ],
   [
@@ -326,3 +335,30 @@ test.each(cases)(
     expect(await faultsOfText(text)).toEqual(faults);
   },
 );
+
+const sections = ['broker', 'uplink', 'outbox', 'feeds', 'telemetry', 'commands', 'log', 'drivers'] as const;
+
+test('whatever stands in a section, the answer is a configuration or faults with their place, never a crash', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...sections),
+      fc.jsonValue({ maxDepth: 4 }),
+      async (section, content) => {
+        const faults = await faultsOfText(stringify({ kit_id, [section]: content }));
+        for (const fault of faults) expect(fault).toMatch(/^config\.yaml:\d+:\d+ .+: .+(; .+|\)$)/);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('any text at all is answered with faults or a configuration', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
+      expect((await faultsOfText(`${id}${text}`)).every((fault) => fault.startsWith('config.yaml'))).toBe(
+        true,
+      );
+    }),
+    { numRuns: 300 },
+  );
+});
