@@ -65,7 +65,7 @@ export class PacePolicy {
   backlogKbps(): number {
     const link = this.#linkInUse() ?? 'default';
     const { backlog_bytes_per_s } = this.#config.uplink;
-    const local = ((backlog_bytes_per_s[link] || backlog_bytes_per_s.default) * 8) / 1000;
+    const local = (backlog_bytes_per_s[link] * 8) / 1000;
     const asked = this.#cloud.backlog_kbps?.[link] ?? this.#cloud.backlog_kbps?.default ?? 0;
     if (local === 0 || asked === 0) return Math.max(local, asked);
     return Math.min(local, asked);

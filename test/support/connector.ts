@@ -40,7 +40,7 @@ export interface Connector {
   readonly acknowledged: number;
   /** Accepts a position of one of the test's drones. */
   send(lane: Lane, source: number, data: JsonObject): Position;
-  /** Stops as the daemon does at SIGTERM. */
+  /** Stops as the daemon does at SIGTERM; once. */
   stop(): Promise<void>;
 }
 
@@ -102,6 +102,12 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
   });
   const end = new AbortController();
   const running = uplink.run(end.signal);
+  let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    end.abort();
+    await running;
+    await outbox.close();
+  };
   return {
     outbox,
     uplink,
@@ -109,11 +115,7 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
       return acknowledged;
     },
     send: (lane, source, data) => outbox.append({ channel: channelOf(lane, source), lane, data }),
-    async stop() {
-      end.abort();
-      await running;
-      await outbox.close();
-    },
+    stop: async () => (stopped ??= stop()),
   };
 }
 

@@ -20,7 +20,7 @@ export interface Sighting {
   /** MQTT messages that carried them. */
   readonly packets: number;
   readonly payload_bytes: number;
-  /** Messages without a number: clearings and what is not of the contract. */
+  /** Messages without a number of the sequence: states, clearings and what is not of the contract. */
   readonly unnumbered: number;
   /** First and last arrival, microseconds of the monotonic clock. */
   readonly first_us: number;
@@ -40,6 +40,8 @@ const epoch_key = Buffer.from('"epoch":');
 const seq_key = Buffer.from('"seq":');
 const sent_key = Buffer.from('"sent_us":');
 const batch_topic_end = `/up/${channels.batch}`;
+/** The state message counts connections instead of messages. */
+const state_topic_end = `/up/${channels.state}`;
 const first_capacity = 4_096;
 
 /** Microseconds of the machine's monotonic clock, the same in every process. */
@@ -81,7 +83,7 @@ export class Witness {
     }
     const epoch = numberAfter(payload, epoch_key);
     const seq = numberAfter(payload, seq_key);
-    if (epoch === undefined || seq === undefined) {
+    if (epoch === undefined || seq === undefined || topic.endsWith(state_topic_end)) {
       this.#unnumbered += 1;
       return;
     }
