@@ -1,5 +1,5 @@
 /** What a driver is. A driver is one function that runs until it is told to stop; everything else is the hub's work. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { AssetType, Protocol } from '../contract/assets.ts';
 import type { FeedSet } from '../contract/feeds.ts';
 import type { KitPart } from '../contract/kit.ts';
