@@ -11,13 +11,13 @@ import type { StoreClock } from './ages.ts';
 import { Changes, no_depth, Removals, type Depth } from './changes.ts';
 import { moveAside } from './damaged-file.ts';
 import { diskFault, type DiskFault } from './disk-fault.ts';
-import { Disk } from './disk.ts';
+import { Disk, type Shortage } from './disk.ts';
 import { firstEpoch, unsureEpoch } from './epochs.ts';
 import type { Hands } from './hands.ts';
 import type { DiskHealth, Removal, Salvage, StoreOptions } from './protocol.ts';
 import { finishReplacement, replaceDamaged } from './replacement.ts';
 import type { Salvaged } from './salvage.ts';
-import { FileTooNew, openFile, readMeta, type Handle } from './schema.ts';
+import { checkpoint_pages, FileTooNew, openFile, readMeta, type Handle } from './schema.ts';
 import { openTables, type Tables } from './tables.ts';
 
 /** Given up at once when the disk is full, beside what the commit itself needs. */
@@ -25,6 +25,7 @@ const make_room_bytes = 512 * 1024;
 /** Free pages are given back to the file system beyond this, a few at a time. */
 const free_pages_max = 16_384;
 const vacuum_pages = 256;
+const checkpoint_pages_when_full = 100;
 
 export class BufferFile {
   readonly #options: StoreOptions;
@@ -113,7 +114,7 @@ export class BufferFile {
   write<T>(work: (tables: Tables, changes: Changes) => T): T {
     return this.#guarded((tables) => {
       if (this.#disk.isTimeToLook()) this.#lookAfter();
-      return this.#transact(tables, work, { short: this.#disk.isShort });
+      return this.#transact(tables, work, this.#disk.shortage);
     });
   }
 
@@ -134,16 +135,12 @@ export class BufferFile {
     }
   }
 
-  #transact<T>(
-    tables: Tables,
-    work: (tables: Tables, changes: Changes) => T,
-    { short }: { readonly short: boolean },
-  ): T {
+  #transact<T>(tables: Tables, work: (tables: Tables, changes: Changes) => T, shortage: Shortage): T {
     const changes = new Changes(this.#depth);
     const before = { rows: changes.rows, bytes: changes.bytes };
     const value = tables.db.transaction(() => {
       const worked = work(tables, changes);
-      tables.retention.keep(changes, before, { short });
+      tables.retention.keep(changes, before, shortage);
       tables.drops.note(changes.removals());
       tables.writeDepth(changes);
       if (changes.rows === 0) tables.channels.tidy();
@@ -203,17 +200,19 @@ export class BufferFile {
   }
 
   /**
-   * The reserve gives room to delete with. The log is not cut down afterwards: its blocks are ours, while free ones may
-   * be taken by whoever filled the disk.
+   * The reserve gives room to delete with. The log is not cut down: its blocks are ours, while free ones may be taken by
+   * whoever filled the disk. From now on it is emptied early, so that it never needs more than the reserve gave.
    */
   #makeRoom(): void {
     this.#disk.giveUpReserve();
     if (!this.#tables) return;
     const tables = this.#tablesOf(this.#tables.db);
     this.#tables = tables;
+    tables.db.pragma(`wal_autocheckpoint = ${checkpoint_pages_when_full}`);
+    tables.db.pragma('wal_checkpoint(RESTART)');
     const goal_bytes = lanes.reduce((sum, lane) => sum + this.#depth[lane].bytes, -make_room_bytes);
     const goal = { rows: Number.POSITIVE_INFINITY, bytes: Math.max(0, goal_bytes) };
-    this.#transact(tables, ({ retention }, changes) => retention.evict(changes, goal), { short: false });
+    this.#transact(tables, ({ retention }, changes) => retention.evict(changes, goal), 'none');
     tables.db.pragma('wal_checkpoint(RESTART)');
   }
 
@@ -300,6 +299,7 @@ export class BufferFile {
     const { db } = this.#opened();
     this.#disk.look();
     this.#disk.keepReserve();
+    if (this.#disk.shortage !== 'full') db.pragma(`wal_autocheckpoint = ${checkpoint_pages}`);
     const free_pages = Number(db.pragma('freelist_count', { simple: true }));
     if (free_pages > free_pages_max) db.pragma(`incremental_vacuum(${vacuum_pages})`);
   }

@@ -13,6 +13,9 @@ export const reserve_bytes = 4 * 1024 * 1024;
 const reserve_needs_free_bytes = 2 * reserve_bytes;
 const look_every_ms = 2_000;
 
+/** `short`: less is free than is to be left to others. `full`: the reserve was needed and is not back yet. */
+export type Shortage = 'none' | 'short' | 'full';
+
 export class Disk {
   readonly #dir: string;
   readonly #reserve: string;
@@ -20,6 +23,7 @@ export class Disk {
   readonly #now: () => number;
   #looked_ms = Number.NEGATIVE_INFINITY;
   #free_bytes = Number.POSITIVE_INFINITY;
+  #gave_up_reserve = false;
 
   constructor(file: string, free_bytes_min: number, now: () => number) {
     this.#dir = dirname(file);
@@ -43,12 +47,18 @@ export class Disk {
   }
 
   /** By the last look. */
-  get isShort(): boolean {
-    return this.#free_bytes < this.#free_bytes_min;
+  get shortage(): Shortage {
+    if (this.#gave_up_reserve) return 'full';
+    return this.#free_bytes < this.#free_bytes_min ? 'short' : 'none';
   }
 
   health(): DiskHealth {
-    if (!this.isShort) return { state: 'ok', detail: '' };
+    const { shortage } = this;
+    if (shortage === 'none') return { state: 'ok', detail: '' };
+    if (shortage === 'full') {
+      const detail = `the disk of ${this.#dir} was full: the buffer gives up its oldest messages for new ones until ${toMegabytes(reserve_bytes + reserve_needs_free_bytes)} MB are free`;
+      return { state: 'full', detail };
+    }
     const free = `${toMegabytes(this.#free_bytes)} MB are free in ${this.#dir}`;
     return {
       state: 'full',
@@ -61,6 +71,7 @@ export class Disk {
     if (this.#hasReserve() || this.#free_bytes < reserve_bytes + reserve_needs_free_bytes) return;
     try {
       writeZeros(this.#reserve);
+      this.#gave_up_reserve = false;
     } catch (error) {
       // Somebody else was faster: the next look tries again.
       if (!diskFault(error)) throw error;
@@ -69,6 +80,7 @@ export class Disk {
   }
 
   giveUpReserve(): void {
+    this.#gave_up_reserve ||= this.#hasReserve();
     try {
       rmSync(this.#reserve, { force: true });
     } catch (error) {

@@ -6,6 +6,7 @@
 import { laneRules, lanes, type Lane } from '../contract/lanes.ts';
 import type { Ages } from './ages.ts';
 import type { Changes } from './changes.ts';
+import type { Shortage } from './disk.ts';
 import type { Hands } from './hands.ts';
 import { lastOfEpoch, type LaneTable, type RowOutline } from './lane-table.ts';
 import type { DropReason, StoreLimits } from './protocol.ts';
@@ -46,17 +47,18 @@ export class Retention {
   }
 
   /**
-   * To be called at the end of a transaction that began with `before` in the buffer. `short`: others have filled the
-   * disk; then the buffer does not grow, but neither does it give up what it has to make room for them.
+   * To be called at the end of a transaction that began with `before` in the buffer. While others have filled the disk
+   * the buffer does not grow, but neither does it give up what it has to make room for them.
    */
-  keep(changes: Changes, before: Size, { short }: { readonly short: boolean }): void {
+  keep(changes: Changes, before: Size, shortage: Shortage): void {
     const { limits, ages } = this.#options;
     ages.mark(() => this.#newest());
     this.#expire(changes);
     const configured = { rows: limits.rows_max, bytes: limits.bytes_max };
     if (isOver(changes, configured)) this.#shrink(changes, configured);
-    const kept_bytes = Math.max(kept_when_short_bytes, before.bytes);
-    if (short) this.evict(changes, { rows: Number.POSITIVE_INFINITY, bytes: kept_bytes });
+    if (shortage === 'none') return;
+    const bytes = shortage === 'full' ? before.bytes : Math.max(kept_when_short_bytes, before.bytes);
+    this.evict(changes, { rows: Number.POSITIVE_INFINITY, bytes });
   }
 
   /** Removes the oldest of the least important lanes until the buffer fits. */

@@ -6,7 +6,8 @@ import { lanes, type Lane } from '../contract/lanes.ts';
 export type Handle = Database.Database;
 
 const page_bytes = 4096;
-const checkpoint_pages = 1000;
+/** The log is written back at this length. */
+export const checkpoint_pages = 1000;
 const wal_bytes_kept = 16 * 1024 * 1024;
 const busy_ms = 5_000;
 /** Small rows fill pages well, rows a little over half a page do not: room for the worst of both before SQLite stops. */
