@@ -33,40 +33,44 @@ export class TaskDisk {
   }
 }
 
-/** One run's door to the disk, faithful to `Journal`: entries commit after a while, or never when the run is killed. */
+/**
+ * One run's door to the disk, faithful to `Journal` and `Appender`: a message is heard once it is on disk, in one commit
+ * with its entry, or from memory when the disk refuses. A kill before the commit loses both.
+ */
 function openDisk(disk: TaskDisk): Journal & Appender & { kill(): void } {
-  const open = [...disk.entries.values()].filter(({ state }) => state === 'pending' || state === 'running');
+  const left_open = [...disk.entries.values()].filter(
+    ({ state }) => state === 'pending' || state === 'running',
+  );
   const timers = new Set<NodeJS.Timeout>();
   let killed = false;
-  const commit = async <T>(write: () => T): Promise<T> =>
+  const commit = async <T>(draft: Draft | undefined, write: () => T): Promise<T> =>
     new Promise((resolve, reject) => {
       if (killed) return;
       const timer = setTimeout(() => {
         timers.delete(timer);
+        if (draft) disk.drafts.push(draft);
         if (disk.failing === undefined) resolve(write());
         else reject(new StorageUnavailable(disk.failing));
       }, commit_ms);
       timers.add(timer);
     });
-  const append = (draft: Draft) => {
-    if (!killed) disk.drafts.push(draft);
-    return { epoch: 1, seq: disk.drafts.length };
-  };
+  let seq = 0;
   return {
-    left_open: open,
-    append,
+    left_open,
+    append(draft) {
+      commit(draft, () => undefined).catch(() => undefined);
+      seq += 1;
+      return { epoch: 1, seq };
+    },
     admit: async (entry) =>
-      commit(() => {
+      commit(undefined, () => {
         const known = disk.entries.get(entry.task_id);
         if (!known) disk.entries.set(entry.task_id, entry);
         return known;
       }),
-    async record(entry, report) {
-      append(report);
-      await commit(() => void disk.entries.set(entry.task_id, entry));
-    },
+    record: async (entry, report) => commit(report, () => void disk.entries.set(entry.task_id, entry)),
     find: async (task_id) => disk.entries.get(task_id),
-    list: async (limit) => [...disk.entries.values()].reverse().slice(0, limit),
+    list: async (limit) => [...disk.entries.values()].toReversed().slice(0, limit),
     kill() {
       killed = true;
       for (const timer of timers) clearTimeout(timer);
@@ -218,7 +222,7 @@ export function startLab(options: Options = {}) {
     /** Sends, and lets the disk take the dispatch and its start. */
     async give(dispatch: Dispatch = {}): Promise<string> {
       const { id, taken } = send(dispatch);
-      await pass(2 * commit_ms + 1);
+      await pass(2 * commit_ms);
       await taken;
       return id;
     },

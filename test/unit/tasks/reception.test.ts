@@ -91,7 +91,7 @@ describe('a dispatch that cannot be read', () => {
     const lab = startLab();
     const id = randomUUID();
     void lab.runner.receive(raw, meta(id));
-    await pass(commit_ms);
+    await pass(2 * commit_ms);
     expect(lab.disk.entry(id)).toMatchObject({ state: 'failed' });
     expect(lab.disk.reports(id)).toMatchObject([{ status: 'failed', asset_id: null, command_name: null }]);
     return lab.error(id);
