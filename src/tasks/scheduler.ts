@@ -98,9 +98,9 @@ export class Scheduler {
     if (line.running && line.running.ending?.kind !== 'supersede') interrupt(line.running, ending);
   }
 
-  /** A safety command that cannot be carried out stops nothing. */
+  /** A safety command that cannot be carried out, or that may be a second copy, stops nothing. */
   #isReadySafety(task: Task): boolean {
-    if (!task.admitted || task.ending || task.state.status !== 'pending') return false;
+    if (!task.admitted) return false;
     const turn = this.#turn(task);
     return turn.kind === 'run' && turn.command.safety;
   }

@@ -147,6 +147,18 @@ describe('a safety command', () => {
     await finishAll(lab);
   });
 
+  it('stops nothing before the journal has it', async () => {
+    const lab = startLab();
+    await lab.give({ n: 1, command: 'goto' });
+    const { taken } = lab.send({ n: 2, command: 'disarm' });
+    lab.runner.assetsChanged();
+    expect(lab.kit.last.context.signal.aborted).toBe(false);
+    await pass(commit_ms);
+    await taken;
+    expect(lab.kit.last.context.signal.aborted).toBe(true);
+    await finishAll(lab);
+  });
+
   it('that comes a second time stops nothing', async () => {
     const lab = startLab();
     const disarm = await lab.give({ n: 1, command: 'disarm' });
