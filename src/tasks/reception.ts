@@ -64,6 +64,11 @@ export class Reception {
     await admission;
   }
 
+  /** Resolves when the journal has answered for every dispatch received so far. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#admissions.values());
+  }
+
   async #takeIn(task_id: string, raw: unknown, delivery: Delivery): Promise<void> {
     const { clock, findCommand, scheduler } = this.#parts;
     const read = readDispatch(raw, task_id);
@@ -96,17 +101,20 @@ export class Reception {
     }
   }
 
-  /** The refusal is journaled too, so that a second delivery gets the same answer even when the reason is gone by then. */
+  /**
+   * The refusal is journaled too, so that a second delivery gets the same answer even when the reason is gone by then.
+   * It is acknowledged only once its report is on disk: nobody would send either of them again.
+   */
   async #refuse(task: Task, error: string): Promise<void> {
     const { journal, scribe } = this.#parts;
     const refused = scribe.refuse(task, error);
     try {
       const known = await journal.admit(refused.entry);
       if (known) scribe.resend(known);
-      else scribe.report(refused);
+      else await scribe.keep(refused);
     } catch (thrown) {
       if (!(thrown instanceof StorageUnavailable)) throw thrown;
-      scribe.keep(refused);
+      await scribe.keep(refused);
     }
   }
 }

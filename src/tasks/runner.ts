@@ -65,6 +65,12 @@ export function createTaskRunner(options: TaskRunnerOptions): TaskRunner {
     ...scheduler.queue.tasks().map(entryOf),
   ];
 
+  const stopAll = async (): Promise<void> => {
+    await scheduler.halt();
+    await reception.settled();
+    await scribe.settled();
+  };
+
   return {
     receive: async (raw, meta) => reception.receive(raw, meta),
     cancel(task_id) {
@@ -78,7 +84,7 @@ export function createTaskRunner(options: TaskRunnerOptions): TaskRunner {
     },
     assetsChanged: () => scheduler.advance(),
     async stop(deadline_ms) {
-      await within(deadline_ms, stopAll(scheduler, scribe));
+      await within(deadline_ms, stopAll());
       scribe.close();
     },
     async list(limit) {
@@ -91,11 +97,6 @@ export function createTaskRunner(options: TaskRunnerOptions): TaskRunner {
     },
     stats: () => ({ ...scheduler.queue.counts(), ...scribe.ended, unreadable: reception.unreadable }),
   };
-}
-
-async function stopAll(scheduler: Scheduler, scribe: Scribe): Promise<void> {
-  await scheduler.halt();
-  await scribe.settled();
 }
 
 interface Resuming {

@@ -53,7 +53,7 @@ export class Scribe {
 
   /** Ends the task. Nobody waits for the disk: until it has the end, it is remembered here. */
   finish(task: Task, event: TaskEvent): void {
-    if (!this.#closed) this.keep(this.#move(task, event));
+    if (!this.#closed) void this.keep(this.#move(task, event));
   }
 
   /** Moves a dispatch that fails at once, and gives what is to be journaled and reported of it. */
@@ -61,14 +61,8 @@ export class Scribe {
     return this.#move(task, { kind: 'fail', error });
   }
 
-  /** Reports an end that the journal has already. */
-  report(final: Written): void {
-    this.#count(final);
-    this.#options.outbox.append(final.report);
-  }
-
-  /** Journals an end and reports it, from memory if need be. */
-  keep(final: Written): void {
+  /** Journals an end together with its report. Resolves when both are on disk, or when the disk does not take them. */
+  async keep(final: Written): Promise<void> {
     const { task_id, state } = final.entry;
     this.#count(final);
     this.#remember(task_id, final);
@@ -82,7 +76,8 @@ export class Scribe {
       },
     );
     this.#writes.add(write);
-    void write.finally(() => this.#writes.delete(write));
+    await write;
+    this.#writes.delete(write);
   }
 
   progress(task: Task, { message, pct }: Progress): void {

@@ -155,6 +155,15 @@ describe('a dispatch that is not carried out', () => {
     expect(lab.error(await lab.give())).toBe('no asset of this kit has this id');
   });
 
+  it('is acknowledged only once its report is on disk', async () => {
+    const lab = startLab();
+    const { id, taken } = lab.send({ command: 'juggle' });
+    let heard: number | undefined;
+    void taken.then(() => (heard = lab.disk.reports(id).length));
+    await pass(2 * commit_ms);
+    expect(heard).toBe(1);
+  });
+
   it('because its asset is offline names the asset', async () => {
     const lab = startLab();
     lab.kit.drone.online = false;
