@@ -6,6 +6,7 @@ import { startMosquitto, unthrottled } from '../support/broker.ts';
 import { residentMb } from '../support/process-stats.ts';
 import { startProxy, type LinkShape } from '../support/proxy.ts';
 import { startSubscriber, type Subscriber } from '../support/subscriber.ts';
+import { run as runProgram } from '../support/temporary.ts';
 import { monotonic_us, type Sighting } from '../support/witness.ts';
 import { fillFifo } from './engines/fifo.ts';
 import type { EngineChoice } from './engines/engine.ts';
@@ -122,6 +123,8 @@ async function run({ dir, say, calm, long }: BenchContext): Promise<readonly Fig
   const copy = async (name: string): Promise<string> => {
     const file = join(dir, `${name}.db`);
     await copyFile(filled, file);
+    // Else the copy is still on its way to the disk while its backlog is measured.
+    await runProgram('sync');
     return file;
   };
   const measured = async (name: string, drained: Promise<Drain>): Promise<Drain> => {
