@@ -34,7 +34,7 @@ export interface AppDeps {
 
 export interface App {
   readonly local: LocalApi;
-  /** Stops drivers, tasks and uplink in this order, says farewell, and closes the buffer. */
+  /** Stops tasks, drivers and uplink in this order, says farewell, and closes the buffer. */
   stop(): Promise<void>;
 }
 
@@ -99,7 +99,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   });
   const tail = new Tail(() => hub.assets());
   outbox.onAccepted = (row) => tail.tell(row);
-  const local_tasks = localTasks(tasks, outbox, clock);
+  const local_tasks = localTasks(tasks, clock);
   const report: ReportParts = {
     config,
     version: deps.version,
@@ -114,7 +114,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   };
 
   const uplink_done = uplink.run(ends.uplink.signal);
-  await tasks.resume();
+  tasks.resume();
   const drivers_done = Promise.all(
     config.drivers.map(async ({ name, driver, run }) =>
       hub.runDriver({ name, driver, run, log: log.child({ driver: name }), signal: ends.drivers.signal }),
@@ -131,10 +131,11 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
       task: local_tasks.find,
     },
     async stop() {
-      ends.drivers.abort();
-      await within(stop_drivers_ms, drivers_done);
+      // Commands that are running need their device to stop what they began.
       ends.tasks.abort();
       await tasks.stop(stop_tasks_ms);
+      ends.drivers.abort();
+      await within(stop_drivers_ms, drivers_done);
       ends.hub.abort();
       ends.uplink.abort();
       await uplink_done;

@@ -1,20 +1,26 @@
 /**
- * How much may be in flight. Live messages are bounded in number. The backlog is bounded in bytes too, by the delay of
- * its own PUBACKs: it grows while the link has room and shrinks as soon as a queue builds up, so that a live message
- * never waits behind it for long (the idea of RFC 6817, LEDBAT).
+ * How much may be in flight. Live messages are bounded in number. The backlog is bounded in bytes too: by what the link
+ * delivers in its shortest round trip and a short queue on top of it, so that a live message never waits behind it for
+ * long. The rate and the shortest round trip are measured from the backlog's own PUBACKs (the idea of BBR congestion
+ * control, with its gentle side only).
  */
-const bytes_start = 16 * 1024;
-const bytes_min = 4 * 1024;
+const bytes_min = 8 * 1024;
 const bytes_max = 1024 * 1024;
 /** The queue that the backlog may build up on the way. */
-const queue_target_ms = 100;
-const shrink = 0.75;
+const queue_ms = 100;
+/** On a long link the window grows by so much in a round trip, until it is full. */
+const growth = 1.25;
+/** The rate is measured over a round trip, but not over less. */
+const slot_min_ms = 50;
+/** The best of so many slots counts: a pause of ours is no sign of a slower link. */
+const slots_kept = 4;
 /** The shortest round trip is looked for over this time and the one before. */
 const base_slot_ms = 30_000;
-/** On a narrow link a large batch would itself be the queue. */
-const narrow_bytes = 48 * 1024;
+/** On a slower link a large batch would itself be the queue. */
+const wide_bytes_per_ms = 100;
 const batch_rows_narrow = 50;
 const batch_rows_wide = 200;
+/** The rest is kept for live messages. */
 const backlog_share = 0.75;
 
 export class Window {
@@ -23,16 +29,17 @@ export class Window {
   #messages = 0;
   #backlog_messages = 0;
   #backlog_bytes = 0;
-  #bytes_limit = bytes_start;
-  #slow_start = true;
-  #shrunk_ms = Number.NEGATIVE_INFINITY;
+  #bytes_limit = bytes_min;
   #rtt_ms: number | undefined;
-  #base = { current_ms: Infinity, previous_ms: Infinity, since_ms: 0 };
+  #base: { current_ms: number; previous_ms: number; since_ms: number };
+  #slot: { bytes: number; since_ms: number };
+  #rates: readonly number[] = [];
 
   constructor(messages_max: number, now: () => number) {
     this.messages_max = messages_max;
     this.#now = now;
-    this.#base.since_ms = now();
+    this.#base = { current_ms: Infinity, previous_ms: Infinity, since_ms: now() };
+    this.#slot = { bytes: 0, since_ms: now() };
   }
 
   get in_flight(): number {
@@ -54,33 +61,34 @@ export class Window {
   }
 
   get batch_rows(): number {
-    return this.#bytes_limit < narrow_bytes ? batch_rows_narrow : batch_rows_wide;
+    return this.#bytes_per_ms < wide_bytes_per_ms ? batch_rows_narrow : batch_rows_wide;
   }
 
   sent(bytes: number, { backlog }: { readonly backlog: boolean }): void {
     this.#messages += 1;
     if (!backlog) return;
+    if (this.#backlog_messages === 0) this.#slot = { bytes: 0, since_ms: this.#now() };
     this.#backlog_messages += 1;
     this.#backlog_bytes += bytes;
   }
 
-  acked(
-    bytes: number,
-    { backlog, delay_ms }: { readonly backlog: boolean; readonly delay_ms: number },
-  ): void {
+  acked(bytes: number, { backlog, delay_ms }: { readonly backlog: boolean; readonly delay_ms: number }): void {
     this.#messages -= 1;
     this.#rtt_ms = this.#rtt_ms === undefined ? delay_ms : this.#rtt_ms + (delay_ms - this.#rtt_ms) / 8;
     this.#learnBase(delay_ms);
     if (!backlog) return;
-    const was_full = this.#backlog_bytes * 2 >= this.#bytes_limit;
     this.#backlog_messages -= 1;
     this.#backlog_bytes -= bytes;
-    if (delay_ms > this.#base_ms + queue_target_ms) this.#shrink(delay_ms);
-    else if (was_full) this.#grow(bytes);
+    this.#slot.bytes += bytes;
+    this.#learnRate();
   }
 
   get #base_ms(): number {
     return Math.min(this.#base.current_ms, this.#base.previous_ms);
+  }
+
+  get #bytes_per_ms(): number {
+    return Math.max(0, ...this.#rates);
   }
 
   #learnBase(delay_ms: number): void {
@@ -90,16 +98,12 @@ export class Window {
     this.#base.current_ms = Math.min(this.#base.current_ms, delay_ms);
   }
 
-  #grow(bytes: number): void {
-    const step = this.#slow_start ? bytes : (bytes * bytes) / this.#bytes_limit;
-    this.#bytes_limit = Math.min(bytes_max, this.#bytes_limit + step);
-  }
-
-  /** At most once in a round trip: one queue is one sign. */
-  #shrink(delay_ms: number): void {
-    this.#slow_start = false;
-    if (this.#now() - this.#shrunk_ms < delay_ms) return;
-    this.#shrunk_ms = this.#now();
-    this.#bytes_limit = Math.max(bytes_min, this.#bytes_limit * shrink);
+  #learnRate(): void {
+    const slot_ms = this.#now() - this.#slot.since_ms;
+    if (slot_ms < Math.max(slot_min_ms, this.#base_ms)) return;
+    this.#rates = [...this.#rates, this.#slot.bytes / slot_ms].slice(-slots_kept);
+    this.#slot = { bytes: 0, since_ms: this.#now() };
+    const room_ms = Math.max(this.#base_ms + queue_ms, this.#base_ms * growth);
+    this.#bytes_limit = Math.min(bytes_max, Math.max(bytes_min, this.#bytes_per_ms * room_ms));
   }
 }
