@@ -4,7 +4,6 @@
  */
 import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import Database from 'better-sqlite3';
 import { lanes } from '../contract/lanes.ts';
 import { StorageUnavailable } from '../errors.ts';
 import type { StoreClock } from './ages.ts';
@@ -15,9 +14,10 @@ import { Disk, type Shortage } from './disk.ts';
 import { firstEpoch, unsureEpoch } from './epochs.ts';
 import type { Hands } from './hands.ts';
 import type { DiskHealth, Removal, Salvage, StoreOptions } from './protocol.ts';
+import { peekEpoch } from './peek.ts';
 import { finishReplacement, replaceDamaged } from './replacement.ts';
 import type { Salvaged } from './salvage.ts';
-import { checkpoint_pages, FileTooNew, openFile, readMeta, type Handle } from './schema.ts';
+import { checkpoint_pages, FileTooNew, openFile, type Handle } from './schema.ts';
 import { openTables, type Tables } from './tables.ts';
 
 /** Given up at once when the disk is full, beside what the commit itself needs. */
@@ -59,9 +59,8 @@ export class BufferFile {
       this.#guarded(() => this.#lookAfter());
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
-      this.#epoch = unsureEpoch(0, clock.wall());
+      this.#epoch = unsureEpoch(peekEpoch(options.file), clock.wall());
     }
-    this.#untold.takeAll();
   }
 
   get epoch(): number {
@@ -183,8 +182,15 @@ export class BufferFile {
 
   /** What the tables remember of a transaction that was rolled back is wrong; a handle that failed is of no use. */
   #afterRollback(fault: DiskFault | undefined): void {
-    if (fault?.kind === 'failing' || fault?.kind === 'damaged') this.#letGo();
-    else if (this.#tables) this.#tables = this.#tablesOf(this.#tables.db);
+    const { db } = this.#tables ?? {};
+    if (!db) return;
+    if (fault?.kind === 'failing' || fault?.kind === 'damaged') return this.#letGo();
+    try {
+      this.#tables = this.#tablesOf(db);
+    } catch (error) {
+      if (!diskFault(error)) throw error;
+      this.#letGo();
+    }
   }
 
   #mend(fault: DiskFault): void {
@@ -256,7 +262,7 @@ export class BufferFile {
       return this.#tablesOf(openFile(file, limits.bytes_max));
     } catch (error) {
       if (!(error instanceof FileTooNew)) throw error;
-      const seen = this.#epoch || (epochIn(file) ?? unsureEpoch(0, this.#clock.wall()));
+      const seen = this.#epoch || unsureEpoch(peekEpoch(file), this.#clock.wall());
       const moved_to = moveAside(file, 'too-new');
       this.#salvage = { cause: error.message, moved_to, rows_saved: 0, rows_lost: null };
       const tables = this.#tablesOf(openFile(file, limits.bytes_max));
@@ -283,6 +289,8 @@ export class BufferFile {
       open: (path) => this.#tablesOf(openFile(path, limits.bytes_max)),
       epochAfter: (saved) => this.#epoch || this.#epochAfter(saved),
     });
+    this.#disk.look();
+    this.#disk.keepReserve();
     this.#salvage = salvage;
     for (const removal of lost) this.#untold.add(removal);
   }
@@ -302,18 +310,5 @@ export class BufferFile {
     if (this.#disk.shortage !== 'full') db.pragma(`wal_autocheckpoint = ${checkpoint_pages}`);
     const free_pages = Number(db.pragma('freelist_count', { simple: true }));
     if (free_pages > free_pages_max) db.pragma(`incremental_vacuum(${vacuum_pages})`);
-  }
-}
-
-/** The epoch that a file of a later version names. */
-function epochIn(file: string): number | undefined {
-  const db = new Database(file, { readonly: true });
-  try {
-    return readMeta(db, 'epoch');
-  } catch (error) {
-    if (diskFault(error)) return undefined;
-    throw error;
-  } finally {
-    db.close();
   }
 }

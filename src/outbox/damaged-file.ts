@@ -13,10 +13,10 @@ import {
 import { basename, dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { diskFault } from './disk-fault.ts';
+import { page_bytes, patchHeader } from './file-header.ts';
 import type { Handle } from './schema.ts';
 
 const kept_max = 2;
-const page_bytes = 4096;
 const page_rows = 500;
 
 /** Moves the file and its log aside as `<file>.<label>-<n>` and answers the new path. */
@@ -60,7 +60,8 @@ function tryOpen(path: string): Handle | undefined {
   let db: Handle | undefined;
   try {
     db = new Database(path, { readonly: true, fileMustExist: true });
-    db.prepare('SELECT count(*) FROM lane_task').get();
+    // Only what leads to the tables has to be readable here: each table is tried by itself.
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
     return db;
   } catch (error) {
     db?.close();
@@ -71,20 +72,11 @@ function tryOpen(path: string): Handle | undefined {
 
 function replaceFirstPage(path: string, like: string): void {
   copyFirstPage(path, `${path}-page1`);
-  const page = readFirstPage(like);
-  page.writeUInt32BE(Math.floor(statSync(path).size / page_bytes), page_count_at);
-  // No page is free, as far as a reader has to know.
-  page.fill(0, freelist_at, freelist_at + 8);
-  page.copy(page, version_valid_for_at, change_counter_at, change_counter_at + 4);
+  const page = patchHeader(readFirstPage(like), { file_bytes: statSync(path).size, journal: 'log' });
   const fd = openSync(path, 'r+');
   writeSync(fd, page, 0, page_bytes, 0);
   closeSync(fd);
 }
-/** Offsets in the header of a database file, https://www.sqlite.org/fileformat.html section 1.3. */
-const change_counter_at = 24;
-const page_count_at = 28;
-const freelist_at = 32;
-const version_valid_for_at = 92;
 
 function copyFirstPage(from: string, to: string): void {
   const fd = openSync(to, 'w', 0o600);
@@ -100,15 +92,22 @@ function readFirstPage(path: string): Buffer {
   return page;
 }
 
-/**
- * The rows of a table, in the order of its whole-number key, past the pages that cannot be read. `key` is the first
- * column. Stops when `more` says so.
- */
+interface Reading {
+  /** The first is the key, a whole number above 0. */
+  readonly columns: readonly string[];
+  /** Keys near which rows may be found: a search that only doubles its steps jumps over what is dense and far away. */
+  readonly anchors: readonly number[];
+  /** Asked before every page. */
+  readonly goOn: () => boolean;
+}
+
+type Rows = readonly (readonly unknown[])[];
+
+/** The rows of a table in the order of their key, past the pages that cannot be read. */
 export function* readPast(
   db: Handle,
   table: string,
-  columns: readonly string[],
-  more: () => boolean,
+  { columns, anchors, goOn }: Reading,
 ): Generator<readonly unknown[]> {
   const [key] = columns;
   const select = db
@@ -116,10 +115,11 @@ export function* readPast(
       `SELECT ${columns.join(', ')} FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ?`,
     )
     .raw();
-  const read = (after: number, rows: number): readonly (readonly unknown[])[] | undefined =>
+  const read = (after: number, rows: number): Rows | undefined =>
     unlessDamaged(() => select.all(after, rows));
+  const isReadable = (after: number): boolean => progresses(read(after, 1), after);
   let after = 0;
-  while (more()) {
+  while (goOn()) {
     const rows = read(after, page_rows) ?? read(after, 1);
     if (rows?.length === 0) return;
     const last = rows?.at(-1)?.[0];
@@ -128,26 +128,46 @@ export function* readPast(
       yield* rows;
       after = last;
     } else {
-      const next = nextReadable(after, (id) => progresses(read(id, 1), id));
+      const next = nextReadable(after, anchors, isReadable);
       if (next === undefined) return;
       after = next;
     }
   }
 }
 
-function progresses(rows: readonly (readonly unknown[])[] | undefined, after: number): boolean {
+/** The highest key, read from the other end of the table; undefined when that end is damaged or nothing is there. */
+export function lastKey(db: Handle, table: string, key: string): number | undefined {
+  const last = unlessDamaged(() => db.prepare<[], unknown>(`SELECT max(${key}) FROM ${table}`).pluck().get());
+  return typeof last === 'number' ? last : undefined;
+}
+
+function progresses(rows: Rows | undefined, after: number): boolean {
   const id = rows?.[0]?.[0];
   return typeof id === 'number' && id > after;
 }
 
-/** The first number after `from` behind which rows can be read again: steps double until one can, then halve. */
-function nextReadable(from: number, isReadable: (after: number) => boolean): number | undefined {
-  let step = 1;
-  while (!isReadable(from + step)) {
-    step *= 2;
-    if (from + step > Number.MAX_SAFE_INTEGER) return undefined;
+/** The first key after `from`, as far as one can tell, behind which rows can be read again. */
+function nextReadable(
+  from: number,
+  anchors: readonly number[],
+  isReadable: (after: number) => boolean,
+): number | undefined {
+  const starts = [from, ...anchors.filter((anchor) => anchor > from).sort((a, b) => a - b)];
+  for (const start of starts) {
+    const found = searchFrom(start, isReadable);
+    if (found !== undefined) return found;
   }
-  let [bad, good] = [from + Math.floor(step / 2), from + step];
+  return undefined;
+}
+
+/** Steps double until rows can be read, then halve. */
+function searchFrom(start: number, isReadable: (after: number) => boolean): number | undefined {
+  let step = 1;
+  while (!isReadable(start + step)) {
+    step *= 2;
+    if (step > search_step_max) return undefined;
+  }
+  let [bad, good] = [start + Math.floor(step / 2), start + step];
   while (good - bad > 1) {
     const middle = Math.floor((bad + good) / 2);
     if (isReadable(middle)) good = middle;
@@ -155,6 +175,8 @@ function nextReadable(from: number, isReadable: (after: number) => boolean): num
   }
   return good;
 }
+/** The sequence numbers of a few epochs. */
+const search_step_max = 2 ** 36;
 
 /** All rows of a small table, from both ends, as far as they can be read. */
 export function readEnds(

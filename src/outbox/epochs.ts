@@ -70,9 +70,8 @@ export class Epochs {
       .run(epoch, boot_id, offset_ms);
   }
 
-  /** The highest that the table knows; 0 when there is none. */
-  newest(): number {
-    return this.#db.prepare<[], number | null>('SELECT max(epoch) FROM epochs').pluck().get() ?? 0;
+  all(): readonly number[] {
+    return this.#db.prepare<[], number>('SELECT epoch FROM epochs').pluck().all();
   }
 
   /** The clock is right now: corrects all epochs of this boot. */

@@ -39,9 +39,11 @@ export function replaceDamaged(options: ReplacementOptions): Replacement {
   const tables = options.open(newFile(file));
   try {
     const saved = fill(tables, file);
-    const lost = lostRows(options.depth ?? saved.expected, saved);
+    const epoch = options.epochAfter(saved);
+    const newest = saved.epoch ?? (saved.epoch_seen || epoch);
+    const lost = lostRows(options.depth ?? saved.expected, saved.depth, newest);
     tables.db.transaction(() => {
-      tables.epochs.begin(options.epochAfter(saved), boot_id);
+      tables.epochs.begin(epoch, boot_id);
       tables.drops.note(lost);
     })();
     tables.db.pragma('wal_checkpoint(TRUNCATE)');
@@ -74,9 +76,8 @@ function fill(tables: Tables, damaged_file: string): Salvaged {
 }
 
 /** Which numbers are missing is not known: they are told as some of the newest epoch. */
-function lostRows(expected: Depth | undefined, { depth, epoch_seen }: Salvaged): readonly Removal[] {
+function lostRows(expected: Depth | undefined, depth: Depth, epoch: number): readonly Removal[] {
   if (!expected) return [];
-  const epoch = Math.max(1, epoch_seen);
   const changes = new Changes(depth);
   for (const lane of lanes) {
     changes.gaveUp(lane, 'unreadable', {

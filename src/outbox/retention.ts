@@ -19,8 +19,8 @@ const evict_rows_max = 20_000;
 const thin_steps_max = 6;
 /** Eviction goes a little below the limit, so that it is not needed again at once. */
 const evict_to = 0.95;
-/** However little space others leave on the disk, the buffer may be this large. */
-const kept_when_short_bytes = 16 * 1024 * 1024;
+/** However little space others leave on the disk, the buffer may be this large; when it is full, the reserve pays for it. */
+const kept_bytes = { short: 16 * 1024 * 1024, full: 1024 * 1024 } as const;
 const last_id: RowId = 2 ** 20 * seq_max;
 
 /** Least important first. */
@@ -57,7 +57,7 @@ export class Retention {
     const configured = { rows: limits.rows_max, bytes: limits.bytes_max };
     if (isOver(changes, configured)) this.#shrink(changes, configured);
     if (shortage === 'none') return;
-    const bytes = shortage === 'full' ? before.bytes : Math.max(kept_when_short_bytes, before.bytes);
+    const bytes = Math.max(kept_bytes[shortage], before.bytes);
     this.evict(changes, { rows: Number.POSITIVE_INFINITY, bytes });
   }
 

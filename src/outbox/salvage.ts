@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { dropReason } from '../contract/drops.ts';
 import { lanes, type Lane } from '../contract/lanes.ts';
 import { Changes, perLane, no_depth, type Depth } from './changes.ts';
-import { readEnds, readPast } from './damaged-file.ts';
+import { lastKey, readEnds, readPast } from './damaged-file.ts';
 import { diskFault } from './disk-fault.ts';
 import { isJson } from './json-text.ts';
-import { positionOf, seq_max, type RowId } from './row.ts';
+import { positionOf, rowId, seq_max, type RowId } from './row.ts';
 import { laneTable, writeMeta, type Handle } from './schema.ts';
 import type { Tables } from './tables.ts';
 
@@ -43,6 +43,7 @@ const laneName = z.enum(lanes);
 /** What a row of each table must be, to be more than what a broken page happens to say. */
 const shapes = {
   topics: z.tuple([whole, text]),
+  channels: z.tuple([text, whole]),
   lane: z.tuple([rowKey, whole, whole, whole.nullable(), jsonText]),
   depth: z.tuple([laneName, count, count]),
   meta: z.tuple([text, z.number()]),
@@ -64,6 +65,7 @@ const shapes = {
 
 const columns = {
   topics: ['id', 'channel'],
+  channels: ['channel', 'id'],
   lane: ['id', 'topic', 'time_ms', 'mono_ms', 'body'],
   depth: ['lane', 'rows', 'bytes'],
   meta: ['key', 'value'],
@@ -77,17 +79,17 @@ const columns = {
 /** Reads `damaged` into the tables of a new file. Throws what SQLite throws when the new file does not take it. */
 export function salvage(damaged: Handle, into: Tables): Salvaged {
   const end_ms = performance.now() + salvage_ms_max;
-  const inTime = (): boolean => performance.now() < end_ms;
+  const goOn = (): boolean => performance.now() < end_ms;
   const meta = new Map(valid(shapes.meta, readEnds(damaged, 'meta', columns.meta)));
   const counters = new Map<Lane, { rows: number; bytes: number }>();
   for (const [lane, rows, bytes] of valid(shapes.depth, readEnds(damaged, 'depth', columns.depth))) {
     counters.set(lane, { rows, bytes });
   }
   into.db.transaction(() => {
-    copyRecords(damaged, into, inTime);
+    copyRecords(damaged, into, goOn);
     if (meta.get('cloud_acks') === 1) writeMeta(into.db, 'cloud_acks', 1);
   })();
-  const { depth, newest } = copyLanes(damaged, into, inTime);
+  const { depth, newest } = copyLanes(damaged, into, goOn);
   return {
     depth,
     expected:
@@ -95,17 +97,21 @@ export function salvage(damaged: Handle, into: Tables): Salvaged {
         ? perLane((lane) => counters.get(lane) ?? { rows: 0, bytes: 0 })
         : undefined,
     epoch: epochNumber.safeParse(meta.get('epoch')).data,
-    epoch_seen: Math.max(positionOf(newest).epoch, into.epochs.newest()),
+    epoch_seen: Math.max(positionOf(newest).epoch, ...into.epochs.all()),
   };
 }
 
 /** The buffered messages, lane by lane, until they are all read or the new file is full. */
-function copyLanes(damaged: Handle, into: Tables, inTime: () => boolean): { depth: Depth; newest: RowId } {
-  const channels = new Map(valid(shapes.topics, readPast(damaged, 'topics', columns.topics, inTime)));
+function copyLanes(damaged: Handle, into: Tables, goOn: () => boolean): { depth: Depth; newest: RowId } {
+  const channels = readChannels(damaged, goOn);
   let depth = no_depth;
   let newest: RowId = 0;
   for (const lane of lanes) {
-    const stored = valid(shapes.lane, readPast(damaged, laneTable(lane), columns.lane, inTime));
+    const anchors = epochStarts(damaged, laneTable(lane), into);
+    const stored = valid(
+      shapes.lane,
+      readPast(damaged, laneTable(lane), { columns: columns.lane, anchors, goOn }),
+    );
     for (const part of inParts(stored, commit_rows)) {
       const changes = new Changes(depth);
       const insert = into.db.transaction(() => {
@@ -123,6 +129,26 @@ function copyLanes(damaged: Handle, into: Tables, inTime: () => boolean): { dept
   return { depth, newest };
 }
 
+/** Where the numbers of each epoch begin that either the record of epochs or the last row knows. */
+function epochStarts(damaged: Handle, table: string, into: Tables): readonly RowId[] {
+  const last = lastKey(damaged, table, 'id');
+  const epochs = new Set(into.epochs.all());
+  if (last !== undefined) epochs.add(positionOf(last).epoch);
+  return [...epochs].map((epoch) => rowId({ epoch, seq: 0 }));
+}
+
+/** Without its channel a row is worth nothing, and one page holds many: what the table has lost its index may have. */
+function readChannels(damaged: Handle, goOn: () => boolean): ReadonlyMap<number, string> {
+  const indexed = valid(shapes.channels, readEnds(damaged, 'topics', columns.channels));
+  const channels = new Map([...indexed].map(([channel, id]) => [id, channel]));
+  const stored = valid(
+    shapes.topics,
+    readPast(damaged, 'topics', { columns: columns.topics, anchors: [], goOn }),
+  );
+  for (const [id, channel] of stored) channels.set(id, channel);
+  return channels;
+}
+
 function hasRoomFor(insert: () => void): boolean {
   try {
     insert();
@@ -133,8 +159,9 @@ function hasRoomFor(insert: () => void): boolean {
   }
 }
 
-function copyRecords(damaged: Handle, into: Tables, inTime: () => boolean): void {
-  const read = (table: 'epochs' | 'tasks' | 'quarantine') => readPast(damaged, table, columns[table], inTime);
+function copyRecords(damaged: Handle, into: Tables, goOn: () => boolean): void {
+  const read = (table: 'epochs' | 'tasks') =>
+    readPast(damaged, table, { columns: columns[table], anchors: [], goOn });
   for (const [epoch, boot_id, offset_ms] of valid(shapes.epochs, read('epochs'))) {
     into.epochs.put(epoch, boot_id, offset_ms);
   }
@@ -142,7 +169,9 @@ function copyRecords(damaged: Handle, into: Tables, inTime: () => boolean): void
     const [, task_id, state, dispatch, result, received_ms, updated_ms, deadline_ms] = task;
     into.journal.put({ task_id, state, dispatch, result, received_ms, updated_ms, deadline_ms });
   }
-  for (const kept of valid(shapes.quarantine, read('quarantine'))) {
+  const anchors = epochStarts(damaged, 'quarantine', into);
+  const quarantined = readPast(damaged, 'quarantine', { columns: columns.quarantine, anchors, goOn });
+  for (const kept of valid(shapes.quarantine, quarantined)) {
     const [id, lane, channel, time_ms, mono_ms, code, reason, body] = kept;
     const row = { id, lane, channel, time_ms, mono_ms, body };
     into.quarantine.put([{ row, code, reason }], new Changes(no_depth));

@@ -28,7 +28,9 @@ export async function startStore(
   options: StoreOptions,
   signal?: AbortSignal,
 ): Promise<{ readonly client: StoreClient; readonly opened: Opened }> {
-  const worker = new Worker(new URL('./worker.ts', import.meta.url));
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), {
+    resourceLimits: { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 96 },
+  });
   const calls = new Calls(worker);
   worker.postMessage(options);
   const opened = await calls.opened;

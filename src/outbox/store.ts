@@ -1,5 +1,6 @@
 /** The store: what the main thread may ask of the buffer file. Runs in the worker thread, and in tests without one. */
 import { lanes, type Lane } from '../contract/lanes.ts';
+import { StorageUnavailable } from '../errors.ts';
 import { store_clock, type StoreClock } from './ages.ts';
 import { BufferFile } from './buffer-file.ts';
 import { perLane, type Changes } from './changes.ts';
@@ -35,18 +36,31 @@ export function openStore(
 }
 
 function describeOpened(file: BufferFile): Opened {
-  const { tables, epoch, depth } = file;
+  const records = readRecords(file);
+  // A damaged file was perhaps replaced just now: what was lost is among the drops, and not to be told twice.
+  file.takeUntold();
   return {
-    epoch,
-    depth,
-    drops: tables?.drops.list() ?? [],
-    open_tasks: tables?.journal.open() ?? [],
-    announced: tables?.announced.list() ?? [],
-    quarantined_rows: tables?.quarantine.count ?? 0,
-    cloud_acks: tables ? readMeta(tables.db, 'cloud_acks') === 1 : false,
+    ...records,
+    epoch: file.epoch,
+    depth: file.depth,
     salvage: file.takeSalvage(),
     health: file.health(),
   };
+}
+
+function readRecords(file: BufferFile): Omit<Opened, 'epoch' | 'depth' | 'salvage' | 'health'> {
+  try {
+    return file.read(({ db, drops, journal, announced, quarantine }) => ({
+      drops: drops.list(),
+      open_tasks: journal.open(),
+      announced: announced.list(),
+      quarantined_rows: quarantine.count,
+      cloud_acks: readMeta(db, 'cloud_acks') === 1,
+    }));
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable)) throw error;
+    return { drops: [], open_tasks: [], announced: [], quarantined_rows: 0, cloud_acks: false };
+  }
 }
 
 /** Every method may throw `StorageUnavailable`; then nothing of the request has happened. */

@@ -234,7 +234,7 @@ describe('a buffer file that turns out to be damaged while it is in use', () => 
         expect(done.depth.kit.rows).toBe(5);
         for (const lane of lanes) expect(done.depth[lane]).toEqual(countRows(lab.file)[lane]);
       }),
-      { numRuns: 12 },
+      { numRuns: 15 },
     );
   });
 });

@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { StorageUnavailable } from '../../src/errors.ts';
 import { rowId, type Row } from '../../src/outbox/row.ts';
@@ -52,6 +53,11 @@ describe.skipIf(diskMissing())('a disk that becomes read-only', () => {
 
   test('that is read-only from the start makes a store that says so, and whose numbers are used by no other', async () => {
     await withExt4(64, (dir, disk) => {
+      openStore(storeOptions(dir)).store.close();
+      // A kit that was started very often.
+      const db = new Database(storeOptions(dir).file);
+      db.exec("UPDATE meta SET value = 500000 WHERE key = 'epoch'");
+      db.close();
       const first = openStore(storeOptions(dir));
       first.store.commit(work({ rows: rowsOf(first.opened.epoch, 1, 3) }));
       first.store.close();

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { lanes, type Lane } from '../../../src/contract/lanes.ts';
 import type { Done, RowRef, TakenBatch } from '../../../src/outbox/protocol.ts';
