@@ -215,11 +215,11 @@ export class BufferFile {
     const tables = this.#tablesOf(this.#tables.db);
     this.#tables = tables;
     tables.db.pragma(`wal_autocheckpoint = ${checkpoint_pages_when_full}`);
-    tables.db.pragma('wal_checkpoint(RESTART)');
+    emptyLog(tables.db);
     const goal_bytes = lanes.reduce((sum, lane) => sum + this.#depth[lane].bytes, -make_room_bytes);
     const goal = { rows: Number.POSITIVE_INFINITY, bytes: Math.max(0, goal_bytes) };
     this.#transact(tables, ({ retention }, changes) => retention.evict(changes, goal), 'none');
-    tables.db.pragma('wal_checkpoint(RESTART)');
+    emptyLog(tables.db);
   }
 
   /** Ends a handle that is of no use any more; the next request opens a new one. */
@@ -310,5 +310,14 @@ export class BufferFile {
     if (this.#disk.shortage !== 'full') db.pragma(`wal_autocheckpoint = ${checkpoint_pages}`);
     const free_pages = Number(db.pragma('freelist_count', { simple: true }));
     if (free_pages > free_pages_max) db.pragma(`incremental_vacuum(${vacuum_pages})`);
+  }
+}
+
+/** Writes the log back so that its blocks are used again. On a full disk that may fail, and the log still have room. */
+function emptyLog(db: Handle): void {
+  try {
+    db.pragma('wal_checkpoint(RESTART)');
+  } catch (error) {
+    if (diskFault(error)?.kind !== 'full') throw error;
   }
 }
