@@ -34,6 +34,8 @@ export interface AppDeps {
 
 export interface App {
   readonly local: LocalApi;
+  /** Rejects when the app cannot go on and the process has to start again. */
+  readonly crashed: Promise<void>;
   /** Stops tasks, drivers and uplink in this order, says farewell, and closes the buffer. */
   stop(): Promise<void>;
 }
@@ -42,7 +44,12 @@ export interface App {
 export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, clock } = deps;
   const started_ms = clock.stamp().time_ms;
-  const ends = { drivers: new AbortController(), hub: new AbortController(), tasks: new AbortController(), uplink: new AbortController() };
+  const ends = {
+    drivers: new AbortController(),
+    hub: new AbortController(),
+    tasks: new AbortController(),
+    uplink: new AbortController(),
+  };
 
   const outbox = await openOutbox({
     file: join(config.state_dir, buffer_file),
@@ -77,7 +84,11 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const uplink: Uplink = new Uplink({
     kit_id: config.kit_id,
     broker: deps.broker,
-    pace: { window_messages: config.uplink.window_messages, packetMs: () => pace.packetMs(), backlogKbps: () => pace.backlogKbps() },
+    pace: {
+      window_messages: config.uplink.window_messages,
+      packetMs: () => pace.packetMs(),
+      backlogKbps: () => pace.backlogKbps(),
+    },
     retry,
     epoch: outbox.epoch,
     dispatch: outbox.dispatch,
@@ -122,6 +133,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   );
 
   return {
+    crashed: outbox.crashed,
     local: {
       report: async () => statusReport(report),
       tail: (listener) => tail.listen(listener),
@@ -147,7 +159,9 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
 /** Limits that no configuration needs to change. */
 const fixed_limits = { quarantine_rows_max: 1_000, journal_rows_max: 10_000 } as const;
 
-function localBuffer(outbox: Outbox): Pick<LocalApi, 'buffer' | 'quarantine' | 'retryQuarantined' | 'discardQuarantined'> {
+function localBuffer(
+  outbox: Outbox,
+): Pick<LocalApi, 'buffer' | 'quarantine' | 'retryQuarantined' | 'discardQuarantined'> {
   return {
     async buffer() {
       const { lanes, file_bytes, disk_free_bytes } = await outbox.inspect();

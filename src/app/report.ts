@@ -43,7 +43,7 @@ export function degraded({ config, clock, hub, outbox }: ReportParts): string[] 
   return degradedReasons({
     health: outbox.health(),
     ledger: outbox.ledger(),
-    salvage: outbox.opened.salvage,
+    salvage: outbox.salvage,
     unheard: outbox.dispatch.unheard(),
     drivers: hub.drivers(),
     clock_synced: clock.stamp().synced,

@@ -57,7 +57,7 @@ export async function runDaemon(
       const local = await serveLocal(app.local, { socket, gid: config.socket_gid, signal: shell.signal });
       log.info({ kit_id: config.kit_id, broker: running.broker_url, socket }, 'kit-connector is running');
       onReady(running);
-      await aborted(shell.signal);
+      await Promise.race([aborted(shell.signal), app.crashed]);
       await onStopping?.(running);
       await local.closed;
     } finally {

@@ -9,6 +9,7 @@ export const dropReason = z.enum([
   'superseded',
   'memory_full',
   'unreadable',
+  'too_large',
   'discarded',
 ]);
 

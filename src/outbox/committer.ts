@@ -11,6 +11,8 @@ import { backoff } from '../platform/time.ts';
 const commit_rows_early = 512;
 /** One commit takes at most so many rows; the rest goes with the next one. */
 const commit_rows_max = 4_096;
+/** Characters of bodies in one commit, beyond the first row. */
+const commit_chars_max = 2 * 1024 * 1024;
 const retry_first_ms = 1_000;
 const retry_max_ms = 30_000;
 
@@ -117,9 +119,7 @@ export class Committer {
       this.#running = undefined;
       const due_ms = this.#due_ms;
       this.#due_ms = Number.POSITIVE_INFINITY;
-      const left = this.#pending.rows.length >= commit_rows_early || this.#pending.waiters.length > 0;
-      if (left) this.#schedule(0);
-      else if (due_ms < Number.POSITIVE_INFINITY) this.#schedule(Math.max(0, due_ms - this.#options.now()));
+      if (due_ms < Number.POSITIVE_INFINITY) this.#schedule(Math.max(0, due_ms - this.#options.now()));
     });
   }
 
@@ -128,7 +128,8 @@ export class Committer {
     const taken = this.#pending;
     this.#pending = emptyPending();
     taken.rows = taken.rows.filter((live) => !skipsTheDisk(live));
-    if (taken.rows.length > commit_rows_max) this.#pending.rows = taken.rows.splice(commit_rows_max);
+    this.#pending.rows = taken.rows.splice(fitting(taken.rows));
+    if (this.#pending.rows.length > 0) this.#due_ms = this.#options.now();
     return taken;
   }
 
@@ -180,6 +181,16 @@ export class Committer {
       waiters: now.waiters,
     };
   }
+}
+
+/** How many of the first rows one commit takes. */
+function fitting(rows: readonly Live[]): number {
+  let chars = 0;
+  const over = rows.findIndex(({ row }, index) => {
+    chars += row.body.length;
+    return index > 0 && (index >= commit_rows_max || chars > commit_chars_max);
+  });
+  return over < 0 ? rows.length : over;
 }
 
 /** The broker had it before its commit began. */

@@ -17,6 +17,8 @@ export class Hands {
   /** Rows up to here are held, unconfirmed or gone: nothing has to look at them again. */
   readonly #cursors = new Map<Lane, RowId>();
   readonly #batches = new Map<number, Batch>();
+  /** No batch holds a row above this one: most rows are asked for once, on the way up. */
+  readonly #batched_to = new Map<Lane, RowId>();
   /** In the order of their PUBACKs. */
   readonly #unconfirmed = new Map<RowId, { readonly lane: Lane; readonly since_ms: number }>();
   #tokens = 0;
@@ -30,7 +32,7 @@ export class Hands {
   }
 
   isHeld(lane: Lane, id: RowId): boolean {
-    return this.#of(lane).has(id);
+    return this.#of(lane).has(id) || this.#isInBatch(lane, id);
   }
 
   /** The cloud is so far behind that more must not be sent. */
@@ -51,7 +53,7 @@ export class Hands {
   free(lane: Lane, id: RowId): void {
     this.#of(lane).delete(id);
     this.#unconfirmed.delete(id);
-    if (id <= this.cursor(lane)) this.#cursors.set(lane, id - 1);
+    this.#turnBack(lane, id);
   }
 
   gone(lane: Lane, id: RowId): void {
@@ -90,6 +92,8 @@ export class Hands {
   addBatch(batch: Batch): number {
     this.#tokens += 1;
     this.#batches.set(this.#tokens, batch);
+    const hi = batch.ids.at(-1) ?? 0;
+    if (hi > (this.#batched_to.get(batch.lane) ?? 0)) this.#batched_to.set(batch.lane, hi);
     return this.#tokens;
   }
 
@@ -103,16 +107,31 @@ export class Hands {
 
   /** Everything handed out is free again. */
   freeAll(): void {
+    for (const { lane, ids } of this.#batches.values()) this.#turnBack(lane, ids[0] ?? 0);
+    this.#batches.clear();
+    this.#batched_to.clear();
     for (const [lane, held] of this.#held) {
-      for (const id of held) if (id <= this.cursor(lane)) this.#cursors.set(lane, id - 1);
+      for (const id of held) this.#turnBack(lane, id);
       held.clear();
     }
-    this.#batches.clear();
   }
 
   /** After a new handle: what is on disk has to be looked at again. */
   rewind(): void {
     this.#cursors.clear();
+  }
+
+  #turnBack(lane: Lane, id: RowId): void {
+    if (id <= this.cursor(lane)) this.#cursors.set(lane, id - 1);
+  }
+
+  #isInBatch(lane: Lane, id: RowId): boolean {
+    if (id > (this.#batched_to.get(lane) ?? 0)) return false;
+    for (const batch of this.#batches.values()) {
+      const [lo, hi] = [batch.ids[0] ?? 0, batch.ids.at(-1) ?? 0];
+      if (batch.lane === lane && id >= lo && id <= hi && batch.ids.includes(id)) return true;
+    }
+    return false;
   }
 
   #of(lane: Lane): Set<RowId> {

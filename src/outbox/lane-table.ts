@@ -23,7 +23,7 @@ export class LaneTable {
   readonly lane: Lane;
   readonly #channels: ChannelIds;
   readonly #insert: Statement<[RowId, number, number, number | null, number, string]>;
-  readonly #scan: Statement<[RowId], StoredRow>;
+  readonly #after: Statement<[RowId, number], StoredRow>;
   readonly #outline: Statement<[RowId, RowId, number], RowOutline>;
   readonly #weigh: Statement<[RowId, RowId], readonly [rows: number, bytes: number, lo: RowId, hi: RowId]>;
   readonly #delete: Statement<[RowId, RowId]>;
@@ -39,8 +39,8 @@ export class LaneTable {
       `INSERT OR IGNORE INTO ${table} (id, topic, time_ms, mono_ms, bytes, body) VALUES (?, ?, ?, ?, ?, ?)`,
     );
     const columns = 'id, topic, time_ms, mono_ms, body';
-    this.#scan = db
-      .prepare<[RowId], StoredRow>(`SELECT ${columns} FROM ${table} WHERE id > ? ORDER BY id`)
+    this.#after = db
+      .prepare<[RowId, number], StoredRow>(`SELECT ${columns} FROM ${table} WHERE id > ? ORDER BY id LIMIT ?`)
       .raw();
     this.#outline = db
       .prepare<[RowId, RowId, number], RowOutline>(
@@ -78,9 +78,9 @@ export class LaneTable {
     return true;
   }
 
-  /** Rows after `after`, in the order of their numbers. No other statement may run before the last one is read. */
-  scan(after: RowId): IterableIterator<StoredRow> {
-    return this.#scan.iterate(after);
+  /** The next rows after `after`, in the order of their numbers. */
+  after(after: RowId, rows_max: number): readonly StoredRow[] {
+    return this.#after.all(after, rows_max);
   }
 
   outline(after: RowId, to: RowId, rows_max: number): readonly RowOutline[] {

@@ -25,10 +25,13 @@ export class Ledger {
   #memory = 0;
   #depth: Readonly<Record<Lane, LaneDepth>>;
   #quarantined: number;
+  /** The file could not be opened yet, so nobody knows what is in it. */
+  #blind: boolean;
 
   constructor(opened: Opened) {
     this.#depth = opened.depth;
     this.#quarantined = opened.quarantined_rows;
+    this.#blind = opened.health.state === 'failing';
     this.#accepted = this.disk_rows + opened.quarantined_rows;
     for (const drop of opened.drops) this.#remember(drop);
     const lost = opened.salvage?.rows_lost ?? 0;
@@ -62,6 +65,12 @@ export class Ledger {
     this.#delivered += rows;
   }
 
+  /** A message that is not even taken into memory. */
+  refusedAtOnce(reason: DropReason, lane: Lane, id: number): void {
+    this.accepted();
+    this.droppedFromMemory(reason, lane, id);
+  }
+
   droppedFromMemory(reason: DropReason, lane: Lane, id: number): void {
     this.#memory -= 1;
     this.#drop({ lane, why: reason, rows: 1, bytes: 0, lo: id, hi: id }, reason);
@@ -69,9 +78,11 @@ export class Ledger {
 
   /** A commit was answered; `from_memory` rows are now on disk instead. */
   committed(done: Done, from_memory: number): void {
+    const before = this.disk_rows + this.#quarantined;
     this.#memory -= from_memory;
     this.#depth = done.depth;
     this.#quarantined = done.quarantined_rows;
+    if (this.#blind) this.#adopt(before + from_memory, done);
     for (const removal of done.removed) {
       if (removal.why === 'delivered') this.#delivered += removal.rows;
       else if (removal.why !== 'quarantined') this.#drop(removal, removal.why);
@@ -79,10 +90,10 @@ export class Ledger {
   }
 
   /** Drops that the cloud has not been told of. They count as told from now on. */
-  takeUnreported(): readonly Drop[] {
-    const drops = [...this.#unreported.values()];
-    this.#unreported.clear();
-    return drops;
+  takeUnreported(max: number): readonly Drop[] {
+    const drops = [...this.#unreported].slice(0, max);
+    for (const [key] of drops) this.#unreported.delete(key);
+    return drops.map(([, drop]) => drop);
   }
 
   report(): LedgerReport {
@@ -96,6 +107,13 @@ export class Ledger {
       quarantined: this.#quarantined,
       balanced: this.#accepted === this.#delivered + buffered + this.#quarantined + dropped,
     };
+  }
+
+  /** The file could be opened at last: what an earlier run left in it counts as accepted from now on. */
+  #adopt(expected: number, done: Done): void {
+    this.#blind = false;
+    const gone = done.removed.reduce((sum, { why, rows }) => (why === 'quarantined' ? sum : sum + rows), 0);
+    this.#accepted += this.disk_rows + this.#quarantined + gone - expected;
   }
 
   #drop(removal: Removal, reason: DropReason): void {

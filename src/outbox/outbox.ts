@@ -4,6 +4,7 @@
  */
 import type { Position } from '../contract/envelope.ts';
 import { lanes, type Lane } from '../contract/lanes.ts';
+import { drops_max } from '../contract/drops.ts';
 import { channels } from '../contract/topics.ts';
 import { messageOf } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -22,11 +23,14 @@ import type {
   JournalEntry,
   LaneDepth,
   Opened,
+  Salvage,
   StoreLimits,
 } from './protocol.ts';
 import type { Row, RowId } from './row.ts';
 import { startStore, type StoreClient } from './store-client.ts';
 
+/** A task result may have 64 KiB; nothing that a driver says comes near this. */
+const body_chars_max = 256 * 1024;
 const sweep_ms = 250;
 const look_for_oldest_ms = 10_000;
 const drops_report_every_ms = 10_000;
@@ -59,18 +63,14 @@ export async function openOutbox(options: OutboxOptions): Promise<Outbox> {
     limits: options.limits,
     boot_id: options.clock.boot_id,
   });
-  const { salvage } = opened;
-  if (salvage)
-    options.log.error(
-      { ...salvage },
-      'the buffer file was damaged: it was moved aside and read as far as possible',
-    );
   return new Outbox(client, opened, options);
 }
 
 export class Outbox implements Appender, Journal {
   readonly left_open: readonly JournalEntry[];
   readonly opened: Opened;
+  /** Rejects when the thread that owns the file dies by itself: the process has to start again. */
+  readonly crashed: Promise<void>;
   /** What the uplink talks to. */
   readonly dispatch: Dispatch;
   /** Sees every message as it is accepted. */
@@ -84,11 +84,13 @@ export class Outbox implements Appender, Journal {
   readonly #end = new AbortController();
   #health: DiskHealth;
   #oldest_ms: number | null = null;
+  #salvage: Salvage | undefined;
 
   constructor(client: StoreClient, opened: Opened, options: OutboxOptions) {
     this.#client = client;
     this.#log = options.log;
     this.opened = opened;
+    this.crashed = client.closed;
     this.left_open = opened.open_tasks;
     this.#health = opened.health;
     this.#ledger = new Ledger(opened);
@@ -116,6 +118,7 @@ export class Outbox implements Appender, Journal {
     every(look_for_oldest_ms, this.#end.signal, () => void this.#lookForOldest());
     void this.#lookForOldest();
     this.#learnClock();
+    if (opened.salvage) this.#tellSalvage(opened.salvage);
   }
 
   get epoch(): number {
@@ -124,6 +127,7 @@ export class Outbox implements Appender, Journal {
 
   append(draft: Draft): Position {
     const live = this.#intake.number(draft);
+    if (live.row.body.length > body_chars_max) return this.#tooLarge(live);
     this.#ledger.accepted();
     this.dispatch.accept(live);
     this.onAccepted(live.row);
@@ -155,6 +159,11 @@ export class Outbox implements Appender, Journal {
     this.dispatch.cloud_acks = true;
     await this.#committer.settled(0);
     this.#ledger.committed(await this.#client.confirm(ack), 0);
+  }
+
+  /** What happened to a damaged file, at the start or since. */
+  get salvage(): Salvage | undefined {
+    return this.#salvage;
   }
 
   ledger(): LedgerReport {
@@ -223,12 +232,31 @@ export class Outbox implements Appender, Journal {
     await this.#client.close();
   }
 
+  #tooLarge(live: Live): Position {
+    const { id, lane, channel, body } = live.row;
+    this.#ledger.refusedAtOnce('too_large', lane, id);
+    this.#log.error(
+      { channel, characters: body.length, body_chars_max },
+      'a message is larger than any may be: dropped',
+    );
+    return this.#intake.position(live);
+  }
+
   #written(lives: readonly Live[], done: Done): void {
     this.#ledger.committed(done, lives.length);
     if (done.health.state === 'ok' && this.#health.state !== 'ok')
       this.#log.info({}, 'the disk takes messages again');
     this.#health = done.health;
+    if (done.salvage) this.#tellSalvage(done.salvage);
     this.dispatch.written(lives);
+  }
+
+  #tellSalvage(salvage: Salvage): void {
+    this.#salvage = salvage;
+    this.#log.error(
+      { ...salvage },
+      'the buffer file was damaged: it was moved aside and read as far as possible',
+    );
   }
 
   #refusedByDisk(lives: readonly Live[], error: unknown): void {
@@ -261,7 +289,7 @@ export class Outbox implements Appender, Journal {
 
   /** A hole in the sequence must never look like a loss on the way, so drops are messages that are never dropped themselves. */
   #reportDrops(): void {
-    const drops = this.#ledger.takeUnreported();
+    const drops = this.#ledger.takeUnreported(drops_max);
     if (drops.length === 0) return;
     this.append({
       lane: 'task',

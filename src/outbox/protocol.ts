@@ -14,6 +14,7 @@ export type DropReason =
   | 'superseded' // a newer value of the same retained topic replaced it
   | 'memory_full' // the disk did not take it and the memory for such times was full
   | 'unreadable' // could not be read back from a damaged file
+  | 'too_large' // larger than any message may be
   | 'discarded'; // the technician discarded it from the quarantine
 
 export interface RowRef {

@@ -20,6 +20,9 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** A small young generation keeps a thread that only passes rows on from growing; the rest is far more than it needs. */
+const memory = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 96 } as const;
+
 /**
  * Starts the thread and opens the buffer file in it. Closes it when `signal` aborts.
  * Rejects with `StorageUnavailable` when the file's folder is missing; a failing disk shows in `opened.health`.
@@ -28,9 +31,7 @@ export async function startStore(
   options: StoreOptions,
   signal?: AbortSignal,
 ): Promise<{ readonly client: StoreClient; readonly opened: Opened }> {
-  const worker = new Worker(new URL('./worker.ts', import.meta.url), {
-    resourceLimits: { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 96 },
-  });
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), { resourceLimits: memory });
   const calls = new Calls(worker);
   worker.postMessage(options);
   const opened = await calls.opened;

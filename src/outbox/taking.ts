@@ -28,10 +28,13 @@ export function takeRows(
   const { stored, cursor, drained } = scan(request, tables, hands);
   const found = readable(stored, lane, drained, tables);
   const packed = form === 'batch' ? pack(found) : { ...found, payload: undefined };
-  for (const [id] of stored) hands.hold(lane, id);
   hands.advance(lane, cursor);
   const { rows, payload, unreadable } = packed;
-  if (!payload) return { unreadable, taken: { rows, batch: undefined, drained } };
+  for (const id of unreadable) hands.hold(lane, id);
+  if (!payload) {
+    for (const { id } of rows) hands.hold(lane, id);
+    return { unreadable, taken: { rows, batch: undefined, drained } };
+  }
   const ids = rows.map(({ id }) => id);
   const [lo, hi] = [ids[0] ?? 0, ids.at(-1) ?? 0];
   const token = hands.addBatch({ lane, ids });
@@ -48,18 +51,23 @@ function scan(
   const stored: StoredRow[] = [];
   let bytes = 0;
   let cursor = hands.cursor(lane);
-  for (const row of tables.lane(lane).scan(cursor)) {
-    const [id, , , , body] = row;
-    if (hands.isFree(lane, id)) {
-      bytes += body.length;
-      if (stored.length >= most || (stored.length > 0 && bytes > bytes_max))
-        return { stored, cursor, drained: false };
-      stored.push(row);
+  for (;;) {
+    const page = tables.lane(lane).after(cursor, scan_rows);
+    for (const row of page) {
+      const [id, , , , body] = row;
+      if (hands.isFree(lane, id)) {
+        bytes += body.length;
+        if (stored.length >= most || (stored.length > 0 && bytes > bytes_max))
+          return { stored, cursor, drained: false };
+        stored.push(row);
+      }
+      cursor = id;
     }
-    cursor = id;
+    if (page.length < scan_rows) return { stored, cursor, drained: true };
   }
-  return { stored, cursor, drained: true };
 }
+/** Rows read at once: more are hardly faster, and a row may be large. */
+const scan_rows = 64;
 
 function readable(
   stored: readonly StoredRow[],

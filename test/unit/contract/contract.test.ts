@@ -86,6 +86,7 @@ describe('lanes', () => {
       superseded: true,
       memory_full: true,
       unreadable: true,
+      too_large: true,
       discarded: true,
     };
     const drop: Drop = { epoch: 1, lane: 'feed', reason: 'evicted', rows: 2, lo: 0, hi: 9 };
