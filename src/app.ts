@@ -188,7 +188,7 @@ function kitState(parts: ReportParts, outbox: Outbox): Omit<KitState, 'online' |
     epoch: outbox.epoch,
     boot: parts.clock.boot_id,
     started_at: new Date(parts.started_ms).toISOString(),
-    software: parts.version,
+    software: `kit-connector ${parts.version}`,
     contract: contract_version,
     outbox: {
       rows: depth.reduce((sum, { rows }) => sum + rows, 0),
