@@ -79,7 +79,11 @@ export class Committer {
 
   /** Resolves once everything added so far is on disk; rejects if the next commit fails. */
   async settled(soon_ms: number): Promise<void> {
-    if (isEmpty(this.#pending)) return this.#running;
+    if (isEmpty(this.#pending)) {
+      await this.#running;
+      // A commit that was refused has put its rows back.
+      if (isEmpty(this.#pending)) return undefined;
+    }
     const settled = new Promise<void>((resolve, reject) => this.#pending.waiters.push({ resolve, reject }));
     this.#schedule(soon_ms);
     return settled;

@@ -6,7 +6,10 @@ import { monotonic_us } from '../support/witness.ts';
 import type { Engine } from './engines/engine.ts';
 import type { Load, Order, SubjectSpec, Told } from './subject.ts';
 
-const pace_tick_ms = 2;
+/** Four looks at the clock for each message, but not more often nor less often than this. */
+const pace_ticks = 4;
+const pace_tick_min_ms = 2;
+const pace_tick_max_ms = 250;
 /** Handed over between two looks at how far the broker is. */
 const closed_loop_burst = 100;
 
@@ -50,7 +53,8 @@ function runPaced(engine: Engine, load: Extract<Load, { kind: 'paced' }>): void 
   const begin_ms = performance.now();
   const before = sent;
   const end = new AbortController();
-  every(pace_tick_ms, end.signal, () => {
+  const tick_ms = 1000 / load.per_second / pace_ticks;
+  every(Math.min(pace_tick_max_ms, Math.max(pace_tick_min_ms, tick_ms)), end.signal, () => {
     const elapsed_s = Math.min(load.seconds, (performance.now() - begin_ms) / 1000);
     while (sent - before < elapsed_s * load.per_second) sendOne(engine, load);
     if (elapsed_s < load.seconds) return;
