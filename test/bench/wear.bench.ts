@@ -1,0 +1,89 @@
+/** Bytes that reach the flash for each message, at the block device itself: file system and journal included. */
+import { readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { startMosquitto, unthrottled } from '../support/broker.ts';
+import { diskMissing, withExt4 } from '../support/disks.ts';
+import { startSubscriber } from '../support/subscriber.ts';
+import { run as runProgram } from '../support/temporary.ts';
+import type { EngineChoice } from './engines/engine.ts';
+import type { Bench, BenchContext, Figure } from './figure.ts';
+import { startSubject } from './subject.ts';
+
+const disk_mb = 256;
+const per_second = 200;
+const arrive_ms = 20_000;
+/** Nobody listens on this port of the loopback. */
+const nowhere = 'mqtt://127.0.0.1:1';
+
+interface Case {
+  readonly choice: (file: string) => EngineChoice;
+  readonly durability: 'lazy' | 'sync';
+  readonly online: boolean;
+}
+
+const cases = {
+  plain: { choice: (file) => ({ kind: 'fifo', file, commit_ms: 0 }), durability: 'lazy', online: true },
+  lazy_online: { choice: (file) => ({ kind: 'connector', file }), durability: 'lazy', online: true },
+  lazy_offline: {
+    choice: (file) => ({ kind: 'connector', file, offline: true }),
+    durability: 'lazy',
+    online: false,
+  },
+  sync: { choice: (file) => ({ kind: 'connector', file }), durability: 'sync', online: true },
+} as const satisfies Record<string, Case>;
+
+async function measure({ choice, durability, online }: Case, seconds: number): Promise<number> {
+  return withExt4(disk_mb, async (dir) => {
+    // mkfs leaves the inode tables to be zeroed in the background, which would be counted too.
+    await runProgram('mount', '-o', 'remount,noinit_itable', dir);
+    const broker = await startMosquitto({ conf: unthrottled });
+    const subscriber = await startSubscriber(broker.port);
+    const url = online ? broker.url : nowhere;
+    const subject = await startSubject({ choice: choice(join(dir, 'buffer.db')), target: { url } });
+    const before = await writtenBytes(dir);
+    const load = { kind: 'paced', per_second, seconds, durabilities: [durability], data: 'stamped' } as const;
+    const sent = await subject.load(load);
+    if (online) {
+      const seen = await subscriber.until(({ unique }) => unique >= sent, arrive_ms);
+      if (seen.unique < sent) throw new Error(`${seen.unique} of ${sent} messages arrived`);
+    }
+    const bytes = (await writtenBytes(dir)) - before;
+    await subject.close();
+    await subscriber.stop();
+    await broker.stop();
+    return bytes / sent;
+  });
+}
+
+/** Bytes that were written to the device under `dir` since it exists, with everything that was still in memory. */
+async function writtenBytes(dir: string): Promise<number> {
+  await runProgram('sync', '-f', dir);
+  const device = basename((await runProgram('findmnt', '-n', '-o', 'SOURCE', dir)).trim());
+  const stat = (await readFile(`/sys/block/${device}/stat`, 'utf8')).trim().split(/\s+/);
+  const sector_bytes = 512;
+  return Number(stat[6]) * sector_bytes;
+}
+
+async function run({ long, say }: BenchContext): Promise<readonly Figure[]> {
+  const about = { unit: 'bytes/msg on the device', against: 'one transaction each, online' };
+  const targets = { lazy_online: '<= 60', lazy_offline: '<= 1300', sync: '-' } as const;
+  const figures = ['lazy_online', 'lazy_offline', 'sync'] as const;
+  if (diskMissing()) {
+    const nothing = { ...about, value: null, against_value: null, skipped: 'needs root and loop devices' };
+    return figures.map((figure) => Object.assign({ figure, target: targets[figure] }, nothing));
+  }
+  const seconds = long ? 60 : 12;
+  const bytesOf = async (name: keyof typeof cases): Promise<number> => {
+    const bytes = await measure(cases[name], seconds);
+    say(`${name}: ${Math.round(bytes)} bytes a message`);
+    return bytes;
+  };
+  const against_value = await bytesOf('plain');
+  const measured: Figure[] = [];
+  for (const figure of figures) {
+    measured.push({ figure, ...about, value: await bytesOf(figure), against_value, target: targets[figure] });
+  }
+  return measured;
+}
+
+export const bench: Bench = { name: 'wear', run };

@@ -1,0 +1,21 @@
+/** 60 power cuts under load; prints the accounts. */
+import { expect, it } from 'vitest';
+import { cutPower } from './support/campaigns.ts';
+
+const cuts = 20;
+const lazy_window_s = 1.3;
+
+it.each(['away', 'there', 'silent'] as const)(
+  'power cuts while the broker is %s lose no sync message and telemetry of the stated window at most',
+  async (where) => {
+    const account = await cutPower(cuts, where);
+    const { sync, lazy } = account;
+    console.log(
+      `${cuts} power cuts, broker ${where}: sync ${sync.lost} of ${sync.accepted} lost; ` +
+        `lazy ${lazy.lost} of ${lazy.accepted} lost, accepted at most ${account.lazy_window_s.toFixed(2)} s before`,
+    );
+    expect(account).toMatchObject({ emptied: true, integrity: 'ok', faults: [], foreign_files: [] });
+    expect(sync.lost).toBe(0);
+    expect(account.lazy_window_s).toBeLessThanOrEqual(lazy_window_s);
+  },
+);

@@ -1,0 +1,191 @@
+/** Kill after kill at random moments, and the account at the end: what was accepted, what arrived, what is on disk. */
+import Database from 'better-sqlite3';
+import { mkdir, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { startMosquitto, unthrottled } from '../../support/broker.ts';
+import { letPass } from '../../support/eventually.ts';
+import { test_kit } from '../../support/gps.ts';
+import { withExt4 } from '../../support/disks.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { startSubscriber, type Subscriber } from '../../support/subscriber.ts';
+import { withDirectory } from '../../support/temporary.ts';
+import { monotonic_us } from '../../support/witness.ts';
+import { lostOf, readRecord, startProducer, type Lost, type ProducerSpec } from './producer.ts';
+
+export interface Account {
+  readonly sync: Lost;
+  readonly lazy: Lost;
+  /** Messages that came more than once. */
+  readonly duplicates: number;
+  /** As many as could be under way or not yet settled at the kills. */
+  readonly duplicates_max: number;
+  /** The longest time before its kill that a lost lazy message was accepted. */
+  readonly lazy_window_s: number;
+  readonly starts: number;
+  /** Files beside the buffer, its log and its reserve of disk space: a damaged one that was moved aside would be one. */
+  readonly foreign_files: readonly string[];
+  readonly integrity: unknown;
+  readonly faults: readonly string[];
+  readonly emptied: boolean;
+}
+
+/** From the kill or the cut until the process was gone, microseconds of the monotonic clock. */
+interface Outage {
+  readonly from_us: number;
+  readonly to_us: number;
+}
+
+/** A producer needs so long to open its file and to connect. */
+const start_ms = 300;
+const run_min_ms = 100;
+const run_max_ms = 1_500;
+const drain_ms = 60_000;
+const disk_mb = 256;
+/** What may be lost of telemetry at a power cut: 1 s until it is written while online, and a commit. */
+const lazy_window_ms = 1_250;
+/** What the broker acknowledged counts as delivered for good after 1 s, and is deleted with the next commit. */
+const settling_ms = 1_300;
+
+/** Kills the connector with SIGKILL while it produces and drains at full speed. */
+export async function killDaemons(kills: number): Promise<Account> {
+  return withDirectory(async (dir) => {
+    const broker = await startMosquitto({ conf: unthrottled });
+    const subscriber = await startSubscriber(broker.port);
+    const spec = await specOf(dir, dir, broker.url);
+    const outages: Outage[] = [];
+    let duplicates_max = 0;
+    for (let kill = 0; kill < kills; kill++) {
+      const producer = startProducer(spec);
+      const run_ms = start_ms + run_min_ms + Math.random() * (run_max_ms - run_min_ms);
+      await letPass(Math.max(0, run_ms - settling_ms));
+      const { messages: settled } = await subscriber.report();
+      await letPass(Math.min(run_ms, settling_ms));
+      const from_us = monotonic_us();
+      await producer.kill('SIGKILL');
+      outages.push({ from_us, to_us: monotonic_us() });
+      duplicates_max += (await subscriber.report()).messages - settled;
+    }
+    const account = await settle(spec, subscriber, outages);
+    await subscriber.stop();
+    await broker.stop();
+    return { ...account, duplicates_max };
+  });
+}
+
+/** Kills a broker that keeps nothing on disk, under a connector that goes on; the cloud confirms what it has stored. */
+export async function killBrokers(kills: number): Promise<Account> {
+  return withDirectory(async (dir) => {
+    const broker = await startMosquitto({ conf: unthrottled });
+    const subscriber = await startSubscriber(broker.port, {
+      cloud_of: test_kit,
+      client_id: 'cloud',
+      clean: false,
+    });
+    const spec = { ...(await specOf(dir, dir, broker.url)), ack: 'auto', pause_ms: 5 } as const;
+    const producer = startProducer(spec);
+    await subscriber.until(({ unique }) => unique > 1_000, drain_ms);
+    for (let kill = 0; kill < kills; kill++) {
+      await letPass(300 + Math.random() * 700);
+      await broker.kill('SIGKILL');
+      await letPass(Math.random() * 500);
+      await broker.start();
+    }
+    const before = (await subscriber.report()).unique;
+    await subscriber.until(({ unique }) => unique > before + 1_000, drain_ms);
+    await producer.kill('SIGTERM');
+    const account = await settle(spec, subscriber, []);
+    await subscriber.stop();
+    await broker.stop();
+    return account;
+  });
+}
+
+/** What the broker does at a power cut. `silent`: it acknowledges nothing any more, which was not noticed yet. */
+export type BrokerAtCut = 'away' | 'there' | 'silent';
+
+/** Cuts the power of the disk again and again while messages are accepted. */
+export async function cutPower(cuts: number, where: BrokerAtCut): Promise<Account> {
+  return withDirectory(async (dir) =>
+    withExt4(disk_mb, async (mounted, disk) => {
+      const broker = await startMosquitto({ conf: unthrottled });
+      const proxy = await startProxy(broker.port);
+      const subscriber = await startSubscriber(broker.port);
+      const url = `mqtt://127.0.0.1:${proxy.port}`;
+      // About 1,000 a second. A sync message takes the telemetry before it along to the disk: with one at each turn
+      // the window of telemetry would look smaller than it is.
+      const pace = { pause_ms: 20, ahead_max: 1_000_000, sync_every: 40 };
+      const spec = { ...(await specOf(dir, mounted, url)), ...pace };
+      const outages: Outage[] = [];
+      if (where === 'away') proxy.setAdmission('refuse');
+      for (let cut = 0; cut < cuts; cut++) {
+        const producer = startProducer(spec);
+        await letPass(start_ms + Math.random() * run_max_ms);
+        if (where === 'silent') proxy.stall();
+        await letPass(lazy_window_ms * 1.5);
+        const from_us = monotonic_us();
+        disk.shutdown();
+        await producer.kill('SIGKILL');
+        outages.push({ from_us, to_us: monotonic_us() });
+        disk.remount();
+        proxy.cut();
+      }
+      proxy.setAdmission('pass');
+      const account = await settle(spec, subscriber, outages);
+      await subscriber.stop();
+      await proxy.close();
+      await broker.stop();
+      return account;
+    }),
+  );
+}
+
+/** Full speed; `disk` holds the buffer, and what must survive the disk is noted in `dir`. */
+async function specOf(dir: string, disk: string, url: string): Promise<ProducerSpec> {
+  const state = join(disk, 'state');
+  await mkdir(state, { recursive: true });
+  const [file, record] = [join(state, 'buffer.db'), join(dir, 'record')];
+  return { file, record, url, ack: 'broker', produce: true, pause_ms: 0, ahead_max: 10_000, sync_every: 2 };
+}
+
+/** Lets a last connector deliver what is left, and counts. */
+async function settle(
+  spec: ProducerSpec,
+  subscriber: Subscriber,
+  outages: readonly Outage[],
+): Promise<Account> {
+  const last = startProducer({ ...spec, produce: false });
+  const timeout = setTimeout(() => void last.kill('SIGTERM'), drain_ms);
+  await last.exited;
+  clearTimeout(timeout);
+  const record = await readRecord(spec.record);
+  const arrived = await subscriber.ranges();
+  // With the power off nothing would have been accepted; here the process lives a little longer than its disk.
+  const awake = record.lazy.filter(
+    ({ at_us }) => !outages.some((each) => at_us > each.from_us && at_us <= each.to_us),
+  );
+  const lazy = lostOf(awake, arrived);
+  const database = new Database(spec.file, { readonly: true });
+  const integrity: unknown = database.pragma('integrity_check', { simple: true });
+  database.close();
+  const files = await readdir(dirname(spec.file));
+  return {
+    sync: lostOf(record.sync, arrived),
+    lazy,
+    duplicates: (await subscriber.report()).duplicates,
+    duplicates_max: Number.POSITIVE_INFINITY,
+    lazy_window_s: windowOf(lazy.at_us, outages),
+    starts: record.opened.length,
+    foreign_files: files.filter((name) => !/^buffer\.db(-wal|-shm|\.reserve)?$/.test(name)),
+    integrity,
+    faults: record.faults,
+    emptied: record.emptied,
+  };
+}
+
+/** The longest time from the acceptance of a lost message to the outage that came next. */
+function windowOf(lost_us: readonly number[], outages: readonly Outage[]): number {
+  const windows = lost_us.map(
+    (at_us) => (outages.find(({ from_us }) => from_us >= at_us)?.from_us ?? at_us) - at_us,
+  );
+  return windows.reduce((longest, window_us) => Math.max(longest, window_us), 0) / 1e6;
+}

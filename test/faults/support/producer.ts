@@ -1,0 +1,128 @@
+/** Starts the producer that is made to be killed, and reads what it had accepted. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import type { AckRule } from '../../../src/outbox/dispatch.ts';
+import { within } from '../../../src/platform/time.ts';
+import type { Range } from '../../support/witness.ts';
+
+export interface ProducerSpec {
+  readonly file: string;
+  readonly url: string;
+  /** Where it notes what it has accepted. */
+  readonly record: string;
+  readonly ack: AckRule;
+  /** False: it only drains what an earlier one left, and ends when nothing is left. */
+  readonly produce: boolean;
+  /** Between two bursts; 0: full speed. */
+  readonly pause_ms: number;
+  /** No more than so many are accepted ahead of what is delivered for good. */
+  readonly ahead_max: number;
+  /** Every so many-th burst is of sync messages, the others are telemetry. */
+  readonly sync_every: number;
+}
+
+export interface Producer {
+  readonly exited: Promise<unknown>;
+  kill(signal: NodeJS.Signals): Promise<void>;
+}
+
+const exit_ms = 30_000;
+
+export function startProducer(spec: ProducerSpec): Producer {
+  const entry = new URL('producer-process.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [entry, JSON.stringify(spec)], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const orphaned = (): void => void child.kill('SIGKILL');
+  process.once('exit', orphaned);
+  const exited = once(child, 'exit').finally(() => process.off('exit', orphaned));
+  return {
+    exited,
+    async kill(signal) {
+      child.kill(signal);
+      if (!(await within(exit_ms, exited))) child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+interface AcceptedRun {
+  readonly epoch: number;
+  readonly lo: number;
+  readonly hi: number;
+  readonly at_us: number;
+}
+
+export interface Accepted {
+  readonly sync: readonly AcceptedRun[];
+  readonly lazy: readonly AcceptedRun[];
+  /** Starts that got as far as having an epoch. */
+  readonly opened: readonly number[];
+  /** What the producer itself found wrong. */
+  readonly faults: readonly string[];
+  readonly emptied: boolean;
+}
+
+/** A line that was cut by a kill is no acceptance. */
+export async function readRecord(record: string): Promise<Accepted> {
+  const text = await readFile(record, 'utf8').catch(() => '');
+  const lines = text.split('\n').slice(0, -1);
+  const runs = (kind: string): AcceptedRun[] =>
+    lines
+      .filter((line) => line.startsWith(`${kind} `))
+      .map((line) => {
+        const [, epoch = 0, lo = 0, hi = 0, at_us = 0] = line.split(' ').map(Number);
+        return { epoch, lo, hi, at_us };
+      });
+  return {
+    sync: runs('sync'),
+    lazy: runs('lazy'),
+    opened: runs('open').map(({ epoch }) => epoch),
+    faults: lines.filter((line) => line.startsWith('fault ')),
+    emptied: lines.includes('empty'),
+  };
+}
+
+/** What was accepted and never arrived. */
+export interface Lost {
+  readonly accepted: number;
+  readonly lost: number;
+  /** When the lost ones were accepted, microseconds of the monotonic clock. */
+  readonly at_us: readonly number[];
+}
+
+export function lostOf(
+  runs: readonly AcceptedRun[],
+  arrived: Readonly<Record<number, readonly Range[]>>,
+): Lost {
+  let accepted = 0;
+  let lost = 0;
+  const at_us: number[] = [];
+  const seen = new Map(Object.entries(arrived).map(([epoch, ranges]) => [Number(epoch), finder(ranges)]));
+  for (const run of runs) {
+    const has = seen.get(run.epoch) ?? (() => false);
+    for (let seq = run.lo; seq <= run.hi; seq++) {
+      accepted += 1;
+      if (has(seq)) continue;
+      lost += 1;
+      at_us.push(run.at_us);
+    }
+  }
+  return { accepted, lost, at_us };
+}
+
+/** Ranges are in order, so the one that could hold a number is found by halving. */
+function finder(ranges: readonly Range[]): (seq: number) => boolean {
+  return (seq) => {
+    let [from, to] = [0, ranges.length - 1];
+    while (from <= to) {
+      const middle = (from + to) >> 1;
+      const [lo, hi] = ranges[middle] ?? [0, -1];
+      if (seq < lo) to = middle - 1;
+      else if (seq > hi) from = middle + 1;
+      else return true;
+    }
+    return false;
+  };
+}
