@@ -21,6 +21,8 @@ export const buffer_file = 'buffer.db';
 const stop_tasks_ms = 2_000;
 /** Drivers are given up after three seconds each, all at once. */
 const stop_drivers_ms = 4_000;
+/** A slow disk must not keep the kit from saying farewell. */
+const commit_at_stop_ms = 1_000;
 const retry = { first_ms: 500, max_ms: 60_000 } as const;
 
 export interface AppDeps {
@@ -149,6 +151,8 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
       ends.drivers.abort();
       await within(stop_drivers_ms, drivers_done);
       ends.hub.abort();
+      // The last words of drivers and tasks can be sent only once they are on disk.
+      await within(commit_at_stop_ms, outbox.committed().catch(() => undefined));
       ends.uplink.abort();
       await uplink_done;
       await outbox.close();

@@ -1,0 +1,77 @@
+/** The broker is away: what the kit says meanwhile comes later, as history, and no number is missing without a word. */
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Heard } from '../support/cloud.ts';
+import { startMosquitto, type Broker } from '../support/broker.ts';
+import { eventually } from '../support/eventually.ts';
+import { withKit } from '../support/kit.ts';
+import { peerMissing } from '../support/peers.ts';
+import { dropReport } from '../../src/contract/drops.ts';
+
+/** Drops are reported every ten seconds. */
+const drops_reported_ms = 15_000;
+
+describe.skipIf(peerMissing('mosquitto'))('a broker that is away when the kit starts', () => {
+  let broker: Broker | undefined;
+  afterEach(async () => {
+    await broker?.stop();
+  });
+
+  it('gets everything once it is there, the past marked as history, and every hole explained', async () => {
+    broker = await startMosquitto();
+    const { url, kill, start } = broker;
+    await kill();
+    await withKit({ rehearsed: true }, async (kit) => {
+      await kit.configure({
+        broker: { url },
+        feeds: { rates_hz: { gps: 20 } },
+        drivers: [kit.gateway, kit.rehearse({ gps_hz: 20, keys: ['falcon', 'eagle'] })],
+      });
+      const daemon = await kit.start();
+      await daemon.printed(/the broker is not reachable: messages are kept until it is/);
+      const before = kit.effects();
+      expect(before).toEqual([]);
+      await eventually('some are in the buffer', async () => (await kit.status()).outbox.buffered > 50);
+      const offline = await kit.status();
+      expect(offline.uplink).toMatchObject({
+        state: expect.stringMatching(/waiting|connecting/),
+        protocol: null,
+      });
+      expect(offline.outbox).toMatchObject({ delivered: 0, balanced: true });
+      expect(offline.degraded).toEqual([]);
+
+      await start();
+      const cloud = await kit.listen(url);
+      await cloud.until('the birth', ({ channel }) => channel === 'state');
+      const history = await cloud.until('history', ({ historical }) => historical);
+      await cloud.until(
+        'live again',
+        ({ channel, historical }) => channel.startsWith('feed/') && !historical,
+      );
+      await eventually('the buffer is empty', async () => (await kit.status()).outbox.buffered < 50);
+      expect(Date.parse(history.time)).toBeLessThan(Date.parse(cloud.heard[0]?.time ?? ''));
+      // Of what is retained only the newest is kept: what it replaced is named.
+      const isExplained = (): boolean => unexplained(cloud.heard).length === 0;
+      await cloud.until('every hole is explained', isExplained, drops_reported_ms);
+
+      await daemon.end('SIGTERM');
+      await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
+      const positions = cloud.on(`feed/${kit.drone()}/gps`);
+      expect(positions.filter(({ historical }) => historical).length).toBeGreaterThan(20);
+      expect(positions.filter(({ historical }) => !historical).length).toBeGreaterThan(0);
+    });
+  });
+});
+
+/** Numbers below the highest that neither came nor lie in a reported range with that many drops. */
+function unexplained(heard: readonly Heard[]): readonly number[] {
+  const numbered = heard.filter(({ channel }) => channel !== 'state');
+  const came = new Set(numbered.map(({ seq }) => seq));
+  const last = Math.max(...came);
+  const drops = numbered
+    .filter(({ channel }) => channel === 'drops')
+    .flatMap(({ data }) => dropReport.parse(data).drops);
+  const missing = Array.from({ length: last }, (_, at) => at + 1).filter((seq) => !came.has(seq));
+  const rows = drops.reduce((sum, drop) => sum + drop.rows, 0);
+  const outside = missing.filter((seq) => !drops.some(({ lo, hi }) => lo <= seq && seq <= hi));
+  return missing.length <= rows ? outside : missing;
+}
