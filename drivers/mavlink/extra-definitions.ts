@@ -1,0 +1,86 @@
+/** Messages that autopilots send and node-mavlink does not define, because their XML calls them work in progress. */
+import type { Definition } from './definitions.ts';
+
+export const extraDefinitions: readonly Definition[] = [
+  {
+    id: 410,
+    name: 'EVENT',
+    crc_extra: 160,
+    base_length: 53,
+    full_length: 53,
+    fields: [
+      { name: 'id', type: 'uint32_t', at: 0, length: 0 },
+      { name: 'event_time_boot_ms', type: 'uint32_t', at: 4, length: 0 },
+      { name: 'sequence', type: 'uint16_t', at: 8, length: 0 },
+      { name: 'destination_component', type: 'uint8_t', at: 10, length: 0 },
+      { name: 'destination_system', type: 'uint8_t', at: 11, length: 0 },
+      { name: 'log_levels', type: 'uint8_t', at: 12, length: 0 },
+      { name: 'arguments', type: 'uint8_t', at: 13, length: 40 },
+    ],
+  },
+  {
+    id: 411,
+    name: 'CURRENT_EVENT_SEQUENCE',
+    crc_extra: 106,
+    base_length: 3,
+    full_length: 3,
+    fields: [
+      { name: 'sequence', type: 'uint16_t', at: 0, length: 0 },
+      { name: 'flags', type: 'uint8_t', at: 2, length: 0 },
+    ],
+  },
+];
+
+/**
+ * Id, CRC_EXTRA and length without extensions of messages that are recognised and not read. Where the library's
+ * definition is older than the XML, this one counts.
+ */
+export const extraChecks: readonly (readonly [id: number, crc_extra: number, base_length: number])[] = [
+  [8, 117, 36], // LINK_NODE_STATUS
+  [80, 14, 4], // COMMAND_CANCEL
+  [290, 251, 46], // ESC_INFO
+  [291, 10, 57], // ESC_STATUS
+  [292, 227, 223], // ESC_EEPROM
+  [300, 217, 22], // PROTOCOL_VERSION
+  [345, 209, 21], // PARAM_ERROR
+  [354, 210, 14], // SET_VELOCITY_LIMITS
+  [355, 6, 12], // VELOCITY_LIMITS
+  [361, 93, 33], // FIGURE_EIGHT_EXECUTION_STATUS
+  [372, 26, 140], // BATTERY_INFO
+  [376, 199, 8], // RELAY_STATUS
+  [380, 232, 20], // TIME_ESTIMATE_TO_TARGET
+  [390, 156, 238], // ONBOARD_COMPUTER_STATUS
+  [397, 182, 108], // COMPONENT_METADATA
+  [412, 33, 6], // REQUEST_EVENT
+  [413, 77, 7], // RESPONSE_EVENT_ERROR
+  [421, 149, 6], // RC_CHANNELS_OVERRIDE_V2
+  [513, 99, 45], // RANGING_BEACON
+  [514, 197, 54], // ESTIMATOR_SENSOR_FUSION_STATUS
+  [10151, 195, 85], // LOWEHEISER_GOV_EFI
+  [11060, 162, 78], // NAMED_VALUE_STRING
+  [50001, 246, 32], // CUBEPILOT_RAW_RC
+  [50002, 181, 246], // HERELINK_VIDEO_STREAM_INFORMATION
+  [50003, 62, 19], // HERELINK_TELEM
+  [50004, 240, 10], // CUBEPILOT_FIRMWARE_UPDATE_START
+  [50005, 152, 6], // CUBEPILOT_FIRMWARE_UPDATE_RESP
+  [52000, 13, 100], // AIRLINK_AUTH
+  [52001, 239, 1], // AIRLINK_AUTH_RESPONSE
+  [52501, 240, 17], // CONTROL_LOADING_AXIS
+  [52502, 88, 78], // MOTION_PLATFORM_STATE
+  [52503, 96, 85], // REXROTH_MOTION_PLATFORM
+  [52504, 177, 28], // MOTION_CUE_EXTRA
+  [52505, 215, 50], // EYE_TRACKING_DATA
+  [52600, 181, 38], // LED_STRIP_CONFIG
+  [52601, 102, 36], // LED_STRIP_STATE
+  [60000, 4, 22], // AUTOPILOT_STATE_FOR_GIMBAL_DEVICE_EXT
+  [60020, 202, 4], // QSHOT_STATUS
+  [60041, 191, 255], // PARAM_VALUE_ARRAY
+  [60047, 55, 7], // MLRS_RADIO_LINK_FLOW_CONTROL
+  [60050, 220, 14], // AVSS_PRS_SYS_STATUS
+  [60051, 245, 24], // AVSS_DRONE_POSITION
+  [60052, 101, 44], // AVSS_DRONE_IMU
+  [60053, 45, 6], // AVSS_DRONE_OPERATION_MODE
+  [296, 158, 41], // GLOBAL_POSITION_SENSOR
+  [369, 145, 27], // BATTERY_STATUS_V2
+  [512, 21, 12], // CONTROL_STATUS
+];

@@ -1,0 +1,50 @@
+/** Reads single fields of a payload. MAVLink is little-endian throughout. */
+
+export type Reader = (view: DataView, at: number) => number;
+
+export const u8: Reader = (view, at) => view.getUint8(at);
+export const i8: Reader = (view, at) => view.getInt8(at);
+export const u16: Reader = (view, at) => view.getUint16(at, true);
+export const i16: Reader = (view, at) => view.getInt16(at, true);
+export const u32: Reader = (view, at) => view.getUint32(at, true);
+export const i32: Reader = (view, at) => view.getInt32(at, true);
+export const f32: Reader = (view, at) => view.getFloat32(at, true);
+
+/** Exact up to 2^53, which is 285 years in microseconds; what must be exact beyond is read with `hex`. */
+export const u64: Reader = (view, at) => view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);
+export const i64: Reader = (view, at) => view.getInt32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);
+
+export function list(read: Reader, view: DataView, at: number, length: number): readonly number[] {
+  const step = widths.get(read) ?? 1;
+  return Array.from({ length }, (_, index) => read(view, at + index * step));
+}
+const widths: ReadonlyMap<Reader, number> = new Map([
+  [u16, 2],
+  [i16, 2],
+  [u32, 4],
+  [i32, 4],
+  [f32, 4],
+]);
+
+export function bytes(view: DataView, at: number, length: number): readonly number[] {
+  return list(u8, view, at, length);
+}
+
+/** The digits of an unsigned integer of `length` bytes, highest first: an identity that no rounding may touch. */
+export function hex(view: DataView, at: number, length: number): string {
+  return bytes(view, at, length)
+    .toReversed()
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('');
+}
+
+/** A text ends at its first NUL or with its field; spaces around it mean nothing. Bytes that are no UTF-8 become U+FFFD. */
+export function text(view: DataView, at: number, length: number): string {
+  let end = at;
+  while (end < at + length && view.getUint8(end) !== 0) end++;
+  return utf8.decode(new Uint8Array(view.buffer, view.byteOffset + at, end - at)).trim();
+}
+const utf8 = new TextDecoder();
+
+/** Names of cameras are arrays of numbers in the XML, and texts in truth. */
+export const bytesText = text;

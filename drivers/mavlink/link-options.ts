@@ -1,0 +1,47 @@
+/** The kinds of links over which vehicles are reached, as the configuration names them. */
+import { z } from 'zod';
+
+const port = z.int().min(1).max(65_535);
+const host = z.string().min(1).max(253);
+const name = z
+  .string()
+  .min(1)
+  .max(64)
+  .optional()
+  .describe('shown in logs and status; from the address when left out');
+
+/** Telemetry radios and autopilots are found at one of these. */
+const baud_default = 57_600;
+
+export const linkOptions = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('udp_listen'),
+    name,
+    host: host.default('0.0.0.0').describe('own address to listen on'),
+    port: port.describe('own port; vehicles and routers send to it'),
+  }),
+  z.strictObject({
+    kind: z.literal('udp_client'),
+    name,
+    host,
+    port,
+    local_port: port.describe('own port, fixed: autopilots go on talking to the port they heard first'),
+  }),
+  z.strictObject({ kind: z.literal('tcp_client'), name, host, port }),
+  z.strictObject({ kind: z.literal('tcp_listen'), name, host: host.default('0.0.0.0'), port }),
+  z.strictObject({
+    kind: z.literal('serial'),
+    name,
+    path: z
+      .string()
+      .startsWith('/')
+      .describe('device; /dev/serial/by-id/... keeps its name when other devices are plugged in'),
+    baud: z
+      .array(z.int().min(1_200).max(4_000_000))
+      .min(1)
+      .max(8)
+      .default([baud_default])
+      .describe('tried one after the other until MAVLink is heard'),
+  }),
+]);
+export type LinkOptions = z.output<typeof linkOptions>;
