@@ -76,9 +76,10 @@ function fitting<T extends z.ZodType>(
   const read = schema.safeParse(raw);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
-  const key = issue?.path.join('.');
+  // Not `key`, which the log takes for a secret.
+  const field = issue?.path.join('.') || undefined;
   log.warn(
-    { topic, key, reason: issue?.message },
+    { topic, field, reason: issue?.message },
     'a message from the cloud does not fit the contract: ignored',
   );
   return undefined;
