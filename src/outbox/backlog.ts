@@ -5,8 +5,9 @@ import { batchParcel, rowParcel, type Parcel } from './parcel.ts';
 import type { StoreClient } from './store-client.ts';
 import type { Taken } from './protocol.ts';
 
-/** Batches, or pages of single rows, that are read ahead. */
-const ahead_parcels = 8;
+/** What is read ahead: so many single rows, or batches that stand for `batch_weight` each. */
+const ahead_max = 512;
+const batch_weight = 64;
 const page_rows = 256;
 const rest_ms = 1_000;
 const page_bytes = 128 * 1024;
@@ -33,6 +34,7 @@ export class Backlog {
   readonly #ahead = new Fifo<Parcel>();
   readonly #waiting = new Set<Lane>();
   readonly #resting = new Map<Lane, number>();
+  #weight = 0;
   #generation = 0;
   #reading = false;
   #open = false;
@@ -53,6 +55,7 @@ export class Backlog {
     this.#open = false;
     this.#generation += 1;
     this.#ahead.drain();
+    this.#weight = 0;
     this.#waiting.clear();
     this.#resting.clear();
   }
@@ -80,7 +83,10 @@ export class Backlog {
 
   shift(): Parcel | undefined {
     const parcel = this.#ahead.shift();
-    if (this.#ahead.length <= ahead_parcels / 2) void this.#fill();
+    if (!parcel) return undefined;
+    this.#weight -= weightOf(parcel);
+    // The thread may be in a commit just now: it is asked long before the last one is gone.
+    if (this.#weight <= ahead_max / 2) void this.#fill();
     return parcel;
   }
 
@@ -104,15 +110,20 @@ export class Backlog {
   }
 
   #nextLane(): Lane | undefined {
-    if (this.#ahead.length >= ahead_parcels) return undefined;
+    if (this.#weight >= ahead_max) return undefined;
     return lanes.find((lane) => this.#waiting.has(lane) && !this.#resting.has(lane));
   }
 
   #keep(lane: Lane, taken: Taken): void {
     if (!taken.drained) this.#waiting.add(lane);
-    for (const row of taken.rows) this.#ahead.push(rowParcel(row));
-    if (taken.batch) this.#ahead.push(batchParcel(taken.batch));
+    for (const row of taken.rows) this.#push(rowParcel(row));
+    if (taken.batch) this.#push(batchParcel(taken.batch));
     if (taken.rows.length > 0 || taken.batch) this.#options.ready();
+  }
+
+  #push(parcel: Parcel): void {
+    this.#ahead.push(parcel);
+    this.#weight += weightOf(parcel);
   }
 
   async #take(lane: Lane): Promise<Taken> {
@@ -127,3 +138,7 @@ export class Backlog {
   }
 }
 const worth_a_batch_rows = 8;
+
+function weightOf({ content }: Parcel): number {
+  return content.kind === 'batch' ? batch_weight : 1;
+}

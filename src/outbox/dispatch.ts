@@ -11,7 +11,7 @@ import type { Committer } from './committer.ts';
 import { Hearing } from './hearing.ts';
 import type { Ledger } from './ledger.ts';
 import { LiveLanes } from './live-lanes.ts';
-import { liveParcel, packetParcel, type ClockOffset, type Live, type Parcel } from './parcel.ts';
+import { liveParcel, packetParcel, type ClockOffset, type Live, type Named, type Parcel } from './parcel.ts';
 import type { RowRef } from './protocol.ts';
 import { Settling } from './settling.ts';
 import type { StoreClient } from './store-client.ts';
@@ -122,9 +122,9 @@ export class Dispatch {
   async connected(link: Connected): Promise<void> {
     this.#link = link;
     this.#hearing.reset();
-    for (const parcel of this.#settling.takeAll()) {
-      if (link.session_present) this.#settle(parcel);
-      else this.#takeBack(parcel);
+    for (const content of this.#settling.takeAll()) {
+      if (link.session_present) this.#settle(content);
+      else this.#takeBack(content);
     }
     try {
       await this.#committer.settled(0);
@@ -140,10 +140,10 @@ export class Dispatch {
   disconnected({ clean }: { readonly clean: boolean }): void {
     this.#link = undefined;
     this.#backlog.close();
-    for (const parcel of this.#in_flight) this.#takeBack(parcel);
+    for (const parcel of this.#in_flight) this.#takeBack(parcel.content);
     this.#in_flight.clear();
     this.spillAll();
-    if (clean) for (const parcel of this.#settling.takeAll()) this.#settle(parcel);
+    if (clean) for (const content of this.#settling.takeAll()) this.#settle(content);
   }
 
   /** The next message to publish, or undefined when there is none now. `backlog: false` leaves the buffer alone. */
@@ -159,18 +159,18 @@ export class Dispatch {
     if (!this.#in_flight.delete(parcel)) return;
     if (!heard && !parcel.retain) {
       this.#hearing.unheard(parcel.channel);
-      this.#takeBack(parcel);
+      this.#takeBack(parcel.content);
       return;
     }
     this.#hearing.heard(parcel.channel);
-    for (const live of livesOf(parcel)) live.acked = true;
+    for (const live of livesOf(parcel.content)) live.acked = true;
     this.#settling.add(parcel, performance.now());
     this.#settleRipe();
   }
 
   /** It was not taken this time and may be handed out again. */
   giveBack(parcel: Parcel): void {
-    if (this.#in_flight.delete(parcel)) this.#takeBack(parcel);
+    if (this.#in_flight.delete(parcel)) this.#takeBack(parcel.content);
   }
 
   /** How many rows fit one batch on this link, unless the broker has set a lower limit. */
@@ -189,7 +189,7 @@ export class Dispatch {
         { code, reason, batch_rows: this.#form.batch_rows },
         'the broker refused a batch: smaller ones from now on',
       );
-      this.#takeBack(parcel);
+      this.#takeBack(parcel.content);
       return;
     }
     const row = content.kind === 'live' ? content.live.row : content.row;
@@ -286,7 +286,7 @@ export class Dispatch {
   #nextBacklog(): Parcel | undefined {
     for (let parcel = this.#backlog.shift(); parcel; parcel = this.#backlog.shift()) {
       if (parcel.retain || this.#hearing.allows(parcel.channel)) return parcel;
-      this.#takeBack(parcel);
+      this.#takeBack(parcel.content);
     }
     return undefined;
   }
@@ -299,9 +299,8 @@ export class Dispatch {
   }
 
   /** It did not reach anybody: it will be sent again. */
-  #takeBack(parcel: Parcel): void {
-    const { content } = parcel;
-    for (const live of livesOf(parcel)) {
+  #takeBack(content: Named): void {
+    for (const live of livesOf(content)) {
       live.acked = false;
       this.#putDown(live);
     }
@@ -320,7 +319,7 @@ export class Dispatch {
   #spillInFlight(age_ms: number): void {
     const now_ms = performance.now();
     for (const parcel of this.#in_flight) {
-      for (const live of livesOf(parcel)) {
+      for (const live of livesOf(parcel.content)) {
         if (live.disk === 'no' && now_ms - live.since_ms > age_ms)
           this.#committer.write(live, lazy_commit_ms);
       }
@@ -329,12 +328,11 @@ export class Dispatch {
 
   #settleRipe(): void {
     const now_ms = performance.now();
-    for (let parcel = this.#settling.next(now_ms); parcel; parcel = this.#settling.next(now_ms))
-      this.#settle(parcel);
+    for (let ripe = this.#settling.next(now_ms); ripe; ripe = this.#settling.next(now_ms)) this.#settle(ripe);
   }
 
   /** Delivered for good. */
-  #settle({ content }: Parcel): void {
+  #settle(content: Named): void {
     switch (content.kind) {
       case 'live':
         this.#letGo(content.live);
@@ -373,7 +371,7 @@ export class Dispatch {
   }
 }
 
-function livesOf({ content }: Parcel): readonly Live[] {
+function livesOf(content: Named): readonly Live[] {
   if (content.kind === 'live') return [content.live];
   return content.kind === 'packet' ? content.lives : [];
 }

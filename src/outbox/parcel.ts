@@ -3,7 +3,7 @@ import { packBatch, type BatchItem } from '../contract/batch.ts';
 import { writeEnvelope, type TimeQuality } from '../contract/envelope.ts';
 import { laneRules, type Lane } from '../contract/lanes.ts';
 import { channels } from '../contract/topics.ts';
-import type { TakenBatch, TakenRow } from './protocol.ts';
+import type { RowRef, TakenBatch, TakenRow } from './protocol.ts';
 import { positionOf, type Row } from './row.ts';
 
 /** A message of this run that is in the main thread's hands, on its way to the broker. */
@@ -21,11 +21,18 @@ export interface Live {
   settled: boolean;
 }
 
-type Content =
+/** What a message on the wire stands for. */
+export type Content =
   | { readonly kind: 'live'; readonly live: Live }
   | { readonly kind: 'packet'; readonly lives: readonly Live[] }
   | { readonly kind: 'row'; readonly row: TakenRow }
   | { readonly kind: 'batch'; readonly batch: TakenBatch };
+
+/** The same by its names: what is left to do when it was delivered, or was not, needs no text of what is on disk. */
+export type Named =
+  | Extract<Content, { kind: 'live' | 'packet' }>
+  | { readonly kind: 'row'; readonly row: RowRef }
+  | { readonly kind: 'batch'; readonly batch: Pick<TakenBatch, 'token' | 'lane'> };
 
 export interface Parcel {
   readonly lane: Lane;

@@ -4,49 +4,52 @@
  * the connection breaks meanwhile and the next one finds that the broker has forgotten our session.
  */
 import { Fifo } from './fifo.ts';
-import type { Parcel } from './parcel.ts';
+import type { Content, Named, Parcel } from './parcel.ts';
 
 const settle_ms = 1_000;
 /** Beyond these, the oldest settle before their time. */
-const settle_rows_max = 4_096;
-const settle_bytes_max = 4 * 1024 * 1024;
+const settle_rows_max = 1_024;
 
 interface Kept {
-  readonly parcel: Parcel;
+  readonly content: Named;
+  readonly rows: number;
   readonly at_ms: number;
 }
 
 export class Settling {
   readonly #kept = new Fifo<Kept>();
   #rows = 0;
-  #bytes = 0;
 
-  add(parcel: Parcel, at_ms: number): void {
-    this.#kept.push({ parcel, at_ms });
-    this.#rows += weight(parcel);
-    this.#bytes += parcel.payload.length;
+  /** Keeps what a parcel stands for, not what was sent of it. */
+  add({ content, rows }: Parcel, at_ms: number): void {
+    const kept = { content: named(content), rows: content.kind === 'packet' ? rows : 1, at_ms };
+    this.#kept.push(kept);
+    this.#rows += kept.rows;
   }
 
-  /** The next parcel that is delivered for good by now. */
-  next(now_ms: number): Parcel | undefined {
+  /** The next that is delivered for good by now. */
+  next(now_ms: number): Named | undefined {
     const oldest = this.#kept.peek();
-    if (!oldest) return undefined;
-    const full = this.#rows > settle_rows_max || this.#bytes > settle_bytes_max;
-    if (!full && now_ms - oldest.at_ms < settle_ms) return undefined;
+    if (!oldest || (this.#rows <= settle_rows_max && now_ms - oldest.at_ms < settle_ms)) return undefined;
     this.#kept.shift();
-    this.#rows -= weight(oldest.parcel);
-    this.#bytes -= oldest.parcel.payload.length;
-    return oldest.parcel;
+    this.#rows -= oldest.rows;
+    return oldest.content;
   }
 
-  takeAll(): Parcel[] {
+  takeAll(): Named[] {
     this.#rows = 0;
-    this.#bytes = 0;
-    return this.#kept.drain().map(({ parcel }) => parcel);
+    return this.#kept.drain().map(({ content }) => content);
   }
 }
 
-/** A batch's rows are on disk: here it costs what one message costs. */
-function weight(parcel: Parcel): number {
-  return parcel.content.kind === 'packet' ? parcel.rows : 1;
+function named(content: Content): Named {
+  switch (content.kind) {
+    case 'row':
+      return { kind: 'row', row: { id: content.row.id, lane: content.row.lane } };
+    case 'batch':
+      return { kind: 'batch', batch: { token: content.batch.token, lane: content.batch.lane } };
+    case 'live':
+    case 'packet':
+      return content;
+  }
 }

@@ -20,8 +20,8 @@ const base_slot_ms = 30_000;
 const wide_bytes_per_ms = 100;
 const batch_rows_narrow = 50;
 const batch_rows_wide = 200;
-/** The rest is kept for live messages. */
-const backlog_share = 0.75;
+/** Kept for live messages: a quarter of the window, but not more than these. */
+const live_reserve_max = 8;
 
 export class Window {
   readonly messages_max: number;
@@ -56,7 +56,8 @@ export class Window {
   }
 
   get open_for_backlog(): boolean {
-    const few = this.#backlog_messages < Math.max(1, Math.floor(this.messages_max * backlog_share));
+    const reserve = Math.min(live_reserve_max, Math.ceil(this.messages_max / 4));
+    const few = this.#backlog_messages < Math.max(1, this.messages_max - reserve);
     return few && this.#backlog_bytes < this.#bytes_limit;
   }
 
@@ -72,7 +73,10 @@ export class Window {
     this.#backlog_bytes += bytes;
   }
 
-  acked(bytes: number, { backlog, delay_ms }: { readonly backlog: boolean; readonly delay_ms: number }): void {
+  acked(
+    bytes: number,
+    { backlog, delay_ms }: { readonly backlog: boolean; readonly delay_ms: number },
+  ): void {
     this.#messages -= 1;
     this.#rtt_ms = this.#rtt_ms === undefined ? delay_ms : this.#rtt_ms + (delay_ms - this.#rtt_ms) / 8;
     this.#learnBase(delay_ms);
