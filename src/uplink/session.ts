@@ -3,14 +3,7 @@
  * in flight, and the supervisor owns reconnecting. MQTT.js would replay its own store one packet at a time, and gives up
  * for ever after some refusals.
  */
-import {
-  MqttClient,
-  Store,
-  type IClientOptions,
-  type IConnackPacket,
-  type IPublishPacket,
-  type Packet,
-} from 'mqtt';
+import { MqttClient, Store, type IClientOptions, type IConnackPacket, type Packet } from 'mqtt';
 import { messageOf } from '../errors.ts';
 import { within } from '../platform/time.ts';
 import { openSocket, type BrokerOptions } from './broker.ts';
@@ -154,6 +147,7 @@ export class Session {
 /** Connects once. Rejects with `ConnectFailed`. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
   const client = new MqttClient(() => openSocket(options.broker), clientOptions(options));
+  acknowledgeHandled(client, options.onMessage);
   return new Promise((resolve, reject) => {
     let reason: string | undefined;
     let code: number | undefined;
@@ -180,7 +174,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   });
 }
 
-function clientOptions({ broker, client_id, protocol, will, onMessage }: SessionOptions): IClientOptions {
+function clientOptions({ broker, client_id, protocol, will }: SessionOptions): IClientOptions {
   const v5 = protocol === '5';
   return {
     manualConnect: true,
@@ -206,23 +200,29 @@ function clientOptions({ broker, client_id, protocol, will, onMessage }: Session
       retain: will.retain,
       ...(v5 && { properties: { willDelayInterval: will_delay_s } }),
     },
-    customHandleAcks: (topic: string, payload: Buffer, packet: IPublishPacket, done: PublishDone) => {
-      void answerWhen(onMessage({ topic, payload, retained: packet.retain, duplicate: packet.dup }), done);
-    },
   };
 }
 
-type PublishDone = (error: Error | number, code?: number) => void;
+/**
+ * Sends the PUBACK only after the message was handled: what the broker may forget is on disk. MQTT.js has another hook
+ * for this, `customHandleAcks`, which it does not call in MQTT 3.1.1.
+ */
+function acknowledgeHandled(client: MqttClient, onMessage: SessionOptions['onMessage']): void {
+  client.handleMessage = ({ topic, payload, retain, dup }, done) => {
+    const message = { topic, payload: Buffer.from(payload), retained: retain, duplicate: dup };
+    void answerWhen(onMessage(message), client, done);
+  };
+}
 
-/** Sends the PUBACK only after the message was handled: what the broker may forget is on disk. */
-async function answerWhen(handled: Promise<void>, done: PublishDone): Promise<void> {
+async function answerWhen(handled: Promise<void>, client: MqttClient, done: () => void): Promise<void> {
   try {
     await handled;
   } catch (error) {
-    done(error instanceof Error ? error : new Error(String(error)));
+    client.emit('error', error instanceof Error ? error : new Error(String(error)));
+    client.stream.destroy();
     return;
   }
-  done(0);
+  done();
 }
 
 /** Keeps nothing, so that MQTT.js finds nothing to replay. */
