@@ -6,7 +6,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { within } from '../../src/platform/time.ts';
 import type { KeyPair } from './certificates.ts';
-import { program } from './peers.ts';
+import { dyingWithUs, program } from './peers.ts';
 import { freePort, makeDirectory, run } from './temporary.ts';
 
 /**
@@ -80,13 +80,9 @@ async function prepare(options: BrokerOptions): Promise<Broker> {
   await writeFile(conf, configuration(options, dir, port));
   if (options.acl !== undefined) await writeFile(join(dir, 'acl'), options.acl, { mode: 0o600 });
   if (options.passwords) await writePasswords(passwords, options.passwords);
-  const [command, ...args] = [...(options.prefix ?? []), program('mosquitto'), '-c', conf];
+  const [command, ...args] = [...(options.prefix ?? []), ...dyingWithUs(), program('mosquitto'), '-c', conf];
   const output = printed();
   let child: ChildProcess | undefined;
-
-  // A test process that ends in the middle must not leave a broker behind.
-  const orphaned = (): void => void child?.kill('SIGKILL');
-  process.once('exit', orphaned);
 
   const kill = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
     const dying = child;
@@ -122,7 +118,6 @@ async function prepare(options: BrokerOptions): Promise<Broker> {
     },
     async stop() {
       await kill();
-      process.off('exit', orphaned);
       await rm(dir, { recursive: true, force: true, maxRetries: 3 });
     },
   };

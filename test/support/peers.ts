@@ -19,6 +19,12 @@ export function program(name: string): string {
   return path;
 }
 
+/** Put before a command line, so that the program does not outlive a test process that was killed; empty where it cannot be. */
+export function dyingWithUs(): readonly string[] {
+  const setpriv = findProgram('setpriv');
+  return setpriv === undefined ? [] : [setpriv, '--pdeathsig', 'KILL', '--'];
+}
+
 /**
  * For `describe.skipIf`: true, with a printed reason, where one of the programs is missing. With
  * KIT_CONNECTOR_REQUIRE_PEERS=1 it is always false, so that the tests run and fail there instead of being skipped.

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { AckRule } from '../../../src/outbox/dispatch.ts';
 import { within } from '../../../src/platform/time.ts';
+import { dyingWithUs } from '../../support/peers.ts';
 import type { Range } from '../../support/witness.ts';
 
 export interface ProducerSpec {
@@ -31,12 +32,11 @@ const exit_ms = 30_000;
 
 export function startProducer(spec: ProducerSpec): Producer {
   const entry = new URL('producer-process.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, [entry, JSON.stringify(spec)], {
+  const [command, ...args] = [...dyingWithUs(), process.execPath, entry, JSON.stringify(spec)];
+  const child = spawn(command, args, {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
-  const orphaned = (): void => void child.kill('SIGKILL');
-  process.once('exit', orphaned);
-  const exited = once(child, 'exit').finally(() => process.off('exit', orphaned));
+  const exited = once(child, 'exit');
   return {
     exited,
     async kill(signal) {
