@@ -41,7 +41,7 @@ export class FrameView implements Frame {
   readonly signed: boolean;
   readonly payload_at: number;
   readonly payload_length: number;
-  readonly signature_ok: boolean | null = null;
+  signature_ok: boolean | null = null;
 
   constructor(source: Uint8Array, at: number) {
     this.source = source;

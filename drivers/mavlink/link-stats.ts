@@ -21,7 +21,7 @@ export interface LinkStats {
   readonly bytes_skipped: number;
   /** Candidates of known messages whose checksum was wrong; a stray start byte can be one. */
   readonly bad_checksums: number;
-  /** How often each message id came that no dialect of ours knows. */
+  /** How often each message id came that no dialect of ours knows, as far as it came in one piece. */
   readonly unknown_ids: ReadonlyMap<number, number>;
   /** Not signed, although we have a key. */
   readonly unsigned: number;
@@ -29,5 +29,7 @@ export interface LinkStats {
   readonly bad_signatures: number;
   /** Not sent: no peer, or the link did not take it. */
   readonly unsent: number;
+  /** Frames over which the listener itself failed. */
+  readonly faults: number;
   readonly components: readonly ComponentStats[];
 }

@@ -1,0 +1,184 @@
+/**
+ * Finds MAVLink frames in bytes. A length is believed only once the checksum over it was right, and what is no frame
+ * costs one byte: a stray start byte never swallows the good frames behind it.
+ */
+import { checksum } from './checksum.ts';
+import { baseLengths, crcExtras, fullLengths, known_ids_max } from './definitions.ts';
+import { FrameView, overhead_v1, overhead_v2, signature_length, stx_v1, stx_v2 } from './frame.ts';
+
+/** Counts what the framer found besides frames. */
+export interface FramerTally {
+  skipped(bytes: number): void;
+  badChecksum(): void;
+  unknownId(msgid: number): void;
+}
+
+export interface FrameSink {
+  readonly tally: FramerTally;
+  frame(frame: FrameView): void;
+}
+
+const signed_flag = 1;
+const no_frame = 0;
+const incomplete = -1;
+
+/** Finds the frames of one datagram; a frame that is cut off at its end is none. */
+export function parseDatagram(bytes: Uint8Array, sink: FrameSink): void {
+  let at = 0;
+  while (at < bytes.length) {
+    const length = frameLengthAt(bytes, at, sink.tally);
+    if (length > 0) {
+      sink.frame(new FrameView(bytes, at));
+      at += length;
+    } else {
+      sink.tally.skipped(1);
+      at++;
+    }
+  }
+}
+
+const nothing = new Uint8Array();
+/** A scan ahead counts nothing: the same bytes are looked at again. */
+const silentTally: FramerTally = {
+  skipped: () => undefined,
+  badChecksum: () => undefined,
+  unknownId: () => undefined,
+};
+
+/** Frames of one byte stream. It keeps what may become a frame, which is never more than the longest frame. */
+export class StreamFramer {
+  readonly #sink: FrameSink;
+  #rest: Uint8Array = nothing;
+
+  constructor(sink: FrameSink) {
+    this.#sink = sink;
+  }
+
+  /** How many bytes wait for more. */
+  get pending(): number {
+    return this.#rest.length;
+  }
+
+  /** `chunk` belongs to the framer from now on: frames are views of it. */
+  push(chunk: Uint8Array): void {
+    const bytes = this.#rest.length === 0 ? chunk : joined(this.#rest, chunk);
+    // A sink that throws must not make the same bytes come again.
+    this.#rest = nothing;
+    const at = this.#scan(bytes);
+    // A copy, so that a few bytes do not hold a whole chunk in memory.
+    this.#rest = at === bytes.length ? nothing : bytes.slice(at);
+  }
+
+  /**
+   * Nothing came for a while. What looks like the beginning of a frame may be a stray start byte that holds good frames
+   * back: if one stands behind it, it was.
+   */
+  stalled(): void {
+    const bytes = this.#rest;
+    for (let at = 1; at < bytes.length; at++) {
+      if (frameLengthAt(bytes, at, silentTally) <= 0) continue;
+      this.#sink.tally.skipped(at);
+      this.#rest = nothing;
+      this.push(bytes.subarray(at));
+      return;
+    }
+  }
+
+  /** Where what is not complete begins. */
+  #scan(bytes: Uint8Array): number {
+    const { tally } = this.#sink;
+    let at = 0;
+    while (at < bytes.length) {
+      const length = frameLengthAt(bytes, at, tally);
+      if (length === incomplete) return at;
+      if (length > 0) {
+        this.#sink.frame(new FrameView(bytes, at));
+        at += length;
+      } else {
+        tally.skipped(1);
+        at++;
+      }
+    }
+    return at;
+  }
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
+}
+
+/** Length of the frame that begins at `at`, `no_frame`, or `incomplete` when the bytes end too early to know. */
+function frameLengthAt(bytes: Uint8Array, at: number, tally: FramerTally): number {
+  const start = bytes[at];
+  if (start === stx_v2) return lengthV2(bytes, at, tally);
+  if (start === stx_v1) return lengthV1(bytes, at, tally);
+  return no_frame;
+}
+
+function lengthV2(bytes: Uint8Array, at: number, tally: FramerTally): number {
+  const left = bytes.length - at;
+  if (left < 10) return left > 2 && hasForeignFlags(bytes, at) ? no_frame : incomplete;
+  if (hasForeignFlags(bytes, at)) return no_frame;
+  const payload_length = byteAt(bytes, at + 1);
+  const isSigned = bytes[at + 2] === signed_flag;
+  const length = overhead_v2 + payload_length + (isSigned ? signature_length : 0);
+  const msgid = byteAt(bytes, at + 7) | (byteAt(bytes, at + 8) << 8) | (byteAt(bytes, at + 9) << 16);
+  const crc_extra = msgid < known_ids_max ? crcExtraOf(msgid) : -1;
+  if (crc_extra < 0) {
+    if (endsLikeFrame(bytes, at + length)) tally.unknownId(msgid);
+    return no_frame;
+  }
+  if (left < length) return incomplete;
+  return verified(bytes, { at, crc_at: at + 10 + payload_length, crc_extra }, tally) ? length : no_frame;
+}
+
+function crcExtraOf(msgid: number): number {
+  return crcExtras[msgid] ?? -1;
+}
+
+/** The caller has checked the bounds; the zero is for the compiler. */
+function byteAt(bytes: Uint8Array, at: number): number {
+  return bytes[at] ?? 0;
+}
+
+/** A receiver must discard what carries an incompatibility flag that it does not know. */
+function hasForeignFlags(bytes: Uint8Array, at: number): boolean {
+  return (byteAt(bytes, at + 2) & ~signed_flag) !== 0;
+}
+
+function lengthV1(bytes: Uint8Array, at: number, tally: FramerTally): number {
+  const left = bytes.length - at;
+  if (left < 6) return incomplete;
+  const payload_length = byteAt(bytes, at + 1);
+  const length = overhead_v1 + payload_length;
+  const msgid = byteAt(bytes, at + 5);
+  const crc_extra = crcExtraOf(msgid);
+  if (crc_extra < 0) {
+    if (endsLikeFrame(bytes, at + length)) tally.unknownId(msgid);
+    return no_frame;
+  }
+  if (payload_length !== baseLengths[msgid] && payload_length !== fullLengths[msgid]) return no_frame;
+  if (left < length) return incomplete;
+  return verified(bytes, { at, crc_at: at + 6 + payload_length, crc_extra }, tally) ? length : no_frame;
+}
+
+interface Candidate {
+  readonly at: number;
+  readonly crc_at: number;
+  readonly crc_extra: number;
+}
+
+function verified(bytes: Uint8Array, { at, crc_at, crc_extra }: Candidate, tally: FramerTally): boolean {
+  const crc = checksum(bytes, at + 1, crc_at, crc_extra);
+  if ((crc & 0xff) === bytes[crc_at] && crc >>> 8 === bytes[crc_at + 1]) return true;
+  tally.badChecksum();
+  return false;
+}
+
+/** Without its CRC_EXTRA a frame cannot be verified; that another one follows at its end makes it likely. */
+function endsLikeFrame(bytes: Uint8Array, end: number): boolean {
+  return end === bytes.length || bytes[end] === stx_v2 || bytes[end] === stx_v1;
+}

@@ -1,0 +1,97 @@
+/** Counts what happens on one link. */
+import type { FramerTally } from './framer.ts';
+import type { Frame } from './frame.ts';
+import type { ComponentStats, LinkStats } from './link-stats.ts';
+
+const unknown_ids_max = 64;
+const components_max = 256;
+/** A sequence number this far back came late; one further back means that the sender has started anew. */
+const late_max = 8;
+
+interface Component {
+  readonly peer: string;
+  readonly sysid: number;
+  readonly compid: number;
+  received: number;
+  lost: number;
+  next_seq: number;
+}
+
+const zero = {
+  opened: 0,
+  bytes_in: 0,
+  bytes_out: 0,
+  frames: 0,
+  bytes_skipped: 0,
+  bad_checksums: 0,
+  unsigned: 0,
+  bad_signatures: 0,
+  unsent: 0,
+  faults: 0,
+};
+type Count = keyof typeof zero;
+
+export class LinkTally implements FramerTally {
+  readonly #counts = { ...zero };
+  readonly #unknown = new Map<number, number>();
+  /** By peer, then by system and component. The oldest entry gives way when there are too many. */
+  readonly #components = new Map<string, Component>();
+  up = false;
+
+  add(what: Count, by = 1): void {
+    this.#counts[what] += by;
+  }
+
+  skipped(bytes: number): void {
+    this.#counts.bytes_skipped += bytes;
+  }
+
+  badChecksum(): void {
+    this.#counts.bad_checksums++;
+  }
+
+  unknownId(msgid: number): void {
+    const count = this.#unknown.get(msgid) ?? 0;
+    if (count > 0 || this.#unknown.size < unknown_ids_max) this.#unknown.set(msgid, count + 1);
+  }
+
+  /** A frame was accepted. Each component of each peer has a sequence of its own. */
+  frame({ sysid, compid, seq }: Frame, peer: string): void {
+    this.#counts.frames++;
+    const key = `${peer} ${sysid}/${compid}`;
+    const known = this.#components.get(key);
+    if (known === undefined) {
+      if (this.#components.size >= components_max) this.#dropOldest();
+      this.#components.set(key, { peer, sysid, compid, received: 1, lost: 0, next_seq: next(seq) });
+      return;
+    }
+    known.received++;
+    const ahead = (seq - known.next_seq) & 0xff;
+    const isLate = ahead >= 256 - late_max;
+    if (isLate) {
+      // It was counted as lost when its successor overtook it. The very last number again is a copy, not a latecomer.
+      if (ahead !== 255 && known.lost > 0) known.lost--;
+      return;
+    }
+    if (ahead < 128) known.lost += ahead;
+    known.next_seq = next(seq);
+  }
+
+  stats(): LinkStats {
+    const components = [...this.#components.values()].map(
+      ({ peer, sysid, compid, received, lost }): ComponentStats => ({ peer, sysid, compid, received, lost }),
+    );
+    return { up: this.up, ...this.#counts, unknown_ids: new Map(this.#unknown), components };
+  }
+
+  #dropOldest(): void {
+    for (const key of this.#components.keys()) {
+      this.#components.delete(key);
+      return;
+    }
+  }
+}
+
+function next(seq: number): number {
+  return (seq + 1) & 0xff;
+}

@@ -1,0 +1,24 @@
+/**
+ * What the ways of reaching a vehicle have in common. Each is a function that serves until the signal aborts, then
+ * resolves; it rejects with DeviceUnreachable when it cannot be opened or is lost. Everything is closed when it settles.
+ */
+/** Puts bytes on the medium; false when it does not take them. */
+export type Send = (bytes: Uint8Array, peer?: string) => boolean;
+
+/** What a medium may ask of its link. */
+export interface MediumHost {
+  readonly signal: AbortSignal;
+  /** From now on the link is up, and sends with this. */
+  opened(send: Send): void;
+  /** A datagram came; answers whether it held a frame that was accepted. */
+  datagram(bytes: Uint8Array, peer: string): boolean;
+  /** Takes the bytes of a new connection. */
+  stream(peer: string): Stream;
+}
+
+export interface Stream {
+  push(chunk: Uint8Array): void;
+  /** `performance.now()` of the last accepted frame; undefined before the first. */
+  heard_ms(): number | undefined;
+  close(): void;
+}

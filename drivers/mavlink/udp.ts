@@ -1,0 +1,138 @@
+/** MAVLink over UDP: listening for whoever sends, or talking to one address from a fixed port. */
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { isIP, isIPv6 } from 'node:net';
+import { DeviceUnreachable, messageOf } from '../../src/errors.ts';
+import { aborted, every } from '../../src/platform/time.ts';
+import type { LinkOptions } from './link-options.ts';
+import type { MediumHost } from './medium.ts';
+
+type UdpListen = Extract<LinkOptions, { kind: 'udp_listen' }>;
+type UdpClient = Extract<LinkOptions, { kind: 'udp_client' }>;
+
+/** A peer that has said nothing for so long is not sent to any more: its port may be another's by now. */
+export const peer_silence_max_ms = 15_000;
+const peers_max = 64;
+const lookup_every_ms = 10_000;
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+export async function runUdpListen({ host, port }: UdpListen, medium: MediumHost): Promise<void> {
+  await serve({ own: { host, port }, remote: undefined }, medium);
+}
+
+/** Sends to the configured address until somebody answers, then to where the answers come from. */
+export async function runUdpClient({ host, port, local_port }: UdpClient, medium: MediumHost): Promise<void> {
+  const remote = await resolved({ host, port });
+  const own = { host: isIPv6(remote.host) ? '::' : '0.0.0.0', port: local_port };
+  const following = new AbortController();
+  const signal = AbortSignal.any([medium.signal, following.signal]);
+  const latest = { ...remote };
+  // A name may lead to another address later; asking for it again costs less than noticing.
+  if (isIP(host) === 0) {
+    every(lookup_every_ms, signal, () => {
+      resolved({ host, port }).then(
+        (now) => Object.assign(latest, now),
+        () => undefined,
+      );
+    });
+  }
+  try {
+    await serve({ own, remote: latest }, medium);
+  } finally {
+    following.abort();
+  }
+}
+
+async function resolved({ host, port }: Address): Promise<Address> {
+  try {
+    return { host: (await lookup(host)).address, port };
+  } catch (error) {
+    throw new DeviceUnreachable(`the name ${host} cannot be resolved: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+interface Ends {
+  readonly own: Address;
+  /** Where to send while nobody has been heard. */
+  readonly remote: Address | undefined;
+}
+
+async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
+  const socket = createSocket(isIPv6(own.host) ? 'udp6' : 'udp4');
+  const peers = new Peers();
+  const lost = new Promise<never>((_, reject) => {
+    socket.on('error', (error) => {
+      reject(
+        new DeviceUnreachable(`UDP port ${own.port} of ${own.host}: ${error.message}`, { cause: error }),
+      );
+    });
+  });
+  lost.catch(() => undefined);
+  socket.on('message', (bytes, from) => {
+    const peer = nameOf(from);
+    if (medium.datagram(bytes, peer)) peers.heard(peer, from, performance.now());
+  });
+  try {
+    await Promise.race([bound(socket, own), lost]);
+    medium.opened((bytes, peer) => {
+      const to = peer === undefined ? peers.all(performance.now()) : peers.named(peer, performance.now());
+      const targets = to.length === 0 && peer === undefined && remote ? [remote] : to;
+      // An unreachable peer is told by its silence, like every other loss.
+      for (const { host, port } of targets) socket.send(bytes, port, host, () => undefined);
+      return targets.length > 0;
+    });
+    await Promise.race([aborted(medium.signal), lost]);
+  } finally {
+    await closed(socket);
+  }
+}
+
+async function bound(socket: Socket, { host, port }: Address): Promise<void> {
+  await new Promise<void>((resolve) => {
+    socket.bind({ address: host, port, exclusive: true }, resolve);
+  });
+}
+
+async function closed(socket: Socket): Promise<void> {
+  await new Promise<void>((resolve) => {
+    socket.close(resolve);
+  });
+}
+
+function nameOf({ address, port }: RemoteInfo): string {
+  return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** Who was heard lately, and where. */
+class Peers {
+  readonly #peers = new Map<string, Address & { readonly heard_ms: number }>();
+
+  heard(name: string, { address, port }: RemoteInfo, now_ms: number): void {
+    if (!this.#peers.has(name) && this.#peers.size >= peers_max) {
+      this.#forgetSilent(now_ms);
+      if (this.#peers.size >= peers_max) return;
+    }
+    this.#peers.set(name, { host: address, port, heard_ms: now_ms });
+  }
+
+  all(now_ms: number): readonly Address[] {
+    this.#forgetSilent(now_ms);
+    return [...this.#peers.values()];
+  }
+
+  named(name: string, now_ms: number): readonly Address[] {
+    this.#forgetSilent(now_ms);
+    const peer = this.#peers.get(name);
+    return peer ? [peer] : [];
+  }
+
+  #forgetSilent(now_ms: number): void {
+    for (const [name, { heard_ms }] of this.#peers) {
+      if (now_ms - heard_ms > peer_silence_max_ms) this.#peers.delete(name);
+    }
+  }
+}
