@@ -146,6 +146,7 @@ export class Uplink {
     if (broker.protocol === 'auto' && this.#protocol === '5' && old_broker) {
       this.#protocol = '3.1.1';
       log.info({ broker: broker.url }, 'the broker does not speak MQTT 5: trying 3.1.1');
+      return;
     }
     this.#status.last_error = messageOf(error);
     if (this.#down_logged)

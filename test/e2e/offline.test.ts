@@ -17,9 +17,10 @@ describe.skipIf(peerMissing('mosquitto'))('a broker that is away when the kit st
   });
 
   it('gets everything once it is there, the past marked as history, and every hole explained', async () => {
-    broker = await startMosquitto();
-    const { url, kill, start } = broker;
-    await kill();
+    const peer = await startMosquitto();
+    broker = peer;
+    const { url } = peer;
+    await peer.kill();
     await withKit({ rehearsed: true }, async (kit) => {
       await kit.configure({
         broker: { url },
@@ -28,18 +29,13 @@ describe.skipIf(peerMissing('mosquitto'))('a broker that is away when the kit st
       });
       const daemon = await kit.start();
       await daemon.printed(/the broker is not reachable: messages are kept until it is/);
-      const before = kit.effects();
-      expect(before).toEqual([]);
       await eventually('some are in the buffer', async () => (await kit.status()).outbox.buffered > 50);
       const offline = await kit.status();
-      expect(offline.uplink).toMatchObject({
-        state: expect.stringMatching(/waiting|connecting/),
-        protocol: null,
-      });
+      expect(offline.uplink.state).toMatch(/^(waiting|connecting)$/);
       expect(offline.outbox).toMatchObject({ delivered: 0, balanced: true });
       expect(offline.degraded).toEqual([]);
 
-      await start();
+      await peer.start();
       const cloud = await kit.listen(url);
       await cloud.until('the birth', ({ channel }) => channel === 'state');
       const history = await cloud.until('history', ({ historical }) => historical);

@@ -26,9 +26,9 @@ interface Scene {
   readonly cloud: Cloud;
   readonly daemon: Child;
   /** Dispatches a task to the drone and answers its id. */
-  order(order: Order, how?: { readonly retain: boolean }): Promise<string>;
-  reports(task_id: string): readonly TaskReport[];
-  reported(task_id: string, status: TaskReport['status']): Promise<TaskReport>;
+  readonly order: (order: Order, how?: { readonly retain: boolean }) => Promise<string>;
+  readonly reports: (task_id: string) => readonly TaskReport[];
+  readonly reported: (task_id: string, status: TaskReport['status']) => Promise<TaskReport>;
 }
 
 describe.skipIf(peerMissing('mosquitto'))('a task from the cloud', () => {

@@ -1,0 +1,42 @@
+/** `npm start` as somebody meets it who has just cloned the repository. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { startChild, type Child } from '../support/child.ts';
+import { startCloud } from '../support/cloud.ts';
+import { command_file } from '../support/kit.ts';
+import { withDirectory } from '../support/temporary.ts';
+
+it('says what runs where, shows what is published, stops at Ctrl-C and is the same kit the next time', async () => {
+  await withDirectory(async (dir) => {
+    const own = join(dir, 'kit-connector-demo');
+    const first = await visit(dir);
+    expect(first.text).toContain(`Configuration and buffer: ${own}`);
+    expect(first.text).toContain(`npx kit-connector status --watch --socket ${own}/control.sock`);
+    expect(first.text).toMatch(/stopped: accepted \d+ messages, delivered \d+, \d+ kept in the buffer\n$/);
+    expect(existsSync(join(own, 'control.sock'))).toBe(false);
+    expect(readdirSync(own).filter((name) => name.endsWith('.sock'))).toEqual([]);
+    const second = await visit(dir);
+    expect(second.kit_id).toBe(first.kit_id);
+  });
+});
+
+/** Starts the demo, listens to its broker as the introduction says, and stops it. */
+async function visit(state_home: string): Promise<{ readonly kit_id: string; readonly text: string }> {
+  const demo: Child = startChild([command_file, 'demo'], { env: { XDG_STATE_HOME: state_home } });
+  try {
+    await demo.printed(/Published now \(Ctrl-C stops\):/, 10_000);
+    const [, kit_id = '', url = ''] =
+      /Demo kit (\S+): this machine is the gateway, .* goes to (mqtt:\S+) /.exec(demo.output()) ?? [];
+    expect(demo.output()).toContain(`mosquitto_sub -h 127.0.0.1 -p ${new URL(url).port} -t 'k1/#' -v`);
+    const cloud = await startCloud(url, kit_id, { protocolVersion: 4 });
+    await cloud.until('telemetry', ({ channel }) => channel === 'telemetry');
+    await cloud.leave();
+    await demo.printed(/kit {2}telemetry {2}gateway=/);
+    const { code, stdout, stderr } = await demo.end('SIGINT');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return { kit_id, text: stdout };
+  } finally {
+    await demo.end('SIGKILL');
+  }
+}
