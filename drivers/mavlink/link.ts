@@ -8,14 +8,12 @@ import type { LinkStats } from './link-stats.ts';
 import { LinkTally } from './link-tally.ts';
 import type { MediumHost, Send, Stream } from './medium.ts';
 import { runSerial } from './serial.ts';
-import type { Signing, SignFrame } from './signing.ts';
+import type { Signing } from './signing.ts';
 import { runTcpClient, runTcpListen } from './tcp.ts';
 import { runUdpClient, runUdpListen } from './udp.ts';
 
 export interface Link {
   readonly name: string;
-  /** Signs what goes out over this link: give it to `encode`. Undefined without a key. */
-  readonly sign: SignFrame | undefined;
   /** Sends one encoded frame to `peer`, or to every peer heard lately. Never blocks and never throws: what cannot go is counted. */
   send(bytes: Uint8Array, peer?: string): void;
   stats(): LinkStats;
@@ -35,7 +33,7 @@ export interface LinkListener {
 export interface LinkNeeds {
   readonly signal: AbortSignal;
   /** With it, frames that are not signed with our key do not reach the listener, except the radio's own reports. */
-  readonly signing?: { readonly with: Signing; readonly link_id: number } | undefined;
+  readonly signing?: Signing | undefined;
 }
 
 const retry_first_ms = 500;
@@ -62,7 +60,7 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
     tally.add('opened');
     tell(true);
   };
-  const accept = acceptor(tally, on, signing?.with);
+  const accept = acceptor(tally, on, signing);
   const host: MediumHost = {
     signal,
     opened,
@@ -83,7 +81,6 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
   };
   return {
     name: options.name ?? nameOf(options),
-    sign: signing?.with.signer(signing.link_id),
     send(bytes, peer) {
       if (send?.(bytes, peer)) tally.add('bytes_out', bytes.length);
       else tally.add('unsent');

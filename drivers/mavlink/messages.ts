@@ -33,7 +33,7 @@ const view = new DataView(scratch.buffer);
 const usedById = new Map<number, Used>(
   Object.entries(decoders).map(([name, fieldsOf]) => {
     const { id, full_length } = knownDefinition(name);
-    // The compiler cannot follow that entry and name stay together; the tests hold every message against node-mavlink.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- that name and fields of an entry belong together cannot be said; the tests hold every message against node-mavlink
     const read = (payload: DataView): Decoded => ({ name, fields: fieldsOf(payload) }) as Decoded;
     return [id, { full_length, read }];
   }),
