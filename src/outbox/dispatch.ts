@@ -63,6 +63,9 @@ export class Dispatch {
   readonly #form: BacklogForm;
   #link: Connected | undefined;
   #batch_rows_max: number;
+  #ack: AckRule = 'auto';
+  /** What the last connection held is free again: what is held from now on is not given out twice. */
+  #released = false;
   #turn = 0;
 
   constructor(options: DispatchOptions) {
@@ -93,7 +96,7 @@ export class Dispatch {
   /** Whether a row that is being written stays in memory, to be sent as soon as it is on disk. */
   holds(live: Live): boolean {
     const waits = live.place === 'nowhere' && laneRules[live.row.lane].durability === 'sync';
-    if (waits && this.#takesLive(live)) live.place = 'held';
+    if (waits && this.#released && this.#takesLive(live)) live.place = 'held';
     return live.place !== 'nowhere';
   }
 
@@ -120,25 +123,29 @@ export class Dispatch {
 
   /** The connection is up. Resolves when the backlog may be drained. */
   async connected(link: Connected): Promise<void> {
-    this.#link = link;
+    this.#ack = link.ack;
     this.#hearing.reset();
     for (const content of this.#settling.takeAll()) {
       if (link.session_present) this.#settle(content);
       else this.#takeBack(content);
     }
+    this.#link = link;
     try {
       await this.#committer.settled(0);
       await this.#options.client.releaseAll();
     } catch (error) {
       this.#options.diskFailed(error);
     }
-    if (this.#link === link) this.#backlog.open();
+    if (this.#link !== link) return;
+    this.#released = true;
+    this.#backlog.open();
     this.onReady();
   }
 
   /** The connection is gone. `clean`: both sides ended it, so what was acknowledged is delivered for good. */
   disconnected({ clean }: { readonly clean: boolean }): void {
     this.#link = undefined;
+    this.#released = false;
     this.#backlog.close();
     for (const parcel of this.#in_flight) this.#takeBack(parcel.content);
     this.#in_flight.clear();
@@ -366,8 +373,7 @@ export class Dispatch {
   #needsCloud(lane: Lane): boolean {
     const { durability, retain } = laneRules[lane];
     if (durability === 'lazy' || retain) return false;
-    const rule = this.#link?.ack ?? 'auto';
-    return rule === 'cloud' || (rule === 'auto' && this.cloud_acks);
+    return this.#ack === 'cloud' || (this.#ack === 'auto' && this.cloud_acks);
   }
 }
 

@@ -1,0 +1,109 @@
+/** A real outbox on a real file, with the test in the uplink's place: it takes parcels and answers for the broker. */
+import { join } from 'node:path';
+import { unpackBatch } from '../../src/contract/batch.ts';
+import type { JsonObject } from '../../src/contract/json.ts';
+import type { Lane } from '../../src/contract/lanes.ts';
+import { channels } from '../../src/contract/topics.ts';
+import type { AckRule } from '../../src/outbox/dispatch.ts';
+import { openOutbox, type Outbox } from '../../src/outbox/outbox.ts';
+import type { Parcel } from '../../src/outbox/parcel.ts';
+import type { StoreLimits } from '../../src/outbox/protocol.ts';
+import type { Clock } from '../../src/platform/clock.ts';
+import { sleep } from '../../src/platform/time.ts';
+import { roomy_limits } from './connector.ts';
+
+const asset = '00000000-0000-4000-8000-000000000001';
+const never = new AbortController().signal;
+
+export interface OutboxLab {
+  readonly outbox: Outbox;
+  /** Sentences of warnings and errors. */
+  readonly said: readonly string[];
+  send(lane: Lane, n: number, name?: string): number;
+  connect(how?: { session_present?: boolean; packet_ms?: number; ack?: AckRule }): Promise<void>;
+  /** Takes what can be taken until `until`, else until nothing comes for a while; `answer` plays the broker for each. */
+  pump(answer: (parcel: Parcel) => void, until?: () => boolean): Promise<Parcel[]>;
+}
+
+export async function openLab(
+  dir: string,
+  options: {
+    readonly clock?: Clock;
+    readonly limits?: Partial<StoreLimits>;
+    readonly batch_rows?: number;
+  } = {},
+): Promise<OutboxLab> {
+  const said: string[] = [];
+  const say = (_facts: object, sentence: string): void => void said.push(sentence);
+  const outbox = await openOutbox({
+    file: join(dir, 'buffer.db'),
+    limits: { ...roomy_limits, ...options.limits },
+    clock: options.clock ?? steadyClock(),
+    log: { info: () => undefined, warn: say, error: say },
+    form: { batch_rows: options.batch_rows ?? 200, batch_bytes: 64 * 1024 },
+  });
+  return {
+    outbox,
+    said,
+    send: (lane, n, name = 'x') => outbox.append({ lane, channel: channelFor(lane, name), data: { n } }).seq,
+    connect: async ({ session_present = true, packet_ms = 0, ack = 'broker' } = {}) =>
+      outbox.dispatch.connected({ session_present, packet_ms, ack }),
+    async pump(answer, until) {
+      const taken: Parcel[] = [];
+      const turns_max = until ? patient_turns : idle_turns;
+      for (let idle = 0; idle < turns_max && !until?.();) {
+        const parcel = outbox.dispatch.next({ backlog: true });
+        if (parcel) {
+          idle = 0;
+          taken.push(parcel);
+          answer(parcel);
+        } else {
+          idle += 1;
+          await sleep(10, never);
+        }
+      }
+      return taken;
+    },
+  };
+}
+/** Longer than the pause of a group commit. */
+const idle_turns = 45;
+const patient_turns = 1_000;
+
+/** A clock that is right, and whose time since boot goes on with the process. */
+export function steadyClock(): Clock {
+  return {
+    boot_id: 'test',
+    stamp: () => ({ time_ms: Date.now(), mono_ms: Math.round(performance.now()), synced: true }),
+  };
+}
+
+function channelFor(lane: Lane, name: string): string {
+  switch (lane) {
+    case 'task':
+      return channels.task(name);
+    case 'presence':
+      return channels.asset(name);
+    case 'alarm':
+      return channels.event(asset, name);
+    case 'kit':
+      return channels.telemetry;
+    case 'feed':
+      return channels.feed(asset, name);
+  }
+}
+
+/** The messages inside a parcel: their numbers and data. */
+export function messagesIn(
+  parcel: Parcel,
+): readonly { seq: number; epoch: number; data: JsonObject; time_quality?: string }[] {
+  if (typeof parcel.payload !== 'string') {
+    return unpackBatch(parcel.payload).map(({ seq, epoch, data, time_quality }) => ({
+      seq,
+      epoch,
+      data: JSON.parse(data) as JsonObject,
+      ...(time_quality && { time_quality }),
+    }));
+  }
+  return [JSON.parse(parcel.payload) as { seq: number; epoch: number; data: JsonObject }];
+}
