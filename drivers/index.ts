@@ -9,4 +9,5 @@ interface BuiltIn {
 
 export const drivers: readonly BuiltIn[] = [
   { name: 'gateway', load: async () => (await import('./gateway/gateway.ts')).gateway },
+  { name: 'mavlink', load: async () => (await import('./mavlink/mavlink.ts')).mavlink },
 ];

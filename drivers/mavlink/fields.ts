@@ -40,9 +40,14 @@ export function hex(view: DataView, at: number, length: number): string {
 
 /** A text ends at its first NUL or with its field; spaces around it mean nothing. Bytes that are no UTF-8 become U+FFFD. */
 export function text(view: DataView, at: number, length: number): string {
+  return chunkText(view, at, length).trim();
+}
+
+/** The same, with its spaces: those at the ends of a chunk stand between two words of the whole. */
+export function chunkText(view: DataView, at: number, length: number): string {
   let end = at;
   while (end < at + length && view.getUint8(end) !== 0) end++;
-  return utf8.decode(new Uint8Array(view.buffer, view.byteOffset + at, end - at)).trim();
+  return utf8.decode(new Uint8Array(view.buffer, view.byteOffset + at, end - at));
 }
 const utf8 = new TextDecoder();
 

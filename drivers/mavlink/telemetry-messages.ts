@@ -1,5 +1,5 @@
 /** Decoders of what vehicles report about their flight: the names, offsets and raw units of the MAVLink XML. */
-import { f32, i16, i32, i8, list, text, u16, u32, u64, u8 } from './fields.ts';
+import { chunkText, f32, i16, i32, i8, list, u16, u32, u64, u8 } from './fields.ts';
 
 export const telemetryDecoders = {
   HEARTBEAT: (v: DataView) => ({
@@ -182,7 +182,7 @@ export const telemetryDecoders = {
   }),
   STATUSTEXT: (v: DataView) => ({
     severity: u8(v, 0),
-    text: text(v, 1, 50),
+    text: chunkText(v, 1, 50),
     id: u16(v, 51),
     chunk_seq: u8(v, 53),
   }),

@@ -1,0 +1,36 @@
+/** Finds vehicles that share a system id: commands for one would reach the other. */
+import type { Contact } from './contact.ts';
+import type { Vehicle } from './vehicle.ts';
+
+const live_ms = 2_500;
+/** Two clocks of one autopilot, heard over two links, differ by what the links take. */
+const same_boot_ms = 2_000;
+
+/** The system ids that are in use twice now. */
+export function sharedSystemIds(
+  contacts: Iterable<Contact>,
+  vehicleOf: (contact: Contact) => Vehicle | undefined,
+  now_ms: number,
+): ReadonlySet<number> {
+  const live = [...contacts].filter(({ last_ms }) => now_ms - last_ms < live_ms);
+  const shared = new Set<number>();
+  for (const [index, one] of live.entries()) {
+    const is_shared = one.is_shared || live.slice(index + 1).some((other) => areTwo(one, other, vehicleOf));
+    if (is_shared) shared.add(one.sysid);
+  }
+  return shared;
+}
+
+function areTwo(one: Contact, other: Contact, vehicleOf: (contact: Contact) => Vehicle | undefined): boolean {
+  if (one.sysid !== other.sysid || one.compid !== other.compid || !overlap(one, other)) return false;
+  if (vehicleOf(one) === undefined || vehicleOf(other) === undefined) return false;
+  if (one.uid !== undefined && other.uid !== undefined) return one.uid !== other.uid;
+  // Without an identity, the same vehicle shows by the time at which it was started.
+  if (one.booted_at_ms === undefined || other.booted_at_ms === undefined) return true;
+  return Math.abs(one.booted_at_ms - other.booted_at_ms) > same_boot_ms;
+}
+
+/** Both were heard after the other one had begun: not one vehicle that has changed its address. */
+function overlap(one: Contact, other: Contact): boolean {
+  return one.last_ms > other.first_ms && other.last_ms > one.first_ms;
+}

@@ -1,0 +1,203 @@
+/** One autopilot as heard from one peer of one link: what it said, whether it has started anew, and what it is asked for. */
+import { Heard } from './heard.ts';
+import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
+import type { Link } from './link.ts';
+import type { Decoded, Messages } from './messages.ts';
+import type { Outgoing } from './outgoing.ts';
+import { type StatusText, StatusTexts } from './status-text.ts';
+import { type Ask, Streams, type StreamRates } from './streams.ts';
+
+type CommandAck = Messages['COMMAND_ACK'];
+
+export interface ContactParts {
+  readonly link: Link;
+  readonly peer: string;
+  readonly sysid: number;
+  readonly compid: number;
+  readonly out: Outgoing;
+  readonly rates: StreamRates;
+  readonly passive: boolean;
+  readonly now_ms: number;
+  /** A whole text of the vehicle. */
+  readonly onText: (contact: Contact, text: StatusText) => void;
+}
+
+/** A clock that goes back by more than packets can overtake each other is a new start. */
+const reboot_back_ms = 2_000;
+/** Restarts within `flap_window_ms` that no single vehicle makes. */
+const flaps_max = 3;
+const flap_window_ms = 15_000;
+const acks_max = 16;
+const texts_max = 20;
+const command_set_interval = 511;
+const command_request_message = 512;
+const state_boot = 1;
+const state_standby = 3;
+
+export class Contact {
+  readonly link: Link;
+  readonly peer: string;
+  readonly sysid: number;
+  readonly compid: number;
+  readonly heard = new Heard();
+  readonly first_ms: number;
+  last_ms: number;
+  autopilot: Autopilot = 'other';
+  kind: Kind = 'other';
+  /** Identity of the hardware, once it has told. */
+  uid: string | undefined;
+  /** Another hardware identity came from the same address: two vehicles share it. */
+  is_shared = false;
+  /** Rises with each new start of the autopilot. */
+  boots = 0;
+  /** Newest last. */
+  readonly acks: { readonly ack: CommandAck; readonly at_ms: number }[] = [];
+  readonly texts: { readonly text: StatusText; readonly at_ms: number }[] = [];
+  readonly #out: Outgoing;
+  readonly #onText: ContactParts['onText'];
+  readonly #statusTexts = new StatusTexts();
+  readonly #rates: StreamRates;
+  readonly #passive: boolean;
+  #streams: Streams | undefined;
+  #boot_ms: number | undefined;
+  #uptime_ms = 0;
+  #was_ready = false;
+  #restarts_ms: readonly number[] = [];
+
+  constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, onText }: ContactParts) {
+    this.link = link;
+    this.peer = peer;
+    this.sysid = sysid;
+    this.compid = compid;
+    this.first_ms = now_ms;
+    this.last_ms = now_ms;
+    this.#out = out;
+    this.#rates = rates;
+    this.#passive = passive;
+    this.#onText = onText;
+  }
+
+  /** When the autopilot was started, on our clock; undefined until it has told. */
+  get booted_at_ms(): number | undefined {
+    return this.#boot_ms;
+  }
+
+  send<K extends keyof Messages>(name: K, fields: Messages[K]): void {
+    this.#out.send(name, fields, this);
+  }
+
+  take(message: Decoded, now_ms: number): void {
+    this.last_ms = now_ms;
+    this.#noticeRestart(message, now_ms);
+    this.heard.put(message, now_ms);
+    this.#streams?.heard(message.name, now_ms);
+    const { name, fields } = message;
+    if (name === 'HEARTBEAT') this.#beat(fields, now_ms);
+    else if (name === 'COMMAND_ACK') this.#acknowledge(fields, now_ms);
+    else if (name === 'STATUSTEXT') this.#tell(this.#statusTexts.take(fields, now_ms), now_ms);
+    else if (name === 'AUTOPILOT_VERSION') this.#identify(uidOf(fields));
+  }
+
+  tick(now_ms: number): void {
+    for (const text of this.#statusTexts.overdue(now_ms)) this.#tell(text, now_ms);
+    const ask = this.#passive ? undefined : this.#streams?.next(now_ms);
+    if (ask) this.#ask(ask);
+  }
+
+  #beat({ type, autopilot, system_status }: Messages['HEARTBEAT'], now_ms: number): void {
+    const found = autopilotOf({ type, autopilot });
+    // Type 0 is what an autopilot says of itself while it starts.
+    if (type !== 0) this.kind = kindOf(type);
+    if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);
+    this.autopilot = found;
+    if (system_status <= state_boot && this.#was_ready) this.#restart(now_ms);
+    this.#was_ready = system_status >= state_standby;
+  }
+
+  #acknowledge(ack: CommandAck, now_ms: number): void {
+    if (!this.#out.isForUs(ack)) return;
+    if (ack.command === command_set_interval || ack.command === command_request_message) {
+      this.#streams?.acknowledged(ack.command, ack.result);
+      return;
+    }
+    this.acks.push({ ack, at_ms: now_ms });
+    if (this.acks.length > acks_max) this.acks.shift();
+  }
+
+  #tell(text: StatusText | undefined, now_ms: number): void {
+    if (!text) return;
+    this.texts.push({ text, at_ms: now_ms });
+    if (this.texts.length > texts_max) this.texts.shift();
+    this.#onText(this, text);
+  }
+
+  #identify(uid: string | undefined): void {
+    if (uid === undefined) return;
+    if (this.uid !== undefined && this.uid !== uid) this.is_shared = true;
+    this.uid = uid;
+  }
+
+  #noticeRestart(message: Decoded, now_ms: number): void {
+    const boot_ms = timeSinceBoot(message);
+    if (boot_ms === undefined) return;
+    const booted_at_ms = now_ms - boot_ms;
+    if (
+      this.#boot_ms !== undefined &&
+      booted_at_ms - this.#boot_ms > reboot_back_ms &&
+      boot_ms < this.#uptime_ms
+    ) {
+      this.#restart(now_ms);
+    }
+    this.#boot_ms = booted_at_ms;
+    this.#uptime_ms = boot_ms;
+  }
+
+  /** Two vehicles behind one address look like one that starts anew all the time. */
+  #restart(now_ms: number): void {
+    this.boots += 1;
+    this.#restarts_ms = [...this.#restarts_ms.filter((at_ms) => now_ms - at_ms < flap_window_ms), now_ms];
+    if (this.#restarts_ms.length >= flaps_max) this.is_shared = true;
+    this.heard.forget();
+    this.#streams?.restart(now_ms);
+  }
+
+  #ask(ask: Ask): void {
+    const target = { target_system: this.sysid, target_component: this.compid };
+    if (ask.command === 'data_streams') {
+      for (const req_stream_id of legacy_streams) {
+        this.send('REQUEST_DATA_STREAM', {
+          ...target,
+          req_stream_id,
+          req_message_rate: ask.rate_hz,
+          start_stop: 1,
+        });
+      }
+      return;
+    }
+    const param2 = ask.command === command_set_interval ? ask.interval_us : 0;
+    const rest = { param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
+    this.send('COMMAND_LONG', {
+      ...target,
+      command: ask.command,
+      confirmation: 0,
+      param1: ask.msgid,
+      param2,
+      ...rest,
+    });
+  }
+}
+
+/** Extended status, position, attitude, VFR_HUD, estimator and battery. */
+const legacy_streams = [2, 6, 10, 11, 12] as const;
+
+/** Milliseconds since the autopilot was started; undefined for messages without such a clock. */
+function timeSinceBoot({ name, fields }: Decoded): number | undefined {
+  const is_clocked = name === 'GLOBAL_POSITION_INT' || name === 'ATTITUDE' || name === 'SYSTEM_TIME';
+  return is_clocked ? fields.time_boot_ms : undefined;
+}
+
+/** Undefined when the autopilot has no identity: software in the loop, old boards. */
+function uidOf({ uid, uid2 }: Messages['AUTOPILOT_VERSION']): string | undefined {
+  if (uid2.some((byte) => byte !== 0)) return Buffer.from(uid2).toString('hex');
+  return /^0*$/u.test(uid) ? undefined : uid;
+}

@@ -1,0 +1,291 @@
+/** Sorts what comes in by its sender: vehicles, their parts and their radios; finds out who is who. */
+import type { droneFeeds } from '../../src/contract/feeds.ts';
+import type { DriverHost } from '../../src/driver/driver.ts';
+import { vehicleCommands } from './commands.ts';
+import { sharedSystemIds } from './conflicts.ts';
+import { Contact } from './contact.ts';
+import type { Frame } from './frame.ts';
+import { assetKeyOf, vehicleAsset } from './identity.ts';
+import { senderOf } from './kind.ts';
+import type { Link } from './link.ts';
+import { decode, type Decoded, type Messages } from './messages.ts';
+import type { MavlinkOptions } from './options.ts';
+import type { Outgoing } from './outgoing.ts';
+import { Part } from './part.ts';
+import type { StatusText } from './status-text.ts';
+import { Vehicle } from './vehicle.ts';
+
+export interface FleetParts {
+  readonly host: DriverHost<typeof droneFeeds>;
+  readonly options: MavlinkOptions;
+  readonly out: Outgoing;
+}
+
+/** Autopilots and components that are kept apart; what would be one more is logged once. */
+const contacts_max = 128;
+const parts_max = 128;
+/** After this, a vehicle that does not tell its identity is known by the system id that is set in it. */
+const identity_wait_ms = 5_000;
+/** Contacts that were silent for this long are forgotten; their vehicles stay, offline. */
+const forget_ms = 600_000;
+/** Old radios report twice, in two messages. */
+const radio_twice_ms = 5_000;
+const command_request_message = 512;
+const severity_warning = 4;
+const severity_debug = 7;
+const text_repeat_ms = 60_000;
+const texts_remembered_max = 200;
+
+/** Feed it frames and ticks. */
+export class Fleet {
+  readonly #parts: FleetParts;
+  readonly #contacts = new Map<string, Contact>();
+  readonly #vehicleOf = new Map<Contact, Vehicle>();
+  /** By asset_key. */
+  readonly #vehicles = new Map<string, Vehicle>();
+  readonly #components = new Map<string, Part>();
+  readonly #radios = new Map<string, number>();
+  readonly #told = new Map<string, number>();
+  #shared: ReadonlySet<number> = new Set();
+  #full = false;
+
+  constructor(parts: FleetParts) {
+    this.#parts = parts;
+  }
+
+  get vehicles(): readonly Vehicle[] {
+    return [...this.#vehicles.values()];
+  }
+
+  /** Takes one verified frame. `now_ms` is monotonic. */
+  frame(
+    link: Link,
+    frame: Frame,
+    { peer, now_ms }: { readonly peer: string; readonly now_ms: number },
+  ): void {
+    if (this.#parts.out.isEcho(frame)) return;
+    const message = decode(frame);
+    if (!message) return;
+    const place = `${link.name}|${peer}|${frame.sysid}`;
+    const key = `${place}.${frame.compid}`;
+    const contact = this.#contacts.get(key);
+    if (message.name === 'RADIO_STATUS' || message.name === 'RADIO') {
+      this.#radio(message, { link, peer, contact, now_ms });
+    } else if (contact) {
+      this.#contact(contact, message, now_ms);
+    } else if (message.name === 'HEARTBEAT' && senderOf(message.fields).is === 'autopilot') {
+      const met = this.#meet(key, { link, peer, frame, now_ms });
+      if (met) this.#contact(met, message, now_ms);
+    } else {
+      this.#component(message, { link, peer, frame, now_ms });
+    }
+  }
+
+  tick(now_ms: number): void {
+    for (const [key, contact] of this.#contacts) {
+      contact.tick(now_ms);
+      this.#identify(contact, now_ms);
+      if (now_ms - contact.last_ms > forget_ms) this.#forget(key, contact);
+    }
+    this.#findConflicts(now_ms);
+    for (const vehicle of this.#vehicles.values()) vehicle.tick(now_ms);
+    for (const part of this.#components.values()) part.tick(now_ms);
+  }
+
+  #contact(contact: Contact, message: Decoded, now_ms: number): void {
+    contact.take(message, now_ms);
+    if (message.name === 'AUTOPILOT_VERSION') this.#identify(contact, now_ms);
+    this.#vehicleOf.get(contact)?.take(message, contact, now_ms);
+  }
+
+  #meet(key: string, { link, peer, frame, now_ms }: From): Contact | undefined {
+    if (this.#contacts.size >= contacts_max) return this.#refuse('autopilots', contacts_max);
+    const { sysid, compid } = frame;
+    const { options, out } = this.#parts;
+    const { streams: rates, passive } = options;
+    const onText = (from: Contact, text: StatusText): void => this.#log(from, text);
+    const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, onText });
+    this.#contacts.set(key, contact);
+    return contact;
+  }
+
+  /** Joins the contact to its vehicle as soon as it is known which one that is. */
+  #identify(contact: Contact, now_ms: number): void {
+    const known = this.#vehicleOf.get(contact);
+    const is_due = contact.uid !== undefined || now_ms - contact.first_ms >= identity_wait_ms;
+    if (!is_due) return;
+    // An address that two vehicles share keeps the identity that was heard first.
+    if (known && (contact.is_shared || known.asset_key === assetKeyOf(contact))) return;
+    if (known) this.#leave(contact, known);
+    const asset_key = assetKeyOf(contact);
+    const vehicle = this.#vehicles.get(asset_key) ?? this.#appear(asset_key, contact);
+    vehicle.contacts.add(contact);
+    this.#vehicleOf.set(contact, vehicle);
+  }
+
+  #appear(asset_key: string, contact: Contact): Vehicle {
+    const { host, options } = this.#parts;
+    const own = options.vehicles[asset_key];
+    const vehicle = new Vehicle({
+      asset_key,
+      contact,
+      passive: options.passive,
+      offline_after_ms: options.offline_after_s * 1_000,
+      describe: (active) => vehicleAsset(active, asset_key, own?.name),
+      announce: (about, commands) => host.announce(about, commands),
+      commandsOf: (commanded) => vehicleCommands(commanded, options, own?.commands ?? options.commands),
+    });
+    this.#vehicles.set(asset_key, vehicle);
+    return vehicle;
+  }
+
+  #leave(contact: Contact, vehicle: Vehicle): void {
+    this.#vehicleOf.delete(contact);
+    vehicle.contacts.delete(contact);
+    if (!vehicle.is_abandoned || contact.uid === undefined) return;
+    // It was known by its system id only until its hardware told who it is.
+    vehicle.remove();
+    this.#vehicles.delete(vehicle.asset_key);
+  }
+
+  #forget(key: string, contact: Contact): void {
+    this.#contacts.delete(key);
+    const vehicle = this.#vehicleOf.get(contact);
+    this.#vehicleOf.delete(contact);
+    if (vehicle && vehicle.active !== contact) vehicle.contacts.delete(contact);
+  }
+
+  #component(message: Decoded, { link, peer, frame, now_ms }: From): void {
+    const key = `${link.name}|${peer}|${frame.sysid}.${frame.compid}`;
+    const known = this.#components.get(key);
+    if (known) {
+      known.take(message, now_ms);
+      return;
+    }
+    const sender = message.name === 'HEARTBEAT' ? senderOf(message.fields) : undefined;
+    const vehicle = sender?.is === 'part' ? this.#vehicleAt(link, peer, frame.sysid) : undefined;
+    if (sender?.is !== 'part' || !vehicle) return;
+    if (this.#components.size >= parts_max) {
+      this.#refuse('components', parts_max);
+      return;
+    }
+    const { host, options, out } = this.#parts;
+    const { sysid, compid } = frame;
+    const part = new Part({
+      parent_key: vehicle.asset_key,
+      parent_name: vehicle.name,
+      compid,
+      part: sender.part,
+      type: sender.asset,
+      now_ms,
+      offline_after_ms: options.offline_after_s * 1_000,
+      announce: (about) => host.announce(about),
+      ask: (msgid) => out.send('COMMAND_LONG', requestMessage({ sysid, compid }, msgid), { link, peer }),
+    });
+    this.#components.set(key, part);
+  }
+
+  #vehicleAt(link: Link, peer: string, sysid: number): Vehicle | undefined {
+    for (const [contact, vehicle] of this.#vehicleOf) {
+      if (contact.link === link && contact.peer === peer && contact.sysid === sysid) return vehicle;
+    }
+    return undefined;
+  }
+
+  /** A radio speaks in its own name; it is the radio of all vehicles behind it. */
+  #radio(
+    { name, fields }: Extract<Decoded, { readonly name: 'RADIO' | 'RADIO_STATUS' }>,
+    { link, peer, contact, now_ms }: Heard,
+  ): void {
+    const place = `${link.name}|${peer}`;
+    if (name === 'RADIO_STATUS') this.#radios.set(place, now_ms);
+    else if (now_ms - (this.#radios.get(place) ?? Number.NEGATIVE_INFINITY) < radio_twice_ms) return;
+    for (const vehicle of this.#vehicles.values()) {
+      const { active } = vehicle;
+      const is_behind = contact ? active === contact : active.link === link && active.peer === peer;
+      if (is_behind) vehicle.takeRadio(fields);
+    }
+  }
+
+  #findConflicts(now_ms: number): void {
+    const { log } = this.#parts.host;
+    const shared = sharedSystemIds(
+      this.#contacts.values(),
+      (contact) => this.#vehicleOf.get(contact),
+      now_ms,
+    );
+    for (const id of [...shared].filter((each) => !this.#shared.has(each))) {
+      log.error({ system_id: id }, 'two vehicles have the same system id; their commands are refused');
+    }
+    for (const id of [...this.#shared].filter((each) => !shared.has(each))) {
+      log.info({ system_id: id }, 'the system id belongs to one vehicle again');
+    }
+    this.#shared = shared;
+    for (const vehicle of this.#vehicles.values()) {
+      const { sysid } = vehicle.active;
+      vehicle.conflict = shared.has(sysid)
+        ? `system id ${sysid} is used by two vehicles at once; give each of them its own`
+        : undefined;
+    }
+  }
+
+  #log(from: Contact, { severity, text }: StatusText): void {
+    const now_ms = performance.now();
+    const asset_key = this.#vehicleOf.get(from)?.asset_key ?? assetKeyOf(from);
+    const key = `${asset_key} ${text}`;
+    const told_ms = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
+    const facts = { asset_key, severity, text };
+    const { log } = this.#parts.host;
+    if (severity >= severity_debug || now_ms - told_ms < text_repeat_ms) {
+      log.debug(facts, 'the vehicle says');
+      return;
+    }
+    if (this.#told.size >= texts_remembered_max) this.#told.clear();
+    this.#told.set(key, now_ms);
+    if (severity <= severity_warning) log.warn(facts, 'the vehicle warns');
+    else log.info(facts, 'the vehicle says');
+  }
+
+  #refuse(what: string, limit: number): undefined {
+    if (!this.#full)
+      this.#parts.host.log.error(
+        { what, limit },
+        'more senders than this driver serves; the others are ignored',
+      );
+    this.#full = true;
+    return undefined;
+  }
+}
+
+interface From {
+  readonly link: Link;
+  readonly peer: string;
+  readonly frame: Frame;
+  readonly now_ms: number;
+}
+
+interface Heard {
+  readonly link: Link;
+  readonly peer: string;
+  readonly contact: Contact | undefined;
+  readonly now_ms: number;
+}
+
+function requestMessage(
+  { sysid, compid }: { readonly sysid: number; readonly compid: number },
+  msgid: number,
+): Messages['COMMAND_LONG'] {
+  return {
+    target_system: sysid,
+    target_component: compid,
+    command: command_request_message,
+    confirmation: 0,
+    param1: msgid,
+    param2: 0,
+    param3: 0,
+    param4: 0,
+    param5: 0,
+    param6: 0,
+    param7: 0,
+  };
+}

@@ -1,0 +1,84 @@
+/** Flight modes: names of the numbers that vehicles report, and the numbers that `set_mode` needs, by autopilot and frame. */
+import type { Autopilot, Kind } from './kind.ts';
+
+/** The modes of the interface's `set_mode`. */
+export const mode_names = ['GUIDED', 'AUTO', 'LOITER', 'RTL', 'LAND'] as const;
+export type ModeName = (typeof mode_names)[number];
+
+/** What `MAV_CMD_DO_SET_MODE` takes, and the `custom_mode` that shows that it was done. */
+export interface ModeNumbers {
+  readonly main: number;
+  /** PX4 only. */
+  readonly sub: number;
+  readonly custom_mode: number;
+}
+
+const base_mode_custom = 1;
+/** The order is the number; an empty name is a number without a mode. */
+const arducopter =
+  'STABILIZE ACRO ALT_HOLD AUTO GUIDED LOITER RTL CIRCLE - LAND - DRIFT - SPORT FLIP AUTOTUNE POSHOLD BRAKE THROW AVOID_ADSB GUIDED_NOGPS SMART_RTL FLOWHOLD FOLLOW ZIGZAG SYSTEMID AUTOROTATE AUTO_RTL TURTLE';
+const arduplane =
+  'MANUAL CIRCLE STABILIZE TRAINING ACRO FBWA FBWB CRUISE AUTOTUNE - AUTO RTL LOITER TAKEOFF AVOID_ADSB GUIDED INITIALISING QSTABILIZE QHOVER QLOITER QLAND QRTL QAUTOTUNE QACRO THERMAL LOITER_ALT_QLAND AUTOLAND';
+const ardurover =
+  'MANUAL ACRO - STEERING HOLD LOITER FOLLOW SIMPLE DOCK CIRCLE AUTO RTL SMART_RTL - - GUIDED INITIALISING';
+const ardusub =
+  'STABILIZE ACRO ALT_HOLD AUTO GUIDED - - CIRCLE - SURFACE - - - - - - POSHOLD - - MANUAL MOTOR_DETECT SURFTRAK';
+const px4_main =
+  '- MANUAL ALTCTL POSCTL AUTO ACRO OFFBOARD STABILIZED RATTITUDE SIMPLE TERMINATION ALTITUDE_CRUISE';
+/** Names as ground stations show them: MISSION, RTL and LAND stand for themselves, LOITER is Hold. */
+const px4_auto =
+  '- READY TAKEOFF LOITER MISSION RTL LAND - FOLLOW PRECLAND VTOL_TAKEOFF EXTERNAL1 EXTERNAL2 EXTERNAL3 EXTERNAL4 EXTERNAL5 EXTERNAL6 EXTERNAL7 EXTERNAL8';
+
+const ardupilot_modes: Readonly<Record<Kind, readonly string[]>> = {
+  copter: arducopter.split(' '),
+  plane: arduplane.split(' '),
+  vtol: arduplane.split(' '),
+  rover: ardurover.split(' '),
+  sub: ardusub.split(' '),
+  other: [],
+};
+const px4_main_modes = px4_main.split(' ');
+const px4_auto_modes = px4_auto.split(' ');
+const px4_main_auto = 4;
+
+/** PX4 has no mode called guided: it flies to a point while it holds. */
+const px4_auto_sub: Readonly<Record<ModeName, number>> = { GUIDED: 3, AUTO: 4, LOITER: 3, RTL: 5, LAND: 6 };
+
+/** Modes in which an ArduPilot vehicle is on its way home, beside RTL. */
+const homeward: ReadonlySet<string> = new Set(['RTL', 'SMART_RTL', 'QRTL', 'AUTO_RTL']);
+
+/** The name of the mode a heartbeat shows; null when it shows none that can be named at all. */
+export function flightMode(
+  autopilot: Autopilot,
+  kind: Kind,
+  heartbeat: { readonly base_mode: number; readonly custom_mode: number },
+): string | null {
+  const { base_mode, custom_mode } = heartbeat;
+  if ((base_mode & base_mode_custom) === 0) return null;
+  const known = nameOf(autopilot, kind, custom_mode);
+  return known === undefined || known === '-' ? `UNKNOWN(${custom_mode})` : known;
+}
+
+function nameOf(autopilot: Autopilot, kind: Kind, custom_mode: number): string | undefined {
+  if (autopilot === 'ardupilot') return ardupilot_modes[kind][custom_mode];
+  if (autopilot !== 'px4') return undefined;
+  const main = (custom_mode >>> 16) & 0xff;
+  return main === px4_main_auto ? px4_auto_modes[custom_mode >>> 24] : px4_main_modes[main];
+}
+
+/** What sets this mode; undefined when the vehicle has no such mode or nobody knows its numbers. */
+export function modeNumbers(autopilot: Autopilot, kind: Kind, mode: ModeName): ModeNumbers | undefined {
+  if (autopilot === 'px4') {
+    const sub = px4_auto_sub[mode];
+    return { main: px4_main_auto, sub, custom_mode: ((sub << 24) | (px4_main_auto << 16)) >>> 0 };
+  }
+  if (autopilot !== 'ardupilot') return undefined;
+  const wanted = kind === 'vtol' && mode === 'LAND' ? 'QLAND' : mode;
+  const main = ardupilot_modes[kind].indexOf(wanted);
+  return main < 0 ? undefined : { main, sub: 0, custom_mode: main };
+}
+
+/** Whether this mode brings the vehicle home. */
+export function isHomeward(mode: string | null): boolean {
+  return mode !== null && homeward.has(mode);
+}

@@ -1,0 +1,115 @@
+/** The options of the mavlink driver. */
+import { z } from 'zod';
+import { latitude, longitude } from '../../src/contract/assets.ts';
+import { linkOptions } from './link-options.ts';
+
+/** Names of the commands, in the order in which they are shown. */
+export const command_names = ['arm', 'disarm', 'return_home', 'set_mode', 'goto_waypoint'] as const;
+export type CommandName = (typeof command_names)[number];
+
+/** The system id of the usual ground stations: autopilots take its heartbeats for the pilot's. */
+const station_system_id = 255;
+const links_max = 16;
+const vehicles_max = 64;
+const fence_corners_max = 200;
+
+const hertz = z.number().min(0.1).max(50);
+const systemId = z.int().min(1).max(255);
+
+const gotoOptions = z
+  .strictObject({
+    datum: z
+      .enum(['relative', 'amsl', 'ellipsoid'])
+      .default('relative')
+      .describe('what alt_m of goto_waypoint is above: home, mean sea level or the WGS-84 ellipsoid'),
+    height_min_m: z.number().min(0).max(1_000).default(2).describe('least height of a target above home'),
+    height_max_m: z
+      .number()
+      .min(0)
+      .max(10_000)
+      .default(120)
+      .describe('greatest height of a target above home'),
+    distance_max_m: z
+      .number()
+      .min(1)
+      .max(100_000)
+      .default(2_000)
+      .describe('greatest distance of a target from the vehicle and from home'),
+    geofence: z
+      .array(z.strictObject({ lat: latitude, lon: longitude }))
+      .min(3)
+      .max(fence_corners_max)
+      .optional()
+      .describe('corners of the area in which targets must lie; does not cross 180 degrees of longitude'),
+  })
+  .refine(({ height_min_m, height_max_m }) => height_min_m <= height_max_m, {
+    path: ['height_min_m'],
+    error: 'must not be above height_max_m',
+  });
+
+const vehicleOptions = z.strictObject({
+  name: z.string().min(1).max(200).optional().describe('shown name'),
+  commands: z
+    .array(z.enum(command_names))
+    .optional()
+    .describe('commands of this vehicle; those of the driver when left out'),
+});
+
+export const mavlinkOptions = z.strictObject({
+  links: z.array(linkOptions).min(1).max(links_max),
+  system_id: systemId
+    .refine((id) => id !== station_system_id, {
+      error:
+        "255 is the pilot's ground station: heartbeats from it would mask its loss; use another, such as 245",
+    })
+    .default(245)
+    .describe('own system id'),
+  component_id: z.int().min(1).max(255).default(191).describe('own component id; 191: onboard computer'),
+  role: z
+    .enum(['onboard_controller', 'ground_station'])
+    .default('onboard_controller')
+    .describe('ground_station: PX4 takes this kit for the ground station whose loss starts its failsafe'),
+  passive: z
+    .boolean()
+    .default(false)
+    .describe('listen only: nothing at all is sent, and there are no commands'),
+  offline_after_s: z.number().min(2).max(600).default(5).describe('silence after which a vehicle is offline'),
+  streams: z
+    .strictObject({
+      position_hz: hertz.default(2),
+      attitude_hz: hertz.default(4),
+      status_hz: hertz.default(1),
+    })
+    .prefault({})
+    .describe('rates that vehicles are asked for; what they send anyway is left as it is'),
+  signing: z
+    .strictObject({
+      key_file: z
+        .string()
+        .min(1)
+        .describe('file with the passphrase or the 64 hexadecimal digits of the key'),
+      clock_file: z.string().min(1).describe('file that keeps the signing clock over restarts'),
+    })
+    .optional()
+    .describe('MAVLink 2 signing; with it, frames with another signature or none are ignored'),
+  commands: z
+    .array(z.enum(command_names))
+    .default([...command_names])
+    .describe('commands of vehicles for which nothing else is said'),
+  vehicles: z
+    .record(z.string().min(1), vehicleOptions)
+    .default({})
+    .refine((vehicles) => Object.keys(vehicles).length <= vehicles_max, `at most ${vehicles_max} vehicles`)
+    .describe('settings of single vehicles, by asset_key'),
+  arm: z
+    .strictObject({
+      require_pre_arm_check: z
+        .boolean()
+        .default(true)
+        .describe('refuse to arm while the autopilot says that its checks fail'),
+      require_position: z.boolean().default(true).describe('refuse to arm without a valid position'),
+    })
+    .prefault({}),
+  goto: gotoOptions.prefault({}),
+});
+export type MavlinkOptions = z.output<typeof mavlinkOptions>;

@@ -1,0 +1,103 @@
+/** Which feeds a message of the vehicle moves, and what they say then. */
+import type { droneFeeds } from '../../src/contract/feeds.ts';
+import type { AssetSink } from '../../src/driver/driver.ts';
+import type { Contact } from './contact.ts';
+import {
+  attitudeFeed,
+  batteryFeed,
+  batteryReading,
+  gpsFeed,
+  gpsRawFeed,
+  systemBattery,
+  vfrHudFeed,
+} from './feeds.ts';
+import type { Decoded, Messages } from './messages.ts';
+import { estimatorOf, isPositionValid, situationOf } from './situation.ts';
+
+export type DroneSink = AssetSink<typeof droneFeeds>;
+type Reading = NonNullable<ReturnType<typeof batteryReading>>;
+
+const status_fresh_ms = 5_000;
+const home_fresh_ms = 30_000;
+/** A battery that has not reported for this long is not listed any more. */
+const battery_fresh_ms = 20_000;
+const batteries_max = 16;
+const attitude_known = 1;
+const system_states =
+  'UNINIT BOOT CALIBRATING STANDBY ACTIVE CRITICAL EMERGENCY POWEROFF FLIGHT_TERMINATION'.split(' ');
+
+interface Moment {
+  readonly now_ms: number;
+  /** Shown with the status. */
+  readonly alarms: readonly string[];
+}
+
+/** Publishes the feeds of one vehicle; keeps what its batteries said. */
+export class Publishing {
+  readonly #sink: DroneSink;
+  readonly #batteries = new Map<number, { readonly reading: Reading; readonly at_ms: number }>();
+
+  constructor(sink: DroneSink) {
+    this.#sink = sink;
+  }
+
+  take(message: Decoded, contact: Contact, { now_ms, alarms }: Moment): void {
+    const { name, fields } = message;
+    if (name === 'GLOBAL_POSITION_INT') this.#position(fields, contact, now_ms);
+    else if (name === 'GPS_RAW_INT') this.#sink.publish('gps_raw', gpsRawFeed(fields));
+    else if (name === 'ATTITUDE') this.#sink.publish('attitude', attitudeFeed(fields));
+    else if (name === 'VFR_HUD') this.#sink.publish('vfr_hud', vfrHudFeed(fields));
+    else if (name === 'BATTERY_STATUS') this.#battery(fields, now_ms);
+    else if (name === 'SYS_STATUS') this.#systemBattery(fields, now_ms);
+    else if (name === 'HEARTBEAT') this.#status(fields, contact, { now_ms, alarms });
+  }
+
+  #position(position: Messages['GLOBAL_POSITION_INT'], contact: Contact, now_ms: number): void {
+    if (!isPositionValid(contact, now_ms)) return;
+    const { heard, autopilot } = contact;
+    const flags = heard.fresh('EKF_STATUS_REPORT', status_fresh_ms, now_ms)?.flags;
+    const message = gpsFeed(position, {
+      gps: heard.fresh('GPS_RAW_INT', status_fresh_ms, now_ms),
+      home: heard.fresh('HOME_POSITION', home_fresh_ms, now_ms),
+      is_aligned: autopilot !== 'ardupilot' || flags === undefined || (flags & attitude_known) !== 0,
+    });
+    if (!message) return;
+    this.#sink.publish('gps', message);
+    const { lat, lon, alt_m } = message;
+    this.#sink.setPosition(alt_m === null ? { lat, lon } : { lat, lon, alt_m });
+  }
+
+  #battery(status: Messages['BATTERY_STATUS'], now_ms: number): void {
+    const reading = batteryReading(status);
+    const is_known = this.#batteries.has(status.id);
+    if (!reading || (!is_known && this.#batteries.size >= batteries_max)) return;
+    this.#batteries.set(status.id, { reading, at_ms: now_ms });
+    for (const [id, { at_ms }] of this.#batteries) {
+      if (now_ms - at_ms > battery_fresh_ms) this.#batteries.delete(id);
+    }
+    const message = batteryFeed(new Map([...this.#batteries].map(([id, battery]) => [id, battery.reading])));
+    if (message) this.#sink.publish('battery', message);
+  }
+
+  /** Only for vehicles that do not describe their batteries one by one. */
+  #systemBattery(status: Messages['SYS_STATUS'], now_ms: number): void {
+    const is_described = this.#batteries.values().some(({ at_ms }) => now_ms - at_ms <= battery_fresh_ms);
+    const message = is_described ? undefined : systemBattery(status);
+    if (message) this.#sink.publish('battery', message);
+  }
+
+  #status({ system_status }: Messages['HEARTBEAT'], contact: Contact, { now_ms, alarms }: Moment): void {
+    const { armed, mode, pre_arm_check, pre_arm_reasons } = situationOf(contact, now_ms);
+    const estimator = estimatorOf(contact, now_ms);
+    this.#sink.publish('sys_status', {
+      armed,
+      flight_mode: mode,
+      ekf_ok: estimator?.ok ?? null,
+      pre_arm_check,
+      system_status: system_states[system_status] ?? null,
+      pre_arm_reasons: [...pre_arm_reasons],
+      ekf_reasons: [...(estimator?.reasons ?? [])],
+      ...(alarms.length > 0 ? { alarms: [...alarms] } : {}),
+    });
+  }
+}

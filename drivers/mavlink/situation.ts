@@ -1,0 +1,131 @@
+/** What is known of a vehicle right now: the facts behind its status feed and behind each decision to send a command. */
+import type { Contact } from './contact.ts';
+import { ardupilotHealth, type EstimatorHealth, px4Health } from './estimator.ts';
+import { undulation } from './feeds.ts';
+import type { Place } from './geo.ts';
+import type { Autopilot, Kind } from './kind.ts';
+import type { Messages } from './messages.ts';
+import { flightMode } from './modes.ts';
+
+export interface Situation {
+  readonly autopilot: Autopilot;
+  readonly kind: Kind;
+  /** Null: no heartbeat lately. */
+  readonly armed: boolean | null;
+  readonly mode: string | null;
+  /** Null: not known. */
+  readonly airborne: boolean | null;
+  /** Undefined: none, or none that is valid and fresh. */
+  readonly position: (Place & { readonly alt_amsl_m: number }) | undefined;
+  readonly home: (Place & { readonly alt_amsl_m: number }) | undefined;
+  readonly undulation_m: number | undefined;
+  readonly estimator: EstimatorHealth | undefined;
+  readonly pre_arm_check: boolean | null;
+  readonly pre_arm_reasons: readonly string[];
+}
+
+/** Heartbeats come every second. */
+const heartbeat_fresh_ms = 3_500;
+export const position_fresh_ms = 3_000;
+const status_fresh_ms = 5_000;
+/** Home is told every five seconds, and when it moves. */
+const home_fresh_ms = 30_000;
+/** ArduPilot repeats its reasons every 30 s. */
+const reasons_fresh_ms = 65_000;
+const reasons_max = 5;
+const armed_bit = 128;
+const pre_arm_bit = 0x1000_0000;
+const fix_2d = 2;
+const landed_on_ground = 1;
+const landed_unknown = 0;
+/** Height above home from which a vehicle that does not tell is taken as flying. */
+const flying_height_m = 1;
+const reason_pattern = /^(?:PreArm|Arm|Preflight Fail|Arming denied)[:! ]/u;
+
+export function situationOf(contact: Contact, now_ms: number): Situation {
+  const { autopilot, kind, heard } = contact;
+  const heartbeat = heard.fresh('HEARTBEAT', heartbeat_fresh_ms, now_ms);
+  const gps = heard.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
+  const check = preArmCheck(autopilot, heard.fresh('SYS_STATUS', status_fresh_ms, now_ms));
+  return {
+    autopilot,
+    kind,
+    armed: heartbeat ? isArmed(heartbeat) : null,
+    mode: heartbeat ? flightMode(autopilot, kind, heartbeat) : null,
+    airborne: isAirborne(contact, now_ms),
+    position: positionOf(contact, now_ms),
+    home: homeOf(contact, now_ms),
+    undulation_m: gps && undulation(gps),
+    estimator: estimatorOf(contact, now_ms),
+    pre_arm_check: check,
+    pre_arm_reasons: check === false ? reasonsOf(contact, now_ms) : [],
+  };
+}
+
+export function isArmed({ base_mode }: Messages['HEARTBEAT']): boolean {
+  return (base_mode & armed_bit) !== 0;
+}
+
+/** Undefined until the estimator has told, and when it has fallen silent. */
+export function estimatorOf({ autopilot, heard }: Contact, now_ms: number): EstimatorHealth | undefined {
+  const px4 = heard.fresh('ESTIMATOR_STATUS', status_fresh_ms, now_ms);
+  if (autopilot === 'px4') return px4 && px4Health(px4);
+  const ardupilot = heard.fresh('EKF_STATUS_REPORT', status_fresh_ms, now_ms);
+  if (!ardupilot) return undefined;
+  const heartbeat = heard.fresh('HEARTBEAT', status_fresh_ms, now_ms);
+  return ardupilotHealth(ardupilot, heartbeat !== undefined && isArmed(heartbeat));
+}
+
+/**
+ * Whether the position that the vehicle streams is one. ArduPilot goes on streaming the last one after its receiver has
+ * lost the satellites; only the fix and the estimator tell. PX4 sends none without a valid one.
+ */
+export function isPositionValid(contact: Contact, now_ms: number): boolean {
+  const gps = contact.heard.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
+  const estimator = estimatorOf(contact, now_ms);
+  if (gps && gps.fix_type >= fix_2d) return true;
+  if (estimator) return estimator.has_position;
+  return contact.autopilot === 'px4' && !gps;
+}
+
+/** How the autopilot itself sees it; PX4 sets only the bit of health, ArduPilot can have its checks switched off. */
+export function preArmCheck(
+  autopilot: Autopilot,
+  status: Messages['SYS_STATUS'] | undefined,
+): boolean | null {
+  if (!status) return null;
+  const is_healthy = (status.onboard_control_sensors_health & pre_arm_bit) !== 0;
+  if (autopilot === 'px4') return is_healthy;
+  if (autopilot !== 'ardupilot') return null;
+  const is_present = (status.onboard_control_sensors_present & pre_arm_bit) !== 0;
+  const is_enabled = (status.onboard_control_sensors_enabled & pre_arm_bit) !== 0;
+  return is_present && is_enabled ? is_healthy : null;
+}
+
+function positionOf(contact: Contact, now_ms: number): Situation['position'] {
+  const position = contact.heard.fresh('GLOBAL_POSITION_INT', position_fresh_ms, now_ms);
+  if (!position || (position.lat === 0 && position.lon === 0)) return undefined;
+  if (!isPositionValid(contact, now_ms)) return undefined;
+  return { lat: position.lat / 1e7, lon: position.lon / 1e7, alt_amsl_m: position.alt / 1_000 };
+}
+
+function homeOf({ heard }: Contact, now_ms: number): Situation['home'] {
+  const home = heard.fresh('HOME_POSITION', home_fresh_ms, now_ms);
+  if (!home || (home.latitude === 0 && home.longitude === 0)) return undefined;
+  return { lat: home.latitude / 1e7, lon: home.longitude / 1e7, alt_amsl_m: home.altitude / 1_000 };
+}
+
+function isAirborne(contact: Contact, now_ms: number): boolean | null {
+  const landed = contact.heard.fresh('EXTENDED_SYS_STATE', status_fresh_ms, now_ms)?.landed_state;
+  if (landed !== undefined && landed !== landed_unknown) return landed !== landed_on_ground;
+  const position = positionOf(contact, now_ms);
+  const home = homeOf(contact, now_ms);
+  return position && home ? position.alt_amsl_m - home.alt_amsl_m > flying_height_m : null;
+}
+
+function reasonsOf({ texts }: Contact, now_ms: number): readonly string[] {
+  const recent = texts.filter(
+    ({ at_ms, text }) => now_ms - at_ms < reasons_fresh_ms && reason_pattern.test(text.text),
+  );
+  return [...new Set(recent.map(({ text }) => text.text))].slice(-reasons_max);
+}

@@ -1,0 +1,165 @@
+/** Asks one autopilot for the messages that the feeds and commands need, and asks again when they stay away. */
+import type { Autopilot } from './kind.ts';
+import type { Messages } from './messages.ts';
+
+export interface StreamRates {
+  readonly position_hz: number;
+  readonly attitude_hz: number;
+  readonly status_hz: number;
+}
+
+/** A request to be sent now. */
+export type Ask =
+  /** `MAV_CMD_SET_MESSAGE_INTERVAL`. */
+  | { readonly command: 511; readonly msgid: number; readonly interval_us: number }
+  /** `MAV_CMD_REQUEST_MESSAGE`. */
+  | { readonly command: 512; readonly msgid: number }
+  /** `REQUEST_DATA_STREAM`, for autopilots that know neither. */
+  | { readonly command: 'data_streams'; readonly rate_hz: number };
+
+interface Wanted {
+  readonly name: keyof Messages;
+  readonly msgid: number;
+  /** Absent: once is enough. */
+  readonly interval_ms?: number;
+}
+
+interface Want {
+  readonly wanted: Wanted;
+  heard_ms: number;
+  asked_ms: number;
+  asks: number;
+  /** The autopilot has no such message; not asked again until it starts anew. */
+  refused: boolean;
+}
+
+const answer_wait_ms = 1_000;
+const answer_tries_max = 3;
+/** Requests without any answer after which an ArduPilot is taken for one that only knows the old way. */
+const unanswered_max = 3;
+/** A vehicle that streams by itself is given this long to show what it sends. */
+const look_ms = 1_000;
+const absent_min_ms = 3_000;
+const absent_intervals = 3;
+/** Pauses before asking again: an autopilot may accept and have nothing to send, and another station may want it otherwise. */
+const pauses_ms = [5_000, 10_000, 30_000, 120_000] as const;
+const result_in_progress = 5;
+
+export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readonly Wanted[] {
+  const position_ms = 1_000 / rates.position_hz;
+  const attitude_ms = 1_000 / rates.attitude_hz;
+  const status_ms = 1_000 / rates.status_hz;
+  const estimator =
+    autopilot === 'px4'
+      ? ({ name: 'ESTIMATOR_STATUS', msgid: 230 } as const)
+      : ({ name: 'EKF_STATUS_REPORT', msgid: 193 } as const);
+  return [
+    { name: 'AUTOPILOT_VERSION', msgid: 148 },
+    { name: 'GLOBAL_POSITION_INT', msgid: 33, interval_ms: position_ms },
+    { name: 'GPS_RAW_INT', msgid: 24, interval_ms: status_ms },
+    { name: 'HOME_POSITION', msgid: 242, interval_ms: 5_000 },
+    { ...estimator, interval_ms: status_ms },
+    { name: 'SYS_STATUS', msgid: 1, interval_ms: status_ms },
+    { name: 'EXTENDED_SYS_STATE', msgid: 245, interval_ms: status_ms },
+    { name: 'ATTITUDE', msgid: 30, interval_ms: attitude_ms },
+    { name: 'VFR_HUD', msgid: 74, interval_ms: position_ms },
+    { name: 'BATTERY_STATUS', msgid: 147, interval_ms: 2 * status_ms },
+    { name: 'POSITION_TARGET_GLOBAL_INT', msgid: 87, interval_ms: 1_000 },
+  ];
+}
+
+/** One request is in flight at a time, because the acknowledgement does not say which message it is about. */
+export class Streams {
+  readonly #autopilot: Autopilot;
+  readonly #rates: StreamRates;
+  #wants: readonly Want[] = [];
+  #begun_ms: number;
+  #in_flight: { readonly want: Want; readonly ask: Ask; sent_ms: number; tries: number } | undefined;
+  #unanswered = 0;
+
+  constructor(autopilot: Autopilot, rates: StreamRates, now_ms: number) {
+    this.#autopilot = autopilot;
+    this.#rates = rates;
+    this.#begun_ms = now_ms;
+    this.restart(now_ms);
+  }
+
+  /** The autopilot has started anew and has forgotten every request. */
+  restart(now_ms: number): void {
+    this.#begun_ms = now_ms;
+    this.#in_flight = undefined;
+    this.#unanswered = 0;
+    this.#wants = wantedMessages(this.#autopilot, this.#rates).map((wanted) => ({
+      wanted,
+      heard_ms: Number.NEGATIVE_INFINITY,
+      asked_ms: Number.NEGATIVE_INFINITY,
+      asks: 0,
+      refused: false,
+    }));
+  }
+
+  heard(name: keyof Messages, now_ms: number): void {
+    const want = this.#wants.find((each) => each.wanted.name === name);
+    if (!want) return;
+    want.heard_ms = now_ms;
+    if (want.wanted.interval_ms !== undefined) want.asks = 0;
+  }
+
+  /** `COMMAND_ACK` for 511 or 512. */
+  acknowledged(command: number, result: number): void {
+    const flying = this.#in_flight;
+    if (!flying || flying.ask.command !== command || result === result_in_progress) return;
+    this.#unanswered = 0;
+    if (result !== 0) flying.want.refused = true;
+    this.#in_flight = undefined;
+  }
+
+  /** What to send now, at most one request. */
+  next(now_ms: number): Ask | undefined {
+    const flying = this.#in_flight;
+    if (flying) {
+      if (now_ms - flying.sent_ms < answer_wait_ms) return undefined;
+      if (flying.tries < answer_tries_max && !this.#isHere(flying.want, now_ms)) {
+        flying.tries += 1;
+        flying.sent_ms = now_ms;
+        return flying.ask;
+      }
+      this.#in_flight = undefined;
+      this.#unanswered += 1;
+    }
+    const want = this.#wants.find((each) => this.#isDue(each, now_ms));
+    if (!want) return undefined;
+    want.asked_ms = now_ms;
+    want.asks += 1;
+    if (
+      this.#unanswered >= unanswered_max &&
+      this.#autopilot === 'ardupilot' &&
+      want.wanted.interval_ms !== undefined
+    ) {
+      // One request asks for all streams, so the others need not be asked for now.
+      for (const other of this.#wants) other.asked_ms = now_ms;
+      return { command: 'data_streams', rate_hz: Math.max(1, Math.round(this.#rates.position_hz)) };
+    }
+    const ask = this.#askFor(want);
+    this.#in_flight = { want, ask, sent_ms: now_ms, tries: 1 };
+    return ask;
+  }
+
+  #askFor({ wanted: { msgid, interval_ms } }: Want): Ask {
+    if (interval_ms === undefined) return { command: 512, msgid };
+    return { command: 511, msgid, interval_us: Math.round(interval_ms * 1_000) };
+  }
+
+  #isDue(want: Want, now_ms: number): boolean {
+    if (want.refused || this.#isHere(want, now_ms)) return false;
+    if (want.wanted.interval_ms !== undefined && now_ms - this.#begun_ms < look_ms) return false;
+    if (want.asks === 0) return true;
+    return now_ms - want.asked_ms >= (pauses_ms[Math.min(want.asks, pauses_ms.length) - 1] ?? 0);
+  }
+
+  /** It comes, at whatever rate: another station may have asked for that rate, and two stations must not fight. */
+  #isHere({ heard_ms, wanted: { interval_ms } }: Want, now_ms: number): boolean {
+    if (interval_ms === undefined) return heard_ms > Number.NEGATIVE_INFINITY;
+    return now_ms - heard_ms < Math.max(absent_min_ms, absent_intervals * interval_ms);
+  }
+}
