@@ -11,6 +11,7 @@ import { createLog } from '../platform/log.ts';
 import { runDaemon, type Running } from './daemon.ts';
 import { loopback } from './embedded-broker.ts';
 import { type Paint, type Shell, exit, painter, say } from './shell.ts';
+import { balance } from './status-view.ts';
 import { tailText } from './tail-view.ts';
 
 export async function demo(shell: Shell): Promise<number> {
@@ -26,7 +27,7 @@ export async function demo(shell: Shell): Promise<number> {
   };
   const onStopping = async ({ app }: Running): Promise<void> => {
     const { outbox } = await app.local.report();
-    tally = `accepted ${outbox.accepted} messages, delivered ${outbox.delivered}, ${outbox.buffered} kept in the buffer`;
+    tally = balance(outbox);
   };
   await runDaemon({ config, log, onReady, onStopping }, shell);
   say(shell, `${paint('bold', 'stopped')}: ${tally}`);

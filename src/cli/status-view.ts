@@ -67,7 +67,7 @@ function outboxLines(outbox: StatusReport['outbox'], paint: Paint): readonly str
 }
 
 /** `accepted 120 = delivered 100 + buffered 15 + dropped 5 (thinned 5)` */
-function balance(outbox: StatusReport['outbox']): string {
+export function balance(outbox: StatusReport['outbox']): string {
   const { accepted, delivered, buffered, quarantined } = outbox;
   const dropped = Object.entries(outbox.dropped).filter(([, rows]) => rows > 0);
   const sum = dropped.reduce((total, [, rows]) => total + rows, 0);

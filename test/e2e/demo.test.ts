@@ -13,7 +13,7 @@ it('says what runs where, shows what is published, stops at Ctrl-C and is the sa
     const first = await visit(dir);
     expect(first.text).toContain(`Configuration and buffer: ${own}`);
     expect(first.text).toContain(`npx kit-connector status --watch --socket ${own}/control.sock`);
-    expect(first.text).toMatch(/stopped: accepted \d+ messages, delivered \d+, \d+ kept in the buffer\n$/);
+    expect(first.text).toMatch(/stopped: accepted \d+ = delivered \d+ \+ buffered \d+ \+ dropped \d+.*\n$/);
     expect(existsSync(join(own, 'control.sock'))).toBe(false);
     expect(readdirSync(own).filter((name) => name.endsWith('.sock'))).toEqual([]);
     const second = await visit(dir);

@@ -1,0 +1,86 @@
+/** What the README says of the configuration and of the kit's sentences is what the code does. */
+import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { drivers } from '../../../drivers/index.ts';
+import { degradedReasons, type DegradedFacts } from '../../../src/app/degraded.ts';
+import { readConfig } from '../../../src/config.ts';
+import { configFile } from '../../../src/config/schema.ts';
+import { withDirectory } from '../../support/temporary.ts';
+
+const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+const sample = /```yaml\n([^]*?)```/u.exec(readme)?.[1] ?? '';
+const secrets_dir = '/etc/kit-connector';
+
+/** Writes the file into a directory of its own, with the secrets that it names beside it, and reads it. */
+async function read(text: string) {
+  return withDirectory(async (dir) => {
+    await mkdir(join(dir, 'secrets'));
+    await writeFile(join(dir, 'secrets/mqtt-password'), 'secret', { mode: 0o600 });
+    const file = join(dir, 'config.yaml');
+    await writeFile(file, text.replaceAll(secrets_dir, join(dir, 'secrets')));
+    return readConfig(file, { drivers, credentials_dir: undefined });
+  });
+}
+
+it('the sample of the configuration is accepted and names every section', async () => {
+  const config = await read(sample);
+  expect(config.drivers.map(({ name }) => name)).toEqual(['gateway']);
+  for (const key of Object.keys(configFile.shape)) expect(sample).toMatch(new RegExp(`^(# )?${key}:`, 'mu'));
+});
+
+it('the values that the sample calls defaults are the defaults', async () => {
+  const shown = await read(sample);
+  const bare = await read(
+    'kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\nbroker: { url: mqtts://broker.example.com:8883 }\n',
+  );
+  expect({ ...shown.broker, password: undefined }).toEqual(bare.broker);
+  expect({ ...shown.uplink, backlog_bytes_per_s: bare.uplink.backlog_bytes_per_s }).toEqual(bare.uplink);
+  expect({ ...shown.commands, disabled: [] }).toEqual(bare.commands);
+  for (const key of ['state_dir', 'runtime_dir', 'outbox', 'feeds', 'telemetry'] as const)
+    expect(shown[key]).toEqual(bare[key]);
+});
+
+const well: DegradedFacts = {
+  health: { state: 'ok', detail: '' },
+  ledger: { accepted: 0, delivered: 0, buffered: 0, quarantined: 0, dropped: {}, balanced: true },
+  salvage: undefined,
+  unheard: [],
+  drivers: [],
+  clock_synced: true,
+  warnings: [],
+};
+const driver = { name: 'x', driver: 'x', since: '', reason: null, next_try_at: null, facts: {} };
+const salvage = { cause: 'x', moved_to: 'x', rows_saved: 1, rows_lost: null };
+const troubles: readonly Partial<DegradedFacts>[] = [
+  { health: { state: 'full', detail: 'x' } },
+  { health: { state: 'failing', detail: 'x' } },
+  { salvage },
+  { ledger: { ...well.ledger, quarantined: 2 } },
+  { unheard: ['feed'] },
+  { drivers: [{ ...driver, state: 'rejected' }] },
+  { drivers: [{ ...driver, state: 'hung' }] },
+  { clock_synced: false },
+  { ledger: { ...well.ledger, balanced: false } },
+];
+
+it('each sentence of a kit that is not at its best is explained', () => {
+  const rows = readme.slice(readme.indexOf('| sentence |')).split('\n| ').slice(1);
+  const patterns = rows.map((row) => {
+    const [, pattern = ''] = /^`([^`]*)`/u.exec(row) ?? [];
+    return new RegExp(
+      `^${pattern
+        .split('...')
+        .map((part) => part.replaceAll(/[.()[\]]/gu, '\\$&'))
+        .join('.*')}$`,
+      'u',
+    );
+  });
+  expect(degradedReasons(well)).toEqual([]);
+  for (const trouble of troubles) {
+    const reasons = degradedReasons({ ...well, ...trouble });
+    expect(reasons).toHaveLength(1);
+    expect(patterns.filter((pattern) => pattern.test(reasons[0] ?? ''))).toHaveLength(1);
+  }
+});
