@@ -8,20 +8,20 @@
 import { laneRules, lanes, type Lane } from '../contract/lanes.ts';
 import { Backlog, type BacklogForm } from './backlog.ts';
 import type { Committer } from './committer.ts';
+import { Echo } from './echo.ts';
 import { Hearing } from './hearing.ts';
 import type { Ledger } from './ledger.ts';
 import { LiveLanes } from './live-lanes.ts';
-import { liveParcel, packetParcel, type ClockOffset, type Live, type Named, type Parcel } from './parcel.ts';
+import { liveParcel, packetParcel, type ClockOffset, type Live, type Parcel } from './parcel.ts';
 import type { RowRef } from './protocol.ts';
-import { Settling } from './settling.ts';
 import type { StoreClient } from './store-client.ts';
 
-/** Group commit of what must not be lost. */
+/** Group commit of what must not be lost, and of deletions: what is not deleted yet is sent twice after a kill. */
 export const sync_commit_ms = 20;
-/** Group commit of what may be lost at a power cut, and of deletions. */
+/** Group commit of what may be lost at a power cut. */
 export const lazy_commit_ms = 250;
-/** A lazy message that the broker has not acknowledged by then goes to the disk. With the commit: 1.25 s. */
-const spill_after_ms = 1_000;
+/** A lazy message that the broker has not acknowledged by then goes to the disk: with a sweep and a commit, within 1.25 s. */
+const spill_after_ms = 800;
 const packet_rows_max = 500;
 /** While live telemetry never ends, the backlog still gets every so many-th place. */
 const backlog_share = 10;
@@ -57,7 +57,7 @@ export class Dispatch {
   readonly #committer: Committer;
   readonly #backlog: Backlog;
   readonly #hearing = new Hearing(() => performance.now());
-  readonly #settling = new Settling();
+  readonly #echo = new Echo();
   readonly #live = new LiveLanes();
   readonly #in_flight = new Set<Parcel>();
   readonly #form: BacklogForm;
@@ -103,7 +103,7 @@ export class Dispatch {
   /** These rows are on disk now. */
   written(lives: readonly Live[]): void {
     for (const live of lives) {
-      if (live.settled) this.#letGo(live);
+      if (live.acked) this.#deliverRow(live.row);
       else if (live.place === 'held' && this.#link) this.#queue(live);
       else if (live.place === 'held') live.place = 'nowhere';
       else if (live.place === 'nowhere') this.#backlog.touched(live.row.lane);
@@ -113,7 +113,8 @@ export class Dispatch {
   /** The disk refuses: what cannot wait goes out from memory. */
   unwritten(lives: readonly Live[]): void {
     for (const live of lives) {
-      if (live.place === 'queued' || live.place === 'sent') continue;
+      if (live.acked) this.#options.ledger.deliveredFromMemory(1);
+      if (live.acked || live.place === 'queued' || live.place === 'sent') continue;
       live.place = 'nowhere';
       if (this.#takesLive(live)) this.#queue(live);
     }
@@ -125,10 +126,7 @@ export class Dispatch {
   async connected(link: Connected): Promise<void> {
     this.#ack = link.ack;
     this.#hearing.reset();
-    for (const content of this.#settling.takeAll()) {
-      if (link.session_present) this.#settle(content);
-      else this.#takeBack(content);
-    }
+    this.#echo.connected(link);
     this.#link = link;
     try {
       await this.#committer.settled(0);
@@ -142,21 +140,21 @@ export class Dispatch {
     this.onReady();
   }
 
-  /** The connection is gone. `clean`: both sides ended it, so what was acknowledged is delivered for good. */
-  disconnected({ clean }: { readonly clean: boolean }): void {
+  /** The connection is gone: what was in flight is sent again. */
+  disconnected(): void {
     this.#link = undefined;
     this.#released = false;
     this.#backlog.close();
-    for (const parcel of this.#in_flight) this.#takeBack(parcel.content);
+    for (const parcel of this.#in_flight) this.#takeBack(parcel);
     this.#in_flight.clear();
     this.spillAll();
-    if (clean) for (const content of this.#settling.takeAll()) this.#settle(content);
   }
 
   /** The next message to publish, or undefined when there is none now. `backlog: false` leaves the buffer alone. */
   next({ backlog }: { readonly backlog: boolean }): Parcel | undefined {
     if (!this.#link) return undefined;
-    const parcel = this.#nextLive(() => this.#live.shiftUrgent()) ?? this.#nextShared(backlog);
+    const urgent = this.#nextLive(() => this.#live.shiftUrgent());
+    const parcel = urgent ?? this.#nextEcho() ?? this.#nextShared(backlog);
     if (parcel) this.#in_flight.add(parcel);
     return parcel;
   }
@@ -166,18 +164,17 @@ export class Dispatch {
     if (!this.#in_flight.delete(parcel)) return;
     if (!heard && !parcel.retain) {
       this.#hearing.unheard(parcel.channel);
-      this.#takeBack(parcel.content);
+      this.#takeBack(parcel);
       return;
     }
     this.#hearing.heard(parcel.channel);
-    for (const live of livesOf(parcel.content)) live.acked = true;
-    this.#settling.add(parcel, performance.now());
-    this.#settleRipe();
+    this.#deliver(parcel);
+    if (parcel.content.kind !== 'echo') this.#echo.remember(parcel, performance.now());
   }
 
   /** It was not taken this time and may be handed out again. */
   giveBack(parcel: Parcel): void {
-    if (this.#in_flight.delete(parcel)) this.#takeBack(parcel.content);
+    if (this.#in_flight.delete(parcel)) this.#takeBack(parcel);
   }
 
   /** How many rows fit one batch on this link, unless the broker has set a lower limit. */
@@ -189,6 +186,7 @@ export class Dispatch {
   refused(parcel: Parcel, code: number, reason: string): void {
     if (!this.#in_flight.delete(parcel)) return;
     const { content } = parcel;
+    if (content.kind === 'echo') return;
     if (content.kind === 'batch' || content.kind === 'packet') {
       this.#batch_rows_max = Math.max(1, Math.floor(Math.min(this.#form.batch_rows, parcel.rows) / 2));
       this.#form.batch_rows = this.#batch_rows_max;
@@ -196,7 +194,7 @@ export class Dispatch {
         { code, reason, batch_rows: this.#form.batch_rows },
         'the broker refused a batch: smaller ones from now on',
       );
-      this.#takeBack(parcel.content);
+      this.#takeBack(parcel);
       return;
     }
     const row = content.kind === 'live' ? content.live.row : content.row;
@@ -211,16 +209,16 @@ export class Dispatch {
 
   // --- Time goes on ---------------------------------------------------------------------------------------------
 
-  /** Sends what has waited too long to the disk and lets go of what has settled. Answers what must be given up because the disk refuses. */
+  /** Sends what has waited too long to the disk. Answers what must be given up because the disk refuses. */
   sweep({ disk }: { readonly disk: boolean }): readonly Live[] {
     const patience_ms = spill_after_ms + (this.#link?.packet_ms ?? 0);
     const overdue = this.#live.shiftOverdue(performance.now(), disk ? patience_ms : Infinity);
     for (const live of overdue) {
-      if (disk) this.#putDown(live);
+      if (disk) this.#putDown(live, 0);
       else live.place = 'nowhere';
     }
     if (disk) this.#spillInFlight(patience_ms);
-    if (this.#link) this.#settleRipe();
+    this.#echo.forget(performance.now());
     this.#backlog.wake();
     this.onReady();
     return disk ? [] : overdue.filter((live) => live.disk === 'no');
@@ -266,6 +264,13 @@ export class Dispatch {
     return first ?? this.#nextTelemetry() ?? (backlog ? this.#nextBacklog() : undefined);
   }
 
+  #nextEcho(): Parcel | undefined {
+    const parcel = this.#echo.shift();
+    if (!parcel || parcel.retain || this.#hearing.allows(parcel.channel)) return parcel;
+    this.#echo.giveBack(parcel);
+    return undefined;
+  }
+
   #nextTelemetry(): Parcel | undefined {
     const packet_ms = this.#link?.packet_ms ?? 0;
     if (packet_ms === 0 || this.#form.batch_rows === 1)
@@ -293,26 +298,25 @@ export class Dispatch {
   #nextBacklog(): Parcel | undefined {
     for (let parcel = this.#backlog.shift(); parcel; parcel = this.#backlog.shift()) {
       if (parcel.retain || this.#hearing.allows(parcel.channel)) return parcel;
-      this.#takeBack(parcel.content);
+      this.#takeBack(parcel);
     }
     return undefined;
   }
 
   /** Out of memory, onto the disk, for the backlog to find. */
-  #putDown(live: Live): void {
+  #putDown(live: Live, soon_ms = lazy_commit_ms): void {
     live.place = 'nowhere';
-    if (live.disk === 'no') this.#committer.write(live, lazy_commit_ms);
+    if (live.disk === 'no') this.#committer.write(live, soon_ms);
     else if (live.disk === 'yes') this.#release([live.row], []);
   }
 
   /** It did not reach anybody: it will be sent again. */
-  #takeBack(content: Named): void {
-    for (const live of livesOf(content)) {
-      live.acked = false;
-      this.#putDown(live);
-    }
+  #takeBack(parcel: Parcel): void {
+    const { content } = parcel;
+    for (const live of livesOf(parcel)) this.#putDown(live);
     if (content.kind === 'row') this.#release([content.row], []);
     if (content.kind === 'batch') this.#release([], [content.batch.token], content.batch.lane);
+    if (content.kind === 'echo') this.#echo.giveBack(parcel);
   }
 
   #release(rows: readonly RowRef[], batches: readonly number[], lane = rows[0]?.lane): void {
@@ -326,48 +330,34 @@ export class Dispatch {
   #spillInFlight(age_ms: number): void {
     const now_ms = performance.now();
     for (const parcel of this.#in_flight) {
-      for (const live of livesOf(parcel.content)) {
-        if (live.disk === 'no' && now_ms - live.since_ms > age_ms)
-          this.#committer.write(live, lazy_commit_ms);
+      for (const live of livesOf(parcel)) {
+        if (live.disk === 'no' && now_ms - live.since_ms > age_ms) this.#committer.write(live, 0);
       }
     }
   }
 
-  #settleRipe(): void {
-    const now_ms = performance.now();
-    for (let ripe = this.#settling.next(now_ms); ripe; ripe = this.#settling.next(now_ms)) this.#settle(ripe);
-  }
-
-  /** Delivered for good. */
-  #settle(content: Named): void {
-    switch (content.kind) {
-      case 'live':
-        this.#letGo(content.live);
-        break;
-      case 'packet':
-        for (const live of content.lives) this.#letGo(live);
-        break;
-      case 'row':
-        this.#deliverRow(content.row);
-        break;
-      case 'batch':
-        this.#committer.add(
-          ({ delivered_batches }) => delivered_batches.push(content.batch.token),
-          lazy_commit_ms,
-        );
-        break;
+  #deliver(parcel: Parcel): void {
+    const { content } = parcel;
+    for (const live of livesOf(parcel)) this.#letGo(live);
+    if (content.kind === 'row') this.#deliverRow(content.row);
+    if (content.kind === 'batch') {
+      this.#committer.add(
+        ({ delivered_batches }) => delivered_batches.push(content.batch.token),
+        sync_commit_ms,
+      );
     }
   }
 
+  /** One that is being written is let go when it is on disk. */
   #letGo(live: Live): void {
-    live.settled = true;
+    live.acked = true;
     if (live.disk === 'yes') this.#deliverRow(live.row);
     else if (live.disk !== 'writing') this.#options.ledger.deliveredFromMemory(1);
   }
 
   #deliverRow({ id, lane }: RowRef): void {
     const list = this.#needsCloud(lane) ? 'unconfirmed' : 'delivered';
-    this.#committer.add((pending) => pending[list].push({ id, lane }), lazy_commit_ms);
+    this.#committer.add((pending) => pending[list].push({ id, lane }), sync_commit_ms);
   }
 
   #needsCloud(lane: Lane): boolean {
@@ -377,7 +367,7 @@ export class Dispatch {
   }
 }
 
-function livesOf(content: Named): readonly Live[] {
+function livesOf({ content }: Parcel): readonly Live[] {
   if (content.kind === 'live') return [content.live];
   return content.kind === 'packet' ? content.lives : [];
 }

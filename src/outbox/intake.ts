@@ -38,7 +38,7 @@ export class Intake {
       mono_ms: synced ? null : mono_ms,
       body,
     };
-    return { row, since_ms: this.#now(), disk: 'no', place: 'nowhere', acked: false, settled: false };
+    return { row, since_ms: this.#now(), disk: 'no', place: 'nowhere', acked: false };
   }
 
   position(live: Live): Position {

@@ -219,7 +219,7 @@ export class Outbox implements Appender, Journal {
   /** Writes what is left and ends the thread. What the disk still refuses then is lost, and said. */
   async close(): Promise<void> {
     this.#end.abort();
-    this.dispatch.disconnected({ clean: true });
+    this.dispatch.disconnected();
     try {
       await this.flush();
     } catch (error) {

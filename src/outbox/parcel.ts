@@ -3,7 +3,7 @@ import { packBatch, type BatchItem } from '../contract/batch.ts';
 import { writeEnvelope, type TimeQuality } from '../contract/envelope.ts';
 import { laneRules, type Lane } from '../contract/lanes.ts';
 import { channels } from '../contract/topics.ts';
-import type { RowRef, TakenBatch, TakenRow } from './protocol.ts';
+import type { TakenBatch, TakenRow } from './protocol.ts';
 import { positionOf, type Row } from './row.ts';
 
 /** A message of this run that is in the main thread's hands, on its way to the broker. */
@@ -17,22 +17,16 @@ export interface Live {
   place: 'nowhere' | 'held' | 'queued' | 'sent';
   /** The broker has it. */
   acked: boolean;
-  /** It counts as delivered as soon as a commit under way is answered. */
-  settled: boolean;
 }
 
 /** What a message on the wire stands for. */
-export type Content =
+type Content =
   | { readonly kind: 'live'; readonly live: Live }
   | { readonly kind: 'packet'; readonly lives: readonly Live[] }
   | { readonly kind: 'row'; readonly row: TakenRow }
-  | { readonly kind: 'batch'; readonly batch: TakenBatch };
-
-/** The same by its names: what is left to do when it was delivered, or was not, needs no text of what is on disk. */
-export type Named =
-  | Extract<Content, { kind: 'live' | 'packet' }>
-  | { readonly kind: 'row'; readonly row: RowRef }
-  | { readonly kind: 'batch'; readonly batch: Pick<TakenBatch, 'token' | 'lane'> };
+  | { readonly kind: 'batch'; readonly batch: TakenBatch }
+  /** It was delivered once, as far as the broker's word goes. */
+  | { readonly kind: 'echo' };
 
 export interface Parcel {
   readonly lane: Lane;

@@ -59,5 +59,7 @@ function keyOf({ content }: Parcel): number {
       return content.row.id;
     case 'batch':
       return content.batch.lo;
+    case 'echo':
+      return 0;
   }
 }

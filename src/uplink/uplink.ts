@@ -204,7 +204,7 @@ export class Uplink {
       ended.abort();
       if (!signal.aborted && !session.ended_by_us) this.#blame();
       dispatch.onReady = () => undefined;
-      dispatch.disconnected({ clean: signal.aborted });
+      dispatch.disconnected();
       this.#sender = undefined;
       if (this.#status.state === 'connected') this.#change('connecting', null);
     }

@@ -74,8 +74,8 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
     count(parcel, how);
   };
   const disconnected = dispatch.disconnected.bind(dispatch);
-  dispatch.disconnected = (how) => {
-    disconnected(how);
+  dispatch.disconnected = () => {
+    disconnected();
     options.onDisconnected?.();
   };
   const uplink = new Uplink({

@@ -58,7 +58,7 @@ function live(): Live {
     mono_ms: null,
     body: '{}',
   } as const;
-  return { row, since_ms: 0, disk: 'no', place: 'nowhere', acked: false, settled: false };
+  return { row, since_ms: 0, disk: 'no', place: 'nowhere', acked: false };
 }
 
 const entry: JournalEntry = {

@@ -157,7 +157,7 @@ describe('when the connection breaks', () => {
       () => lab.outbox.dispatch.live_rows === 0 && lab.outbox.depth().get('alarm')?.rows === 1,
     );
     await lab.pump(() => undefined);
-    lab.outbox.dispatch.disconnected({ clean: false });
+    lab.outbox.dispatch.disconnected();
     await lab.connect();
     expect(numbers(await lab.pump(heard)).sort()).toEqual([1, 2]);
     await soon(() => lab.outbox.ledger().buffered === 0);
@@ -174,18 +174,18 @@ describe('when the connection breaks', () => {
         heard,
         () => lab.outbox.dispatch.live_rows === 0 && lab.outbox.depth().get('alarm')?.rows === 1,
       );
-      lab.outbox.dispatch.disconnected({ clean: false });
+      lab.outbox.dispatch.disconnected();
       await lab.connect({ session_present });
       const again = numbers(await lab.pump(heard)).sort();
       expect(again).toEqual(session_present ? [] : [1, 2]);
-      lab.outbox.dispatch.disconnected({ clean: true });
+      lab.outbox.dispatch.disconnected();
     }
   });
 
   it('a message accepted while it is away is neither lost nor sent twice', async () => {
     await lab.connect();
     lab.send('alarm', 1);
-    lab.outbox.dispatch.disconnected({ clean: false });
+    lab.outbox.dispatch.disconnected();
     await lab.connect();
     lab.send('alarm', 2);
     expect(numbers(await lab.pump(heard)).sort()).toEqual([1, 2]);
@@ -274,7 +274,7 @@ describe('a clock that becomes right later', () => {
     await soon(async () => {
       await lab.connect();
       const [parcel] = await lab.pump(() => undefined);
-      lab.outbox.dispatch.disconnected({ clean: false });
+      lab.outbox.dispatch.disconnected();
       return (
         typeof parcel?.payload === 'string' &&
         parcel.payload.startsWith('{"time":"2030-03-17T17:46:40.000Z","time_quality":"corrected"')

@@ -9,7 +9,7 @@ let seq = 0;
 function live(lane: Lane, since_ms = 0, body = '{}'): Live {
   seq += 1;
   const row = { id: rowId({ epoch: 1, seq }), lane, channel: `${lane}/x`, time_ms: 0, mono_ms: null, body };
-  return { row, since_ms, disk: 'no', place: 'nowhere', acked: false, settled: false };
+  return { row, since_ms, disk: 'no', place: 'nowhere', acked: false };
 }
 
 describe('live lanes', () => {

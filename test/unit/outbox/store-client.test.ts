@@ -44,7 +44,9 @@ test('requests that are sent together are answered in order, each with its own a
     client.findTask('nobody'),
   ]);
   expect([first.depth.feed.rows, second.depth.feed.rows]).toEqual([10, 30]);
-  expect(unpackBatch(taken.batch?.payload ?? new Uint8Array()).map(({ data }) => data)).toEqual(rows.map(({ body }) => body));
+  expect(unpackBatch(taken.batch?.payload ?? new Uint8Array()).map(({ data }) => data)).toEqual(
+    rows.map(({ body }) => body),
+  );
   expect(task).toBeUndefined();
   await client.close();
 });
@@ -77,7 +79,9 @@ test('a thread that dies refuses what was asked and what will be asked, and tell
 
 test('requests under way when the thread dies are refused, not forgotten', async () => {
   const { client, opened, worker } = await startWithThread();
-  const pending = Array.from({ length: 50 }, async () => client.commit(work({ rows: rowsOf(opened.epoch, 500) })));
+  const pending = Array.from({ length: 50 }, async () =>
+    client.commit(work({ rows: rowsOf(opened.epoch, 500) })),
+  );
   const settled = Promise.allSettled(pending);
   await worker.terminate();
   const refused = (await settled).filter(({ status }) => status === 'rejected');
