@@ -68,6 +68,7 @@ export class Session {
   readonly #client: MqttClient;
   #open = true;
   #ended_by_us = false;
+  #misread = false;
   #puback_code: PubackCode = 0;
   #reason: string | undefined;
 
@@ -83,7 +84,7 @@ export class Session {
       (packet) =>
         (this.#reason ??= `the broker ended the connection (0x${(packet.reasonCode ?? 0).toString(16)})`),
     );
-    client.on('error', (error) => (this.#reason ??= messageOf(error)));
+    client.on('error', (error) => this.#failed(error));
     this.closed = new Promise((resolve) => {
       client.once('close', () => {
         this.#open = false;
@@ -96,6 +97,14 @@ export class Session {
   /** We ended it, or gave it up; else the broker or the network did. */
   get ended_by_us(): boolean {
     return this.#ended_by_us;
+  }
+
+  /**
+   * The broker sent a packet that cannot be read. mosquitto, for one, answers a message over its limit with a PUBACK code
+   * that MQTT 5 does not have; since PUBACKs come in order, the oldest message in flight is meant.
+   */
+  get misread(): boolean {
+    return this.#misread;
   }
 
   /** Publishes with QoS 1. `acked` is called once, unless the connection ends first. */
@@ -133,6 +142,15 @@ export class Session {
   destroy(reason: string): void {
     this.#ended_by_us = true;
     this.#reason ??= reason;
+    this.#client.end(true);
+    this.#client.stream.destroy();
+  }
+
+  /** A socket that fails closes by itself. A packet that cannot be read leaves nothing to go on with. */
+  #failed(error: Error): void {
+    this.#reason ??= messageOf(error);
+    if ('code' in error) return;
+    this.#misread = true;
     this.#client.end(true);
     this.#client.stream.destroy();
   }

@@ -202,7 +202,7 @@ export class Uplink {
       return messageOf(error);
     } finally {
       ended.abort();
-      if (!signal.aborted && !session.ended_by_us) this.#blame();
+      if (!signal.aborted && !session.ended_by_us) this.#blame(session);
       dispatch.onReady = () => undefined;
       dispatch.disconnected();
       this.#sender = undefined;
@@ -211,8 +211,9 @@ export class Uplink {
   }
 
   /** The broker hung up on us: if one message is the cause, it must not be sent again. */
-  #blame(): void {
-    const culprit = this.#suspicion.hungUp(this.#sender?.in_flight ?? []);
+  #blame(session: Session): void {
+    const in_flight = this.#sender?.in_flight ?? [];
+    const culprit = this.#suspicion.hungUp(session.misread ? in_flight.slice(0, 1) : in_flight);
     if (culprit)
       this.#options.dispatch.refused(culprit, unspecified_error, 'the broker hung up whenever this was sent');
   }
