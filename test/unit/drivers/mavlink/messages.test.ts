@@ -218,7 +218,7 @@ function readByLibrary(frame: Uint8Array, Message: MavLinkDataConstructor<MavLin
   const parser = new MavLinkPacketParser();
   const read: Readonly<Record<string, unknown>>[] = [];
   parser.on('data', ({ protocol, payload }: MavLinkPacket) =>
-    read.push({ ...protocol.data(payload, Message) }),
+    read.push(Object.fromEntries(Object.entries(protocol.data(payload, Message)))),
   );
   splitter.pipe(parser);
   splitter.write(Buffer.from(frame));
