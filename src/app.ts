@@ -1,12 +1,11 @@
 /** Builds the parts of the daemon from a configuration and joins them. Nothing here knows of the process around it. */
 import { join } from 'node:path';
+import { kitState } from './app/kit-state.ts';
+import { localApi } from './app/local-api.ts';
 import { commandPolicy, PacePolicy } from './app/policy.ts';
-import { degraded, statusReport, type ReportParts } from './app/report.ts';
-import { localTasks } from './app/local-tasks.ts';
+import type { ReportParts } from './app/report.ts';
 import { Tail } from './app/tail.ts';
 import type { Config } from './config.ts';
-import { contract_version } from './contract/topics.ts';
-import type { KitState } from './contract/presence.ts';
 import { createHub, type Hub } from './hub/hub.ts';
 import type { LocalApi } from './local/api.ts';
 import { openOutbox, type Outbox } from './outbox/outbox.ts';
@@ -14,6 +13,7 @@ import type { Clock } from './platform/clock.ts';
 import type { LogRoot } from './platform/log.ts';
 import { within } from './platform/time.ts';
 import { createTaskRunner, type TaskRunner } from './tasks/runner.ts';
+import type { InboxHandlers } from './uplink/inbox.ts';
 import { Uplink } from './uplink/uplink.ts';
 
 export const buffer_file = 'buffer.db';
@@ -21,16 +21,17 @@ export const buffer_file = 'buffer.db';
 const stop_tasks_ms = 2_000;
 /** Drivers are given up after three seconds each, all at once. */
 const stop_drivers_ms = 4_000;
-/** A slow disk must not keep the kit from saying farewell. */
 const commit_at_stop_ms = 1_000;
 const retry = { first_ms: 500, max_ms: 60_000 } as const;
+/** Limits that no configuration needs to change. */
+const fixed_limits = { quarantine_rows_max: 1_000, journal_rows_max: 10_000 } as const;
 
 export interface AppDeps {
   readonly log: LogRoot;
   readonly clock: Clock;
   /** Name and version of the software. */
   readonly version: string;
-  /** The embedded broker, when the configuration names none. */
+  /** The broker of the configuration, or the embedded one when it names none. */
   readonly broker: NonNullable<Config['broker']>;
 }
 
@@ -42,24 +43,72 @@ export interface App {
   stop(): Promise<void>;
 }
 
+/** What ends each part; they end one after the other. */
+interface Ends {
+  readonly tasks: AbortController;
+  readonly drivers: AbortController;
+  readonly hub: AbortController;
+  readonly uplink: AbortController;
+}
+
 /** Starts everything. Rejects with `StorageUnavailable` if no buffer can be opened. */
 export async function startApp(config: Config, deps: AppDeps): Promise<App> {
-  const { log, clock } = deps;
-  const started_ms = clock.stamp().time_ms;
-  const ends = {
-    drivers: new AbortController(),
-    hub: new AbortController(),
-    tasks: new AbortController(),
-    uplink: new AbortController(),
-  };
-
   const outbox = await openOutbox({
     file: join(config.state_dir, buffer_file),
     limits: { ...config.outbox, ...fixed_limits },
-    clock,
-    log: log.child({ part: 'outbox' }),
+    clock: deps.clock,
+    log: deps.log.child({ part: 'outbox' }),
   });
-  const allow = commandPolicy(config.commands);
+  const ends: Ends = {
+    tasks: new AbortController(),
+    drivers: new AbortController(),
+    hub: new AbortController(),
+    uplink: new AbortController(),
+  };
+  const parts = joinParts(config, deps, outbox, ends);
+  const { hub, tasks, uplink } = parts;
+  const tail = new Tail(() => hub.assets());
+  outbox.onAccepted = (row) => tail.tell(row);
+
+  const uplink_done = uplink.run(ends.uplink.signal);
+  tasks.resume();
+  const drivers_done = Promise.all(
+    config.drivers.map(async ({ name, driver, run }) =>
+      hub.runDriver({
+        name,
+        driver,
+        run,
+        log: deps.log.child({ driver: name }),
+        signal: ends.drivers.signal,
+      }),
+    ),
+  );
+
+  return {
+    local: localApi(parts, tail),
+    crashed: outbox.crashed,
+    async stop() {
+      // Commands that are running need their device to stop what they began.
+      ends.tasks.abort();
+      await tasks.stop(stop_tasks_ms);
+      ends.drivers.abort();
+      await within(stop_drivers_ms, drivers_done);
+      ends.hub.abort();
+      // The last words of drivers and tasks can be sent only once they are on disk.
+      await within(
+        commit_at_stop_ms,
+        outbox.committed().catch(() => undefined),
+      );
+      ends.uplink.abort();
+      await uplink_done;
+      await outbox.close();
+    },
+  };
+}
+
+/** Hub, tasks and uplink know each other only by what is passed here. */
+function joinParts(config: Config, deps: AppDeps, outbox: Outbox, ends: Ends): ReportParts {
+  const { log, clock, version, broker } = deps;
   const pace = new PacePolicy(config, () => linkInUse(hub));
   const hub: Hub = createHub({
     kit_id: config.kit_id,
@@ -71,7 +120,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
     rates: pace.rates(),
     isOnline: () => uplink.online,
     telemetry_floor_ms: config.telemetry.floor_ms,
-    allow,
+    allow: commandPolicy(config.commands),
     assetsChanged: () => tasks.assetsChanged(),
     signal: ends.hub.signal,
   });
@@ -85,129 +134,46 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   });
   const uplink: Uplink = new Uplink({
     kit_id: config.kit_id,
-    broker: deps.broker,
-    pace: {
-      window_messages: config.uplink.window_messages,
-      packetMs: () => pace.packetMs(),
-      backlogKbps: () => pace.backlogKbps(),
-    },
+    broker,
+    pace: { ...config.uplink, packetMs: () => pace.packetMs(), backlogKbps: () => pace.backlogKbps() },
     retry,
     epoch: outbox.epoch,
     dispatch: outbox.dispatch,
-    inbox: {
-      task: tasks.receive,
-      cancel: tasks.cancel,
-      ack: async (ack) => outbox.confirm(ack),
-      sync: () => hub.announceAll(),
-      config: (asked) => {
-        pace.apply(asked);
-        hub.setRates(pace.rates());
-      },
-    },
-    state: ({ online, reason }) => ({ ...kitState(report, outbox), online, reason }),
+    inbox: inboxHandlers(outbox, hub, tasks, pace),
+    state: (how) => ({ ...kitState(parts, how) }),
     onConnected: ({ session_present }) => {
       if (!session_present) hub.announceAll();
     },
     log: log.child({ part: 'uplink' }),
   });
-  const tail = new Tail(() => hub.assets());
-  outbox.onAccepted = (row) => tail.tell(row);
-  const local_tasks = localTasks(tasks, clock);
-  const report: ReportParts = {
+  const parts: ReportParts = {
     config,
-    version: deps.version,
-    broker_url: deps.broker.url,
-    started_ms,
+    version,
+    broker_url: broker.url,
+    started_ms: clock.stamp().time_ms,
     clock,
     hub,
     outbox,
+    tasks,
     uplink,
-    taskCounts: () => tasks.stats(),
-    recentTasks: local_tasks.recent,
   };
-
-  const uplink_done = uplink.run(ends.uplink.signal);
-  tasks.resume();
-  const drivers_done = Promise.all(
-    config.drivers.map(async ({ name, driver, run }) =>
-      hub.runDriver({ name, driver, run, log: log.child({ driver: name }), signal: ends.drivers.signal }),
-    ),
-  );
-
-  return {
-    crashed: outbox.crashed,
-    local: {
-      report: async () => statusReport(report),
-      tail: (listener) => tail.listen(listener),
-      ...localBuffer(outbox),
-      dispatch: local_tasks.dispatch,
-      tasks: local_tasks.recent,
-      task: local_tasks.find,
-    },
-    async stop() {
-      // Commands that are running need their device to stop what they began.
-      ends.tasks.abort();
-      await tasks.stop(stop_tasks_ms);
-      ends.drivers.abort();
-      await within(stop_drivers_ms, drivers_done);
-      ends.hub.abort();
-      // The last words of drivers and tasks can be sent only once they are on disk.
-      await within(commit_at_stop_ms, outbox.committed().catch(() => undefined));
-      ends.uplink.abort();
-      await uplink_done;
-      await outbox.close();
-    },
-  };
+  return parts;
 }
 
-/** Limits that no configuration needs to change. */
-const fixed_limits = { quarantine_rows_max: 1_000, journal_rows_max: 10_000 } as const;
-
-function localBuffer(
-  outbox: Outbox,
-): Pick<LocalApi, 'buffer' | 'quarantine' | 'retryQuarantined' | 'discardQuarantined'> {
+function inboxHandlers(outbox: Outbox, hub: Hub, tasks: TaskRunner, pace: PacePolicy): InboxHandlers {
   return {
-    async buffer() {
-      const { lanes, file_bytes, disk_free_bytes } = await outbox.inspect();
-      const depth = outbox.depth();
-      return {
-        lanes: [...depth].map(([lane, of]) => ({ lane, ...of, oldest: isoOrNull(lanes[lane].oldest_ms) })),
-        quarantined: outbox.ledger().quarantined,
-        file_bytes,
-        disk_free_bytes,
-      };
+    task: async (raw, meta) => tasks.receive(raw, meta),
+    cancel: (task_id) => tasks.cancel(task_id),
+    ack: async (ack) => outbox.confirm(ack),
+    sync: hub.announceAll,
+    config: (asked) => {
+      pace.apply(asked);
+      hub.setRates(pace.rates());
     },
-    async quarantine() {
-      const { quarantine } = await outbox.inspect();
-      return quarantine.map(({ time_ms, ...row }) => ({ ...row, time: new Date(time_ms).toISOString() }));
-    },
-    retryQuarantined: async (ids) => outbox.retryQuarantined(ids),
-    discardQuarantined: async (ids) => outbox.discardQuarantined(ids),
-  };
-}
-
-function kitState(parts: ReportParts, outbox: Outbox): Omit<KitState, 'online' | 'reason'> {
-  const depth = [...outbox.depth().values()];
-  return {
-    epoch: outbox.epoch,
-    boot: parts.clock.boot_id,
-    started_at: new Date(parts.started_ms).toISOString(),
-    software: `kit-connector ${parts.version}`,
-    contract: contract_version,
-    outbox: {
-      rows: depth.reduce((sum, { rows }) => sum + rows, 0),
-      bytes: depth.reduce((sum, { bytes }) => sum + bytes, 0),
-      oldest: isoOrNull(outbox.oldest_ms),
-    },
-    degraded: degraded(parts),
   };
 }
 
 /** The type of the link that carries the traffic: the first that is online. */
 function linkInUse(hub: Hub) {
   return hub.kit().wans?.find(({ status }) => status === 'online')?.type ?? undefined;
-}
-
-function isoOrNull(time_ms: number | null): string | null {
-  return time_ms === null ? null : new Date(time_ms).toISOString();
 }

@@ -14,40 +14,49 @@ export interface DegradedFacts {
 }
 
 export function degradedReasons(facts: DegradedFacts): string[] {
-  const { health, ledger, salvage } = facts;
+  return [
+    ...diskReasons(facts.health),
+    ...(facts.salvage ? [salvageReason(facts.salvage)] : []),
+    ...bufferReasons(facts),
+    ...facts.drivers.flatMap(driverReasons),
+    ...(facts.clock_synced ? [] : ['the clock is not set yet: times are corrected once it is; check NTP']),
+    ...facts.warnings,
+  ];
+}
+
+function diskReasons({ state, detail }: DiskHealth): string[] {
+  if (state === 'full') return [`the disk is full: ${detail}; free some space`];
+  if (state === 'ok') return [];
+  return [
+    `the disk does not take messages: ${detail}; they are kept in memory, check the disk and its mount`,
+  ];
+}
+
+function salvageReason({ cause, rows_saved, rows_lost, moved_to }: Salvage): string {
+  const lost = rows_lost === null ? 'an unknown number' : String(rows_lost);
+  return `the buffer file was damaged (${cause}): ${rows_saved} messages saved, ${lost} lost; it is kept as ${moved_to}`;
+}
+
+function bufferReasons({ ledger, unheard }: DegradedFacts): string[] {
   const reasons: string[] = [];
-  if (health.state === 'full') reasons.push(`the disk is full: ${health.detail}; free some space`);
-  if (health.state === 'failing') {
-    reasons.push(
-      `the disk does not take messages: ${health.detail}; they are kept in memory, check the disk and its mount`,
-    );
-  }
-  if (salvage) {
-    const lost = salvage.rows_lost === null ? 'an unknown number' : String(salvage.rows_lost);
-    reasons.push(
-      `the buffer file was damaged (${salvage.cause}): ${salvage.rows_saved} messages saved, ${lost} lost; it is kept as ${salvage.moved_to}`,
-    );
-  }
   if (ledger.quarantined > 0) {
     reasons.push(
       `${ledger.quarantined} messages are refused by the broker; see kit-connector buffer quarantine list`,
     );
   }
-  if (facts.unheard.length > 0) {
+  if (unheard.length > 0) {
     reasons.push(
-      `nobody at the broker listens to ${facts.unheard.join(', ')}: these messages wait; check the cloud's subscriptions`,
+      `nobody at the broker listens to ${unheard.join(', ')}: these messages wait; check the cloud's subscriptions`,
     );
   }
-  for (const { name, state, reason } of facts.drivers) {
-    if (state === 'rejected')
-      reasons.push(
-        `driver ${name} was refused: ${reason ?? 'no reason given'}; correct its options and restart`,
-      );
-    if (state === 'hung')
-      reasons.push(`driver ${name} does not stop: ${reason ?? 'it was abandoned'}; restart the service`);
-  }
-  if (!facts.clock_synced)
-    reasons.push('the clock is not set yet: times are corrected once it is; check NTP');
   if (!ledger.balanced) reasons.push('the books of the buffer do not balance: please report this');
-  return [...reasons, ...facts.warnings];
+  return reasons;
+}
+
+function driverReasons({ name, state, reason }: DriverView): string[] {
+  if (state === 'rejected')
+    return [`driver ${name} was refused: ${reason ?? 'no reason given'}; correct its options and restart`];
+  if (state === 'hung')
+    return [`driver ${name} does not stop: ${reason ?? 'it was abandoned'}; restart the service`];
+  return [];
 }

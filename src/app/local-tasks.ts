@@ -22,5 +22,5 @@ export function localTasks(runner: Pick<TaskRunner, 'receive' | 'find' | 'list'>
     if (!task) throw new CommandRefused('the task was not admitted; nothing was done');
     return task;
   };
-  return { find: runner.find, recent, dispatch };
+  return { recent, dispatch };
 }

@@ -1,9 +1,10 @@
 /** The daemon's answer to "how are you": the parts' own views, put together for the control socket. */
 import type { Config } from '../config.ts';
 import type { Hub } from '../hub/hub.ts';
-import type { StatusReport, TaskView } from '../local/api.ts';
+import type { StatusReport } from '../local/api.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { TaskRunner } from '../tasks/runner.ts';
 import type { Uplink } from '../uplink/uplink.ts';
 import { degradedReasons } from './degraded.ts';
 
@@ -16,9 +17,11 @@ export interface ReportParts {
   readonly hub: Hub;
   readonly outbox: Outbox;
   readonly uplink: Uplink;
-  readonly taskCounts: () => Pick<StatusReport['tasks'], 'pending' | 'running' | 'completed' | 'failed'>;
-  readonly recentTasks: () => Promise<readonly TaskView[]>;
+  readonly tasks: TaskRunner;
 }
+
+/** Tasks that the status shows. */
+const recent_tasks = 20;
 
 export async function statusReport(parts: ReportParts): Promise<StatusReport> {
   const { config, hub, clock } = parts;
@@ -32,10 +35,10 @@ export async function statusReport(parts: ReportParts): Promise<StatusReport> {
     degraded: degraded(parts),
     uplink: uplinkReport(parts),
     outbox: await outboxReport(parts.outbox),
-    drivers: hub.drivers().map((driver) => ({ ...driver, facts: { ...driver.facts } })),
-    assets: hub.assets().map((asset) => ({ ...asset, feeds: { ...asset.feeds } })),
+    drivers: Array.from(hub.drivers(), (driver) => ({ ...driver, facts: { ...driver.facts } })),
+    assets: Array.from(hub.assets(), (asset) => ({ ...asset, feeds: { ...asset.feeds } })),
     kit: { ...hub.kit() },
-    tasks: { ...parts.taskCounts(), recent: [...(await parts.recentTasks())] },
+    tasks: { ...parts.tasks.stats(), recent: [...(await parts.tasks.list(recent_tasks))] },
   };
 }
 

@@ -61,5 +61,7 @@ function keyOf({ content }: Parcel): number {
       return content.batch.lo;
     case 'echo':
       return 0;
+    default:
+      return content satisfies never;
   }
 }

@@ -1,0 +1,23 @@
+/** What the kit says of itself when it connects, and what the broker says of it when it is gone. */
+import { contract_version } from '../contract/topics.ts';
+import type { KitState } from '../contract/presence.ts';
+import { degraded, type ReportParts } from './report.ts';
+
+export function kitState(parts: ReportParts, how: Pick<KitState, 'online' | 'reason'>): KitState {
+  const { outbox, clock } = parts;
+  const depth = [...outbox.depth().values()];
+  return {
+    ...how,
+    epoch: outbox.epoch,
+    boot: clock.boot_id,
+    started_at: new Date(parts.started_ms).toISOString(),
+    software: `kit-connector ${parts.version}`,
+    contract: contract_version,
+    outbox: {
+      rows: depth.reduce((sum, { rows }) => sum + rows, 0),
+      bytes: depth.reduce((sum, { bytes }) => sum + bytes, 0),
+      oldest: outbox.oldest_ms === null ? null : new Date(outbox.oldest_ms).toISOString(),
+    },
+    degraded: degraded(parts),
+  };
+}
