@@ -3,14 +3,7 @@ import { assert, constantFrom, integer, property, shuffledSubarray, uint8Array, 
 import { expect, it } from 'vitest';
 import { checksum } from '../../../../drivers/mavlink/checksum.ts';
 import { frame_length_max } from '../../../../drivers/mavlink/frame.ts';
-import {
-  bytesOf,
-  excerpt,
-  framesOfDatagram,
-  framesOfStream,
-  heartbeat,
-  pieces,
-} from '../../../fixtures/mavlink/frames.ts';
+import { bytesOf, excerpt, framesOfDatagram, framesOfStream, heartbeat, pieces } from './frames.ts';
 
 const recordings = ['arducopter', 'px4'] as const;
 

@@ -1,7 +1,7 @@
 /** What sequence numbers say about loss. */
 import { expect, it } from 'vitest';
 import { LinkTally } from '../../../../drivers/mavlink/link-tally.ts';
-import { framesOfDatagram, heartbeat } from '../../../fixtures/mavlink/frames.ts';
+import { framesOfDatagram, heartbeat } from './frames.ts';
 
 function counted(seqs: readonly number[], tally = new LinkTally()) {
   for (const seq of seqs)

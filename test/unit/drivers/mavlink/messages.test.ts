@@ -31,7 +31,7 @@ import { extraDefinitions } from '../../../../drivers/mavlink/extra-definitions.
 import { identityDecoders } from '../../../../drivers/mavlink/identity-messages.ts';
 import { decode, encode, type MessageName, type Messages } from '../../../../drivers/mavlink/messages.ts';
 import { telemetryDecoders } from '../../../../drivers/mavlink/telemetry-messages.ts';
-import { excerpt, framesOfDatagram } from '../../../fixtures/mavlink/frames.ts';
+import { excerpt, framesOfDatagram } from './frames.ts';
 
 const names = Object.keys({ ...telemetryDecoders, ...identityDecoders, ...commandDecoders }) as MessageName[];
 const library = new Map(

@@ -8,7 +8,7 @@ import { encode } from '../../../../drivers/mavlink/messages.ts';
 import { keyOfPassphrase, openSigning, signingWith } from '../../../../drivers/mavlink/signing.ts';
 import { openSigningClock, ticks_per_s } from '../../../../drivers/mavlink/signing-clock.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
-import { framesOfDatagram } from '../../../fixtures/mavlink/frames.ts';
+import { framesOfDatagram } from './frames.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { heartbeat, pieces } from '../../../fixtures/mavlink/frames.ts';
-import { listen } from '../../../fixtures/mavlink/heard.ts';
+import { heartbeat, pieces } from './frames.ts';
+import { listen } from './heard.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { freePort } from '../../../support/temporary.ts';
 

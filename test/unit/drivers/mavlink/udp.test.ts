@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { encode } from '../../../../drivers/mavlink/messages.ts';
 import { keyOfPassphrase, signingWith } from '../../../../drivers/mavlink/signing.ts';
-import { heartbeat } from '../../../fixtures/mavlink/frames.ts';
-import { listen } from '../../../fixtures/mavlink/heard.ts';
+import { heartbeat } from './frames.ts';
+import { listen } from './heard.ts';
 import { eventually } from '../../../support/eventually.ts';
 
 let over: AbortController;
@@ -31,7 +31,7 @@ async function vehicle(port = 0) {
     socket,
     got,
     port: own,
-    say: (bytes: Uint8Array, to: number) => void socket.send(bytes, to, '127.0.0.1'),
+    say: (bytes: Uint8Array, to: number) => socket.send(bytes, to, '127.0.0.1'),
   };
 }
 
