@@ -1,7 +1,7 @@
 /** What a command is: its published input schema and its handler, joined so that no handler sees an unchecked payload. */
 import { z } from 'zod';
 import type { RiskLevel } from '../contract/assets.ts';
-import type { JsonObject } from '../contract/json.ts';
+import { type JsonObject, jsonObject } from '../contract/json.ts';
 
 /** What a running command may ask of the task runner. */
 export interface CommandContext {
@@ -69,5 +69,5 @@ export function defineCommand<S extends z.ZodObject>(spec: CommandSpec<S>): Comm
 function inputSchema(input: z.ZodObject): JsonObject {
   if (Object.keys(input.shape).length === 0) return {};
   const { $schema: _, ...schema } = z.toJSONSchema(input, { target: 'draft-7', io: 'input' });
-  return JSON.parse(JSON.stringify(schema)) as JsonObject;
+  return jsonObject.parse(JSON.parse(JSON.stringify(schema)));
 }

@@ -51,7 +51,8 @@ export async function openLab(
     async pump(answer, until) {
       const taken: Parcel[] = [];
       const turns_max = until ? patient_turns : idle_turns;
-      for (let idle = 0; idle < turns_max && !until?.();) {
+      for (let idle = 0; idle < turns_max;) {
+        if (until?.()) break;
         const parcel = outbox.dispatch.next({ backlog: true });
         if (parcel) {
           idle = 0;
@@ -79,18 +80,14 @@ export function steadyClock(): Clock {
 }
 
 function channelFor(lane: Lane, name: string): string {
-  switch (lane) {
-    case 'task':
-      return channels.task(name);
-    case 'presence':
-      return channels.asset(name);
-    case 'alarm':
-      return channels.event(asset, name);
-    case 'kit':
-      return channels.telemetry;
-    case 'feed':
-      return channels.feed(asset, name);
-  }
+  const by_lane: Readonly<Record<Lane, string>> = {
+    task: channels.task(name),
+    presence: channels.asset(name),
+    alarm: channels.event(asset, name),
+    kit: channels.telemetry,
+    feed: channels.feed(asset, name),
+  };
+  return by_lane[lane];
 }
 
 /** The messages inside a parcel: their numbers and data. */

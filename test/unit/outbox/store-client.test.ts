@@ -29,7 +29,9 @@ function rowsOf(epoch: number, count: number): Row[] {
 
 /** Starts a store and finds the thread it runs in. */
 async function startWithThread() {
-  const [started, [worker]] = await Promise.all([startStore(storeOptions(dir)), once(process, 'worker')]);
+  const begun: Promise<unknown[]> = once(process, 'worker');
+  const started = await startStore(storeOptions(dir));
+  const [worker] = await begun;
   if (!(worker instanceof Worker)) throw new Error('no thread was started');
   return { ...started, worker };
 }
