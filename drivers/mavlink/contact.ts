@@ -31,8 +31,6 @@ const acks_max = 16;
 const texts_max = 20;
 const command_set_interval = 511;
 const command_request_message = 512;
-const state_boot = 1;
-const state_standby = 3;
 
 export class Contact {
   readonly link: Link;
@@ -61,7 +59,6 @@ export class Contact {
   #streams: Streams | undefined;
   #boot_ms: number | undefined;
   #uptime_ms = 0;
-  #was_ready = false;
   #restarts_ms: readonly number[] = [];
 
   constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, onText }: ContactParts) {
@@ -104,14 +101,12 @@ export class Contact {
     if (ask) this.#ask(ask);
   }
 
-  #beat({ type, autopilot, system_status }: Messages['HEARTBEAT'], now_ms: number): void {
+  #beat({ type, autopilot }: Messages['HEARTBEAT'], now_ms: number): void {
     const found = autopilotOf({ type, autopilot });
     // Type 0 is what an autopilot says of itself while it starts.
     if (type !== 0) this.kind = kindOf(type);
     if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);
     this.autopilot = found;
-    if (system_status <= state_boot && this.#was_ready) this.#restart(now_ms);
-    this.#was_ready = system_status >= state_standby;
   }
 
   #acknowledge(ack: CommandAck, now_ms: number): void {
@@ -196,8 +191,11 @@ function timeSinceBoot({ name, fields }: Decoded): number | undefined {
   return is_clocked ? fields.time_boot_ms : undefined;
 }
 
+/** The same number in every simulated PX4. */
+const px4_simulator_uid = '4954414c44494e4f';
+
 /** Undefined when the autopilot has no identity: software in the loop, old boards. */
 function uidOf({ uid, uid2 }: Messages['AUTOPILOT_VERSION']): string | undefined {
   if (uid2.some((byte) => byte !== 0)) return Buffer.from(uid2).toString('hex');
-  return /^0*$/u.test(uid) ? undefined : uid;
+  return /^0*$/u.test(uid) || uid === px4_simulator_uid ? undefined : uid;
 }

@@ -49,11 +49,11 @@ export function ardupilotHealth(report: Messages['EKF_STATUS_REPORT'], armed: bo
   ]);
 }
 
-/** `ESTIMATOR_STATUS`. */
+/** `ESTIMATOR_STATUS`. PX4 sets the bit of the constant position also while it stands still in good health: it says nothing. */
 export function px4Health(status: Messages['ESTIMATOR_STATUS']): EstimatorHealth {
   const { flags } = status;
   const has_position = (flags & absolute_horizontal) !== 0;
-  return verdict(has_position && (flags & constant_position) === 0, [
+  return verdict(has_position, [
     [(flags & attitude) === 0, 'no attitude'],
     [
       (flags & (horizontal_velocity | vertical_velocity)) !== (horizontal_velocity | vertical_velocity),
@@ -61,7 +61,6 @@ export function px4Health(status: Messages['ESTIMATOR_STATUS']): EstimatorHealth
     ],
     [!has_position, 'no horizontal position'],
     [(flags & absolute_vertical) === 0, 'no vertical position'],
-    [(flags & constant_position) !== 0, 'constant position mode'],
     [(flags & px4_gps_glitch) !== 0, 'GPS glitch'],
     [(flags & px4_accel_error) !== 0, 'accelerometer error'],
     [exceeds(status.vel_ratio, px4_ratio_max), 'velocity innovation'],

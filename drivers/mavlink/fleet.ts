@@ -115,12 +115,20 @@ export class Fleet {
     const is_due = contact.uid !== undefined || now_ms - contact.first_ms >= identity_wait_ms;
     if (!is_due) return;
     // An address that two vehicles share keeps the identity that was heard first.
-    if (known && (contact.is_shared || known.asset_key === assetKeyOf(contact))) return;
+    if (known && (contact.is_shared || isKeyOf(known.asset_key, contact))) return;
     if (known) this.#leave(contact, known);
-    const asset_key = assetKeyOf(contact);
+    const asset_key = this.#keyOf(contact, now_ms);
     const vehicle = this.#vehicles.get(asset_key) ?? this.#appear(asset_key, contact);
     vehicle.contacts.add(contact);
     this.#vehicleOf.set(contact, vehicle);
+  }
+
+  /** Simulators and clones share one identity: whoever has another system id at the same time is another vehicle. */
+  #keyOf(contact: Contact, now_ms: number): string {
+    const key = assetKeyOf(contact);
+    const other = this.#vehicles.get(key)?.active;
+    const is_taken = other && other.sysid !== contact.sysid && now_ms - other.last_ms < identity_wait_ms;
+    return is_taken ? `${key}:system-${contact.sysid}` : key;
   }
 
   #appear(asset_key: string, contact: Contact): Vehicle {
@@ -255,6 +263,12 @@ export class Fleet {
     this.#full = true;
     return undefined;
   }
+}
+
+/** Whether the asset with this key is the contact's, with or without the system id that tells clones apart. */
+function isKeyOf(asset_key: string, contact: Contact): boolean {
+  const key = assetKeyOf(contact);
+  return asset_key === key || asset_key === `${key}:system-${contact.sysid}`;
 }
 
 interface From {

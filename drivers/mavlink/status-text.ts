@@ -18,7 +18,7 @@ interface Chunks {
 const open_max = 8;
 const chunks_max = 16;
 /** A text of which chunks are missing for this long is told with a gap. */
-export const chunk_wait_ms = 1_000;
+export const chunk_wait_ms = 700;
 const chunk_chars = 50;
 
 /** Texts of one sender (one component). Not for use by two senders: their ids would collide. */
@@ -28,8 +28,10 @@ export class StatusTexts {
 
   /** Takes one message and answers the text that it completes. `now_ms` is monotonic. */
   take({ severity, text, id, chunk_seq }: Messages['STATUSTEXT'], now_ms: number): StatusText | undefined {
-    if (id === 0) return told(severity, text);
     if (chunk_seq >= chunks_max) return undefined;
+    // Id 0 stands for a text of one chunk, but PX4 begins to count its long texts with it.
+    const is_whole = id === 0 && chunk_seq === 0 && (text.length < chunk_chars || this.#open.has(id));
+    if (is_whole) return told(severity, text);
     const chunks = this.#open.get(id) ?? { severity, parts: new Map(), last: undefined, begun_ms: now_ms };
     this.#open.set(id, chunks);
     chunks.parts.set(chunk_seq, text);

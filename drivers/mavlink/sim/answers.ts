@@ -1,0 +1,105 @@
+/** What the simulated vehicle answers to commands, and what it does then: as observed of both autopilots. */
+import type { Messages } from '../messages.ts';
+import { mode_names, modeNumbers } from '../modes.ts';
+import type { Flight } from './flight.ts';
+import type { SimState } from './telemetry.ts';
+
+export interface Answer {
+  /** MAV_RESULT. */
+  readonly result: number;
+  /** Said after the answer. */
+  readonly texts?: readonly string[];
+}
+
+export const accepted = 0;
+const rejected = 1;
+const denied = 2;
+const unsupported = 3;
+const failed = 4;
+
+const command_return = 20;
+const command_land = 21;
+const command_set_mode = 176;
+const command_reposition = 192;
+const command_arm = 400;
+const frames_relative: ReadonlySet<number> = new Set([3, 6]);
+const frames_amsl: ReadonlySet<number> = new Set([0, 5]);
+const change_mode = 1;
+
+type Answerable = Pick<SimState, 'autopilot' | 'flight' | 'gps' | 'pre_arm_ok'>;
+
+/** Carries out `COMMAND_LONG`. */
+export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable): Answer {
+  const { flight, autopilot } = state;
+  switch (fields.command) {
+    case command_arm:
+      return fields.param1 === 1 ? arm(state) : disarm(state);
+    case command_return:
+      flight.mode = 'RTL';
+      return { result: accepted };
+    case command_land:
+      flight.mode = 'LAND';
+      return { result: accepted };
+    case command_set_mode:
+      return setMode(fields, state);
+    case command_reposition:
+      return { result: autopilot === 'ardupilot' ? unsupported : accepted };
+    default:
+      return { result: unsupported };
+  }
+}
+
+/** Carries out `COMMAND_INT`. */
+export function answerInt(fields: Messages['COMMAND_INT'], { autopilot, flight }: Answerable): Answer {
+  if (fields.command !== command_reposition) return { result: unsupported };
+  const { frame, z, param2 } = fields;
+  const may_change = (param2 & change_mode) !== 0;
+  if (autopilot === 'px4') {
+    if (!may_change) return { result: unsupported };
+    // The frame is ignored: the altitude counts from the sea level.
+    return flyTo(flight, fields, z - flight.home.alt_amsl_m);
+  }
+  if (!may_change && flight.mode !== 'GUIDED') return { result: denied };
+  if (frames_relative.has(frame)) return flyTo(flight, fields, z);
+  return frames_amsl.has(frame) ? flyTo(flight, fields, z - flight.home.alt_amsl_m) : { result: denied };
+}
+
+function flyTo(flight: Flight, { x, y }: Messages['COMMAND_INT'], height_m: number): Answer {
+  flight.target = { lat: x / 1e7, lon: y / 1e7, height_m };
+  flight.mode = 'GUIDED';
+  return { result: accepted };
+}
+
+function arm({ autopilot, flight, gps, pre_arm_ok }: Answerable): Answer {
+  if (pre_arm_ok && gps === 'ok') {
+    flight.armed = true;
+    return { result: accepted };
+  }
+  return autopilot === 'px4'
+    ? { result: rejected, texts: ['Arming denied: Resolve system health failures first\t'] }
+    : { result: failed, texts: [gps === 'ok' ? 'Arm: Compass not calibrated' : 'PreArm: GPS 1: Bad fix'] };
+}
+
+function disarm({ autopilot, flight }: Answerable): Answer {
+  if (flight.is_airborne && flight.armed) {
+    return autopilot === 'px4'
+      ? { result: rejected, texts: ['Disarming denied: not landed\t'] }
+      : { result: failed };
+  }
+  flight.armed = false;
+  return { result: accepted };
+}
+
+function setMode({ param2, param3 }: Messages['COMMAND_LONG'], { autopilot, flight }: Answerable): Answer {
+  const mode = mode_names.findLast((name) => {
+    const numbers = modeNumbers(autopilot, 'copter', name);
+    return numbers?.main === param2 && numbers.sub === param3;
+  });
+  if (mode) {
+    flight.mode = mode;
+    if (mode !== 'GUIDED') flight.target = undefined;
+    return { result: accepted };
+  }
+  // PX4 accepts what it does not know, and does nothing.
+  return autopilot === 'px4' ? { result: accepted } : { result: failed, texts: [`No such mode ${param2}`] };
+}

@@ -1,0 +1,109 @@
+/** How the simulated multicopter moves: simple, but never faster than a real one. */
+import type { Place } from '../geo.ts';
+import { distance_m } from '../geo.ts';
+import type { ModeName } from '../modes.ts';
+
+export interface Target extends Place {
+  readonly height_m: number;
+}
+
+export interface Home extends Place {
+  readonly alt_amsl_m: number;
+}
+
+const speed_mps = 8;
+const climb_mps = 3;
+const return_height_m = 15;
+/** The mission: a circle around home. */
+const circle_radius_m = 60;
+const circle_height_m = 40;
+const circle_degrees_per_s = 6;
+const arrived_m = 0.5;
+const ground_m = 0.3;
+const metres_per_degree = 111_195;
+
+/** Height counts from home. */
+export class Flight {
+  readonly home: Home;
+  lat: number;
+  lon: number;
+  height_m: number;
+  armed: boolean;
+  mode: ModeName;
+  /** Where it flies to, in GUIDED. */
+  target: Target | undefined;
+  north_mps = 0;
+  east_mps = 0;
+  up_mps = 0;
+  heading_deg = 0;
+  #circle_deg = 0;
+
+  constructor(home: Home, { airborne }: { readonly airborne: boolean }) {
+    this.home = home;
+    this.lat = home.lat;
+    this.lon = home.lon;
+    this.height_m = airborne ? circle_height_m : 0;
+    this.armed = airborne;
+    this.mode = airborne ? 'AUTO' : 'LOITER';
+  }
+
+  get is_airborne(): boolean {
+    return this.height_m > ground_m;
+  }
+
+  step(seconds: number): void {
+    const goal = this.armed ? this.#goal(seconds) : undefined;
+    const before = { lat: this.lat, lon: this.lon, height_m: this.height_m };
+    if (goal) this.#approach(goal, seconds);
+    this.north_mps = ((this.lat - before.lat) * metres_per_degree) / seconds;
+    this.east_mps = ((this.lon - before.lon) * metres_per_degree * cosine(this.lat)) / seconds;
+    this.up_mps = (this.height_m - before.height_m) / seconds;
+    if (Math.hypot(this.north_mps, this.east_mps) > 1) {
+      this.heading_deg = ((Math.atan2(this.east_mps, this.north_mps) * 180) / Math.PI + 360) % 360;
+    }
+    const is_coming_down = this.mode === 'RTL' || this.mode === 'LAND';
+    if (is_coming_down && !this.is_airborne) this.armed = false;
+  }
+
+  #goal(seconds: number): Target | undefined {
+    const { lat, lon, height_m } = this;
+    switch (this.mode) {
+      case 'AUTO':
+        return this.#onCircle(seconds);
+      case 'GUIDED':
+        return this.target;
+      case 'LAND':
+        return { lat, lon, height_m: 0 };
+      case 'RTL':
+        return distance_m(this, this.home) < arrived_m
+          ? { ...this.home, height_m: 0 }
+          : { ...this.home, height_m: Math.max(height_m, return_height_m) };
+      case 'LOITER':
+    }
+    return undefined;
+  }
+
+  #onCircle(seconds: number): Target {
+    this.#circle_deg += circle_degrees_per_s * seconds;
+    const angle = (this.#circle_deg * Math.PI) / 180;
+    const degrees = circle_radius_m / metres_per_degree;
+    return {
+      lat: this.home.lat + degrees * Math.cos(angle),
+      lon: this.home.lon + (degrees * Math.sin(angle)) / cosine(this.home.lat),
+      height_m: circle_height_m,
+    };
+  }
+
+  #approach(goal: Target, seconds: number): void {
+    const away_m = distance_m(this, goal);
+    const share = Math.min(1, (speed_mps * seconds) / Math.max(away_m, 1e-6));
+    this.lat += (goal.lat - this.lat) * share;
+    this.lon += (goal.lon - this.lon) * share;
+    const climb_m = climb_mps * seconds;
+    this.height_m += Math.max(-climb_m, Math.min(climb_m, goal.height_m - this.height_m));
+  }
+}
+
+function cosine(lat: number): number {
+  return Math.cos((lat * Math.PI) / 180);
+}

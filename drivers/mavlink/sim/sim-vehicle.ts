@@ -1,0 +1,239 @@
+/** A multicopter on a UDP socket that behaves like ArduPilot or PX4, for the demo and for tests. */
+import { createSocket, type Socket } from 'node:dgram';
+import { every } from '../../../src/platform/time.ts';
+import { parseDatagram } from '../framer.ts';
+import { LinkTally } from '../link-tally.ts';
+import { decode, type Decoded, encode, type Messages } from '../messages.ts';
+import type { SignFrame } from '../signing.ts';
+import { accepted, type Answer, answerInt, answerLong } from './answers.ts';
+import { Flight, type Home } from './flight.ts';
+import { type SimState, type Telemetry, telemetry, telemetry_ids } from './telemetry.ts';
+
+export interface SimOptions {
+  readonly autopilot: 'ardupilot' | 'px4';
+  readonly sysid: number;
+  /** 16 hexadecimal digits. */
+  readonly uid: string;
+  /** Where the connector listens. */
+  readonly host: string;
+  readonly port: number;
+  readonly home: Home;
+  readonly airborne: boolean;
+}
+
+const compid = 1;
+const step_ms = 50;
+const heartbeat_ms = 1_000;
+/** Reasons are said after the answer. */
+const text_delay_ms = 60;
+const text_chars = 50;
+const severity_critical = 2;
+const command_set_interval = 511;
+const command_request_message = 512;
+/** PX4 streams without being asked. */
+const px4_streams: readonly (readonly [Telemetry, interval_ms: number])[] = [
+  ['GLOBAL_POSITION_INT', 200],
+  ['ATTITUDE', 200],
+  ['SYS_STATUS', 1_000],
+  ['GPS_RAW_INT', 500],
+  ['ESTIMATOR_STATUS', 500],
+  ['EXTENDED_SYS_STATE', 500],
+  ['VFR_HUD', 250],
+  ['HOME_POSITION', 1_000],
+  ['BATTERY_STATUS', 1_000],
+  ['POSITION_TARGET_GLOBAL_INT', 500],
+];
+
+/** Lives until its signal aborts. */
+export class SimVehicle {
+  readonly options: SimOptions;
+  flight: Flight;
+  gps: SimState['gps'] = 'ok';
+  pre_arm_ok = true;
+  readonly #signal: AbortSignal;
+  #socket: Socket | undefined;
+  #booted_ms = performance.now();
+  #heartbeat_due_ms = 0;
+  #seq = 0;
+  #text_id: number;
+  readonly #streams = new Map<Telemetry, { interval_ms: number; due_ms: number }>();
+
+  constructor(options: SimOptions, signal: AbortSignal) {
+    this.options = options;
+    this.#signal = signal;
+    this.flight = new Flight(options.home, options);
+    this.#text_id = options.autopilot === 'px4' ? 0 : 1;
+    signal.addEventListener('abort', () => this.#closeSocket(), { once: true });
+  }
+
+  /** Opens its socket and begins to fly. */
+  async start(): Promise<void> {
+    this.#beginStreams();
+    await this.#openSocket();
+    every(step_ms, this.#signal, () => this.#step());
+  }
+
+  /** The autopilot starts anew, with another port, and has forgotten everything. */
+  async reboot(): Promise<void> {
+    this.#closeSocket();
+    this.#booted_ms = performance.now();
+    this.#seq = 0;
+    this.flight = new Flight(this.options.home, { airborne: false });
+    this.#beginStreams();
+    await this.#openSocket();
+  }
+
+  say(text: string, severity = severity_critical): void {
+    // PX4 numbers all its texts, from 0; ArduPilot the long ones, from 1.
+    const is_numbered = this.options.autopilot === 'px4' || text.length > text_chars;
+    const id = is_numbered ? this.#text_id++ : 0;
+    for (let at = 0, chunk_seq = 0; at < text.length; at += text_chars, chunk_seq += 1) {
+      this.send('STATUSTEXT', { severity, text: text.slice(at, at + text_chars), id, chunk_seq });
+    }
+  }
+
+  send<K extends keyof Messages>(name: K, fields: Messages[K], from_compid = compid): void {
+    const { sysid } = this.options;
+    const seq = this.#seq;
+    this.#seq = (seq + 1) & 0xff;
+    this.transmit(encode(name, fields, { sysid, compid: from_compid, seq, sign: this.signer() }));
+  }
+
+  /** Signs what is sent. */
+  protected signer(): SignFrame | undefined {
+    return undefined;
+  }
+
+  /** Puts bytes on the wire. */
+  protected transmit(bytes: Uint8Array): void {
+    const { host, port } = this.options;
+    this.#socket?.send(bytes, port, host, () => undefined);
+  }
+
+  /** A datagram from the connector. */
+  protected receive(bytes: Uint8Array): void {
+    parseDatagram(bytes, {
+      tally: new LinkTally(),
+      frame: (frame) => {
+        const message = decode(frame);
+        if (message) this.hear(message, frame);
+      },
+    });
+  }
+
+  protected hear(
+    message: Decoded,
+    { sysid, compid: from }: { readonly sysid: number; readonly compid: number },
+  ): void {
+    const { name, fields } = message;
+    if (name !== 'COMMAND_LONG' && name !== 'COMMAND_INT') return;
+    if (fields.target_system !== this.options.sysid || fields.target_component !== compid) return;
+    const answer = this.obey(message);
+    if (!answer) return;
+    this.send('COMMAND_ACK', {
+      command: fields.command,
+      result: answer.result,
+      progress: 0,
+      result_param2: 0,
+      target_system: sysid,
+      target_component: from,
+    });
+    this.#sayLater(answer.texts ?? []);
+    // ArduPilot shows a change at once, PX4 with its next heartbeat.
+    if (this.options.autopilot === 'ardupilot') this.#heartbeat_due_ms = 0;
+  }
+
+  /** Carries out a command; undefined: no answer. */
+  protected obey({
+    name,
+    fields,
+  }: Extract<Decoded, { readonly name: 'COMMAND_INT' | 'COMMAND_LONG' }>): Answer | undefined {
+    if (name === 'COMMAND_INT') return answerInt(fields, this.#state());
+    if (fields.command === command_set_interval) return this.#setInterval(fields);
+    if (fields.command === command_request_message) return this.#sendOnce(fields.param1);
+    return answerLong(fields, this.#state());
+  }
+
+  /** Called every `step_ms`. */
+  protected tick(now_ms: number): void {
+    if (now_ms >= this.#heartbeat_due_ms) {
+      this.#heartbeat_due_ms = now_ms + heartbeat_ms;
+      this.#tell('HEARTBEAT');
+    }
+    for (const [name, stream] of this.#streams) {
+      if (now_ms < stream.due_ms) continue;
+      stream.due_ms = now_ms + stream.interval_ms;
+      this.#tell(name);
+    }
+  }
+
+  #step(): void {
+    this.flight.step(step_ms / 1_000);
+    this.tick(performance.now());
+  }
+
+  #tell(name: Telemetry): void {
+    const state = this.#state();
+    this.send(name, telemetry[name](state));
+  }
+
+  #state(): SimState {
+    const { autopilot, uid } = this.options;
+    const { flight, gps, pre_arm_ok } = this;
+    return {
+      autopilot,
+      uid,
+      flight,
+      gps,
+      pre_arm_ok,
+      boot_ms: Math.round(performance.now() - this.#booted_ms),
+    };
+  }
+
+  #setInterval({ param1, param2 }: Messages['COMMAND_LONG']): Answer {
+    const { autopilot } = this.options;
+    const name = telemetry_ids.get(param1);
+    if (!name || name === (autopilot === 'px4' ? 'EKF_STATUS_REPORT' : 'ESTIMATOR_STATUS')) {
+      return { result: autopilot === 'px4' ? 4 : 2 };
+    }
+    this.#streams.set(name, { interval_ms: param2 / 1_000, due_ms: 0 });
+    return { result: accepted };
+  }
+
+  #sendOnce(msgid: number): Answer {
+    const name = telemetry_ids.get(msgid);
+    if (!name) return { result: this.options.autopilot === 'px4' ? 2 : 4 };
+    this.#tell(name);
+    return { result: accepted };
+  }
+
+  #sayLater(texts: readonly string[]): void {
+    if (texts.length === 0) return;
+    const saying = new AbortController();
+    every(text_delay_ms, AbortSignal.any([saying.signal, this.#signal]), () => {
+      saying.abort();
+      for (const text of texts) this.say(text);
+    });
+  }
+
+  #beginStreams(): void {
+    this.#streams.clear();
+    if (this.options.autopilot !== 'px4') return;
+    for (const [name, interval_ms] of px4_streams) this.#streams.set(name, { interval_ms, due_ms: 0 });
+  }
+
+  async #openSocket(): Promise<void> {
+    const socket = createSocket('udp4');
+    this.#socket = socket;
+    socket.on('message', (bytes) => this.receive(bytes));
+    socket.on('error', () => undefined);
+    await new Promise<void>((resolve) => {
+      socket.bind(0, resolve);
+    });
+  }
+
+  #closeSocket(): void {
+    this.#socket?.close();
+    this.#socket = undefined;
+  }
+}

@@ -1,0 +1,215 @@
+/** What the simulated vehicle says: its messages, as the autopilot it plays would fill them. */
+import type { Messages } from '../messages.ts';
+import { modeNumbers } from '../modes.ts';
+import type { Flight } from './flight.ts';
+
+export interface SimState {
+  readonly autopilot: 'ardupilot' | 'px4';
+  readonly flight: Flight;
+  readonly boot_ms: number;
+  /** `lost`: no fix, and the last position goes on, as ArduPilot does it. */
+  readonly gps: 'ok' | 'lost';
+  readonly pre_arm_ok: boolean;
+  /** 16 hexadecimal digits. */
+  readonly uid: string;
+}
+
+const undulation_m = 47.3;
+const pre_arm_bit = 0x1000_0000;
+/** PX4 shows another number while it stands still. */
+const estimator_good = { ardupilot: 831, px4_ground: 1023, px4_air: 895 } as const;
+const estimator_without_gps = 167;
+const type_quadrotor = 2;
+const radians_per_degree = Math.PI / 180;
+
+type Build = { readonly [K in keyof Messages]?: (state: SimState) => Messages[K] };
+
+/** By name. */
+export const telemetry = {
+  HEARTBEAT: ({ autopilot, flight }) => ({
+    custom_mode: modeNumbers(autopilot, 'copter', flight.mode)?.custom_mode ?? 0,
+    type: type_quadrotor,
+    autopilot: autopilot === 'px4' ? 12 : 3,
+    base_mode: 1 | 16 | (flight.armed ? 128 : 0),
+    system_status: flight.armed ? 4 : 3,
+    mavlink_version: 3,
+  }),
+  GLOBAL_POSITION_INT: ({ flight, boot_ms }) => ({
+    time_boot_ms: boot_ms,
+    lat: Math.round(flight.lat * 1e7),
+    lon: Math.round(flight.lon * 1e7),
+    alt: Math.round((flight.home.alt_amsl_m + flight.height_m) * 1_000),
+    relative_alt: Math.round(flight.height_m * 1_000),
+    vx: Math.round(flight.north_mps * 100),
+    vy: Math.round(flight.east_mps * 100),
+    vz: Math.round(-flight.up_mps * 100),
+    hdg: Math.round(flight.heading_deg * 100),
+  }),
+  GPS_RAW_INT: ({ flight, boot_ms, gps }) => {
+    const amsl_m = flight.home.alt_amsl_m + flight.height_m;
+    const ok = gps === 'ok';
+    return {
+      time_usec: boot_ms * 1_000,
+      lat: ok ? Math.round(flight.lat * 1e7) : -350_020_068,
+      lon: Math.round(flight.lon * 1e7),
+      alt: Math.round(amsl_m * 1_000),
+      eph: ok ? 80 : 65_535,
+      epv: ok ? 120 : 65_535,
+      vel: Math.round(Math.hypot(flight.north_mps, flight.east_mps) * 100),
+      cog: 65_535,
+      fix_type: ok ? 3 : 1,
+      satellites_visible: ok ? 14 : 255,
+      alt_ellipsoid: Math.round((amsl_m + undulation_m) * 1_000),
+      h_acc: 0,
+      v_acc: 0,
+      vel_acc: 0,
+      hdg_acc: 0,
+      yaw: 0,
+    };
+  },
+  ATTITUDE: ({ flight, boot_ms }) => ({
+    time_boot_ms: boot_ms,
+    roll: 0.02,
+    pitch: -0.05,
+    yaw: (flight.heading_deg > 180 ? flight.heading_deg - 360 : flight.heading_deg) * radians_per_degree,
+    rollspeed: 0,
+    pitchspeed: 0,
+    yawspeed: 0,
+  }),
+  VFR_HUD: ({ flight, autopilot }) => {
+    const speed = Math.hypot(flight.north_mps, flight.east_mps);
+    return {
+      airspeed: autopilot === 'px4' ? Number.NaN : speed,
+      groundspeed: speed,
+      alt: flight.home.alt_amsl_m + flight.height_m,
+      climb: flight.up_mps,
+      heading: Math.round(flight.heading_deg),
+      throttle: flight.armed ? 42 : 0,
+    };
+  },
+  SYS_STATUS: ({ autopilot, pre_arm_ok, gps }) => {
+    const health = pre_arm_ok && gps === 'ok' ? pre_arm_bit : 0;
+    const known = autopilot === 'px4' ? 0 : pre_arm_bit;
+    return {
+      onboard_control_sensors_present: known,
+      onboard_control_sensors_enabled: known,
+      onboard_control_sensors_health: health,
+      load: 310,
+      voltage_battery: 15_800,
+      current_battery: 1_250,
+      drop_rate_comm: 0,
+      errors_comm: 0,
+      errors_count1: 0,
+      errors_count2: 0,
+      errors_count3: 0,
+      errors_count4: 0,
+      battery_remaining: 76,
+      onboard_control_sensors_present_extended: 0,
+      onboard_control_sensors_enabled_extended: 0,
+      onboard_control_sensors_health_extended: 0,
+    };
+  },
+  BATTERY_STATUS: () => ({
+    current_consumed: 1_200,
+    energy_consumed: -1,
+    temperature: 32_767,
+    voltages: [3_950, 3_950, 3_950, 3_950, 65_535, 65_535, 65_535, 65_535, 65_535, 65_535],
+    current_battery: 1_250,
+    id: 0,
+    battery_function: 0,
+    type: 1,
+    battery_remaining: 76,
+    time_remaining: 0,
+    charge_state: 0,
+    voltages_ext: [0, 0, 0, 0],
+    mode: 0,
+    fault_bitmask: 0,
+  }),
+  EKF_STATUS_REPORT: ({ gps }) => ({
+    velocity_variance: 0.1,
+    pos_horiz_variance: 0.1,
+    pos_vert_variance: 0.1,
+    compass_variance: 0.1,
+    terrain_alt_variance: 0,
+    flags: gps === 'ok' ? estimator_good.ardupilot : estimator_without_gps,
+    airspeed_variance: 0,
+  }),
+  ESTIMATOR_STATUS: ({ boot_ms, gps, flight }) => ({
+    time_usec: boot_ms * 1_000,
+    vel_ratio: 0.1,
+    pos_horiz_ratio: 0.1,
+    pos_vert_ratio: 0.1,
+    mag_ratio: 0.1,
+    hagl_ratio: Number.NaN,
+    tas_ratio: Number.NaN,
+    pos_horiz_accuracy: 0.5,
+    pos_vert_accuracy: 0.5,
+    flags:
+      gps === 'lost' ? estimator_without_gps : estimator_good[flight.is_airborne ? 'px4_air' : 'px4_ground'],
+  }),
+  HOME_POSITION: ({ flight: { home } }) => ({
+    latitude: Math.round(home.lat * 1e7),
+    longitude: Math.round(home.lon * 1e7),
+    altitude: Math.round(home.alt_amsl_m * 1_000),
+    x: 0,
+    y: 0,
+    z: 0,
+    q: [1, 0, 0, 0],
+    approach_x: 0,
+    approach_y: 0,
+    approach_z: 0,
+    time_usec: 0,
+  }),
+  EXTENDED_SYS_STATE: ({ flight }) => ({ vtol_state: 0, landed_state: flight.is_airborne ? 2 : 1 }),
+  POSITION_TARGET_GLOBAL_INT: ({ autopilot, flight, boot_ms }) => {
+    const { lat, lon, height_m } = flight.target ?? flight;
+    return {
+      time_boot_ms: boot_ms,
+      lat_int: Math.round(lat * 1e7),
+      lon_int: Math.round(lon * 1e7),
+      alt: flight.home.alt_amsl_m + height_m,
+      vx: 0,
+      vy: 0,
+      vz: 0,
+      afx: 0,
+      afy: 0,
+      afz: 0,
+      yaw: 0,
+      yaw_rate: 0,
+      type_mask: 0xdf8,
+      coordinate_frame: autopilot === 'px4' ? 5 : 0,
+    };
+  },
+  AUTOPILOT_VERSION: ({ uid, autopilot }) => ({
+    capabilities: 0xe0ff,
+    uid,
+    flight_sw_version: autopilot === 'px4' ? 0x01_10_00_ff : 0x04_06_00_ff,
+    middleware_sw_version: 0,
+    os_sw_version: 0,
+    board_version: 0,
+    vendor_id: 0,
+    product_id: 0,
+    flight_custom_version: [],
+    middleware_custom_version: [],
+    os_custom_version: [],
+    uid2: [],
+  }),
+} as const satisfies Build;
+
+export type Telemetry = keyof typeof telemetry;
+
+/** Ids by which messages are asked for. */
+export const telemetry_ids: ReadonlyMap<number, Telemetry> = new Map([
+  [1, 'SYS_STATUS'],
+  [24, 'GPS_RAW_INT'],
+  [30, 'ATTITUDE'],
+  [33, 'GLOBAL_POSITION_INT'],
+  [74, 'VFR_HUD'],
+  [87, 'POSITION_TARGET_GLOBAL_INT'],
+  [147, 'BATTERY_STATUS'],
+  [148, 'AUTOPILOT_VERSION'],
+  [193, 'EKF_STATUS_REPORT'],
+  [230, 'ESTIMATOR_STATUS'],
+  [242, 'HOME_POSITION'],
+  [245, 'EXTENDED_SYS_STATE'],
+]);

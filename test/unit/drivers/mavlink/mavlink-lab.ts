@@ -1,0 +1,89 @@
+/** The driver in a real hub, and drones on the loopback, for the tests of this folder. */
+import { mavlink } from '../../../../drivers/mavlink/mavlink.ts';
+import { assetId } from '../../../../src/contract/identity.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import type { JsonObject } from '../../../../src/contract/json.ts';
+import { FakeDrone, freeUdpPort } from '../../../fakes/fake-drone.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { hubLab, kit_id } from '../../../support/hub-lab.ts';
+
+type DroneOptions = Partial<ConstructorParameters<typeof FakeDrone>[0]>;
+interface TaskOptions {
+  readonly remaining_ms?: number;
+  readonly signal?: AbortSignal;
+}
+
+export const drone_key = 'mavlink:00000000c0ffee01';
+
+/** Starts the driver with one UDP link. Everything ends with `stop`. */
+export async function mavlinkLab(options: Readonly<Record<string, unknown>> = {}) {
+  const port = await freeUdpPort();
+  const lab = hubLab({ configured: ['drones'], rates: { default: 1_000_000 } });
+  const links = [{ kind: 'udp_listen', host: '127.0.0.1', port, name: 'field' }];
+  void lab.run(mavlink, 'drones', { options: { links, ...options } });
+  const drones: FakeDrone[] = [];
+  const feed = (name: string, key = drone_key): string => channels.feed(assetId(kit_id, key), name);
+  return {
+    ...lab,
+    port,
+    /** Adds a drone and starts it. */
+    async fly(about: DroneOptions = {}): Promise<FakeDrone> {
+      const drone = new FakeDrone({ port, ...about });
+      drones.push(drone);
+      await drone.start();
+      return drone;
+    },
+    feed,
+    /** The next message of a feed that fits, or one that came already. */
+    async sees(
+      name: string,
+      fits: (data: JsonObject) => boolean = () => true,
+      key = drone_key,
+    ): Promise<JsonObject> {
+      const draft = await lab.outbox.until(
+        (each) => each.channel === feed(name, key) && each.data !== null && fits(each.data),
+      );
+      return draft.data as JsonObject;
+    },
+    /** Resolves when the hub shows the asset as `status`. */
+    async until(status: 'online' | 'offline', key = drone_key): Promise<void> {
+      await eventually(`${key} is ${status}`, () =>
+        lab.hub.assets().some((asset) => asset.key === key && asset.status === status),
+      );
+    },
+    /** Runs a command as the task runner would. */
+    async command(
+      name: string,
+      payload: JsonObject = {},
+      { remaining_ms = 10_000, signal = new AbortController().signal }: TaskOptions = {},
+    ): Promise<JsonObject> {
+      const found = lab.hub.findCommand(assetId(kit_id, drone_key), name);
+      if ('refusal' in found) throw new Error(found.refusal);
+      const due_ms = performance.now() + remaining_ms;
+      return found.command.invoke(payload, {
+        signal,
+        progress: () => undefined,
+        remaining_ms: () => Math.max(0, due_ms - performance.now()),
+      });
+    },
+    stop: async () => {
+      await lab.stop();
+      for (const drone of drones) drone.stop();
+    },
+  };
+}
+
+export type MavlinkLab = Awaited<ReturnType<typeof mavlinkLab>>;
+
+/** Runs `fn` with a lab and ends it. */
+export async function withLab(
+  fn: (lab: MavlinkLab) => Promise<void>,
+  options: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  const lab = await mavlinkLab(options);
+  try {
+    await fn(lab);
+  } finally {
+    await lab.stop();
+  }
+}
