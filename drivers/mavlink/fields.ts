@@ -1,6 +1,6 @@
 /** Reads single fields of a payload. MAVLink is little-endian throughout. */
 
-export type Reader = (view: DataView, at: number) => number;
+type Reader = (view: DataView, at: number) => number;
 
 export const u8: Reader = (view, at) => view.getUint8(at);
 export const i8: Reader = (view, at) => view.getInt8(at);
@@ -14,20 +14,22 @@ export const f32: Reader = (view, at) => view.getFloat32(at, true);
 export const u64: Reader = (view, at) => view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);
 export const i64: Reader = (view, at) => view.getInt32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);
 
-export function list(read: Reader, view: DataView, at: number, length: number): readonly number[] {
-  const step = widths.get(read) ?? 1;
-  return Array.from({ length }, (_, index) => read(view, at + index * step));
-}
-const widths: ReadonlyMap<Reader, number> = new Map([
-  [u16, 2],
-  [i16, 2],
-  [u32, 4],
-  [i32, 4],
-  [f32, 4],
-]);
-
 export function bytes(view: DataView, at: number, length: number): readonly number[] {
-  return list(u8, view, at, length);
+  const values: number[] = [];
+  for (let index = 0; index < length; index++) values.push(view.getUint8(at + index));
+  return values;
+}
+
+export function u16s(view: DataView, at: number, length: number): readonly number[] {
+  const values: number[] = [];
+  for (let index = 0; index < length; index++) values.push(u16(view, at + 2 * index));
+  return values;
+}
+
+export function f32s(view: DataView, at: number, length: number): readonly number[] {
+  const values: number[] = [];
+  for (let index = 0; index < length; index++) values.push(f32(view, at + 4 * index));
+  return values;
 }
 
 /** The digits of an unsigned integer of `length` bytes, highest first: an identity that no rounding may touch. */

@@ -1,5 +1,5 @@
 /** Decoders of what vehicles report about their flight: the names, offsets and raw units of the MAVLink XML. */
-import { chunkText, f32, i16, i32, i8, list, u16, u32, u64, u8 } from './fields.ts';
+import { chunkText, f32, f32s, i16, i32, i8, u16, u16s, u32, u64, u8 } from './fields.ts';
 
 export const telemetryDecoders = {
   HEARTBEAT: (v: DataView) => ({
@@ -130,7 +130,7 @@ export const telemetryDecoders = {
     current_consumed: i32(v, 0),
     energy_consumed: i32(v, 4),
     temperature: i16(v, 8),
-    voltages: list(u16, v, 10, 10),
+    voltages: u16s(v, 10, 10),
     current_battery: i16(v, 30),
     id: u8(v, 32),
     battery_function: u8(v, 33),
@@ -138,7 +138,7 @@ export const telemetryDecoders = {
     battery_remaining: i8(v, 35),
     time_remaining: i32(v, 36),
     charge_state: u8(v, 40),
-    voltages_ext: list(u16, v, 41, 4),
+    voltages_ext: u16s(v, 41, 4),
     mode: u8(v, 49),
     fault_bitmask: u32(v, 50),
   }),
@@ -170,7 +170,7 @@ export const telemetryDecoders = {
     x: f32(v, 12),
     y: f32(v, 16),
     z: f32(v, 20),
-    q: list(f32, v, 24, 4),
+    q: f32s(v, 24, 4),
     approach_x: f32(v, 40),
     approach_y: f32(v, 44),
     approach_z: f32(v, 48),
