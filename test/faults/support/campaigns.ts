@@ -17,7 +17,7 @@ export interface Account {
   readonly lazy: Lost;
   /** Messages that came more than once. */
   readonly duplicates: number;
-  /** As many as could be under way or not yet settled at the kills. */
+  /** As many as could be under way or not yet deleted at the kills. */
   readonly duplicates_max: number;
   /** The longest time before its kill that a lost lazy message was accepted. */
   readonly lazy_window_s: number;
@@ -43,8 +43,8 @@ const drain_ms = 60_000;
 const disk_mb = 256;
 /** What may be lost of telemetry at a power cut: 1 s until it is written while online, and a commit. */
 const lazy_window_ms = 1_250;
-/** What the broker acknowledged counts as delivered for good after 1 s, and is deleted with the next commit. */
-const settling_ms = 1_300;
+/** What the broker acknowledged is deleted with the next commit, or with the one after if one is under way. */
+const undeleted_ms = 250;
 
 /** Kills the connector with SIGKILL while it produces and drains at full speed. */
 export async function killDaemons(kills: number): Promise<Account> {
@@ -57,13 +57,13 @@ export async function killDaemons(kills: number): Promise<Account> {
     for (let kill = 0; kill < kills; kill++) {
       const producer = startProducer(spec);
       const run_ms = start_ms + run_min_ms + Math.random() * (run_max_ms - run_min_ms);
-      await letPass(Math.max(0, run_ms - settling_ms));
-      const { messages: settled } = await subscriber.report();
-      await letPass(Math.min(run_ms, settling_ms));
+      await letPass(Math.max(0, run_ms - undeleted_ms));
+      const { messages: deleted } = await subscriber.report();
+      await letPass(Math.min(run_ms, undeleted_ms));
       const from_us = monotonic_us();
       await producer.kill('SIGKILL');
       outages.push({ from_us, to_us: monotonic_us() });
-      duplicates_max += (await subscriber.report()).messages - settled;
+      duplicates_max += (await subscriber.report()).messages - deleted;
     }
     const account = await settle(spec, subscriber, outages);
     await subscriber.stop();
