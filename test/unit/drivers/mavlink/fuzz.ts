@@ -20,51 +20,59 @@ interface Fuzz {
   readonly bytes: number;
 }
 
+const block_bytes = 65_536;
 const piece_max = 3_000;
 const stall_ms = 10;
 const tries = 3;
 
 export function fuzz({ seed, bytes }: Fuzz): FuzzResult {
   const random = lehmer(seed);
-  const good = [...excerpt('arducopter').frames, ...excerpt('px4').frames].map((hex) =>
-    Buffer.from(hex, 'hex'),
-  );
   const wanted: string[] = [];
-  let next = 0;
-  let found = 0;
-  let invented = 0;
+  let [found, invented, pending_max, stalls] = [0, 0, 0, 0];
   const framer = framerInto((hex) => {
-    if (hex !== wanted[next]) return void invented++;
-    found++;
-    next++;
+    if (hex === wanted[found]) found++;
+    else invented++;
   });
-  let [pending_max, stalls, done] = [0, 0, 0];
-  while (done < bytes) {
-    const segments: Buffer[] = [];
-    for (let size = 0; size < 64 * 1_024; size += segments.at(-1)?.length ?? 0) {
-      const frame = good[Math.floor(random() * good.length)] ?? Buffer.alloc(0);
-      const kind = random();
-      if (kind < 0.4) {
-        segments.push(frame);
-        wanted.push(frame.toString('hex'));
-      } else {
-        segments.push(kind < 0.7 ? spoiled(frame, random) : noise(random));
-      }
-    }
-    const block = Buffer.concat(segments);
-    for (let at = 0; at < block.length;) {
-      const length = random() < 0.3 ? 1 : 1 + Math.floor(random() * piece_max);
-      const piece = block.subarray(at, at + length);
+  for (let done = 0; done < bytes;) {
+    const block = makeBlock(random, wanted);
+    for (const piece of cut(block, random)) {
       const begin_ms = performance.now();
       framer.push(piece);
       if (performance.now() - begin_ms > stall_ms && isSlow(piece)) stalls++;
       pending_max = Math.max(pending_max, framer.pending);
-      at += length;
     }
     done += block.length;
   }
   for (let pause = 0; framer.pending > 0 && pause < frame_length_max; pause++) framer.stalled();
   return { intact: wanted.length, found, invented, pending_max, stalls };
+}
+
+const good = ['arducopter', 'px4'].flatMap((name) =>
+  excerpt(name).frames.map((hex) => Buffer.from(hex, 'hex')),
+);
+
+/** Intact frames, which are noted in `wanted`, among spoiled ones and noise. */
+function makeBlock(random: () => number, wanted: string[]): Buffer {
+  const segments: Buffer[] = [];
+  for (let size = 0; size < block_bytes; size += segments.at(-1)?.length ?? 0) {
+    const frame = good[Math.floor(random() * good.length)] ?? Buffer.alloc(0);
+    const kind = random();
+    if (kind < 0.4) {
+      segments.push(frame);
+      wanted.push(frame.toString('hex'));
+    } else {
+      segments.push(kind < 0.7 ? spoiled(frame, random) : noise(random));
+    }
+  }
+  return Buffer.concat(segments);
+}
+
+function* cut(block: Buffer, random: () => number): Generator<Buffer> {
+  for (let at = 0; at < block.length;) {
+    const length = random() < 0.3 ? 1 : 1 + Math.floor(random() * piece_max);
+    yield block.subarray(at, at + length);
+    at += length;
+  }
 }
 
 function framerInto(found: (hex: string) => void): StreamFramer {
