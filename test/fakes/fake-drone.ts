@@ -1,7 +1,7 @@
 /** The simulated vehicle in the hands of a test: it refuses, falls silent, loses packets, starts anew and talks nonsense. */
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { EventEmitter } from 'node:events';
-import type { Decoded, Messages } from '../../drivers/mavlink/messages.ts';
+import { type Decoded, encode, type Messages } from '../../drivers/mavlink/messages.ts';
 import type { SignFrame } from '../../drivers/mavlink/signing.ts';
 import { type Answer } from '../../drivers/mavlink/sim/answers.ts';
 import { type SimOptions, SimVehicle } from '../../drivers/mavlink/sim/sim-vehicle.ts';
@@ -10,11 +10,17 @@ type CommandMessage = Extract<Decoded, { readonly name: 'COMMAND_INT' | 'COMMAND
 /** What the vehicle does with one command. `obey`: what the autopilot would do. */
 type Reaction = (command: CommandMessage['fields'], obey: () => Answer | undefined) => Answer | undefined;
 
+const camera_component = 100;
+
 export const field = { lat: 47.397742, lon: 8.545594, alt_amsl_m: 488 } as const;
 
 export class FakeDrone extends SimVehicle {
   /** Commands that arrived, by number. Requests for messages are not among them. */
   readonly commands: CommandMessage['fields'][] = [];
+  /** Ids of the messages that were asked for. */
+  readonly requests: number[] = [];
+  /** A camera that the vehicle carries; it beats with the vehicle. */
+  camera: { readonly vendor: string; readonly model: string } | undefined;
   /** Heartbeats that arrived, with who sent them. */
   readonly beats: {
     readonly sysid: number;
@@ -32,6 +38,9 @@ export class FakeDrone extends SimVehicle {
   readonly #arrived = new EventEmitter<{ command: [CommandMessage['fields']] }>();
   readonly #stopping: AbortController;
   #sent = 0;
+  #second: Socket | undefined;
+  #second_port = 0;
+  #first_gone = false;
 
   constructor(options: Pick<SimOptions, 'port'> & Partial<SimOptions>) {
     const stopping = new AbortController();
@@ -51,6 +60,8 @@ export class FakeDrone extends SimVehicle {
   }
 
   stop(): void {
+    this.#second?.close();
+    this.#second = undefined;
     this.#stopping.abort();
   }
 
@@ -66,9 +77,66 @@ export class FakeDrone extends SimVehicle {
     });
   }
 
+  /** Says everything over a second link too, as routers do; what comes back over it is heard. */
+  alsoTo(port: number): void {
+    this.#second = createSocket('udp4');
+    this.#second.on('message', (bytes) => this.receive(bytes));
+    this.#second_port = port;
+  }
+
+  /** The first link is gone. */
+  onlyTo(port: number): void {
+    this.#second_port = port;
+    this.#first_gone = true;
+  }
+
   /** Bytes that are no MAVLink, from the vehicle's own address. */
   babble(bytes: Uint8Array): void {
     super.transmit(bytes);
+  }
+
+  /** The part of the vehicle that is not its autopilot. */
+  beatCamera(): void {
+    const about = {
+      custom_mode: 0,
+      type: 30,
+      autopilot: 8,
+      base_mode: 0,
+      system_status: 4,
+      mavlink_version: 3,
+    };
+    this.send('HEARTBEAT', about, camera_component);
+  }
+
+  /** A telemetry radio puts its report into the stream under its own name. */
+  reportRadio(rssi: number): void {
+    const report = { rxerrors: 3, fixed: 0, rssi, remrssi: 180, txbuf: 100, noise: 40, remnoise: 45 };
+    const envelope = { sysid: 51, compid: 68, seq: 0 };
+    this.babble(encode('RADIO_STATUS', report, envelope));
+  }
+
+  #describeCamera(): void {
+    if (!this.camera) return;
+    const numbers = {
+      time_boot_ms: 0,
+      firmware_version: 0,
+      focal_length: Number.NaN,
+      sensor_size_h: Number.NaN,
+    };
+    const more = {
+      sensor_size_v: Number.NaN,
+      flags: 0,
+      resolution_h: 0,
+      resolution_v: 0,
+      cam_definition_version: 0,
+    };
+    const rest = { lens_id: 0, cam_definition_uri: '', gimbal_device_id: 0, camera_device_id: 0 };
+    const { vendor: vendor_name, model: model_name } = this.camera;
+    this.send(
+      'CAMERA_INFORMATION',
+      { ...numbers, ...more, ...rest, vendor_name, model_name },
+      camera_component,
+    );
   }
 
   protected override signer(): SignFrame | undefined {
@@ -78,7 +146,9 @@ export class FakeDrone extends SimVehicle {
   protected override transmit(bytes: Uint8Array): void {
     this.#sent += 1;
     const is_lost = this.lose_every > 0 && this.#sent % this.lose_every === 0;
-    if (!this.silent && !is_lost) super.transmit(bytes);
+    if (this.silent || is_lost) return;
+    if (!this.#first_gone) super.transmit(bytes);
+    this.#second?.send(bytes, this.#second_port, this.options.host);
   }
 
   protected override receive(bytes: Uint8Array): void {
@@ -88,13 +158,20 @@ export class FakeDrone extends SimVehicle {
 
   protected override hear(message: Decoded, from: { readonly sysid: number; readonly compid: number }): void {
     if (message.name === 'HEARTBEAT') this.beats.push({ ...from, fields: message.fields });
+    if (message.name === 'COMMAND_LONG' && message.fields.target_component === camera_component) {
+      if (message.fields.param1 === 259) this.#describeCamera();
+      return;
+    }
     super.hear(message, from);
   }
 
   protected override obey(message: CommandMessage): Answer | undefined {
     const { fields } = message;
     const obey = (): Answer | undefined => super.obey(message);
-    if (fields.command === 511 || fields.command === 512) return obey();
+    if (fields.command === 511 || fields.command === 512) {
+      this.requests.push(fields.param1);
+      return obey();
+    }
     this.commands.push(fields);
     this.#arrived.emit('command', fields);
     return this.react ? this.react(fields, obey) : obey();

@@ -73,13 +73,14 @@ export class SimVehicle {
     every(step_ms, this.#signal, () => this.#step());
   }
 
-  /** The autopilot starts anew, with another port, and has forgotten everything. */
-  async reboot(): Promise<void> {
-    this.#closeSocket();
+  /** The autopilot starts anew and has forgotten everything; over a radio it is heard from the same place as before. */
+  async reboot({ keep_port }: { readonly keep_port: boolean } = { keep_port: false }): Promise<void> {
     this.#booted_ms = performance.now();
     this.#seq = 0;
     this.flight = new Flight(this.options.home, { airborne: false });
     this.#beginStreams();
+    if (keep_port) return;
+    this.#closeSocket();
     await this.#openSocket();
   }
 

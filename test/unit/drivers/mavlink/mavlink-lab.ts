@@ -11,6 +11,7 @@ type DroneOptions = Partial<ConstructorParameters<typeof FakeDrone>[0]>;
 interface TaskOptions {
   readonly remaining_ms?: number;
   readonly signal?: AbortSignal;
+  readonly key?: string;
 }
 
 export const drone_key = 'mavlink:00000000c0ffee01';
@@ -55,9 +56,9 @@ export async function mavlinkLab(options: Readonly<Record<string, unknown>> = {}
     async command(
       name: string,
       payload: JsonObject = {},
-      { remaining_ms = 10_000, signal = new AbortController().signal }: TaskOptions = {},
+      { remaining_ms = 10_000, signal = new AbortController().signal, key = drone_key }: TaskOptions = {},
     ): Promise<JsonObject> {
-      const found = lab.hub.findCommand(assetId(kit_id, drone_key), name);
+      const found = lab.hub.findCommand(assetId(kit_id, key), name);
       if ('refusal' in found) throw new Error(found.refusal);
       const due_ms = performance.now() + remaining_ms;
       return found.command.invoke(payload, {

@@ -1,8 +1,16 @@
 /** The driver as a whole, against simulated ArduPilot and PX4 vehicles on real sockets. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { mavlink } from '../../../../drivers/mavlink/mavlink.ts';
+import { mavlinkOptions } from '../../../../drivers/mavlink/options.ts';
+import { openSigning } from '../../../../drivers/mavlink/signing.ts';
 import { FakeDrone, freeUdpPort } from '../../../fakes/fake-drone.ts';
 import { driverConformance } from '../../../support/driver-conformance.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+import { withDirectory } from '../../../support/temporary.ts';
 import { drone_key, withLab } from './mavlink-lab.ts';
 
 describe('the mavlink driver', () => {
@@ -63,4 +71,274 @@ describe.concurrent('a vehicle on the network', () => {
       ]);
     });
   });
+
+  it('publishes no position that the autopilot only remembers, and flies nowhere by it', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ airborne: true });
+      await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
+      drone.gps = 'lost';
+      await lab.sees('sys_status', ({ ekf_ok }) => ekf_ok === false);
+      expect(await lab.sees('gps_raw', ({ fix_type }) => fix_type === 1)).toMatchObject({
+        lat: null,
+        lon: null,
+        alt_m: null,
+      });
+      lab.outbox.clear();
+      await lab.sees('attitude');
+      await lab.sees('vfr_hud');
+      await lab.sees('sys_status');
+      expect(lab.outbox.on(lab.feed('gps'))).toEqual([]);
+      await expect(lab.command('goto_waypoint', { lat: 47.398, lon: 8.5456, alt_m: 30 })).rejects.toThrow(
+        /nothing was done/u,
+      );
+      expect(drone.commands).toEqual([]);
+    });
+  });
+
+  it.each([
+    ['over another port', { keep_port: false }],
+    ['unseen, behind the same radio', { keep_port: true }],
+  ])(
+    'is asked again for its messages after it has started anew %s, and stays the same asset',
+    async (_title, how) => {
+      await withLab(async (lab) => {
+        const drone = await lab.fly({ airborne: true });
+        await lab.sees('gps');
+        await drone.reboot(how);
+        lab.outbox.clear();
+        await lab.sees('gps');
+        await lab.sees('sys_status', ({ armed }) => armed === false);
+        expect(lab.hub.assets()).toHaveLength(1);
+        expect(lab.outbox.drafts.filter(({ channel }) => channel.endsWith('asset_status'))).toEqual([]);
+      });
+    },
+  );
+
+  it('is left alone as long as it sends what is needed', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ autopilot: 'px4', airborne: true });
+      await lab.sees('sys_status', ({ ekf_ok }) => ekf_ok !== null);
+      expect(drone.requests.filter((id) => id !== 148)).toEqual([]);
+    });
+  });
+
+  it('is heard through garbage and losses', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ airborne: true });
+      drone.lose_every = 4;
+      for (let count = 0; count < 50; count += 1)
+        drone.babble(Uint8Array.from({ length: 200 }, (_, at) => (at * 7) & 0xff));
+      await lab.sees('gps');
+      await lab.sees('battery');
+      expect(await lab.sees('sys_status', ({ ekf_ok }) => ekf_ok === true)).toMatchObject({
+        flight_mode: 'AUTO',
+      });
+    });
+  });
+
+  it('shares no asset with another one, and no command, when both have the same system id', async () => {
+    await withLab(async (lab) => {
+      await lab.fly({ airborne: true });
+      await lab.until('online');
+      const other = await lab.fly({ airborne: true, uid: '00000000c0ffee02' });
+      await lab.sees('sys_status', ({ alarms }) => Array.isArray(alarms));
+      expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key, 'mavlink:00000000c0ffee02']);
+      await expect(lab.command('return_home')).rejects.toThrow(
+        /system id 1 is used by two vehicles at once.*nothing was done/u,
+      );
+      expect(lab.log.at('error')).toEqual([
+        'two vehicles have the same system id; their commands are refused',
+      ]);
+      other.silent = true;
+      await lab.until('offline', 'mavlink:00000000c0ffee02');
+      expect(await lab.command('return_home')).toMatchObject({ flight_mode: 'RTL' });
+    });
+  });
+
+  it('is told from others by its system id', async () => {
+    await withLab(async (lab) => {
+      await lab.fly({ airborne: true });
+      await lab.fly({ airborne: true, sysid: 2, uid: '00000000c0ffee02', autopilot: 'px4' });
+      await lab.until('online');
+      await lab.until('online', 'mavlink:00000000c0ffee02');
+      expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
+      expect(await lab.sees('sys_status', () => true, 'mavlink:00000000c0ffee02')).toMatchObject({
+        flight_mode: 'MISSION',
+      });
+    });
+  });
+
+  it('is known by its system id when it has no identity', async () => {
+    await withLab(async (lab) => {
+      await lab.fly({ uid: '0000000000000000' });
+      await lab.until('online', 'mavlink:system-1');
+      expect(lab.hub.assets()).toHaveLength(1);
+    });
+  });
+
+  it('is offline after the stated silence, once, and comes back', async () => {
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly();
+        await lab.until('online');
+        drone.silent = true;
+        const edge = await lab.outbox.until(
+          ({ channel, data }) => channel.endsWith('asset_status') && data?.['status'] === 'offline',
+        );
+        expect(edge.data).toMatchObject({ reason: 'nothing was heard for 2 s over field' });
+        drone.silent = false;
+        await lab.until('online');
+        expect(
+          lab.outbox.drafts.filter(
+            ({ channel, data }) => channel.endsWith('asset_status') && data?.['status'] === 'offline',
+          ),
+        ).toHaveLength(1);
+      },
+      { offline_after_s: 2 },
+    );
+  });
+
+  it('brings its camera along as a child, with what the camera says of itself', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      drone.camera = { vendor: 'Skyview', model: 'Z10' };
+      await lab.until('online');
+      drone.beatCamera();
+      const child = await lab.outbox.until(
+        ({ channel, data }) => /up\/asset|^asset\//u.test(channel) && data?.['model'] === 'Z10',
+      );
+      expect(child.data).toMatchObject({
+        asset_key: `${drone_key}:component-100`,
+        type: 'camera',
+        vendor: 'Skyview',
+        parent_id: expect.any(String) as string,
+      });
+    });
+  });
+
+  it('shows the radio over which it is heard', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      await lab.until('online');
+      drone.reportRadio(190);
+      expect(await lab.sees('radio')).toEqual({
+        rssi: 190,
+        remote_rssi: 180,
+        noise: 40,
+        remote_noise: 45,
+        rx_errors: 3,
+      });
+    });
+  });
+
+  it('hears our heartbeat as one of an onboard controller, never as the ground station of the pilot', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      await lab.until('online');
+      await eventually('two beats', () => drone.beats.length >= 2);
+      for (const beat of drone.beats)
+        expect(beat).toMatchObject({ sysid: 245, compid: 191, fields: { type: 18, autopilot: 8 } });
+    });
+    expect(
+      mavlinkOptions.safeParse({ links: [{ kind: 'udp_listen', port: 1 }], system_id: 255 }).success,
+    ).toBe(false);
+  });
+
+  it('hears nothing at all from a passive kit, which has no commands', async () => {
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly({ autopilot: 'px4', airborne: true });
+        await lab.until('online', 'mavlink:system-1');
+        await lab.sees('gps', () => true, 'mavlink:system-1');
+        expect(drone.received).toBe(0);
+        await expect(lab.command('arm', {}, { key: 'mavlink:system-1' })).rejects.toThrow(/has no command/u);
+      },
+      { passive: true },
+    );
+  });
+
+  it('has the commands that the configuration gives it', async () => {
+    await withLab(
+      async (lab) => {
+        await lab.fly();
+        await lab.until('online');
+        await expect(lab.command('goto_waypoint', {})).rejects.toThrow(
+          /has no command "goto_waypoint"; it has return_home/u,
+        );
+        expect(lab.hub.assets()).toMatchObject([{ name: 'Falcon' }]);
+      },
+      { vehicles: { [drone_key]: { name: 'Falcon', commands: ['return_home'] } } },
+    );
+  });
+
+  it('is one asset when it is heard over two links, and is flown over the one that is left', async () => {
+    const second = await freeUdpPort();
+    const first = await freeUdpPort();
+    const links = [first, second].map((port) => ({ kind: 'udp_listen', host: '127.0.0.1', port }));
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly({ port: first, airborne: true });
+        await lab.until('online');
+        drone.alsoTo(second);
+        await eventually(
+          'asked over both links',
+          () => drone.requests.filter((id) => id === 148).length >= 2,
+        );
+        expect(lab.hub.assets()).toHaveLength(1);
+        expect(lab.log.at('error')).toEqual([]);
+        drone.onlyTo(second);
+        lab.outbox.clear();
+        await lab.sees('gps');
+        expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
+      },
+      { links },
+    );
+  });
+
+  it('is believed only with our signature when there is a key', async () => {
+    await withDirectory(async (dir) => {
+      const key_file = join(dir, 'key');
+      await writeFile(key_file, 'a passphrase\n');
+      await withLab(
+        async (lab) => {
+          const stopping = new AbortController();
+          const signing = await openSigning(
+            { key_file, clock_file: join(dir, 'vehicle-clock') },
+            { signal: stopping.signal, log: recordingLog() },
+          );
+          await lab.fly({ uid: '00000000c0ffee02', sysid: 2 });
+          const drone = await lab.fly();
+          drone.sign = signing.signer(0);
+          await lab.until('online');
+          await lab.sees(
+            'sys_status',
+            ({ ekf_ok, pre_arm_check }) => ekf_ok !== null && pre_arm_check !== null,
+          );
+          await lab.sees('gps');
+          expect(await lab.command('arm')).toEqual({ armed: true, acknowledged: true });
+          expect(lab.hub.assets()).toHaveLength(1);
+          stopping.abort();
+        },
+        { signing: { key_file, clock_file: join(dir, 'clock') } },
+      );
+    });
+  });
 });
+
+describe('the README', () => {
+  it('shows options that the driver takes', async () => {
+    const readme = await readFile(new URL('../../../../drivers/mavlink/README.md', import.meta.url), 'utf8');
+    const samples = [...readme.matchAll(/```yaml\n([^`]+)```/gu)].map(
+      ([, text]) => parse(text ?? '') as Sample,
+    );
+    expect(samples.length).toBeGreaterThan(0);
+    for (const { drivers } of samples) {
+      for (const { options } of drivers)
+        expect(mavlinkOptions.safeParse(options)).toMatchObject({ success: true });
+    }
+  });
+});
+
+interface Sample {
+  readonly drivers: readonly { readonly options: unknown }[];
+}
