@@ -38,6 +38,7 @@ const drops_report_every_ms = 10_000;
 const resend_unconfirmed_ms = 60_000;
 /** Kept in memory while the disk refuses; beyond it the oldest of the least important are given up. */
 const memory_rows_max = 10_000;
+const disk_refuses = 'the disk does not take messages: going on from memory';
 
 export interface OutboxLog {
   info(facts: object, sentence: string): void;
@@ -119,6 +120,7 @@ export class Outbox implements Appender, Journal {
     void this.#lookForOldest();
     this.#learnClock();
     if (opened.salvage) this.#tellSalvage(opened.salvage);
+    if (opened.health.state !== 'ok') this.#log.error({ reason: opened.health.detail }, disk_refuses);
   }
 
   get epoch(): number {
@@ -260,8 +262,7 @@ export class Outbox implements Appender, Journal {
   }
 
   #refusedByDisk(lives: readonly Live[], error: unknown): void {
-    if (this.#health.state === 'ok')
-      this.#log.error({ reason: messageOf(error) }, 'the disk does not take messages: going on from memory');
+    if (this.#health.state === 'ok') this.#log.error({ reason: messageOf(error) }, disk_refuses);
     this.#health = { state: 'failing', detail: messageOf(error) };
     this.dispatch.unwritten(lives);
     this.#limitMemory();

@@ -119,3 +119,32 @@ describe('a buffer file that is damaged', () => {
     });
   });
 });
+
+describe.skipIf(peerMissing('mosquitto'))('a buffer file that cannot be opened', () => {
+  it('is said in the log and in the status, while what is live goes on and the kit stops as it should', async () => {
+    const broker = await startMosquitto();
+    try {
+      await withKit({ rehearsed: false }, async (kit) => {
+        await kit.configure({ broker: { url: broker.url }, drivers: [kit.gateway] });
+        // A directory where the file should be: as good as a disk that refuses, also for root.
+        await mkdir(join(kit.dir, 'state', buffer_file), { recursive: true });
+        const cloud = await kit.listen(broker.url);
+        const daemon = await kit.start();
+        await cloud.until('telemetry', ({ channel }) => channel === 'telemetry');
+        await cloud.until('the gateway', ({ data }) => data?.['type'] === 'gateway');
+        const said = daemon.log().filter(({ level }) => level === 'error');
+        expect(said.map(({ msg }) => msg)).toEqual(['the disk does not take messages: going on from memory']);
+        const { degraded, outbox } = await kit.status();
+        expect(degraded).toHaveLength(1);
+        expect(degraded[0]).toMatch(/^the disk does not take messages: .+; they are kept in memory/);
+        expect(outbox).toMatchObject({ balanced: true, health: { state: 'failing' } });
+        const asked_ms = performance.now();
+        expect((await daemon.end('SIGTERM')).code).toBe(0);
+        expect(performance.now() - asked_ms).toBeLessThan(stop_ms);
+        await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
+      });
+    } finally {
+      await broker.stop();
+    }
+  });
+});

@@ -117,7 +117,8 @@ function kitIn(dir: string, { machine, children, clouds, rehearsed }: Parts): Ki
     },
     run,
     async status() {
-      const { stdout } = await run('status', '--json');
+      const { code, stdout, stderr } = await run('status', '--json');
+      if (code !== 0) throw new Error(`status ended with ${code}: ${stderr}`);
       return statusReport.parse(JSON.parse(stdout));
     },
     drone: (key = 'falcon') => assetId(kit_id, key),
