@@ -1,5 +1,7 @@
 /** Runs the daemon of a configuration until it is told to stop: broker of its own if need be, app, control socket. */
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { startApp, type App } from '../app.ts';
 import type { Config } from '../config.ts';
 import { messageOf } from '../errors.ts';
@@ -89,7 +91,7 @@ async function ownBroker(config: Config, log: LogRoot, signal: AbortSignal) {
 }
 
 async function makeDirectory(key: string, dir: string): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: 0o750 }).catch((error: unknown) => {
+  await makeMissing(dir).catch((error: unknown) => {
     throw new Error(
       `${key} ${dir} cannot be made: ${messageOf(error)}; make it, or choose another in the configuration`,
       {
@@ -97,4 +99,12 @@ async function makeDirectory(key: string, dir: string): Promise<void> {
       },
     );
   });
+}
+
+/** Step by step: where folders cannot be made at all (/proc), `mkdir` with `recursive` tries for ever in Node 24. */
+async function makeMissing(dir: string): Promise<void> {
+  if (existsSync(dir)) return;
+  const parent = dirname(dir);
+  if (parent !== dir) await makeMissing(parent);
+  await mkdir(dir, { mode: 0o750 });
 }
