@@ -56,6 +56,17 @@ test('a configuration with faults ends the daemon with 78 before anything starts
   expect(errors()).toBe('/nowhere/config.yaml: does not exist; create it or name another file\n');
 });
 
+test('a folder that can never be made ends the daemon at once with the key and the remedy', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'config.yaml');
+    const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
+    await writeFile(file, `kit_id: ${kit_id}\nstate_dir: /proc/kit/state\nruntime_dir: ${dir}/run\n`);
+    const { ended, errors } = start(process.execPath, 'run', '--config', file);
+    expect(await ended).toBe(1);
+    expect(errors()).toMatch(/^state_dir \/proc\/kit\/state cannot be made: .*; make it, or choose another/);
+  });
+});
+
 /** Starts a daemon with a broker of its own in a directory of its own. */
 async function withDaemon(
   work: (daemon: ReturnType<typeof start>, dir: string) => Promise<void>,
