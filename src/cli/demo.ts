@@ -1,4 +1,4 @@
-/** `npm start`: a whole kit on this machine. A broker of its own, this machine as the gateway, and what is published, live. */
+/** `npm start`: a whole kit on this machine. A broker of its own, this machine as the gateway, a simulated drone, and what is published, live. */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -13,6 +13,9 @@ import { loopback } from './embedded-broker.ts';
 import { type Paint, type Shell, exit, painter, say } from './shell.ts';
 import { balance } from './status-view.ts';
 import { tailText } from './tail-view.ts';
+
+/** Where the demo's drone is listened for. */
+const demo_drone_port = 14_560;
 
 export async function demo(shell: Shell): Promise<number> {
   const file = await demoConfig(shell.env);
@@ -29,6 +32,7 @@ export async function demo(shell: Shell): Promise<number> {
     const { outbox } = await app.local.report();
     tally = balance(outbox);
   };
+  await flyDrone(config, shell.signal);
   await runDaemon({ config, log, onReady, onStopping }, shell);
   say(shell, `${paint('bold', 'stopped')}: ${tally}`);
   return exit.ok;
@@ -57,7 +61,33 @@ drivers:
   - driver: gateway
     options:
       interval_s: 2
+  # The demo flies a simulated drone that sends to this port.
+  - driver: mavlink
+    options:
+      links:
+        - { kind: udp_listen, host: ${loopback}, port: ${demo_drone_port} }
+feeds:
+  rates_hz: { default: 0.2, gps: 1 }
 `;
+}
+
+/** A simulated drone for the driver to find, unless the configuration was changed to have none. */
+async function flyDrone({ drivers: configured }: Config, signal: AbortSignal): Promise<void> {
+  if (!configured.some(({ driver }) => driver.name === 'mavlink')) return;
+  const { SimVehicle } = await import('../../drivers/mavlink/sim/sim-vehicle.ts');
+  const drone = new SimVehicle(
+    {
+      autopilot: 'ardupilot',
+      sysid: 1,
+      uid: '00000000000de300',
+      host: loopback,
+      port: demo_drone_port,
+      home: { lat: 47.397742, lon: 8.545594, alt_amsl_m: 488 },
+      airborne: true,
+    },
+    signal,
+  );
+  await drone.start();
 }
 
 function introduction(config: Config, broker_url: string, paint: Paint): readonly string[] {
@@ -78,6 +108,7 @@ function introduction(config: Config, broker_url: string, paint: Paint): readonl
     command('status --watch'),
     command('tail --feed telemetry'),
     command('task'),
+    command(`task 'Quadrotor 1' goto_waypoint '{"lat":47.3985,"lon":8.5456,"alt_m":30}'`),
     '',
     `Published now (Ctrl-C stops):`,
   ];
