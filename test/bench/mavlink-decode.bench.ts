@@ -1,66 +1,25 @@
 /** Frames to fields: our framer and decoders beside node-mavlink's own pipeline, over the same stream in the same run. */
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
-import {
-  ardupilotmega,
-  common,
-  createMavLinkStream,
-  type MavLinkData,
-  type MavLinkDataConstructor,
-  type MavLinkPacket,
-  MavLinkProtocolV2,
-  minimal,
-  standard,
-} from 'node-mavlink';
+import { createMavLinkStream, type MavLinkPacket } from 'node-mavlink';
 import { type FrameSink, StreamFramer } from '../../drivers/mavlink/framer.ts';
+import { mavlink } from '../../drivers/mavlink/mavlink.ts';
 import { decode } from '../../drivers/mavlink/messages.ts';
+import { sleep } from '../../src/platform/time.ts';
+import { freeUdpPort } from '../fakes/fake-drone.ts';
+import { hubLab } from '../support/hub-lab.ts';
 import { type Bench, type BenchContext, type Figure, median } from './figure.ts';
+import { type LibraryMessage, library, makeStream, mix } from './mavlink-stream.ts';
 
 const messages = 100_000;
 const chunk_bytes = 1_400;
+const drones = 20;
+/** The rates of a kit that is configured to nothing else. */
+const feed_rates_hz = { default: 5, gps: 2, attitude: 2 };
+/** Until every drone is known: those that do not tell their identity are waited for. */
+const settle_ms = 8_000;
 const ratio_target = '>= 15 x node-mavlink';
-
-/** What an ArduPilot sends to a ground station, and how often in relation to each other: 31 kinds. */
-const mix: Readonly<Record<string, number>> = {
-  ATTITUDE: 100,
-  VFR_HUD: 50,
-  LOCAL_POSITION_NED: 50,
-  GLOBAL_POSITION_INT: 50,
-  GPS_RAW_INT: 50,
-  SYS_STATUS: 20,
-  SERVO_OUTPUT_RAW: 20,
-  EKF_STATUS_REPORT: 20,
-  WIND: 20,
-  RAW_IMU: 20,
-  MISSION_CURRENT: 20,
-  MEMINFO: 20,
-  POWER_STATUS: 20,
-  HWSTATUS: 20,
-  BATTERY_STATUS: 20,
-  RC_CHANNELS: 20,
-  SCALED_PRESSURE: 20,
-  NAV_CONTROLLER_OUTPUT: 20,
-  SCALED_IMU2: 20,
-  AHRS2: 20,
-  AHRS: 20,
-  VIBRATION: 20,
-  SYSTEM_TIME: 10,
-  EXTENDED_SYS_STATE: 10,
-  RADIO_STATUS: 10,
-  HEARTBEAT: 10,
-  TERRAIN_REPORT: 10,
-  PARAM_VALUE: 5,
-  HOME_POSITION: 2,
-  TIMESYNC: 1,
-  STATUSTEXT: 1,
-};
-
-type LibraryMessage = MavLinkDataConstructor<MavLinkData>;
-const library = new Map(
-  [minimal, standard, common, ardupilotmega]
-    .flatMap(({ REGISTRY }): LibraryMessage[] => Object.values(REGISTRY))
-    .map((message) => [message.MSG_NAME, message]),
-);
 
 /** Both read the fields of these messages, and of no others. */
 const silent: FrameSink['tally'] = {
@@ -70,7 +29,7 @@ const silent: FrameSink['tally'] = {
 };
 
 async function run({ long, say, calm }: BenchContext): Promise<readonly Figure[]> {
-  const stream = makeStream();
+  const stream = makeStream(messages);
   const chunks = inChunks(stream);
   say(
     `${messages} messages of ${(stream.length / messages).toFixed(1)} bytes, ${Object.keys(mix).length} kinds`,
@@ -84,6 +43,8 @@ async function run({ long, say, calm }: BenchContext): Promise<readonly Figure[]
     ours.push(await rate(async () => oursOver(chunks)));
     theirs.push(await rate(async () => theirsOver(chunks, used)));
   }
+  const kit_cpu_pct = await costOfKit(long ? 30 : 10);
+  say(`20 drones cost ${kit_cpu_pct.toFixed(2)} % of a core`);
   return [
     {
       figure: 'messages_per_s',
@@ -93,7 +54,35 @@ async function run({ long, say, calm }: BenchContext): Promise<readonly Figure[]
       against_value: median(theirs),
       target: ratio_target,
     },
+    {
+      figure: 'kit_20_drones',
+      value: kit_cpu_pct,
+      unit: '% of a core, 1,400 messages/s from socket to hub',
+      against: '-',
+      against_value: null,
+      target: '< 3',
+    },
   ];
+}
+
+/** Processor time of the driver in a hub while twenty drones talk to it over UDP, in per cent of one core. */
+async function costOfKit(seconds: number): Promise<number> {
+  const port = await freeUdpPort();
+  const lab = hubLab({ rates: feed_rates_hz });
+  void lab.run(mavlink, 'drones', { options: { links: [{ kind: 'udp_listen', host: '127.0.0.1', port }] } });
+  const sender = fork(new URL('mavlink-sender-process.ts', import.meta.url), [String(port)]);
+  try {
+    await sleep(settle_ms, new AbortController().signal);
+    lab.outbox.clear();
+    const before = process.cpuUsage();
+    await sleep(seconds * 1_000, new AbortController().signal);
+    const { user, system } = process.cpuUsage(before);
+    if (lab.outbox.drafts.length < seconds * drones) throw new Error('the drones were hardly heard');
+    return (user + system) / 1e4 / seconds;
+  } finally {
+    sender.disconnect();
+    await lab.stop();
+  }
 }
 
 /** Messages a second of processor time, all threads together. */
@@ -136,32 +125,6 @@ async function theirsOver(
   return found;
 }
 
-function makeStream(): Buffer {
-  const random = lehmer();
-  const deck = Object.entries(mix).flatMap(([name, share]) => Array<string>(share).fill(name));
-  const protocol = new MavLinkProtocolV2(1, 1);
-  const frames = Array.from({ length: messages }, (_, index) => {
-    const name = deck[(index * 7_919) % deck.length] ?? '';
-    const Message = library.get(name);
-    if (Message === undefined) throw new Error(`node-mavlink does not define ${name}`);
-    return protocol.serialize(filled(Message, random), index & 0xff);
-  });
-  return Buffer.concat(frames);
-}
-
-/** A message whose fields are plausible in size: extensions and the ends of arrays are zero, as autopilots leave them. */
-function filled(Message: LibraryMessage, random: () => number): MavLinkData {
-  const message = new Message();
-  for (const { name, type, length, extension } of Message.FIELDS) {
-    const number = extension ? 0 : Math.floor(random() * 100) + 1;
-    const each = type.includes('64') ? BigInt(number) : number;
-    const list = Array.from({ length }, (_, index) => (index < 4 ? number : 0));
-    const value = type === 'char[]' ? 'PreArm: check' : list;
-    Object.assign(message, { [name]: length > 0 ? value : each });
-  }
-  return message;
-}
-
 function usedIds(stream: Buffer): ReadonlyMap<number, LibraryMessage> {
   const used = new Map<number, LibraryMessage>();
   const framer = new StreamFramer({
@@ -180,15 +143,6 @@ function inChunks(stream: Buffer): readonly Uint8Array[] {
   return Array.from({ length: count }, (_, index) =>
     stream.subarray(index * chunk_bytes, (index + 1) * chunk_bytes),
   );
-}
-
-/** The same numbers in every run. */
-function lehmer(): () => number {
-  let state = 1;
-  return () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return state / 2_147_483_647;
-  };
 }
 
 export const bench: Bench = { name: 'mavlink-decode', run };
