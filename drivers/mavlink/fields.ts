@@ -52,6 +52,3 @@ export function chunkText(view: DataView, at: number, length: number): string {
   return utf8.decode(new Uint8Array(view.buffer, view.byteOffset + at, end - at));
 }
 const utf8 = new TextDecoder();
-
-/** Names of cameras are arrays of numbers in the XML, and texts in truth. */
-export const bytesText = text;

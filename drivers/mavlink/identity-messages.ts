@@ -1,5 +1,5 @@
 /** Decoders of what vehicles and their components say of themselves: the names, offsets and raw units of the MAVLink XML. */
-import { bytes, bytesText, f32, hex, i64, text, u16, u32, u64, u8 } from './fields.ts';
+import { bytes, f32, hex, i64, text, u16, u32, u64, u8 } from './fields.ts';
 
 export const identityDecoders = {
   SYSTEM_TIME: (v: DataView) => ({
@@ -42,8 +42,9 @@ export const identityDecoders = {
     resolution_h: u16(v, 24),
     resolution_v: u16(v, 26),
     cam_definition_version: u16(v, 28),
-    vendor_name: bytesText(v, 30, 32),
-    model_name: bytesText(v, 62, 32),
+    // Arrays of bytes in the XML, and texts in truth.
+    vendor_name: text(v, 30, 32),
+    model_name: text(v, 62, 32),
     lens_id: u8(v, 94),
     cam_definition_uri: text(v, 95, 140),
     gimbal_device_id: u8(v, 235),
