@@ -15,7 +15,8 @@ export function sharedSystemIds(
   const live = [...contacts].filter(({ last_ms }) => now_ms - last_ms < live_ms);
   const shared = new Set<number>();
   for (const [index, one] of live.entries()) {
-    const is_shared = one.is_shared || live.slice(index + 1).some((other) => areTwo(one, other, vehicleOf));
+    const is_shared =
+      one.isShared(now_ms) || live.slice(index + 1).some((other) => areTwo(one, other, vehicleOf));
     if (is_shared) shared.add(one.sysid);
   }
   return shared;

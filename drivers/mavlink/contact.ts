@@ -24,9 +24,12 @@ export interface ContactParts {
 
 /** A clock that goes back by more than packets can overtake each other is a new start. */
 const reboot_back_ms = 2_000;
-/** Restarts within `flap_window_ms` that no single vehicle makes. */
+/** Restarts within `flap_window_ms` that no single vehicle makes: two that share an address look like this. */
 const flaps_max = 3;
 const flap_window_ms = 15_000;
+/** Two vehicles that share an address give new evidence of it all the time. */
+const shared_evidence_ms = 75_000;
+const uids_max = 8;
 const acks_max = 16;
 const texts_max = 20;
 const command_set_interval = 511;
@@ -44,8 +47,6 @@ export class Contact {
   kind: Kind = 'other';
   /** Identity of the hardware, once it has told. */
   uid: string | undefined;
-  /** Another hardware identity came from the same address: two vehicles share it. */
-  is_shared = false;
   /** Rises with each new start of the autopilot. */
   boots = 0;
   /** Newest last. */
@@ -60,6 +61,11 @@ export class Contact {
   #boot_ms: number | undefined;
   #uptime_ms = 0;
   #restarts_ms: readonly number[] = [];
+  /** Identities that were heard from this address before the present one. */
+  readonly #earlier_uids = new Set<string>();
+  #shared_ms = Number.NEGATIVE_INFINITY;
+  #uid_boots = 0;
+  #uid_ms = Number.NEGATIVE_INFINITY;
 
   constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, onText }: ContactParts) {
     this.link = link;
@@ -79,6 +85,11 @@ export class Contact {
     return this.#boot_ms;
   }
 
+  /** Two vehicles with one system id speak from this address, and nobody can tell which of them says what. */
+  isShared(now_ms: number): boolean {
+    return now_ms - this.#shared_ms < shared_evidence_ms;
+  }
+
   send<K extends keyof Messages>(name: K, fields: Messages[K]): void {
     this.#out.send(name, fields, this);
   }
@@ -92,7 +103,7 @@ export class Contact {
     if (name === 'HEARTBEAT') this.#beat(fields, now_ms);
     else if (name === 'COMMAND_ACK') this.#acknowledge(fields, now_ms);
     else if (name === 'STATUSTEXT') this.#tell(this.#statusTexts.take(fields, now_ms), now_ms);
-    else if (name === 'AUTOPILOT_VERSION') this.#identify(uidOf(fields));
+    else if (name === 'AUTOPILOT_VERSION') this.#identify(uidOf(fields), now_ms);
   }
 
   tick(now_ms: number): void {
@@ -126,10 +137,20 @@ export class Contact {
     this.#onText(this, text);
   }
 
-  #identify(uid: string | undefined): void {
+  /** Another identity without a new start means that there are two; so does one that was replaced and comes back. */
+  #identify(uid: string | undefined, now_ms: number): void {
     if (uid === undefined) return;
-    if (this.uid !== undefined && this.uid !== uid) this.is_shared = true;
+    if (this.uid !== undefined && this.uid !== uid) {
+      const is_replaced = this.boots !== this.#uid_boots || now_ms - this.#uid_ms > shared_evidence_ms;
+      if (!is_replaced || this.#earlier_uids.has(uid) || this.#earlier_uids.size >= uids_max) {
+        this.#shared_ms = now_ms;
+        return;
+      }
+      this.#earlier_uids.add(this.uid);
+    }
     this.uid = uid;
+    this.#uid_boots = this.boots;
+    this.#uid_ms = now_ms;
   }
 
   #noticeRestart(message: Decoded, now_ms: number): void {
@@ -147,11 +168,10 @@ export class Contact {
     this.#uptime_ms = boot_ms;
   }
 
-  /** Two vehicles behind one address look like one that starts anew all the time. */
   #restart(now_ms: number): void {
     this.boots += 1;
     this.#restarts_ms = [...this.#restarts_ms.filter((at_ms) => now_ms - at_ms < flap_window_ms), now_ms];
-    if (this.#restarts_ms.length >= flaps_max) this.is_shared = true;
+    if (this.#restarts_ms.length >= flaps_max) this.#shared_ms = now_ms;
     this.heard.forget();
     this.#streams?.restart(now_ms);
   }

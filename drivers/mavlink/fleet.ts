@@ -5,7 +5,7 @@ import { vehicleCommands } from './commands.ts';
 import { sharedSystemIds } from './conflicts.ts';
 import { Contact } from './contact.ts';
 import type { Frame } from './frame.ts';
-import { assetKeyOf, vehicleAsset } from './identity.ts';
+import { assetKeyOf, isProvisional, vehicleAsset } from './identity.ts';
 import { senderOf } from './kind.ts';
 import type { Link } from './link.ts';
 import { decode, type Decoded, type Messages } from './messages.ts';
@@ -68,7 +68,7 @@ export class Fleet {
     if (!message) return;
     const place = `${link.name}|${peer}|${frame.sysid}`;
     const key = `${place}.${frame.compid}`;
-    const contact = this.#contacts.get(key);
+    const contact = this.#present(key, now_ms);
     if (message.name === 'RADIO_STATUS' || message.name === 'RADIO') {
       this.#radio(message, { link, peer, contact, now_ms });
     } else if (contact) {
@@ -85,7 +85,7 @@ export class Fleet {
     for (const [key, contact] of this.#contacts) {
       contact.tick(now_ms);
       this.#identify(contact, now_ms);
-      if (now_ms - contact.last_ms > forget_ms) this.#forget(key, contact);
+      if (now_ms - contact.last_ms > forget_ms) this.#drop(key, contact);
     }
     this.#findConflicts(now_ms);
     for (const vehicle of this.#vehicles.values()) vehicle.tick(now_ms);
@@ -115,7 +115,7 @@ export class Fleet {
     const is_due = contact.uid !== undefined || now_ms - contact.first_ms >= identity_wait_ms;
     if (!is_due) return;
     // An address that two vehicles share keeps the identity that was heard first.
-    if (known && (contact.is_shared || isKeyOf(known.asset_key, contact))) return;
+    if (known && (contact.isShared(now_ms) || isKeyOf(known.asset_key, contact))) return;
     if (known) this.#leave(contact, known);
     const asset_key = this.#keyOf(contact, now_ms);
     const vehicle = this.#vehicles.get(asset_key) ?? this.#appear(asset_key, contact);
@@ -150,17 +150,24 @@ export class Fleet {
   #leave(contact: Contact, vehicle: Vehicle): void {
     this.#vehicleOf.delete(contact);
     vehicle.contacts.delete(contact);
-    if (!vehicle.is_abandoned || contact.uid === undefined) return;
+    if (!vehicle.is_abandoned || !isProvisional(vehicle.asset_key)) return;
     // It was known by its system id only until its hardware told who it is.
     vehicle.remove();
     this.#vehicles.delete(vehicle.asset_key);
   }
 
-  #forget(key: string, contact: Contact): void {
+  /** After an outage another vehicle may speak from the address, so that it has to say again who it is. */
+  #present(key: string, now_ms: number): Contact | undefined {
+    const contact = this.#contacts.get(key);
+    if (!contact || now_ms - contact.last_ms < this.#parts.options.offline_after_s * 1_000) return contact;
+    this.#drop(key, contact);
+    return undefined;
+  }
+
+  #drop(key: string, contact: Contact): void {
     this.#contacts.delete(key);
-    const vehicle = this.#vehicleOf.get(contact);
+    this.#vehicleOf.get(contact)?.contacts.delete(contact);
     this.#vehicleOf.delete(contact);
-    if (vehicle && vehicle.active !== contact) vehicle.contacts.delete(contact);
   }
 
   #component(message: Decoded, { link, peer, frame, now_ms }: From): void {

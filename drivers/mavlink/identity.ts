@@ -25,12 +25,19 @@ const release_names: ReadonlyMap<number, string> = new Map([
   [255, ''],
 ]);
 
+const provisional_prefix = 'mavlink:system-';
+
 /** From the hardware; from the ids that are set in the autopilot where it has no identity of its own. */
 export function assetKeyOf({ uid, sysid, compid }: Pick<Contact, 'uid' | 'sysid' | 'compid'>): string {
   if (uid !== undefined) return `mavlink:${uid}`;
   return compid === usual_component
     ? `mavlink:system-${sysid}`
     : `mavlink:system-${sysid}-component-${compid}`;
+}
+
+/** Whether the key says nothing of the hardware. */
+export function isProvisional(asset_key: string): boolean {
+  return asset_key.startsWith(provisional_prefix);
 }
 
 export function vehicleAsset(

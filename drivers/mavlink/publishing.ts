@@ -52,6 +52,12 @@ export class Publishing {
     else if (name === 'HEARTBEAT') this.#status(fields, contact, { now_ms, alarms });
   }
 
+  /** Nothing is known of the vehicle but what is wrong with it. */
+  warn(alarms: readonly string[]): void {
+    const unknown = { armed: null, flight_mode: null, ekf_ok: null, pre_arm_check: null };
+    this.#sink.publish('sys_status', { ...unknown, alarms: [...alarms] });
+  }
+
   #position(position: Messages['GLOBAL_POSITION_INT'], contact: Contact, now_ms: number): void {
     if (!isPositionValid(contact, now_ms)) return;
     const { heard, autopilot } = contact;

@@ -20,7 +20,7 @@ export type Ask =
 interface Wanted {
   readonly name: keyof Messages;
   readonly msgid: number;
-  /** Absent: once is enough. */
+  /** Absent: asked for by name every now and then, to see that nobody else answers. */
   readonly interval_ms?: number;
 }
 
@@ -43,6 +43,7 @@ const absent_min_ms = 3_000;
 const absent_intervals = 3;
 /** Pauses before asking again: an autopilot may accept and have nothing to send, and another station may want it otherwise. */
 const pauses_ms = [5_000, 10_000, 30_000, 120_000] as const;
+const identity_every_ms = 30_000;
 const result_in_progress = 5;
 
 export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readonly Wanted[] {
@@ -102,7 +103,7 @@ export class Streams {
     const want = this.#wants.find((each) => each.wanted.name === name);
     if (!want) return;
     want.heard_ms = now_ms;
-    if (want.wanted.interval_ms !== undefined) want.asks = 0;
+    want.asks = 0;
   }
 
   /** `COMMAND_ACK` for 511 or 512. */
@@ -159,7 +160,7 @@ export class Streams {
 
   /** It comes, at whatever rate: another station may have asked for that rate, and two stations must not fight. */
   #isHere({ heard_ms, wanted: { interval_ms } }: Want, now_ms: number): boolean {
-    if (interval_ms === undefined) return heard_ms > Number.NEGATIVE_INFINITY;
+    if (interval_ms === undefined) return now_ms - heard_ms < identity_every_ms;
     return now_ms - heard_ms < Math.max(absent_min_ms, absent_intervals * interval_ms);
   }
 }

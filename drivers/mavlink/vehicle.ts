@@ -68,10 +68,9 @@ export class Vehicle {
   take(message: Decoded, contact: Contact, now_ms: number): void {
     if (contact !== this.#active) return;
     if (!this.#online) this.#comeBack();
-    if (!contact.is_shared) {
-      const alarms = this.conflict === undefined ? [] : [this.conflict];
-      this.#publishing.take(message, contact, { now_ms, alarms });
-    }
+    const alarms = this.conflict === undefined ? [] : [this.conflict];
+    if (!contact.isShared(now_ms)) this.#publishing.take(message, contact, { now_ms, alarms });
+    else if (message.name === 'HEARTBEAT') this.#publishing.warn(alarms);
     if (message.name === 'AUTOPILOT_VERSION' || message.name === 'HEARTBEAT') this.#announceIfNew();
     this.changes.tell();
   }
@@ -88,15 +87,22 @@ export class Vehicle {
       this.#active = other;
       this.#switches += 1;
     }
-    const silence_ms = now_ms - this.#active.last_ms;
-    if (this.#online && silence_ms >= this.#parts.offline_after_ms) {
-      this.#online = false;
-      this.#sink.setOnline(
-        false,
-        `nothing was heard for ${Math.round(silence_ms / 1_000)} s over ${this.#active.link.name}`,
-      );
-    }
+    if (this.#online) this.#noticeSilence(now_ms);
     this.changes.tell();
+  }
+
+  #noticeSilence(now_ms: number): void {
+    const { link, last_ms } = this.#active;
+    const silence_ms = now_ms - last_ms;
+    if (this.is_abandoned) this.#goOffline('another vehicle speaks from its address');
+    else if (silence_ms >= this.#parts.offline_after_ms) {
+      this.#goOffline(`nothing was heard for ${Math.round(silence_ms / 1_000)} s over ${link.name}`);
+    }
+  }
+
+  #goOffline(reason: string): void {
+    this.#online = false;
+    this.#sink.setOnline(false, reason);
   }
 
   remove(): void {

@@ -41,6 +41,8 @@ export class FakeDrone extends SimVehicle {
   #second: Socket | undefined;
   #second_port = 0;
   #first_gone = false;
+  #speaker: FakeDrone | undefined;
+  #listener: FakeDrone | undefined;
 
   constructor(options: Pick<SimOptions, 'port'> & Partial<SimOptions>) {
     const stopping = new AbortController();
@@ -88,6 +90,12 @@ export class FakeDrone extends SimVehicle {
   onlyTo(port: number): void {
     this.#second_port = port;
     this.#first_gone = true;
+  }
+
+  /** Both are heard from the address of the other one, as two vehicles with radios of one net id are. */
+  shareAddressOf(other: FakeDrone): void {
+    this.#speaker = other;
+    other.#listener = this;
   }
 
   /** Bytes that are no MAVLink, from the vehicle's own address. */
@@ -147,13 +155,15 @@ export class FakeDrone extends SimVehicle {
     this.#sent += 1;
     const is_lost = this.lose_every > 0 && this.#sent % this.lose_every === 0;
     if (this.silent || is_lost) return;
-    if (!this.#first_gone) super.transmit(bytes);
+    if (this.#speaker) this.#speaker.babble(bytes);
+    else if (!this.#first_gone) super.transmit(bytes);
     this.#second?.send(bytes, this.#second_port, this.options.host);
   }
 
   protected override receive(bytes: Uint8Array): void {
     this.received += 1;
     if (!this.silent) super.receive(bytes);
+    this.#listener?.receive(bytes);
   }
 
   protected override hear(message: Decoded, from: { readonly sysid: number; readonly compid: number }): void {

@@ -19,6 +19,8 @@ export interface SimOptions {
   readonly port: number;
   readonly home: Home;
   readonly airborne: boolean;
+  /** How long it has been running already. */
+  readonly uptime_ms?: number;
 }
 
 const compid = 1;
@@ -52,7 +54,9 @@ export class SimVehicle {
   pre_arm_ok = true;
   readonly #signal: AbortSignal;
   #socket: Socket | undefined;
-  #booted_ms = performance.now();
+  /** 16 hexadecimal digits. */
+  uid: string;
+  #booted_ms: number;
   #heartbeat_due_ms = 0;
   #seq = 0;
   #text_id: number;
@@ -61,6 +65,8 @@ export class SimVehicle {
   constructor(options: SimOptions, signal: AbortSignal) {
     this.options = options;
     this.#signal = signal;
+    this.uid = options.uid;
+    this.#booted_ms = performance.now() - (options.uptime_ms ?? 0);
     this.flight = new Flight(options.home, options);
     this.#text_id = options.autopilot === 'px4' ? 0 : 1;
     signal.addEventListener('abort', () => this.#closeSocket(), { once: true });
@@ -179,8 +185,8 @@ export class SimVehicle {
   }
 
   #state(): SimState {
-    const { autopilot, uid } = this.options;
-    const { flight, gps, pre_arm_ok } = this;
+    const { autopilot } = this.options;
+    const { uid, flight, gps, pre_arm_ok } = this;
     return {
       autopilot,
       uid,

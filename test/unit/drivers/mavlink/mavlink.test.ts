@@ -155,6 +155,46 @@ describe.concurrent('a vehicle on the network', () => {
     });
   });
 
+  it('is not trusted when two speak with one system id from one address', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ airborne: true, autopilot: 'px4' });
+      await lab.until('online');
+      const other = new FakeDrone({
+        port: lab.port,
+        uid: '00000000c0ffee02',
+        uptime_ms: 100_000,
+        autopilot: 'px4',
+      });
+      other.shareAddressOf(drone);
+      await other.start();
+      await lab.outbox.until(({ data }) => data?.['armed'] === null && Array.isArray(data['alarms']));
+      lab.outbox.clear();
+      await expect(lab.command('return_home')).rejects.toThrow(/nothing was done/u);
+      expect(drone.commands).toEqual([]);
+      await lab.outbox.until(({ channel }) => channel.endsWith('/sys_status'));
+      expect(lab.outbox.drafts.filter(({ channel }) => channel.endsWith('/gps'))).toEqual([]);
+      expect(lab.log.at('error')).toEqual([
+        'two vehicles have the same system id; their commands are refused',
+      ]);
+      other.stop();
+    });
+  });
+
+  it('gives way to another one that is flown with the same radio and system id', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ uptime_ms: 100_000 });
+      await lab.until('online');
+      await lab.sees('attitude');
+      drone.uid = '00000000c0ffee02';
+      await drone.reboot({ keep_port: true });
+      await lab.until('online', 'mavlink:00000000c0ffee02');
+      await lab.until('offline');
+      expect(lab.log.at('error')).toEqual([]);
+      await expect(lab.command('arm')).rejects.toThrow('Quadrotor 1 is offline; nothing was done');
+      await lab.sees('sys_status', ({ pre_arm_check }) => pre_arm_check !== null, 'mavlink:00000000c0ffee02');
+    });
+  });
+
   it('is told from others by its system id', async () => {
     await withLab(async (lab) => {
       await lab.fly({ airborne: true });

@@ -71,7 +71,7 @@ describe('streams', () => {
     for (let now_ms = 0; now_ms < 60_000; now_ms += 1_000) {
       for (const { name } of wantedMessages('ardupilot', rates)) everything.heard(name, now_ms);
       const ask = everything.next(now_ms);
-      if (ask) again.push(ask);
+      if (ask && ask.command !== 512) again.push(ask);
     }
     expect(again).toEqual([]);
   });
@@ -86,5 +86,15 @@ describe('streams', () => {
     const asks = play('px4', 4, () => undefined);
     expect(asks.map(({ at_ms }) => at_ms)).toEqual([0, 1_000, 2_000, 3_000]);
     expect(new Set(asks.slice(0, 3).map((ask) => ask.command !== 'data_streams' && ask.msgid)).size).toBe(1);
+  });
+
+  it('are asked for with an identity every 30 s, because a second vehicle would answer too', () => {
+    const asks = play('px4', 95, (ask, streams, now_ms) => {
+      if (ask.command === 512) streams.heard('AUTOPILOT_VERSION', now_ms);
+      return ask.command === 512 ? 0 : 4;
+    });
+    expect(asks.filter(({ command }) => command === 512).map(({ at_ms }) => at_ms)).toEqual([
+      0, 30_000, 60_000, 90_000,
+    ]);
   });
 });
