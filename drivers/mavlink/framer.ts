@@ -4,7 +4,15 @@
  */
 import { checksum } from './checksum.ts';
 import { baseLengths, crcExtras, fullLengths, known_ids_max } from './definitions.ts';
-import { FrameView, overhead_v1, overhead_v2, signature_length, stx_v1, stx_v2 } from './frame.ts';
+import {
+  frame_length_max,
+  FrameView,
+  overhead_v1,
+  overhead_v2,
+  signature_length,
+  stx_v1,
+  stx_v2,
+} from './frame.ts';
 
 /** Counts what the framer found besides frames. */
 export interface FramerTally {
@@ -61,12 +69,22 @@ export class StreamFramer {
 
   /** `chunk` belongs to the framer from now on: frames are views of it. */
   push(chunk: Uint8Array): void {
-    const bytes = this.#rest.length === 0 ? chunk : joined(this.#rest, chunk);
+    const rest = this.#rest;
     // A sink that throws must not make the same bytes come again.
     this.#rest = nothing;
-    const at = this.#scan(bytes);
+    let at = 0;
+    if (rest.length > 0) {
+      // Frames that began in the rest end within the longest frame: no more of the chunk has to be copied for them.
+      const head = joined(rest, chunk.subarray(0, frame_length_max));
+      at = this.#scan(head, 0, rest.length) - rest.length;
+      if (at < 0) {
+        this.#rest = head.slice(rest.length + at);
+        return;
+      }
+    }
+    at = this.#scan(chunk, at, chunk.length);
     // A copy, so that a few bytes do not hold a whole chunk in memory.
-    this.#rest = at === bytes.length ? nothing : bytes.slice(at);
+    if (at < chunk.length) this.#rest = chunk.slice(at);
   }
 
   /**
@@ -84,11 +102,11 @@ export class StreamFramer {
     }
   }
 
-  /** Where what is not complete begins. */
-  #scan(bytes: Uint8Array): number {
+  /** Takes what begins before `until`; answers where the rest begins, which is before `until` if it is not complete. */
+  #scan(bytes: Uint8Array, from: number, until: number): number {
     const { tally } = this.#sink;
-    let at = 0;
-    while (at < bytes.length) {
+    let at = from;
+    while (at < until) {
       const length = frameLengthAt(bytes, at, tally);
       if (length === incomplete) return at;
       if (length > 0) {
@@ -132,7 +150,9 @@ function lengthV2(bytes: Uint8Array, at: number, tally: FramerTally): number {
     return no_frame;
   }
   if (left < length) return incomplete;
-  return verified(bytes, { at, crc_at: at + 10 + payload_length, crc_extra }, tally) ? length : no_frame;
+  if (isIntact(bytes, at, at + 10 + payload_length, crc_extra)) return length;
+  tally.badChecksum();
+  return no_frame;
 }
 
 function crcExtraOf(msgid: number): number {
@@ -162,20 +182,14 @@ function lengthV1(bytes: Uint8Array, at: number, tally: FramerTally): number {
   }
   if (payload_length !== baseLengths[msgid] && payload_length !== fullLengths[msgid]) return no_frame;
   if (left < length) return incomplete;
-  return verified(bytes, { at, crc_at: at + 6 + payload_length, crc_extra }, tally) ? length : no_frame;
-}
-
-interface Candidate {
-  readonly at: number;
-  readonly crc_at: number;
-  readonly crc_extra: number;
-}
-
-function verified(bytes: Uint8Array, { at, crc_at, crc_extra }: Candidate, tally: FramerTally): boolean {
-  const crc = checksum(bytes, at + 1, crc_at, crc_extra);
-  if ((crc & 0xff) === bytes[crc_at] && crc >>> 8 === bytes[crc_at + 1]) return true;
+  if (isIntact(bytes, at, at + 6 + payload_length, crc_extra)) return length;
   tally.badChecksum();
-  return false;
+  return no_frame;
+}
+
+function isIntact(bytes: Uint8Array, at: number, crc_at: number, crc_extra: number): boolean {
+  const crc = checksum(bytes, at + 1, crc_at, crc_extra);
+  return (crc & 0xff) === bytes[crc_at] && crc >>> 8 === bytes[crc_at + 1];
 }
 
 /** Without its CRC_EXTRA a frame cannot be verified; that another one follows at its end makes it likely. */
