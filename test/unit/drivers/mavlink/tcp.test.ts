@@ -1,7 +1,7 @@
 /** Links over TCP, on real sockets. */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { heartbeat, pieces } from './frames.ts';
 import { listen } from './heard.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -13,6 +13,7 @@ beforeEach(() => {
   over = new AbortController();
 });
 afterEach(() => {
+  vi.useRealTimers();
   over.abort();
   for (const server of servers.splice(0)) server.close();
 });
@@ -98,6 +99,23 @@ it('a stray start byte on a quiet connection holds a frame back for a moment onl
   one.sockets[0]?.write(Buffer.concat([Buffer.of(0xfd), heartbeat(4)]));
   await untilHeard(1);
   expect(seqs()).toEqual([4]);
+});
+
+it('a vehicle that was heard and falls silent is connected to again; a router without vehicles is given a minute', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+  const port = await freePort();
+  const one = await router(port);
+  const options = { kind: 'tcp_client', host: '127.0.0.1', port };
+  const { link, states, untilUp, untilHeard } = listen(options, { signal: over.signal });
+  await untilUp();
+  vi.advanceTimersByTime(50_000);
+  await eventually('connected', () => one.sockets.length === 1);
+  one.sockets[0]?.write(heartbeat(1));
+  await untilHeard(1);
+  expect(link.stats().opened).toBe(1);
+  vi.advanceTimersByTime(16_000);
+  await untilUp(2);
+  expect(states[1]).toEqual([false, `TCP 127.0.0.1:${port}: nothing heard for 15 s`]);
 });
 
 it('a listening link serves several vehicles, and the end of one is not the end of the others', async () => {

@@ -1,7 +1,7 @@
 /** Links over UDP, on real sockets. */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { encode } from '../../../../drivers/mavlink/messages.ts';
 import { keyOfPassphrase, signingWith } from '../../../../drivers/mavlink/signing.ts';
 import { heartbeat } from './frames.ts';
@@ -14,6 +14,7 @@ beforeEach(() => {
   over = new AbortController();
 });
 afterEach(async () => {
+  vi.useRealTimers();
   over.abort();
   for (const socket of sockets.splice(0)) socket.close();
 });
@@ -123,6 +124,24 @@ it('a client speaks first, always from its own fixed port, and follows the vehic
   link.send(heartbeat(1, 245), heard[0]?.peer);
   await eventually('the new port was answered', () => rebooted.got.length === 1);
   expect(drone.got).toHaveLength(1);
+});
+
+it('a vehicle that is silent for long is not sent to any more, and a client asks its configured address again', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const local_port = await freeUdpPort();
+  const [configured, other] = [await vehicle(), await vehicle()];
+  const options = { kind: 'udp_client', host: '127.0.0.1', port: configured.port, local_port };
+  const { link, untilUp, untilHeard } = listen(options, { signal: over.signal });
+  await untilUp();
+  other.say(heartbeat(1), local_port);
+  await untilHeard(1);
+  link.send(heartbeat(2, 245));
+  await eventually('the other was answered', () => other.got.length === 1);
+  vi.advanceTimersByTime(16_000);
+  link.send(heartbeat(3, 245));
+  await eventually('the configured address is asked', () => configured.got.length === 1);
+  link.send(heartbeat(4, 245), `127.0.0.1:${other.port}`);
+  expect(link.stats().unsent).toBe(1);
 });
 
 it('the same client is the same peer for the vehicle after a restart', async () => {
