@@ -2,6 +2,8 @@
  * What the ways of reaching a vehicle have in common. Each is a function that serves until the signal aborts, then
  * resolves; it rejects with DeviceUnreachable when it cannot be opened or is lost. Everything is closed when it settles.
  */
+import { aborted } from '../../src/platform/time.ts';
+
 /** Puts bytes on the medium; false when it does not take them. */
 export type Send = (bytes: Uint8Array, peer?: string) => boolean;
 
@@ -21,4 +23,14 @@ export interface Stream {
   /** `performance.now()` of the last accepted frame; undefined before the first. */
   heard_ms(): number | undefined;
   close(): void;
+}
+
+/** Resolves when the signal aborts, rejects when `lost` does. Leaves no listener on the signal, which outlives the medium. */
+export async function untilLost(lost: Promise<never>, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  try {
+    await Promise.race([aborted(AbortSignal.any([signal, over.signal])), lost]);
+  } finally {
+    over.abort();
+  }
 }

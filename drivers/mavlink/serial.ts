@@ -1,9 +1,9 @@
 /** MAVLink over a serial port: a telemetry radio, a receiver's UART or an autopilot's USB. */
 import type { SerialPort } from 'serialport';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { aborted, every } from '../../src/platform/time.ts';
+import { every } from '../../src/platform/time.ts';
 import type { LinkOptions } from './link-options.ts';
-import type { MediumHost } from './medium.ts';
+import { type MediumHost, untilLost } from './medium.ts';
 
 type Serial = Extract<LinkOptions, { kind: 'serial' }>;
 
@@ -20,10 +20,12 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
   let rate_index = 0;
   const port = new SerialPort({ path, baudRate: baud[rate_index] ?? 0, autoOpen: false });
   const over = new AbortController();
-  const lost = new Promise<string>((resolve) => {
-    port.on('close', (error: Error | null) => resolve(error?.message ?? 'the port was closed'));
-    port.on('error', (error) => resolve(error.message));
+  const lost = new Promise<never>((_, reject) => {
+    const fail = (reason: string): void => reject(new DeviceUnreachable(`serial port ${path}: ${reason}`));
+    port.on('close', (error: Error | null) => fail(error?.message ?? 'the port was closed'));
+    port.on('error', (error) => fail(error.message));
   });
+  lost.catch(() => undefined);
   await opened(port, path);
   const stream = medium.stream(path);
   try {
@@ -38,8 +40,7 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
       since_ms = performance.now();
       port.update({ baudRate: baud[rate_index] ?? 0 }, (error) => error && port.destroy(error));
     });
-    const reason = await Promise.race([aborted(medium.signal), lost]);
-    if (typeof reason === 'string') throw new DeviceUnreachable(`serial port ${path}: ${reason}`);
+    await untilLost(lost, medium.signal);
   } finally {
     over.abort();
     stream.close();

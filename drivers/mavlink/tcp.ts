@@ -1,9 +1,9 @@
 /** MAVLink over TCP: connecting to a router or an autopilot, or waiting for them to connect. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { aborted, every } from '../../src/platform/time.ts';
+import { every } from '../../src/platform/time.ts';
 import type { LinkOptions } from './link-options.ts';
-import type { MediumHost } from './medium.ts';
+import { type MediumHost, untilLost } from './medium.ts';
 
 type TcpClient = Extract<LinkOptions, { kind: 'tcp_client' }>;
 type TcpListen = Extract<LinkOptions, { kind: 'tcp_listen' }>;
@@ -45,14 +45,20 @@ export async function runTcpListen({ host, port }: TcpListen, medium: MediumHost
     connections.add(ended);
   });
   server.maxConnections = connections_max;
+  const lost = new Promise<never>((_, reject) => {
+    server.on('error', (error) => {
+      reject(new DeviceUnreachable(`TCP port ${port} of ${host}: ${error.message}`, { cause: error }));
+    });
+  });
+  lost.catch(() => undefined);
   try {
-    await listening(server, { host, port });
+    await Promise.race([listening(server, { host, port }), lost]);
     medium.opened((bytes, peer) => {
       const to =
         peer === undefined ? [...sockets.values()] : [sockets.get(peer)].filter((each) => each !== undefined);
       return to.filter((socket) => write(socket, bytes)).length > 0;
     });
-    await aborted(medium.signal);
+    await untilLost(lost, medium.signal);
   } finally {
     for (const socket of sockets.values()) socket.destroy();
     await closed(server);
@@ -100,10 +106,7 @@ async function listening(
   server: Server,
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => {
-      reject(new DeviceUnreachable(`TCP port ${port} of ${host}: ${error.message}`, { cause: error }));
-    });
+  await new Promise<void>((resolve) => {
     server.listen({ host, port }, resolve);
   });
 }

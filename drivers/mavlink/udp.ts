@@ -3,9 +3,9 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { isIP, isIPv6 } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../src/errors.ts';
-import { aborted, every } from '../../src/platform/time.ts';
+import { every } from '../../src/platform/time.ts';
 import type { LinkOptions } from './link-options.ts';
-import type { MediumHost } from './medium.ts';
+import { type MediumHost, untilLost } from './medium.ts';
 
 type UdpListen = Extract<LinkOptions, { kind: 'udp_listen' }>;
 type UdpClient = Extract<LinkOptions, { kind: 'udp_client' }>;
@@ -85,7 +85,7 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
       for (const { host, port } of targets) socket.send(bytes, port, host, () => undefined);
       return targets.length > 0;
     });
-    await Promise.race([aborted(medium.signal), lost]);
+    await untilLost(lost, medium.signal);
   } finally {
     await closed(socket);
   }
