@@ -1,0 +1,152 @@
+/** Who is who on the network: identities, clones, replacements, parts and several links. */
+import { describe, expect, it } from 'vitest';
+import { encode } from '../../../../drivers/mavlink/messages.ts';
+import { FakeDrone, freeUdpPort } from '../../../fakes/fake-drone.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { drone_key, withLab } from './mavlink-lab.ts';
+
+describe.concurrent('a vehicle', () => {
+  it('shares no asset with another one, and no command, when both have the same system id', async () => {
+    await withLab(async (lab) => {
+      await lab.fly({ airborne: true });
+      await lab.until('online');
+      const other = await lab.fly({ airborne: true, uid: '00000000c0ffee02' });
+      await lab.sees('sys_status', ({ alarms }) => Array.isArray(alarms));
+      expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key, 'mavlink:00000000c0ffee02']);
+      await expect(lab.command('return_home')).rejects.toThrow(
+        /system id 1 is used by two vehicles at once.*nothing was done/u,
+      );
+      expect(lab.log.at('error')).toEqual([
+        'two vehicles have the same system id; their commands are refused',
+      ]);
+      other.silent = true;
+      await lab.until('offline', 'mavlink:00000000c0ffee02');
+      expect(await lab.command('return_home')).toMatchObject({ flight_mode: 'RTL' });
+    });
+  });
+
+  it('is not trusted when two speak with one system id from one address', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ airborne: true, autopilot: 'px4' });
+      await lab.until('online');
+      const other = new FakeDrone({
+        port: lab.port,
+        uid: '00000000c0ffee02',
+        uptime_ms: 100_000,
+        autopilot: 'px4',
+      });
+      other.shareAddressOf(drone);
+      await other.start();
+      await lab.outbox.until(({ data }) => data?.['armed'] === null && Array.isArray(data['alarms']));
+      lab.outbox.clear();
+      await expect(lab.command('return_home')).rejects.toThrow(/nothing was done/u);
+      expect(drone.commands).toEqual([]);
+      await lab.outbox.until(({ channel }) => channel.endsWith('/sys_status'));
+      expect(lab.outbox.drafts.filter(({ channel }) => channel.endsWith('/gps'))).toEqual([]);
+      expect(lab.log.at('error')).toEqual([
+        'two vehicles have the same system id; their commands are refused',
+      ]);
+      other.stop();
+    });
+  });
+
+  it('gives way to another one that is flown with the same radio and system id', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ uptime_ms: 100_000 });
+      await lab.until('online');
+      await lab.sees('attitude');
+      drone.uid = '00000000c0ffee02';
+      await drone.reboot({ keep_port: true });
+      await lab.until('online', 'mavlink:00000000c0ffee02');
+      await lab.until('offline');
+      expect(lab.log.at('error')).toEqual([]);
+      await expect(lab.command('arm')).rejects.toThrow('Quadrotor 1 is offline; nothing was done');
+      await lab.sees('sys_status', ({ pre_arm_check }) => pre_arm_check !== null, 'mavlink:00000000c0ffee02');
+    });
+  });
+
+  it('is told from others by its system id', async () => {
+    await withLab(async (lab) => {
+      await lab.fly({ airborne: true });
+      await lab.fly({ airborne: true, sysid: 2, uid: '00000000c0ffee02', autopilot: 'px4' });
+      await lab.until('online');
+      await lab.until('online', 'mavlink:00000000c0ffee02');
+      expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
+      expect(await lab.sees('sys_status', () => true, 'mavlink:00000000c0ffee02')).toMatchObject({
+        flight_mode: 'MISSION',
+      });
+    });
+  });
+
+  it('is known by its system id when it has no identity', async () => {
+    await withLab(async (lab) => {
+      await lab.fly({ uid: '0000000000000000' });
+      await lab.until('online', 'mavlink:system-1');
+      expect(lab.hub.assets()).toHaveLength(1);
+    });
+  });
+
+  it('brings its camera along as a child, with what the camera says of itself', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      drone.camera = { vendor: 'Skyview', model: 'Z10' };
+      await lab.until('online');
+      drone.beatCamera();
+      const child = await lab.outbox.until(
+        ({ channel, data }) => /up\/asset|^asset\//u.test(channel) && data?.['model'] === 'Z10',
+      );
+      expect(child.data).toMatchObject({
+        asset_key: `${drone_key}:component-100`,
+        type: 'camera',
+        vendor: 'Skyview',
+        parent_id: expect.any(String) as string,
+      });
+    });
+  });
+
+  it('is not joined by ourselves when a router sends our own heartbeat back', async () => {
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly();
+        await lab.until('online');
+        const beat = {
+          custom_mode: 0,
+          type: 18,
+          autopilot: 8,
+          base_mode: 0,
+          system_status: 4,
+          mavlink_version: 3,
+        };
+        drone.babble(encode('HEARTBEAT', beat, { sysid: 1, compid: 191, seq: 0 }));
+        drone.beatCamera();
+        await lab.until('online', `${drone_key}:component-100`);
+        expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key, `${drone_key}:component-100`]);
+      },
+      { system_id: 1 },
+    );
+  });
+
+  it('is one asset when it is heard over two links, and is flown over the one that is left', async () => {
+    const second = await freeUdpPort();
+    const first = await freeUdpPort();
+    const links = [first, second].map((port) => ({ kind: 'udp_listen', host: '127.0.0.1', port }));
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly({ port: first, airborne: true });
+        await lab.until('online');
+        drone.alsoTo(second);
+        await eventually(
+          'asked over both links',
+          () => drone.requests.filter((id) => id === 148).length >= 2,
+        );
+        expect(lab.hub.assets()).toHaveLength(1);
+        expect(lab.log.at('error')).toEqual([]);
+        drone.onlyTo(second);
+        lab.outbox.clear();
+        await lab.sees('gps');
+        expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
+      },
+      { links },
+    );
+  });
+});
