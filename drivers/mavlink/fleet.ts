@@ -114,8 +114,7 @@ export class Fleet {
     const known = this.#vehicleOf.get(contact);
     const is_due = contact.uid !== undefined || now_ms - contact.first_ms >= identity_wait_ms;
     if (!is_due) return;
-    // An address that two vehicles share keeps the identity that was heard first.
-    if (known && (contact.isShared(now_ms) || isKeyOf(known.asset_key, contact))) return;
+    if (known && isKeyOf(known.asset_key, contact)) return;
     if (known) this.#leave(contact, known);
     const asset_key = this.#keyOf(contact, now_ms);
     const vehicle = this.#vehicles.get(asset_key) ?? this.#appear(asset_key, contact);
