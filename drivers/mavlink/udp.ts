@@ -76,9 +76,11 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
     const peer = nameOf(from);
     if (medium.datagram(bytes, peer)) peers.heard(peer, from, performance.now());
   });
+  let isClosing = false;
   try {
     await Promise.race([bound(socket, own), lost]);
     medium.opened((bytes, peer) => {
+      if (isClosing) return false;
       const to = peer === undefined ? peers.all(performance.now()) : peers.named(peer, performance.now());
       const targets = to.length === 0 && peer === undefined && remote ? [remote] : to;
       // An unreachable peer is told by its silence, like every other loss.
@@ -87,6 +89,7 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
     });
     await untilLost(lost, medium.signal);
   } finally {
+    isClosing = true;
     await closed(socket);
   }
 }

@@ -206,12 +206,22 @@ it('with a key only what is signed with it gets through, and the reports of the 
   expect(link.stats()).toMatchObject({ unsigned: 1, bad_signatures: 1 });
 });
 
-it('a link that has ended holds its port no longer', async () => {
+it('a link that has ended holds its port no longer, and sending over it does nothing', async () => {
   const port = await freeUdpPort();
-  const { link, untilUp } = listen(local(port), { signal: over.signal });
+  const { link, untilUp, untilHeard } = listen(local(port), { signal: over.signal });
   await untilUp();
+  const drone = await vehicle();
+  drone.say(heartbeat(), port);
+  await untilHeard(1);
   over.abort();
+  // Its socket closes a few turns after the signal, and its end is told later still.
+  for (let turn = 0; turn < 50; turn++) {
+    link.send(heartbeat());
+    await Promise.resolve();
+  }
   await link.ended;
+  link.send(heartbeat());
+  expect(link.stats().unsent).toBeGreaterThan(0);
   const next = await vehicle(port);
   expect(next.port).toBe(port);
 });
