@@ -2,6 +2,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { EventEmitter } from 'node:events';
 import { type Decoded, encode, type Messages } from '../../drivers/mavlink/messages.ts';
+import { mode_names, modeNumbers } from '../../drivers/mavlink/modes.ts';
 import type { SignFrame } from '../../drivers/mavlink/signing.ts';
 import { type Answer } from '../../drivers/mavlink/sim/answers.ts';
 import { type SimOptions, SimVehicle } from '../../drivers/mavlink/sim/sim-vehicle.ts';
@@ -123,6 +124,15 @@ export class FakeDrone extends SimVehicle {
     this.babble(encode('RADIO_STATUS', report, envelope));
   }
 
+  /** Before DO_SET_MODE there was a message, which nobody answers. */
+  #setModeTheOldWay(custom_mode: number): void {
+    const { autopilot } = this.options;
+    const mode = mode_names.find(
+      (name) => modeNumbers(autopilot, 'copter', name)?.custom_mode === custom_mode,
+    );
+    if (mode) this.flight.mode = mode;
+  }
+
   #describeCamera(): void {
     if (!this.camera) return;
     const numbers = {
@@ -168,6 +178,7 @@ export class FakeDrone extends SimVehicle {
 
   protected override hear(message: Decoded, from: { readonly sysid: number; readonly compid: number }): void {
     if (message.name === 'HEARTBEAT') this.beats.push({ ...from, fields: message.fields });
+    if (message.name === 'SET_MODE') this.#setModeTheOldWay(message.fields.custom_mode);
     if (message.name === 'COMMAND_LONG' && message.fields.target_component === camera_component) {
       if (message.fields.param1 === 259) this.#describeCamera();
       return;

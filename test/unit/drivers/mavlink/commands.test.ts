@@ -134,6 +134,33 @@ describe.concurrent('a command that is done', () => {
   });
 });
 
+describe.concurrent('a command that takes another way', () => {
+  it('sets the mode with the old message on firmware that does not know the command', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      drone.react = () => ({ result: 3 });
+      expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
+    });
+  });
+
+  it('is done when a vehicle that was at work says so, and tells meanwhile how far it is', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      drone.react = (_command, obey) => {
+        setTimeout(() => {
+          const answer = obey();
+          const to = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };
+          drone.send('COMMAND_ACK', { command: 20, result: answer?.result ?? 4, ...to });
+        }, 200);
+        return { result: 5 };
+      };
+      const told: string[] = [];
+      const result = await lab.command('return_home', {}, { progress: (sentence) => told.push(sentence) });
+      expect(result).toEqual({ flight_mode: 'RTL', acknowledged: true });
+      expect(told).toEqual(['Quadrotor 1 is at work']);
+      expect(drone.commands).toHaveLength(1);
+    });
+  });
+});
+
 describe.concurrent('a command that the vehicle refuses', () => {
   it('fails with the words that ArduPilot says after its answer', async () => {
     await withDrone({}, async (lab, drone) => {

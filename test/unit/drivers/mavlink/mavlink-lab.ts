@@ -12,6 +12,7 @@ interface TaskOptions {
   readonly remaining_ms?: number;
   readonly signal?: AbortSignal;
   readonly key?: string;
+  readonly progress?: (sentence: string) => void;
 }
 
 export const drone_key = 'mavlink:00000000c0ffee01';
@@ -56,14 +57,19 @@ export async function mavlinkLab(options: Readonly<Record<string, unknown>> = {}
     async command(
       name: string,
       payload: JsonObject = {},
-      { remaining_ms = 10_000, signal = new AbortController().signal, key = drone_key }: TaskOptions = {},
+      {
+        remaining_ms = 10_000,
+        signal = new AbortController().signal,
+        key = drone_key,
+        progress = () => undefined,
+      }: TaskOptions = {},
     ): Promise<JsonObject> {
       const found = lab.hub.findCommand(assetId(kit_id, key), name);
       if ('refusal' in found) throw new Error(found.refusal);
       const due_ms = performance.now() + remaining_ms;
       return found.command.invoke(payload, {
         signal,
-        progress: () => undefined,
+        progress,
         remaining_ms: () => Math.max(0, due_ms - performance.now()),
       });
     },
