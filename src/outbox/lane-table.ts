@@ -78,6 +78,10 @@ export class LaneTable {
     return true;
   }
 
+  has(id: RowId): boolean {
+    return this.after(id - 1, 1)[0]?.[0] === id;
+  }
+
   /** The next rows after `after`, in the order of their numbers. */
   after(after: RowId, rows_max: number): readonly StoredRow[] {
     return this.#after.all(after, rows_max);

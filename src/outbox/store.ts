@@ -193,6 +193,7 @@ export class Store implements StoreRequests {
   /** Answers the rows that are new in the buffer. */
   #apply(work: Work, tables: Tables, changes: Changes): readonly Row[] {
     const inserted = work.rows.filter((row) => tables.insert(row, changes));
+    const refused = work.quarantined.filter(({ row }) => tables.lane(row.lane).has(row.id));
     const batches = work.delivered_batches.flatMap((token) => this.#hands.batch(token) ?? []);
     for (const lane of lanes) {
       const table = tables.lane(lane);
@@ -201,14 +202,14 @@ export class Store implements StoreRequests {
       table.removeRows(
         idsOf(
           lane,
-          work.quarantined.map(({ row }) => row),
+          refused.map(({ row }) => row),
         ),
         'quarantined',
         changes,
       );
       table.removeRows(idsOf(lane, this.#unreadable), 'unreadable', changes);
     }
-    tables.quarantine.put(work.quarantined, changes);
+    tables.quarantine.put(refused, changes);
     for (const entry of work.journal) tables.journal.put(entry);
     if (work.journal.length > 0) tables.journal.trim();
     tables.drops.reported(work.reported);

@@ -108,24 +108,39 @@ describe('the quarantine', () => {
     expect(lab.takeSeqs('alarm')).toEqual([1]);
   });
 
-  test('takes a row that was never on disk', () => {
+  test('takes a row that comes to the disk in the same commit', () => {
     using lab = new StoreLab();
-    const done = lab.store.commit(work({ quarantined: [{ row: lab.row('feed', 1), code: 0x95, reason }] }));
-    expect(done).toMatchObject({ quarantined_rows: 1, removed: [] });
+    const row = lab.row('feed', 1);
+    const done = lab.store.commit(work({ rows: [row], quarantined: [{ row, code: 0x95, reason }] }));
+    expect(done).toMatchObject({ quarantined_rows: 1, removed: [{ why: 'quarantined', rows: 1 }] });
     expect(lab.reopen().quarantined_rows).toBe(1);
+  });
+
+  test('does not take a row that was superseded meanwhile: it was told as dropped', () => {
+    using lab = new StoreLab();
+    const [old, newer] = [lab.row('presence', 1), lab.row('presence', 2)];
+    lab.store.commit(work({ rows: [old] }));
+    const done = lab.store.commit(work({ rows: [newer], quarantined: [{ row: old, code: 0x87, reason }] }));
+    expect(done).toMatchObject({ quarantined_rows: 0, removed: [{ why: 'superseded', rows: 1 }] });
   });
 
   test('gives up its oldest beyond the limit, and counts them', () => {
     using lab = new StoreLab({ quarantine_rows_max: 2 });
-    const quarantined = lab.rows('feed', 1, 5).map((row) => ({ row, code: 0x95, reason }));
-    const done = lab.store.commit(work({ quarantined }));
-    expect(done).toMatchObject({ quarantined_rows: 2, removed: [{ why: 'evicted', rows: 3 }] });
+    const rows = lab.rows('feed', 1, 5);
+    const quarantined = rows.map((row) => ({ row, code: 0x95, reason }));
+    const done = lab.store.commit(work({ rows, quarantined }));
+    expect(done.quarantined_rows).toBe(2);
+    expect(done.removed).toMatchObject([
+      { why: 'quarantined', rows: 5 },
+      { why: 'evicted', rows: 3 },
+    ]);
   });
 
   test('discards what the technician discards, and counts it', () => {
     using lab = new StoreLab();
-    const quarantined = lab.rows('feed', 1, 3).map((row) => ({ row, code: 0x95, reason }));
-    lab.store.commit(work({ quarantined }));
+    const rows = lab.rows('feed', 1, 3);
+    const quarantined = rows.map((row) => ({ row, code: 0x95, reason }));
+    lab.store.commit(work({ rows, quarantined }));
     const [first] = quarantined;
     expect(lab.store.discardQuarantined(first && [first.row.id])).toMatchObject({
       quarantined_rows: 2,
