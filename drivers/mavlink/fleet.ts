@@ -26,8 +26,8 @@ const contacts_max = 128;
 const parts_max = 128;
 /** After this, a vehicle that does not tell its identity is known by the system id that is set in it. */
 const identity_wait_ms = 5_000;
-/** Contacts that were silent for this long are forgotten; their vehicles stay, offline. */
-const forget_ms = 600_000;
+/** Contacts are forgotten this long after their vehicle went offline; the vehicle stays. */
+const forget_ms = 60_000;
 /** Old radios report twice, in two messages. */
 const radio_twice_ms = 5_000;
 const command_request_message = 512;
@@ -55,6 +55,10 @@ export class Fleet {
 
   get vehicles(): readonly Vehicle[] {
     return [...this.#vehicles.values()];
+  }
+
+  get #offline_after_ms(): number {
+    return this.#parts.options.offline_after_s * 1_000;
   }
 
   /** Takes one verified frame. `now_ms` is monotonic. */
@@ -85,7 +89,7 @@ export class Fleet {
     for (const [key, contact] of this.#contacts) {
       contact.tick(now_ms);
       this.#identify(contact, now_ms);
-      if (now_ms - contact.last_ms > forget_ms) this.#drop(key, contact);
+      if (now_ms - contact.last_ms > this.#offline_after_ms + forget_ms) this.#drop(key, contact);
     }
     this.#findConflicts(now_ms);
     for (const vehicle of this.#vehicles.values()) vehicle.tick(now_ms);
@@ -137,7 +141,7 @@ export class Fleet {
       asset_key,
       contact,
       passive: options.passive,
-      offline_after_ms: options.offline_after_s * 1_000,
+      offline_after_ms: this.#offline_after_ms,
       describe: (active) => vehicleAsset(active, asset_key, own?.name),
       announce: (about, commands) => host.announce(about, commands),
       commandsOf: (commanded) => vehicleCommands(commanded, options, own?.commands ?? options.commands),
@@ -158,7 +162,7 @@ export class Fleet {
   /** After an outage another vehicle may speak from the address, so that it has to say again who it is. */
   #present(key: string, now_ms: number): Contact | undefined {
     const contact = this.#contacts.get(key);
-    if (!contact || now_ms - contact.last_ms < this.#parts.options.offline_after_s * 1_000) return contact;
+    if (!contact || now_ms - contact.last_ms < this.#offline_after_ms) return contact;
     this.#drop(key, contact);
     return undefined;
   }
@@ -170,20 +174,22 @@ export class Fleet {
   }
 
   #component(message: Decoded, { link, peer, frame, now_ms }: From): void {
-    const key = `${link.name}|${peer}|${frame.sysid}.${frame.compid}`;
+    const vehicle = this.#vehicleAt(link, peer, frame.sysid);
+    if (!vehicle) return;
+    // The same part, whichever link it is heard over and whatever address the vehicle has now.
+    const key = `${vehicle.asset_key}.${frame.compid}`;
     const known = this.#components.get(key);
     if (known) {
       known.take(message, now_ms);
       return;
     }
     const sender = message.name === 'HEARTBEAT' ? senderOf(message.fields) : undefined;
-    const vehicle = sender?.is === 'part' ? this.#vehicleAt(link, peer, frame.sysid) : undefined;
-    if (sender?.is !== 'part' || !vehicle) return;
+    if (sender?.is !== 'part') return;
     if (this.#components.size >= parts_max) {
       this.#refuse('components', parts_max);
       return;
     }
-    const { host, options, out } = this.#parts;
+    const { host, out } = this.#parts;
     const { sysid, compid } = frame;
     const part = new Part({
       parent_key: vehicle.asset_key,
@@ -192,9 +198,9 @@ export class Fleet {
       part: sender.part,
       type: sender.asset,
       now_ms,
-      offline_after_ms: options.offline_after_s * 1_000,
+      offline_after_ms: this.#offline_after_ms,
       announce: (about) => host.announce(about),
-      ask: (msgid) => out.send('COMMAND_LONG', requestMessage({ sysid, compid }, msgid), { link, peer }),
+      ask: (msgid) => out.send('COMMAND_LONG', requestMessage({ sysid, compid }, msgid), vehicle.active),
     });
     this.#components.set(key, part);
   }
@@ -211,14 +217,14 @@ export class Fleet {
     { name, fields }: Extract<Decoded, { readonly name: 'RADIO' | 'RADIO_STATUS' }>,
     { link, peer, contact, now_ms }: Heard,
   ): void {
+    const behind = this.vehicles.filter(({ active }) =>
+      contact ? active === contact : active.link === link && active.peer === peer,
+    );
+    if (behind.length === 0) return;
     const place = `${link.name}|${peer}`;
     if (name === 'RADIO_STATUS') this.#radios.set(place, now_ms);
     else if (now_ms - (this.#radios.get(place) ?? Number.NEGATIVE_INFINITY) < radio_twice_ms) return;
-    for (const vehicle of this.#vehicles.values()) {
-      const { active } = vehicle;
-      const is_behind = contact ? active === contact : active.link === link && active.peer === peer;
-      if (is_behind) vehicle.takeRadio(fields);
-    }
+    for (const vehicle of behind) vehicle.takeRadio(fields);
   }
 
   #findConflicts(now_ms: number): void {

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { encode } from '../../../../drivers/mavlink/messages.ts';
 import { FakeDrone, freeUdpPort } from '../../../fakes/fake-drone.ts';
+import { every } from '../../../../src/platform/time.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { drone_key, withLab } from './mavlink-lab.ts';
 
@@ -147,6 +148,27 @@ describe.concurrent('a vehicle', () => {
         expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
       },
       { links },
+    );
+  });
+
+  it('keeps its camera when it starts anew and speaks from another port', async () => {
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly();
+        await lab.until('online');
+        drone.beatCamera();
+        await lab.until('online', `${drone_key}:component-100`);
+        await drone.reboot();
+        const beating = new AbortController();
+        every(200, beating.signal, () => drone.beatCamera());
+        lab.outbox.clear();
+        await lab.sees('attitude');
+        beating.abort();
+        const edges = lab.outbox.drafts.filter(({ channel }) => channel.endsWith('asset_status'));
+        expect(edges).toEqual([]);
+        await lab.until('offline', `${drone_key}:component-100`);
+      },
+      { offline_after_s: 2 },
     );
   });
 });
