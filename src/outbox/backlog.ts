@@ -21,10 +21,6 @@ export interface BacklogForm {
 interface BacklogOptions {
   readonly client: Pick<StoreClient, 'take'>;
   readonly form: BacklogForm;
-  /** How many rows a lane has: a handful is not worth a batch. */
-  readonly depth: (lane: Lane) => number;
-  /** Lanes whose rows must be sent one by one. */
-  readonly singly: (lane: Lane) => boolean;
   readonly ready: () => void;
   readonly failed: (error: unknown) => void;
 }
@@ -126,18 +122,17 @@ export class Backlog {
     this.#weight += weightOf(parcel);
   }
 
+  /** In a batch history is marked as such. A task's report is never history, and a retained topic stands for itself. */
   async #take(lane: Lane): Promise<Taken> {
-    const { form, depth } = this.#options;
-    const few = form.batch_rows <= 1 || depth(lane) < worth_a_batch_rows;
-    const singly = few || lane === 'task' || lane === 'presence' || this.#options.singly(lane);
-    return this.#options.client.take(
+    const { form, client } = this.#options;
+    const singly = form.batch_rows <= 1 || lane === 'task' || lane === 'presence';
+    return client.take(
       singly
         ? { lane, form: 'rows', rows_max: page_rows, bytes_max: page_bytes }
         : { lane, form: 'batch', rows_max: form.batch_rows, bytes_max: form.batch_bytes },
     );
   }
 }
-const worth_a_batch_rows = 8;
 
 function weightOf({ content }: Parcel): number {
   return content.kind === 'batch' ? batch_weight : 1;

@@ -21,6 +21,7 @@ interface Pending {
   delivered: RowRef[];
   delivered_batches: number[];
   unconfirmed: RowRef[];
+  unconfirmed_batches: number[];
   quarantined: { row: Row; code: number; reason: string }[];
   journal: Map<string, JournalEntry>;
   reported: Drop[];
@@ -165,6 +166,7 @@ export class Committer {
       delivered: pending.delivered,
       delivered_batches: pending.delivered_batches,
       unconfirmed: pending.unconfirmed,
+      unconfirmed_batches: pending.unconfirmed_batches,
       quarantined: pending.quarantined,
       journal: [...pending.journal.values()],
       reported: pending.reported,
@@ -179,6 +181,7 @@ export class Committer {
       delivered: [...old.delivered, ...now.delivered],
       delivered_batches: [...old.delivered_batches, ...now.delivered_batches],
       unconfirmed: [...old.unconfirmed, ...now.unconfirmed],
+      unconfirmed_batches: [...old.unconfirmed_batches, ...now.unconfirmed_batches],
       quarantined: [...old.quarantined, ...now.quarantined],
       journal: new Map([...old.journal, ...now.journal]),
       reported: [...old.reported, ...now.reported],
@@ -210,6 +213,7 @@ function emptyPending(): Pending {
     delivered: [],
     delivered_batches: [],
     unconfirmed: [],
+    unconfirmed_batches: [],
     quarantined: [],
     journal: new Map(),
     reported: [],
@@ -223,6 +227,7 @@ function isEmpty(pending: Pending): boolean {
     pending.delivered,
     pending.delivered_batches,
     pending.unconfirmed,
+    pending.unconfirmed_batches,
     pending.quarantined,
     pending.reported,
     pending.waiters,

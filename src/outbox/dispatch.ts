@@ -77,8 +77,6 @@ export class Dispatch {
     this.#backlog = new Backlog({
       client: options.client,
       form: options.form,
-      depth: (lane) => options.ledger.depth[lane].rows,
-      singly: (lane) => this.#needsCloud(lane),
       ready: () => this.onReady(),
       failed: options.diskFailed,
     });
@@ -341,10 +339,9 @@ export class Dispatch {
     for (const live of livesOf(parcel)) this.#letGo(live);
     if (content.kind === 'row') this.#deliverRow(content.row);
     if (content.kind === 'batch') {
-      this.#committer.add(
-        ({ delivered_batches }) => delivered_batches.push(content.batch.token),
-        sync_commit_ms,
-      );
+      const { token, lane } = content.batch;
+      const list = this.#needsCloud(lane) ? 'unconfirmed_batches' : 'delivered_batches';
+      this.#committer.add((pending) => pending[list].push(token), sync_commit_ms);
     }
   }
 

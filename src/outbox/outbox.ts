@@ -246,11 +246,16 @@ export class Outbox implements Appender, Journal {
 
   #written(lives: readonly Live[], done: Done): void {
     this.#ledger.committed(done, lives.length);
-    if (done.health.state === 'ok' && this.#health.state !== 'ok')
-      this.#log.info({}, 'the disk takes messages again');
+    this.#tellHealth(done.health);
     this.#health = done.health;
     if (done.salvage) this.#tellSalvage(done.salvage);
     this.dispatch.written(lives);
+  }
+
+  #tellHealth({ state, detail }: DiskHealth): void {
+    if (state === this.#health.state) return;
+    if (state === 'ok') this.#log.info({}, 'the disk takes messages again');
+    else this.#log.warn({ reason: detail }, 'the disk is full: the least important messages make room');
   }
 
   #tellSalvage(salvage: Salvage): void {

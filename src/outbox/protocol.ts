@@ -69,6 +69,8 @@ export interface Work {
   readonly delivered_batches: readonly number[];
   /** Sync rows that the broker has but the cloud has not confirmed: kept, not taken again until `resendUnconfirmed`. */
   readonly unconfirmed: readonly RowRef[];
+  /** The same for batches, by their token. */
+  readonly unconfirmed_batches: readonly number[];
   /** Refused for good. One that left its lane meanwhile, evicted or superseded, was told as dropped and is not kept. */
   readonly quarantined: readonly { readonly row: Row; readonly code: number; readonly reason: string }[];
   readonly journal: readonly JournalEntry[];

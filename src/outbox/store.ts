@@ -86,6 +86,8 @@ export class Store implements StoreRequests {
     for (const { lane, id } of work.rows) if (held.has(id)) this.#hands.hold(lane, id);
     const now_ms = this.#clock.mono();
     for (const ref of work.unconfirmed) this.#hands.waitForCloud(ref, now_ms);
+    for (const token of work.unconfirmed_batches)
+      this.#endBatch(token, (lane, id) => this.#hands.waitForCloud({ lane, id }, now_ms));
     for (const { lane, id } of work.delivered) this.#hands.gone(lane, id);
     for (const { row } of work.quarantined) this.#hands.gone(row.lane, row.id);
     for (const token of work.delivered_batches)

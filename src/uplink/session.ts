@@ -127,7 +127,8 @@ export class Session {
   }
 
   async subscribe(filter: string): Promise<void> {
-    await this.#client.subscribeAsync(filter, { qos: 1 });
+    // A dispatch must never be retained: with `rap` it shows also when it is published while we are connected.
+    await this.#client.subscribeAsync(filter, { qos: 1, ...(this.protocol === '5' && { rap: true }) });
   }
 
   /** Says DISCONNECT and waits for the close, but not for long. */

@@ -149,15 +149,14 @@ export class Uplink {
       return;
     }
     this.#status.last_error = messageOf(error);
-    if (this.#down_logged)
-      log.debug(
-        { reason: messageOf(error), attempts: this.#status.attempts },
-        'the broker is still not reachable',
-      );
+    const facts = { broker: broker.url, reason: messageOf(error), attempts: this.#status.attempts };
+    if (this.#down_logged) log.debug(facts, 'the broker still does not take us');
+    else if (code === undefined)
+      log.warn(facts, 'the broker is not reachable: messages are kept until it is');
     else
       log.warn(
-        { broker: broker.url, reason: messageOf(error) },
-        'the broker is not reachable: messages are kept until it is',
+        facts,
+        'the broker refuses us, check user name, password and its rules: messages are kept until it does not',
       );
     this.#down_logged = true;
   }

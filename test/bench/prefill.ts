@@ -18,6 +18,7 @@ const nothing: Work = {
   delivered: [],
   delivered_batches: [],
   unconfirmed: [],
+  unconfirmed_batches: [],
   quarantined: [],
   journal: [],
   reported: [],

@@ -90,17 +90,23 @@ function channelFor(lane: Lane, name: string): string {
   return by_lane[lane];
 }
 
-/** The messages inside a parcel: their numbers and data. */
-export function messagesIn(
-  parcel: Parcel,
-): readonly { seq: number; epoch: number; data: JsonObject; time_quality?: string }[] {
-  if (typeof parcel.payload !== 'string') {
-    return unpackBatch(parcel.payload).map(({ seq, epoch, data, time_quality }) => ({
-      seq,
-      epoch,
-      data: JSON.parse(data) as JsonObject,
+interface Inside {
+  readonly seq: number;
+  readonly epoch: number;
+  readonly time_ms: number;
+  readonly time_quality?: string;
+  readonly data: JsonObject;
+}
+
+/** The messages inside a parcel. */
+export function messagesIn({ payload }: Parcel): readonly Inside[] {
+  if (typeof payload !== 'string') {
+    return Array.from(unpackBatch(payload), ({ data, time_quality, ...item }) => ({
+      ...item,
       ...(time_quality && { time_quality }),
+      data: JSON.parse(data) as JsonObject,
     }));
   }
-  return [JSON.parse(parcel.payload) as { seq: number; epoch: number; data: JsonObject }];
+  const { time, ...single } = JSON.parse(payload) as Omit<Inside, 'time_ms'> & { readonly time: string };
+  return [{ ...single, time_ms: Date.parse(time) }];
 }

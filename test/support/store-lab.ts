@@ -24,6 +24,7 @@ const empty_work: Work = {
   delivered: [],
   delivered_batches: [],
   unconfirmed: [],
+  unconfirmed_batches: [],
   quarantined: [],
   journal: [],
   reported: [],
