@@ -153,11 +153,7 @@ export class Uplink {
     if (this.#down_logged) log.debug(facts, 'the broker still does not take us');
     else if (code === undefined)
       log.warn(facts, 'the broker is not reachable: messages are kept until it is');
-    else
-      log.warn(
-        facts,
-        'the broker refuses us, check user name, password and its rules: messages are kept until it does not',
-      );
+    else log.warn(facts, 'the broker refuses us: messages are kept; check user name, password and its rules');
     this.#down_logged = true;
   }
 

@@ -25,7 +25,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('the log of a daem
           password: 'of the cloud',
         });
         const daemon = await kit.start();
-        await daemon.printed(/the broker is not reachable/);
+        await daemon.printed(/the broker refuses us/);
         shown.push((await kit.run('status')).stdout, (await kit.run('status', '--json')).stdout);
         await broker.setPasswords(passwords);
         await cloud.until('the birth', ({ data }) => data?.['online'] === true, 15_000);
@@ -46,7 +46,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('the log of a daem
         // Whether the first attempt has failed by then is chance.
         expect(story.slice(0, 2)).toContain('info kit-connector is running');
         expect(story.filter((line) => line !== 'info kit-connector is running')).toEqual([
-          'warn the broker is not reachable: messages are kept until it is',
+          'warn the broker refuses us: messages are kept; check user name, password and its rules',
           'info connected to the broker',
           'warn device is unavailable',
           'info device is back',

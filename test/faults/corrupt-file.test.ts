@@ -21,6 +21,7 @@ const page_bytes = 4096;
 /** A buffer with something in every table: many feed rows, and a few of everything else. */
 function filledLab(): StoreLab {
   const lab = new StoreLab();
+  const refused = lab.row('feed', 80);
   const times = { received_ms: 1, updated_ms: 2, deadline_ms: null };
   lab.store.commit(
     work({
@@ -29,9 +30,10 @@ function filledLab(): StoreLab {
         ...lab.rows('alarm', 30, 60),
         lab.row('presence', 70, { channel: 'asset/a' }),
         ...lab.rows('feed', 100, 20_099),
+        refused,
       ],
       journal: [{ task_id: 't1', state: 'running', dispatch: '{}', result: '{}', ...times }],
-      quarantined: [{ row: lab.row('feed', 80), code: 1, reason: 'no' }],
+      quarantined: [{ row: refused, code: 1, reason: 'no' }],
     }),
   );
   lab.store.confirm({ epoch: lab.opened.epoch, ranges: [] });

@@ -13,28 +13,32 @@ describe.skipIf(peerMissing('mosquitto'))('a message larger than the broker take
     ['announces as its packet limit', [`max_packet_size ${limit_bytes}`], 0x95],
     // mosquitto's answer is no code of MQTT 5: all that shows is that the connection ends whenever it is sent.
     ['only shows when it comes', [`message_size_limit ${limit_bytes}`], 0x80],
-  ])('goes to the quarantine and the rest goes on, when the broker %s', async (_, conf, reason) => {
-    await withLab({ conf }, async (lab) => {
-      const subscriber = await lab.subscribe();
-      const connector = await lab.start();
-      await connected(connector);
-      for (const lane of ['feed', 'alarm'] as const) {
-        connector.send(lane, 0, small);
-        connector.send(lane, 0, large);
-        connector.send(lane, 0, small);
-      }
-      await eventually(
-        'two are in the quarantine',
-        () => connector.outbox.ledger().quarantined === 2,
-        25_000,
-      );
-      const seen = await subscriber.until(({ unique }) => unique === 4, 5_000);
-      expect(seen.unique).toBe(4);
-      const { quarantine } = await connector.outbox.inspect();
-      expect(quarantine.map(({ code }) => code)).toEqual([reason, reason]);
-      await eventually('it is online', () => connector.uplink.online);
-    });
-  });
+  ])(
+    'goes to the quarantine and the rest goes on, when the broker %s',
+    async (_, conf, reason) => {
+      await withLab({ conf }, async (lab) => {
+        const subscriber = await lab.subscribe();
+        const connector = await lab.start();
+        await connected(connector);
+        for (const lane of ['feed', 'alarm'] as const) {
+          connector.send(lane, 0, small);
+          connector.send(lane, 0, large);
+          connector.send(lane, 0, small);
+        }
+        await eventually(
+          'two are in the quarantine',
+          () => connector.outbox.ledger().quarantined === 2,
+          25_000,
+        );
+        const seen = await subscriber.until(({ unique }) => unique === 4, 5_000);
+        expect(seen.unique).toBe(4);
+        const { quarantine } = await connector.outbox.inspect();
+        expect(quarantine.map(({ code }) => code)).toEqual([reason, reason]);
+        await eventually('it is online', () => connector.uplink.online);
+      });
+    },
+    45_000,
+  );
 
   it('in a backlog too: batches are made smaller until they fit', async () => {
     await withLab({ conf: [`max_packet_size ${limit_bytes}`] }, async (lab) => {
