@@ -23,6 +23,8 @@ export const lazy_commit_ms = 250;
 /** A lazy message that the broker has not acknowledged by then goes to the disk: with a sweep and a commit, within 1.25 s. */
 const spill_after_ms = 800;
 const packet_rows_max = 500;
+/** Parcels of the backlog that go well before larger batches are tried again. */
+const larger_after = 64;
 /** While live telemetry never ends, the backlog still gets every so many-th place. */
 const backlog_share = 10;
 
@@ -61,8 +63,10 @@ export class Dispatch {
   readonly #live = new LiveLanes();
   readonly #in_flight = new Set<Parcel>();
   readonly #form: BacklogForm;
+  readonly #batch_rows_top: number;
   #link: Connected | undefined;
   #batch_rows_max: number;
+  #went_well = 0;
   #ack: AckRule = 'auto';
   /** What the last connection held is free again: what is held from now on is not given out twice. */
   #released = false;
@@ -72,6 +76,7 @@ export class Dispatch {
     this.#options = options;
     this.#committer = options.committer;
     this.#form = options.form;
+    this.#batch_rows_top = options.form.batch_rows;
     this.#batch_rows_max = options.form.batch_rows;
     this.cloud_acks = options.cloud_acks;
     this.#backlog = new Backlog({
@@ -167,7 +172,17 @@ export class Dispatch {
     }
     this.#hearing.heard(parcel.channel);
     this.#deliver(parcel);
+    if (parcel.backlog) this.#tryLarger();
     if (parcel.content.kind !== 'echo') this.#echo.remember(parcel, performance.now());
+  }
+
+  /** One message that was too large has made all batches small: they grow again. */
+  #tryLarger(): void {
+    this.#went_well += 1;
+    if (this.#went_well < larger_after) return;
+    this.#went_well = 0;
+    this.#batch_rows_max = Math.min(this.#batch_rows_max * 2, this.#batch_rows_top);
+    this.#form.batch_rows = this.#batch_rows_max;
   }
 
   /** It was not taken this time and may be handed out again. */
@@ -188,6 +203,7 @@ export class Dispatch {
     if (content.kind === 'batch' || content.kind === 'packet') {
       this.#batch_rows_max = Math.max(1, Math.floor(Math.min(this.#form.batch_rows, parcel.rows) / 2));
       this.#form.batch_rows = this.#batch_rows_max;
+      this.#went_well = 0;
       this.#options.warn(
         { code, reason, batch_rows: this.#form.batch_rows },
         'the broker refused a batch: smaller ones from now on',

@@ -37,6 +37,8 @@ export class Suspicion {
     this.#losses += 1;
     this.#acks = 0;
     if (in_flight.length > 1) return undefined;
+    // To split a batch costs nothing, so it needs no further proof.
+    if (only.content.kind === 'batch' || only.content.kind === 'packet') return only;
     const key = keyOf(only);
     const strikes = (this.#strikes.get(key) ?? 0) + 1;
     this.#strikes.delete(key);

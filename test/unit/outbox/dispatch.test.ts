@@ -136,6 +136,8 @@ describe('while the broker is away', () => {
   });
 
   it('live messages pass a backlog, and the backlog still gets its share', async () => {
+    await lab.outbox.close();
+    lab = await openLab(dir, { batch_rows: 1 });
     for (let n = 0; n < 3_000; n += 1) lab.send('feed', n);
     await lab.outbox.flush();
     await lab.connect();
@@ -248,6 +250,11 @@ describe('batches', () => {
     );
     expect(Math.max(...sizes)).toBe(64);
     expect(got.toSorted(byValue)).toEqual(Array.from({ length: 64 }, (_, n) => n));
+    for (let n = 0; n < 400; n += 1) lab.send('feed', n);
+    lab.outbox.dispatch.disconnected();
+    await lab.connect();
+    const later = await lab.pump(heard);
+    expect(Math.max(...later.map(({ rows }) => rows))).toBeGreaterThan(1);
   });
 
   it('of live telemetry leave once a second on metered links', async () => {
