@@ -1,11 +1,7 @@
 /** The edge of the process: arguments, environment, signals and exit codes. */
 import './node-version.mjs';
 import { constants } from 'node:os';
-import { setFlagsFromString } from 'node:v8';
 import type { Shell } from './cli/shell.ts';
-
-// A gateway has little memory and time to spare: without this the heap takes four times as much while a backlog drains.
-setFlagsFromString('--optimize-for-size');
 
 const stop = new AbortController();
 const hangups = new Set<() => void>();

@@ -10,6 +10,7 @@ const ahead_max = 512;
 const batch_weight = 64;
 const page_rows = 256;
 const rest_ms = 1_000;
+const alarms_few = 8;
 const page_bytes = 128 * 1024;
 
 export interface BacklogForm {
@@ -21,6 +22,8 @@ export interface BacklogForm {
 interface BacklogOptions {
   readonly client: Pick<StoreClient, 'take'>;
   readonly form: BacklogForm;
+  /** Alarms on disk: a handful is still news, more are history. */
+  readonly alarms: () => number;
   readonly ready: () => void;
   readonly failed: (error: unknown) => void;
 }
@@ -124,8 +127,9 @@ export class Backlog {
 
   /** In a batch history is marked as such. A task's report is never history, and a retained topic stands for itself. */
   async #take(lane: Lane): Promise<Taken> {
-    const { form, client } = this.#options;
-    const singly = form.batch_rows <= 1 || lane === 'task' || lane === 'presence';
+    const { form, client, alarms } = this.#options;
+    const news = lane === 'task' || lane === 'presence' || (lane === 'alarm' && alarms() < alarms_few);
+    const singly = news || form.batch_rows <= 1;
     return client.take(
       singly
         ? { lane, form: 'rows', rows_max: page_rows, bytes_max: page_bytes }

@@ -82,6 +82,7 @@ export class Dispatch {
     this.#backlog = new Backlog({
       client: options.client,
       form: options.form,
+      alarms: () => options.ledger.depth.alarm.rows,
       ready: () => this.onReady(),
       failed: options.diskFailed,
     });

@@ -21,7 +21,7 @@ interface Waiting {
 }
 
 /** A small young generation keeps a thread that only passes rows on from growing; the rest is far more than it needs. */
-const memory = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 96 } as const;
+const memory = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 } as const;
 
 /**
  * Starts the thread and opens the buffer file in it. Closes it when `signal` aborts.

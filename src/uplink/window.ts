@@ -7,7 +7,7 @@
 const bytes_min = 8 * 1024;
 const bytes_max = 1024 * 1024;
 /** The queue that the backlog may build up on the way. */
-const queue_ms = 100;
+const queue_ms = 60;
 /** On a long link the window grows by so much in a round trip, until it is full. */
 const growth = 1.25;
 /** The rate is measured over a round trip, but not over less. */

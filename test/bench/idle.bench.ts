@@ -9,7 +9,7 @@ import { test_kit } from '../support/gps.ts';
 import { processorSeconds, residentMb } from '../support/process-stats.ts';
 import { startSubscriber } from '../support/subscriber.ts';
 import type { Bench, BenchContext, Figure } from './figure.ts';
-import { startSubject } from './subject.ts';
+import { node_flags, startSubject } from './subject.ts';
 
 const settle_ms = 5_000;
 const stop_ms = 10_000;
@@ -43,7 +43,7 @@ async function measureDaemon(dir: string, seconds: number): Promise<Cost & { rea
   // JSON is YAML too.
   await writeFile(file, JSON.stringify(config));
   const entry = new URL('../../src/kit-connector.mjs', import.meta.url).pathname;
-  const daemon = spawn(process.execPath, [entry, 'run', '--config', file], {
+  const daemon = spawn(process.execPath, [...node_flags, entry, 'run', '--config', file], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const exited = once(daemon, 'exit');

@@ -1,6 +1,5 @@
 /** A measured engine in a process of its own, told what to do by messages of its parent (`subject.ts`). */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { setFlagsFromString } from 'node:v8';
 import { every } from '../../src/platform/time.ts';
 import { flight, stamped } from '../support/gps.ts';
 import { monotonic_us } from '../support/witness.ts';
@@ -13,9 +12,6 @@ const pace_tick_min_ms = 2;
 const pace_tick_max_ms = 250;
 /** Handed over between two looks at how far the broker is. */
 const closed_loop_burst = 100;
-
-// As the daemon does (src/main.ts), for every engine alike.
-setFlagsFromString('--optimize-for-size');
 
 const spec = JSON.parse(process.argv[2] ?? '{}') as SubjectSpec;
 const data = flight();

@@ -52,6 +52,9 @@ export interface Subject {
   close(): Promise<void>;
 }
 
+/** As the daemon is started (src/kit-connector.mjs), for every engine alike. */
+export const node_flags = ['--max-semi-space-size=2', '--heap-growing-percent=20'] as const;
+
 const open_ms = 60_000;
 const load_max_ms = 600_000;
 const answer_ms = 30_000;
@@ -62,7 +65,13 @@ export async function startSubject(
   how: { readonly prefix?: readonly string[]; readonly env?: NodeJS.ProcessEnv } = {},
 ): Promise<Subject> {
   const entry = new URL('subject-process.ts', import.meta.url).pathname;
-  const [command, ...args] = [...(how.prefix ?? []), process.execPath, entry, JSON.stringify(spec)];
+  const [command, ...args] = [
+    ...(how.prefix ?? []),
+    process.execPath,
+    ...node_flags,
+    entry,
+    JSON.stringify(spec),
+  ];
   const child = spawn(command, args, {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, ...how.env },
