@@ -17,9 +17,9 @@ import type { RowRef } from './protocol.ts';
 import type { StoreClient } from './store-client.ts';
 
 /** Group commit of what must not be lost, and of deletions: what is not deleted yet is sent twice after a kill. */
-export const sync_commit_ms = 20;
+const sync_commit_ms = 20;
 /** Group commit of what may be lost at a power cut. */
-export const lazy_commit_ms = 250;
+const lazy_commit_ms = 250;
 /** A lazy message that the broker has not acknowledged by then goes to the disk: with a sweep and a commit, within 1.25 s. */
 const spill_after_ms = 800;
 const packet_rows_max = 500;

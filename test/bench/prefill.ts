@@ -1,28 +1,17 @@
 /** Fills a buffer file as a long outage would have, through the store itself but without the outbox before it. */
 import { laneRules } from '../../src/contract/lanes.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import type { Work } from '../../src/outbox/protocol.ts';
 import { rowId, type Row } from '../../src/outbox/row.ts';
 import { startStore } from '../../src/outbox/store-client.ts';
 import { channelOf, roomy_limits } from '../support/connector.ts';
 import { flight, stamped } from '../support/gps.ts';
+import { work } from '../support/store-lab.ts';
 
 const commit_rows = 5_000;
 /** Four drones at 5 Hz. */
 const every_ms = 50;
 const jitter_ms = 9;
 const lane = 'feed';
-const nothing: Work = {
-  rows: [],
-  held: [],
-  delivered: [],
-  delivered_batches: [],
-  unconfirmed: [],
-  unconfirmed_batches: [],
-  quarantined: [],
-  journal: [],
-  reported: [],
-};
 
 /** Writes `rows` messages, which carry no time of sending, and answers their epoch. */
 export async function fillBuffer(file: string, rows: number): Promise<number> {
@@ -40,10 +29,7 @@ export async function fillBuffer(file: string, rows: number): Promise<number> {
   });
   for (let from = 1; from <= rows; from += commit_rows) {
     const count = Math.min(commit_rows, rows - from + 1);
-    await client.commit({
-      ...nothing,
-      rows: Array.from({ length: count }, (_, offset) => rowOf(from + offset)),
-    });
+    await client.commit(work({ rows: Array.from({ length: count }, (_, offset) => rowOf(from + offset)) }));
   }
   await client.close();
   return opened.epoch;
