@@ -112,6 +112,7 @@ function joinParts(config: Config, deps: AppDeps, outbox: Outbox, ends: Ends): R
   const pace = new PacePolicy(config, () => linkInUse(hub));
   const hub: Hub = createHub({
     kit_id: config.kit_id,
+    state_dir: join(config.state_dir, 'drivers'),
     outbox,
     announced: outbox.opened.announced,
     configured: config.drivers.map(({ name }) => name),

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { AssetType, Protocol } from '../contract/assets.ts';
 import type { FeedSet } from '../contract/feeds.ts';
-import type { KitPart } from '../contract/kit.ts';
+import type { KitPart, Link, Location } from '../contract/kit.ts';
 import type { Command } from './command.ts';
 
 /** The part of a logger that a driver uses: facts first, then a fixed sentence. */
@@ -25,6 +25,34 @@ export interface AssetDescription {
   /** `asset_key` of the asset it belongs to: a gimbal of its drone, a channel of its recorder. */
   readonly parent_key?: string | null;
   readonly whep_url?: string | null;
+  /**
+   * Where the kit's media server fetches the picture, H.264 preferred, with the credentials in it. Never published: the
+   * connector turns it into `whep_url`, as its `media` section says.
+   */
+  readonly rtsp_url?: string | null;
+}
+
+/** What a driver knows of a link beside the one that reports it: a dish, a modem, the prober. */
+export interface LinkKnowledge extends Partial<
+  Pick<Link, 'type' | 'isp' | 'ip' | 'latency_ms' | 'jitter_ms' | 'packet_loss_pct'>
+> {
+  /** Interface name. */
+  readonly name: string;
+  /** Why the link is as it is, for the technician: `no carrier`, `dish: obstructed`. */
+  readonly reason?: string | null;
+}
+
+/** A position of the kit, as one source knows it. The hub chooses among the sources and says whether it is stale. */
+export interface Fix {
+  /** WGS-84, degrees. */
+  readonly latitude: number;
+  readonly longitude: number;
+  /** Metres above the WGS-84 ellipsoid; null when only another height is known. */
+  readonly altitude: number | null;
+  /** `manual`: the technician's word, never stale. */
+  readonly source: Exclude<Location['source'], 'satellite_cached'>;
+  /** How old the fix was when it was reported, milliseconds. */
+  readonly age_ms: number;
 }
 
 /** Takes what an asset says. Never blocks and never throws: a full outbox is the hub's concern. */
@@ -48,6 +76,14 @@ export interface DriverHost<F extends FeedSet> {
   readonly announce: (asset: AssetDescription, commands?: readonly Command[]) => AssetSink<F>;
   /** A part of the kit's telemetry: `{ gateway }`, `{ wans }`, `{ battery, battery_charging }`, ... */
   readonly reportKit: (part: KitPart) => void;
+  /** Replaces what this driver said before of the link of that name. Fills gaps in `wans`, which another driver reports. */
+  readonly reportLink: (knowledge: LinkKnowledge) => void;
+  /** A position of the kit; null: this source has none any more. */
+  readonly reportLocation: (fix: Fix | null) => void;
+  /** Commands of the kit's gateway that this driver serves while it runs; replaces what it gave before. */
+  readonly serveGateway: (commands: readonly Command[]) => void;
+  /** Path of a small file of this driver instance that outlives restarts, in a folder that only the daemon reads. */
+  readonly stateFile: (name: string) => string;
   /** Shown by `kit-connector status` beside the driver; an empty object clears it. */
   readonly reportStatus: (facts: Readonly<Record<string, string | number | boolean | null>>) => void;
 }

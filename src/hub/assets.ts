@@ -52,6 +52,8 @@ export class Assets {
   readonly #parts: AssetsParts;
   /** By asset_key. */
   readonly #assets: Map<string, Asset>;
+  /** By driver instance. */
+  readonly #gateway_commands = new Map<string, readonly Command[]>();
 
   constructor(parts: AssetsParts) {
     this.#parts = parts;
@@ -63,7 +65,7 @@ export class Assets {
 
   /** Adds or updates; undefined when this owner may not have the asset, which was logged. */
   announce(owner: Owner, about: AssetDescription, commands: readonly Command[]): Asset | undefined {
-    const { kit_id, allow, clock, changed } = this.#parts;
+    const { kit_id, clock, changed } = this.#parts;
     const facts = factsOf(kit_id, owner, about);
     const asset = this.#assets.get(about.asset_key) ?? new Asset(this.#parts, facts, clock.stamp().time_ms);
     const obstacle = this.#obstacle(owner, asset, facts);
@@ -83,10 +85,17 @@ export class Assets {
     asset.touch();
     asset.setOnline(true);
     asset.announce();
-    const enabled = asset.commands.filter((command) => allow(asset.target(), command) === true);
-    asset.announceCommands(definitionsOf(kit_id, about.asset_key, enabled));
+    this.#announceCommands(asset);
     changed();
     return asset;
+  }
+
+  /** Commands of the kit's gateway that another driver than the gateway's own serves. */
+  serveGateway(owner: Owner, commands: readonly Command[]): void {
+    if (commands.length > 0) this.#gateway_commands.set(owner.name, usableCommands(commands, owner.log));
+    else this.#gateway_commands.delete(owner.name);
+    const gateway = this.#gateway();
+    if (gateway?.claimed) this.#announceCommands(gateway);
   }
 
   remove(asset: Asset): void {
@@ -94,8 +103,12 @@ export class Assets {
     asset.remove();
   }
 
-  /** All assets of this driver instance are offline. */
+  /** All assets of this driver instance are offline, and its commands of the gateway are gone. */
   lose(owner_name: string, reason: string): void {
+    if (this.#gateway_commands.delete(owner_name)) {
+      const gateway = this.#gateway();
+      if (gateway?.claimed) this.#announceCommands(gateway);
+    }
     for (const asset of this.#assets.values()) {
       if (asset.facts.driver === owner_name) asset.setOnline(false, reason);
     }
@@ -109,19 +122,35 @@ export class Assets {
   find(asset_id: string, command_name: string): FoundCommand {
     const asset = this.#assets.values().find((each) => each.facts.id === asset_id);
     if (!asset) return { refusal: `this kit has no asset ${asset_id}` };
-    if (asset.claimed) return findAmong(asset.commands, asset.target(), command_name, this.#parts.allow);
+    if (asset.claimed) {
+      return findAmong(this.#commandsOf(asset), asset.target(), command_name, this.#parts.allow);
+    }
     const { name, driver } = asset.facts;
     return { refusal: `${name} is offline: ${driver} has not reached it since the connector was started` };
   }
 
   /** The asset of the kit's gateway: the first of that type, else the id that the key `gateway` would have. */
   gatewayId(): string {
-    const gateway = this.#assets.values().find((asset) => asset.facts.type === 'gateway');
-    return gateway?.facts.id ?? assetId(this.#parts.kit_id, 'gateway');
+    return this.#gateway()?.facts.id ?? assetId(this.#parts.kit_id, 'gateway');
   }
 
   view(): readonly AssetView[] {
     return [...this.#assets.values()].map(viewOf);
+  }
+
+  #gateway(): Asset | undefined {
+    return this.#assets.values().find((asset) => asset.facts.type === 'gateway');
+  }
+
+  #commandsOf(asset: Asset): readonly Command[] {
+    if (asset !== this.#gateway()) return asset.commands;
+    return [...asset.commands, ...[...this.#gateway_commands.values()].flat()];
+  }
+
+  #announceCommands(asset: Asset): void {
+    const { kit_id, allow } = this.#parts;
+    const enabled = this.#commandsOf(asset).filter((command) => allow(asset.target(), command) === true);
+    asset.announceCommands(definitionsOf(kit_id, asset.facts.asset_key, enabled));
   }
 
   /** Why this owner may not announce this asset. */

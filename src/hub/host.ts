@@ -1,4 +1,6 @@
 /** The door that one run of a driver gets. It is shut for good when the run is over: later words are ignored. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { FeedSet } from '../contract/feeds.ts';
 import type { Driver, AssetSink, DriverHost, DriverLog } from '../driver/driver.ts';
 import type { Asset } from './asset.ts';
@@ -15,6 +17,8 @@ export interface HostParts {
   readonly signal: AbortSignal;
   readonly assets: Assets;
   readonly kit: Kit;
+  /** Of this instance; made at the first use. */
+  readonly state_dir: string;
   /** The device answered: the first announcement or report of this run. */
   readonly onUp: () => void;
   readonly onFacts: (facts: StatusFacts) => void;
@@ -23,61 +27,77 @@ export interface HostParts {
 /** Facts of one driver that status shows. */
 const facts_max = 32;
 
-export function openHost({ name, driver, log, signal, assets, kit, onUp, onFacts }: HostParts): {
+export function openHost(parts: HostParts): {
   readonly host: DriverHost<FeedSet>;
   readonly shut: () => void;
 } {
-  let open = true;
+  const { name, driver, log, signal, assets, kit, state_dir, onUp, onFacts } = parts;
   const owner = { name, feeds: driver.feeds, log };
-
-  const sinkOf = (asset: Asset | undefined): AssetSink<FeedSet> => {
-    /** Does `act` while the run goes on, the asset is this instance's and nobody removed it. */
-    const whileAlive = (act: (live: Asset) => void): void => {
-      if (open && asset && !asset.removed) act(asset);
-    };
-    return {
-      publish: (feed, message) =>
-        whileAlive((live) => {
-          if (live.gate?.publish(feed, message, log)) live.touch();
-        }),
-      setPosition: ({ lat, lon, alt_m }) =>
-        whileAlive((live) => {
-          if (!isPlace(lat, lon)) return;
-          live.touch();
-          live.setPosition({ lat, lon, alt_m: alt_m ?? null });
-        }),
-      setOnline: (online, reason) =>
-        whileAlive((live) => {
-          if (online) live.touch();
-          live.setOnline(online, reason);
-        }),
-      remove: () => whileAlive((live) => assets.remove(live)),
-    };
+  const door = { open: true };
+  /** Does `act`, which shows that the device answered, while the run goes on. */
+  const whileOpen = (act: () => void): void => {
+    if (!door.open) return;
+    act();
+    onUp();
   };
 
   const host: DriverHost<FeedSet> = {
     signal,
     log,
     announce(about, commands = []) {
-      if (!open) return sinkOf(undefined);
+      if (!door.open) return sinkOf(undefined, parts, door);
       const asset = assets.announce(owner, about, commands);
       onUp();
-      return sinkOf(asset);
+      return sinkOf(asset, parts, door);
     },
-    reportKit(part) {
-      if (!open) return;
-      kit.report(name, part, log);
-      onUp();
+    reportKit: (part) => whileOpen(() => kit.report(name, part, log)),
+    reportLink: (knowledge) => whileOpen(() => kit.reportLink(name, knowledge)),
+    reportLocation: (fix) => whileOpen(() => kit.reportLocation(name, fix)),
+    serveGateway(commands) {
+      if (door.open) assets.serveGateway(owner, commands);
+    },
+    stateFile(file) {
+      mkdirSync(state_dir, { recursive: true, mode: 0o700 });
+      return join(state_dir, file);
     },
     reportStatus(facts) {
-      if (open) onFacts(Object.fromEntries(Object.entries(facts).slice(0, facts_max)));
+      if (door.open) onFacts(Object.fromEntries(Object.entries(facts).slice(0, facts_max)));
     },
   };
   return {
     host,
     shut: () => {
-      open = false;
+      door.open = false;
     },
+  };
+}
+
+function sinkOf(
+  asset: Asset | undefined,
+  { assets, log }: HostParts,
+  door: { readonly open: boolean },
+): AssetSink<FeedSet> {
+  /** Does `act` while the run goes on, the asset is this instance's and nobody removed it. */
+  const whileAlive = (act: (live: Asset) => void): void => {
+    if (door.open && asset && !asset.removed) act(asset);
+  };
+  return {
+    publish: (feed, message) =>
+      whileAlive((live) => {
+        if (live.gate?.publish(feed, message, log)) live.touch();
+      }),
+    setPosition: ({ lat, lon, alt_m }) =>
+      whileAlive((live) => {
+        if (!isPlace(lat, lon)) return;
+        live.touch();
+        live.setPosition({ lat, lon, alt_m: alt_m ?? null });
+      }),
+    setOnline: (online, reason) =>
+      whileAlive((live) => {
+        if (online) live.touch();
+        live.setOnline(online, reason);
+      }),
+    remove: () => whileAlive((live) => assets.remove(live)),
   };
 }
 

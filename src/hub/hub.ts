@@ -1,4 +1,5 @@
 /** The middle of the connector: runs drivers, keeps what they say of assets and kit, and decides what goes to the outbox. */
+import { join } from 'node:path';
 import type { KitTelemetry } from '../contract/kit.ts';
 import type { ConfiguredRun, Driver, DriverLog } from '../driver/driver.ts';
 import type { Appender } from '../outbox/api.ts';
@@ -7,12 +8,14 @@ import type { Clock } from '../platform/clock.ts';
 import { Assets, type AssetView } from './assets.ts';
 import type { Allow, FoundCommand } from './commands.ts';
 import { openHost, type StatusFacts } from './host.ts';
-import { Kit } from './kit.ts';
+import { Kit, type KnownLink } from './kit.ts';
 import { type FeedRates, Pacer } from './rate.ts';
 import { type DriverState, supervise } from './supervise.ts';
 
 export interface HubOptions {
   readonly kit_id: string;
+  /** Holds a folder for each driver instance that keeps files. */
+  readonly state_dir: string;
   readonly outbox: Appender;
   /** What earlier runs left retained. */
   readonly announced: Opened['announced'];
@@ -65,6 +68,8 @@ export interface Hub {
   readonly assets: () => readonly AssetView[];
   readonly drivers: () => readonly DriverView[];
   readonly kit: () => KitTelemetry;
+  /** The links, each with the reason of its state. */
+  readonly links: () => readonly KnownLink[];
 }
 
 /**
@@ -109,7 +114,8 @@ export function createHub(options: HubOptions): Hub {
         },
         run: async (signal, onUp) => {
           const onFacts = (facts: StatusFacts): void => show({ facts });
-          const door = openHost({ name, driver, log, signal, assets, kit, onUp, onFacts });
+          const state_dir = join(options.state_dir, name);
+          const door = openHost({ name, driver, log, signal, assets, kit, state_dir, onUp, onFacts });
           shut = door.shut;
           await run(door.host);
         },
@@ -124,6 +130,7 @@ export function createHub(options: HubOptions): Hub {
     assets: () => assets.view(),
     drivers: () => [...drivers.values()],
     kit: () => kit.view(),
+    links: () => kit.links(),
   };
 }
 

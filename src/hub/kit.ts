@@ -1,12 +1,14 @@
 /** The kit's own telemetry: merges what drivers report and publishes it at the hub's pace. */
 import { prettifyError } from 'zod';
-import { type KitPart, type KitTelemetry, kitTelemetry } from '../contract/kit.ts';
+import { type KitPart, type KitTelemetry, kitTelemetry, type Link } from '../contract/kit.ts';
 import { channels } from '../contract/topics.ts';
-import type { DriverLog } from '../driver/driver.ts';
+import type { DriverLog, Fix, LinkKnowledge } from '../driver/driver.ts';
 import type { Appender } from '../outbox/api.ts';
 import type { Clock } from '../platform/clock.ts';
 import { every } from '../platform/time.ts';
 import { linkEdges, type LinkStates } from './link-edges.ts';
+import { KnownLinks } from './link-knowledge.ts';
+import { Locations } from './location.ts';
 import { stableJson } from './stable-json.ts';
 
 /** Changed parts leave together, at most this often. */
@@ -33,6 +35,9 @@ interface Part {
   readonly text: string;
 }
 
+/** A link as status shows it. */
+export type KnownLink = Link & { readonly reason: string | null };
+
 export class Kit {
   readonly #options: KitOptions;
   /** Keyed by the names of `kitTelemetry`, so it cannot grow. */
@@ -40,6 +45,8 @@ export class Kit {
   readonly #changed = new Set<string>();
   /** Faults that were logged: `owner part`. */
   readonly #told = new Set<string>();
+  readonly #known_links = new KnownLinks();
+  readonly #locations = new Locations();
   #links: LinkStates = new Map();
   #whole_due = true;
   #whole_ms = Number.NEGATIVE_INFINITY;
@@ -57,8 +64,31 @@ export class Kit {
     }
   }
 
+  /** What a driver knows of a link that `wans` of another one lists. */
+  reportLink(owner: string, knowledge: LinkKnowledge): void {
+    const before = stableJson(this.links());
+    this.#known_links.note(owner, knowledge);
+    if (stableJson(this.links()) !== before) this.#linksChanged();
+  }
+
+  /** A position of the kit as this instance knows it; null takes its last one back. */
+  reportLocation(owner: string, fix: Fix | null): void {
+    this.#locations.note(owner, fix, this.#options.clock.stamp().mono_ms);
+  }
+
+  /** The links with all that is known of them. */
+  links(): readonly KnownLink[] {
+    const wans = this.#parts.get('wans')?.data.wans ?? [];
+    const reasonOf = (link: Link): Pick<KnownLink, 'reason'> => ({
+      reason: this.#known_links.reason(link.name),
+    });
+    return wans.map((link) => Object.assign(this.#known_links.fill(link), reasonOf(link)));
+  }
+
   /** What this instance reported is not repeated any more: nobody vouches for it. */
   withdraw(owner: string): void {
+    this.#known_links.forget(owner);
+    this.#locations.note(owner, null, 0);
     for (const [name, part] of this.#parts) {
       if (part.owner !== owner) continue;
       this.#parts.delete(name);
@@ -96,7 +126,7 @@ export class Kit {
     if (known?.text === text) return;
     this.#parts.set(name, { owner, data: read.data, text });
     this.#changed.add(name);
-    if (read.data.wans) this.#noteLinks(read.data.wans);
+    if (read.data.wans) this.#linksChanged();
   }
 
   #isFirstFault(owner: string, name: string): boolean {
@@ -106,9 +136,10 @@ export class Kit {
     return isFirst;
   }
 
-  #noteLinks(wans: NonNullable<KitTelemetry['wans']>): void {
+  #linksChanged(): void {
     const { outbox, gatewayId } = this.#options;
-    const { states, edges } = linkEdges(this.#links, wans);
+    this.#changed.add('wans');
+    const { states, edges } = linkEdges(this.#links, this.links());
     this.#links = states;
     for (const edge of edges) {
       const channel = channels.event(gatewayId(), 'link_status');
@@ -141,6 +172,7 @@ export class Kit {
   #snapshot(names: Iterable<string>): KitTelemetry {
     const data: KitTelemetry = {};
     for (const name of names) Object.assign(data, this.#parts.get(name)?.data);
+    if (data.wans) data.wans = data.wans.map((link) => this.#known_links.fill(link));
     return data;
   }
 }

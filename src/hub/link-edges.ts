@@ -19,7 +19,10 @@ export const gone_max = 32;
  * The first status of a link is no edge. A link that is not in the report any more went offline, once, and stays known.
  * The number of links in `wans` is limited by its schema.
  */
-export function linkEdges(before: LinkStates, wans: readonly Link[]): Edges {
+export function linkEdges(
+  before: LinkStates,
+  wans: readonly (Link & { readonly reason?: string | null })[],
+): Edges {
   const gone = goneLinks(before, new Set(wans.map((link) => link.name)));
   const states = new Map(gone.states);
   const edges = [...gone.edges];
@@ -28,7 +31,7 @@ export function linkEdges(before: LinkStates, wans: readonly Link[]): Edges {
     const type = now.type ?? known?.type ?? null;
     const status = now.status ?? known?.status;
     if (status === undefined) continue;
-    if (known && known.status !== status) edges.push({ name, type, status, reason: null });
+    if (known && known.status !== status) edges.push({ name, type, status, reason: now.reason ?? null });
     states.set(name, { type, status });
   }
   return { states, edges };

@@ -5,6 +5,9 @@
 import { Ajv } from 'ajv';
 import { jsonValue, sample } from 'fast-check';
 import { getEventListeners } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Command } from '../../src/driver/command.ts';
@@ -172,6 +175,7 @@ async function ended(running: Promise<void>): Promise<'ended' | undefined> {
 
 function recordingHost(driver: Driver, signal: AbortSignal) {
   const commands: Command[] = [];
+  const state_dir = mkdtempSync(join(tmpdir(), 'kit-connector-'));
   const invalid: unknown[] = [];
   let tell: () => void = () => undefined;
   const heard = new Promise<void>((resolve) => {
@@ -194,6 +198,10 @@ function recordingHost(driver: Driver, signal: AbortSignal) {
       };
     },
     reportKit: () => tell(),
+    reportLink: () => tell(),
+    reportLocation: () => tell(),
+    serveGateway: (more_commands) => void commands.push(...more_commands),
+    stateFile: (name) => join(state_dir, name),
     reportStatus: () => undefined,
   };
   return { host, commands, invalid, heard };

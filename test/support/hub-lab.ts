@@ -1,4 +1,6 @@
 /** A hub with a recording outbox and log, for tests with fake or real time. */
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Driver } from '../../src/driver/driver.ts';
 import { createHub, type HubOptions } from '../../src/hub/hub.ts';
 import type { Clock } from '../../src/platform/clock.ts';
@@ -21,6 +23,7 @@ export function hubLab(more: Partial<HubOptions> = {}) {
   const link = { online: true };
   const hub = createHub({
     kit_id,
+    state_dir: join(tmpdir(), `kit-connector-hub-${process.pid}`),
     outbox,
     announced: [],
     configured: ['drones'],

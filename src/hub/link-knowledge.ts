@@ -1,0 +1,48 @@
+/** What several drivers know of one link: a dish or a modem fills in what the interface itself does not say. */
+import type { Link } from '../contract/kit.ts';
+import type { LinkKnowledge } from '../driver/driver.ts';
+
+/** Links of one driver instance; what would be one more is ignored. */
+export const known_links_max = 32;
+
+/** Keeps the last word of each driver instance on each link. */
+export class KnownLinks {
+  readonly #byOwner = new Map<string, Map<string, LinkKnowledge>>();
+
+  /** Replaces what this instance said of the link. */
+  note(owner: string, knowledge: LinkKnowledge): void {
+    const links = this.#byOwner.get(owner) ?? new Map<string, LinkKnowledge>();
+    this.#byOwner.set(owner, links);
+    if (links.has(knowledge.name) || links.size < known_links_max) links.set(knowledge.name, knowledge);
+  }
+
+  forget(owner: string): void {
+    this.#byOwner.delete(owner);
+  }
+
+  /** The link with its gaps filled; the first to know a thing counts. */
+  fill(link: Link): Link {
+    const filled: Link = { ...link };
+    for (const { type, reason: _, ...facts } of this.#of(link.name)) {
+      const gaps = Object.entries(facts).filter(([key]) => !isKnown(Reflect.get(filled, key)));
+      Object.assign(filled, Object.fromEntries(gaps));
+      // A dish or a modem behind a plain network port knows better than the port.
+      if (isKnown(type) && (!isKnown(filled.type) || filled.type === 'ethernet')) filled.type = type;
+    }
+    return filled;
+  }
+
+  /** Why the link is as it is, in the words of all who know; null when nobody says. */
+  reason(name: string): string | null {
+    const reasons = this.#of(name).flatMap(({ reason }) => reason ?? []);
+    return reasons.length > 0 ? [...new Set(reasons)].join('; ') : null;
+  }
+
+  #of(name: string): readonly LinkKnowledge[] {
+    return [...this.#byOwner.values()].flatMap((links) => links.get(name) ?? []);
+  }
+}
+
+function isKnown<T>(value: T): value is NonNullable<T> {
+  return value !== null && value !== undefined;
+}
