@@ -4,6 +4,7 @@ import { kitState } from './app/kit-state.ts';
 import { localApi } from './app/local-api.ts';
 import { commandPolicy, PacePolicy } from './app/policy.ts';
 import type { ReportParts } from './app/report.ts';
+import { openStreams } from './app/streams.ts';
 import { Tail } from './app/tail.ts';
 import type { Config } from './config.ts';
 import { createHub, type Hub } from './hub/hub.ts';
@@ -122,6 +123,11 @@ function joinParts(config: Config, deps: AppDeps, outbox: Outbox, ends: Ends): R
     isOnline: () => uplink.online,
     telemetry_floor_ms: config.telemetry.floor_ms,
     allow: commandPolicy(config.commands),
+    streams: openStreams(config.media, {
+      onUrl: (asset_key) => hub.streamChanged(asset_key),
+      log: log.child({ part: 'media' }),
+      signal: ends.hub.signal,
+    }),
     assetsChanged: () => tasks.assetsChanged(),
     signal: ends.hub.signal,
   });

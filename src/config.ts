@@ -4,6 +4,7 @@ import { type BrokerOptions, readBroker } from './config/broker.ts';
 import { type DriverInstance, type DriverList, configureDrivers } from './config/drivers.ts';
 import { addIssues, didYouMean } from './config/faults.ts';
 import { groupId } from './config/group.ts';
+import { type MediaServerConfig, readMedia } from './config/media.ts';
 import { type ConfigFile, type LogLevel, configFile, runtime_dir_default } from './config/schema.ts';
 import { type FaultList, type Source, faultList, parseSource, readSource } from './config/source.ts';
 import type { RiskLevel } from './contract/assets.ts';
@@ -48,6 +49,8 @@ export interface Config {
     /** For the feeds that are not in `rates_hz`. */
     readonly rate_default_hz: number;
   };
+  /** Undefined: no media server, and no camera has a `whep_url`. */
+  readonly media: MediaServerConfig | undefined;
   readonly telemetry: { readonly floor_ms: number };
   readonly commands: {
     /** `*` stands for every asset, every command. */
@@ -81,6 +84,7 @@ export async function readConfig(file: string, sources: ConfigSources): Promise<
   const broker =
     sections.broker &&
     (await readBroker(sections.broker, sections.kit_id, { source, faults, warnings, credentials_dir }));
+  const media = sections.media && (await readMedia(sections.media, source, faults));
   const drivers = await configureDrivers(sections.drivers, sources.drivers, faults);
   const socket_gid = await socketGroup(sections.socket_group, faults);
   checkFeedNames(sections.rates_hz, drivers, faults);
@@ -88,7 +92,7 @@ export async function readConfig(file: string, sources: ConfigSources): Promise<
 
   const lines = faults.lines();
   if (!read.success || lines.length > 0) throw new ConfigInvalid(lines);
-  const data = deepFreeze({ ...inUnits(source, read.data), broker, socket_gid, warnings });
+  const data = deepFreeze({ ...inUnits(source, read.data), broker, media, socket_gid, warnings });
   return Object.freeze({ ...data, drivers: Object.freeze(drivers) });
 }
 
@@ -111,6 +115,7 @@ function readableSections(value: unknown) {
   return {
     kit_id: shape.kit_id.safeParse(raw['kit_id']).data ?? '',
     broker: shape.broker.safeParse(raw['broker']).data,
+    media: shape.media.safeParse(raw['media']).data,
     socket_group: shape.socket_group.safeParse(raw['socket_group']).data,
     rates_hz: shape.feeds.safeParse(raw['feeds']).data?.rates_hz ?? {},
     log_drivers: shape.log.safeParse(raw['log']).data?.drivers ?? {},

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { riskLevel } from '../contract/assets.ts';
 import { linkType } from '../contract/kit.ts';
+import { mediaSection } from './media.ts';
 
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
 export type LogLevel = z.output<typeof logLevel>;
@@ -91,6 +92,7 @@ export const configFile = z.strictObject({
   telemetry: z
     .strictObject({ floor_s: z.number().min(1).max(3_600).default(60).describe('sent at least this often') })
     .prefault({}),
+  media: mediaSection.optional().describe('left out: cameras have no whep_url'),
   commands: z
     .strictObject({
       disabled: z

@@ -24,7 +24,6 @@ export interface AssetDescription {
   readonly firmware?: string | null;
   /** `asset_key` of the asset it belongs to: a gimbal of its drone, a channel of its recorder. */
   readonly parent_key?: string | null;
-  readonly whep_url?: string | null;
   /**
    * Where the kit's media server fetches the picture, H.264 preferred, with the credentials in it. Never published: the
    * connector turns it into `whep_url`, as its `media` section says.

@@ -22,9 +22,16 @@ export interface AssetsParts extends AssetParts {
   readonly configured: readonly string[];
   readonly announced: Opened['announced'];
   readonly allow: Allow;
+  readonly streams: Streams;
   readonly pacer: Pacer;
   readonly log: DriverLog;
   readonly signal: AbortSignal;
+}
+
+/** The house's media server: turns the RTSP stream of an asset into the address that viewers are told. */
+export interface Streams {
+  readonly want: (asset_key: string, rtsp_url: string | null) => void;
+  readonly urlOf: (asset_key: string) => string | null;
 }
 
 /** Who announces. */
@@ -76,7 +83,8 @@ export class Assets {
     }
     this.#assets.set(about.asset_key, asset);
     asset.claimed = true;
-    asset.facts = facts;
+    this.#parts.streams.want(about.asset_key, about.rtsp_url ?? null);
+    asset.facts = { ...facts, whep_url: this.#parts.streams.urlOf(about.asset_key) };
     asset.commands = usableCommands(commands, owner.log);
     if (asset.gate?.feeds !== owner.feeds) {
       asset.gate?.close();
@@ -90,6 +98,14 @@ export class Assets {
     return asset;
   }
 
+  /** Viewers find the stream of this asset elsewhere, or no more. */
+  streamChanged(asset_key: string): void {
+    const asset = this.#assets.get(asset_key);
+    if (!asset?.claimed) return;
+    asset.facts = { ...asset.facts, whep_url: this.#parts.streams.urlOf(asset_key) };
+    asset.announce();
+  }
+
   /** Commands of the kit's gateway that another driver than the gateway's own serves. */
   serveGateway(owner: Owner, commands: readonly Command[]): void {
     if (commands.length > 0) this.#gateway_commands.set(owner.name, usableCommands(commands, owner.log));
@@ -99,6 +115,7 @@ export class Assets {
   }
 
   remove(asset: Asset): void {
+    this.#parts.streams.want(asset.facts.asset_key, null);
     this.#assets.delete(asset.facts.asset_key);
     asset.remove();
   }
@@ -199,7 +216,7 @@ function parsed(body: string): unknown {
 }
 
 function factsOf(kit_id: string, owner: Owner, about: AssetDescription): AssetFacts {
-  const { asset_key, name, type, protocol, vendor, model, firmware, parent_key, whep_url } = about;
+  const { asset_key, name, type, protocol, vendor, model, firmware, parent_key } = about;
   return {
     id: assetId(kit_id, asset_key),
     asset_key,
@@ -210,7 +227,7 @@ function factsOf(kit_id: string, owner: Owner, about: AssetDescription): AssetFa
     firmware: firmware ?? null,
     protocol,
     parent_id: parent_key ? assetId(kit_id, parent_key) : null,
-    whep_url: whep_url ?? null,
+    whep_url: null,
     feeds: Object.keys(owner.feeds),
     driver: owner.name,
   };

@@ -5,7 +5,7 @@ import type { ConfiguredRun, Driver, DriverLog } from '../driver/driver.ts';
 import type { Appender } from '../outbox/api.ts';
 import type { Opened } from '../outbox/protocol.ts';
 import type { Clock } from '../platform/clock.ts';
-import { Assets, type AssetView } from './assets.ts';
+import { Assets, type AssetView, type Streams } from './assets.ts';
 import type { Allow, FoundCommand } from './commands.ts';
 import { openHost, type StatusFacts } from './host.ts';
 import { Kit, type KnownLink } from './kit.ts';
@@ -30,6 +30,7 @@ export interface HubOptions {
   readonly telemetry_floor_ms: number;
   /** Local policy on commands; it must give the same answer for the same asset and command. */
   readonly allow: Allow;
+  readonly streams: Streams;
   /** Called when an asset was announced, went online or offline, or was removed. */
   readonly assetsChanged?: () => void;
   /** Ends every timer of the hub. What is held back for its rate is sent then. */
@@ -62,6 +63,8 @@ export interface Hub {
   readonly runDriver: (run: DriverRun) => Promise<void>;
   /** Publishes every retained message and a whole kit snapshot again: for `down/sync` and for a broker that lost its memory. */
   readonly announceAll: () => void;
+  /** Viewers find the stream of this asset elsewhere now. */
+  readonly streamChanged: (asset_key: string) => void;
   readonly setRates: (rates: FeedRates) => void;
   /** The command, live, or a sentence for the operator. The caller checks `asset.online`. */
   readonly findCommand: (asset_id: string, command_name: string) => FoundCommand;
@@ -125,6 +128,7 @@ export function createHub(options: HubOptions): Hub {
       assets.announceAgain();
       kit.announce();
     },
+    streamChanged: (asset_key) => assets.streamChanged(asset_key),
     setRates: (rates) => pacer.setRates(rates),
     findCommand: (asset_id, command_name) => assets.find(asset_id, command_name),
     assets: () => assets.view(),

@@ -33,6 +33,7 @@ export function hubLab(more: Partial<HubOptions> = {}) {
     isOnline: () => link.online,
     telemetry_floor_ms: 60_000,
     allow: () => true,
+    streams: { want: () => undefined, urlOf: () => null },
     signal: stopping.signal,
     ...more,
   });

@@ -15,6 +15,23 @@ const cases: readonly Case[] = [
     '# nothing yet\n',
     ['config.yaml: is empty; at least kit_id and a driver are needed'],
   ],
+  [
+    'a media template without a place for the name',
+    `${id}media: { server: template, url: 'http://192.0.2.1/cam/whep' }\n`,
+    ['config.yaml:2:28 media.url: holds no {name}; put it where the name of the stream belongs'],
+  ],
+  [
+    'a media server without the address for viewers',
+    `${id}media: { server: mediamtx }\n`,
+    [
+      'config.yaml:2:1 media.viewer_url: is missing; add it',
+    ],
+  ],
+  [
+    'a media password that is not there',
+    `${id}media: { server: go2rtc, viewer_url: 'http://192.0.2.1:1984', password_file: nowhere }\n`,
+    ['config.yaml:2:63 media.password_file: nowhere does not exist; create it or name another file'],
+  ],
   ['a text', 'just text', ['config.yaml:1:1: holds no keys; write "kit_id: ..." and so on, one key a line']],
   ['a list', '- kit_id\n', ['config.yaml:1:1: holds no keys; write "kit_id: ..." and so on, one key a line']],
   ['a key given twice', `${id}kit_id: x\n`, ['config.yaml:2:1: this key is given twice; remove one of them']],

@@ -95,6 +95,27 @@ it('computes the parent from the key of the parent', async () => {
   await lab.stop();
 });
 
+it('shows where viewers find the stream, and never the address of the stream itself', async () => {
+  const urls = new Map<string, string>();
+  const wanted: (string | null)[] = [];
+  const lab = hubLab({
+    streams: { want: (_key, url) => void wanted.push(url), urlOf: (key) => urls.get(key) ?? null },
+  });
+  const rtsp_url = 'rtsp://viewer:s3cret@192.0.2.7/sub';
+  const drones = held(drone('drone-1', { rtsp_url }));
+  void lab.run(drones.driver);
+  await settle();
+  expect(wanted).toEqual([rtsp_url]);
+  expect(lab.outbox.on(channels.asset(id))).toMatchObject([{ whep_url: null }]);
+  urls.set('drone-1', 'http://192.0.2.1:8889/drone-1/whep');
+  lab.hub.streamChanged('drone-1');
+  expect(lab.outbox.on(channels.asset(id)).at(-1)).toMatchObject({ whep_url: urls.get('drone-1') });
+  drones.sink.remove();
+  expect(wanted.at(-1)).toBeNull();
+  expect(JSON.stringify(lab.outbox.drafts)).not.toContain('s3cret');
+  await lab.stop();
+});
+
 it('shows the first position at once and later ones once a minute', async () => {
   const lab = hubLab();
   const drones = held();

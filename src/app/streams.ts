@@ -1,0 +1,17 @@
+/** Chooses the media server that the configuration names. */
+import type { Config } from '../config.ts';
+import type { Streams } from '../hub/assets.ts';
+import { go2rtc } from '../media/go2rtc.ts';
+import { createMedia, type MediaOptions } from '../media/media.ts';
+import { mediaMtx } from '../media/mediamtx.ts';
+import { templateMedia } from '../media/template.ts';
+
+const no_streams: Streams = { want: () => undefined, urlOf: () => null };
+
+/** Runs until the signal aborts. Without a media section no asset has a stream for viewers. */
+export function openStreams(media: Config['media'], parts: Omit<MediaOptions, 'server'>): Streams {
+  if (!media) return no_streams;
+  if (media.server === 'template') return templateMedia(media.url, parts.onUrl);
+  const server = media.server === 'go2rtc' ? go2rtc(media) : mediaMtx(media);
+  return createMedia({ ...parts, server });
+}

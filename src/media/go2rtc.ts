@@ -1,0 +1,47 @@
+/** go2rtc by its HTTP API. It writes added streams to its own file, so they survive its restart. */
+import { z } from 'zod';
+import { askApi } from './api-request.ts';
+import type { MediaServerOptions } from './mediamtx.ts';
+import { type MediaServer, StreamRefused } from './server.ts';
+
+const streams = z.record(
+  z.string(),
+  z.looseObject({ producers: z.array(z.looseObject({ url: z.string().optional() })).nullish() }).nullable(),
+);
+
+export function go2rtc(options: MediaServerOptions): MediaServer {
+  const query = (parameters: Record<string, string>): string =>
+    `/api/streams?${new URLSearchParams(parameters).toString()}`;
+
+  return {
+    name: 'go2rtc',
+    async has({ name, rtsp_url }, signal) {
+      const { status, body } = await askApi(options, { method: 'GET', path: '/api/streams', signal });
+      expectOk(status);
+      const known = streams.safeParse(body).data?.[name];
+      return known?.producers?.some(({ url }) => url === rtsp_url) ?? false;
+    },
+    async put({ name, rtsp_url }, signal) {
+      const { status } = await askApi(options, {
+        method: 'PUT',
+        path: query({ name, src: rtsp_url }),
+        signal,
+      });
+      if (status === 400) throw new StreamRefused('it does not take the address of the stream');
+      expectOk(status);
+    },
+    async remove(name, signal) {
+      const { status } = await askApi(options, { method: 'DELETE', path: query({ src: name }), signal });
+      if (status !== 404) expectOk(status);
+    },
+    whepUrl: (name) =>
+      new URL(`/api/webrtc?${new URLSearchParams({ src: name }).toString()}`, options.viewer_url).href,
+  };
+}
+
+function expectOk(status: number): void {
+  if (status === 401 || status === 403) {
+    throw new Error(`the API refuses us (HTTP ${status}); check username and password in the media section`);
+  }
+  if (status < 200 || status > 299) throw new Error(`HTTP ${status}`);
+}
