@@ -18,14 +18,14 @@ const cases: readonly Case[] = [
   [
     'a media template without a place for the name',
     `${id}media: { server: template, url: 'http://192.0.2.1/cam/whep' }\n`,
-    ['config.yaml:2:28 media.url: holds no {name}; put it where the name of the stream belongs'],
+    [
+      'config.yaml:2:28 media.url: is "http://192.0.2.1/cam/whep", which holds no {name}; put it where the name of the stream belongs',
+    ],
   ],
   [
     'a media server without the address for viewers',
     `${id}media: { server: mediamtx }\n`,
-    [
-      'config.yaml:2:1 media.viewer_url: is missing; add it',
-    ],
+    ['config.yaml:2:1 media.viewer_url: is missing; add it'],
   ],
   [
     'a media password that is not there',
