@@ -1,0 +1,37 @@
+/** What clients send. Unknown keys are refused: a misspelt one would be lost in silence. */
+import { z } from '@hono/zod-openapi';
+import { latitude, longitude } from '../../contract/assets.ts';
+import { jsonObject } from '../../contract/json.ts';
+
+export const name_chars_max = 100;
+/** Of the JSON text. */
+export const metadata_bytes_max = 16_384;
+
+const label = z.string().trim().min(1).max(name_chars_max);
+
+export const createAsset = z
+  .strictObject({
+    name: label,
+    type: label.describe('drone, camera, sensor, vehicle, or any other word'),
+    vendor: label.optional(),
+    model: label.optional(),
+    metadata: jsonObject.optional().describe(`free form, at most ${metadata_bytes_max} bytes`),
+    parent_id: z.uuid().optional(),
+  })
+  .openapi('CreateAsset');
+
+export const sendCommand = z
+  .strictObject({ payload: jsonObject.optional().describe('as the input_schema of the command says') })
+  .openapi('SendCommand');
+
+export const pushLocation = z
+  .strictObject({
+    lat: latitude,
+    lon: longitude,
+    alt_m: z.number().min(-1_000).max(100_000).optional().describe('metres above the WGS-84 ellipsoid'),
+    bearing: z.number().min(0).max(360).optional().describe('degrees true north'),
+    speed_mps: z.number().min(0).max(100_000).optional().describe('metres per second'),
+  })
+  .openapi('PushLocation');
+
+export const openSession = z.strictObject({ api_key: z.string().min(1).max(256) }).openapi('OpenSession');

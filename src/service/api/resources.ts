@@ -1,0 +1,154 @@
+/** The resources of the Kit, Asset and Telemetry Service, as its clients read them. */
+import { z } from '@hono/zod-openapi';
+import { assetStatus, commandDefinition, latitude, longitude, riskLevel } from '../../contract/assets.ts';
+import { json, jsonObject } from '../../contract/json.ts';
+import { client, gateway, link, location, speedtest } from '../../contract/kit.ts';
+import { taskStatus } from '../../contract/tasks.ts';
+
+const timestamp = z.iso.datetime();
+
+/** Null: not known. Absent parts of a kit that never reported are null too, so that no client has to tell the two apart. */
+const batteryPercent = z.number().min(0).max(100).nullable();
+
+export const kitLive = z
+  .strictObject({
+    location: location.nullable(),
+    wans: z.array(link),
+    battery: batteryPercent,
+    battery_charging: z.boolean().nullable(),
+    gateway: gateway.nullable(),
+  })
+  .openapi('KitLive');
+
+export const kit = z
+  .strictObject({
+    id: z.uuid(),
+    name: z.string(),
+    online: z.boolean().describe('whether the kit has reported in recently'),
+    last_seen: timestamp.nullable().describe('most recent check-in; null: never'),
+    live: kitLive.nullable().describe('null: the kit never reported telemetry'),
+  })
+  .openapi('Kit');
+export type KitResource = z.output<typeof kit>;
+
+export const kitTelemetrySnapshot = z
+  .strictObject({
+    online: z.boolean(),
+    kit_id: z.uuid(),
+    kit_name: z.string(),
+    location: location.nullable(),
+    battery: batteryPercent,
+    battery_charging: z.boolean().nullable(),
+    gateway: gateway.nullable(),
+    wans: z.array(link),
+    clients: z.array(client),
+    speedtest: speedtest.nullable(),
+  })
+  .openapi('KitTelemetry');
+export type KitTelemetrySnapshot = z.output<typeof kitTelemetrySnapshot>;
+
+export const linkList = z.strictObject({ links: z.array(link) }).openapi('LinkList');
+
+/** What the kit itself has not delivered yet, as its last birth or report said, and what this service knows of it. */
+export const queue = z
+  .strictObject({
+    online: z.boolean(),
+    since: timestamp.nullable().describe('since when it is online or offline'),
+    reason: z.string().nullable().describe('why it is offline'),
+    software: z.string().nullable(),
+    waiting_rows: z.int().nonnegative().nullable().describe('messages that wait on the kit'),
+    waiting_bytes: z.int().nonnegative().nullable(),
+    oldest: timestamp.nullable().describe('observation time of the oldest message that waits'),
+    received: z.int().nonnegative().describe('different messages of the kit that this service has stored'),
+    duplicates: z.int().nonnegative(),
+    missing: z.int().nonnegative().describe('sequence numbers not seen and not reported as dropped'),
+    dropped: z.int().nonnegative().describe('messages that the kit gave up, as it reported'),
+    refused: z.int().nonnegative().describe('messages that break the contract'),
+    degraded: z.array(z.string()).describe('what is wrong with the kit, in its own words'),
+  })
+  .openapi('Queue');
+export type QueueResource = z.output<typeof queue>;
+
+export const asset = z
+  .strictObject({
+    id: z.uuid(),
+    asset_key: z.string(),
+    name: z.string(),
+    type: z.string().describe('camera, drone, radio, sensor, vehicle, gateway, or a custom one of a partner'),
+    vendor: z.string().nullable(),
+    model: z.string().nullable(),
+    protocol: z.string().describe('vendorcam, onvif, mavlink, vendorradio, partner, or gateway'),
+    status: assetStatus,
+    last_seen_at: timestamp,
+    parent_id: z.uuid().nullable(),
+    lat: latitude.nullable(),
+    lon: longitude.nullable(),
+    whep_url: z.string().nullable(),
+  })
+  .openapi('Asset');
+export type AssetResource = z.output<typeof asset>;
+
+export const assetList = z.strictObject({ assets: z.array(asset) }).openapi('AssetList');
+
+export const createdAsset = z
+  .strictObject({
+    id: z.uuid(),
+    asset_key: z.string(),
+    kit_id: z.uuid(),
+    name: z.string(),
+    type: z.string(),
+    vendor: z.string().nullable(),
+    model: z.string().nullable(),
+    protocol: z.literal('partner'),
+    metadata: jsonObject,
+    status: z.literal('online'),
+    last_seen_at: timestamp,
+    parent_id: z.uuid().nullable(),
+  })
+  .openapi('CreatedAsset');
+export type CreatedAsset = z.output<typeof createdAsset>;
+
+export const commandListResource = z
+  .strictObject({ commands: z.array(commandDefinition.extend({ risk_level: riskLevel })) })
+  .openapi('CommandList');
+
+export const task = z
+  .strictObject({
+    id: z.uuid(),
+    asset_id: z.uuid(),
+    command_name: z.string(),
+    payload: jsonObject,
+    status: taskStatus,
+    result: jsonObject.describe('empty until the end; `error` holds the reason of a failure'),
+    requested_by: z.uuid(),
+    created_at: timestamp,
+    updated_at: timestamp.describe('when the status or the progress last changed'),
+    progress: z
+      .strictObject({ message: z.string(), pct: z.number().min(0).max(100).nullable() })
+      .nullable()
+      .describe('only while running'),
+  })
+  .openapi('Task');
+export type TaskResource = z.output<typeof task>;
+
+export const taskList = z.strictObject({ tasks: z.array(task) }).openapi('TaskList');
+
+/** By feed name: the most recent message. */
+export const assetFeeds = z.record(z.string(), json).openapi('AssetFeeds');
+
+/** RFC 9457. `errors` follows the form of its section 3 example. */
+export const problem = z
+  .strictObject({
+    type: z.string().describe('a stable relative address, such as /problems/invalid-payload'),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string().optional(),
+    instance: z.string().describe('id of the request, as in the log'),
+    errors: z
+      .array(
+        z.strictObject({ pointer: z.string().describe('JSON pointer, such as #/lat'), detail: z.string() }),
+      )
+      .optional(),
+  })
+  .openapi('Problem');
+export type Problem = z.output<typeof problem>;
