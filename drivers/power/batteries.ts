@@ -1,0 +1,94 @@
+/** Joins the batteries that the kernel shows into one figure for the kit (Documentation/ABI/testing/sysfs-class-power). */
+import { clampPercent, numberOf, type Reading, unknown_reading } from './reading.ts';
+
+/** Texts of the files of one power supply; null: the kernel has no answer to this now, or never. */
+export interface SupplyTexts {
+  readonly name: string;
+  readonly capacity: string | null;
+  readonly status: string | null;
+  readonly energy_now: string | null;
+  readonly energy_full: string | null;
+  readonly charge_now: string | null;
+  readonly charge_full: string | null;
+  readonly voltage_now: string | null;
+}
+
+/** One battery, read. */
+export interface Battery {
+  readonly name: string;
+  readonly percent: number | null;
+  /** The kernel's word; `Unknown` is null. */
+  readonly status: string | null;
+  readonly energy_full_uwh: number | null;
+  readonly charge_full_uah: number | null;
+  readonly voltage_v: number | null;
+}
+
+export function batteryOf(texts: SupplyTexts): Battery {
+  const status = texts.status?.trim() ?? '';
+  const voltage_uv = numberOf(texts.voltage_now);
+  return {
+    name: texts.name,
+    percent: percentOf(texts),
+    status: status === '' || status === 'Unknown' ? null : status,
+    energy_full_uwh: positive(numberOf(texts.energy_full)),
+    charge_full_uah: positive(numberOf(texts.charge_full)),
+    voltage_v: voltage_uv === null || voltage_uv <= 0 ? null : Math.round(voltage_uv / 10_000) / 100,
+  };
+}
+
+/** The battery of the kit: energy-weighted where all tell their energy, else by charge, else the plain mean. */
+export function kitReading(batteries: readonly Battery[]): Reading {
+  const readable = batteries.filter((each) => each.percent !== null);
+  const mute = batteries.filter((each) => each.percent === null).map((each) => each.name);
+  const voltages = batteries.map((each) => each.voltage_v);
+  return {
+    ...unknown_reading,
+    percent: weighted(readable),
+    charging: chargingOf(batteries),
+    voltage_v: voltages.length === 1 ? (voltages[0] ?? null) : null,
+    state: batteries.map((each) => each.status ?? 'Unknown').join(', ') || null,
+    reason: mute.length > 0 ? `the charge of ${mute.join(', ')} cannot be read` : null,
+  };
+}
+
+function percentOf(texts: SupplyTexts): number | null {
+  const capacity = numberOf(texts.capacity);
+  if (capacity !== null && capacity >= 0) return clampPercent(capacity);
+  return ratio(texts.energy_now, texts.energy_full) ?? ratio(texts.charge_now, texts.charge_full);
+}
+
+function ratio(now: string | null, full: string | null): number | null {
+  const [part, whole] = [numberOf(now), positive(numberOf(full))];
+  return part === null || part < 0 || whole === null ? null : clampPercent((part / whole) * 100);
+}
+
+function weighted(batteries: readonly Battery[]): number | null {
+  if (batteries.length === 0) return null;
+  const weights =
+    weightsBy(batteries, (each) => each.energy_full_uwh) ??
+    weightsBy(batteries, (each) => each.charge_full_uah) ??
+    batteries.map(() => 1);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const filled = batteries.reduce((sum, each, at) => sum + (each.percent ?? 0) * (weights[at] ?? 0), 0);
+  return clampPercent(filled / total);
+}
+
+/** Undefined unless all tell it: watt-hours and ampere-hours do not add up. */
+function weightsBy(
+  batteries: readonly Battery[],
+  weightOf: (battery: Battery) => number | null,
+): readonly number[] | undefined {
+  const weights = batteries.map(weightOf).filter((weight) => weight !== null);
+  return weights.length === batteries.length ? weights : undefined;
+}
+
+/** True when any of them charges, false when none does, null when nobody tells. */
+function chargingOf(batteries: readonly Battery[]): boolean | null {
+  const known = batteries.map((each) => each.status).filter((status) => status !== null);
+  return known.length === 0 ? null : known.includes('Charging');
+}
+
+function positive(value: number | null): number | null {
+  return value !== null && value > 0 ? value : null;
+}

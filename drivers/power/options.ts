@@ -1,0 +1,47 @@
+/** The options of the power driver. */
+import { z } from 'zod';
+
+export const powerOptions = z.strictObject({
+  interval_s: z
+    .number()
+    .min(1)
+    .max(30)
+    .default(10)
+    .describe('seconds between two readings; upsd hangs up on clients that are silent for a minute'),
+  low_pct: z
+    .number()
+    .min(0)
+    .max(90)
+    .default(20)
+    .describe('percent at which a battery that is not charging is low'),
+  nut: z
+    .strictObject({
+      host: z.string().min(1).max(255).default('127.0.0.1').describe('where upsd listens'),
+      port: z.int().min(1).max(65_535).default(3_493).describe('TCP port of upsd'),
+      ups: z
+        .string()
+        .regex(/^[\w.-]{1,64}$/u)
+        .optional()
+        .describe('name of the UPS; may be left out where upsd has one only'),
+      username: z
+        .string()
+        .regex(/^[\x21-\x7e]{1,64}$/u)
+        .optional()
+        .describe('where upsd wants one'),
+      password_file: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('file that holds the password of `username`, readable by its owner only'),
+    })
+    .refine((nut) => (nut.username === undefined) === (nut.password_file === undefined), {
+      message: 'give both username and password_file, or none of them',
+    })
+    .optional()
+    .describe('asks Network UPS Tools (upsd) instead of the kernel'),
+  roots: z
+    .strictObject({ sys: z.string().default('/sys') })
+    .prefault({})
+    .describe('where the kernel shows itself, for containers'),
+});
+export type PowerOptions = z.output<typeof powerOptions>;

@@ -1,0 +1,161 @@
+/** The power driver as a whole: its conformance, its README, and a real upsd. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { powerOptions } from '../../../../drivers/power/options.ts';
+import { power } from '../../../../drivers/power/power.ts';
+import { driverConformance } from '../../../support/driver-conformance.ts';
+import { driverLab } from '../../../support/driver-lab.ts';
+import { letPass } from '../../../support/eventually.ts';
+import { dyingWithUs, findProgram, peerMissing } from '../../../support/peers.ts';
+import { freePort, withDirectory } from '../../../support/temporary.ts';
+import { type FakeUpsd, startFakeUpsd } from '../../../fakes/fake-upsd.ts';
+
+describe('the power driver', () => {
+  let upsd: FakeUpsd | undefined;
+  driverConformance({
+    driver: power,
+    options: () => ({ interval_s: 1, nut: { port: upsd?.port ?? 1 } }),
+    peer: {
+      async start() {
+        upsd ??= await startFakeUpsd();
+        upsd.upses.set('kit', new Map([['ups.status', 'OL']]));
+        await upsd.restore();
+      },
+      lose: async () => upsd?.lose(),
+      restore: async () => upsd?.restore(),
+      stop: async () => upsd?.lose(),
+    },
+    without: { loss: 'it has no asset of its own; see the tests with a upsd', commands: 'it has none' },
+  });
+});
+
+it('reads the batteries of this machine as they are, unknown when there is none', async () => {
+  const lab = driverLab(power, {});
+  await lab.until('a reading', () => lab.said.length > 0);
+  expect(Object.keys(lab.kit).sort()).toEqual(['battery', 'battery_charging']);
+  await lab.stop();
+});
+
+it('has a sample of its options in its README that it accepts', async () => {
+  const readme = await readFile(new URL('../../../../drivers/power/README.md', import.meta.url), 'utf8');
+  const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
+  const section = z.object({
+    drivers: z.tuple([z.object({ driver: z.literal('power'), options: z.unknown() })]),
+  });
+  expect(powerOptions.parse(section.parse(sample).drivers[0].options).nut?.ups).toBe('kit');
+});
+
+it('wants a password where a user name is given', () => {
+  expect(() => power.configure({ nut: { username: 'kit' } })).toThrow(/password_file/u);
+});
+
+/** Debian keeps the drivers of NUT here, and its wrapper of upsd insists on a system-wide configuration. */
+const nut_dir = '/lib/nut';
+
+/** A real upsd with the driver that plays a UPS from a file. */
+async function withNut(fn: (nut: RealNut) => Promise<void>): Promise<void> {
+  await withDirectory(async (dir) => {
+    const port = await freePort();
+    const etc = join(dir, 'etc');
+    await mkdir(etc);
+    const files = {
+      'nut.conf': 'MODE=standalone\n',
+      'ups.conf': '[kit]\n driver = dummy-ups\n port = kit.dev\n mode = dummy-loop\n',
+      'upsd.conf': `LISTEN 127.0.0.1 ${port}\nMAXAGE 3\n`,
+      'upsd.users': '',
+    };
+    for (const [name, text] of Object.entries(files)) {
+      await writeFile(join(etc, name), text);
+      await chmod(join(etc, name), 0o640);
+    }
+    const set = async (variables: Readonly<Record<string, string>>): Promise<void> =>
+      writeFile(
+        join(etc, 'kit.dev'),
+        Object.entries(variables)
+          .map(([name, value]) => `${name}: ${value}\n`)
+          .join(''),
+      );
+    await set({ 'ups.status': 'OL CHRG', 'battery.charge': '87', 'battery.runtime': '5400' });
+    const env = {
+      ...process.env,
+      NUT_CONFPATH: etc,
+      NUT_STATEPATH: dir,
+      NUT_ALTPIDPATH: dir,
+      NUT_PIDPATH: dir,
+    };
+    const start = (...command: readonly string[]) => {
+      const [file, ...args] = [...dyingWithUs(), ...command, '-F', '-u', userInfo().username];
+      return spawn(file, args, { stdio: 'ignore', env });
+    };
+    const driver = start(join(nut_dir, 'dummy-ups'), '-a', 'kit');
+    const server = start(join(nut_dir, 'upsd'));
+    try {
+      await fn({
+        port,
+        set,
+        stall: () => void driver.kill('SIGSTOP'),
+        wake: () => void driver.kill('SIGCONT'),
+      });
+    } finally {
+      for (const child of [driver, server]) {
+        const exited = once(child, 'exit');
+        child.kill('SIGCONT');
+        child.kill('SIGKILL');
+        if (child.exitCode === null && child.signalCode === null) await exited;
+      }
+    }
+  });
+}
+
+interface RealNut {
+  readonly port: number;
+  set(variables: Readonly<Record<string, string>>): Promise<void>;
+  /** The driver hangs. */
+  stall(): void;
+  wake(): void;
+}
+
+describe.skipIf(peerMissing('upsd') || findProgram('upsd') === undefined)('with a real upsd', () => {
+  it(
+    'follows a discharge, reports unknown while the driver hangs, and recovers',
+    { timeout: 60_000 },
+    async () => {
+      await withNut(async (nut) => {
+        let lab = driverLab(power, { interval_s: 1, nut: { port: nut.port } });
+        // upsd needs a moment to listen and to hear of its UPS; the supervisor would try again likewise.
+        for (let attempt = 0; attempt < 40; attempt += 1) {
+          const known = await Promise.race([
+            lab.until('the UPS', () => lab.kit.battery === 87).then(() => true),
+            lab.ended.then(
+              () => false,
+              () => false,
+            ),
+          ]);
+          if (known) break;
+          await letPass(250);
+          lab = driverLab(power, { interval_s: 1, nut: { port: nut.port } });
+        }
+        expect(lab.kit).toMatchObject({ battery: 87, battery_charging: true });
+        expect(lab.shown.facts['runtime_s']).toBe(5_400);
+        await nut.set({ 'ups.status': 'OB DISCHRG LB', 'battery.charge': '11' });
+        await lab.until('discharge', () => lab.kit.battery === 11 && lab.kit.battery_charging === false);
+        expect(lab.log.at('warn')).toHaveLength(1);
+        nut.stall();
+        await lab.until('unknown', () => lab.kit.battery === null);
+        expect(String(lab.shown.facts['reason'])).toMatch(/no fresh data/u);
+        nut.wake();
+        await lab.until('back', () => lab.kit.battery === 11);
+        await lab.stop();
+        await expect(driverLab(power, { nut: { port: nut.port, ups: 'other' } }).ended).rejects.toThrow(
+          /it has kit/u,
+        );
+      });
+    },
+  );
+});
