@@ -11,6 +11,11 @@ export interface CommandContext {
   readonly progress: (message: string, pct?: number) => void;
   /** Milliseconds left until the deadline. */
   readonly remaining_ms: () => number;
+  /**
+   * Milliseconds since the task was created in the cloud or on the gateway. Null: the kit's clock was not set when it
+   * came, so that nobody can tell. Absent outside the task runner.
+   */
+  readonly age_ms?: () => number | null;
 }
 
 /** A command as the hub and the task runner see it: the payload is unread, the input type is erased. */
@@ -23,8 +28,8 @@ export interface Command {
   readonly input_schema: JsonObject;
   /** Deadline after dispatch when the dispatch names none. */
   readonly timeout_ms: number;
-  /** May pre-empt a waiting or running task of the asset: stop, disarm, land, return_home. */
-  readonly safety: boolean;
+  /** Whether it may, with this payload, pre-empt a waiting or running task of the asset: stop, disarm, land, return_home. */
+  readonly isSafety: (payload: unknown) => boolean;
   /** May be run again when a restart interrupted it. Never true for what moves a machine. */
   readonly repeatable: boolean;
   /** Touches no device. Throws `z.ZodError` for a payload that `invoke` would not take. */
@@ -39,7 +44,8 @@ interface CommandSpec<S extends z.ZodObject> {
   readonly risk_level: RiskLevel;
   readonly requires_approval?: boolean;
   readonly timeout_ms?: number;
-  readonly safety?: boolean;
+  /** A function where it depends on the input: to land is one of the modes that can be set. */
+  readonly safety?: boolean | ((input: z.output<S>) => boolean);
   readonly repeatable?: boolean;
   readonly input: S;
   readonly handle: (input: z.output<S>, context: CommandContext) => Promise<JsonObject>;
@@ -58,11 +64,21 @@ export function defineCommand<S extends z.ZodObject>(spec: CommandSpec<S>): Comm
     requires_approval: spec.requires_approval ?? spec.risk_level === 'high',
     input_schema: inputSchema(spec.input),
     timeout_ms: spec.timeout_ms ?? command_timeout_default_ms,
-    safety: spec.safety ?? false,
+    isSafety: (payload) => isSafety(spec, payload),
     repeatable: spec.repeatable ?? false,
     check: (payload) => void spec.input.parse(payload ?? {}),
     invoke: async (payload, context) => spec.handle(spec.input.parse(payload ?? {}), context),
   };
+}
+
+/** What is no payload of the command pre-empts nothing. */
+function isSafety<S extends z.ZodObject>(
+  { input, safety = false }: CommandSpec<S>,
+  payload: unknown,
+): boolean {
+  if (typeof safety === 'boolean') return safety;
+  const read = input.safeParse(payload ?? {});
+  return read.success && safety(read.data);
 }
 
 /** The interface writes "no payload" as `{}`. */

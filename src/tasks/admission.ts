@@ -33,7 +33,7 @@ export interface Judge {
   readonly stamp: Stamp;
   readonly delivery: Delivery;
   /** Why there is no room for one more task of the asset. */
-  readonly full: (asset_id: string, command: Command) => string | undefined;
+  readonly full: (asset_id: string, is_safety: boolean) => string | undefined;
 }
 
 /** Until when the task may run, or the sentence with which it fails. */
@@ -46,8 +46,10 @@ export function judge(dispatch: TaskDispatch, { findCommand, stamp, delivery, fu
   }
   const found = findCommand(dispatch.asset_id, dispatch.command_name);
   if ('refusal' in found) return found;
-  const due = judgeTime(dispatch, found.command, stamp, delivery);
+  const { risk_level, timeout_ms } = found.command;
+  const is_safety = found.command.isSafety(dispatch.payload);
+  const due = judgeTime(dispatch, { risk_level, timeout_ms, is_safety }, stamp, delivery);
   if ('refusal' in due) return due;
-  const refusal = obstacle(found, dispatch.payload) ?? full(dispatch.asset_id, found.command);
+  const refusal = obstacle(found, dispatch.payload) ?? full(dispatch.asset_id, is_safety);
   return refusal ? { refusal } : due;
 }

@@ -92,6 +92,7 @@ async function invoke(task: Task, command: Command, { scribe, clock }: Execution
       signal: task.stop.signal,
       progress: pacedProgress(task.gone.signal, (progress) => scribe.progress(task, progress)),
       remaining_ms: () => Math.max(0, task.due_mono_ms - clock.stamp().mono_ms),
+      age_ms: () => (task.created_mono_ms === null ? null : clock.stamp().mono_ms - task.created_mono_ms),
     });
     return { kind: 'succeeded', result };
   } catch (thrown) {

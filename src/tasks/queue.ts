@@ -1,5 +1,4 @@
 /** The lines of tasks, one for each asset: who runs, who waits, in the order of reception, within limits. */
-import type { Command } from '../driver/command.ts';
 import { InvariantBroken } from '../errors.ts';
 import type { TaskLimits } from './limits.ts';
 import type { Task } from './task.ts';
@@ -41,8 +40,8 @@ export class TaskQueue {
   }
 
   /** Why no further task of the asset may wait. A safety command always may: it takes the place of the others. */
-  full(asset_id: string, command: Command): string | undefined {
-    if (command.safety) return undefined;
+  full(asset_id: string, is_safety: boolean): string | undefined {
+    if (is_safety) return undefined;
     const { waiting_per_asset_max, waiting_max } = this.#limits;
     const here = this.#lines.get(asset_id)?.waiting.length ?? 0;
     if (here >= waiting_per_asset_max)

@@ -128,7 +128,10 @@ interface NewTask {
 }
 
 function factsOf({ task_id, dispatch, text, stamp, judged }: NewTask): TaskFacts {
-  const due = 'refusal' in judged ? { deadline_ms: stamp.time_ms, due_mono_ms: stamp.mono_ms } : judged;
+  const due =
+    'refusal' in judged
+      ? { deadline_ms: stamp.time_ms, due_mono_ms: stamp.mono_ms, created_mono_ms: null }
+      : judged;
   return {
     id: task_id,
     asset_id: dispatch?.asset_id ?? null,

@@ -19,7 +19,11 @@ export function takeUp(entry: JournalEntry, stamp: Stamp): TakenUp {
     : { refusal: 'the kit restarted and cannot read the dispatch any more; nothing was done' };
   const due =
     'refusal' in judged
-      ? { deadline_ms: entry.deadline_ms ?? stamp.time_ms, due_mono_ms: stamp.mono_ms }
+      ? {
+          deadline_ms: entry.deadline_ms ?? stamp.time_ms,
+          due_mono_ms: stamp.mono_ms,
+          created_mono_ms: null,
+        }
       : judged;
   const facts = {
     id: entry.task_id,

@@ -102,7 +102,7 @@ export class Scheduler {
   #isReadySafety(task: Task): boolean {
     if (!task.admitted) return false;
     const turn = this.#turn(task);
-    return turn.kind === 'run' && turn.command.safety;
+    return turn.kind === 'run' && turn.command.isSafety(task.payload);
   }
 
   #turn(task: Task): Turn {

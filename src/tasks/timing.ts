@@ -12,6 +12,8 @@ export interface Due {
   readonly deadline_ms: number;
   /** The same on this boot's monotonic clock. */
   readonly due_mono_ms: number;
+  /** When the task was created, on the same clock. Null: the clock was not set, so nobody can tell. */
+  readonly created_mono_ms: number | null;
 }
 export type Judged<T> = T | { readonly refusal: string };
 
@@ -26,7 +28,7 @@ export interface Delivery {
 }
 
 type Times = Pick<TaskDispatch, 'created_at' | 'deadline'>;
-type Risk = Pick<Command, 'risk_level' | 'safety' | 'timeout_ms'>;
+type Risk = Pick<Command, 'risk_level' | 'timeout_ms'> & { readonly is_safety: boolean };
 
 /** Until when a dispatch that arrives now may run, or why it is too late, or why nobody can tell. */
 export function judgeTime(times: Times, command: Risk, stamp: Stamp, delivery: Delivery): Judged<Due> {
@@ -36,7 +38,7 @@ export function judgeTime(times: Times, command: Risk, stamp: Stamp, delivery: D
   if (span_ms <= 0) return { refusal: 'expired: its deadline is not after its creation; nothing was done' };
   if (!stamp.synced && delivery.local !== true) {
     const refusal = refusalWithoutClock(command, delivery);
-    return refusal ? { refusal } : due(deadline_ms, span_ms, stamp);
+    return refusal ? { refusal } : due({ deadline_ms, left_ms: span_ms, created_ms: null }, stamp);
   }
   const ahead_ms = created_ms - stamp.time_ms;
   if (ahead_ms > clock_disagreement_ms && command.risk_level !== 'low') {
@@ -44,7 +46,7 @@ export function judgeTime(times: Times, command: Risk, stamp: Stamp, delivery: D
       refusal: `the clocks of the kit and the cloud disagree: the dispatch was created ${seconds(ahead_ms)} in the future; nothing was done`,
     };
   }
-  return dueFrom(deadline_ms, span_ms, stamp);
+  return dueFrom(deadline_ms, created_ms, stamp);
 }
 
 /** Until when a task from the journal may still run. Its monotonic clock may have been another boot's. */
@@ -56,7 +58,7 @@ export function judgeAgain(times: Times, journaled_ms: number | null, stamp: Sta
     };
   }
   const deadline_ms = journaled_ms ?? deadlineOf(times, command_timeout_default_ms);
-  return dueFrom(deadline_ms, deadline_ms - Date.parse(times.created_at), stamp);
+  return dueFrom(deadline_ms, Date.parse(times.created_at), stamp);
 }
 
 /**
@@ -69,22 +71,33 @@ export function isPast(due: Due, stamp: Stamp): boolean {
 
 /** The times of day cannot be compared: what could do harm when it is stale is not carried out. */
 function refusalWithoutClock(command: Risk, delivery: Delivery): string | undefined {
-  const fresh_safety = command.safety && !delivery.duplicate;
+  const fresh_safety = command.is_safety && !delivery.duplicate;
   if (command.risk_level === 'low' || fresh_safety) return undefined;
   return `the kit's clock is not set, so it cannot tell whether this ${command.risk_level}-risk command is stale; nothing was done`;
 }
 
 /** A dispatch never has more time than it was given, even when the cloud's clock is ahead of ours. */
-function dueFrom(deadline_ms: number, span_ms: number, stamp: Stamp): Judged<Due> {
-  const left_ms = Math.min(deadline_ms - stamp.time_ms, span_ms);
-  if (left_ms > 0) return due(deadline_ms, left_ms, stamp);
+function dueFrom(deadline_ms: number, created_ms: number, stamp: Stamp): Judged<Due> {
+  const left_ms = Math.min(deadline_ms - stamp.time_ms, deadline_ms - created_ms);
+  if (left_ms > 0) return due({ deadline_ms, left_ms, created_ms }, stamp);
   return {
     refusal: `expired: its deadline passed ${seconds(-left_ms)} ago by the kit's clock; nothing was done`,
   };
 }
 
-function due(deadline_ms: number, left_ms: number, stamp: Stamp): Due {
-  return { deadline_ms, due_mono_ms: stamp.mono_ms + Math.min(left_ms, deadline_max_ms) };
+interface Span {
+  readonly deadline_ms: number;
+  readonly left_ms: number;
+  readonly created_ms: number | null;
+}
+
+/** A task from the future is as old as its reception. */
+function due({ deadline_ms, left_ms, created_ms }: Span, { mono_ms, time_ms }: Stamp): Due {
+  return {
+    deadline_ms,
+    due_mono_ms: mono_ms + Math.min(left_ms, deadline_max_ms),
+    created_mono_ms: created_ms === null ? null : mono_ms - Math.max(0, time_ms - created_ms),
+  };
 }
 
 function deadlineOf({ created_at, deadline }: Times, timeout_ms: number): number {

@@ -109,6 +109,7 @@ interface Dispatch {
   readonly local?: boolean;
 }
 
+type CommandSpec = Parameters<typeof defineCommand<typeof input>>[0];
 const input = z.strictObject({ n: z.int().optional(), speed: z.number().min(0).max(1).optional() });
 
 type Options = Partial<Pick<TaskRunnerOptions, 'limits' | 'findCommand'>> & {
@@ -144,9 +145,7 @@ export class Kit {
   }
 
   #commands(asset: FakeAsset): Command[] {
-    const command = (
-      about: { name: string; risk_level?: 'low' | 'medium' | 'high' } & Partial<Command>,
-    ): Command =>
+    const command = (about: { name: string } & Partial<Omit<CommandSpec, 'input' | 'handle'>>): Command =>
       defineCommand({
         description: '',
         risk_level: 'low',
@@ -170,6 +169,7 @@ export class Kit {
       command({ name: 'disarm', risk_level: 'high', safety: true }),
       command({ name: 'land', risk_level: 'high', safety: true }),
       command({ name: 'probe', repeatable: true }),
+      command({ name: 'set_speed', safety: ({ speed }) => speed === 0 }),
     ];
   }
 }

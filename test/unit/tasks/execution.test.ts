@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { describe, expect, it } from 'vitest';
 import { CommandRefused } from '../../../src/errors.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
-import { commit_ms, pass, startLab } from '../../support/task-lab.ts';
+import { commit_ms, iso, pass, startLab } from '../../support/task-lab.ts';
 
 useFakeTime();
 
@@ -60,6 +60,30 @@ describe('at its deadline', () => {
     expect(lab.kit.last.context.remaining_ms()).toBe(6_000);
     await pass(7_000);
     expect(lab.kit.last.context.remaining_ms()).toBe(0);
+    lab.kit.last.succeed();
+    await pass(commit_ms);
+  });
+});
+
+describe('the age of a task', () => {
+  it('counts from its creation in the cloud, and goes on while it runs', async () => {
+    const lab = startLab();
+    const created_at = iso(lab.kit.clock.stamp().time_ms - 3_000);
+    await lab.give({ created_at });
+    const { age_ms } = lab.kit.last.context;
+    expect(age_ms?.()).toBe(3_000 + 2 * commit_ms);
+    await pass(2_000);
+    lab.kit.jump_ms = 365 * 86_400_000;
+    expect(age_ms?.()).toBe(5_000 + 2 * commit_ms);
+    lab.kit.last.succeed();
+    await pass(commit_ms);
+  });
+
+  it('is not known when the clock was not set at its reception', async () => {
+    const lab = startLab();
+    lab.kit.synced = false;
+    await lab.give({ command: 'work' });
+    expect(lab.kit.last.context.age_ms?.()).toBeNull();
     lab.kit.last.succeed();
     await pass(commit_ms);
   });

@@ -97,6 +97,21 @@ describe('a safety command', () => {
     expect(lab.last(disarm)).toMatchObject({ status: 'completed' });
   });
 
+  it('may be one by its payload: to stop pre-empts, and to drive on waits for its turn', async () => {
+    const lab = startLab();
+    const running = await lab.give({ n: 1, command: 'goto' });
+    await lab.give({ command: 'set_speed', payload: { n: 2, speed: 1 } });
+    expect(lab.kit.last.context.signal.aborted).toBe(false);
+    await lab.give({ command: 'set_speed', payload: { n: 3, speed: 0 } });
+    const [first] = lab.kit.invocations;
+    expect(first?.context.signal.aborted).toBe(true);
+    first?.fail(first.context.signal.reason);
+    await pass(2 * commit_ms);
+    expect(lab.error(running)).toBe('superseded by set_speed');
+    expect(lab.kit.invocations.map(({ n }) => n)).toEqual([1, 3]);
+    await finishAll(lab);
+  });
+
   it('waits one second at most for a handler that does not stop, whose late answer is ignored', async () => {
     const lab = startLab();
     const running = await lab.give({ n: 1, command: 'goto' });

@@ -7,9 +7,9 @@ const now_ms = Date.UTC(2027, 5, 1, 12);
 const stamp: Stamp = { time_ms: now_ms, mono_ms: 5_000, synced: true };
 const unset: Stamp = { time_ms: Date.UTC(2000, 0, 1), mono_ms: 5_000, synced: false };
 const first = { retained: false, duplicate: false };
-const low = { risk_level: 'low', safety: false, timeout_ms: 10_000 } as const;
+const low = { risk_level: 'low', is_safety: false, timeout_ms: 10_000 } as const;
 const medium = { ...low, risk_level: 'medium' } as const;
-const disarm = { ...low, risk_level: 'high', safety: true } as const;
+const disarm = { ...low, risk_level: 'high', is_safety: true } as const;
 
 const at = (ms: number): string => new Date(now_ms + ms).toISOString();
 const times = (created_ms: number, deadline_ms?: number) => ({
@@ -22,6 +22,7 @@ describe('with a clock that is set', () => {
     expect(judgeTime(times(-1_000, 3_000), low, stamp, first)).toEqual({
       deadline_ms: now_ms + 3_000,
       due_mono_ms: 8_000,
+      created_mono_ms: 4_000,
     });
   });
 
@@ -29,13 +30,15 @@ describe('with a clock that is set', () => {
     expect(judgeTime(times(-4_000), low, stamp, first)).toEqual({
       deadline_ms: now_ms + 6_000,
       due_mono_ms: 11_000,
+      created_mono_ms: 1_000,
     });
   });
 
-  it('a dispatch from the future has no more time than it was given', () => {
+  it('a dispatch from the future has no more time than it was given, and is as old as its reception', () => {
     expect(judgeTime(times(60_000), medium, stamp, first)).toEqual({
       deadline_ms: now_ms + 70_000,
       due_mono_ms: 15_000,
+      created_mono_ms: 5_000,
     });
   });
 
@@ -74,10 +77,11 @@ describe('with a clock that is not set', () => {
     expect(judgeTime(times(0), medium, unset, first)).toEqual({ refusal });
   });
 
-  it('a low risk may run for as long as it was given', () => {
+  it('a low risk may run for as long as it was given, and nobody knows how old it is', () => {
     expect(judgeTime(times(0, 4_000), low, unset, first)).toEqual({
       deadline_ms: now_ms + 4_000,
       due_mono_ms: 9_000,
+      created_mono_ms: null,
     });
   });
 
@@ -103,6 +107,7 @@ describe('a task from the journal', () => {
     expect(judgeAgain(times(-8_000), now_ms + 2_000, stamp)).toEqual({
       deadline_ms: now_ms + 2_000,
       due_mono_ms: 7_000,
+      created_mono_ms: -3_000,
     });
   });
 
@@ -110,6 +115,7 @@ describe('a task from the journal', () => {
     expect(judgeAgain(times(-8_000), null, stamp)).toEqual({
       deadline_ms: now_ms + 2_000,
       due_mono_ms: 7_000,
+      created_mono_ms: -3_000,
     });
   });
 
@@ -119,7 +125,7 @@ describe('a task from the journal', () => {
 });
 
 describe('a waiting task', () => {
-  const due = { deadline_ms: now_ms + 1_000, due_mono_ms: 6_000 };
+  const due = { deadline_ms: now_ms + 1_000, due_mono_ms: 6_000, created_mono_ms: 4_000 };
 
   it('is too late when either clock says so', () => {
     expect(isPast(due, stamp)).toBe(false);
