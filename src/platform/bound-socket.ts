@@ -24,3 +24,9 @@ export async function openUdp(binding: Binding): Promise<UdpSocket> {
   socket.bind({ fd });
   return socket;
 }
+
+/** The kernel's index of the device with this name now, or null: what is plugged in anew gets another one. */
+export async function deviceIndex(device: string): Promise<number | null> {
+  const index = (await libc()).if_nametoindex(device);
+  return index === 0 ? null : index;
+}

@@ -102,7 +102,8 @@ async function settled(c: Libc, fd: number, { timeout_ms, signal }: TcpTarget): 
     };
     const cancel = (): void => end('ECANCELED');
     const unwatch = c.watch(fd, 'writable', () => end(pendingError(c, fd)));
-    const timer = setTimeout(() => end('ETIMEDOUT'), timeout_ms);
+    // After a pause of this process timers come before sockets: the answer may be there already.
+    const timer = setTimeout(() => end(isEstablished(c, fd) ? null : 'ETIMEDOUT'), timeout_ms);
     signal?.addEventListener('abort', cancel, { once: true });
   });
 }
@@ -114,10 +115,21 @@ function pendingError(c: Libc, fd: number): string | null {
   return error[0] === 0 ? null : c.errnoName(error[0] ?? 0);
 }
 
+function isEstablished(c: Libc, fd: number): boolean {
+  const state_established = 1;
+  return tcpInfo(c, fd)?.[0] === state_established;
+}
+
 function kernelRtt(c: Libc, fd: number): number | null {
-  const info = Buffer.alloc(tcp_info_bytes);
-  const length = new Uint32Array([tcp_info_bytes]);
-  if (c.getsockopt(fd, ipproto_tcp, tcp_info, info, new Uint8Array(length.buffer)) !== 0) return null;
-  const [rtt_us = 0] = new Uint32Array(info.buffer, info.byteOffset + tcp_info_rtt_offset, 1);
+  const info = tcpInfo(c, fd);
+  if (info === null) return null;
+  const [rtt_us = 0] = new Uint32Array(info.buffer, tcp_info_rtt_offset, 1);
   return rtt_us > 0 ? rtt_us / us_per_ms : null;
+}
+
+function tcpInfo(c: Libc, fd: number): Uint8Array<ArrayBuffer> | null {
+  const info = new Uint8Array(tcp_info_bytes);
+  const length = new Uint32Array([tcp_info_bytes]);
+  const failed = c.getsockopt(fd, ipproto_tcp, tcp_info, info, new Uint8Array(length.buffer)) !== 0;
+  return failed ? null : info;
 }

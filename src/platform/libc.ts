@@ -1,6 +1,7 @@
 /** The few functions of the C library that Node.js has no door to: sockets that are bound to a network device. */
 import type { KoffiFunc } from 'koffi';
 
+/* oxlint-disable max-params -- the signatures of the C library are not ours to choose */
 /** Names as in the manual pages; -1 means that `errno` tells why. Buffers are written in place. */
 export interface Libc {
   readonly socket: (domain: number, type: number, protocol: number) => number;
@@ -33,6 +34,7 @@ export interface Libc {
   readonly ioctl: (fd: number, request: number, value: Uint8Array) => number;
   readonly clock_gettime: (clock: number, timespec: Uint8Array) => number;
   readonly close: (fd: number) => number;
+  readonly if_nametoindex: (name: string) => number;
   /** Name of the last failure of this thread: `ENODEV`. */
   readonly errno: () => string;
   readonly errnoName: (errno: number) => string;
@@ -75,9 +77,22 @@ async function load(): Promise<Libc> {
   );
   const ioctl: KoffiFunc<Libc['ioctl']> = self.func('int ioctl(int, unsigned long, void *)');
   const clock_gettime: KoffiFunc<Libc['clock_gettime']> = self.func('int clock_gettime(int, void *)');
+  const if_nametoindex: KoffiFunc<Libc['if_nametoindex']> = self.func(
+    'unsigned int if_nametoindex(const char *)',
+  );
   const close: KoffiFunc<Libc['close']> = self.func('int close(int)');
   return {
-    ...{ socket, bind, connect, setsockopt, getsockopt, sendto, recvfrom, ioctl, clock_gettime, close },
+    socket,
+    bind,
+    connect,
+    setsockopt,
+    getsockopt,
+    sendto,
+    recvfrom,
+    ioctl,
+    clock_gettime,
+    close,
+    if_nametoindex,
     errno: () => errnoName(koffi.errno()),
     errnoName,
     watch(fd, what, ready) {

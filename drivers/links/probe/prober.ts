@@ -1,0 +1,125 @@
+/** Asks the targets of one link in turn, for as long as the link exists, and says how the link is. */
+import { DeviceRejected, messageOf } from '../../../src/errors.ts';
+import { deviceIndex, knockTcp, reasonOf } from '../../../src/platform/bound-socket.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import type { ProberSpec, ProbeTarget, StartProber } from './api.ts';
+import { type DeviceFault, type Method, ProbeCourse, window_probes } from './course.ts';
+import { type Echo, type Echoes, icmpEchoes } from './echoes.ts';
+
+/** While the verdict may change, probes come at least so often, also on a link that is probed rarely to save data. */
+const doubt_interval_ms = 1_000;
+
+/**
+ * `StartProber` of the agreement. Unreachable is said `timeout_ms` and four probes after the last answer, at once when
+ * the kernel cannot send; reachable with the second answer.
+ */
+export const startProber: StartProber = (spec) => {
+  const course = new ProbeCourse({ timeout_ms: spec.timeout_ms });
+  if (spec.targets.length === 0)
+    course.lose(0, { reason: 'no probe targets are configured', reachable: null });
+  else void run(spec, course);
+  return { read: () => course.read(performance.now()) };
+};
+
+async function run(spec: ProberSpec, course: ProbeCourse): Promise<void> {
+  const { device, targets, interval_ms, timeout_ms, signal } = spec;
+  const icmp = icmpEchoes({ device, timeout_ms });
+  const hear = listener(spec, course);
+  let due_ms = performance.now();
+  for (let sequence = 0; !signal.aborted; sequence += 1) {
+    const target = targets[sequence % targets.length];
+    if (target !== undefined) void probe({ spec, course, icmp, hear }, sequence, target);
+    const step_ms = course.in_doubt ? Math.min(interval_ms, doubt_interval_ms) : interval_ms;
+    const now_ms = performance.now();
+    // Probes that a pause of the process has swallowed are not made up for.
+    due_ms = Math.max(due_ms + step_ms, now_ms);
+    await sleep(due_ms - now_ms, signal);
+  }
+  icmp.close();
+}
+
+interface Parts {
+  readonly spec: ProberSpec;
+  readonly course: ProbeCourse;
+  readonly icmp: Echoes;
+  /** Tells the log and the driver what has changed. */
+  readonly hear: () => void;
+}
+
+async function probe(
+  { spec, course, icmp, hear }: Parts,
+  sequence: number,
+  target: ProbeTarget,
+): Promise<void> {
+  const fault = await deviceFault(spec);
+  if (spec.signal.aborted) return;
+  if (fault !== null) {
+    course.lose(sequence, fault);
+    hear();
+    return;
+  }
+  const ask = async (method: Method): Promise<void> => {
+    const echo = method === 'icmp' ? await icmp.ask(target.ip) : await knock(spec, target);
+    if (spec.signal.aborted) return;
+    course.settle(sequence, method, echo);
+    hear();
+  };
+  await Promise.all(course.begin(sequence, target.ip, performance.now()).map(ask));
+}
+
+/** Whether the device is the one that was meant; null: it is. */
+async function deviceFault({ device, ifindex }: ProberSpec): Promise<DeviceFault | null> {
+  try {
+    const index = await deviceIndex(device);
+    if (index === ifindex) return null;
+    if (index === null) return { reason: 'the device is gone', reachable: false };
+    return { reason: 'another device has this name now', reachable: null };
+  } catch (error) {
+    return { reason: `this machine cannot probe by device: ${messageOf(error)}`, reachable: null };
+  }
+}
+
+async function knock({ device, timeout_ms, signal }: ProberSpec, { ip, port }: ProbeTarget): Promise<Echo> {
+  try {
+    const echo = await knockTcp({ device, host_ip: ip, port, timeout_ms, signal });
+    return 'rtt_ms' in echo ? echo : { reason: reasonOf(echo.code) };
+  } catch (error) {
+    const reason = messageOf(error);
+    return error instanceof DeviceRejected ? { reason, refused: true } : { reason };
+  }
+}
+
+/** Says once each way what a technician should know: the method, and targets that are silent alone. */
+function listener({ device, log, onChange }: ProberSpec, course: ProbeCourse): () => void {
+  let { reachable } = course.read(performance.now());
+  let { method } = course;
+  let heard = 0;
+  let silent: readonly string[] = [];
+  const hearMethod = (): void => {
+    if (course.method === method) return;
+    method = course.method;
+    const facts = { link: device, reason: course.icmp_refusal };
+    if (method === 'icmp') log.info(facts, 'ICMP is answered by this link again');
+    else if (course.icmp_refusal === null)
+      log.info(facts, 'ICMP gets no answer by this link, TCP stands in for it');
+    else log.warn(facts, 'ICMP cannot be used, TCP stands in for it');
+  };
+  const hearTargets = (): void => {
+    heard += 1;
+    if (heard % window_probes !== 0) return;
+    const now_silent = course.silentTargets();
+    const facts = { link: device, targets: now_silent };
+    if (now_silent.length > silent.length)
+      log.info(facts, 'probe targets do not answer while others do: they do not count as loss');
+    else if (now_silent.length < silent.length) log.info(facts, 'a probe target answers again');
+    silent = now_silent;
+  };
+  return () => {
+    hearMethod();
+    hearTargets();
+    const now = course.read(performance.now()).reachable;
+    if (now === reachable) return;
+    reachable = now;
+    onChange();
+  };
+}
