@@ -11,4 +11,5 @@ export const drivers: readonly BuiltIn[] = [
   { name: 'gateway', load: async () => (await import('./gateway/gateway.ts')).gateway },
   { name: 'mavlink', load: async () => (await import('./mavlink/mavlink.ts')).mavlink },
   { name: 'power', load: async () => (await import('./power/power.ts')).power },
+  { name: 'starlink', load: async () => (await import('./starlink/starlink.ts')).starlink },
 ];

@@ -1,0 +1,91 @@
+/** A Starlink dish: tells why its link is as it is, how fast it answers, and, when allowed, where the kit is. */
+import { noFeeds } from '../../src/contract/feeds.ts';
+import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
+import { DeviceUnreachable } from '../../src/errors.ts';
+import { sleep } from '../../src/platform/time.ts';
+import { dial } from './dial.ts';
+import { type Dish, openDish } from './dish.ts';
+import { openChannel } from './grpc.ts';
+import { qualityOf } from './history.ts';
+import { fixOf } from './location.ts';
+import type { DishStatus } from './messages.ts';
+import { type StarlinkOptions, starlinkOptions } from './options.ts';
+import { type Permission, Permit } from './permit.ts';
+import { statusFacts } from './status-facts.ts';
+import { reasonOf } from './words.ts';
+
+type Host = DriverHost<typeof noFeeds>;
+
+export const starlink = defineDriver({
+  name: 'starlink',
+  feeds: noFeeds,
+  options: starlinkOptions,
+  run: runStarlink,
+});
+
+async function runStarlink(options: StarlinkOptions, host: Host): Promise<void> {
+  // The connection must not outlive a run that failed for another reason.
+  const closing = new AbortController();
+  const signal = AbortSignal.any([host.signal, closing.signal]);
+  try {
+    const socket = await dial(options, signal);
+    const channel = openChannel(socket, { timeout_ms: options.timeout_s * 1_000, signal });
+    await watch(openDish(channel), options, host);
+  } catch (error) {
+    if (!host.signal.aborted) throw told(error, options);
+  } finally {
+    closing.abort();
+  }
+}
+
+/** Says which dish it was: there may be two. */
+function told(error: unknown, { link, host, port }: StarlinkOptions): unknown {
+  if (!(error instanceof DeviceUnreachable)) return error;
+  const message = `dish of ${link} at ${host} port ${port}: ${error.message}`;
+  return new DeviceUnreachable(message, { cause: error });
+}
+
+/** Looks at the dish until the signal aborts; each round is at most three questions, one after the other. */
+async function watch(dish: Dish, options: StarlinkOptions, host: Host): Promise<void> {
+  const permit = new Permit(host.log);
+  let uptime_s = 0;
+  let hasHistory = true;
+  while (!host.signal.aborted) {
+    const status = await dish.status();
+    if ((status.uptime_s ?? uptime_s) < uptime_s)
+      host.log.info({ uptime_s: status.uptime_s }, 'the dish has restarted');
+    uptime_s = status.uptime_s ?? uptime_s;
+    const history = await dish.history();
+    if (hasHistory && !history) host.log.warn({}, 'the dish gives no history; latency and loss stay unknown');
+    hasHistory = history !== undefined;
+    const quality = history && qualityOf(history);
+    host.reportLink({
+      name: options.link,
+      type: 'satellite',
+      isp: 'Starlink',
+      latency_ms: quality?.latency_ms,
+      packet_loss_pct: quality?.packet_loss_pct,
+      reason: reasonOf(status),
+    });
+    const location = options.location ? await locate({ dish, permit, status }, host) : 'off';
+    host.reportStatus(statusFacts({ status, quality, location }));
+    await sleep(options.interval_s * 1_000, host.signal);
+  }
+}
+
+interface Asking {
+  readonly dish: Dish;
+  readonly permit: Permit;
+  readonly status: DishStatus;
+}
+
+/** Asks for the position unless the dish refused a short while ago. A fix that is not fresh is not reported: the last one ages. */
+async function locate({ dish, permit, status }: Asking, host: Host): Promise<Permission> {
+  if (!permit.mayAsk(performance.now())) return 'refused';
+  const answer = await dish.location();
+  const permission = permit.heard(answer, performance.now());
+  if (permission === 'refused' || !answer.location) return permission;
+  const fix = fixOf(answer.location, status.gps_valid);
+  if (fix) host.reportLocation(fix);
+  return fix ? 'fresh' : permission;
+}
