@@ -8,6 +8,7 @@ interface BuiltIn {
 }
 
 export const drivers: readonly BuiltIn[] = [
+  { name: 'clients', load: async () => (await import('./clients/clients.ts')).clients },
   { name: 'gateway', load: async () => (await import('./gateway/gateway.ts')).gateway },
   { name: 'mavlink', load: async () => (await import('./mavlink/mavlink.ts')).mavlink },
   { name: 'power', load: async () => (await import('./power/power.ts')).power },

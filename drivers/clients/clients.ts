@@ -1,0 +1,98 @@
+/** The devices on the kit's local network, from what the kernel and dnsmasq know of them; nothing is sent to find them. */
+import { readFile, stat } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { noFeeds } from '../../src/contract/feeds.ts';
+import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
+import { DeviceUnreachable } from '../../src/errors.ts';
+import { readNeighbours } from '../../src/platform/bound-socket.ts';
+import { sleep } from '../../src/platform/time.ts';
+import { joinClients } from './join.ts';
+import { type Lan, readLan } from './lan.ts';
+import { type Lease, parseLeases } from './leases.ts';
+import { type ClientsOptions, clientsOptions } from './options.ts';
+
+const lease_file_bytes_max = 1_048_576;
+/** The hub sends what changed once a second and forgets what a lost driver said: so long the last word must stand. */
+const last_word_ms = 1_500;
+
+export const clients = defineDriver({
+  name: 'clients',
+  feeds: noFeeds,
+  options: clientsOptions,
+  run: runClients,
+});
+
+async function runClients(options: ClientsOptions, host: DriverHost<typeof noFeeds>): Promise<void> {
+  const reported = { once: false, crowded: false };
+  while (!host.signal.aborted) {
+    const lan = await readLan(options);
+    if (lan.links.length === 0) {
+      if (reported.once) {
+        host.reportKit({ clients: [] });
+        await sleep(last_word_ms, host.signal);
+      }
+      if (host.signal.aborted) return;
+      throw new DeviceUnreachable(noNetwork(options));
+    }
+    const { leases, unread } = await readLeases(options, lan);
+    const neighbours = await readNeighbours();
+    if (host.signal.aborted) return;
+    const found = joinClients({ lan, neighbours, leases, own_ips: ownIps() }, options);
+    const crowded = found.length > options.entries_max;
+    if (crowded && !reported.crowded) {
+      const facts = { found: found.length, entries_max: options.entries_max };
+      host.log.warn(facts, 'more devices on the local network than are reported; raise options.entries_max');
+    }
+    host.reportKit({ clients: found.slice(0, options.entries_max) });
+    host.reportStatus({
+      clients: found.length,
+      interfaces: lan.links.map((link) => link.name).join(', '),
+      leases: leases.length,
+      ...(unread.length > 0 ? { reason: `cannot be read: ${unread.join('; ')}` } : {}),
+    });
+    reported.once = true;
+    reported.crowded = crowded;
+    await sleep(options.interval_s * 1_000, host.signal);
+  }
+}
+
+function noNetwork({ interfaces }: ClientsOptions): string {
+  return interfaces.length > 0
+    ? `no interface is called ${interfaces.join(' or ')}; check options.interfaces`
+    : 'no bridge with a hardware port; name the local network in options.interfaces';
+}
+
+/** The leases of all files, and the files that are there but cannot be read. A file that is missing is no fault. */
+async function readLeases(
+  { leases, roots }: ClientsOptions,
+  lan: Lan,
+): Promise<{ readonly leases: readonly Lease[]; readonly unread: readonly string[] }> {
+  const shared = lan.links.map(({ name }) => join(roots.var, `lib/NetworkManager/dnsmasq-${name}.leases`));
+  const found: Lease[] = [];
+  const unread: string[] = [];
+  for (const file of [...leases, ...shared]) {
+    const read = await readLeaseFile(file);
+    if (typeof read === 'string') unread.push(`${file} (${read})`);
+    else found.push(...read);
+  }
+  return { leases: found, unread };
+}
+
+/** The leases of a file, or the reason why it cannot be read. */
+async function readLeaseFile(file: string): Promise<readonly Lease[] | string> {
+  try {
+    const { size } = await stat(file);
+    if (size > lease_file_bytes_max) return `larger than ${lease_file_bytes_max} bytes`;
+    return parseLeases(await readFile(file, 'utf8'));
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    return code === 'ENOENT' ? [] : String(code ?? error);
+  }
+}
+
+function ownIps(): ReadonlySet<string> {
+  return new Set(
+    Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address) ?? []),
+  );
+}

@@ -1,0 +1,40 @@
+/** The options of the clients driver. */
+import { z } from 'zod';
+import { clients_max } from '../../src/contract/kit.ts';
+
+const interfaceName = z.string().min(1).max(64);
+
+export const clientsOptions = z.strictObject({
+  interval_s: z.number().min(1).max(3_600).default(30).describe('seconds between two looks'),
+  interfaces: z
+    .array(interfaceName)
+    .max(16)
+    .default([])
+    .describe('the local network: bridges or ports; when empty, every bridge that has a hardware port'),
+  access_point_ports: z
+    .array(interfaceName)
+    .max(32)
+    .default([])
+    .describe('ports with an access point behind them: whether a device there is wired is not known'),
+  leases: z
+    .array(z.string().min(1))
+    .max(16)
+    .default(['/var/lib/misc/dnsmasq.leases', '/tmp/dhcp.leases'])
+    .describe('lease files of dnsmasq; NetworkManager keeps its own, which are found'),
+  present_s: z
+    .number()
+    .min(10)
+    .max(86_400)
+    .default(300)
+    .describe('seconds after which a device that was not heard of is gone'),
+  names: z
+    .boolean()
+    .default(true)
+    .describe('false: host names stay on the kit, since people call their phones after themselves'),
+  entries_max: z.int().min(1).max(clients_max).default(256).describe('devices that are reported at most'),
+  roots: z
+    .strictObject({ sys: z.string().default('/sys'), var: z.string().default('/var') })
+    .prefault({})
+    .describe('where the system shows itself, for containers'),
+});
+export type ClientsOptions = z.output<typeof clientsOptions>;
