@@ -53,11 +53,21 @@ export interface Moment {
   readonly mono_ms: number;
   /** `Date.now()`: may step. */
   readonly wall_ms: number;
+  /** False while nobody has set the clock; left out: judged by whether the time is plausible. */
+  readonly wall_trusted?: boolean;
+}
+
+/** Which run of the machine this is, and how long it has been up at `performance.now() === 0`. */
+export interface Boot {
+  readonly id: string;
+  readonly offset_ms: number;
 }
 
 export interface AvailabilitySpec {
   /** Where the window is kept over restarts. */
   readonly file: string;
+  /** Left out: asked of the kernel. */
+  readonly boot?: Boot;
   /** Writes at most once a minute, and once more when it aborts. */
   readonly signal: AbortSignal;
   readonly log: DriverLog;

@@ -14,12 +14,6 @@ import {
 /** What became of one question. `refused`: this process may not ask in this way at all. */
 export type Echo = { readonly rtt_ms: number } | { readonly reason: string; readonly refused?: true };
 
-export interface Echoes {
-  /** Resolves within the timeout, and never rejects. */
-  ask(ip: string): Promise<Echo>;
-  close(): void;
-}
-
 interface Waiting {
   readonly from: string;
   readonly sent_ms: number;
@@ -31,87 +25,99 @@ const payload_bytes = token_bytes + 4;
 const no_answer = 'no answer';
 const stopped = 'stopped';
 
+interface EchoesOptions {
+  readonly device: string;
+  readonly timeout_ms: number;
+}
+
 /**
  * Echo requests that are told apart by their payload: a token of this process and a serial number. The identifier of
  * ICMP cannot serve, since kernels and NATs change it; two links that ask the same target never get each other's answers.
  */
-export function icmpEchoes({
-  device,
-  timeout_ms,
-}: {
-  readonly device: string;
-  readonly timeout_ms: number;
-}): Echoes {
-  const token = randomBytes(token_bytes);
-  const waiting = new Map<number, Waiting>();
-  const sockets = new Map<Family, Promise<EchoSocket>>();
-  let serial = 0;
-  let closed = false;
+export class IcmpEchoes {
+  readonly #options: EchoesOptions;
+  readonly #token = randomBytes(token_bytes);
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #sockets = new Map<Family, Promise<EchoSocket>>();
+  #serial = 0;
+  #closed = false;
 
-  const onReply = ({ from, payload, received_ms }: EchoReply): void => {
-    if (payload.length !== payload_bytes || !payload.subarray(0, token_bytes).equals(token)) return;
-    const asked = waiting.get(payload.readUInt32BE(token_bytes));
-    if (asked === undefined || asked.from !== from) return;
-    const rtt_ms = Math.max(0, received_ms - asked.sent_ms);
-    asked.answer(rtt_ms <= timeout_ms ? { rtt_ms } : { reason: no_answer });
-  };
-  const socketOf = async (family: Family): Promise<EchoSocket> => {
-    const open = sockets.get(family) ?? openIcmp({ device, family, onReply });
-    sockets.set(family, open);
-    open.catch(() => sockets.delete(family));
-    return open;
-  };
-  /** A socket that could not send may be bound to a device that is gone: the next question opens a new one. */
-  const forget = (family: Family): void => {
-    const open = sockets.get(family);
-    sockets.delete(family);
-    void open?.then(
-      (socket) => socket.close(),
-      () => undefined,
-    );
-  };
-  const exchange = async (ip: string, family: Family): Promise<Echo> => {
-    const socket = await socketOf(family);
-    if (closed) return { reason: stopped };
-    serial = (serial + 1) >>> 0;
-    const number = serial;
-    const payload = Buffer.alloc(payload_bytes);
-    token.copy(payload);
-    payload.writeUInt32BE(number, token_bytes);
-    const sent_ms = performance.now();
-    const code = socket.send(ip, number, payload);
-    if (code !== null) {
-      forget(family);
-      return { reason: reasonOf(code) };
+  constructor(options: EchoesOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves a little after the timeout at the latest, and never rejects. */
+  async ask(ip: string): Promise<Echo> {
+    const family = familyOf(ip);
+    if (family === null) return { reason: `${ip} is no IP address` };
+    try {
+      return await this.#exchange(ip, family);
+    } catch (error) {
+      const reason = messageOf(error);
+      return error instanceof DeviceRejected ? { reason, refused: true } : { reason };
     }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const family of this.#sockets.keys()) this.#forget(family);
+    for (const { answer } of this.#waiting.values()) answer({ reason: stopped });
+  }
+
+  async #exchange(ip: string, family: Family): Promise<Echo> {
+    const socket = await this.#socketOf(family);
+    if (this.#closed) return { reason: stopped };
+    this.#serial = (this.#serial + 1) >>> 0;
+    const serial = this.#serial;
+    const payload = Buffer.alloc(payload_bytes);
+    this.#token.copy(payload);
+    payload.writeUInt32BE(serial, token_bytes);
+    const sent_ms = performance.now();
+    const code = socket.send(ip, serial, payload);
+    if (code === null) return this.#answerTo(serial, canonicalIp(ip), sent_ms);
+    this.#forget(family);
+    return { reason: reasonOf(code) };
+  }
+
+  async #answerTo(serial: number, from: string, sent_ms: number): Promise<Echo> {
     return new Promise((resolve) => {
       const answer = (echo: Echo): void => {
         clearTimeout(timer);
-        waiting.delete(number);
+        this.#waiting.delete(serial);
         resolve(echo);
       };
       // After a pause of this process timers come before sockets: one more round lets an answer that is there be read.
       let timer = setTimeout(() => {
         timer = setTimeout(() => answer({ reason: no_answer }), 1);
-      }, timeout_ms);
-      waiting.set(number, { from: canonicalIp(ip), sent_ms, answer });
+      }, this.#options.timeout_ms);
+      this.#waiting.set(serial, { from, sent_ms, answer });
     });
-  };
-  return {
-    async ask(ip) {
-      const family = familyOf(ip);
-      if (family === null) return { reason: `${ip} is no IP address` };
-      try {
-        return await exchange(ip, family);
-      } catch (error) {
-        if (error instanceof DeviceRejected) return { reason: messageOf(error), refused: true };
-        return { reason: messageOf(error) };
-      }
-    },
-    close() {
-      closed = true;
-      for (const family of sockets.keys()) forget(family);
-      for (const { answer } of waiting.values()) answer({ reason: stopped });
-    },
-  };
+  }
+
+  #hear({ from, payload, received_ms }: EchoReply): void {
+    if (payload.length !== payload_bytes || !payload.subarray(0, token_bytes).equals(this.#token)) return;
+    const asked = this.#waiting.get(payload.readUInt32BE(token_bytes));
+    if (asked === undefined || asked.from !== from) return;
+    const rtt_ms = Math.max(0, received_ms - asked.sent_ms);
+    asked.answer(rtt_ms <= this.#options.timeout_ms ? { rtt_ms } : { reason: no_answer });
+  }
+
+  async #socketOf(family: Family): Promise<EchoSocket> {
+    const { device } = this.#options;
+    const open =
+      this.#sockets.get(family) ?? openIcmp({ device, family, onReply: (reply) => this.#hear(reply) });
+    this.#sockets.set(family, open);
+    open.catch(() => this.#sockets.delete(family));
+    return open;
+  }
+
+  /** A socket that could not send may be bound to a device that is gone: the next question opens a new one. */
+  #forget(family: Family): void {
+    const open = this.#sockets.get(family);
+    this.#sockets.delete(family);
+    void open?.then(
+      (socket) => socket.close(),
+      () => undefined,
+    );
+  }
 }

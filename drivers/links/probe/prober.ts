@@ -4,7 +4,7 @@ import { deviceIndex, knockTcp, reasonOf } from '../../../src/platform/bound-soc
 import { sleep } from '../../../src/platform/time.ts';
 import type { ProberSpec, ProbeTarget, StartProber } from './api.ts';
 import { type DeviceFault, type Method, ProbeCourse, window_probes } from './course.ts';
-import { type Echo, type Echoes, icmpEchoes } from './echoes.ts';
+import { type Echo, IcmpEchoes } from './echoes.ts';
 
 /** While the verdict may change, probes come at least so often, also on a link that is probed rarely to save data. */
 const doubt_interval_ms = 1_000;
@@ -23,7 +23,7 @@ export const startProber: StartProber = (spec) => {
 
 async function run(spec: ProberSpec, course: ProbeCourse): Promise<void> {
   const { device, targets, interval_ms, timeout_ms, signal } = spec;
-  const icmp = icmpEchoes({ device, timeout_ms });
+  const icmp = new IcmpEchoes({ device, timeout_ms });
   const hear = listener(spec, course);
   let due_ms = performance.now();
   for (let sequence = 0; !signal.aborted; sequence += 1) {
@@ -41,7 +41,7 @@ async function run(spec: ProberSpec, course: ProbeCourse): Promise<void> {
 interface Parts {
   readonly spec: ProberSpec;
   readonly course: ProbeCourse;
-  readonly icmp: Echoes;
+  readonly icmp: IcmpEchoes;
   /** Tells the log and the driver what has changed. */
   readonly hear: () => void;
 }

@@ -1,0 +1,69 @@
+/** The availability window on disk: one small JSON file, replaced whole, so that a power cut leaves the old one or the new one. */
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
+import { z } from 'zod';
+import { minute_ms, window_minutes } from './day-window.ts';
+
+const duration_ms = z.int().min(0).max(minute_ms);
+const run = z.tuple([z.int().min(1).max(window_minutes), duration_ms, duration_ms]);
+
+/** Links of one kit that are remembered. */
+export const links_max = 64;
+
+/** Runs of the machine that are kept: this one, and those that cannot be placed in time before the clock is set. */
+export const boots_max = 4;
+
+const bootRecord = z.strictObject({
+  boot_id: z.string(),
+  /** Minute since that boot which the last minute of every link is. */
+  minute: z.int(),
+  /** Time of day at that minute; null: nobody had set the clock. */
+  wall_ms: z.number().nullable(),
+  links: z.array(z.strictObject({ name: z.string(), runs: z.array(run).max(window_minutes) })).max(links_max),
+});
+export type BootRecord = z.output<typeof bootRecord>;
+
+const availabilityRecord = z.strictObject({
+  format: z.literal(1),
+  boots: z.array(bootRecord).max(boots_max),
+});
+
+/** Empty when there is no file yet. Throws when it cannot be read or is not what was written. */
+export function readRecord(file: string): readonly BootRecord[] {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+  return availabilityRecord.parse(JSON.parse(text)).boots;
+}
+
+const owner_only = 0o600;
+
+/** Waits for the disk without holding up the event loop. */
+export async function writeRecord(file: string, boots: readonly BootRecord[]): Promise<void> {
+  const fresh = `${file}.new`;
+  const handle = await open(fresh, 'w', owner_only);
+  try {
+    await handle.writeFile(JSON.stringify({ format: 1, boots }));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(fresh, file);
+}
+
+/** For the end of the daemon, when nothing else runs any more. */
+export function writeRecordNow(file: string, boots: readonly BootRecord[]): void {
+  const fresh = `${file}.last`;
+  const fd = openSync(fresh, 'w', owner_only);
+  try {
+    writeSync(fd, JSON.stringify({ format: 1, boots }));
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(fresh, file);
+}

@@ -1,0 +1,206 @@
+/** Keeps the availability of all links over restarts. Time in which nobody looked counts as neither up nor down. */
+import { messageOf } from '../../../src/errors.ts';
+import { every } from '../../../src/platform/time.ts';
+import type { Availability, AvailabilitySpec, Boot, Moment } from './api.ts';
+import {
+  type BootRecord,
+  boots_max,
+  links_max,
+  readRecord,
+  writeRecord,
+  writeRecordNow,
+} from './availability-file.ts';
+import { readBoot } from './boot.ts';
+import { DayWindow, minute_ms, window_minutes } from './day-window.ts';
+
+/** Notes further apart than this leave the time between them unobserved: the process was stopped or asleep. */
+const gap_max_ms = 150_000;
+/** Less observed time than this says nothing. */
+const observed_min_ms = 60_000;
+const write_every_ms = 60_000;
+/** No clock that shows an earlier time can be right: it is one without a battery that nobody has set yet. */
+const earliest_plausible_ms = Date.UTC(2026, 0, 1);
+
+interface LinkDay {
+  readonly window: DayWindow;
+  noted_ms: number;
+}
+
+/**
+ * Reads what was kept. Minutes are counted from the boot of the machine on the monotonic clock, so no jump of the time of
+ * day moves them. What an earlier run of the machine has noted is placed by the time of day, once that can be trusted
+ * both then and now; until then, and for ever if it never can be, it does not count.
+ */
+export function openAvailability(spec: AvailabilitySpec): Availability {
+  const keeper = new AvailabilityKeeper(spec);
+  every(write_every_ms, spec.signal, () => void keeper.write());
+  spec.signal.addEventListener('abort', () => keeper.flush(), { once: true });
+  return {
+    note: (link, reachable, at) => keeper.note(link, reachable, at),
+    pct: (link) => keeper.pct(link),
+    flush: () => keeper.flush(),
+  };
+}
+
+class AvailabilityKeeper {
+  readonly #spec: AvailabilitySpec;
+  readonly #boot: Boot;
+  readonly #days = new Map<string, LinkDay>();
+  /** Runs of the machine whose place in time is not known yet. */
+  #unplaced: readonly BootRecord[];
+  #latest: Moment | null = null;
+  #changed = false;
+  #writing = false;
+  #failing = false;
+
+  constructor(spec: AvailabilitySpec) {
+    this.#spec = spec;
+    this.#boot = spec.boot ?? readBoot();
+    this.#unplaced = readKept(spec);
+  }
+
+  note(link: string, reachable: boolean | null, at: Moment): void {
+    this.#latest = at;
+    this.#changed = true;
+    this.#place(at);
+    const day = this.#dayOf(link, at.mono_ms);
+    const { noted_ms } = day;
+    day.noted_ms = at.mono_ms;
+    if (reachable === null || at.mono_ms - noted_ms > gap_max_ms) return;
+    const { offset_ms } = this.#boot;
+    spread(day.window, { from_ms: noted_ms + offset_ms, to_ms: at.mono_ms + offset_ms, reachable });
+  }
+
+  pct(link: string): number | null {
+    const { up_ms, down_ms } = this.#days.get(link)?.window.totals() ?? { up_ms: 0, down_ms: 0 };
+    const observed_ms = up_ms + down_ms;
+    return observed_ms < observed_min_ms ? null : (100 * up_ms) / observed_ms;
+  }
+
+  async write(): Promise<void> {
+    const boots = this.#writing ? null : this.#takeChanges();
+    if (boots === null) return;
+    this.#writing = true;
+    await writeRecord(this.#spec.file, boots).then(
+      () => this.#tell(null),
+      (error: unknown) => this.#tell(error),
+    );
+    this.#writing = false;
+  }
+
+  flush(): void {
+    const boots = this.#takeChanges();
+    if (boots === null) return;
+    try {
+      writeRecordNow(this.#spec.file, boots);
+      this.#tell(null);
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
+  #takeChanges(): readonly BootRecord[] | null {
+    const at = this.#latest;
+    if (!this.#changed || at === null) return null;
+    this.#changed = false;
+    const minute = this.#minuteOf(at.mono_ms);
+    for (const { window } of this.#days.values()) window.moveTo(minute);
+    for (const [link, { window }] of this.#days) if (!isObserved(window)) this.#days.delete(link);
+    const links = [...this.#days].map(([name, { window }]) => ({ name, runs: window.runs() }));
+    const boot = {
+      boot_id: this.#boot.id,
+      minute,
+      wall_ms: trustedTime(at),
+      links: links.slice(0, links_max),
+    };
+    return [boot, ...this.#unplaced].slice(0, boots_max);
+  }
+
+  /** Puts what was noted before where it belongs, as soon as that is known. */
+  #place(at: Moment): void {
+    if (this.#unplaced.length === 0) return;
+    const now = { minute: this.#minuteOf(at.mono_ms), wall_ms: trustedTime(at) };
+    this.#unplaced = this.#unplaced.filter((record) => {
+      const last = lastMinute(record, this.#boot.id, now);
+      if (last === 'unknown yet') return true;
+      if (last === 'never known') return false;
+      for (const { name, runs } of record.links) this.#dayOf(name, at.mono_ms).window.addRuns(runs, last);
+      return false;
+    });
+  }
+
+  #minuteOf(mono_ms: number): number {
+    return Math.floor((mono_ms + this.#boot.offset_ms) / minute_ms);
+  }
+
+  #dayOf(link: string, mono_ms: number): LinkDay {
+    const known = this.#days.get(link);
+    if (known !== undefined) return known;
+    const day = { window: new DayWindow(this.#minuteOf(mono_ms)), noted_ms: mono_ms };
+    this.#days.set(link, day);
+    return day;
+  }
+
+  /** Each change of the disk's state is told once. */
+  #tell(fault: unknown): void {
+    const { log, file } = this.#spec;
+    if (fault !== null && !this.#failing)
+      log.warn({ file, reason: messageOf(fault) }, 'the availability of the links cannot be kept on disk');
+    if (fault === null && this.#failing)
+      log.info({ file }, 'the availability of the links is kept on disk again');
+    this.#failing = fault !== null;
+  }
+}
+
+function readKept({ file, log }: AvailabilitySpec): readonly BootRecord[] {
+  try {
+    return readRecord(file);
+  } catch (error) {
+    log.warn({ file, reason: messageOf(error) }, 'the kept availability cannot be read: it begins anew');
+    return [];
+  }
+}
+
+function trustedTime({ wall_ms, wall_trusted = true }: Moment): number | null {
+  return wall_trusted && wall_ms >= earliest_plausible_ms ? wall_ms : null;
+}
+
+function isObserved(window: DayWindow): boolean {
+  const { up_ms, down_ms } = window.totals();
+  return up_ms + down_ms > 0;
+}
+
+interface Now {
+  readonly minute: number;
+  readonly wall_ms: number | null;
+}
+
+/** Which minute of this boot the last minute of a record is; negative for one of an earlier boot. */
+function lastMinute(record: BootRecord, boot_id: string, now: Now): number | 'unknown yet' | 'never known' {
+  if (record.boot_id === boot_id) return record.minute <= now.minute ? record.minute : 'never known';
+  if (record.wall_ms === null) return 'never known';
+  if (now.wall_ms === null) return 'unknown yet';
+  const last = now.minute - Math.ceil((now.wall_ms - record.wall_ms) / minute_ms);
+  // It ended before this boot began: else one of the two clocks was wrong.
+  return last < 0 && last > now.minute - window_minutes ? last : 'never known';
+}
+
+/** Shares a span of time out to the minutes that it touches. */
+function spread(
+  window: DayWindow,
+  {
+    from_ms,
+    to_ms,
+    reachable,
+  }: { readonly from_ms: number; readonly to_ms: number; readonly reachable: boolean },
+): void {
+  let at_ms = Math.round(from_ms);
+  const end_ms = Math.round(to_ms);
+  while (at_ms < end_ms) {
+    const minute = Math.floor(at_ms / minute_ms);
+    const until_ms = Math.min(end_ms, (minute + 1) * minute_ms);
+    const span_ms = until_ms - at_ms;
+    window.add(minute, reachable ? { up_ms: span_ms, down_ms: 0 } : { up_ms: 0, down_ms: span_ms });
+    at_ms = until_ms;
+  }
+}

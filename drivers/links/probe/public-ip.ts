@@ -1,0 +1,36 @@
+/** Which addresses can be reached from the internet, and which are private to a network or a provider. */
+import { BlockList } from 'node:net';
+import { familyOf } from '../../../src/platform/bound-socket.ts';
+
+/** IANA special-purpose registries: what an interface or a translator may have and nobody outside can reach. */
+const inner_networks = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  // Shared between a provider and its customers (RFC 6598): Starlink and most cellular networks.
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  // IETF protocol assignments: 464XLAT and DS-Lite give 192.0.0.x to an interface.
+  ['192.0.0.0', 24],
+  ['192.168.0.0', 16],
+  ['224.0.0.0', 3],
+  ['::', 96],
+  ['::ffff:0:0', 96],
+  ['64:ff9b:1::', 48],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+] as const;
+
+const inner = new BlockList();
+for (const [network, prefix] of inner_networks) {
+  inner.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4');
+}
+
+/** Whether the address is one of the internet: no private, shared, link-local, loopback or multicast address. */
+export function isPublicIp(ip: string): boolean {
+  const family = familyOf(ip);
+  if (family === null) return false;
+  return !inner.check(ip, family === 4 ? 'ipv4' : 'ipv6');
+}
