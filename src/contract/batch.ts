@@ -148,7 +148,7 @@ function writeGroup({ head, keys, columns, texts, seqs, times }: Group): string 
 }
 
 /** The messages of a batch, by epoch and sequence number. Throws a `RangeError` when it contradicts itself or is over a limit. */
-function batchItems({ groups }: Batch): BatchItem[] {
+export function batchItems({ groups }: Batch): BatchItem[] {
   const count = groups.reduce((sum, { seq }) => sum + seq.length, 0);
   if (count > batch_items_max) throw tooMany(count);
   const budget = { left: unpacked_text_max };

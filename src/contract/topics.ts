@@ -2,6 +2,8 @@
  * Every MQTT topic of the contract is built and read here; no other file has a `/` of a topic in a string.
  * A channel is the part below `k1/{kit_id}/up/`: the outbox stores channels, so that a row does not repeat the kit.
  */
+import { z } from 'zod';
+
 export const contract_major = 'k1';
 /** `major.minor`, announced in the birth message; minor versions only add. */
 export const contract_version = '1.0';
@@ -56,3 +58,45 @@ export function parseDown(kit_id: string, topic: string): Down | undefined {
   if (task_id !== undefined) return undefined;
   return kind === 'ack' || kind === 'sync' || kind === 'config' ? { kind } : undefined;
 }
+
+/** What the cloud subscribes to: everything that kits publish. */
+export const upFilter = `${contract_major}/+/up/#`;
+
+/** The kit and the channel of a topic below `k1/{kit_id}/up/`; undefined for any other topic. */
+export function parseUp(topic: string): { readonly kit_id: string; readonly channel: string } | undefined {
+  const [major, kit_id, direction, ...rest] = topic.split('/');
+  if (major !== contract_major || !kit_id || direction !== 'up' || rest.length === 0) return undefined;
+  return { kit_id, channel: rest.join('/') };
+}
+
+export type Channel =
+  | { readonly kind: z.output<typeof wholeKit> }
+  | { readonly kind: 'asset' | 'commands'; readonly asset_id: string }
+  | { readonly kind: 'feed' | 'event'; readonly asset_id: string; readonly feed: string }
+  | { readonly kind: 'task'; readonly task_id: string };
+
+/** What a channel carries; undefined when the contract does not know it, as with channels of a later version. */
+export function readChannel(channel: string): Channel | undefined {
+  const words = channel.split('/');
+  const [kind, id = '', last = ''] = words;
+  switch (`${kind} ${words.length}`) {
+    case 'state 1':
+    case 'telemetry 1':
+    case 'batch 1':
+    case 'drops 1':
+      return { kind: wholeKit.parse(kind) };
+    case 'asset 2':
+      return { kind: 'asset', asset_id: id };
+    case 'task 2':
+      return { kind: 'task', task_id: id };
+    case 'asset 3':
+      return last === 'commands' ? { kind: 'commands', asset_id: id } : undefined;
+    case 'feed 3':
+      return { kind: 'feed', asset_id: id, feed: last };
+    case 'event 3':
+      return { kind: 'event', asset_id: id, feed: last };
+    default:
+      return undefined;
+  }
+}
+const wholeKit = z.enum(['state', 'telemetry', 'batch', 'drops']);

@@ -1,0 +1,69 @@
+/** Reads kits with the newest parts of their telemetry. */
+import { z } from 'zod';
+import type { Queries, Row } from './database.ts';
+import { holesIn } from './ranges.ts';
+import { jsonOf, rangesOf, stateOf } from './rows.ts';
+import type { StoredKit } from './store.ts';
+
+const textOrNull = z.string().nullable();
+
+/** Kits in one statement: databases limit the number of parameters. */
+const kits_at_once = 500;
+
+/** The kits that are known among these, by id. */
+export async function readKits(
+  queries: Queries,
+  kit_ids: readonly string[] | '*',
+): Promise<readonly StoredKit[]> {
+  if (kit_ids === '*') return readSome(queries, '', []);
+  const kits: StoredKit[] = [];
+  for (let at = 0; at < kit_ids.length; at += kits_at_once) {
+    const some = kit_ids.slice(at, at + kits_at_once);
+    kits.push(...(await readSome(queries, `WHERE kit_id IN (${some.map(() => '?').join(', ')})`, some)));
+  }
+  return kits;
+}
+
+async function readSome(queries: Queries, where: string, ids: readonly string[]): Promise<StoredKit[]> {
+  const kits = await queries.all(`SELECT * FROM kits ${where} ORDER BY kit_id`, ...ids);
+  const parts = byKit(
+    await queries.all(`SELECT kit_id, part, data, time_ms FROM kit_parts ${where}`, ...ids),
+  );
+  const received = byKit(await queries.all(`SELECT kit_id, ranges FROM received ${where}`, ...ids));
+  return kits.map((row) => {
+    const kit_id = String(row['kit_id']);
+    return kitOf(row, { parts: parts.get(kit_id) ?? [], received: received.get(kit_id) ?? [] });
+  });
+}
+
+function kitOf(
+  row: Row,
+  { parts, received }: { readonly parts: readonly Row[]; readonly received: readonly Row[] },
+) {
+  const count = (name: string): number => Number(row[name]);
+  const holes = received.reduce((sum, each) => sum + holesIn(rangesOf.parse(each['ranges'])), 0);
+  const dropped = count('dropped');
+  return {
+    kit_id: String(row['kit_id']),
+    name: textOrNull.parse(row['name']),
+    state: row['state'] === null ? undefined : stateOf.parse(row['state']),
+    heard_ms: row['heard_ms'] === null ? null : count('heard_ms'),
+    parts: Object.fromEntries(
+      parts.map((part) => [
+        String(part['part']),
+        { time_ms: Number(part['time_ms']), data: jsonOf.parse(part['data']) },
+      ]),
+    ),
+    counts: {
+      received: count('received'),
+      duplicates: count('duplicates'),
+      missing: Math.max(0, holes - dropped),
+      dropped,
+      refused: count('refused'),
+    },
+  };
+}
+
+function byKit(rows: readonly Row[]): Map<string, Row[]> {
+  return Map.groupBy(rows, (row) => String(row['kit_id']));
+}

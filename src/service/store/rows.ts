@@ -1,0 +1,72 @@
+/** Rows of the tables as the values that the rest of the service knows. What stands in the tables was checked on its way in. */
+import { z } from 'zod';
+import { announcement, assetStatus, commandDefinition } from '../../contract/assets.ts';
+import { json, jsonObject } from '../../contract/json.ts';
+import { kitState } from '../../contract/presence.ts';
+import { taskStatus } from '../../contract/tasks.ts';
+import type { Row } from './database.ts';
+import type { ApiKey, StoredAsset, StoredFeed, StoredTask } from './store.ts';
+
+const text = z.string();
+const jsonText = text.transform((written): unknown => JSON.parse(written));
+const number = z.coerce.number();
+
+const taskRow = z.object({
+  kit_id: text,
+  task_id: text,
+  asset_id: text,
+  command_name: text,
+  payload: jsonText.pipe(jsonObject),
+  status: taskStatus,
+  revision: number,
+  result: jsonText.pipe(jsonObject),
+  progress: jsonText.pipe(z.object({ message: text, pct: z.number().nullable() })).nullable(),
+  requested_by: text,
+  created_ms: number,
+  updated_ms: number,
+});
+
+export function taskOf(row: Row): StoredTask {
+  return taskRow.parse(row);
+}
+
+const feedRow = z.object({ feed: text, time_ms: number, data: jsonText.pipe(json) });
+
+export function feedOf(row: Row): StoredFeed {
+  return feedRow.parse(row);
+}
+
+const assetData = announcement
+  .extend({ type: text, protocol: text, feeds: z.array(text), metadata: jsonObject.default({}) })
+  .omit({ driver: true })
+  .strip();
+
+/** `row` is one of `assets`, with `status` and `reason` of `asset_status` where there is one. */
+export function assetOf(row: Row): StoredAsset {
+  const asset = jsonText.pipe(assetData).parse(row['data']);
+  const status = assetStatus.safeParse(row['status']).data;
+  if (!status) return asset;
+  return { ...asset, status, status_reason: text.nullable().parse(row['reason']) };
+}
+
+export const commandsOf = jsonText.pipe(z.array(commandDefinition));
+export const jsonOf = jsonText.pipe(json);
+export const stateOf = jsonText.pipe(kitState);
+
+const keyRow = z.object({
+  key_id: text,
+  user_id: text,
+  label: text,
+  hash: text,
+  scopes: jsonText.pipe(z.array(text)),
+  kits: jsonText.pipe(z.union([z.literal('*'), z.array(text)])),
+  created_ms: number,
+  expires_ms: number.nullable(),
+});
+
+export function keyOf(row: Row): ApiKey {
+  return keyRow.parse(row);
+}
+
+const range = z.tuple([z.number(), z.number()]);
+export const rangesOf = jsonText.pipe(z.array(range));

@@ -1,0 +1,293 @@
+/** The store on an SQL database, SQLite or PostgreSQL: puts the questions of `Store` into statements. */
+import type { Json } from '../../contract/json.ts';
+import type { Reception } from '../ingest/read-message.ts';
+import { ackOf, commitReceptions } from './commit.ts';
+import type { Database, Queries, Row, SqlValue } from './database.ts';
+import { readKits } from './read-kits.ts';
+import { assetOf, commandsOf, feedOf, jsonOf, keyOf, rangesOf, taskOf } from './rows.ts';
+import type {
+  ApiKey,
+  Committed,
+  PartnerAsset,
+  PartnerFix,
+  Store,
+  StoredAsset,
+  StoredFeed,
+  StoredKit,
+  StoredTask,
+  TaskOrder,
+  TaskQuery,
+} from './store.ts';
+
+/** Answers to repeated requests are kept for so long. */
+const answers_kept_ms = 86_400_000;
+/** Final tasks of one kit that are kept. */
+export const tasks_max = 10_000;
+
+const asset_select = `SELECT assets.data, asset_status.status, asset_status.reason FROM assets
+  LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id`;
+
+export class SqlStore implements Store {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async commit(receptions: readonly Reception[], now_ms: number): Promise<Committed> {
+    return this.#database.transaction(async (queries) => commitReceptions(queries, receptions, now_ms));
+  }
+
+  async kits(kit_ids: readonly string[] | '*'): Promise<readonly StoredKit[]> {
+    return readKits(this.#database, kit_ids);
+  }
+
+  async kit(kit_id: string): Promise<StoredKit | undefined> {
+    return (await readKits(this.#database, [kit_id]))[0];
+  }
+
+  async nameKit(kit_id: string, name: string | null): Promise<void> {
+    await this.#all(
+      'INSERT INTO kits (kit_id, name) VALUES (?, ?) ON CONFLICT (kit_id) DO UPDATE SET name = excluded.name',
+      kit_id,
+      name,
+    );
+  }
+
+  async assets(kit_id: string): Promise<readonly StoredAsset[]> {
+    return (await this.#all(`${asset_select} WHERE assets.kit_id = ? AND gone = 0`, kit_id)).map(assetOf);
+  }
+
+  async asset(kit_id: string, asset_id: string): Promise<StoredAsset | undefined> {
+    const [row] = await this.#all(
+      `${asset_select} WHERE assets.kit_id = ? AND assets.asset_id = ? AND gone = 0`,
+      kit_id,
+      asset_id,
+    );
+    return row && assetOf(row);
+  }
+
+  async commands(kit_id: string, asset_id: string) {
+    const [row] = await this.#all(
+      'SELECT data FROM commands WHERE kit_id = ? AND asset_id = ?',
+      kit_id,
+      asset_id,
+    );
+    return row ? commandsOf.parse(row['data']) : [];
+  }
+
+  async feeds(kit_id: string, asset_id: string): Promise<readonly StoredFeed[]> {
+    const rows = await this.#all(
+      'SELECT feed, time_ms, data FROM feeds WHERE kit_id = ? AND asset_id = ? ORDER BY feed',
+      kit_id,
+      asset_id,
+    );
+    return rows.map(feedOf);
+  }
+
+  async addPartner(partner: PartnerAsset): Promise<StoredAsset> {
+    const { kit_id, asset_id, created_ms } = partner;
+    const asset = partnerAsset(partner);
+    await this.#all(
+      `INSERT INTO assets (kit_id, asset_id, data, partner, time_ms, epoch, seq, unsynced) VALUES (?, ?, ?, 1, ?, 0, 0, 0)`,
+      kit_id,
+      asset_id,
+      JSON.stringify(asset),
+      created_ms,
+    );
+    return asset;
+  }
+
+  async removePartner(kit_id: string, asset_id: string): Promise<boolean> {
+    return this.#database.transaction(async (queries) => {
+      const gone = await queries.all(
+        'DELETE FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1 RETURNING asset_id',
+        kit_id,
+        asset_id,
+      );
+      await queries.all('DELETE FROM feeds WHERE kit_id = ? AND asset_id = ?', kit_id, asset_id);
+      return gone.length > 0;
+    });
+  }
+
+  async pushFix(kit_id: string, asset_id: string, fix: PartnerFix, now_ms: number): Promise<StoredFeed> {
+    const timestamp = new Date(now_ms).toISOString();
+    const message = { feed: 'gps', time_ms: now_ms, data: { ...fix, source: 'api', timestamp } };
+    await this.#database.transaction(async (queries) => {
+      await queries.all(
+        `INSERT INTO feeds (kit_id, asset_id, feed, data, time_ms, epoch, seq, unsynced) VALUES (?, ?, 'gps', ?, ?, 0, 0, 0)
+         ON CONFLICT (kit_id, asset_id, feed) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms`,
+        kit_id,
+        asset_id,
+        JSON.stringify(message.data),
+        now_ms,
+      );
+      await moveAsset(queries, { kit_id, asset_id, fix, last_seen_at: timestamp });
+    });
+    return message;
+  }
+
+  async addTask({ kit_id, task_id, asset_id, command_name, payload, requested_by, created_ms }: TaskOrder) {
+    const [row] = await this.#all(
+      `INSERT INTO tasks (kit_id, task_id, asset_id, command_name, payload, status, revision, result, requested_by,
+         created_ms, updated_ms)
+       VALUES (?, ?, ?, ?, ?, 'pending', 0, '{}', ?, ?, ?) RETURNING *`,
+      kit_id,
+      task_id,
+      asset_id,
+      command_name,
+      JSON.stringify(payload),
+      requested_by,
+      created_ms,
+      created_ms,
+    );
+    await this.#all(
+      `DELETE FROM tasks WHERE kit_id = ? AND status IN ('completed', 'failed') AND task_id NOT IN
+         (SELECT task_id FROM tasks WHERE kit_id = ? ORDER BY created_ms DESC LIMIT ?)`,
+      kit_id,
+      kit_id,
+      tasks_max,
+    );
+    return taskOf(row ?? {});
+  }
+
+  async task(kit_id: string, task_id: string): Promise<StoredTask | undefined> {
+    const [row] = await this.#all('SELECT * FROM tasks WHERE kit_id = ? AND task_id = ?', kit_id, task_id);
+    return row && taskOf(row);
+  }
+
+  async tasks(kit_id: string, { asset_id, status, limit }: TaskQuery): Promise<readonly StoredTask[]> {
+    const rows = await this.#all(
+      `SELECT * FROM tasks WHERE kit_id = ? ${asset_id ? 'AND asset_id = ?' : ''} ${status ? 'AND status = ?' : ''}
+       ORDER BY created_ms DESC, task_id LIMIT ?`,
+      kit_id,
+      ...(asset_id ? [asset_id] : []),
+      ...(status ? [status] : []),
+      limit,
+    );
+    return rows.map(taskOf);
+  }
+
+  async failTask(kit_id: string, task_id: string, reason: string, now_ms: number) {
+    const [row] = await this.#all(
+      `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
+       WHERE kit_id = ? AND task_id = ? AND status = 'pending' RETURNING *`,
+      JSON.stringify({ error: reason }),
+      now_ms,
+      kit_id,
+      task_id,
+    );
+    return row && taskOf(row);
+  }
+
+  async recall(key_id: string, idempotency_key: string, now_ms: number): Promise<Json | undefined> {
+    const [row] = await this.#all(
+      'SELECT answer FROM answers WHERE key_id = ? AND idempotency_key = ? AND created_ms > ?',
+      key_id,
+      idempotency_key,
+      now_ms - answers_kept_ms,
+    );
+    return row && jsonOf.parse(row['answer']);
+  }
+
+  async remember(key_id: string, idempotency_key: string, answer: Json, now_ms: number): Promise<void> {
+    await this.#all('DELETE FROM answers WHERE created_ms <= ?', now_ms - answers_kept_ms);
+    await this.#all(
+      `INSERT INTO answers (key_id, idempotency_key, answer, created_ms) VALUES (?, ?, ?, ?)
+       ON CONFLICT (key_id, idempotency_key) DO NOTHING`,
+      key_id,
+      idempotency_key,
+      JSON.stringify(answer),
+      now_ms,
+    );
+  }
+
+  async keys(): Promise<readonly ApiKey[]> {
+    return (await this.#all('SELECT * FROM api_keys ORDER BY created_ms')).map(keyOf);
+  }
+
+  async addKey(key: ApiKey): Promise<void> {
+    await this.#all(
+      `INSERT INTO api_keys (key_id, user_id, label, hash, scopes, kits, created_ms, expires_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      key.key_id,
+      key.user_id,
+      key.label,
+      key.hash,
+      JSON.stringify(key.scopes),
+      JSON.stringify(key.kits),
+      key.created_ms,
+      key.expires_ms,
+    );
+  }
+
+  async revokeKey(key_id: string): Promise<boolean> {
+    return (await this.#all('DELETE FROM api_keys WHERE key_id = ? RETURNING key_id', key_id)).length > 0;
+  }
+
+  async acks(kit_id: string) {
+    const rows = await this.#all(
+      'SELECT epoch, ranges FROM received WHERE kit_id = ? ORDER BY epoch DESC',
+      kit_id,
+    );
+    return rows.map((row) => ackOf(Number(row['epoch']), rangesOf.parse(row['ranges'])));
+  }
+
+  async close(): Promise<void> {
+    await this.#database.close();
+  }
+
+  async #all(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]> {
+    return this.#database.all(sql, ...values);
+  }
+}
+
+function partnerAsset(partner: PartnerAsset): StoredAsset {
+  const { asset_id, asset_key, name, type, vendor, model, metadata, parent_id, created_ms } = partner;
+  return {
+    id: asset_id,
+    asset_key,
+    name,
+    type,
+    vendor,
+    model,
+    metadata,
+    parent_id,
+    firmware: null,
+    protocol: 'partner',
+    status: 'online',
+    status_reason: null,
+    last_seen_at: new Date(created_ms).toISOString(),
+    lat: null,
+    lon: null,
+    alt_m: null,
+    whep_url: null,
+    feeds: ['gps'],
+  };
+}
+
+interface Move {
+  readonly kit_id: string;
+  readonly asset_id: string;
+  readonly fix: PartnerFix;
+  readonly last_seen_at: string;
+}
+
+/** A fix without an altitude leaves the one that is known. */
+async function moveAsset(queries: Queries, { kit_id, asset_id, fix, last_seen_at }: Move): Promise<void> {
+  const [row] = await queries.all(
+    'SELECT data FROM assets WHERE kit_id = ? AND asset_id = ?',
+    kit_id,
+    asset_id,
+  );
+  if (!row) return;
+  const asset = assetOf(row);
+  const { lat, lon } = fix;
+  const moved = { ...asset, lat, lon, alt_m: fix.alt_m ?? asset.alt_m, last_seen_at };
+  await queries.all(
+    'UPDATE assets SET data = ? WHERE kit_id = ? AND asset_id = ?',
+    JSON.stringify(moved),
+    kit_id,
+    asset_id,
+  );
+}

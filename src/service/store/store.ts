@@ -1,0 +1,173 @@
+/** What the service keeps, and how it is asked for. SQLite and PostgreSQL stand behind the same words. */
+import type { Announcement, CommandDefinition } from '../../contract/assets.ts';
+import type { Json, JsonObject } from '../../contract/json.ts';
+import type { KitState } from '../../contract/presence.ts';
+import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
+import type { Reception } from '../ingest/read-message.ts';
+
+/** When a value was observed; decides which of two is the newer (`contract/README.md`, Envelope). */
+export interface Stamp {
+  readonly time_ms: number;
+  readonly epoch: number;
+  readonly seq: number;
+  readonly unsynced: boolean;
+}
+
+export interface StoredKit {
+  readonly kit_id: string;
+  readonly name: string | null;
+  /** The newest presence; undefined: none yet. */
+  readonly state: KitState | undefined;
+  /** When this service last heard of the kit, its own clock, milliseconds since 1970. */
+  readonly heard_ms: number | null;
+  /** Newest value of each part of the telemetry, with the time of its observation. */
+  readonly parts: Readonly<Record<string, { readonly time_ms: number; readonly data: Json }>>;
+  readonly counts: KitCounts;
+}
+
+export interface KitCounts {
+  readonly received: number;
+  readonly duplicates: number;
+  readonly missing: number;
+  readonly dropped: number;
+  readonly refused: number;
+}
+
+export interface StoredAsset extends Omit<Announcement, 'type' | 'protocol' | 'feeds' | 'driver'> {
+  readonly type: string;
+  readonly protocol: string;
+  readonly feeds: readonly string[];
+  readonly metadata: JsonObject;
+}
+
+export interface StoredFeed {
+  readonly feed: string;
+  readonly time_ms: number;
+  readonly data: Json;
+}
+
+export interface StoredTask {
+  readonly kit_id: string;
+  readonly task_id: string;
+  readonly asset_id: string;
+  readonly command_name: string;
+  readonly payload: JsonObject;
+  readonly status: TaskStatus;
+  /** 0: no report yet. */
+  readonly revision: number;
+  readonly result: JsonObject;
+  readonly progress: { readonly message: string; readonly pct: number | null } | null;
+  readonly requested_by: string;
+  readonly created_ms: number;
+  readonly updated_ms: number;
+}
+
+/** What a commit changed, for those who watch. Values are the stored ones, after the commit. */
+export type Change =
+  | { readonly kind: 'kit'; readonly kit_id: string }
+  | { readonly kind: 'asset' | 'commands' | 'asset_gone'; readonly kit_id: string; readonly asset_id: string }
+  | {
+      readonly kind: 'feed';
+      readonly kit_id: string;
+      readonly asset_id: string;
+      readonly message: StoredFeed;
+    }
+  | { readonly kind: 'task'; readonly kit_id: string; readonly task: StoredTask };
+
+export interface Committed {
+  readonly changes: readonly Change[];
+  /** What to tell each kit that it may forget: one for each epoch that these messages touched. */
+  readonly acks: readonly { readonly kit_id: string; readonly ack: CloudAck }[];
+}
+
+export interface PartnerAsset {
+  readonly kit_id: string;
+  readonly asset_id: string;
+  readonly asset_key: string;
+  readonly name: string;
+  readonly type: string;
+  readonly vendor: string | null;
+  readonly model: string | null;
+  readonly metadata: JsonObject;
+  readonly parent_id: string | null;
+  readonly created_ms: number;
+}
+
+export interface PartnerFix {
+  readonly lat: number;
+  readonly lon: number;
+  readonly alt_m: number | null;
+  readonly bearing: number | null;
+  readonly speed_mps: number | null;
+}
+
+export interface ApiKey {
+  readonly key_id: string;
+  /** UUID that stands as `requested_by` on what the key does. */
+  readonly user_id: string;
+  readonly label: string;
+  /** SHA-256 of the secret, hex. */
+  readonly hash: string;
+  readonly scopes: readonly string[];
+  /** Kits of the key; `*`: all. */
+  readonly kits: readonly string[] | '*';
+  readonly created_ms: number;
+  readonly expires_ms: number | null;
+}
+
+/** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */
+export interface Store {
+  /** Stores what was received, each message once, whatever the order. Resolves when it is on disk. */
+  readonly commit: (receptions: readonly Reception[], now_ms: number) => Promise<Committed>;
+  readonly kits: (kit_ids: readonly string[] | '*') => Promise<readonly StoredKit[]>;
+  readonly kit: (kit_id: string) => Promise<StoredKit | undefined>;
+  readonly nameKit: (kit_id: string, name: string | null) => Promise<void>;
+  readonly assets: (kit_id: string) => Promise<readonly StoredAsset[]>;
+  readonly asset: (kit_id: string, asset_id: string) => Promise<StoredAsset | undefined>;
+  readonly commands: (kit_id: string, asset_id: string) => Promise<readonly CommandDefinition[]>;
+  readonly feeds: (kit_id: string, asset_id: string) => Promise<readonly StoredFeed[]>;
+  readonly addPartner: (asset: PartnerAsset) => Promise<StoredAsset>;
+  readonly removePartner: (kit_id: string, asset_id: string) => Promise<boolean>;
+  /** The fix as a message of the `gps` feed and as the asset's position. */
+  readonly pushFix: (
+    kit_id: string,
+    asset_id: string,
+    fix: PartnerFix,
+    now_ms: number,
+  ) => Promise<StoredFeed>;
+  readonly addTask: (task: TaskOrder) => Promise<StoredTask>;
+  readonly task: (kit_id: string, task_id: string) => Promise<StoredTask | undefined>;
+  readonly tasks: (kit_id: string, wanted: TaskQuery) => Promise<readonly StoredTask[]>;
+  /** The dispatch could not be handed over: the task fails for this reason, unless it has been reported meanwhile. */
+  readonly failTask: (
+    kit_id: string,
+    task_id: string,
+    reason: string,
+    now_ms: number,
+  ) => Promise<StoredTask | undefined>;
+  /** The answer that was given to this key and id before; undefined: none within a day. */
+  readonly recall: (key_id: string, idempotency_key: string, now_ms: number) => Promise<Json | undefined>;
+  readonly remember: (key_id: string, idempotency_key: string, answer: Json, now_ms: number) => Promise<void>;
+  readonly keys: () => Promise<readonly ApiKey[]>;
+  readonly addKey: (key: ApiKey) => Promise<void>;
+  readonly revokeKey: (key_id: string) => Promise<boolean>;
+  /** Epochs and ranges that are stored for this kit, newest epoch first. */
+  readonly acks: (kit_id: string) => Promise<readonly CloudAck[]>;
+  readonly close: () => Promise<void>;
+}
+
+export interface TaskOrder {
+  readonly kit_id: string;
+  readonly task_id: string;
+  readonly asset_id: string;
+  readonly command_name: string;
+  readonly payload: JsonObject;
+  readonly requested_by: string;
+  readonly created_ms: number;
+}
+
+export interface TaskQuery {
+  readonly asset_id?: string | undefined;
+  readonly status?: TaskStatus | undefined;
+  readonly limit: number;
+}

@@ -1,0 +1,36 @@
+/** The thread that owns the service's SQLite file, so that a slow disk stalls no request and no heartbeat. */
+import { parentPort } from 'node:worker_threads';
+import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts';
+import { openSqlite } from './sqlite.ts';
+import { SqlStore } from './sql-store.ts';
+import type { Store } from './store.ts';
+import type { ThreadCall, ThreadReply } from './thread-store.ts';
+
+if (!parentPort) throw new InvariantBroken('thread.ts runs as a thread of the service only');
+const port = parentPort;
+
+port.once('message', (file: string) => {
+  try {
+    const store = new SqlStore(openSqlite(file));
+    port.on('message', (call: ThreadCall) => void answer(store, call));
+    port.postMessage({ id: 0, value: undefined } satisfies ThreadReply);
+  } catch (error) {
+    port.postMessage({ id: 0, fault: faultOf(error) } satisfies ThreadReply);
+    port.close();
+  }
+});
+
+/** The arguments fit the method: `thread-store.ts` sends nothing else. */
+async function answer(store: Store, { id, method, args }: ThreadCall): Promise<void> {
+  try {
+    const value: unknown = await Reflect.apply(store[method], store, args);
+    port.postMessage({ id, value } satisfies ThreadReply);
+  } catch (error) {
+    port.postMessage({ id, fault: faultOf(error) } satisfies ThreadReply);
+  }
+  if (method === 'close') port.close();
+}
+
+function faultOf(error: unknown): NonNullable<ThreadReply['fault']> {
+  return { unavailable: error instanceof StorageUnavailable, message: messageOf(error) };
+}

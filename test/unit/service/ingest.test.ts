@@ -1,0 +1,254 @@
+/** What the service keeps of what kits publish, whatever the order in which it comes and however often. */
+import * as fc from 'fast-check';
+import { afterEach, expect, it } from 'vitest';
+import { packBatch } from '../../../src/contract/batch.ts';
+import { writeEnvelope } from '../../../src/contract/envelope.ts';
+import type { JsonObject } from '../../../src/contract/json.ts';
+import { channels, upTopic } from '../../../src/contract/topics.ts';
+import { readMessage, type Reception } from '../../../src/service/ingest/read-message.ts';
+import { openSqlite } from '../../../src/service/store/sqlite.ts';
+import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../src/service/store/store.ts';
+import { asset_id, kit_id, samples, task_id } from '../../support/contract-samples.ts';
+
+const start_ms = Date.UTC(2026, 10, 21, 10);
+const open: Store[] = [];
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close();
+});
+
+function newStore(): Store {
+  const store = new SqlStore(openSqlite(':memory:'));
+  open.push(store);
+  return store;
+}
+
+interface Sent {
+  readonly channel: string;
+  readonly seq: number;
+  readonly data: JsonObject;
+  readonly epoch?: number;
+  readonly time_ms?: number;
+}
+
+/** As the broker delivers it. */
+function received({ channel, seq, data, epoch = 17, time_ms = start_ms + seq }: Sent): Reception {
+  const text = writeEnvelope({ epoch, seq, time_ms }, JSON.stringify(data));
+  const reception = readMessage(upTopic(kit_id, channel), Buffer.from(text));
+  if (!reception) throw new Error(`not taken: ${channel}`);
+  return reception;
+}
+
+const gps = (seq: number, lat: number): Sent => ({
+  channel: channels.feed(asset_id, 'gps'),
+  seq,
+  data: { lat, lon: 8.5, alt_m: null, ground_speed: null, heading: null },
+});
+
+/** A day of a kit, in the order in which it was observed. */
+const story: readonly Sent[] = [
+  { channel: channels.asset(asset_id), seq: 1, data: samples['announcement'] ?? {} },
+  { channel: channels.commands(asset_id), seq: 2, data: samples['commandList'] ?? {} },
+  { channel: channels.telemetry, seq: 3, data: { battery: 80, battery_charging: false } },
+  gps(4, 47.1),
+  {
+    channel: channels.event(asset_id, 'asset_status'),
+    seq: 5,
+    data: { status: 'offline', reason: 'silent' },
+  },
+  gps(6, 47.2),
+  { channel: channels.telemetry, seq: 7, data: { battery: 79 } },
+  { channel: channels.task(task_id), seq: 8, data: report('running', 1) },
+  { channel: channels.task(task_id), seq: 9, data: report('completed', 2) },
+  { channel: channels.event(asset_id, 'asset_status'), seq: 10, data: { status: 'online', reason: null } },
+];
+
+function report(status: string, revision: number): JsonObject {
+  return { task_id, asset_id, command_name: 'arm', status, revision, result: {} };
+}
+
+async function everything(store: Store) {
+  return {
+    kit: await store.kit(kit_id),
+    assets: await store.assets(kit_id),
+    commands: await store.commands(kit_id, asset_id),
+    feeds: await store.feeds(kit_id, asset_id),
+    tasks: (await store.tasks(kit_id, { limit: 10 })).map((task) => ({ ...task, created_ms: 0 })),
+    acks: await store.acks(kit_id),
+  };
+}
+
+it('comes to the same end in any order, in pieces of any size, with any number of repetitions', async () => {
+  const wanted = newStore();
+  await wanted.commit(story.map(received), start_ms);
+  const { kit, ...rest } = await everything(wanted);
+  const anyOrder = fc.shuffledSubarray([...story, ...story], { minLength: story.length * 2 });
+  await fc.assert(
+    fc.asyncProperty(anyOrder, fc.integer({ min: 1, max: 20 }), async (order, piece) => {
+      const store = newStore();
+      for (let at = 0; at < order.length; at += piece) {
+        await store.commit(order.slice(at, at + piece).map(received), start_ms);
+      }
+      const now = await everything(store);
+      expect({ ...now.kit, counts: undefined }).toEqual({ ...kit, counts: undefined });
+      expect({ ...now, kit: undefined }).toEqual({ ...rest, kit: undefined });
+      expect(now.kit?.counts).toEqual({
+        received: story.length,
+        duplicates: story.length,
+        missing: 0,
+        dropped: 0,
+        refused: 0,
+      });
+    }),
+    { numRuns: 30 },
+  );
+});
+
+it('takes a batch from the buffer as the messages that it holds', async () => {
+  const single = newStore();
+  await single.commit(story.map(received), start_ms);
+  const items = story.map(({ channel, seq, data }) => ({
+    channel,
+    epoch: 17,
+    seq,
+    time_ms: start_ms + seq,
+    data: JSON.stringify(data),
+  }));
+  const packed = newStore();
+  const reception = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
+  expect(reception).toMatchObject({ historical: true, faults: [] });
+  await packed.commit(reception ? [reception] : [], start_ms);
+  expect(await everything(packed)).toEqual(await everything(single));
+});
+
+it('acknowledges exactly what is stored, epoch by epoch', async () => {
+  const store = newStore();
+  const { acks } = await store.commit(
+    [1, 2, 3, 7].map((seq) => received(gps(seq, 47))),
+    start_ms,
+  );
+  expect(acks).toEqual([
+    {
+      kit_id,
+      ack: {
+        epoch: 17,
+        ranges: [
+          [1, 3],
+          [7, 7],
+        ],
+      },
+    },
+  ]);
+  expect((await store.kit(kit_id))?.counts.missing).toBe(3);
+  await store.commit([received({ ...gps(1, 48), epoch: 18 })], start_ms);
+  expect(await store.acks(kit_id)).toEqual([
+    { epoch: 18, ranges: [[1, 1]] },
+    {
+      epoch: 17,
+      ranges: [
+        [1, 3],
+        [7, 7],
+      ],
+    },
+  ]);
+});
+
+it('orders presence by connections and not by time, since a will was written long before', async () => {
+  const store = newStore();
+  const state = (online: boolean, seq: number, time_ms: number): Reception =>
+    received({
+      channel: channels.state,
+      seq,
+      time_ms,
+      data: { ...samples['kitState'], online, reason: online ? null : 'connection lost' },
+    });
+  await store.commit([state(true, 1, start_ms), state(true, 3, start_ms + 60_000)], start_ms);
+  await store.commit([state(false, 2, start_ms)], start_ms);
+  expect((await store.kit(kit_id))?.state?.online).toBe(true);
+  await store.commit([state(false, 4, start_ms)], start_ms);
+  expect((await store.kit(kit_id))?.state?.online).toBe(false);
+});
+
+it('lets a task end once, and never moves it back', async () => {
+  const store = newStore();
+  const step = (status: string, revision: number, seq: number): Reception =>
+    received({ channel: channels.task(task_id), seq, data: report(status, revision) });
+  await store.commit([step('failed', 3, 1)], start_ms);
+  await store.commit([step('running', 2, 2), step('completed', 4, 3)], start_ms);
+  expect(await store.task(kit_id, task_id)).toMatchObject({ status: 'failed', revision: 3 });
+});
+
+it('ignores what a later minor version has added', async () => {
+  const store = newStore();
+  await store.commit(
+    [
+      received({ channel: channels.telemetry, seq: 1, data: { battery: 5, fuel_pct: 3 } }),
+      received({ channel: 'weather/now', seq: 2, data: {} }),
+      received({
+        channel: channels.asset(asset_id),
+        seq: 3,
+        data: { ...samples['announcement'], colour: 'red', type: 'boat' },
+      }),
+    ],
+    start_ms,
+  );
+  const kit = await store.kit(kit_id);
+  expect(kit?.parts['battery']?.data).toBe(5);
+  expect(kit?.counts.refused).toBe(0);
+  expect(await store.assets(kit_id)).toMatchObject([{ type: 'boat' }]);
+});
+
+it('counts what breaks the contract, keeps the rest of it, and lets no such message harm another kit', async () => {
+  const store = newStore();
+  const bad: Reception[] = [
+    received({ channel: channels.telemetry, seq: 1, data: { battery: 200 } }),
+    received({ channel: channels.asset(asset_id), seq: 2, data: { name: 'nameless' } }),
+    received({ channel: channels.task(task_id), seq: 3, data: { ...report('running', 1), task_id: kit_id } }),
+  ];
+  const garbage = readMessage(upTopic(kit_id, channels.telemetry), Buffer.from('{"time":'));
+  const bomb = readMessage(upTopic(kit_id, channels.batch), Buffer.from([0x78, 0x9c, 1, 2, 3]));
+  const noId = readMessage(upTopic(kit_id, 'feed/../gps'), Buffer.from('{}'));
+  for (const odd of [garbage, bomb, noId]) expect(odd?.faults).toHaveLength(1);
+  const other = '11111111-2222-4333-8444-555555555555';
+  const good = { ...received({ channel: channels.telemetry, seq: 1, data: { battery: 50 } }), kit_id: other };
+  const odd = [garbage, bomb, noId].filter((each) => each !== undefined);
+  await store.commit([...bad, ...odd, good], start_ms);
+  expect((await store.kit(kit_id))?.counts).toMatchObject({ refused: 6, received: 3 });
+  expect((await store.kit(other))?.parts['battery']?.data).toBe(50);
+});
+
+it('forgets an asset that was cleared, until it is announced again', async () => {
+  const store = newStore();
+  const announce = (seq: number): Reception =>
+    received({ channel: channels.asset(asset_id), seq, data: samples['announcement'] ?? {} });
+  await store.commit([announce(1)], start_ms);
+  const cleared = readMessage(upTopic(kit_id, channels.asset(asset_id)), new Uint8Array());
+  const { changes } = await store.commit(cleared ? [cleared] : [], start_ms);
+  expect(changes).toEqual([{ kind: 'asset_gone', kit_id, asset_id }]);
+  expect(await store.assets(kit_id)).toEqual([]);
+  await store.commit([announce(1)], start_ms);
+  expect(await store.assets(kit_id)).toEqual([]);
+  await store.commit([announce(2)], start_ms);
+  expect(await store.assets(kit_id)).toHaveLength(1);
+});
+
+it('never throws for any bytes on any topic', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(
+        'state',
+        'telemetry',
+        'batch',
+        'drops',
+        `asset/${asset_id}`,
+        `task/${task_id}`,
+        'x/y/z/w',
+      ),
+      fc.uint8Array({ maxLength: 200 }),
+      (channel, bytes) => {
+        const reception = readMessage(upTopic(kit_id, channel), bytes);
+        expect(reception?.kit_id).toBe(kit_id);
+      },
+    ),
+  );
+});
