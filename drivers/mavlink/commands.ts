@@ -26,17 +26,23 @@ export interface Commanded {
     | { readonly obstacle: string };
 }
 
+interface Bounded extends Commanded {
+  /** A task that was created longer ago is not carried out. */
+  readonly task_age_max_ms: number;
+}
+
 /** The commands that are enabled for this vehicle. */
 export function vehicleCommands(
-  vehicle: Commanded,
+  commanded: Commanded,
   options: MavlinkOptions,
   enabled: readonly CommandName[],
 ): readonly Command[] {
+  const vehicle = { ...commanded, task_age_max_ms: options.task_age_max_s * 1_000 };
   const all = [armCommand(vehicle, options), ...plainCommands(vehicle), gotoCommand(vehicle, options)];
   return all.filter(({ name }) => enabled.some((each) => each === name));
 }
 
-function armCommand(vehicle: Commanded, options: MavlinkOptions): Command {
+function armCommand(vehicle: Bounded, options: MavlinkOptions): Command {
   return defineCommand({
     name: 'arm',
     description: 'Arm the motors. The checks of the autopilot are never bypassed.',
@@ -51,7 +57,7 @@ function armCommand(vehicle: Commanded, options: MavlinkOptions): Command {
   });
 }
 
-function plainCommands(vehicle: Commanded): readonly Command[] {
+function plainCommands(vehicle: Bounded): readonly Command[] {
   const disarm = defineCommand({
     name: 'disarm',
     description: 'Stop the motors of a vehicle that stands on the ground.',
@@ -83,21 +89,22 @@ function plainCommands(vehicle: Commanded): readonly Command[] {
     description: 'Change the flight mode. AUTO starts or resumes the mission.',
     risk_level: 'high',
     requires_approval: true,
+    safety: ({ mode }) => mode === 'LAND' || mode === 'RTL',
     input: z.strictObject({ mode: z.enum(mode_names) }),
     handle: async ({ mode }, context) => setMode(vehicle, mode, context),
   });
   return [disarm, return_home, set_mode];
 }
 
-async function setMode(vehicle: Commanded, mode: ModeName, context: CommandContext): Promise<JsonObject> {
+async function setMode(vehicle: Bounded, mode: ModeName, context: CommandContext): Promise<JsonObject> {
   const { to, situation } = admit(vehicle, context, (now) => obstacleToMode(now, mode));
-  const numbers = modeNumbers(situation.autopilot, situation.kind, mode);
+  const numbers = modeNumbers(situation.autopilot, situation.kind, mode, situation.modes);
   if (!numbers) throw nothingDone(`${to.name} has no mode ${mode}`);
   const evidence = await carryOut(to, modeOrder(mode, numbers, situation), context);
   return { flight_mode: modeOf(to.contact), ...evidence };
 }
 
-function gotoCommand(vehicle: Commanded, options: MavlinkOptions): Command {
+function gotoCommand(vehicle: Bounded, options: MavlinkOptions): Command {
   const { datum, height_min_m, height_max_m } = options.goto;
   const alt_m = z.number().describe(`metres above ${datum_words[datum]}`);
   return defineCommand({
@@ -121,7 +128,7 @@ interface GoTo {
   readonly context: CommandContext;
 }
 
-async function goTo(vehicle: Commanded, target: Waypoint, { options, context }: GoTo): Promise<JsonObject> {
+async function goTo(vehicle: Bounded, target: Waypoint, { options, context }: GoTo): Promise<JsonObject> {
   const { to, situation } = reach(vehicle, context);
   const height = admitTarget(target, situation, options.goto);
   if (typeof height === 'string') throw nothingDone(`${to.name}: ${height}`);
@@ -138,7 +145,7 @@ async function goTo(vehicle: Commanded, target: Waypoint, { options, context }: 
 
 /** The vehicle, if it can be spoken to and there is time to see what it does. */
 function reach(
-  vehicle: Commanded,
+  vehicle: Bounded,
   context: CommandContext,
 ): { readonly to: Addressee; readonly situation: Situation } {
   context.signal.throwIfAborted();
@@ -147,6 +154,12 @@ function reach(
     const left = `${(left_ms / 1_000).toFixed(1)} s are left`;
     throw nothingDone(`too late: ${left}, too few to see what the vehicle does`);
   }
+  // Unknown where the kit's clock was not set; the task runner has decided what may run then.
+  const age_ms = context.age_ms?.() ?? 0;
+  if (age_ms > vehicle.task_age_max_ms) {
+    const allowed = `${vehicle.task_age_max_ms / 1_000} s are allowed (task_age_max_s)`;
+    throw nothingDone(`too late: the task was created ${(age_ms / 1_000).toFixed(1)} s ago, and ${allowed}`);
+  }
   const found = vehicle.address();
   if ('obstacle' in found) throw nothingDone(found.obstacle);
   return found;
@@ -154,7 +167,7 @@ function reach(
 
 /** The same, if nothing that is known of it speaks against the command. */
 function admit(
-  vehicle: Commanded,
+  vehicle: Bounded,
   context: CommandContext,
   obstacleOf: (situation: Situation) => string | undefined,
 ): { readonly to: Addressee; readonly situation: Situation } {

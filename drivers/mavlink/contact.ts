@@ -1,9 +1,12 @@
 /** One autopilot as heard from one peer of one link: what it said, whether it has started anew, and what it is asked for. */
+import { EventIntake } from './event-intake.ts';
 import { Heard } from './heard.ts';
 import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
 import type { Link } from './link.ts';
 import type { Decoded, Messages } from './messages.ts';
+import { hasOwnModes } from './modes.ts';
 import type { Outgoing } from './outgoing.ts';
+import type { VehicleEvent } from './px4-events.ts';
 import { type StatusText, StatusTexts } from './status-text.ts';
 import { type Ask, Streams, type StreamRates } from './streams.ts';
 
@@ -20,6 +23,8 @@ export interface ContactParts {
   readonly now_ms: number;
   /** A whole text of the vehicle. */
   readonly onText: (contact: Contact, text: StatusText) => void;
+  /** An event that is heard for the first time. */
+  readonly onEvent: (contact: Contact, event: VehicleEvent) => void;
 }
 
 /** A clock that goes back by more than packets can overtake each other is a new start. */
@@ -32,6 +37,10 @@ const shared_evidence_ms = 75_000;
 const uids_max = 8;
 const acks_max = 16;
 const texts_max = 20;
+const modes_max = 128;
+/** One vehicle beats once a second. More beats than this within `beats_window_ms` may be those of two. */
+const beats_max = 7;
+const beats_window_ms = 5_000;
 const command_set_interval = 511;
 const command_request_message = 512;
 
@@ -52,7 +61,11 @@ export class Contact {
   /** Newest last. */
   readonly acks: { readonly ack: CommandAck; readonly at_ms: number }[] = [];
   readonly texts: { readonly text: StatusText; readonly at_ms: number }[] = [];
+  /** Names of its flight modes by number, as far as it has listed them. */
+  readonly modes = new Map<number, string>();
+  readonly events = new EventIntake();
   readonly #out: Outgoing;
+  readonly #onEvent: ContactParts['onEvent'];
   readonly #onText: ContactParts['onText'];
   readonly #statusTexts = new StatusTexts();
   readonly #rates: StreamRates;
@@ -66,8 +79,9 @@ export class Contact {
   #shared_ms = Number.NEGATIVE_INFINITY;
   #uid_boots = 0;
   #uid_ms = Number.NEGATIVE_INFINITY;
+  #beats_ms: readonly number[] = [];
 
-  constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, onText }: ContactParts) {
+  constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, onText, onEvent }: ContactParts) {
     this.link = link;
     this.peer = peer;
     this.sysid = sysid;
@@ -78,6 +92,7 @@ export class Contact {
     this.#rates = rates;
     this.#passive = passive;
     this.#onText = onText;
+    this.#onEvent = onEvent;
   }
 
   /** When the autopilot was started, on our clock; undefined until it has told. */
@@ -104,20 +119,47 @@ export class Contact {
     else if (name === 'COMMAND_ACK') this.#acknowledge(fields, now_ms);
     else if (name === 'STATUSTEXT') this.#tell(this.#statusTexts.take(fields, now_ms), now_ms);
     else if (name === 'AUTOPILOT_VERSION') this.#identify(uidOf(fields), now_ms);
+    else this.#list(message);
   }
 
   tick(now_ms: number): void {
     for (const text of this.#statusTexts.overdue(now_ms)) this.#tell(text, now_ms);
     const ask = this.#passive ? undefined : this.#streams?.next(now_ms);
     if (ask) this.#ask(ask);
+    const missed = this.#passive ? undefined : this.events.next(now_ms);
+    if (missed) {
+      this.send('REQUEST_EVENT', {
+        ...missed,
+        target_system: this.sysid,
+        target_component: this.compid,
+      });
+    }
   }
 
-  #beat({ type, autopilot }: Messages['HEARTBEAT'], now_ms: number): void {
+  /** What the autopilot tells piece by piece. */
+  #list({ name, fields }: Decoded): void {
+    if (name === 'AVAILABLE_MODES') {
+      const { custom_mode, mode_name } = fields;
+      if (mode_name !== '' && this.modes.size < modes_max) this.modes.set(custom_mode, mode_name);
+    } else if (name === 'CURRENT_EVENT_SEQUENCE') {
+      this.events.current(fields);
+    } else if (name === 'RESPONSE_EVENT_ERROR') {
+      this.events.gone(fields.sequence_oldest_available);
+    } else if (name === 'EVENT' && this.events.take(fields)) {
+      this.#onEvent(this, fields);
+    }
+  }
+
+  #beat(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
+    const { type, autopilot } = heartbeat;
     const found = autopilotOf({ type, autopilot });
     // Type 0 is what an autopilot says of itself while it starts.
     if (type !== 0) this.kind = kindOf(type);
     if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);
     this.autopilot = found;
+    if (hasOwnModes(found, this.kind, heartbeat)) this.#streams.wantModes();
+    this.#beats_ms = [...this.#beats_ms.filter((at_ms) => now_ms - at_ms < beats_window_ms), now_ms];
+    if (this.#beats_ms.length > beats_max) this.#streams.doubt(now_ms);
   }
 
   #acknowledge(ack: CommandAck, now_ms: number): void {
@@ -173,6 +215,8 @@ export class Contact {
     this.#restarts_ms = [...this.#restarts_ms.filter((at_ms) => now_ms - at_ms < flap_window_ms), now_ms];
     if (this.#restarts_ms.length >= flaps_max) this.#shared_ms = now_ms;
     this.heard.forget();
+    this.modes.clear();
+    this.events.restart();
     this.#streams?.restart(now_ms);
   }
 

@@ -64,12 +64,20 @@ export const crcExtras = new Int16Array(known_ids_max).fill(-1);
 export const baseLengths = new Uint8Array(known_ids_max);
 export const fullLengths = new Uint8Array(known_ids_max);
 
+/**
+ * By id: the seed of a second definition, where a message that was work in progress has changed since. Its frames are recognised by
+ * their checksum and are not read.
+ */
+export const otherCrcExtras = new Map<number, number>();
+
 for (const { id, crc_extra, base_length, full_length } of byId.values()) {
   crcExtras[id] = crc_extra;
   baseLengths[id] = base_length;
   fullLengths[id] = full_length;
 }
 for (const [id, crc_extra, base_length] of extraChecks) {
+  const other = byId.get(id);
+  if (other && other.crc_extra !== crc_extra) otherCrcExtras.set(id, other.crc_extra);
   crcExtras[id] = crc_extra;
   baseLengths[id] = base_length;
   fullLengths[id] = base_length;

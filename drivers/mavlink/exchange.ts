@@ -13,12 +13,17 @@ export interface Addressee {
   readonly incarnation: () => string;
 }
 
+/** The two messages in which a command can be sent. */
+export type Form = 'long' | 'int';
+
 export interface Order {
   /** The command in the words of the interface. */
   readonly what: string;
   /** MAV_CMD. */
   readonly command: number;
-  readonly send: (contact: Contact, confirmation: number) => void;
+  /** The usual form, and the other one where it means the same. */
+  readonly forms: readonly [usual: Form, other?: Form];
+  readonly send: (contact: Contact, how: { readonly form: Form; readonly confirmation: number }) => void;
   /** Only for what makes a vehicle safer: a second copy of it does no harm, however late. */
   readonly may_resend: boolean;
   /** What must be seen, in words. */
@@ -26,13 +31,18 @@ export interface Order {
   readonly effect_wait_ms: number;
   /** Whether the vehicle has shown it in a message that came after `since_ms`. */
   readonly isSeen: (contact: Contact, since_ms: number) => boolean;
-  /** Another way for autopilots that do not support the command; it is not answered. */
-  readonly fallback?: (contact: Contact) => void;
+  /**
+   * Another way for autopilots that do not support the command; it is not answered. Answers why it is no way now, and
+   * nothing was sent then.
+   */
+  readonly fallback?: (contact: Contact) => string | undefined;
+  /** What else is known of why the vehicle may have refused. */
+  readonly causes?: (contact: Contact) => readonly string[];
 }
 
 /** How the effect is known. */
 export interface Evidence {
-  /** False: the answer was lost, and the vehicle was seen to change. */
+  /** False: there was no answer, and the vehicle was seen to change. */
   readonly acknowledged: boolean;
 }
 
@@ -56,6 +66,11 @@ const severity_info = 6;
 const result_accepted = 0;
 const result_unsupported = 3;
 const result_in_progress = 5;
+/** By which form an autopilot asks for when it refuses the other one. */
+const forms_asked: ReadonlyMap<number, Form> = new Map([
+  [7, 'long'],
+  [8, 'int'],
+]);
 const result_names: readonly string[] = [
   'ACCEPTED',
   'TEMPORARILY_REJECTED',
@@ -76,11 +91,17 @@ const result_names: readonly string[] = [
  */
 export async function carryOut(to: Addressee, order: Order, context: CommandContext): Promise<Evidence> {
   const attempt = new Attempt(to, order, context);
-  const ack = await attempt.answer();
+  const [usual, other] = order.forms;
+  let ack = await attempt.answer(usual);
+  // It was refused because of its form, so that nothing was done; the other form says the same.
+  if (ack && other && forms_asked.get(ack.result) === other && attempt.mayGoOn())
+    ack = await attempt.answer(other);
   if (ack === undefined) return attempt.withoutAnswer();
-  if (ack.result === result_unsupported && order.fallback) order.fallback(to.contact);
-  else if (ack.result !== result_accepted) return attempt.refused(ack);
-  return attempt.effect();
+  if (ack.result === result_accepted) return attempt.effect();
+  const is_unsupported = ack.result === result_unsupported || forms_asked.has(ack.result);
+  return is_unsupported && order.fallback && attempt.mayGoOn()
+    ? attempt.otherWay(ack, order.fallback)
+    : attempt.refused(ack);
 }
 
 /** One command under way, from the moment it was sent. */
@@ -88,7 +109,7 @@ class Attempt {
   readonly #to: Addressee;
   readonly #order: Order;
   readonly #context: CommandContext;
-  readonly #sent_ms = performance.now();
+  #sent_ms = performance.now();
   readonly #incarnation: string;
   /** It was so already: without an answer nothing is learnt from seeing it. */
   readonly #was_so: boolean;
@@ -102,9 +123,11 @@ class Attempt {
   }
 
   /** The final answer; undefined when none came, or when the effect showed instead. */
-  async answer(): Promise<Ack | undefined> {
+  async answer(form: Form): Promise<Ack | undefined> {
+    this.#sent_ms = performance.now();
     for (let slice = 0; slice < answer_slices; slice += 1) {
-      if (slice === 0 || this.#order.may_resend) this.#order.send(this.#to.contact, slice);
+      if (slice === 0 || this.#order.may_resend)
+        this.#order.send(this.#to.contact, { form, confirmation: slice });
       const ack = await this.#wait(() => this.#newestAck(), answer_slice_ms);
       if (ack) return ack.result === result_in_progress ? this.#longAnswer(ack) : ack;
       if (!this.#was_so && this.#isSeen()) return undefined;
@@ -112,13 +135,37 @@ class Attempt {
     return undefined;
   }
 
+  /** Whether the vehicle refused at once: what may not be sent late may still be said otherwise now. */
+  mayGoOn(): boolean {
+    return this.#order.may_resend || performance.now() - this.#sent_ms < answer_slice_ms;
+  }
+
   /** The command was accepted, which says nothing of what the vehicle does. */
   async effect(): Promise<Evidence> {
-    const { what, expected, effect_wait_ms } = this.#order;
-    if (await this.#wait(() => this.#isSeen() || undefined, effect_wait_ms)) return { acknowledged: true };
+    if (await this.#shows()) return { acknowledged: true };
+    return this.#unseen(`${this.#to.name} accepted ${this.#order.what}`);
+  }
+
+  /** The autopilot does not know the command, and is told in a way that it does not answer. */
+  async otherWay(ack: Ack, take: NonNullable<Order['fallback']>): Promise<Evidence> {
+    const obstacle = take(this.#to.contact);
+    if (obstacle !== undefined) return this.refused(ack, obstacle);
+    this.#sent_ms = performance.now();
+    if (await this.#shows()) return { acknowledged: false };
+    return this.#unseen(
+      `${this.#to.name} does not know the command and was told ${this.#order.what} in the old way`,
+    );
+  }
+
+  async #shows(): Promise<boolean> {
+    return (await this.#wait(() => this.#isSeen() || undefined, this.#order.effect_wait_ms)) ?? false;
+  }
+
+  #unseen(what_was_done: string): never {
+    const { expected, effect_wait_ms } = this.#order;
     const within = `within ${effect_wait_ms / 1_000} s`;
     return this.#fail(
-      `${this.#to.name} accepted ${what}, but ${expected} was not seen ${within}${this.#reasons(severity_info)}; outcome unknown`,
+      `${what_was_done}, but ${expected} was not seen ${within}${this.#reasons(severity_info)}; outcome unknown`,
     );
   }
 
@@ -135,11 +182,16 @@ class Attempt {
     return this.#fail(`${why}${this.#reasons(severity_warning)}; outcome unknown`);
   }
 
-  async refused({ result }: Ack): Promise<never> {
+  async refused({ result }: Ack, obstacle?: string): Promise<never> {
     await this.#wait(() => undefined, reason_wait_ms);
     const result_name = result_names[result] ?? `result ${result}`;
     const reasons = this.#reasons(severity_warning) || this.#reasons(severity_info);
-    return this.#fail(`${this.#to.name} refused ${this.#order.what} (${result_name})${reasons}`);
+    const more = [
+      ...(this.#order.causes?.(this.#to.contact) ?? []),
+      ...(obstacle === undefined ? [] : [obstacle]),
+    ];
+    const causes = more.length === 0 ? '' : `${reasons === '' ? ':' : ';'} ${more.join('; ')}`;
+    return this.#fail(`${this.#to.name} refused ${this.#order.what} (${result_name})${reasons}${causes}`);
   }
 
   /** It is at work: asked again it might begin anew, so that only its end is waited for. */

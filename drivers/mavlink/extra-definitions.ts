@@ -29,6 +29,33 @@ export const extraDefinitions: readonly Definition[] = [
       { name: 'flags', type: 'uint8_t', at: 2, length: 0 },
     ],
   },
+  {
+    id: 412,
+    name: 'REQUEST_EVENT',
+    crc_extra: 33,
+    base_length: 6,
+    full_length: 6,
+    fields: [
+      { name: 'first_sequence', type: 'uint16_t', at: 0, length: 0 },
+      { name: 'last_sequence', type: 'uint16_t', at: 2, length: 0 },
+      { name: 'target_system', type: 'uint8_t', at: 4, length: 0 },
+      { name: 'target_component', type: 'uint8_t', at: 5, length: 0 },
+    ],
+  },
+  {
+    id: 413,
+    name: 'RESPONSE_EVENT_ERROR',
+    crc_extra: 77,
+    base_length: 7,
+    full_length: 7,
+    fields: [
+      { name: 'sequence', type: 'uint16_t', at: 0, length: 0 },
+      { name: 'sequence_oldest_available', type: 'uint16_t', at: 2, length: 0 },
+      { name: 'target_system', type: 'uint8_t', at: 4, length: 0 },
+      { name: 'target_component', type: 'uint8_t', at: 5, length: 0 },
+      { name: 'reason', type: 'uint8_t', at: 6, length: 0 },
+    ],
+  },
 ];
 
 /**
@@ -51,8 +78,6 @@ export const extraChecks: readonly (readonly [id: number, crc_extra: number, bas
   [380, 232, 20], // TIME_ESTIMATE_TO_TARGET
   [390, 156, 238], // ONBOARD_COMPUTER_STATUS
   [397, 182, 108], // COMPONENT_METADATA
-  [412, 33, 6], // REQUEST_EVENT
-  [413, 77, 7], // RESPONSE_EVENT_ERROR
   [421, 149, 6], // RC_CHANNELS_OVERRIDE_V2
   [513, 99, 45], // RANGING_BEACON
   [514, 197, 54], // ESTIMATOR_SENSOR_FUSION_STATUS

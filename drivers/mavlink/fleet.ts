@@ -12,6 +12,7 @@ import { decode, type Decoded, type Messages } from './messages.ts';
 import type { MavlinkOptions } from './options.ts';
 import type { Outgoing } from './outgoing.ts';
 import { Part } from './part.ts';
+import { eventLevel, eventText, type VehicleEvent } from './px4-events.ts';
 import type { StatusText } from './status-text.ts';
 import { Vehicle } from './vehicle.ts';
 
@@ -30,6 +31,7 @@ const identity_wait_ms = 5_000;
 const forget_ms = 60_000;
 /** Old radios report twice, in two messages. */
 const radio_twice_ms = 5_000;
+const radio_fresh_ms = 10_000;
 const command_request_message = 512;
 const severity_warning = 4;
 const severity_debug = 7;
@@ -45,6 +47,7 @@ export class Fleet {
   readonly #vehicles = new Map<string, Vehicle>();
   readonly #components = new Map<string, Part>();
   readonly #radios = new Map<string, number>();
+  readonly #radioOf = new Map<Link, { readonly report: Messages['RADIO_STATUS']; readonly at_ms: number }>();
   readonly #told = new Map<string, number>();
   #shared: ReadonlySet<number> = new Set();
   #full = false;
@@ -55,6 +58,12 @@ export class Fleet {
 
   get vehicles(): readonly Vehicle[] {
     return [...this.#vehicles.values()];
+  }
+
+  /** What the radio of the link has said lately. */
+  radioOf(link: Link): Messages['RADIO_STATUS'] | undefined {
+    const newest = this.#radioOf.get(link);
+    return newest && performance.now() - newest.at_ms < radio_fresh_ms ? newest.report : undefined;
   }
 
   get #offline_after_ms(): number {
@@ -108,7 +117,8 @@ export class Fleet {
     const { options, out } = this.#parts;
     const { streams: rates, passive } = options;
     const onText = (from: Contact, text: StatusText): void => this.#log(from, text);
-    const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, onText });
+    const onEvent = (from: Contact, event: VehicleEvent): void => this.#logEvent(from, event);
+    const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, onText, onEvent });
     this.#contacts.set(key, contact);
     return contact;
   }
@@ -217,6 +227,7 @@ export class Fleet {
     { name, fields }: Extract<Decoded, { readonly name: 'RADIO' | 'RADIO_STATUS' }>,
     { link, peer, contact, now_ms }: Heard,
   ): void {
+    this.#radioOf.set(link, { report: fields, at_ms: now_ms });
     const behind = this.vehicles.filter(({ active }) =>
       contact ? active === contact : active.link === link && active.peer === peer,
     );
@@ -250,20 +261,39 @@ export class Fleet {
   }
 
   #log(from: Contact, { severity, text }: StatusText): void {
-    const now_ms = performance.now();
     const asset_key = this.#vehicleOf.get(from)?.asset_key ?? assetKeyOf(from);
-    const key = `${asset_key} ${text}`;
-    const told_ms = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
     const facts = { asset_key, severity, text };
     const { log } = this.#parts.host;
-    if (severity >= severity_debug || now_ms - told_ms < text_repeat_ms) {
+    if (severity >= severity_debug || !this.#isNews(`${asset_key} ${text}`))
       log.debug(facts, 'the vehicle says');
-      return;
-    }
+    else if (severity <= severity_warning) log.warn(facts, 'the vehicle warns');
+    else log.info(facts, 'the vehicle says');
+  }
+
+  /** Whether this was not said within the last minute. */
+  #isNews(key: string): boolean {
+    const now_ms = performance.now();
+    if (now_ms - (this.#told.get(key) ?? Number.NEGATIVE_INFINITY) < text_repeat_ms) return false;
     if (this.#told.size >= texts_remembered_max) this.#told.clear();
     this.#told.set(key, now_ms);
-    if (severity <= severity_warning) log.warn(facts, 'the vehicle warns');
-    else log.info(facts, 'the vehicle says');
+    return true;
+  }
+
+  /** PX4 says the more important ones as texts too; what they mean else, only its own file of texts knows. */
+  #logEvent(from: Contact, event: VehicleEvent): void {
+    const level = eventLevel(event);
+    const asset_key = this.#vehicleOf.get(from)?.asset_key ?? assetKeyOf(from);
+    const facts = {
+      asset_key,
+      event: event.id,
+      level,
+      sequence: event.sequence,
+      meaning: eventText(event) ?? null,
+    };
+    const { log } = this.#parts.host;
+    if (level <= severity_warning && this.#isNews(`${asset_key} ${event.id}`))
+      log.warn(facts, 'the vehicle reports an event');
+    else log.debug(facts, 'the vehicle reports an event');
   }
 
   #refuse(what: string, limit: number): undefined {

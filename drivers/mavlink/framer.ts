@@ -3,7 +3,7 @@
  * costs one byte: a stray start byte never swallows the good frames behind it.
  */
 import { checksum } from './checksum.ts';
-import { baseLengths, crcExtras, fullLengths, known_ids_max } from './definitions.ts';
+import { baseLengths, crcExtras, fullLengths, known_ids_max, otherCrcExtras } from './definitions.ts';
 import {
   frame_length_max,
   FrameView,
@@ -151,6 +151,8 @@ function lengthV2(bytes: Uint8Array, at: number, tally: FramerTally): number {
   }
   if (left < length) return incomplete;
   if (isIntact(bytes, at, at + 10 + payload_length, crc_extra)) return length;
+  const other = otherCrcExtras.get(msgid);
+  if (other !== undefined && isIntact(bytes, at, at + 10 + payload_length, other)) return length;
   tally.badChecksum();
   return no_frame;
 }

@@ -31,9 +31,9 @@ export function obstacleToReturn({ armed }: Situation): Obstacle {
 }
 
 export function obstacleToMode(situation: Situation, mode: ModeName): Obstacle {
-  const { armed, autopilot, kind } = situation;
+  const { armed, autopilot, kind, modes } = situation;
   if (armed === null) return no_heartbeat;
-  if (!modeNumbers(autopilot, kind, mode))
+  if (!modeNumbers(autopilot, kind, mode, modes))
     return `a vehicle of this kind (${autopilot} ${kind}) has no mode ${mode}`;
   return (mode === 'RTL' || mode === 'LAND') && !armed ? on_the_ground : undefined;
 }

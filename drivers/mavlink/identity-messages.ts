@@ -131,4 +131,17 @@ export const identityDecoders = {
     sequence: u16(v, 0),
     flags: u8(v, 2),
   }),
+  REQUEST_EVENT: (v: DataView) => ({
+    first_sequence: u16(v, 0),
+    last_sequence: u16(v, 2),
+    target_system: u8(v, 4),
+    target_component: u8(v, 5),
+  }),
+  RESPONSE_EVENT_ERROR: (v: DataView) => ({
+    sequence: u16(v, 0),
+    sequence_oldest_available: u16(v, 2),
+    target_system: u8(v, 4),
+    target_component: u8(v, 5),
+    reason: u8(v, 6),
+  }),
 } as const;

@@ -50,7 +50,10 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
     return link;
   });
   every(tick_ms, signal, () => fleet.tick(performance.now()));
-  every(status_every_ms, signal, () => host.reportStatus(statusFacts(links, fleet.vehicles)));
+  every(status_every_ms, signal, () => {
+    const { vehicles } = fleet;
+    host.reportStatus(statusFacts(links, { vehicles, radioOf: (link) => fleet.radioOf(link) }));
+  });
   if (!passive) beat(links, { out, role, signal });
   await aborted(signal);
   await Promise.all(links.map(async (link) => link.ended));

@@ -51,12 +51,27 @@ const homeward: ReadonlySet<string> = new Set(['RTL', 'SMART_RTL', 'QRTL', 'AUTO
 export function flightMode(
   autopilot: Autopilot,
   kind: Kind,
-  heartbeat: { readonly base_mode: number; readonly custom_mode: number },
+  { base_mode, custom_mode, offered }: ModeShown,
 ): string | null {
-  const { base_mode, custom_mode } = heartbeat;
   if ((base_mode & base_mode_custom) === 0) return null;
   const known = nameOf(autopilot, kind, custom_mode);
-  return known === undefined || known === '-' ? `UNKNOWN(${custom_mode})` : known;
+  const own_name = offered?.get(custom_mode);
+  if (known === undefined || known === '-') return own_name ?? `UNKNOWN(${custom_mode})`;
+  // What an external mode of PX4 is called, only PX4 knows.
+  return known.startsWith('EXTERNAL') ? (own_name ?? known) : known;
+}
+
+/** Whether the autopilot knows more of its modes than our tables: a name, or that it can land by itself. */
+export function hasOwnModes(autopilot: Autopilot, kind: Kind, heartbeat: ModeShown): boolean {
+  const name = flightMode(autopilot, kind, heartbeat) ?? '';
+  return kind === 'plane' || /^(?:UNKNOWN|EXTERNAL)/u.test(name);
+}
+
+interface ModeShown {
+  readonly base_mode: number;
+  readonly custom_mode: number;
+  /** Names by number, as the autopilot lists them. The tables come first: lists abbreviate, as in `LOIT`. */
+  readonly offered?: ReadonlyMap<number, string> | undefined;
 }
 
 function nameOf(autopilot: Autopilot, kind: Kind, custom_mode: number): string | undefined {
@@ -67,15 +82,26 @@ function nameOf(autopilot: Autopilot, kind: Kind, custom_mode: number): string |
 }
 
 /** What sets this mode; undefined when the vehicle has no such mode or nobody knows its numbers. */
-export function modeNumbers(autopilot: Autopilot, kind: Kind, mode: ModeName): ModeNumbers | undefined {
+export function modeNumbers(
+  autopilot: Autopilot,
+  kind: Kind,
+  mode: ModeName,
+  offered?: ReadonlyMap<number, string>,
+): ModeNumbers | undefined {
   if (autopilot === 'px4') {
     const sub = px4_auto_sub[mode];
     return { main: px4_main_auto, sub, custom_mode: ((sub << 24) | (px4_main_auto << 16)) >>> 0 };
   }
   if (autopilot !== 'ardupilot') return undefined;
-  const wanted = kind === 'vtol' && mode === 'LAND' ? 'QLAND' : mode;
-  const main = ardupilot_modes[kind].indexOf(wanted);
-  return main < 0 ? undefined : { main, sub: 0, custom_mode: main };
+  const main = ardupilot_modes[kind].indexOf(mode === 'LAND' ? landing(kind) : mode);
+  // Only newer planes can land by themselves, and say so.
+  const is_missing = main < 0 || (kind === 'plane' && mode === 'LAND' && offered?.has(main) !== true);
+  return is_missing ? undefined : { main, sub: 0, custom_mode: main };
+}
+
+function landing(kind: Kind): string {
+  if (kind === 'vtol') return 'QLAND';
+  return kind === 'plane' ? 'AUTOLAND' : 'LAND';
 }
 
 /** Whether this mode brings the vehicle home. */

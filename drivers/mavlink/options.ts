@@ -101,6 +101,12 @@ export const mavlinkOptions = z.strictObject({
     .default({})
     .refine((vehicles) => Object.keys(vehicles).length <= vehicles_max, `at most ${vehicles_max} vehicles`)
     .describe('settings of single vehicles, by asset_key'),
+  task_age_max_s: z
+    .number()
+    .min(1)
+    .max(3_600)
+    .default(10)
+    .describe('a task that was created longer ago is refused, whatever its deadline'),
   arm: z
     .strictObject({
       require_pre_arm_check: z

@@ -1,12 +1,12 @@
 /** What each command sends, and what must be seen before it counts as done. */
 import type { Height } from './altitude.ts';
 import type { Contact } from './contact.ts';
-import type { Order } from './exchange.ts';
+import type { Form, Order } from './exchange.ts';
 import type { Waypoint } from './gate.ts';
 import { distance_m } from './geo.ts';
 import type { Messages } from './messages.ts';
 import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from './modes.ts';
-import { isArmed, type Situation } from './situation.ts';
+import { armingCauses, isArmed, type Situation } from './situation.ts';
 
 const command_return = 20;
 const command_set_mode = 176;
@@ -25,10 +25,11 @@ export function armOrder(armed: boolean): Order {
   return {
     what: armed ? 'arm' : 'disarm',
     command: command_arm,
+    forms: ['long', 'int'],
     // param2 stays 0: the number that forces it is not in this program.
-    send: (contact, confirmation) =>
-      sendLong(contact, { command: command_arm, confirmation, param1: armed ? 1 : 0 }),
+    send: (contact, how) => sendCommand(contact, { command: command_arm, param1: armed ? 1 : 0 }, how),
     may_resend: !armed,
+    ...(armed ? { causes: armingCauses } : {}),
     expected: armed ? 'an armed vehicle' : 'a disarmed vehicle',
     effect_wait_ms,
     isSeen: ({ heard }, since_ms) => {
@@ -42,7 +43,8 @@ export function returnOrder(): Order {
   return {
     what: 'return_home',
     command: command_return,
-    send: (contact, confirmation) => sendLong(contact, { command: command_return, confirmation }),
+    forms: ['long', 'int'],
+    send: (contact, how) => sendCommand(contact, { command: command_return }, how),
     may_resend: true,
     expected: 'a mode that returns home',
     effect_wait_ms,
@@ -59,19 +61,17 @@ export function modeOrder(
   return {
     what: `set_mode ${mode}`,
     command: command_set_mode,
-    send: (contact, confirmation) =>
-      sendLong(contact, {
-        command: command_set_mode,
-        confirmation,
-        param1: base_mode,
-        param2: main,
-        param3: sub,
-      }),
+    forms: ['long', 'int'],
+    send: (contact, how) =>
+      sendCommand(contact, { command: command_set_mode, param1: base_mode, param2: main, param3: sub }, how),
     may_resend: mode === 'RTL' || mode === 'LAND' || mode === 'LOITER',
     expected: `mode ${mode}`,
     effect_wait_ms,
     isSeen: ({ heard }, since_ms) => heard.since('HEARTBEAT', since_ms)?.custom_mode === custom_mode,
-    fallback: (contact) => contact.send('SET_MODE', { target_system: contact.sysid, base_mode, custom_mode }),
+    fallback: (contact) => {
+      contact.send('SET_MODE', { target_system: contact.sysid, base_mode, custom_mode });
+      return undefined;
+    },
   };
 }
 
@@ -83,23 +83,15 @@ export function gotoOrder({ lat, lon }: Waypoint, height: Height, { autopilot, k
   return {
     what: 'goto_waypoint',
     command: command_reposition,
-    send: (contact) =>
-      contact.send('COMMAND_INT', {
-        target_system: contact.sysid,
-        target_component: contact.compid,
-        frame,
-        command: command_reposition,
-        current: 0,
-        autocontinue: 0,
-        // Default speed, change the mode if needed, no loiter radius, keep the heading.
-        param1: -1,
-        param2: 1,
-        param3: 0,
-        param4: Number.NaN,
-        x: Math.round(lat * 1e7),
-        y: Math.round(lon * 1e7),
-        z: z_m,
-      }),
+    // COMMAND_LONG names no frame: only of PX4 is it known what it takes the altitude for.
+    forms: autopilot === 'px4' ? ['int', 'long'] : ['int'],
+    send: (contact, how) => {
+      const place = { lat, lon, z_m, frame };
+      sendCommand(contact, { command: command_reposition, ...reposition, place }, how);
+    },
+    ...(autopilot === 'ardupilot' && guided
+      ? { fallback: (contact: Contact) => sendTarget(contact, { lat, lon, z_m }, guided) }
+      : {}),
     may_resend: false,
     expected: 'the target in its own report',
     effect_wait_ms: goto_effect_wait_ms,
@@ -131,17 +123,69 @@ function isNear(echo: Messages['POSITION_TARGET_GLOBAL_INT'], { lat, lon, amsl_m
 
 /** The mode of a heartbeat that came after `since_ms`. */
 export function modeOf(
-  { autopilot, kind, heard }: Contact,
+  { autopilot, kind, heard, modes: offered }: Contact,
   since_ms = Number.NEGATIVE_INFINITY,
 ): string | null {
   const heartbeat = heard.since('HEARTBEAT', since_ms);
-  return heartbeat ? flightMode(autopilot, kind, heartbeat) : null;
+  return heartbeat ? flightMode(autopilot, kind, { ...heartbeat, offered }) : null;
 }
 
-type Long = Pick<Messages['COMMAND_LONG'], 'command' | 'confirmation'> & Partial<Messages['COMMAND_LONG']>;
+/** Default speed, change the mode if needed, no loiter radius, keep the heading. */
+const reposition = { param1: -1, param2: 1, param3: 0, param4: Number.NaN } as const;
 
-function sendLong(contact: Contact, fields: Long): void {
+interface CommandFields {
+  readonly command: number;
+  readonly param1?: number;
+  readonly param2?: number;
+  readonly param3?: number;
+  readonly param4?: number;
+  readonly place?: {
+    readonly lat: number;
+    readonly lon: number;
+    readonly z_m: number;
+    readonly frame: number;
+  };
+}
+
+function sendCommand(
+  contact: Contact,
+  { place, ...fields }: CommandFields,
+  { form, confirmation }: { readonly form: Form; readonly confirmation: number },
+): void {
   const target = { target_system: contact.sysid, target_component: contact.compid };
-  const params = { param1: 0, param2: 0, param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
-  contact.send('COMMAND_LONG', { ...params, ...target, ...fields });
+  const common = { param1: 0, param2: 0, param3: 0, param4: 0, ...fields, ...target };
+  const { lat = 0, lon = 0, z_m = 0, frame = frame_global } = place ?? {};
+  if (form === 'long') {
+    contact.send('COMMAND_LONG', { ...common, confirmation, param5: lat, param6: lon, param7: z_m });
+    return;
+  }
+  const [x, y] = [Math.round(lat * 1e7), Math.round(lon * 1e7)];
+  contact.send('COMMAND_INT', { ...common, frame, x, y, z: z_m, current: 0, autocontinue: 0 });
+}
+
+/** Only the position counts: neither speeds nor accelerations nor a heading. */
+const mask_position = 0x0df8;
+
+/** The target as a message, which ArduPilot takes in GUIDED only, without a word otherwise. */
+function sendTarget(
+  contact: Contact,
+  { lat, lon, z_m }: { readonly lat: number; readonly lon: number; readonly z_m: number },
+  guided: ModeNumbers,
+): string | undefined {
+  if (contact.kind !== 'copter' && contact.kind !== 'rover')
+    return 'this firmware does not support it on a vehicle of this kind';
+  if (contact.heard.last('HEARTBEAT')?.custom_mode !== guided.custom_mode)
+    return 'this firmware takes targets in GUIDED only; set that mode first';
+  contact.send('SET_POSITION_TARGET_GLOBAL_INT', {
+    time_boot_ms: 0,
+    lat_int: Math.round(lat * 1e7),
+    lon_int: Math.round(lon * 1e7),
+    alt: z_m,
+    ...{ vx: 0, vy: 0, vz: 0, afx: 0, afy: 0, afz: 0, yaw: 0, yaw_rate: 0 },
+    type_mask: mask_position,
+    target_system: contact.sysid,
+    target_component: contact.compid,
+    coordinate_frame: frame_global_relative_int,
+  });
+  return undefined;
 }

@@ -13,6 +13,8 @@ export interface Situation {
   /** Null: no heartbeat lately. */
   readonly armed: boolean | null;
   readonly mode: string | null;
+  /** Names of the flight modes by number, as far as the autopilot has listed them. */
+  readonly modes: ReadonlyMap<number, string>;
   /** Null: not known. */
   readonly airborne: boolean | null;
   /** Undefined: none, or none that is valid and fresh. */
@@ -47,18 +49,20 @@ export function situationOf(contact: Contact, now_ms: number): Situation {
   const heartbeat = heard.fresh('HEARTBEAT', heartbeat_fresh_ms, now_ms);
   const gps = heard.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
   const check = preArmCheck(autopilot, heard.fresh('SYS_STATUS', status_fresh_ms, now_ms));
+  const mode = heartbeat ? flightMode(autopilot, kind, { ...heartbeat, offered: contact.modes }) : null;
   return {
     autopilot,
     kind,
     armed: heartbeat ? isArmed(heartbeat) : null,
-    mode: heartbeat ? flightMode(autopilot, kind, heartbeat) : null,
+    mode,
+    modes: contact.modes,
     airborne: isAirborne(contact, now_ms),
     position: positionOf(contact, now_ms),
     home: homeOf(contact, now_ms),
     undulation_m: gps && undulation(gps),
     estimator: estimatorOf(contact, now_ms),
     pre_arm_check: check,
-    pre_arm_reasons: check === false ? reasonsOf(contact, now_ms) : [],
+    pre_arm_reasons: check === false ? reasonsOf(contact, mode, now_ms) : [],
   };
 }
 
@@ -123,9 +127,22 @@ function isAirborne(contact: Contact, now_ms: number): boolean | null {
   return position && home ? position.alt_amsl_m - home.alt_amsl_m > flying_height_m : null;
 }
 
-function reasonsOf({ texts }: Contact, now_ms: number): readonly string[] {
-  const recent = texts.filter(
+/** The checks that PX4 has reported to fail in its present mode; none where it sends no events. */
+export function armingCauses(contact: Contact): readonly string[] {
+  const { autopilot, kind, heard, modes: offered } = contact;
+  const heartbeat = heard.last('HEARTBEAT');
+  if (autopilot !== 'px4' || !heartbeat) return [];
+  return causesOf(contact, flightMode(autopilot, kind, { ...heartbeat, offered }));
+}
+
+function causesOf({ autopilot, events }: Contact, mode: string | null): readonly string[] {
+  return autopilot === 'px4' ? (events.armingReasons(mode) ?? []).slice(0, reasons_max) : [];
+}
+
+function reasonsOf(contact: Contact, mode: string | null, now_ms: number): readonly string[] {
+  const recent = contact.texts.filter(
     ({ at_ms, text }) => now_ms - at_ms < reasons_fresh_ms && reason_pattern.test(text.text),
   );
-  return [...new Set(recent.map(({ text }) => text.text))].slice(-reasons_max);
+  const said = [...new Set(recent.map(({ text }) => text.text))].slice(-reasons_max);
+  return [...said, ...causesOf(contact, mode)];
 }

@@ -1,26 +1,73 @@
-/** What `kit-connector status` shows beside the driver: vehicles, and how well each link works. */
+/** What `kit-connector status` shows beside the driver: vehicles, how well each link works, and what its radio says. */
 import type { Link } from './link.ts';
-import type { LinkStats } from './link-stats.ts';
+import type { ComponentStats, LinkStats } from './link-stats.ts';
+import type { Messages } from './messages.ts';
 import type { Vehicle } from './vehicle.ts';
+
+/** What is told of one link; more components would not fit a line. */
+const components_shown_max = 8;
+const unknown_rssi = 255;
+
+export interface Observed {
+  readonly vehicles: readonly Vehicle[];
+  /** The newest report of the radio of a link; undefined: none lately. */
+  readonly radioOf: (link: Link) => Messages['RADIO_STATUS'] | undefined;
+}
 
 export function statusFacts(
   links: readonly Link[],
-  vehicles: readonly Vehicle[],
+  { vehicles, radioOf }: Observed,
 ): Readonly<Record<string, string | number>> {
   return {
     vehicles: vehicles.length,
     online: vehicles.filter(({ online }) => online).length,
     conflicts: vehicles.filter(({ conflict }) => conflict !== undefined).length,
-    ...Object.fromEntries(links.map((link) => [link.name, linkText(link.stats())])),
+    ...Object.fromEntries(links.flatMap((link) => linkFacts(link, radioOf(link)))),
   };
+}
+
+function linkFacts(
+  link: Link,
+  radio: Messages['RADIO_STATUS'] | undefined,
+): readonly (readonly [key: string, text: string])[] {
+  const stats = link.stats();
+  const losses = componentLosses(stats.components);
+  return [
+    [link.name, linkText(stats)],
+    ...(losses === '' ? [] : [[`${link.name} loss`, losses] as const]),
+    ...(radio ? [[`${link.name} radio`, radioText(radio)] as const] : []),
+  ];
 }
 
 /** Such as `up, 4211 frames, 0.3 % lost`. */
 function linkText({ up, frames, components, bad_signatures, unsigned }: LinkStats): string {
-  const received = components.reduce((sum, each) => sum + each.received, 0);
-  const lost = components.reduce((sum, each) => sum + each.lost, 0);
-  const loss_pct = received + lost === 0 ? 0 : (100 * lost) / (received + lost);
   const refused = bad_signatures + unsigned;
   const ignored = refused > 0 ? `, ${refused} not signed with our key` : '';
-  return `${up ? 'up' : 'down'}, ${frames} frames, ${loss_pct.toFixed(1)} % lost${ignored}`;
+  return `${up ? 'up' : 'down'}, ${frames} frames, ${lossText(components)} lost${ignored}`;
+}
+
+/** By system and component, the worst first: `1/1 0.3 %, 1/100 0.0 %`. */
+export function componentLosses(components: readonly ComponentStats[]): string {
+  const by_sender = Map.groupBy(components, ({ sysid, compid }) => `${sysid}/${compid}`);
+  const worst = [...by_sender].toSorted(([, a], [, b]) => lossOf(b) - lossOf(a));
+  const shown = worst.slice(0, components_shown_max).map(([sender, all]) => `${sender} ${lossText(all)}`);
+  const more = worst.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
+}
+
+function lossText(components: readonly ComponentStats[]): string {
+  return `${(100 * lossOf(components)).toFixed(1)} %`;
+}
+
+function lossOf(components: readonly ComponentStats[]): number {
+  const received = components.reduce((sum, each) => sum + each.received, 0);
+  const lost = components.reduce((sum, each) => sum + each.lost, 0);
+  return received + lost === 0 ? 0 : lost / (received + lost);
+}
+
+/** In the radio's own scale: `here 180 noise 40, remote 170 noise 45, 3 errors`. */
+export function radioText({ rssi, noise, remrssi, remnoise, rxerrors }: Messages['RADIO_STATUS']): string {
+  const shown = (value: number): string => (value === unknown_rssi ? '?' : String(value));
+  const here = `here ${shown(rssi)} noise ${shown(noise)}`;
+  return `${here}, remote ${shown(remrssi)} noise ${shown(remnoise)}, ${rxerrors} errors`;
 }

@@ -22,6 +22,8 @@ interface Wanted {
   readonly msgid: number;
   /** Absent: asked for by name every now and then, to see that nobody else answers. */
   readonly interval_ms?: number;
+  /** Asked for until it has come once. */
+  readonly once?: true;
 }
 
 interface Want {
@@ -44,7 +46,16 @@ const absent_intervals = 3;
 /** Pauses before asking again: an autopilot may accept and have nothing to send, and another station may want it otherwise. */
 const pauses_ms = [5_000, 10_000, 30_000, 120_000] as const;
 const identity_every_ms = 30_000;
+const doubt_every_ms = 5_000;
+const once_asks_max = 3;
 const result_in_progress = 5;
+
+const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
+
+function unheard(wanted: Wanted): Want {
+  const never_ms = Number.NEGATIVE_INFINITY;
+  return { wanted, heard_ms: never_ms, asked_ms: never_ms, asks: 0, refused: false };
+}
 
 export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readonly Wanted[] {
   const position_ms = 1_000 / rates.position_hz;
@@ -90,13 +101,13 @@ export class Streams {
     this.#begun_ms = now_ms;
     this.#in_flight = undefined;
     this.#unanswered = 0;
-    this.#wants = wantedMessages(this.#autopilot, this.#rates).map((wanted) => ({
-      wanted,
-      heard_ms: Number.NEGATIVE_INFINITY,
-      asked_ms: Number.NEGATIVE_INFINITY,
-      asks: 0,
-      refused: false,
-    }));
+    this.#wants = wantedMessages(this.#autopilot, this.#rates).map(unheard);
+  }
+
+  /** The list of flight modes is needed. It is long, and most vehicles have none that is not known anyway. */
+  wantModes(): void {
+    if (this.#wants.some(({ wanted }) => wanted === available_modes)) return;
+    this.#wants = [...this.#wants, unheard(available_modes)];
   }
 
   heard(name: keyof Messages, now_ms: number): void {
@@ -104,6 +115,15 @@ export class Streams {
     if (!want) return;
     want.heard_ms = now_ms;
     want.asks = 0;
+  }
+
+  /** There may be a second vehicle: who is there is asked again at once. */
+  doubt(now_ms: number): void {
+    for (const want of this.#wants) {
+      if (want.wanted.name !== 'AUTOPILOT_VERSION' || now_ms - want.asked_ms < doubt_every_ms) continue;
+      want.heard_ms = Number.NEGATIVE_INFINITY;
+      want.asks = 0;
+    }
   }
 
   /** `COMMAND_ACK` for 511 or 512. */
@@ -159,7 +179,8 @@ export class Streams {
   }
 
   /** It comes, at whatever rate: another station may have asked for that rate, and two stations must not fight. */
-  #isHere({ heard_ms, wanted: { interval_ms } }: Want, now_ms: number): boolean {
+  #isHere({ heard_ms, asks, wanted: { interval_ms, once } }: Want, now_ms: number): boolean {
+    if (once) return asks > once_asks_max || heard_ms !== Number.NEGATIVE_INFINITY;
     if (interval_ms === undefined) return now_ms - heard_ms < identity_every_ms;
     return now_ms - heard_ms < Math.max(absent_min_ms, absent_intervals * interval_ms);
   }

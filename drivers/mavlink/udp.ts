@@ -1,9 +1,10 @@
 /** MAVLink over UDP: listening for whoever sends, or talking to one address from a fixed port. */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
-import { isIP, isIPv6 } from 'node:net';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { DeviceUnreachable, messageOf } from '../../src/errors.ts';
-import { every } from '../../src/platform/time.ts';
+import { aborted, every } from '../../src/platform/time.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, untilLost } from './medium.ts';
 
@@ -26,15 +27,17 @@ export async function runUdpListen({ host, port }: UdpListen, medium: MediumHost
 
 /** Sends to the configured address until somebody answers, then to where the answers come from. */
 export async function runUdpClient({ host, port, local_port }: UdpClient, medium: MediumHost): Promise<void> {
-  const remote = await resolved({ host, port });
-  const own = { host: isIPv6(remote.host) ? '::' : '0.0.0.0', port: local_port };
+  const remote = await Promise.race([resolved({ host, port }), aborted(medium.signal)]);
+  if (!remote) return;
+  const family = isIPv6(remote.host) ? 6 : 4;
+  const own = { host: family === 6 ? '::' : '0.0.0.0', port: local_port };
   const following = new AbortController();
   const signal = AbortSignal.any([medium.signal, following.signal]);
   const latest = { ...remote };
-  // A name may lead to another address later; asking for it again costs less than noticing.
+  // A name may lead to another address later; asking for it again costs less than noticing. The socket speaks one family.
   if (isIP(host) === 0) {
     every(lookup_every_ms, signal, () => {
-      resolved({ host, port }).then(
+      resolved({ host, port }, family).then(
         (now) => Object.assign(latest, now),
         () => undefined,
       );
@@ -47,9 +50,9 @@ export async function runUdpClient({ host, port, local_port }: UdpClient, medium
   }
 }
 
-async function resolved({ host, port }: Address): Promise<Address> {
+async function resolved({ host, port }: Address, family: 0 | 4 | 6 = 0): Promise<Address> {
   try {
-    return { host: (await lookup(host)).address, port };
+    return { host: (await lookup(host, { family })).address, port };
   } catch (error) {
     throw new DeviceUnreachable(`the name ${host} cannot be resolved: ${messageOf(error)}`, { cause: error });
   }
@@ -79,10 +82,14 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
   let isClosing = false;
   try {
     await Promise.race([bound(socket, own), lost]);
+    // Without this the system refuses to send to a whole network.
+    if (remote && !isIPv6(own.host)) socket.setBroadcast(true);
     medium.opened((bytes, peer) => {
       if (isClosing) return false;
       const to = peer === undefined ? peers.all(performance.now()) : peers.named(peer, performance.now());
-      const targets = to.length === 0 && peer === undefined && remote ? [remote] : to;
+      // Vehicles that wait to be spoken to hear us at the address of all, also when others have answered already.
+      const is_general = peer === undefined && remote && (to.length === 0 || isBroadcast(remote.host));
+      const targets = is_general ? [remote] : to;
       // An unreachable peer is told by its silence, like every other loss.
       for (const { host, port } of targets) socket.send(bytes, port, host, () => undefined);
       return targets.length > 0;
@@ -104,6 +111,22 @@ async function closed(socket: Socket): Promise<void> {
   await new Promise<void>((resolve) => {
     socket.close(resolve);
   });
+}
+
+/** Whether an address is that of all machines of a network of ours. */
+export function isBroadcast(host: string): boolean {
+  if (host === '255.255.255.255') return true;
+  if (!isIPv4(host)) return false;
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return own.some(({ family, address, netmask }) => {
+    if (family !== 'IPv4' || netmask === '255.255.255.255') return false;
+    const host_bits = ~bitsOf(netmask);
+    return (bitsOf(host) | 0) === (bitsOf(address) | host_bits);
+  });
+}
+
+function bitsOf(address: string): number {
+  return address.split('.').reduce((bits, part) => (bits << 8) | Number(part), 0);
 }
 
 function nameOf({ address, port }: RemoteInfo): string {

@@ -22,6 +22,18 @@ export class FakeDrone extends SimVehicle {
   readonly requests: number[] = [];
   /** A camera that the vehicle carries; it beats with the vehicle. */
   camera: { readonly vendor: string; readonly model: string } | undefined;
+  /** Flight modes that the vehicle lists when it is asked. */
+  modes: readonly { readonly custom_mode: number; readonly mode_name: string }[] = [];
+  /** Shown in the heartbeat instead of the mode of the flight. */
+  odd_mode: number | undefined;
+  /** The newest is last; its place is its sequence number. */
+  readonly events: {
+    readonly id: number;
+    readonly arguments: readonly number[];
+    readonly log_levels: number;
+  }[] = [];
+  /** Sequence numbers that were asked for. */
+  readonly event_requests: number[] = [];
   /** Heartbeats that arrived, with who sent them. */
   readonly beats: {
     readonly sysid: number;
@@ -124,6 +136,50 @@ export class FakeDrone extends SimVehicle {
     this.babble(encode('RADIO_STATUS', report, envelope));
   }
 
+  /** Says an event; `lost`: it has happened, and nobody hears of it. */
+  tellEvent(event: FakeDrone['events'][number], { lost = false } = {}): void {
+    this.events.push(event);
+    if (!lost) this.#sendEvent(this.events.length - 1);
+  }
+
+  /** The number of the newest event. */
+  tellEventSequence(): void {
+    this.send('CURRENT_EVENT_SEQUENCE', { sequence: this.events.length - 1, flags: 0 });
+  }
+
+  #sendEvent(sequence: number): void {
+    const event = this.events[sequence];
+    if (!event) return;
+    const to = { destination_component: 0, destination_system: 0 };
+    this.send('EVENT', { ...event, ...to, event_time_boot_ms: 0, sequence });
+  }
+
+  #sendEvents({ first_sequence, last_sequence }: Messages['REQUEST_EVENT']): void {
+    for (let sequence = first_sequence; sequence <= last_sequence; sequence += 1) {
+      this.event_requests.push(sequence);
+      this.#sendEvent(sequence);
+    }
+  }
+
+  #listModes(): Answer {
+    for (const [index, mode] of this.modes.entries()) {
+      const place = {
+        number_modes: this.modes.length,
+        mode_index: index + 1,
+        standard_mode: 0,
+        properties: 0,
+      };
+      this.send('AVAILABLE_MODES', { ...mode, ...place });
+    }
+    return { result: 0 };
+  }
+
+  /** A target without a command, which ArduPilot takes in GUIDED. */
+  #flyTo({ lat_int, lon_int, alt }: Messages['SET_POSITION_TARGET_GLOBAL_INT']): void {
+    if (this.flight.mode === 'GUIDED')
+      this.flight.target = { lat: lat_int / 1e7, lon: lon_int / 1e7, height_m: alt };
+  }
+
   /** Before DO_SET_MODE there was a message, which nobody answers. */
   #setModeTheOldWay(custom_mode: number): void {
     const { autopilot } = this.options;
@@ -157,6 +213,12 @@ export class FakeDrone extends SimVehicle {
     );
   }
 
+  override send<K extends keyof Messages>(name: K, fields: Messages[K], from_compid?: number): void {
+    const { odd_mode } = this;
+    const is_odd = odd_mode !== undefined && name === 'HEARTBEAT';
+    super.send(name, is_odd ? { ...fields, custom_mode: odd_mode } : fields, from_compid);
+  }
+
   protected override signer(): SignFrame | undefined {
     return this.sign;
   }
@@ -178,6 +240,8 @@ export class FakeDrone extends SimVehicle {
 
   protected override hear(message: Decoded, from: { readonly sysid: number; readonly compid: number }): void {
     if (message.name === 'HEARTBEAT') this.beats.push({ ...from, fields: message.fields });
+    if (message.name === 'REQUEST_EVENT') this.#sendEvents(message.fields);
+    if (message.name === 'SET_POSITION_TARGET_GLOBAL_INT') this.#flyTo(message.fields);
     if (message.name === 'SET_MODE') this.#setModeTheOldWay(message.fields.custom_mode);
     if (message.name === 'COMMAND_LONG' && message.fields.target_component === camera_component) {
       if (message.fields.param1 === 259) this.#describeCamera();
@@ -191,7 +255,7 @@ export class FakeDrone extends SimVehicle {
     const obey = (): Answer | undefined => super.obey(message);
     if (fields.command === 511 || fields.command === 512) {
       this.requests.push(fields.param1);
-      return obey();
+      return fields.param1 === 435 && this.modes.length > 0 ? this.#listModes() : obey();
     }
     this.commands.push(fields);
     this.#arrived.emit('command', fields);

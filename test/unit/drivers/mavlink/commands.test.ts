@@ -1,44 +1,7 @@
-/** Every command against both autopilots: done, refused, unanswered, interrupted, late, and cut off. */
+/** Every command against both autopilots: done, refused, without effect, late. */
 import { describe, expect, it } from 'vitest';
-import type { FakeDrone } from '../../../fakes/fake-drone.ts';
-import { field } from '../../../fakes/fake-drone.ts';
-import { type MavlinkLab, withLab } from './mavlink-lab.ts';
-
-const autopilots = ['ardupilot', 'px4'] as const;
-type About = Parameters<MavlinkLab['fly']>[0];
-
-/** A drone of which everything is known that the gates ask for. */
-async function withDrone(
-  about: About,
-  fn: (lab: MavlinkLab, drone: FakeDrone) => Promise<void>,
-  options: Readonly<Record<string, unknown>> = {},
-): Promise<void> {
-  await withLab(async (lab) => {
-    const drone = await lab.fly(about);
-    await lab.sees('gps', ({ alt_m, relative_alt_m }) => alt_m !== null && relative_alt_m !== null);
-    await lab.sees('sys_status', ({ ekf_ok, pre_arm_check }) => ekf_ok !== null && pre_arm_check !== null);
-    await fn(lab, drone);
-  }, options);
-}
-
-const near = { lat: field.lat + 0.001, lon: field.lon, alt_m: 30 };
-const params: Readonly<Record<string, Record<string, unknown>>> = {
-  set_mode: { mode: 'LOITER' },
-  goto_waypoint: near,
-};
-/** What moves a vehicle that is in the air; `arm` and `disarm` are for one on the ground. */
-const in_the_air = ['return_home', 'set_mode', 'goto_waypoint'] as const;
-const on_the_ground = ['arm', 'disarm'] as const;
-const all = [
-  ...on_the_ground.map((name) => ({ name, airborne: false })),
-  ...in_the_air.map((name) => ({ name, airborne: true })),
-];
-const payloadOf = (name: string) => params[name] as Parameters<MavlinkLab['command']>[1];
-
-/** A disarmed vehicle shows nothing new when it is disarmed. */
-const prepare = (drone: FakeDrone, name: string): void => {
-  if (name === 'disarm') drone.flight.armed = true;
-};
+import { all, autopilots, near, payloadOf, prepare } from './commands-lab.ts';
+import { withDrone } from './mavlink-lab.ts';
 
 describe.concurrent('a command that is done', () => {
   it.each(autopilots)(
@@ -180,8 +143,8 @@ describe.concurrent('a command that the vehicle refuses', () => {
     });
   });
 
-  it.each(all)('$name fails as DENIED', async ({ name, airborne }) => {
-    await withDrone({ airborne }, async (lab, drone) => {
+  it.each(all)('$name fails with the words of the autopilot: $autopilot', async ({ name, ...about }) => {
+    await withDrone(about, async (lab, drone) => {
       prepare(drone, name);
       drone.react = () => ({ result: 2, texts: ['not now'] });
       await expect(lab.command(name, payloadOf(name))).rejects.toThrow(/refused .*\(DENIED\): not now$/u);
@@ -191,8 +154,8 @@ describe.concurrent('a command that the vehicle refuses', () => {
 });
 
 describe.concurrent('a command that is accepted without effect', () => {
-  it.each(all)('$name is not reported as done', async ({ name, airborne }) => {
-    await withDrone({ airborne }, async (lab, drone) => {
+  it.each(all)('$name is not reported as done: $autopilot', async ({ name, ...about }) => {
+    await withDrone(about, async (lab, drone) => {
       prepare(drone, name);
       drone.react = () => ({ result: 0, texts: ['Switching is currently not available'] });
       await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
@@ -202,72 +165,30 @@ describe.concurrent('a command that is accepted without effect', () => {
   });
 });
 
-describe.concurrent('a command without an answer', () => {
-  it.each([
-    { name: 'arm', airborne: false, copies: 1 },
-    { name: 'goto_waypoint', airborne: true, copies: 1 },
-    { name: 'disarm', airborne: false, copies: 3 },
-    { name: 'return_home', airborne: true, copies: 3 },
-    { name: 'set_mode', airborne: true, copies: 3 },
-  ])('$name: copies sent: $copies, outcome unknown', async ({ name, airborne, copies }) => {
-    await withDrone({ airborne }, async (lab, drone) => {
-      prepare(drone, name);
-      drone.react = () => undefined;
-      await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
-        /did not answer .*; outcome unknown$/u,
-      );
-      expect(drone.commands).toHaveLength(copies);
-    });
-  });
-
-  it('is not sent again when the vehicle says that it is at work', async () => {
-    await withDrone({ airborne: true }, async (lab, drone) => {
-      drone.react = () => ({ result: 5 });
-      const result = lab.command('return_home', {}, { remaining_ms: 4_000 });
-      await expect(result).rejects.toThrow(/outcome unknown$/u);
-      expect(drone.commands).toHaveLength(1);
-    });
-  });
-});
-
-describe.concurrent('a command whose vehicle goes away', () => {
-  it.each(all)('$name: the vehicle starts anew in the middle', async ({ name, airborne }) => {
-    await withDrone({ airborne }, async (lab, drone) => {
-      prepare(drone, name);
-      drone.react = () => {
-        void drone.reboot();
-        return undefined;
-      };
-      await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
-        /started anew or changed its link after .* was sent; outcome unknown$/u,
-      );
-    });
-  });
-
-  it.each(all)('$name: the link is lost after it was sent', async ({ name, airborne }) => {
-    await withDrone({ airborne }, async (lab, drone) => {
-      prepare(drone, name);
-      drone.react = () => {
-        drone.silent = true;
-        return undefined;
-      };
-      await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
-        /^the link to Quadrotor 1 was lost after .* was sent .*; outcome unknown$/u,
-      );
-    });
-  });
-});
-
 describe.concurrent('a command that comes too late', () => {
-  it.each(all)('$name is not sent', async ({ name, airborne }) => {
-    await withDrone({ airborne }, async (lab, drone) => {
+  it.each(all)('$name is not sent: $autopilot', async ({ name, ...about }) => {
+    await withDrone(about, async (lab, drone) => {
       await expect(lab.command(name, payloadOf(name), { remaining_ms: 400 })).rejects.toThrow(
         /^too late: .*nothing was done$/u,
       );
       await expect(
         lab.command(name, payloadOf(name), { signal: AbortSignal.abort(new Error('superseded')) }),
       ).rejects.toThrow('superseded');
+      await expect(lab.command(name, payloadOf(name), { age_ms: 10_001 })).rejects.toThrow(
+        /^too late: the task was created 10.0 s ago, and 10 s are allowed .*; nothing was done$/u,
+      );
       expect(drone.commands).toEqual([]);
     });
+  });
+
+  it('is sent when the configuration gives tasks more time', async () => {
+    await withDrone(
+      {},
+      async (lab) => {
+        expect(await lab.command('arm', {}, { age_ms: 59_000 })).toMatchObject({ armed: true });
+        await expect(lab.command('disarm', {}, { age_ms: 61_000 })).rejects.toThrow(/60 s are allowed/u);
+      },
+      { task_age_max_s: 60 },
+    );
   });
 });

@@ -77,6 +77,20 @@ it('a message that no dialect knows is counted and costs the next frame nothing'
   expect(found.frames.map(({ seq }) => seq)).toEqual([9]);
 });
 
+it('a message that has changed since is found in its older form too', () => {
+  const frameOf = (crc_extra: number): Buffer => {
+    const frame = Buffer.concat([
+      Buffer.of(0xfd, 24, 0, 0, 0, 1, 1, 369 & 0xff, 369 >> 8, 0),
+      Buffer.alloc(26, 7),
+    ]);
+    frame.writeUInt16LE(checksum(frame, 1, frame.length - 2, crc_extra), frame.length - 2);
+    return frame;
+  };
+  expect([145, 151, 152].map((crc_extra) => framesOfDatagram(frameOf(crc_extra)).frames.length)).toEqual([
+    1, 1, 0,
+  ]);
+});
+
 it('a frame with an incompatibility flag that we do not know is discarded', () => {
   const frame = Buffer.from(heartbeat());
   frame[2] = 2;

@@ -19,6 +19,7 @@ const flying: Situation = {
   kind: 'copter',
   armed: true,
   mode: 'GUIDED',
+  modes: new Map(),
   airborne: true,
   position: { lat: 47, lon: 8, alt_amsl_m: 518 },
   home,

@@ -13,6 +13,8 @@ interface TaskOptions {
   readonly signal?: AbortSignal;
   readonly key?: string;
   readonly progress?: (sentence: string) => void;
+  /** How old the task is; undefined: the runner does not know. */
+  readonly age_ms?: number | undefined;
 }
 
 export const drone_key = 'mavlink:00000000c0ffee01';
@@ -62,6 +64,7 @@ export async function mavlinkLab(options: Readonly<Record<string, unknown>> = {}
         signal = new AbortController().signal,
         key = drone_key,
         progress = () => undefined,
+        age_ms,
       }: TaskOptions = {},
     ): Promise<JsonObject> {
       const found = lab.hub.findCommand(assetId(kit_id, key), name);
@@ -70,6 +73,7 @@ export async function mavlinkLab(options: Readonly<Record<string, unknown>> = {}
       return found.command.invoke(payload, {
         signal,
         progress,
+        age_ms: () => age_ms ?? null,
         remaining_ms: () => Math.max(0, due_ms - performance.now()),
       });
     },
@@ -93,4 +97,18 @@ export async function withLab(
   } finally {
     await lab.stop();
   }
+}
+
+/** A drone of which everything is known that the gates ask for. */
+export async function withDrone(
+  about: DroneOptions,
+  fn: (lab: MavlinkLab, drone: FakeDrone) => Promise<void>,
+  options: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  await withLab(async (lab) => {
+    const drone = await lab.fly(about);
+    await lab.sees('gps', ({ alt_m, relative_alt_m }) => alt_m !== null && relative_alt_m !== null);
+    await lab.sees('sys_status', ({ ekf_ok, pre_arm_check }) => ekf_ok !== null && pre_arm_check !== null);
+    await fn(lab, drone);
+  }, options);
 }
