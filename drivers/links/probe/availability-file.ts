@@ -1,6 +1,6 @@
 /** The availability window on disk: one small JSON file, replaced whole, so that a power cut leaves the old one or the new one. */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { z } from 'zod';
 import { minute_ms, window_minutes } from './day-window.ts';
 
@@ -42,8 +42,12 @@ export function readRecord(file: string): readonly BootRecord[] {
 
 const owner_only = 0o600;
 
-/** Waits for the disk without holding up the event loop. */
-export async function writeRecord(file: string, boots: readonly BootRecord[]): Promise<void> {
+/** Waits for the disk without holding up the event loop. Puts nothing in place that is outdated when the disk is ready. */
+export async function writeRecord(
+  file: string,
+  boots: readonly BootRecord[],
+  isOutdated: () => boolean,
+): Promise<void> {
   const fresh = `${file}.new`;
   const handle = await open(fresh, 'w', owner_only);
   try {
@@ -52,7 +56,7 @@ export async function writeRecord(file: string, boots: readonly BootRecord[]): P
   } finally {
     await handle.close();
   }
-  await rename(fresh, file);
+  if (!isOutdated()) renameSync(fresh, file);
 }
 
 /** For the end of the daemon, when nothing else runs any more. */

@@ -50,6 +50,8 @@ class AvailabilityKeeper {
   #unplaced: readonly BootRecord[];
   #latest: Moment | null = null;
   #changed = false;
+  /** Counts what was handed out to be written. */
+  #revision = 0;
   #writing = false;
   #failing = false;
 
@@ -81,7 +83,8 @@ class AvailabilityKeeper {
     const boots = this.#writing ? null : this.#takeChanges();
     if (boots === null) return;
     this.#writing = true;
-    await writeRecord(this.#spec.file, boots).then(
+    const revision = this.#revision;
+    await writeRecord(this.#spec.file, boots, () => this.#revision !== revision).then(
       () => this.#tell(null),
       (error: unknown) => this.#tell(error),
     );
@@ -103,6 +106,7 @@ class AvailabilityKeeper {
     const at = this.#latest;
     if (!this.#changed || at === null) return null;
     this.#changed = false;
+    this.#revision += 1;
     const minute = this.#minuteOf(at.mono_ms);
     for (const { window } of this.#days.values()) window.moveTo(minute);
     for (const [link, { window }] of this.#days) if (!isObserved(window)) this.#days.delete(link);

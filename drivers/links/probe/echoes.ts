@@ -103,12 +103,13 @@ export class IcmpEchoes {
   }
 
   async #socketOf(family: Family): Promise<EchoSocket> {
+    const known = this.#sockets.get(family);
+    if (known !== undefined) return known;
     const { device } = this.#options;
-    const open =
-      this.#sockets.get(family) ?? openIcmp({ device, family, onReply: (reply) => this.#hear(reply) });
-    this.#sockets.set(family, open);
-    open.catch(() => this.#sockets.delete(family));
-    return open;
+    const opening = openIcmp({ device, family, onReply: (reply) => this.#hear(reply) });
+    this.#sockets.set(family, opening);
+    opening.catch(() => this.#sockets.delete(family));
+    return opening;
   }
 
   /** A socket that could not send may be bound to a device that is gone: the next question opens a new one. */
