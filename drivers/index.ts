@@ -10,7 +10,9 @@ interface BuiltIn {
 export const drivers: readonly BuiltIn[] = [
   { name: 'clients', load: async () => (await import('./clients/clients.ts')).clients },
   { name: 'gateway', load: async () => (await import('./gateway/gateway.ts')).gateway },
+  { name: 'links', load: async () => (await import('./links/links.ts')).links },
   { name: 'mavlink', load: async () => (await import('./mavlink/mavlink.ts')).mavlink },
+  { name: 'onvif', load: async () => (await import('./onvif/onvif.ts')).onvif },
   { name: 'power', load: async () => (await import('./power/power.ts')).power },
   { name: 'starlink', load: async () => (await import('./starlink/starlink.ts')).starlink },
 ];

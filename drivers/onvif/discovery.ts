@@ -1,0 +1,152 @@
+/** Finds cameras on the local network (WS-Discovery 1.0, ONVIF Core section 7): one probe, a bounded time, no trust. */
+import { randomUUID } from 'node:crypto';
+import { createSocket, type Socket } from 'node:dgram';
+import { networkInterfaces } from 'node:os';
+import { sleep } from '../../src/platform/time.ts';
+
+/** A camera that answered, as far as it may be believed. */
+export interface CameraSuggestion {
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+  readonly secure: boolean;
+  /** Of the device's own word: the last parts of its scopes `name` and `hardware`. */
+  readonly name: string | null;
+  readonly model: string | null;
+  readonly mac: string | null;
+  /** Its endpoint reference, the same on every interface. */
+  readonly endpoint: string;
+}
+
+export interface DiscoveryOptions {
+  readonly signal: AbortSignal;
+  readonly window_ms: number;
+  /** Network interface to look on; all that have an IPv4 address when left out. */
+  readonly device?: string | undefined;
+  /** Where the probe goes; the multicast group when left out. */
+  readonly target?: { readonly host: string; readonly port: number };
+}
+
+const group = { host: '239.255.255.250', port: 3702 } as const;
+const answer_bytes_max = 16_384;
+const found_max = 256;
+const sockets_max = 16;
+/** UDP loses: the probe goes out again within the window. */
+const repeat_ms = 600;
+
+/** Resolves after the window with what was found. Never rejects: no network is nothing found. */
+export async function discover(options: DiscoveryOptions): Promise<readonly CameraSuggestion[]> {
+  const found = new Map<string, CameraSuggestion>();
+  const message_id = `urn:uuid:${randomUUID()}`;
+  const take = (answer: Buffer, from: string): void => {
+    for (const each of answer.length > answer_bytes_max
+      ? []
+      : readMatches(answer.toString('utf8'), message_id, from)) {
+      if (found.size < found_max && !found.has(each.endpoint)) found.set(each.endpoint, each);
+    }
+  };
+  const sockets = await openSockets(options, take);
+  const target = options.target ?? group;
+  try {
+    const end_ms = performance.now() + options.window_ms;
+    for (let round = 0; !options.signal.aborted; round += 1) {
+      const left_ms = end_ms - performance.now();
+      if (left_ms <= 0) break;
+      if (round < 2)
+        for (const socket of sockets)
+          socket.send(probe(message_id), target.port, target.host, () => undefined);
+      await sleep(Math.min(left_ms, round === 0 ? repeat_ms : left_ms), options.signal);
+    }
+  } finally {
+    for (const socket of sockets) socket.close();
+  }
+  return [...found.values()];
+}
+
+async function openSockets(
+  { device, target }: DiscoveryOptions,
+  take: (answer: Buffer, from: string) => void,
+): Promise<readonly Socket[]> {
+  const addresses = target && device === undefined ? ['0.0.0.0'] : ownAddresses(device);
+  const opened = addresses.slice(0, sockets_max).map(async (address) => {
+    const socket = createSocket('udp4');
+    socket.on('message', (answer, { address: from }) => take(answer, from));
+    return new Promise<Socket | undefined>((resolve) => {
+      // An interface that vanishes meanwhile is one that has found nothing.
+      socket.on('error', () => resolve(undefined));
+      socket.bind(0, address, () => resolve(socket));
+    });
+  });
+  return (await Promise.all(opened)).filter((socket) => socket !== undefined);
+}
+
+/** Binding to the address of an interface also sends from it. */
+function ownAddresses(device: string | undefined): readonly string[] {
+  return Object.entries(networkInterfaces())
+    .filter(([name]) => device === undefined || name === device)
+    .flatMap(([, addresses]) => addresses ?? [])
+    .filter(({ family, internal }) => family === 'IPv4' && !internal)
+    .map(({ address }) => address);
+}
+
+function probe(message_id: string): string {
+  return (
+    '<?xml version="1.0" encoding="UTF-8"?><s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"' +
+    ' xmlns:a="http://schemas.xmlsoap.org/ws/2004/08/addressing" xmlns:d="http://schemas.xmlsoap.org/ws/2005/04/discovery"' +
+    ' xmlns:dn="http://www.onvif.org/ver10/network/wsdl"><s:Header>' +
+    '<a:Action>http://schemas.xmlsoap.org/ws/2005/04/discovery/Probe</a:Action>' +
+    `<a:MessageID>${message_id}</a:MessageID><a:To>urn:schemas-xmlsoap-org:ws:2005:04:discovery</a:To></s:Header>` +
+    '<s:Body><d:Probe><d:Types>dn:NetworkVideoTransmitter</d:Types></d:Probe></s:Body></s:Envelope>'
+  );
+}
+
+/**
+ * The matches of one answer. Anybody may send anything to the port, so that nothing is parsed that nests: four plain
+ * texts are looked up in a datagram that names our probe. Pure; never throws.
+ */
+export function readMatches(xml: string, message_id: string, from: string): readonly CameraSuggestion[] {
+  if (!xml.includes(message_id)) return [];
+  return xml
+    .split(/<(?:[\w.-]{1,64}:)?ProbeMatch[\s>]/u)
+    .slice(1)
+    .map((match) => readMatch(match, from))
+    .filter((each) => each !== undefined);
+}
+
+function readMatch(match: string, from: string): CameraSuggestion | undefined {
+  const endpoint = element(match, 'Address') ?? '';
+  const addresses = (element(match, 'XAddrs') ?? '').split(/\s+/u).filter((each) => URL.canParse(each));
+  const urls = addresses.map((each) => new URL(each)).filter(({ protocol }) => /^https?:$/u.test(protocol));
+  // A camera with several addresses is best reached at the one it answered from.
+  const url = urls.find(({ hostname }) => hostname === from) ?? urls[0];
+  if (!url) return undefined;
+  const scopes = (element(match, 'Scopes') ?? '').split(/\s+/u);
+  const secure = url.protocol === 'https:';
+  return {
+    host: url.hostname,
+    port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
+    path: url.pathname,
+    secure,
+    name: scope(scopes, 'name'),
+    model: scope(scopes, 'hardware'),
+    mac: scope(scopes, 'mac') ?? scope(scopes, 'MAC'),
+    endpoint: endpoint === '' ? url.href : endpoint,
+  };
+}
+
+function element(xml: string, name: string): string | undefined {
+  const found = new RegExp(`<(?:[\\w.-]{1,64}:)?${name}(?:\\s[^<>]{0,500})?>([^<]{0,8000})<`, 'u').exec(xml);
+  return found?.[1]?.trim();
+}
+
+function scope(scopes: readonly string[], kind: string): string | null {
+  const start = `onvif://www.onvif.org/${kind}/`;
+  const found = scopes.find((each) => each.toLowerCase().startsWith(start.toLowerCase()));
+  if (found === undefined) return null;
+  const text = found.slice(start.length);
+  try {
+    return decodeURIComponent(text).slice(0, 200);
+  } catch {
+    return text.slice(0, 200);
+  }
+}

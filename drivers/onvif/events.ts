@@ -1,0 +1,64 @@
+/** Hears a camera's events in the way that it allows, and keeps an eye on it where it allows none. */
+import type { DriverLog } from '../../src/driver/driver.ts';
+import { sleep } from '../../src/platform/time.ts';
+import type { Device } from './device.ts';
+import type { Motion } from './motion.ts';
+import type { CameraOptions } from './options.ts';
+import { type EventListener, expectAlive, pullEvents } from './pull-point.ts';
+import type { Soap } from './soap.ts';
+import { notesOf } from './topics.ts';
+import { hearEvents } from './webhook-events.ts';
+import type { Webhook } from './webhook.ts';
+
+export interface EventParts {
+  readonly camera: CameraOptions;
+  readonly pull_s: number;
+  readonly soap: Soap;
+  readonly device: Device;
+  readonly motion: Motion;
+  readonly webhook: Webhook;
+  readonly log: DriverLog;
+  readonly signal: AbortSignal;
+}
+
+/** A camera without events is asked for them again this late: a firmware update may have brought them. */
+const without_events_ms = 900_000;
+
+/** Runs until the signal aborts; throws DeviceUnreachable when the camera does not answer any more. */
+export async function hear(parts: EventParts): Promise<void> {
+  const { camera, device, log, signal, soap, motion, webhook, pull_s } = parts;
+  const url = device.services.get('events');
+  const wanted = url === undefined ? 'off' : camera.events;
+  const listener: EventListener = {
+    soap,
+    url: url ?? '',
+    pull_s,
+    signal,
+    onEvents: (body) => motion.take(notesOf(body)),
+    onSubscribed: (ask) => motion.confirmWith(ask),
+    onLost: (reason) => motion.forget(reason),
+  };
+  let isSaid = false;
+  while (!signal.aborted) {
+    const pulled = wanted === 'auto' || wanted === 'pull' ? await pullEvents(listener) : undefined;
+    if (signal.aborted) return;
+    const called =
+      wanted === 'auto' || wanted === 'webhook'
+        ? await hearEvents(listener, webhook, device.local_address)
+        : undefined;
+    if (signal.aborted) return;
+    const reason = called ?? pulled ?? (url === undefined ? 'it has no event service' : 'switched off');
+    if (!isSaid) log.warn({ camera: camera.name, reason }, 'the motion of this camera is not known');
+    isSaid = true;
+    await watch(parts);
+  }
+}
+
+/** Without events, only a question from time to time tells whether it is there. */
+async function watch({ soap, signal, pull_s }: EventParts): Promise<void> {
+  const end_ms = performance.now() + without_events_ms;
+  while (!signal.aborted && performance.now() < end_ms) {
+    await sleep(pull_s * 1_000, signal);
+    if (!signal.aborted) await expectAlive(soap);
+  }
+}

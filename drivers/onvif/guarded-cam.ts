@@ -1,0 +1,219 @@
+/** npm onvif's camera with its transport and its login put on a safe footing: what it does well stays in use. */
+import { createHash, randomBytes } from 'node:crypto';
+import onvif from 'onvif';
+import { parseSOAPString } from 'onvif/lib/utils.js';
+import { agentFor, post, type Posted, ReplyRefused } from './transport.ts';
+import type { Connection, SoapOutcome, SoapRequest } from './soap-messages.ts';
+import { escapeXml, find, tamed, textAt, treeOf, type XmlNode } from './xml.ts';
+
+declare module 'onvif' {
+  // Members that its declarations leave out.
+  interface Cam {
+    _envelopeHeader(open: boolean): string;
+    _envelopeFooter(): string;
+    _nc: number;
+  }
+}
+
+/** A clock that was measured so lately is not what a login failed by. */
+const clock_fresh_ms = 5_000;
+const clock_timeout_ms = 5_000;
+const digest_known = /algorithm="?(?:md5|sha-256)"?\s*(?:,|$)/iu;
+
+interface Reading {
+  readonly status: number;
+  readonly body: XmlNode | undefined;
+  readonly xml: string;
+  readonly local_address: string | undefined;
+}
+
+/** Guards the login: clock offset, digest nonce. One for each camera; requests may overlap. */
+export class GuardedCam extends onvif.Cam {
+  readonly #connection: Connection;
+  readonly #agent;
+  readonly #reading: (begun: boolean) => void;
+  #clock_at_ms: number | undefined;
+  #challenges: readonly string[] = [];
+
+  /** `reading` is told before and after a reply is parsed. */
+  constructor(connection: Connection, reading: (begun: boolean) => void) {
+    const { host, port, path, username, password } = connection;
+    super({
+      hostname: host,
+      port,
+      path,
+      autoconnect: false,
+      ...(username === undefined ? {} : { username, password: password ?? '' }),
+    });
+    this.#connection = connection;
+    this.#agent = agentFor(connection.secure);
+    this.#reading = reading;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  /** One operation. Asks the camera for its time first, and once more when a login was refused: clocks jump. */
+  async perform(request: SoapRequest, signal: AbortSignal): Promise<SoapOutcome> {
+    const isStamped = request.login === 'ws_security' && this.#connection.username !== undefined;
+    if (isStamped && this.#clock_at_ms === undefined) await this.#readClock(signal);
+    const first = await this.#once(request, signal);
+    const isOld = performance.now() - (this.#clock_at_ms ?? 0) > clock_fresh_ms;
+    if (!isStamped || !isOld || first.kind !== 'fault' || first.code !== 'NotAuthorized') return first;
+    await this.#readClock(signal);
+    return this.#once(request, signal);
+  }
+
+  /** The password of WS-Security is UTF-8 (UsernameToken Profile 1.1, section 3.1); the library hashes Latin-1. */
+  _passwordDigest(): { readonly passdigest: string; readonly nonce: string; readonly timestamp: string } {
+    const timestamp = new Date(performance.now() + (this.timeShift ?? performance.timeOrigin)).toISOString();
+    const nonce = randomBytes(16);
+    const hash = createHash('sha1')
+      .update(nonce)
+      .update(timestamp)
+      .update(this.password ?? '', 'utf8');
+    return { passdigest: hash.digest('base64'), nonce: nonce.toString('base64'), timestamp };
+  }
+
+  async #once(request: SoapRequest, signal: AbortSignal): Promise<SoapOutcome> {
+    const envelope = this.#envelope(request);
+    const read = await this.#exchange({ ...request, envelope }, signal);
+    return outcomeOf(read, request.raw === true);
+  }
+
+  /** The library does not escape the user name that it writes into the header, yet digest needs it as it is. */
+  #envelope({ headers, body, login }: SoapRequest): string {
+    const name = this.username;
+    if (name !== undefined) this.username = escapeXml(name);
+    this.useWSSecurity = login === 'ws_security';
+    try {
+      return `${this._envelopeHeader(true)}${headers ?? ''}</s:Header><s:Body>${body}${this._envelopeFooter()}`;
+    } finally {
+      if (name !== undefined) this.username = name;
+    }
+  }
+
+  async #exchange(
+    what: Pick<SoapRequest, 'url' | 'action' | 'login'> & { readonly envelope: string },
+    signal: AbortSignal,
+  ): Promise<Reading> {
+    const { host, port, path, secure, fingerprint } = this.#connection;
+    const name = host.includes(':') ? `[${host}]` : host;
+    const url = new URL(what.url ?? `${secure ? 'https' : 'http'}://${name}:${port}${path}`);
+    const send = async (): Promise<Posted> => {
+      const login = what.login === 'none' ? undefined : this.#authorization(url);
+      const type = `application/soap+xml; charset=utf-8; action="${what.action}"`;
+      const headers = { 'Content-Type': type, ...(login === undefined ? {} : { Authorization: login }) };
+      return post({ url, body: what.envelope, headers, agent: this.#agent, fingerprint, signal });
+    };
+    let posted = await send();
+    if (posted.status === 401 && what.login !== 'none' && this.#learn(posted.challenges))
+      posted = await send();
+    return this.#read(posted);
+  }
+
+  /** Remembers the challenges that can be met; false when there is none. A nonce serves until the camera wants another. */
+  #learn(challenges: readonly string[]): boolean {
+    this._nc = 0;
+    this.#challenges = challenges
+      .filter((each) => /^digest /iu.test(each) && (!/algorithm=/iu.test(each) || digest_known.test(each)))
+      .map((each) =>
+        each.replace(/qop="[^"]*\bauth\b(?!-)[^"]*"/iu, 'qop="auth"').replace(/^digest /iu, 'Digest '),
+      );
+    return this.#challenges.length > 0 && this.username !== undefined;
+  }
+
+  #authorization(url: URL): string | undefined {
+    if (this.#challenges.length === 0 || this.username === undefined) return undefined;
+    try {
+      return this.digestAuth([...this.#challenges], { method: 'POST', path: `${url.pathname}${url.search}` });
+    } catch {
+      // A challenge that the library cannot read is as good as none: the 401 stands.
+      return undefined;
+    }
+  }
+
+  #read({ status, text, local_address }: Posted): Reading {
+    this.#reading(true);
+    try {
+      return { status, body: text.trim() === '' ? undefined : parseEnvelope(text), xml: text, local_address };
+    } catch (error) {
+      // A login page or an empty answer with an error status is told by its status.
+      if (status >= 400) return { status, body: undefined, xml: '', local_address };
+      throw error;
+    } finally {
+      this.#reading(false);
+    }
+  }
+
+  /** WS-Security is stamped with the camera's time (ONVIF Core, section 5.12.2.1), which needs no login. */
+  async #readClock(signal: AbortSignal): Promise<void> {
+    const body = '<GetSystemDateAndTime xmlns="http://www.onvif.org/ver10/device/wsdl"/>';
+    const action = 'http://www.onvif.org/ver10/device/wsdl/GetSystemDateAndTime';
+    const request = { body, action, login: 'none', deadline_ms: clock_timeout_ms } as const;
+    const outcome = await this.#once(request, signal);
+    this.#clock_at_ms = performance.now();
+    const time_ms = outcome.kind === 'reply' ? cameraTime(outcome.body) : undefined;
+    // A camera that does not tell its time is believed to share ours.
+    this.timeShift = (time_ms ?? Date.now()) - performance.now();
+  }
+}
+
+/** Milliseconds since 1970 of a GetSystemDateAndTimeResponse. */
+function cameraTime(body: XmlNode): number | undefined {
+  const utc = find(body, 'getSystemDateAndTimeResponse', 'systemDateAndTime', 'utcDateTime');
+  const [year, month, day, hour, minute, second] = [
+    ['date', 'year'],
+    ['date', 'month'],
+    ['date', 'day'],
+    ['time', 'hour'],
+    ['time', 'minute'],
+    ['time', 'second'],
+  ].map((path) => Number(textAt(utc, ...path) ?? Number.NaN));
+  const time_ms = Date.UTC(year ?? NaN, (month ?? NaN) - 1, day, hour, minute, second);
+  return Number.isFinite(time_ms) ? time_ms : undefined;
+}
+
+/** The SOAP body of an envelope. Throws ReplyRefused for anything else. */
+export function parseEnvelope(xml: string): XmlNode {
+  let found: XmlNode | undefined;
+  let reason = 'it is no SOAP envelope';
+  try {
+    parseSOAPString(tamed(xml), (error: Error | null, body: unknown) => {
+      // The library calls twice when its callback throws; the first word counts.
+      if (found) return;
+      const first: unknown = Array.isArray(body) ? body[0] : body;
+      if (typeof first === 'object' && first !== null) found = treeOf(first);
+      else if (typeof first === 'string' && !error) found = treeOf(first);
+      else if (error) reason = error.message;
+    });
+  } catch (error) {
+    reason = error instanceof Error ? error.message : String(error);
+  }
+  if (!found) throw new ReplyRefused(`its reply cannot be read: ${reason}`);
+  return found;
+}
+
+function outcomeOf({ status, body, xml, local_address }: Reading, raw: boolean): SoapOutcome {
+  const fault = find(body, 'fault');
+  if (fault) return { kind: 'fault', status, ...faultOf(fault) };
+  if (status === 401 || status === 403) {
+    return { kind: 'fault', status, code: 'NotAuthorized', reason: `HTTP status ${status}` };
+  }
+  if (status >= 400) return { kind: 'fault', status, code: `HTTP${status}`, reason: `HTTP status ${status}` };
+  if (!body) return { kind: 'failure', why: 'malformed', reason: 'its reply is empty' };
+  return { kind: 'reply', body, local_address, ...(raw ? { xml } : {}) };
+}
+
+/** SOAP 1.2, section 5.4: subcodes nest, the innermost says most. */
+function faultOf(fault: XmlNode): { readonly code: string; readonly reason: string } {
+  let at = find(fault, 'code');
+  let code = textAt(at, 'value') ?? textAt(fault, 'faultcode') ?? 'unknown';
+  while ((at = find(at, 'subcode'))) code = textAt(at, 'value') ?? code;
+  const told = textAt(fault, 'reason', 'text') ?? textAt(fault, 'faultstring') ?? '';
+  const plain = code.slice(code.indexOf(':') + 1);
+  const isLogin = /not ?authori[sz]ed|unauthori[sz]ed|authentication fail/iu.test(told);
+  const known = isLogin || /^(?:FailedAuthentication|InvalidSecurity)/u.test(plain) ? 'NotAuthorized' : plain;
+  return { code: known, reason: told.slice(0, 200) };
+}

@@ -1,0 +1,85 @@
+/** The onvif driver: each configured camera by itself, all of them through one thread that reads their replies. */
+import { onvifFeeds } from '../../src/contract/feeds.ts';
+import { defineDriver } from '../../src/driver/driver.ts';
+import { aborted, within } from '../../src/platform/time.ts';
+import { type CameraState, serveCamera } from './camera.ts';
+import { onvifOptions } from './options.ts';
+import { SoapThread } from './soap-thread.ts';
+import { lookAround } from './surroundings.ts';
+import { Webhook } from './webhook.ts';
+
+/** The driver has 3 s to end: what moves is stopped first. */
+const last_stops_ms = 1_800;
+/** Cameras that the status names one by one, beside the sums. */
+const named_max = 24;
+
+export const onvif = defineDriver({
+  name: 'onvif',
+  feeds: onvifFeeds,
+  options: onvifOptions,
+  run: async (options, host) => {
+    const thread = new SoapThread({ log: host.log, signal: host.signal });
+    const webhook = new Webhook(options.webhook);
+    const states = new Map<string, CameraState>();
+    const stops = new Set<Promise<unknown>>();
+    const unknown = { count: 0, names: '' };
+    const report = (): void => host.reportStatus(factsOf(states, unknown, thread.restarts));
+    const owners = new Map<string, string>();
+    const cameras = options.cameras.map(async (camera, id) =>
+      serveCamera({
+        id,
+        camera,
+        options,
+        host,
+        thread,
+        webhook,
+        owners,
+        onState: (state) => {
+          states.set(camera.name, state);
+          report();
+        },
+        stopping: (stop) => {
+          stops.add(stop);
+          void stop.finally(() => stops.delete(stop));
+        },
+      }),
+    );
+    const looking = lookAround({
+      options,
+      host,
+      onFound: (found) => {
+        Object.assign(unknown, found);
+        report();
+      },
+    });
+    try {
+      await aborted(host.signal);
+      await within(last_stops_ms, Promise.all([...cameras, ...stops, looking]));
+    } finally {
+      await webhook.stop();
+      await thread.stop();
+    }
+  },
+});
+
+function factsOf(
+  states: ReadonlyMap<string, CameraState>,
+  unknown: { readonly count: number; readonly names: string },
+  restarts: number,
+): Record<string, string | number> {
+  const list = [...states];
+  const bad = list.filter(([, { state }]) => state !== 'online');
+  const named = bad
+    .slice(0, named_max)
+    .map(([name, each]): [string, string] => [
+      `camera ${name}`,
+      'reason' in each ? `${each.state}: ${each.reason}` : each.state,
+    ]);
+  return {
+    cameras: list.length,
+    cameras_online: list.length - bad.length,
+    ...(restarts > 0 ? { soap_thread_restarts: restarts } : {}),
+    ...(unknown.count > 0 ? { not_configured: unknown.names } : {}),
+    ...Object.fromEntries(named),
+  };
+}

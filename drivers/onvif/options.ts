@@ -1,0 +1,131 @@
+/** The options of the onvif driver. */
+import { z } from 'zod';
+
+const cameras_max = 64;
+/** The certificate's SHA-256 as `openssl x509 -fingerprint -sha256` prints it, with or without colons. */
+const fingerprint = z
+  .string()
+  .transform((text) => text.replaceAll(':', '').toLowerCase())
+  .refine((text) => /^[0-9a-f]{64}$/u.test(text), 'must be the 64 hexadecimal digits of a SHA-256');
+
+const cameraOptions = z
+  .strictObject({
+    name: z.string().min(1).max(200).describe('shown name; unique in this driver'),
+    host: z
+      .string()
+      .min(1)
+      .max(253)
+      .regex(/^[\w.:-]+$/u, 'must be a host name or an address, without http:// and without a path')
+      .describe('address or host name of the camera'),
+    port: z.int().min(1).max(65_535).optional().describe('of its ONVIF service; 80, with tls 443'),
+    path: z
+      .string()
+      .max(200)
+      .regex(/^\/[\x21-\x7e]*$/u, 'must begin with / and hold no spaces')
+      .default('/onvif/device_service')
+      .describe('of its device service'),
+    username: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe('ONVIF user; left out: the camera asks for none'),
+    password_file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('file that holds the password, readable for the connector only'),
+    auth: z
+      .enum(['auto', 'ws_security', 'digest'])
+      .default('auto')
+      .describe('how to log in; auto tries WS-Security, then HTTP digest alone'),
+    tls: z
+      .strictObject({
+        fingerprint: fingerprint
+          .optional()
+          .describe('SHA-256 of the certificate of the camera; needed where it is self-signed'),
+      })
+      .optional()
+      .describe('speak HTTPS; plain HTTP when left out'),
+    events: z
+      .enum(['auto', 'pull', 'webhook', 'off'])
+      .default('auto')
+      .describe('how motion is heard; auto pulls, and lets the camera call where it cannot be pulled'),
+    identity: z
+      .string()
+      .regex(/^[\w.-]{1,64}$/u, 'letters, digits, dot, dash and underscore')
+      .optional()
+      .describe('stands for the serial number of a camera that tells neither that nor a MAC address'),
+  })
+  .refine(({ username, password_file }) => (username === undefined) === (password_file === undefined), {
+    path: ['password_file'],
+    error: 'username and password_file belong together: set both or neither',
+  });
+export type CameraOptions = z.output<typeof cameraOptions>;
+
+export const onvifOptions = z.strictObject({
+  cameras: z
+    .array(cameraOptions)
+    .min(1)
+    .max(cameras_max)
+    .superRefine((cameras, context) => {
+      for (const [index, camera] of cameras.entries()) {
+        const earlier = cameras.findIndex((each) => isTwin(each, camera));
+        if (earlier === index) continue;
+        const message = `has the name or the address of cameras[${earlier}]; each camera stands here once`;
+        context.addIssue({ code: 'custom', path: [index, 'name'], message });
+      }
+    }),
+  heartbeat_s: z.number().min(5).max(3_600).default(60).describe('seconds between two status messages'),
+  pull_s: z
+    .number()
+    .min(1)
+    .max(60)
+    .default(20)
+    .describe('how long a camera may hold a pull without an event; a silent camera is noticed 5 s later'),
+  motion_hold_max_s: z
+    .number()
+    .min(1)
+    .max(3_600)
+    .default(60)
+    .describe('motion that is not confirmed for so long is taken back'),
+  ptz: z
+    .strictObject({
+      move_s: z
+        .number()
+        .min(0.2)
+        .max(10)
+        .default(1)
+        .describe('a ptz_move ends after so many seconds, whatever happens'),
+    })
+    .prefault({}),
+  webhook: z
+    .strictObject({
+      listen: z.string().min(1).default('0.0.0.0').describe('address on which cameras may call'),
+      port: z.int().min(0).max(65_535).default(0).describe('0: any free port'),
+      address: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('host that cameras are told; left out: the address from which they are spoken to'),
+    })
+    .prefault({})
+    .describe('opened only when a camera cannot be pulled'),
+  discovery: z
+    .strictObject({
+      interval_s: z.int().min(0).max(86_400).default(0).describe('0: never; else how often to look'),
+      device: z.string().min(1).max(15).optional().describe('network interface to look on; all of them'),
+    })
+    .prefault({})
+    .describe('looks for cameras that are not configured and shows them in the status'),
+});
+export type OnvifOptions = z.output<typeof onvifOptions>;
+
+export function portOf({ port, tls }: Pick<CameraOptions, 'port' | 'tls'>): number {
+  return port ?? (tls ? 443 : 80);
+}
+
+function isTwin(a: CameraOptions, b: CameraOptions): boolean {
+  const isSamePlace = a.host === b.host && portOf(a) === portOf(b) && a.path === b.path;
+  return a.name === b.name || isSamePlace;
+}

@@ -1,0 +1,50 @@
+/** Hears a camera's events where it calls us, which is for those that cannot be pulled. */
+import { sleep } from '../../src/platform/time.ts';
+import { expectAlive, type EventListener } from './pull-point.ts';
+import { describe } from './soap.ts';
+import { renew, subscribe, synchronise, unsubscribe } from './subscription.ts';
+import type { Webhook } from './webhook.ts';
+
+const renew_share = 0.6;
+
+/** Runs until the signal aborts. Resolves with the reason when the camera refuses to call or forgets that it should. */
+export async function hearEvents(
+  listener: EventListener,
+  webhook: Webhook,
+  local_address: string | undefined,
+): Promise<string> {
+  const { soap, url, signal, onEvents, onSubscribed, onLost, pull_s } = listener;
+  const hook = await webhook.open(async (xml) => {
+    const outcome = await soap.parse(xml);
+    if (outcome.kind === 'reply') onEvents(outcome.body);
+  });
+  try {
+    const made = await subscribe(soap, url, hook.url(local_address));
+    if ('kind' in made) {
+      onLost(describe(made));
+      await expectAlive(soap);
+      return describe(made);
+    }
+    try {
+      onSubscribed(async () => synchronise(soap, made));
+      await synchronise(soap, made);
+      let renewed_ms = performance.now();
+      while (!signal.aborted) {
+        await sleep(Math.min(pull_s, made.lifetime_s * renew_share) * 1_000, signal);
+        if (signal.aborted) break;
+        await expectAlive(soap);
+        if (performance.now() - renewed_ms < made.lifetime_s * renew_share * 500) continue;
+        if ((await renew(soap, made)) === undefined) {
+          onLost('its events are lost: the subscription was not renewed');
+          return 'the subscription was not renewed';
+        }
+        renewed_ms = performance.now();
+      }
+    } finally {
+      await unsubscribe(soap, made);
+    }
+    return 'stopped';
+  } finally {
+    hook.close();
+  }
+}
