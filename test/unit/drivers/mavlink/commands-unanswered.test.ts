@@ -1,6 +1,6 @@
 /** Every command against both autopilots: unanswered, interrupted by a new start, cut off. */
 import { describe, expect, it } from 'vitest';
-import { all, payloadOf, prepare } from './commands-lab.ts';
+import { each_command, payloadOf, prepare, withBoth } from './commands-lab.ts';
 import { withDrone } from './mavlink-lab.ts';
 
 describe.concurrent('a command without an answer', () => {
@@ -11,20 +11,17 @@ describe.concurrent('a command without an answer', () => {
     return_home: 3,
     set_mode: 3,
   };
-  const waited = all.map((about) => ({ ...about, copies: copies_sent[about.name] ?? 0 }));
-  it.each(waited)(
-    '$name: copies sent: $copies, outcome unknown: $autopilot',
-    async ({ name, copies, ...about }) => {
-      await withDrone(about, async (lab, drone) => {
-        prepare(drone, name);
-        drone.react = () => undefined;
-        await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
-          /did not answer .*; outcome unknown$/u,
-        );
-        expect(drone.commands).toHaveLength(copies);
-      });
-    },
-  );
+  const waited = each_command.map((about) => ({ ...about, copies: copies_sent[about.name] ?? 0 }));
+  it.each(waited)('$name: copies sent: $copies, outcome unknown', async ({ name, copies, ...about }) => {
+    await withBoth(about, async (lab, drone) => {
+      prepare(drone, name);
+      drone.react = () => undefined;
+      await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
+        /did not answer .*; outcome unknown$/u,
+      );
+      expect(drone.commands).toHaveLength(copies);
+    });
+  });
 
   it('is not sent again when the vehicle says that it is at work', async () => {
     await withDrone({ airborne: true }, async (lab, drone) => {
@@ -37,8 +34,8 @@ describe.concurrent('a command without an answer', () => {
 });
 
 describe.concurrent('a command whose vehicle goes away', () => {
-  it.each(all)('$name: the vehicle starts anew in the middle: $autopilot', async ({ name, ...about }) => {
-    await withDrone(about, async (lab, drone) => {
+  it.each(each_command)('$name: the vehicle starts anew in the middle', async ({ name, ...about }) => {
+    await withBoth(about, async (lab, drone) => {
       prepare(drone, name);
       drone.react = () => {
         void drone.reboot();
@@ -50,8 +47,8 @@ describe.concurrent('a command whose vehicle goes away', () => {
     });
   });
 
-  it.each(all)('$name: the link is lost after it was sent: $autopilot', async ({ name, ...about }) => {
-    await withDrone(about, async (lab, drone) => {
+  it.each(each_command)('$name: the link is lost after it was sent', async ({ name, ...about }) => {
+    await withBoth(about, async (lab, drone) => {
       prepare(drone, name);
       drone.react = () => {
         drone.silent = true;
