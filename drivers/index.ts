@@ -14,5 +14,6 @@ export const drivers: readonly BuiltIn[] = [
   { name: 'mavlink', load: async () => (await import('./mavlink/mavlink.ts')).mavlink },
   { name: 'onvif', load: async () => (await import('./onvif/onvif.ts')).onvif },
   { name: 'power', load: async () => (await import('./power/power.ts')).power },
+  { name: 'modem', load: async () => (await import('./modem/modem.ts')).modem },
   { name: 'starlink', load: async () => (await import('./starlink/starlink.ts')).starlink },
 ];

@@ -1,8 +1,7 @@
 /** Reads the small files of /proc and /sys, which are in memory and never make a program wait. */
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { basename } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
 
-/** The text without white space at its ends; undefined when it cannot be read, as `carrier` of an interface that is down. */
+/** The text without white space at its ends; undefined when it cannot be read. */
 export function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim();
@@ -22,18 +21,4 @@ export function readNames(path: string): readonly string[] {
   } catch {
     return [];
   }
-}
-
-/** The last part of what a symbolic link points to. */
-export function linkName(path: string): string | undefined {
-  try {
-    return basename(readlinkSync(path));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Also true for a link that leads nowhere. */
-export function exists(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -1,5 +1,5 @@
-/** The gateway itself: load, memory, uptime and WAN links, read from /proc and /sys. */
-import { hostname, networkInterfaces } from 'node:os';
+/** The gateway itself: load, memory and uptime, read from /proc. */
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { noFeeds } from '../../src/contract/feeds.ts';
 import type { Gateway } from '../../src/contract/kit.ts';
@@ -8,8 +8,6 @@ import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { readText } from './files.ts';
 import { gatewayKey, machineFacts } from './identity.ts';
-import { readInterfaces } from './interfaces.ts';
-import { type Addresses, Links } from './links.ts';
 import { type GatewayOptions, gatewayOptions } from './options.ts';
 import { cpuPct, type CpuTimes, memPct, parseCpu, uptime_s } from './proc.ts';
 
@@ -29,13 +27,11 @@ async function runGateway(options: GatewayOptions, host: DriverHost<typeof noFee
   const model = options.model ?? facts.model;
   const asset_key = gatewayKey(roots);
   host.announce({ asset_key, name, type: 'gateway', protocol: 'gateway', vendor: facts.vendor, model });
-  const links = new Links();
   // Not the reading from before: what reading the facts has cost is no load of the kit.
   let cpu: CpuTimes | undefined;
   while (!host.signal.aborted) {
     const now = readCpu(options);
-    const wans = links.update(readInterfaces(options), readAddresses(options), performance.now());
-    host.reportKit({ gateway: gatewayOf({ name, model, before: cpu, now }, options), wans });
+    host.reportKit({ gateway: gatewayOf({ name, model, before: cpu, now }, options) });
     cpu = now;
     await sleep(interval_s * 1_000, host.signal);
   }
@@ -65,11 +61,4 @@ function readCpu({ roots }: GatewayOptions): CpuTimes {
   const cpu = text === undefined ? undefined : parseCpu(text);
   if (!cpu) throw new DeviceUnreachable(`${path} cannot be read; check options.roots.proc`);
   return cpu;
-}
-
-/** The addresses that this process sees, which are the machine's only when its own /sys is looked at. */
-function readAddresses({ roots }: GatewayOptions): Addresses {
-  if (roots.sys !== '/sys') return undefined;
-  const entries = Object.entries(networkInterfaces());
-  return new Map(entries.map(([name, all]) => [name, (all ?? []).map((each) => each.address)]));
 }

@@ -1,8 +1,5 @@
 /** The options of the gateway driver. */
 import { z } from 'zod';
-import { linkType } from '../../src/contract/kit.ts';
-
-const interfaceName = z.string().min(1).max(64);
 
 export const gatewayOptions = z.strictObject({
   interval_s: z.number().min(1).max(3_600).default(5).describe('seconds between two reports'),
@@ -12,22 +9,6 @@ export const gatewayOptions = z.strictObject({
     .optional()
     .describe("shown name of the gateway; the machine's host name when left out"),
   model: z.string().min(1).optional().describe('hardware model; read from the machine when left out'),
-  interfaces: z
-    .strictObject({
-      include: z
-        .array(interfaceName)
-        .default([])
-        .describe('WAN interfaces that are not hardware, such as ppp0'),
-      exclude: z
-        .array(interfaceName)
-        .default([])
-        .describe('interfaces that are no WAN, such as the LAN port'),
-    })
-    .prefault({}),
-  types: z
-    .record(interfaceName, linkType)
-    .default({})
-    .describe('type of the link by interface name, where it cannot be told from the hardware (satellite)'),
   roots: z
     .strictObject({
       proc: z.string().default('/proc'),

@@ -61,6 +61,10 @@ drivers:
   - driver: gateway
     options:
       interval_s: 2
+  # Its links to the internet. Nobody outside is asked anything until options.probe.targets names whom.
+  - driver: links
+    options:
+      interval_s: 2
   # The demo flies a simulated drone that sends to this port.
   - driver: mavlink
     options:

@@ -25,7 +25,7 @@ describe.skipIf(peerMissing('mosquitto'))('a kit that hears from its cloud', () 
       await kit.configure({
         broker: { url: broker.url, ...settings.broker },
         feeds: { rates_hz: { gps: 20 } },
-        drivers: [kit.gateway, kit.rehearse({ gps_hz: 20 })],
+        drivers: [kit.gateway, kit.links, kit.rehearse({ gps_hz: 20 })],
       });
       const cloud = await kit.listen(broker.url);
       const daemon = await kit.start();

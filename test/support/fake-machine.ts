@@ -1,4 +1,4 @@
-/** A directory that looks like /proc, /sys and /etc of a gateway, as far as the gateway driver reads them. */
+/** A directory that looks like /proc, /sys and /etc of a gateway, as far as the drivers of the gateway and its links read them. */
 import { renameSync, rmSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,12 +14,19 @@ interface FakeInterface {
   readonly devtype?: string;
   readonly master?: string;
   readonly wireless?: boolean;
-  readonly carrier?: '0' | '1';
+  /** Given as undefined: it cannot be read. */
+  readonly carrier?: '0' | '1' | undefined;
   readonly operstate?: string;
   readonly ifindex?: number;
   readonly rx_bytes?: number;
   readonly tx_bytes?: number;
   readonly mac?: string;
+  /** As the kernel shows them; `0x1003` is up. */
+  readonly flags?: string;
+  readonly speed?: number;
+  /** Interfaces that it stands on. */
+  readonly lowers?: readonly string[];
+  readonly tun?: boolean;
 }
 
 export interface FakeMachine {
@@ -27,6 +34,10 @@ export interface FakeMachine {
   /** Busy and idle ticks since boot. */
   setCpu(busy: number, idle: number): Promise<void>;
   setInterface(about: FakeInterface): Promise<void>;
+  /** It was unplugged. */
+  removeInterface(name: string): void;
+  /** Default routes of the main table, IPv4. */
+  setRoutes(routes: readonly { readonly device: string; readonly metric?: number }[]): Promise<void>;
   /** Writes one file below `proc`, `sys` or `etc`. */
   write(path: string, text: string): Promise<void>;
   /** /proc is gone, or back. */
@@ -55,6 +66,18 @@ export async function fakeMachine(): Promise<FakeMachine> {
       rmSync(place, { recursive: true, force: true });
       renameSync(made, place);
     },
+    removeInterface: (name) => rmSync(join(dir, 'sys/class/net', name), { recursive: true, force: true }),
+    setRoutes: async (routes) =>
+      write(
+        'proc/net/route',
+        [
+          'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT',
+          ...routes.map(
+            ({ device, metric = 0 }) => `${device}\t00000000\t0100000A\t0003\t0\t0\t${metric}\t00000000\t0\t0\t0`,
+          ),
+          '',
+        ].join('\n'),
+      ),
     async setPresent(now) {
       if (now === present) return;
       present = now;
@@ -81,6 +104,7 @@ const ethernet = {
   ifindex: 2,
   rx_bytes: 0,
   tx_bytes: 0,
+  flags: '0x1003',
 };
 
 async function writeInterface(dir: string, about: FakeInterface): Promise<void> {
@@ -88,12 +112,16 @@ async function writeInterface(dir: string, about: FakeInterface): Promise<void> 
   await mkdir(join(dir, 'statistics'), { recursive: true });
   const files = {
     type: facts.type,
-    carrier: facts.carrier,
+    // The kernel answers EINVAL to whoever asks an interface that is down.
+    ...(facts.carrier === undefined ? {} : { carrier: facts.carrier }),
     operstate: facts.operstate,
     ifindex: facts.ifindex,
     uevent: `${devtype ? `DEVTYPE=${devtype}\n` : ''}INTERFACE=${name}\nIFINDEX=${facts.ifindex}`,
     addr_assign_type: 0,
     address: mac,
+    flags: facts.flags,
+    ...(facts.speed === undefined ? {} : { speed: facts.speed }),
+    ...(facts.tun ? { tun_flags: '0x1' } : {}),
     'statistics/rx_bytes': facts.rx_bytes,
     'statistics/tx_bytes': facts.tx_bytes,
   };
@@ -101,5 +129,6 @@ async function writeInterface(dir: string, about: FakeInterface): Promise<void> 
   if (facts.hardware) await mkdir(join(dir, 'device'));
   if (facts.driver) await symlink(`../../bus/usb/drivers/${facts.driver}`, join(dir, 'device/driver'));
   if (facts.master) await symlink(`../${facts.master}`, join(dir, 'master'));
+  for (const lower of facts.lowers ?? []) await symlink(`../${lower}`, join(dir, `lower_${lower}`));
   if (facts.wireless) await mkdir(join(dir, 'wireless'));
 }

@@ -20,7 +20,7 @@ export interface Kit {
   readonly kit_id: string;
   readonly config_file: string;
   readonly socket: string;
-  /** What the gateway driver takes for its machine. */
+  /** What the drivers of the gateway and its links take for their machine. */
   readonly machine: FakeMachine;
   /** Writes the configuration; what it does not name is as the kit needs it. */
   configure(settings: object): Promise<void>;
@@ -39,6 +39,8 @@ export interface Kit {
   effects(): readonly string[];
   /** A driver section: the gateway on the fake machine. */
   readonly gateway: object;
+  /** A driver section: the links of the fake machine. */
+  readonly links: object;
   /** A driver section: drones that tests command. Only with `rehearsed`. */
   rehearse(options?: object): object;
 }
@@ -50,6 +52,7 @@ export async function withKit(
 ): Promise<void> {
   const machine = await fakeMachine();
   await machine.setInterface({ name: 'wan0' });
+  await machine.setRoutes([{ device: 'wan0' }]);
   try {
     await withDirectory(async (dir) => {
       const children: Child[] = [];
@@ -96,6 +99,10 @@ function kitIn(dir: string, { machine, children, clouds, rehearsed }: Parts): Ki
     gateway: {
       driver: 'gateway',
       options: { interval_s: 1, name: 'gw', model: 'test', roots: machine.roots },
+    },
+    links: {
+      driver: 'links',
+      options: { interval_s: 1, roots: { proc: machine.roots.proc, sys: machine.roots.sys } },
     },
     rehearse: (options = {}) => ({ driver: 'rehearsal', options: { effects: effects_file, ...options } }),
     // JSON is YAML.

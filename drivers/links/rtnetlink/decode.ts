@@ -67,7 +67,7 @@ function readPaths(attributes: Attributes, flags: number): readonly Path[] {
 
 function readNexthops(hops: Buffer): readonly Path[] {
   const paths: Path[] = [];
-  for (let at = 0; at + nexthop_bytes <= hops.length; ) {
+  for (let at = 0; at + nexthop_bytes <= hops.length;) {
     const length = hops.readUInt16LE(at);
     if (length < nexthop_bytes) break;
     paths.push({

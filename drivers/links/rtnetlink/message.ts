@@ -19,7 +19,7 @@ const flags_dump_request = 0x1 | 0x300;
 /** The messages of one datagram; what is cut off or inconsistent at the end is left out. */
 export function readMessages(datagram: Buffer): readonly Message[] {
   const messages: Message[] = [];
-  for (let at = 0; at + header_bytes <= datagram.length; ) {
+  for (let at = 0; at + header_bytes <= datagram.length;) {
     const length = datagram.readUInt32LE(at);
     if (length < header_bytes || at + length > datagram.length) break;
     messages.push({
@@ -46,7 +46,7 @@ export function dumpRequest(type: number, seq: number, family_header_bytes: numb
 /** The attributes that follow a header of `from` bytes. */
 export function readAttributes(body: Buffer, from: number): Attributes {
   const attributes = new Map<number, Buffer>();
-  for (let at = from; at + attribute_header_bytes <= body.length; ) {
+  for (let at = from; at + attribute_header_bytes <= body.length;) {
     const length = body.readUInt16LE(at);
     if (length < attribute_header_bytes || at + length > body.length) break;
     attributes.set(

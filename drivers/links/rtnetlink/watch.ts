@@ -143,7 +143,8 @@ class Reader {
     this.#dump = undefined;
     if (signal.aborted) return { outcome: 'whole' as const, bodies };
     if (outcome === undefined) throw new DeviceUnreachable('the kernel does not answer over netlink');
-    if (outcome === 'refused') throw new DeviceUnreachable('the kernel refuses to list its routes over netlink');
+    if (outcome === 'refused')
+      throw new DeviceUnreachable('the kernel refuses to list its routes over netlink');
     return { outcome, bodies };
   }
 

@@ -7,17 +7,15 @@ import { gateway } from '../../../drivers/gateway/gateway.ts';
 import { gatewayKey, machineFacts, machine_facts_timeout_ms } from '../../../drivers/gateway/identity.ts';
 import { gatewayOptions } from '../../../drivers/gateway/options.ts';
 import { drivers } from '../../../drivers/index.ts';
-import { assetId } from '../../../src/contract/identity.ts';
 import { kitTelemetry } from '../../../src/contract/kit.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import { driverConformance } from '../../support/driver-conformance.ts';
 import { fakeMachine, type FakeMachine } from '../../support/fake-machine.ts';
-import { hubLab, kit_id } from '../../support/hub-lab.ts';
+import { hubLab } from '../../support/hub-lab.ts';
 
 let machine: FakeMachine;
 beforeAll(async () => {
   machine = await fakeMachine();
-  await machine.setInterface({ name: 'eth0', rx_bytes: 1_000 });
 });
 afterAll(async () => machine.remove());
 
@@ -35,7 +33,7 @@ describe('the gateway driver', () => {
   });
 });
 
-it('reports load, memory, uptime and links, and announces itself under a hashed key', async () => {
+it('reports load, memory and uptime, and announces itself under a hashed key', async () => {
   const lab = hubLab();
   void lab.run(gateway, 'drones', {
     options: { interval_s: 1, name: 'gw-7', model: 'Edge 4', roots: machine.roots },
@@ -43,18 +41,10 @@ it('reports load, memory, uptime and links, and announces itself under a hashed 
   const first = await lab.outbox.until((draft) => draft.channel === channels.telemetry);
   expect(kitTelemetry.parse(first.data)).toMatchObject({
     gateway: { name: 'gw-7', model: 'Edge 4', mem_pct: 60, uptime_s: 86_400 },
-    wans: [{ name: 'eth0', type: 'ethernet', status: 'online' }],
   });
-  await machine.setInterface({ name: 'eth0', rx_bytes: 2_000, carrier: '0', operstate: 'down' });
   await machine.setCpu(1_250, 9_750);
-  const second = await lab.outbox.until(
-    (draft) => kitTelemetry.safeParse(draft.data).data?.gateway?.cpu_pct === 25,
-  );
-  expect(kitTelemetry.parse(second.data).wans?.[0]?.rx_bps).toBeGreaterThan(0);
+  await lab.outbox.until((draft) => kitTelemetry.safeParse(draft.data).data?.gateway?.cpu_pct === 25);
   const asset_key = gatewayKey(machine.roots);
-  const edges = channels.event(assetId(kit_id, asset_key), 'link_status');
-  const edge = await lab.outbox.until((draft) => draft.channel === edges);
-  expect(edge.data).toMatchObject({ name: 'eth0', status: 'offline' });
   expect(lab.hub.assets()).toMatchObject([{ key: asset_key, type: 'gateway', status: 'online' }]);
   expect(asset_key).toMatch(/^gateway:[0-9a-f]{32}$/u);
   expect(asset_key).not.toContain('0123456789abcdef');
@@ -114,7 +104,7 @@ it('has a sample of its options in its README that it accepts', async () => {
   const section = z.object({
     drivers: z.tuple([z.object({ driver: z.literal('gateway'), options: z.unknown() })]),
   });
-  expect(gatewayOptions.parse(section.parse(sample).drivers[0].options).types).toEqual({ eth1: 'satellite' });
+  expect(gatewayOptions.parse(section.parse(sample).drivers[0].options).name).toBe('Kit 7 gateway');
 });
 
 it('is a built-in driver under its own name', async () => {

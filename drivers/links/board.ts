@@ -1,0 +1,260 @@
+/** Puts together, at each reading, what is known of every WAN link. */
+import { join } from 'node:path';
+import type { Link } from '../../src/contract/kit.ts';
+import { DeviceUnreachable } from '../../src/errors.ts';
+import { ownPublicAddress } from './addresses.ts';
+import { calendar } from './calendar.ts';
+import { isTunnel, typeByName, typeOf } from './classify.ts';
+import { findWans, type Wan } from './inventory.ts';
+import { Ledger } from './ledger.ts';
+import type { Memory } from './memory.ts';
+import { type LinksOptions, wanOptions } from './options.ts';
+import type { Availability, Boot, ProbeReading } from './probe/api.ts';
+import type { Probing } from './probing.ts';
+import type { PublicAddresses } from './public-addresses.ts';
+import { pppoeDevices } from './pppoe.ts';
+import type { RouteSource } from './route-source.ts';
+import { routedInterfaces, type Routing, selectedInterfaces } from './routing.ts';
+import { judge, type Verdict } from './status.ts';
+import { Interfaces, type InterfaceState } from './sysfs.ts';
+import { usageOf } from './usage.ts';
+
+export interface BoardParts {
+  readonly options: LinksOptions;
+  readonly source: RouteSource;
+  readonly memory: Memory;
+  readonly probing: Probing;
+  readonly availability: Availability;
+  readonly public_addresses: PublicAddresses;
+  readonly boot: Boot;
+}
+
+export interface Moment {
+  readonly mono_ms: number;
+  readonly wall_ms: number;
+}
+
+export interface BoardLink {
+  readonly link: Link;
+  readonly reason: string | null;
+}
+
+/** What one reading of the machine shows. */
+interface Sight {
+  readonly at: Moment;
+  readonly day: string | null;
+  readonly routing: Routing;
+  readonly routed: ReadonlySet<number>;
+  readonly selected: readonly number[];
+  readonly hasPppoe: boolean;
+}
+
+export class Board {
+  readonly #parts: BoardParts;
+  readonly #interfaces: Interfaces;
+  readonly #dayOf: (wall_ms: number) => string | null;
+  readonly #ledger: Ledger;
+
+  constructor(parts: BoardParts) {
+    const { options, memory, boot } = parts;
+    this.#parts = parts;
+    this.#interfaces = new Interfaces(options.roots.sys);
+    this.#dayOf = calendar(options.usage.zone);
+    this.#ledger = new Ledger({
+      memory,
+      boot,
+      interval_ms: options.interval_s * 1_000,
+      month_starts_on: options.usage.month_starts_on,
+    });
+  }
+
+  /** All links, those in use first. Throws `DeviceUnreachable` when the kernel does not list its interfaces. */
+  read(at: Moment): readonly BoardLink[] {
+    const { options, source, memory, probing } = this.#parts;
+    const natures = this.#interfaces.natures();
+    if (!natures) {
+      const path = join(options.roots.sys, 'class/net');
+      throw new DeviceUnreachable(`${path} cannot be read; check options.roots.sys`);
+    }
+    const routing = source.read(natures);
+    const byIndex = new Map([...natures.values()].map((nature) => [nature.ifindex, nature]));
+    const isTunnelIndex = (ifindex: number): boolean => {
+      const nature = byIndex.get(ifindex);
+      return nature !== undefined && isTunnel(nature);
+    };
+    const pppoe = pppoeDevices(options.roots.proc);
+    const routed = routedInterfaces(routing);
+    const wans = findWans({
+      natures,
+      stateOf: remembering((name) => this.#interfaces.state(name)),
+      routed,
+      pppoe,
+      configured: Object.keys(options.wan),
+      ignored: options.ignore,
+      remembered: memory.names(),
+    });
+    const sight: Sight = {
+      at,
+      day: this.#dayOf(at.wall_ms),
+      routing,
+      routed,
+      selected: selectedInterfaces(routing, isTunnelIndex),
+      hasPppoe: pppoe.length > 0,
+    };
+    this.#remember(wans, sight);
+    probing.follow(wans.flatMap((wan) => this.#probed(wan)));
+    const links = wans.map((wan) => ({ wan, known: this.#linkOf(wan, sight) }));
+    this.#ledger.sawInterfaces(byIndex.keys());
+    return inOrder(links, sight.selected);
+  }
+
+  #remember(wans: readonly Wan[], { at, day, hasPppoe }: Sight): void {
+    const seen_ms = day === null ? null : at.wall_ms;
+    const { options, memory } = this.#parts;
+    const known = wans.map(({ name }) => name);
+    const evident = wans.filter(({ isEvident }) => isEvident);
+    for (const { name, present } of evident) {
+      if (present) memory.update(name, typeOf(present.nature, hasPppoe), { seen_ms });
+    }
+    const hidden = memory.names().filter((name) => !known.includes(name) && !options.ignore.includes(name));
+    // What stands below another link for now is not listed, and comes back when that link goes.
+    const kept = new Set([...known, ...hidden.filter((name) => !this.#isMember(name))]);
+    memory.prune(
+      kept,
+      new Set([...evident.map(({ name }) => name), ...Object.keys(options.wan)]),
+      seen_ms,
+    );
+  }
+
+  #isMember(name: string): boolean {
+    return this.#interfaces.state(name).hasMaster;
+  }
+
+  #typeOf({ name, present }: Wan, hasPppoe: boolean) {
+    const { options, memory } = this.#parts;
+    const configured = wanOptions(options, name)?.type;
+    if (configured) return configured;
+    if (present) return typeOf(present.nature, hasPppoe);
+    return memory.get(name)?.type ?? typeByName(name);
+  }
+
+  #probed(wan: Wan) {
+    const { options } = this.#parts;
+    const { probe } = options;
+    if (!wan.present) return [];
+    const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, false) === 'cellular';
+    const interval_s = isMetered ? probe.metered_interval_s : probe.interval_s;
+    return [{ name: wan.name, ifindex: wan.present.nature.ifindex, interval_ms: interval_s * 1_000 }];
+  }
+
+  #linkOf(wan: Wan, sight: Sight): BoardLink {
+    const { options, availability, probing } = this.#parts;
+    const { name, present } = wan;
+    const type = this.#typeOf(wan, sight.hasPppoe);
+    const ifindex = present?.nature.ifindex;
+    const addresses = this.#addressesOf(ifindex, sight.routing);
+    const probed = probing.read(name);
+    const { status, reason } = this.#judge(wan, sight, probed);
+    if (options.probe.targets.length > 0) {
+      availability.note(name, status === 'offline' ? false : (probed?.reachable ?? null), sight.at);
+    }
+    const tally = this.#ledger.take(wan, type, sight);
+    const usage = usageOf(tally.usage, sight.day, options.usage.month_starts_on);
+    const link: Link = {
+      name,
+      type,
+      status,
+      isp: wanOptions(options, name)?.isp,
+      ip: this.#ip({ name, ifindex, addresses, isUsable: status !== 'offline' }, sight.at),
+      ...tally.rates,
+      ...tally.peaks,
+      ...figures(probed, present !== null),
+      availability_pct: availability.pct(name),
+      usage,
+    };
+    const notes = [
+      reason,
+      wan.counted_on === null ? null : `its bytes are part of ${wan.counted_on}, which counts them`,
+      sight.day === null ? 'usage waits until the clock is set' : null,
+    ];
+    return { link, reason: notes.filter((note) => note !== null).join('; ') || null };
+  }
+
+  #addressesOf(ifindex: number | undefined, { addresses }: Routing): readonly string[] | null {
+    if (addresses === null) return null;
+    return ifindex === undefined ? [] : (addresses.get(ifindex) ?? []);
+  }
+
+  #judge({ name, present }: Wan, sight: Sight, probed: ProbeReading | null): Verdict {
+    const { options } = this.#parts;
+    const ifindex = present?.nature.ifindex;
+    const isBalanced = wanOptions(options, name)?.balanced ?? false;
+    return judge({
+      state: present?.state ?? null,
+      addresses: this.#addressesOf(ifindex, sight.routing),
+      isRouted: ifindex !== undefined && sight.routed.has(ifindex),
+      isSelected: isBalanced || (ifindex !== undefined && sight.selected.includes(ifindex)),
+      reachable: probed?.reachable ?? null,
+      isProbed: options.probe.targets.length > 0,
+      probe_reason: probed?.reason ?? null,
+    });
+  }
+
+  /** The address that others see; the interface's own if that is a public one. */
+  #ip(
+    link: {
+      readonly name: string;
+      readonly ifindex: number | undefined;
+      readonly addresses: readonly string[] | null;
+      readonly isUsable: boolean;
+    },
+    at: Moment,
+  ): string | null {
+    const { name, ifindex, addresses } = link;
+    if (ifindex === undefined) return null;
+    const own = addresses === null ? null : ownPublicAddress(addresses);
+    if (!link.isUsable) return own;
+    return this.#parts.public_addresses.of({ name, ifindex, addresses: addresses ?? [] }, at.mono_ms) ?? own;
+  }
+}
+
+/** What the probes have measured; a link that is not there has no figures. */
+function figures(probed: ProbeReading | null, isPresent: boolean) {
+  if (!probed || !isPresent) return { latency_ms: null, jitter_ms: null, packet_loss_pct: null };
+  const { latency_ms, jitter_ms, packet_loss_pct } = probed;
+  return {
+    latency_ms: tenths(latency_ms),
+    jitter_ms: tenths(jitter_ms),
+    packet_loss_pct: tenths(packet_loss_pct),
+  };
+}
+
+function tenths(value: number | null): number | null {
+  return value === null ? null : Math.round(value * 10) / 10;
+}
+
+/** In use first, in the order in which the kernel takes them; then those that stand by; by name among equals. */
+function inOrder(
+  links: readonly { readonly wan: Wan; readonly known: BoardLink }[],
+  selected: readonly number[],
+): readonly BoardLink[] {
+  const rank = ({ wan, known }: (typeof links)[number]): number => {
+    if (known.link.status === 'offline') return 3_000;
+    if (known.link.status !== 'online') return 2_000;
+    const at = wan.present ? selected.indexOf(wan.present.nature.ifindex) : -1;
+    return at < 0 ? 1_000 : at;
+  };
+  return [...links]
+    .sort((a, b) => rank(a) - rank(b) || (a.wan.name < b.wan.name ? -1 : 1))
+    .map(({ known }) => known);
+}
+
+/** One look at each interface is enough for one reading. */
+function remembering(look: (name: string) => InterfaceState): (name: string) => InterfaceState {
+  const seen = new Map<string, InterfaceState>();
+  return (name) => {
+    const state = seen.get(name) ?? look(name);
+    seen.set(name, state);
+    return state;
+  };
+}

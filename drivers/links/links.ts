@@ -1,0 +1,114 @@
+/** The WAN links of the kit: which there are, what each is, its status, its figures and what it has carried. */
+import { noFeeds } from '../../src/contract/feeds.ts';
+import type { LinkStatus } from '../../src/contract/kit.ts';
+import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
+import { Bell } from './bell.ts';
+import { Board, type BoardLink } from './board.ts';
+import { Memory } from './memory.ts';
+import { type LinksOptions, linksOptions } from './options.ts';
+import { openAvailability } from './probe/availability.ts';
+import { readBoot } from './probe/boot.ts';
+import { startProber } from './probe/prober.ts';
+import { publicAddress } from './probe/public-address.ts';
+import { Probing } from './probing.ts';
+import { PublicAddresses } from './public-addresses.ts';
+import { openRouteSource } from './route-source.ts';
+
+export const links = defineDriver({
+  name: 'links',
+  feeds: noFeeds,
+  options: linksOptions,
+  run: runLinks,
+});
+
+type Host = DriverHost<typeof noFeeds>;
+
+const ms_per_min = 60_000;
+
+async function runLinks(options: LinksOptions, host: Host): Promise<void> {
+  const ending = new AbortController();
+  const signal = AbortSignal.any([host.signal, ending.signal]);
+  const memory = new Memory(host.stateFile('links.json'), host.log, performance.now());
+  const bell = new Bell();
+  try {
+    const source = await openRouteSource({
+      roots: options.roots,
+      signal,
+      log: host.log,
+      onChange: bell.ring,
+    });
+    const boot = readBoot(options.roots.proc);
+    const { probe, public_ip } = options;
+    const availability = openAvailability({
+      file: host.stateFile('availability.json'),
+      boot,
+      signal,
+      log: host.log,
+    });
+    const board = new Board({
+      options,
+      source,
+      memory,
+      boot,
+      availability,
+      probing: new Probing({
+        start: startProber,
+        targets: probe.targets,
+        timeout_ms: probe.timeout_ms,
+        signal,
+        log: host.log,
+        onChange: bell.ring,
+      }),
+      public_addresses: new PublicAddresses({
+        ask: publicAddress,
+        servers: public_ip.stun,
+        refresh_ms: public_ip.refresh_min * ms_per_min,
+        signal,
+        onChange: bell.ring,
+      }),
+    });
+    const reporter = new Reporter(host);
+    while (!signal.aborted) {
+      const mono_ms = performance.now();
+      reporter.report(board.read({ mono_ms, wall_ms: Date.now() }));
+      host.reportStatus({ routes: source.kind });
+      memory.saveSometimes(mono_ms);
+      await bell.wait(options.interval_s * 1_000, signal);
+    }
+  } finally {
+    ending.abort();
+    await memory.save();
+  }
+}
+
+/** Says what changed: reasons to the hub, changes of status to the log. */
+class Reporter {
+  readonly #host: Host;
+  #reasons: ReadonlyMap<string, string | null> = new Map();
+  readonly #statuses = new Map<string, LinkStatus>();
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  report(all: readonly BoardLink[]): void {
+    const reasons = new Map(all.map(({ link, reason }) => [link.name, reason]));
+    // Before the status, so that the event of a change carries its reason.
+    for (const name of new Set([...reasons.keys(), ...this.#reasons.keys()])) {
+      const reason = reasons.get(name) ?? null;
+      if (reason !== (this.#reasons.get(name) ?? null)) this.#host.reportLink({ name, reason });
+    }
+    this.#reasons = reasons;
+    for (const { link, reason } of all) this.#log(link.name, link.status ?? undefined, reason);
+    this.#host.reportKit({ wans: all.map(({ link }) => link) });
+  }
+
+  #log(link: string, status: LinkStatus | undefined, reason: string | null): void {
+    const before = this.#statuses.get(link);
+    if (status === undefined || status === before) return;
+    this.#statuses.set(link, status);
+    const facts = reason === null ? { link, status } : { link, status, reason };
+    if (before !== undefined && status === 'offline') this.#host.log.warn(facts, 'a WAN link is lost');
+    else this.#host.log.info(facts, before === undefined ? 'a WAN link is watched' : 'a WAN link changed');
+  }
+}

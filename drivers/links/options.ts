@@ -1,0 +1,127 @@
+/** The options of the links driver. */
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { linkType, wans_max } from '../../src/contract/kit.ts';
+
+/** Also of the kernel: an interface name has 15 bytes at most. */
+const interfaceName = z.string().min(1).max(15);
+const ip = z.string().refine((text) => isIP(text) !== 0, 'must be an IPv4 or IPv6 address, not a name');
+const port = z.int().min(1).max(65_535);
+
+const https_port = 443;
+const stun_port = 3_478;
+const targets_max = 8;
+
+const probeTarget = z.union([
+  ip.transform((text) => ({ ip: text, port: https_port })),
+  z.strictObject({
+    ip: ip.describe('address that answers ICMP echo'),
+    port: port.default(https_port).describe('TCP port that is tried where ICMP is filtered'),
+  }),
+]);
+
+const stunServer = z.union([
+  ip.transform((text) => ({ ip: text, port: stun_port })),
+  z.strictObject({ ip: ip.describe('address of the server'), port: port.default(stun_port) }),
+]);
+
+const wan = z.strictObject({
+  type: linkType.optional().describe('type of the link, where it cannot be told from the hardware'),
+  isp: z.string().min(1).optional().describe('name of the provider, where nobody else knows it'),
+  metered: z.boolean().optional().describe('probed rarely to save data; by default modems are'),
+  balanced: z
+    .boolean()
+    .default(false)
+    .describe('carries traffic whenever it answers, as where a firewall shares the traffic by marks'),
+});
+
+const probe = z
+  .strictObject({
+    targets: z
+      .array(probeTarget)
+      .max(targets_max)
+      .default([])
+      .refine(
+        (all) => all.length !== 1,
+        'needs two targets or more, so that one that is down is not taken for the link',
+      )
+      .describe('addresses that are asked through every link; nobody is asked when empty'),
+    interval_s: z.number().min(0.1).max(3_600).default(2).describe('seconds between two probes of a link'),
+    metered_interval_s: z
+      .number()
+      .min(0.1)
+      .max(3_600)
+      .default(10)
+      .describe('seconds between two probes of a metered link'),
+    timeout_ms: z.int().min(100).max(60_000).default(3_000).describe('how long an answer may take'),
+  })
+  .prefault({});
+
+const publicIp = z
+  .strictObject({
+    stun: z
+      .array(stunServer)
+      .max(targets_max)
+      .default([])
+      .describe('STUN servers that tell the public address of each link; nobody is asked when empty'),
+    refresh_min: z
+      .number()
+      .min(1)
+      .max(1_440)
+      .default(30)
+      .describe('minutes until a known address is asked for again'),
+  })
+  .prefault({});
+
+const usage = z
+  .strictObject({
+    zone: z
+      .string()
+      .refine(isTimeZone, 'must be a time zone such as Europe/Berlin')
+      .default('UTC')
+      .describe('IANA time zone of the day'),
+    month_starts_on: z.int().min(1).max(28).default(1).describe('day on which the billing month begins'),
+  })
+  .prefault({});
+
+const roots = z
+  .strictObject({ proc: z.string().default('/proc'), sys: z.string().default('/sys') })
+  .prefault({})
+  .describe(
+    'where the kernel shows itself, for containers; others than the default are read without netlink',
+  );
+
+export const linksOptions = z
+  .strictObject({
+    interval_s: z.number().min(0.1).max(60).default(5).describe('seconds between two reports'),
+    wan: z
+      .record(interfaceName, wan)
+      .default({})
+      .refine((all) => Object.keys(all).length <= wans_max, `at most ${wans_max} links`)
+      .describe(
+        'WAN links by interface name, listed whether they are there or not; others are found by themselves',
+      ),
+    ignore: z.array(interfaceName).default([]).describe('interfaces that are never a WAN link'),
+    probe,
+    public_ip: publicIp,
+    usage,
+    roots,
+  })
+  .refine(({ wan, ignore }) => !ignore.some((name) => Object.hasOwn(wan, name)), {
+    path: ['ignore'],
+    message: 'names an interface that wan names too; remove it from one of them',
+  });
+export type LinksOptions = z.output<typeof linksOptions>;
+
+/** What the configuration says of this link; an interface may have any name, also one that every object has. */
+export function wanOptions({ wan }: LinksOptions, name: string): LinksOptions['wan'][string] | undefined {
+  return Object.hasOwn(wan, name) ? wan[name] : undefined;
+}
+
+function isTimeZone(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }) !== undefined;
+  } catch {
+    return false;
+  }
+}

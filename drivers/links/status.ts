@@ -1,0 +1,61 @@
+/** The status of one link and the reason for it, from what is known of its interface, its routes and its answers. Pure. */
+import type { LinkStatus } from '../../src/contract/kit.ts';
+import { isConfigured } from './addresses.ts';
+import type { InterfaceState } from './sysfs.ts';
+
+export interface Signs {
+  /** Null: the interface is not there. */
+  readonly state: InterfaceState | null;
+  /** Null: they cannot be known. */
+  readonly addresses: readonly string[] | null;
+  /** A default route of some table leads through it. */
+  readonly isRouted: boolean;
+  /** Unmarked traffic leaves by it, or the configuration says that it takes its share. */
+  readonly isSelected: boolean;
+  /** Null: nobody is asked, or no verdict yet. */
+  readonly reachable: boolean | null;
+  /** False: the configuration names nobody to ask. */
+  readonly isProbed: boolean;
+  /** What the prober says. */
+  readonly probe_reason: string | null;
+}
+
+export interface Verdict {
+  /** Undefined: not known yet. */
+  readonly status: LinkStatus | undefined;
+  readonly reason: string | null;
+}
+
+export const not_probed = 'answers are not checked: options.probe.targets is empty';
+
+/**
+ * `offline`: cannot carry anything, or nobody answers. `online`: answers, and traffic leaves by it. `standby`: answers,
+ * and traffic leaves by another link. Without targets the answers are taken for granted, and the reason says so.
+ */
+export function judge(signs: Signs): Verdict {
+  const fault = faultOf(signs);
+  if (fault !== null) return { status: 'offline', reason: fault };
+  const { reachable, isProbed, isSelected, probe_reason } = signs;
+  if (isProbed && reachable === null)
+    return { status: undefined, reason: probe_reason ?? 'the first probes are under way' };
+  const caveat = isProbed ? null : not_probed;
+  if (isSelected) return { status: 'online', reason: caveat };
+  const waiting = 'traffic leaves by another link';
+  return { status: 'standby', reason: caveat === null ? waiting : `${waiting}; ${caveat}` };
+}
+
+/** Why nothing can pass; null when something could. */
+function faultOf({ state, addresses, isRouted, reachable, isProbed, probe_reason }: Signs): string | null {
+  if (!state) return 'the interface is not there';
+  if (state.isUp === false) return 'the interface is switched off';
+  if (!state.carrier) return 'no carrier: check cable, dish or modem';
+  // Modems, PPP and tunnels leave operstate at "unknown" for ever.
+  if (state.operstate !== undefined && state.operstate !== 'up' && state.operstate !== 'unknown') {
+    return `not connected (${state.operstate})`;
+  }
+  if (addresses !== null && !isConfigured(addresses)) return 'no address';
+  if (isProbed && reachable === false) return probe_reason ?? 'nobody answers';
+  // An answer is better evidence than the tables.
+  if (!isRouted && reachable !== true) return 'no default route leads through it';
+  return null;
+}

@@ -1,0 +1,107 @@
+/** Reads what sysfs says of network interfaces: their nature, once, and their state, each time. */
+import { join } from 'node:path';
+import { exists, linkName, readNames, readNumber, readText } from './files.ts';
+
+/** What does not change while the interface exists. */
+export interface Nature {
+  readonly name: string;
+  readonly ifindex: number;
+  /** ARPHRD number (linux/if_arp.h). */
+  readonly kind: number | undefined;
+  /** `wlan`, `wwan`, `bridge`, `vlan`, ...; plain Ethernet has none. */
+  readonly devtype: string | undefined;
+  /** Kernel driver of the hardware. */
+  readonly driver: string | undefined;
+  readonly isHardware: boolean;
+  readonly isWireless: boolean;
+  /** Made by a program, without Ethernet: TUN. */
+  readonly isTun: boolean;
+}
+
+export interface InterfaceState {
+  /** Belongs to a bridge or bond, which stands for it. */
+  readonly hasMaster: boolean;
+  /** Interfaces that it stands on, as a VLAN on its port. */
+  readonly lowers: readonly string[];
+  readonly isUp: boolean | undefined;
+  /** Undefined: the kernel does not say, as of an interface that is down. */
+  readonly carrier: boolean | undefined;
+  readonly operstate: string | undefined;
+  /** Since `ifindex` came to be. */
+  readonly rx_bytes: number | undefined;
+  readonly tx_bytes: number | undefined;
+  /** Negotiated; undefined for what has none. */
+  readonly speed_bps: number | undefined;
+}
+
+const iff_up = 0x1;
+
+/** Remembers the natures, so that a machine with many container interfaces costs one small file each. */
+export class Interfaces {
+  readonly #dir: string;
+  #known: ReadonlyMap<string, Nature> = new Map();
+
+  constructor(sys: string) {
+    this.#dir = join(sys, 'class/net');
+  }
+
+  /** All interfaces of the machine by name; undefined when the kernel does not list them. */
+  natures(): ReadonlyMap<string, Nature> | undefined {
+    const names = readNames(this.#dir);
+    if (!names) return undefined;
+    const natures = names.flatMap((name) => {
+      const dir = join(this.#dir, name);
+      const ifindex = readNumber(join(dir, 'ifindex'));
+      // Gone between the two readings, or no interface at all (`bonding_masters`).
+      if (ifindex === undefined) return [];
+      const known = this.#known.get(name);
+      return [known?.ifindex === ifindex ? known : readNature(dir, name, ifindex)];
+    });
+    this.#known = new Map(natures.map((nature) => [nature.name, nature]));
+    return this.#known;
+  }
+
+  state(name: string): InterfaceState {
+    const dir = join(this.#dir, name);
+    const flags = readNumber(join(dir, 'flags'));
+    const carrier = readNumber(join(dir, 'carrier'));
+    const speed_mbps = readNumber(join(dir, 'speed'));
+    const lower = 'lower_';
+    return {
+      hasMaster: exists(join(dir, 'master')),
+      lowers: (readNames(dir) ?? [])
+        .filter((entry) => entry.startsWith(lower))
+        .map((entry) => entry.slice(lower.length)),
+      isUp: flags === undefined ? undefined : (flags & iff_up) !== 0,
+      carrier: carrier === undefined ? undefined : carrier === 1,
+      operstate: readText(join(dir, 'operstate')),
+      rx_bytes: readNumber(join(dir, 'statistics/rx_bytes')),
+      tx_bytes: readNumber(join(dir, 'statistics/tx_bytes')),
+      // Drivers that do not know their speed say -1, 0 or 2^32 - 1.
+      speed_bps: speed_mbps && speed_mbps < 0xff_ff_ff_ff ? speed_mbps * 1e6 : undefined,
+    };
+  }
+}
+
+function readNature(dir: string, name: string, ifindex: number): Nature {
+  const devtype = /^DEVTYPE=(.+)$/mu.exec(readText(join(dir, 'uevent')) ?? '')?.[1];
+  return {
+    name,
+    ifindex,
+    kind: readNumber(join(dir, 'type')),
+    devtype,
+    driver: linkName(join(dir, 'device/driver')),
+    isHardware: exists(join(dir, 'device')),
+    isWireless: devtype === 'wlan' || exists(join(dir, 'phy80211')) || exists(join(dir, 'wireless')),
+    isTun: exists(join(dir, 'tun_flags')) && readNumber(join(dir, 'type')) === arphrd.none,
+  };
+}
+
+/** ARPHRD numbers of links that matter here. */
+export const arphrd = {
+  ethernet: 1,
+  ppp: 512,
+  raw_ip: 519,
+  loopback: 772,
+  none: 65_534,
+} as const;
