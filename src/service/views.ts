@@ -1,0 +1,166 @@
+/** What is stored, as clients see it. Pure. */
+import { type Link, type Location, kitTelemetry, linkType } from '../contract/kit.ts';
+import type { KitState } from '../contract/presence.ts';
+import type {
+  AssetResource,
+  CreatedAsset,
+  KitResource,
+  KitTelemetrySnapshot,
+  QueueResource,
+  TaskResource,
+} from './api/resources.ts';
+import type { StoredAsset, StoredKit, StoredTask } from './store/store.ts';
+
+/** A kit that says nothing for so long is offline, whatever the broker believes: three telemetry floors. */
+export const silent_after_ms = 180_000;
+/** A fix older than this is stale (interface, Limits). */
+const stale_after_ms = 30_000;
+
+export function isOnline(kit: StoredKit, now_ms: number): boolean {
+  return kit.state?.online === true && kit.heard_ms !== null && now_ms - kit.heard_ms < silent_after_ms;
+}
+
+export function kitResource(kit: StoredKit, now_ms: number): KitResource {
+  const { location, wans, battery, battery_charging, gateway } = telemetryOf(kit, now_ms);
+  const reported = Object.keys(kit.parts).length > 0;
+  return {
+    id: kit.kit_id,
+    name: kit.name ?? gateway?.name ?? kit.kit_id,
+    online: isOnline(kit, now_ms),
+    last_seen: isoOrNull(kit.heard_ms),
+    live: reported ? { location, wans, battery, battery_charging, gateway } : null,
+  };
+}
+
+export function telemetrySnapshot(kit: StoredKit, now_ms: number): KitTelemetrySnapshot {
+  const { id, name, online } = kitResource(kit, now_ms);
+  return { online, kit_id: id, kit_name: name, ...telemetryOf(kit, now_ms) };
+}
+
+type Telemetry = Omit<KitTelemetrySnapshot, 'online' | 'kit_id' | 'kit_name'>;
+
+/** The parts that the kit has reported; the location grows old by itself. */
+function telemetryOf(kit: StoredKit, now_ms: number): Telemetry {
+  const values = Object.fromEntries(Object.entries(kit.parts).map(([part, { data }]) => [part, data]));
+  const { location, wans, battery, battery_charging, gateway, clients, speedtest } =
+    kitTelemetry.parse(values);
+  return {
+    wans: wans ?? [],
+    battery: battery ?? null,
+    battery_charging: battery_charging ?? null,
+    gateway: gateway ?? null,
+    clients: clients ?? [],
+    speedtest: speedtest ?? null,
+    location: agedLocation(location, kit.parts['location']?.time_ms, now_ms),
+  };
+}
+
+function agedLocation(location: Location | undefined, time_ms = 0, now_ms = 0): Location | null {
+  if (!location) return null;
+  if (location.source === 'manual' || now_ms - time_ms <= stale_after_ms) return location;
+  const source = location.source === 'satellite' ? ('satellite_cached' as const) : location.source;
+  return { ...location, source, stale: true };
+}
+
+const status_order = ['online', 'standby', 'offline'] as const;
+
+/** The link of this name; else of this type, the one in use first. Case does not matter. */
+export function findLink(wans: readonly Link[], wanted: string): Link | undefined {
+  const name = wanted.toLowerCase();
+  const named =
+    wans.find((link) => link.name === wanted) ?? wans.find((link) => link.name.toLowerCase() === name);
+  if (named || !linkType.safeParse(name).success) return named;
+  const rank = (link: Link): number => status_order.indexOf(link.status ?? 'offline');
+  return wans.filter(({ type }) => type === name).sort((a, b) => rank(a) - rank(b))[0];
+}
+
+/** What a kit that has said nothing of itself has said. */
+const silence = {
+  reason: null,
+  software: null,
+  waiting_rows: null,
+  waiting_bytes: null,
+  oldest: null,
+  degraded: [],
+} as const;
+
+export function queueResource(kit: StoredKit, now_ms: number): QueueResource {
+  const said = kit.state ? spoken(kit.state) : silence;
+  return { online: isOnline(kit, now_ms), since: null, ...said, ...kit.counts, degraded: [...said.degraded] };
+}
+
+function spoken({ reason, software, outbox, degraded }: KitState) {
+  const { rows, bytes, oldest } = outbox;
+  return { reason, software, waiting_rows: rows, waiting_bytes: bytes, oldest, degraded };
+}
+
+export function assetResource(asset: StoredAsset): AssetResource {
+  const { id, asset_key, name, type, vendor, model, protocol, status, last_seen_at, parent_id } = asset;
+  const { lat, lon, whep_url } = asset;
+  return {
+    id,
+    asset_key,
+    name,
+    type,
+    vendor,
+    model,
+    protocol,
+    status,
+    last_seen_at,
+    parent_id,
+    lat,
+    lon,
+    whep_url,
+  };
+}
+
+/** As List Assets has them: by type, then by name. */
+export function byType(a: StoredAsset, b: StoredAsset): number {
+  return compare(a.type, b.type) || compare(a.name, b.name) || compare(a.id, b.id);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+export function createdAsset(kit_id: string, asset: StoredAsset): CreatedAsset {
+  const { id, asset_key, name, type, vendor, model, metadata, last_seen_at, parent_id } = asset;
+  return {
+    id,
+    asset_key,
+    kit_id,
+    name,
+    type,
+    vendor,
+    model,
+    protocol: 'partner',
+    metadata,
+    status: 'online',
+    last_seen_at,
+    parent_id,
+  };
+}
+
+export function taskResource(task: StoredTask): TaskResource {
+  const { task_id, asset_id, command_name, payload, status, result, requested_by, progress } = task;
+  return {
+    id: task_id,
+    asset_id,
+    command_name,
+    payload,
+    status,
+    result,
+    requested_by,
+    created_at: iso(task.created_ms),
+    updated_at: iso(task.updated_ms),
+    progress: status === 'running' ? progress : null,
+  };
+}
+
+export function iso(time_ms: number): string {
+  return new Date(time_ms).toISOString();
+}
+
+function isoOrNull(time_ms: number | null): string | null {
+  return time_ms === null ? null : iso(time_ms);
+}
