@@ -14,7 +14,7 @@ import type { Outgoing } from './outgoing.ts';
 import { Part } from './part.ts';
 import { eventLevel, eventText, type VehicleEvent } from './px4-events.ts';
 import type { StatusText } from './status-text.ts';
-import { Vehicle } from './vehicle.ts';
+import { conflictText, Vehicle } from './vehicle.ts';
 
 export interface FleetParts {
   readonly host: DriverHost<typeof droneFeeds>;
@@ -254,9 +254,7 @@ export class Fleet {
     this.#shared = shared;
     for (const vehicle of this.#vehicles.values()) {
       const { sysid } = vehicle.active;
-      vehicle.conflict = shared.has(sysid)
-        ? `system id ${sysid} is used by two vehicles at once; give each of them its own`
-        : undefined;
+      vehicle.conflict = shared.has(sysid) ? conflictText(sysid) : undefined;
     }
   }
 

@@ -20,6 +20,11 @@ export interface VehicleParts {
   readonly describe: (active: Contact) => AssetDescription;
 }
 
+/** Why nothing is sent to a vehicle that is not alone with its system id. */
+export function conflictText(sysid: number): string {
+  return `system id ${sysid} is used by two vehicles at once; give each of them its own`;
+}
+
 /** A contact that is silent for this long gives way to another one of the same vehicle. */
 const quiet_ms = 1_500;
 
@@ -68,7 +73,8 @@ export class Vehicle {
   take(message: Decoded, contact: Contact, now_ms: number): void {
     if (contact !== this.#active) return;
     if (!this.#online) this.#comeBack();
-    const alarms = this.conflict === undefined ? [] : [this.conflict];
+    const conflict = this.#conflictAt(now_ms);
+    const alarms = conflict === undefined ? [] : [conflict];
     if (!contact.isShared(now_ms)) this.#publishing.take(message, contact, { now_ms, alarms });
     else if (message.name === 'HEARTBEAT') this.#publishing.warn(alarms);
     if (message.name === 'AUTOPILOT_VERSION' || message.name === 'HEARTBEAT') this.#announceIfNew();
@@ -117,7 +123,8 @@ export class Vehicle {
   #address(): ReturnType<Commanded['address']> {
     const now_ms = performance.now();
     if (!this.#online) return { obstacle: `${this.name} is offline` };
-    if (this.conflict !== undefined) return { obstacle: `${this.name}: ${this.conflict}` };
+    const conflict = this.#conflictAt(now_ms);
+    if (conflict !== undefined) return { obstacle: `${this.name}: ${conflict}` };
     const contact = this.#active;
     return {
       to: {
@@ -128,6 +135,12 @@ export class Vehicle {
       },
       situation: situationOf(contact, now_ms),
     };
+  }
+
+  /** Also before the fleet has looked: a command may come in the very moment in which a second vehicle shows. */
+  #conflictAt(now_ms: number): string | undefined {
+    const { sysid } = this.#active;
+    return this.conflict ?? (this.#active.isShared(now_ms) ? conflictText(sysid) : undefined);
   }
 
   #announce(): DroneSink {

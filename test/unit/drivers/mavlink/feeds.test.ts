@@ -233,6 +233,8 @@ describe('modes', () => {
     expect(modeNumbers('ardupilot', 'rover', 'LAND')).toBeUndefined();
     expect(modeNumbers('ardupilot', 'plane', 'GUIDED')?.main).toBe(15);
     expect(modeNumbers('ardupilot', 'vtol', 'LAND')?.main).toBe(20);
+    expect(modeNumbers('ardupilot', 'plane', 'LAND')).toBeUndefined();
+    expect(modeNumbers('ardupilot', 'plane', 'LAND', new Map([[26, 'AUTOLAND']]))?.main).toBe(26);
     expect(modeNumbers('px4', 'copter', 'LAND')).toEqual({ main: 4, sub: 6, custom_mode: 0x06_04_00_00 });
     expect(modeNumbers('other', 'copter', 'LAND')).toBeUndefined();
   });
@@ -242,6 +244,15 @@ describe('modes', () => {
     expect(flightMode('ardupilot', 'sub', shown(21))).toBe('SURFTRAK');
     expect(flightMode('ardupilot', 'copter', shown(99))).toBe('UNKNOWN(99)');
     expect(flightMode('ardupilot', 'copter', shown(8))).toBe('UNKNOWN(8)');
+    const offered = new Map([
+      [5, 'LOIT'],
+      [99, 'Mower'],
+      [0x0b_04_00_00, 'Orchard'],
+    ]);
+    expect(flightMode('ardupilot', 'copter', { ...shown(99), offered })).toBe('Mower');
+    expect(flightMode('ardupilot', 'copter', { ...shown(5), offered })).toBe('LOITER');
+    expect(flightMode('px4', 'copter', shown(0x0b_04_00_00))).toBe('EXTERNAL1');
+    expect(flightMode('px4', 'copter', { ...shown(0x0b_04_00_00), offered })).toBe('Orchard');
     expect(flightMode('px4', 'copter', shown(0x04_04_00_00))).toBe('MISSION');
     expect(flightMode('px4', 'copter', shown(0x00_03_00_00))).toBe('POSCTL');
     expect(flightMode('ardupilot', 'copter', shown(4, 0))).toBeNull();

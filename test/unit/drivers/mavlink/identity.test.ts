@@ -51,6 +51,35 @@ describe.concurrent('a vehicle', () => {
     });
   });
 
+  it('is found out to be two also when the second one comes later and says nothing but heartbeats', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ airborne: true });
+      await lab.sees('gps');
+      const other = new FakeDrone({ port: lab.port, uid: '00000000c0ffee02' });
+      other.shareAddressOf(drone);
+      await other.start();
+      await lab.outbox.until(({ data }) => Array.isArray(data?.['alarms']));
+      await expect(lab.command('return_home')).rejects.toThrow(/nothing was done/u);
+      expect(drone.commands).toEqual([]);
+      other.stop();
+    });
+  });
+
+  it('shows the names that it gives its own flight modes', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      drone.modes = [
+        { custom_mode: 5, mode_name: 'LOIT' },
+        { custom_mode: 99, mode_name: 'Mower' },
+      ];
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
+      expect(drone.requests).not.toContain(435);
+      drone.odd_mode = 99;
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'UNKNOWN(99)');
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'Mower');
+    });
+  });
+
   it('gives way to another one that is flown with the same radio and system id', async () => {
     await withLab(async (lab) => {
       const drone = await lab.fly({ uptime_ms: 100_000 });

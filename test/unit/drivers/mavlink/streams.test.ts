@@ -97,4 +97,46 @@ describe('streams', () => {
       0, 30_000, 60_000, 90_000,
     ]);
   });
+
+  it('include the list of flight modes only when it is needed, until it comes', () => {
+    const streams = new Streams('ardupilot', rates, 0);
+    const asked: number[] = [];
+    const settle = (from_s: number, until_s: number): void => {
+      for (let now_ms = from_s * 1_000; now_ms < until_s * 1_000; now_ms += 100) {
+        const ask = streams.next(now_ms);
+        for (const { name } of wantedMessages('ardupilot', rates)) streams.heard(name, now_ms);
+        if (ask?.command === 512 && ask.msgid === 435) asked.push(now_ms);
+        if (ask?.command === 512) streams.acknowledged(512, 0);
+      }
+    };
+    settle(0, 5);
+    expect(asked).toEqual([]);
+    streams.wantModes();
+    streams.wantModes();
+    settle(5, 400);
+    expect(asked).toHaveLength(4);
+    streams.restart(400_000);
+    streams.wantModes();
+    settle(400, 402);
+    streams.heard('AVAILABLE_MODES', 402_000);
+    settle(402, 800);
+    expect(asked).toHaveLength(5);
+  });
+
+  it('begin with the identity again when there may be a second vehicle, every 5 s at most', () => {
+    const streams = new Streams('ardupilot', rates, 0);
+    const asked: number[] = [];
+    for (let now_ms = 0; now_ms < 20_000; now_ms += 100) {
+      for (const { name } of wantedMessages('ardupilot', rates))
+        if (name !== 'AUTOPILOT_VERSION') streams.heard(name, now_ms);
+      const ask = streams.next(now_ms);
+      if (ask?.command === 512) {
+        asked.push(now_ms);
+        streams.heard('AUTOPILOT_VERSION', now_ms);
+        streams.acknowledged(512, 0);
+      }
+      if (now_ms >= 8_000) streams.doubt(now_ms);
+    }
+    expect(asked).toEqual([0, 8_100, 13_200, 18_300]);
+  });
 });

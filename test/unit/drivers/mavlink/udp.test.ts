@@ -1,9 +1,12 @@
 /** Links over UDP, on real sockets. */
 import { createSocket, type Socket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
+import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { encode } from '../../../../drivers/mavlink/messages.ts';
 import { keyOfPassphrase, signingWith } from '../../../../drivers/mavlink/signing.ts';
+import { isBroadcast } from '../../../../drivers/mavlink/udp.ts';
 import { heartbeat } from './frames.ts';
 import { listen } from './heard.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -224,4 +227,81 @@ it('a link that has ended holds its port no longer, and sending over it does not
   expect(link.stats().unsent).toBeGreaterThan(0);
   const next = await vehicle(port);
   expect(next.port).toBe(port);
+});
+
+it('a client can speak to all machines of a network, also when some have answered', async () => {
+  const local_port = await freeUdpPort();
+  const drone = createSocket('udp4');
+  sockets.push(drone);
+  const got: Buffer[] = [];
+  drone.on('message', (bytes) => got.push(bytes));
+  drone.bind(0, '0.0.0.0');
+  await once(drone, 'listening');
+  const { port } = drone.address();
+  const options = { kind: 'udp_client', host: '127.255.255.255', port, local_port };
+  const { link, untilUp, untilHeard } = listen(options, { signal: over.signal });
+  await untilUp();
+  link.send(heartbeat(0, 245));
+  await eventually('the vehicle has heard it', () => got.length === 1);
+  const early = await vehicle();
+  early.say(heartbeat(1), local_port);
+  await untilHeard(1);
+  link.send(heartbeat(2, 245));
+  await eventually('vehicles that have not answered hear it too', () => got.length === 2);
+});
+
+it.each([
+  ['255.255.255.255', true],
+  ['127.255.255.255', true],
+  ['127.0.0.1', false],
+  ['203.0.113.255', false],
+  ['::1', false],
+])('%s is the address of a whole network: %s', (host, is_broadcast) => {
+  expect(isBroadcast(host)).toBe(is_broadcast);
+});
+
+const has_ipv6 = Object.values(networkInterfaces()).some((all) =>
+  all?.some(({ address }) => address === '::1'),
+);
+
+it.skipIf(!has_ipv6)('a client speaks IPv6 where its vehicle does', async () => {
+  const drone = createSocket('udp6');
+  sockets.push(drone);
+  drone.bind(0, '::1');
+  await once(drone, 'listening');
+  const local_port = await freeUdpPort();
+  const options = { kind: 'udp_client', host: '::1', port: drone.address().port, local_port };
+  const { link, heard, untilUp, untilHeard } = listen(options, { signal: over.signal });
+  await untilUp();
+  const told = once(drone, 'message');
+  link.send(heartbeat(0, 245));
+  expect((await told)[1]).toMatchObject({ port: local_port });
+  drone.send(heartbeat(4), local_port, '::1');
+  await untilHeard(1);
+  expect(heard[0]?.peer).toBe(`[::1]:${drone.address().port}`);
+});
+
+it('a client finds its vehicle by name, and says which name it cannot find', async () => {
+  const { address, family } = await lookup('localhost');
+  const drone = createSocket(family === 6 ? 'udp6' : 'udp4');
+  sockets.push(drone);
+  drone.bind(0, address);
+  await once(drone, 'listening');
+  const { port } = drone.address();
+  const named = listen(
+    { kind: 'udp_client', host: 'localhost', port, local_port: await freeUdpPort() },
+    { signal: over.signal },
+  );
+  await named.untilUp();
+  const told = once(drone, 'message');
+  named.link.send(heartbeat(0, 245));
+  await told;
+  const lost = listen(
+    { kind: 'udp_client', host: 'drone.invalid', port: 14_550, local_port: await freeUdpPort() },
+    { signal: over.signal },
+  );
+  await lost.untilDown();
+  expect(lost.states[0]?.[1]).toMatch(/^the name drone\.invalid cannot be resolved: /u);
+  over.abort();
+  await Promise.all([named.link.ended, lost.link.ended]);
 });
