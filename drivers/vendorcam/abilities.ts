@@ -1,0 +1,67 @@
+/** Reads what a device and its channels can do and what the user may do with it. Pure. See the HTTP API guide, "GetAbility". */
+import { z } from 'zod';
+
+export interface ChannelAbilities {
+  readonly canMove: boolean;
+  /** Some motors know one speed only and refuse to be told one. */
+  readonly takesSpeed: boolean;
+  readonly hasPresets: boolean;
+  readonly canSetMotion: boolean;
+}
+
+export interface Abilities {
+  readonly canReboot: boolean;
+  /** From version 1 on, schedules and zones have commands of their own. */
+  readonly scheduleVersion: number;
+  readonly ofChannel: (channel: number) => ChannelAbilities;
+}
+
+const ability = z.looseObject({ permit: z.number(), ver: z.number() }).optional().catch(undefined);
+type Ability = z.output<typeof ability>;
+
+const channelAbility = z.looseObject({
+  ptzType: ability,
+  ptzCtrl: ability,
+  ptzPreset: ability,
+  supportPtzSpeed: ability,
+  alarmMd: ability,
+  supportMd: ability,
+});
+
+export const abilityReply = z.looseObject({
+  Ability: z.looseObject({
+    abilityChn: z.array(channelAbility.catch({})).catch([]),
+    reboot: ability,
+    scheduleVersion: ability,
+  }),
+});
+
+/** Bits of `permit`. */
+const may_execute = 1;
+const may_write = 2;
+/** Values of `ptzType.ver`: pan-tilt-zoom, pan-tilt, simulated, and without speed. 1 is a motorised lens only. */
+const moving_types: readonly number[] = [2, 3, 4, 5];
+const speed_types: readonly number[] = [2, 3];
+
+export function abilitiesOf({ Ability: all }: z.output<typeof abilityReply>): Abilities {
+  return {
+    canReboot: allows(all.reboot, may_execute),
+    scheduleVersion: all.scheduleVersion?.ver ?? 0,
+    ofChannel: (channel) => channelAbilitiesOf(all.abilityChn[channel]),
+  };
+}
+
+function channelAbilitiesOf(found: z.output<typeof channelAbility> | undefined): ChannelAbilities {
+  const type = found?.ptzType?.ver;
+  const canMove = allows(found?.ptzCtrl, may_execute) && (type === undefined || moving_types.includes(type));
+  return {
+    canMove,
+    takesSpeed: canMove && speed_types.includes(type ?? 2) && found?.supportPtzSpeed?.ver !== 0,
+    hasPresets: canMove && (found?.ptzPreset?.ver ?? 0) > 0,
+    canSetMotion: allows(found?.alarmMd, may_write) && found?.supportMd?.ver !== 0,
+  };
+}
+
+function allows(found: Ability, bit: number): boolean {
+  return found !== undefined && found.ver > 0 && (found.permit & bit) === bit;
+}

@@ -1,0 +1,206 @@
+/** Asks one host: commands in batches under its session, in turn, with what its firmware gets wrong put right. */
+import { CommandRefused, DeviceUnreachable } from '../../src/errors.ts';
+import { sleep } from '../../src/platform/time.ts';
+import type { Client, HttpReply } from './client.ts';
+import { failureOf } from './failure.ts';
+import type { Limits } from './limits.ts';
+import { Line, type Urgency } from './line.ts';
+import { type Command, faultIn, type Outcome, readReplies } from './replies.ts';
+import { faultOf } from './rsp-codes.ts';
+import { type SavedSession, type RefusedLogin, Session, type SessionParts } from './session.ts';
+
+export interface DeviceParts {
+  readonly client: Client;
+  readonly username: string;
+  readonly password: () => Promise<string>;
+  readonly saved: { readonly session: SavedSession | undefined; readonly refused: RefusedLogin | undefined };
+  readonly save: SessionParts['save'];
+  readonly limits: Limits;
+  /** Ends the pauses between two attempts. */
+  readonly signal: AbortSignal;
+}
+
+interface OrderOptions {
+  readonly urgency?: 'write' | 'urgent';
+  readonly signal?: AbortSignal;
+}
+
+/** Firmware has the interface here or there. */
+const paths = ['/api.cgi', '/cgi-bin/api.cgi'] as const;
+/** A proxy of the device that has lost its session, or a device that has the interface elsewhere. */
+const lost_session_statuses: readonly number[] = [404, 502];
+
+const not_offered = faultOf(-9, '');
+
+export class Device {
+  readonly session: Session;
+  readonly #parts: DeviceParts;
+  readonly #line: Line;
+  /** Commands that spoil a batch, and until when they are left out. */
+  readonly #spoilers = new Map<string, number>();
+  #path: string = paths[0];
+
+  constructor(parts: DeviceParts) {
+    this.#parts = parts;
+    this.#line = new Line(parts.limits);
+    this.session = new Session({
+      ...parts,
+      send: async (command, token) =>
+        (await this.#post([command], async () => token, { urgency: 'urgent' })).outcomes[0],
+    });
+  }
+
+  /** Firmware may have changed meanwhile: what did not work is tried again. */
+  startAnew(): void {
+    this.#spoilers.clear();
+  }
+
+  close(): void {
+    this.#parts.client.close();
+  }
+
+  /**
+   * One outcome for each command, in order. What one of them gets wrong does not touch the others. Rejects when the host
+   * does not answer or refuses us. Only questions: they may be asked twice.
+   */
+  async ask(commands: readonly Command[]): Promise<readonly Outcome[]> {
+    const wanted = commands.filter((command) => !this.#isSpoiler(command));
+    const answers = new Map<Command, Outcome>();
+    const { batch_commands_max } = this.#parts.limits;
+    for (let at = 0; at < wanted.length; at += batch_commands_max) {
+      await this.#askSome(wanted.slice(at, at + batch_commands_max), answers);
+    }
+    return commands.map((command) => answers.get(command) ?? { fault: not_offered });
+  }
+
+  /** The same for one question, which is asked once more when the device was not ready. */
+  async askOne(command: Command): Promise<Outcome> {
+    const first = await this.#exchange([command], 'read');
+    if (faultIn(first[0])?.kind !== 'passing') return first[0] ?? { fault: not_offered };
+    await sleep(this.#parts.limits.again_ms, this.#parts.signal);
+    return (await this.#exchange([command], 'read'))[0] ?? { fault: not_offered };
+  }
+
+  /**
+   * Sends what changes something, once, and not at all when `signal` aborts before its turn. After a rejection nobody
+   * knows whether the device has heard it.
+   */
+  async order(command: Command, { urgency = 'write', signal }: OrderOptions = {}): Promise<Outcome> {
+    return (await this.#exchange([command], urgency, signal))[0] ?? { fault: not_offered };
+  }
+
+  #isSpoiler(command: Command): boolean {
+    return performance.now() < (this.#spoilers.get(nameOf(command)) ?? 0);
+  }
+
+  async #askSome(commands: readonly Command[], answers: Map<Command, Outcome>): Promise<void> {
+    const { limits, signal } = this.#parts;
+    let outcomes = await this.#exchange(commands, 'read');
+    if (outcomes.length !== commands.length && !isCollapsed(outcomes)) {
+      await sleep(limits.busy_ms, signal);
+      outcomes = await this.#exchange(commands, 'read');
+    }
+    if (outcomes.length === commands.length && !(commands.length > 1 && isTooMuch(outcomes))) {
+      commands.forEach((command, index) => keep(command, outcomes[index], answers));
+      return;
+    }
+    if (!isCollapsed(outcomes) && !isTooMuch(outcomes)) {
+      throw new DeviceUnreachable(`answers ${outcomes.length} of ${commands.length} questions`);
+    }
+    const middle = Math.ceil(commands.length / 2);
+    for (const half of [commands.slice(0, middle), commands.slice(middle)]) {
+      if (half.length === 1) await this.#askAlone(half[0], answers);
+      else await this.#askSome(half, answers);
+    }
+  }
+
+  /** A command that fails alone, too, is what spoiled the batch. */
+  async #askAlone(command: Command | undefined, answers: Map<Command, Outcome>): Promise<void> {
+    if (!command) return;
+    const [outcome] = await this.#exchange([command], 'read');
+    if (spoils(outcome)) {
+      this.#spoilers.set(nameOf(command), performance.now() + this.#parts.limits.spoiler_ms);
+    }
+    keep(command, outcome, answers);
+  }
+
+  /** Under the session; logs in once more when it was lost. */
+  async #exchange(
+    commands: readonly Command[],
+    urgency: Urgency,
+    signal?: AbortSignal,
+  ): Promise<readonly Outcome[]> {
+    const first = await this.#inSession(commands, urgency, signal);
+    if (!first.isLost) return first.outcomes;
+    const second = await this.#inSession(commands, urgency, signal);
+    if (second.isLost) throw new DeviceUnreachable('does not keep its sessions');
+    return second.outcomes;
+  }
+
+  async #inSession(commands: readonly Command[], urgency: Urgency, signal?: AbortSignal) {
+    let used = '';
+    const reply = await this.#post(
+      commands,
+      async () => {
+        used = await this.session.token();
+        return used;
+      },
+      { urgency, signal },
+    );
+    const faults = reply.outcomes.map(faultIn).filter((fault) => fault !== undefined);
+    const isLost = reply.isLost || faults.some(({ kind }) => kind === 'session');
+    if (isLost) this.session.forget(used);
+    const refusal = faults.find(({ kind }) => kind === 'credentials' || kind === 'privacy');
+    if (refusal && !isLost && commands[0]?.cmd !== 'Login') throw failureOf(refusal, this.#parts.limits);
+    return { isLost, outcomes: reply.outcomes };
+  }
+
+  /** The token is asked for before the line is taken: the login needs the line itself. */
+  async #post(
+    commands: readonly Command[],
+    tokenOf: () => Promise<string | undefined>,
+    { urgency, signal }: { readonly urgency: Urgency; readonly signal?: AbortSignal | undefined },
+  ): Promise<{ readonly isLost: boolean; readonly outcomes: readonly Outcome[] }> {
+    const token = await tokenOf();
+    const query = `?cmd=${commands[0]?.cmd ?? ''}&token=${encodeURIComponent(token ?? 'null')}`;
+    const reply = await this.#line.take(urgency, async (giveUp) => {
+      if (signal?.aborted) throw new CommandRefused('stopped before it was sent; nothing was done');
+      return this.#parts.client.post(`${this.#path}${query}`, JSON.stringify(commands), giveUp);
+    });
+    if (lost_session_statuses.includes(reply.status)) {
+      if (reply.status === 404) this.#path = paths.find((path) => path !== this.#path) ?? this.#path;
+      return { isLost: true, outcomes: [] };
+    }
+    return { isLost: false, outcomes: readReplies(bodyOf(reply)) };
+  }
+}
+
+function bodyOf({ status, text }: HttpReply): string {
+  if (status === 200) return text;
+  const remedy = status >= 300 && status < 400 ? '; it wants HTTPS: set tls: true and its HTTPS port' : '';
+  throw new DeviceUnreachable(`answers with HTTP status ${status}${remedy}`);
+}
+
+function keep(command: Command, outcome: Outcome | undefined, answers: Map<Command, Outcome>): void {
+  if (outcome) answers.set(command, outcome);
+}
+
+/** Some firmware answers a batch with one bad command by a single error. */
+function isCollapsed(outcomes: readonly Outcome[]): boolean {
+  return outcomes.length === 1 && faultIn(outcomes[0]) !== undefined;
+}
+
+function isTooMuch(outcomes: readonly Outcome[]): boolean {
+  return outcomes.length > 0 && outcomes.every((outcome) => faultIn(outcome)?.kind === 'too_large');
+}
+
+const spoiling_codes: readonly number[] = [-8, -9, -10];
+
+function spoils(outcome: Outcome | undefined): boolean {
+  const fault = faultIn(outcome);
+  return fault !== undefined && spoiling_codes.includes(fault.code);
+}
+
+function nameOf({ cmd, param }: Command): string {
+  return `${cmd} ${JSON.stringify(param ?? {})}`;
+}

@@ -1,0 +1,82 @@
+/** One poll of a host: asks in one batch what all channels see, and tells each channel's own answer or fault. */
+import { type Alarms, alarmsOfEvents, alarmsOfStates } from './alarms.ts';
+import { channelsOf, type ChannelFacts, channelStatusCommand } from './describe.ts';
+import type { Device } from './device.ts';
+import { type Command, faultIn, type Outcome } from './replies.ts';
+import type { Fault } from './rsp-codes.ts';
+
+/** How a channel is asked; found out at the first poll of a connection. */
+export interface Asking {
+  readonly channel: number;
+  hasEvents: boolean;
+  hasMotion: boolean;
+  hasAi: boolean;
+}
+
+export type Seen = { readonly alarms: Alarms } | { readonly fault: Fault };
+
+export interface PollResult {
+  /** By channel. */
+  readonly seen: ReadonlyMap<number, Seen>;
+  /** Undefined for a camera, and when the recorder did not tell. */
+  readonly channels: readonly ChannelFacts[] | undefined;
+}
+
+export function newAsking(channel: number): Asking {
+  return { channel, hasEvents: true, hasMotion: true, hasAi: true };
+}
+
+/** Rejects when the host as a whole does not answer. */
+export async function poll(
+  device: Pick<Device, 'ask'>,
+  askings: readonly Asking[],
+  { isRecorder }: { readonly isRecorder: boolean },
+): Promise<PollResult> {
+  const questions = askings.flatMap(questionsOf);
+  const all = isRecorder ? [channelStatusCommand, ...questions] : questions;
+  // Whoever has nothing to tell is asked for a sign of life all the same.
+  const answers = await device.ask(all.length === 0 ? [{ cmd: 'GetDevInfo', action: 0, param: {} }] : all);
+  const byQuestion = new Map(all.map((question, index) => [question, answers[index]]));
+  const seen = new Map<number, Seen>();
+  let at = isRecorder ? 1 : 0;
+  for (const asking of askings) {
+    const count = questionsOf(asking).length;
+    const outcomes = new Map(
+      all.slice(at, at + count).map((question) => [question.cmd, byQuestion.get(question)]),
+    );
+    at += count;
+    const found = seenBy(asking, outcomes);
+    if (found) seen.set(asking.channel, found);
+  }
+  return { seen, channels: isRecorder ? channelsOf(byQuestion.get(channelStatusCommand)) : undefined };
+}
+
+function questionsOf({ channel, hasEvents, hasMotion, hasAi }: Asking): readonly Command[] {
+  const param = { channel };
+  if (hasEvents) return [{ cmd: 'GetEvents', action: 0, param }];
+  return [
+    ...(hasMotion ? [{ cmd: 'GetMdState', action: 0 as const, param }] : []),
+    ...(hasAi ? [{ cmd: 'GetAiState', action: 0 as const, param }] : []),
+  ];
+}
+
+/** Undefined when the next poll must ask in another way. */
+function seenBy(asking: Asking, outcomes: ReadonlyMap<string, Outcome | undefined>): Seen | undefined {
+  if (asking.hasEvents) {
+    const outcome = outcomes.get('GetEvents');
+    const alarms = alarmsOfEvents(outcome);
+    if (alarms) return { alarms };
+    const fault = faultIn(outcome);
+    if (fault && fault.kind !== 'unsupported') return { fault };
+    asking.hasEvents = false;
+    return undefined;
+  }
+  const md = outcomes.get('GetMdState');
+  const ai = outcomes.get('GetAiState');
+  const md_fault = faultIn(md);
+  const ai_fault = faultIn(ai);
+  if (md_fault?.kind === 'unsupported') asking.hasMotion = false;
+  if (ai_fault?.kind === 'unsupported') asking.hasAi = false;
+  const fault = [md_fault, ai_fault].find((each) => each && each.kind !== 'unsupported');
+  return fault ? { fault } : { alarms: alarmsOfStates(md, ai) };
+}

@@ -1,0 +1,155 @@
+/** One channel of a vendor camera or recorder, with what its firmware has and ignores. */
+import { FakeMotor } from './vendor-camera-motor.ts';
+import { errorReply, type FakeReply, okReply } from './vendor-camera-wire.ts';
+
+export interface Firmware {
+  /** How motion is told: GetEvents, or the two older commands, or those with plain numbers. */
+  alarms: 'events' | 'states' | 'plain numbers';
+  scheduleVersion: 0 | 1;
+  /** What SetAlarm does with `enable`; `missing`: there is none. */
+  motionSwitch: 'honoured' | 'ignored' | 'missing';
+  /** What SetMdAlarm does with the zone; `missing`: there is no such command. */
+  zone: 'honoured' | 'ignored' | 'missing';
+  ptzType: number;
+  firstPreset: 0 | 1;
+}
+
+export const new_firmware: Firmware = {
+  alarms: 'events',
+  scheduleVersion: 1,
+  motionSwitch: 'missing',
+  zone: 'honoured',
+  ptzType: 2,
+  firstPreset: 1,
+};
+
+const ai_types = ['people', 'vehicle', 'dog_cat', 'face', 'package'] as const;
+const zone_table = '1'.repeat(40) + '0'.repeat(20) + '1'.repeat(20);
+
+export class FakeChannel {
+  name = 'Gate';
+  model = 'RLC-823A';
+  uid: string | undefined;
+  online = true;
+  asleep = false;
+  motion = false;
+  readonly ai = new Set<string>();
+  readonly supported: readonly string[] = ['people', 'vehicle', 'dog_cat'];
+  readonly motor = new FakeMotor();
+  enable = 1;
+  zone = { cols: 10, rows: 8, table: zone_table };
+  /** Speeds that PtzCtrl was given; null: none. */
+  readonly speeds: (number | null)[] = [];
+  readonly firmware: Firmware;
+
+  constructor(firmware: Firmware) {
+    this.firmware = firmware;
+  }
+
+  /** Undefined for a command that is no channel's. */
+  answer(cmd: string, param: Readonly<Record<string, unknown>>): FakeReply | undefined {
+    const channel = param['channel'];
+    const unsupported = errorReply(cmd, -9, 'not support');
+    switch (cmd) {
+      case 'GetEvents':
+        return this.firmware.alarms === 'events' ? okReply(cmd, this.#events(channel)) : unsupported;
+      case 'GetMdState':
+        return okReply(cmd, { state: this.motion ? 1 : 0 });
+      case 'GetAiState':
+        return okReply(cmd, { channel, ...this.#ai() });
+      case 'PtzCtrl':
+        return this.#ptz(param);
+      case 'GetPtzPreset':
+        return okReply(cmd, { PtzPreset: this.#presets(channel) });
+      case 'GetAlarm':
+        return okReply(cmd, { Alarm: this.#alarm() });
+      case 'SetAlarm':
+        return this.#setAlarm(param['Alarm'] as { enable?: number });
+      case 'GetMdAlarm':
+        if (this.firmware.zone === 'missing') return unsupported;
+        return okReply(cmd, { MdAlarm: { channel, newSens: { sensDef: 25 }, scope: this.zone } });
+      case 'SetMdAlarm':
+        return this.#setZone(param['MdAlarm'] as { scope: { table: string } });
+      case 'GetRtspUrl':
+        return okReply(cmd, {
+          rtspUrl: {
+            channel,
+            mainStream: 'rtsp://192.0.2.10:554/Preview_01_main',
+            subStream: `rtsp://192.0.2.10:554/Preview_0${Number(channel) + 1}_sub`,
+          },
+        });
+      default:
+        return undefined;
+    }
+  }
+
+  ability(): Readonly<Record<string, unknown>> {
+    const { ptzType } = this.firmware;
+    return {
+      ptzType: { permit: 0, ver: ptzType },
+      ptzCtrl: { permit: 7, ver: ptzType === 0 ? 0 : 1 },
+      ptzPreset: { permit: 7, ver: ptzType === 0 ? 0 : 1 },
+      alarmMd: { permit: 6, ver: 1 },
+      live: { permit: 4, ver: 1 },
+    };
+  }
+
+  #events(channel: unknown) {
+    const crossline = [{ index: 0, enable: 1, support: 1, people_state: 1 }];
+    const md = { alarm_state: this.motion ? 1 : 0, support: 1 };
+    return { ai: { ...this.#ai(), crossline }, channel, md, visitor: { alarm_state: 0, support: 0 } };
+  }
+
+  #ai(): Readonly<Record<string, unknown>> {
+    const states = ai_types.map((type) => {
+      const alarm_state = this.ai.has(type) ? 1 : 0;
+      return [type, { alarm_state, support: this.supported.includes(type) ? 1 : 0 }] as const;
+    });
+    if (this.firmware.alarms !== 'plain numbers') return Object.fromEntries(states);
+    return { face: this.ai.has('face') ? 1 : 0, people: this.ai.has('people') ? 1 : 0, vehicle: 0 };
+  }
+
+  #ptz(param: Readonly<Record<string, unknown>>): FakeReply {
+    const { op, speed, id } = param;
+    const { ptzType, firstPreset } = this.firmware;
+    if (ptzType === 0) return errorReply('PtzCtrl', -9, 'not support');
+    if (ptzType === 5 && speed !== undefined) return errorReply('PtzCtrl', -4, 'param error');
+    if (op !== 'Stop') this.speeds.push(typeof speed === 'number' ? speed : null);
+    if (op === 'ToPos') {
+      if (Number(id) > firstPreset + 1) return errorReply('PtzCtrl', -4, 'param error');
+      this.motor.jumpTo(100 + Number(id));
+    } else if (!this.motor.operate(String(op), Number(speed ?? 32))) {
+      return errorReply('PtzCtrl', -4, 'param error');
+    }
+    return okReply('PtzCtrl', { rspCode: 200 });
+  }
+
+  #presets(channel: unknown) {
+    const { firstPreset } = this.firmware;
+    return [
+      { channel, enable: 1, id: firstPreset, name: 'Door' },
+      { channel, enable: 1, id: firstPreset + 1, name: 'Wall' },
+      { channel, enable: 0, id: firstPreset + 2, name: '' },
+    ];
+  }
+
+  #alarm() {
+    const common = { type: 'md', action: { mail: 1, push: 1 }, scope: this.zone };
+    const { motionSwitch } = this.firmware;
+    if (motionSwitch === 'missing') return common;
+    return { ...common, enable: this.enable };
+  }
+
+  #setAlarm(alarm: { readonly enable?: number; readonly scope?: { table: string } }): FakeReply {
+    const { motionSwitch, zone } = this.firmware;
+    if (motionSwitch === 'honoured') this.enable = alarm.enable ?? this.enable;
+    if (zone === 'missing' && motionSwitch === 'missing' && alarm.scope)
+      this.zone = { ...this.zone, ...alarm.scope };
+    return okReply('SetAlarm', { rspCode: 200 });
+  }
+
+  #setZone({ scope }: { readonly scope: { readonly table: string } }): FakeReply {
+    if (this.firmware.zone === 'honoured') this.zone = { ...this.zone, table: scope.table };
+    return okReply('SetMdAlarm', { rspCode: 200 });
+  }
+}
