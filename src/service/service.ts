@@ -1,0 +1,284 @@
+/** What the service does for a client, whatever the way it is asked. Every method throws `RequestProblem` for what cannot be done. */
+import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
+import type { CommandDefinition } from '../contract/assets.ts';
+import type { JsonObject } from '../contract/json.ts';
+import type { Link } from '../contract/kit.ts';
+import { messageOf } from '../errors.ts';
+import { type createAsset, metadata_bytes_max, type pushLocation } from './api/requests.ts';
+import type {
+  AssetResource,
+  CreatedAsset,
+  KitResource,
+  KitTelemetrySnapshot,
+  QueueResource,
+  TaskResource,
+} from './api/resources.ts';
+import type { Changes } from './changes.ts';
+import { payloadFaults } from './payload.ts';
+import { maySee, type Principal } from './principal.ts';
+import { RequestProblem } from './problem.ts';
+import type { Store, StoredAsset, StoredKit, StoredTask, TaskOrder, TaskQuery } from './store/store.ts';
+import {
+  assetResource,
+  byType,
+  createdAsset,
+  findLink,
+  isOnline,
+  kitResource,
+  queueResource,
+  taskResource,
+  telemetrySnapshot,
+} from './views.ts';
+
+/** Partner assets of one kit. */
+export const partner_assets_max = 256;
+/** When an offline kit is worth another look. */
+const look_again_s = 30;
+
+export interface Dispatcher {
+  /** Hands a task to its kit. Rejects when it cannot be handed over: the task fails then. */
+  readonly dispatch: (order: TaskOrder) => Promise<void>;
+  readonly cancel: (kit_id: string, task_id: string) => Promise<void>;
+}
+
+export interface ServiceParts {
+  readonly store: Store;
+  readonly dispatcher: Dispatcher;
+  readonly changes: Changes;
+  readonly now: () => number;
+}
+
+export class Service {
+  readonly #parts: ServiceParts;
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+  }
+
+  async kits({ kits }: Principal): Promise<KitResource[]> {
+    const known = await this.#parts.store.kits(kits);
+    const now_ms = this.#parts.now();
+    return known.map((kit) => kitResource(kit, now_ms));
+  }
+
+  async kit(principal: Principal, kit_id: string): Promise<KitResource> {
+    return kitResource(await this.#kit(principal, kit_id), this.#parts.now());
+  }
+
+  /** Throws `unavailable` when the kit is offline and never reported. */
+  async telemetry(principal: Principal, kit_id: string): Promise<KitTelemetrySnapshot> {
+    const kit = await this.#kit(principal, kit_id);
+    const now_ms = this.#parts.now();
+    if (!isOnline(kit, now_ms) && Object.keys(kit.parts).length === 0) {
+      throw new RequestProblem('unavailable', 'the kit is offline and has reported nothing yet', {
+        retry_after_s: look_again_s,
+      });
+    }
+    return telemetrySnapshot(kit, now_ms);
+  }
+
+  async queue(principal: Principal, kit_id: string): Promise<QueueResource> {
+    return queueResource(await this.#kit(principal, kit_id), this.#parts.now());
+  }
+
+  async link(principal: Principal, kit_id: string, name: string): Promise<Link> {
+    const { wans } = telemetrySnapshot(await this.#kit(principal, kit_id), this.#parts.now());
+    const link = findLink(wans, name);
+    if (link) return link;
+    const known = wans.map((each) => each.name).join(', ') || 'none';
+    throw new RequestProblem('not-found', `the kit has no link "${name}"; its links are: ${known}`);
+  }
+
+  async assets(principal: Principal, kit_id: string): Promise<AssetResource[]> {
+    await this.#kit(principal, kit_id);
+    return [...(await this.#parts.store.assets(kit_id))].sort(byType).map(assetResource);
+  }
+
+  async asset(principal: Principal, kit_id: string, asset_id: string): Promise<AssetResource> {
+    return assetResource(await this.#asset(principal, kit_id, asset_id));
+  }
+
+  async createAsset(
+    principal: Principal,
+    kit_id: string,
+    { name, type, vendor, model, metadata, parent_id }: z.output<typeof createAsset>,
+  ): Promise<CreatedAsset> {
+    const { store, now, changes } = this.#parts;
+    await this.#kit(principal, kit_id);
+    await this.#checkNewPartner(kit_id, { parent_id, metadata });
+    const asset_id = randomUUID();
+    const asset = await store.addPartner({
+      kit_id,
+      asset_id,
+      asset_key: `${kit_id}:partner:${asset_id}`,
+      name,
+      type,
+      vendor: vendor ?? null,
+      model: model ?? null,
+      metadata: metadata ?? {},
+      parent_id: parent_id ?? null,
+      created_ms: now(),
+    });
+    changes.tell([{ kind: 'asset', kit_id, asset_id }]);
+    return createdAsset(kit_id, asset);
+  }
+
+  async removeAsset(principal: Principal, kit_id: string, asset_id: string): Promise<void> {
+    const asset = await this.#asset(principal, kit_id, asset_id);
+    demandPartner(asset, 'is announced by the kit; only partner assets can be removed');
+    await this.#parts.store.removePartner(kit_id, asset_id);
+    this.#parts.changes.tell([{ kind: 'asset_gone', kit_id, asset_id }]);
+  }
+
+  /** Stored as a message of the `gps` feed, written to the asset, and told to all who watch, at once. */
+  async pushLocation(
+    principal: Principal,
+    kit_id: string,
+    { asset_id, fix }: { readonly asset_id: string; readonly fix: z.output<typeof pushLocation> },
+  ): Promise<void> {
+    const asset = await this.#asset(principal, kit_id, asset_id);
+    demandPartner(asset, 'takes its position from the kit; locations are pushed for partner assets only');
+    const { lat, lon, alt_m, bearing, speed_mps } = fix;
+    const known = { lat, lon, alt_m: alt_m ?? null, bearing: bearing ?? null, speed_mps: speed_mps ?? null };
+    const message = await this.#parts.store.pushFix(kit_id, asset_id, known, this.#parts.now());
+    this.#parts.changes.tell([
+      { kind: 'feed', kit_id, asset_id, message },
+      { kind: 'asset', kit_id, asset_id },
+    ]);
+  }
+
+  async commands(
+    principal: Principal,
+    kit_id: string,
+    asset_id: string,
+  ): Promise<readonly CommandDefinition[]> {
+    await this.#asset(principal, kit_id, asset_id);
+    return this.#parts.store.commands(kit_id, asset_id);
+  }
+
+  /**
+   * Makes the task and hands it to the kit. A kit or an asset that is offline does not refuse it here: the kit says so in
+   * the task's `result.error`, or carries it out when it is back in time.
+   */
+  async sendCommand(
+    principal: Principal,
+    kit_id: string,
+    { asset_id, command_name, payload }: Pick<TaskOrder, 'asset_id' | 'command_name' | 'payload'>,
+  ): Promise<TaskResource> {
+    const { store, dispatcher, changes, now } = this.#parts;
+    const asset = await this.#asset(principal, kit_id, asset_id);
+    const commands = await store.commands(kit_id, asset_id);
+    const command = commands.find(({ name }) => name === command_name);
+    if (!command) {
+      const known = commands.map(({ name }) => name).join(', ') || 'none';
+      throw new RequestProblem(
+        'not-found',
+        `${asset.name} has no command "${command_name}"; its commands are: ${known}`,
+      );
+    }
+    const errors = payloadFaults(command.input_schema, payload);
+    if (errors.length > 0) {
+      throw new RequestProblem('invalid-payload', 'the payload breaks the input_schema', { errors });
+    }
+    const order: TaskOrder = {
+      kit_id,
+      task_id: randomUUID(),
+      asset_id,
+      command_name,
+      payload,
+      requested_by: principal.user_id,
+      created_ms: now(),
+    };
+    const task = await store.addTask(order);
+    changes.tell([{ kind: 'task', kit_id, task }]);
+    void this.#handOver(order);
+    return taskResource(task);
+  }
+
+  async task(principal: Principal, kit_id: string, task_id: string): Promise<TaskResource> {
+    return taskResource(await this.#task(principal, kit_id, task_id));
+  }
+
+  async tasks(principal: Principal, kit_id: string, query: TaskQuery): Promise<TaskResource[]> {
+    await this.#kit(principal, kit_id);
+    return (await this.#parts.store.tasks(kit_id, query)).map(taskResource);
+  }
+
+  async cancelTask(principal: Principal, kit_id: string, task_id: string): Promise<TaskResource> {
+    const task = await this.#task(principal, kit_id, task_id);
+    if (task.status === 'completed' || task.status === 'failed') {
+      throw new RequestProblem('conflict', `the task is ${task.status} already`);
+    }
+    await this.#parts.dispatcher.cancel(kit_id, task_id);
+    return taskResource(task);
+  }
+
+  /** The newest message of each feed. */
+  async feeds(principal: Principal, kit_id: string, asset_id: string): Promise<JsonObject> {
+    await this.#asset(principal, kit_id, asset_id);
+    const feeds = await this.#parts.store.feeds(kit_id, asset_id);
+    return Object.fromEntries(feeds.map(({ feed, data }) => [feed, data]));
+  }
+
+  /** A task that no kit will ever see has failed; it is not tried again, since nobody knows how late that would be. */
+  async #handOver(order: TaskOrder): Promise<void> {
+    const { store, dispatcher, changes, now } = this.#parts;
+    try {
+      await dispatcher.dispatch(order);
+    } catch (error) {
+      const { kit_id, task_id } = order;
+      const task = await store
+        .failTask(kit_id, task_id, `not handed to the kit: ${messageOf(error)}`, now())
+        .catch(() => undefined);
+      if (task) changes.tell([{ kind: 'task', kit_id, task }]);
+    }
+  }
+
+  async #checkNewPartner(
+    kit_id: string,
+    { parent_id, metadata }: Pick<z.output<typeof createAsset>, 'parent_id' | 'metadata'>,
+  ): Promise<void> {
+    const bytes = Buffer.byteLength(JSON.stringify(metadata ?? {}));
+    if (bytes > metadata_bytes_max) {
+      const detail = `${bytes} bytes; at most ${metadata_bytes_max}`;
+      throw new RequestProblem('invalid-payload', 'the metadata is too large', {
+        errors: [{ pointer: '#/metadata', detail }],
+      });
+    }
+    const assets = await this.#parts.store.assets(kit_id);
+    if (parent_id !== undefined && !assets.some(({ id }) => id === parent_id)) {
+      throw new RequestProblem('invalid-payload', 'there is no such parent', {
+        errors: [{ pointer: '#/parent_id', detail: 'no asset of this kit has this id' }],
+      });
+    }
+    if (assets.filter(({ protocol }) => protocol === 'partner').length >= partner_assets_max) {
+      throw new RequestProblem('conflict', `a kit has at most ${partner_assets_max} partner assets`);
+    }
+  }
+
+  /** A kit that the key may not see is no kit for it. */
+  async #kit(principal: Principal, kit_id: string): Promise<StoredKit> {
+    const kit = maySee(principal, kit_id) ? await this.#parts.store.kit(kit_id) : undefined;
+    if (!kit) throw new RequestProblem('not-found', `there is no kit ${kit_id}`);
+    return kit;
+  }
+
+  async #asset(principal: Principal, kit_id: string, asset_id: string): Promise<StoredAsset> {
+    await this.#kit(principal, kit_id);
+    const asset = await this.#parts.store.asset(kit_id, asset_id);
+    if (!asset) throw new RequestProblem('not-found', `the kit has no asset ${asset_id}`);
+    return asset;
+  }
+
+  async #task(principal: Principal, kit_id: string, task_id: string): Promise<StoredTask> {
+    await this.#kit(principal, kit_id);
+    const task = await this.#parts.store.task(kit_id, task_id);
+    if (!task) throw new RequestProblem('not-found', `the kit has no task ${task_id}`);
+    return task;
+  }
+}
+
+function demandPartner(asset: StoredAsset, why: string): void {
+  if (asset.protocol !== 'partner') throw new RequestProblem('conflict', `${asset.name} ${why}`);
+}
