@@ -16,4 +16,5 @@ export const drivers: readonly BuiltIn[] = [
   { name: 'power', load: async () => (await import('./power/power.ts')).power },
   { name: 'modem', load: async () => (await import('./modem/modem.ts')).modem },
   { name: 'starlink', load: async () => (await import('./starlink/starlink.ts')).starlink },
+  { name: 'vendorcam', load: async () => (await import('./vendorcam/vendorcam.ts')).vendorcam },
 ];
