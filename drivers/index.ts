@@ -15,6 +15,7 @@ export const drivers: readonly BuiltIn[] = [
   { name: 'onvif', load: async () => (await import('./onvif/onvif.ts')).onvif },
   { name: 'power', load: async () => (await import('./power/power.ts')).power },
   { name: 'modem', load: async () => (await import('./modem/modem.ts')).modem },
+  { name: 'speedtest', load: async () => (await import('./speedtest/speedtest.ts')).speedtest },
   { name: 'starlink', load: async () => (await import('./starlink/starlink.ts')).starlink },
   { name: 'vendorcam', load: async () => (await import('./vendorcam/vendorcam.ts')).vendorcam },
 ];

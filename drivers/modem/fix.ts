@@ -1,0 +1,47 @@
+/** Turns what a modem's satellite receiver says into a fix, and tells old from new. Pure but for the memory of one sentence. */
+import { z } from 'zod';
+import type { Fix } from '../../src/driver/driver.ts';
+
+/** `MMModemLocationSource`: coordinates that were found by satellite. Cell numbers are no position. */
+export const gps_raw_source = 2;
+
+const gpsRaw = z.looseObject({
+  'utc-time': z.string().max(32),
+  latitude: z.number().min(-90).max(90),
+  longitude: z.number().min(-180).max(180),
+});
+
+const day_ms = 86_400_000;
+/** The receiver says the time of day alone: what seems to be later than now was meant to be now. */
+const ahead_ms = day_ms / 2;
+
+/** One for each modem. */
+export class Fixes {
+  #last: string | undefined;
+
+  /**
+   * The fix with its age; undefined when there is none, or when it is the one that was read before. The first is dated by
+   * its own time of day, later ones by when they changed, which needs no clock that is right. The height is left out: the
+   * receiver means the sea.
+   */
+  read(raw: unknown, time_ms: number): Fix | undefined {
+    const fix = gpsRaw.safeParse(raw).data;
+    if (!fix || (fix.latitude === 0 && fix.longitude === 0)) return undefined;
+    const { latitude, longitude } = fix;
+    const text = `${fix['utc-time']} ${latitude} ${longitude}`;
+    if (text === this.#last) return undefined;
+    const age_ms = this.#last === undefined ? ageOf(fix['utc-time'], time_ms) : 0;
+    if (age_ms === undefined) return undefined;
+    this.#last = text;
+    return { latitude, longitude, altitude: null, source: 'cellular', age_ms };
+  }
+}
+
+/** From `HHMMSS.ss`; undefined when that is no time. */
+function ageOf(utc_time: string, time_ms: number): number | undefined {
+  const [, hours, minutes, seconds] = /^(\d{2})(\d{2})(\d{2}(?:\.\d+)?)$/u.exec(utc_time) ?? [];
+  if (hours === undefined) return undefined;
+  const of_day_ms = (Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds)) * 1_000;
+  const age_ms = (((time_ms - of_day_ms) % day_ms) + day_ms) % day_ms;
+  return age_ms > ahead_ms ? 0 : age_ms;
+}

@@ -1,0 +1,63 @@
+/** Which network interfaces belong to a modem, and what it knows of these links. Pure. */
+import type { LinkKnowledge } from '../../src/driver/driver.ts';
+import type { Modem } from './properties.ts';
+import { reasonOf } from './words.ts';
+
+/** `MMModemPortType` of a network interface. */
+const net_port = 2;
+/** `MMModem3gppRegistrationState`: with the own operator, and with another one. */
+const at_home: ReadonlySet<number> = new Set([1, 6, 9]);
+const abroad: ReadonlySet<number> = new Set([5, 7, 10]);
+
+/**
+ * One entry for each interface. The ports that a modem owns decide, never its number. Of two modems that claim one interface,
+ * such as just after it was plugged in anew, the connected one counts, else the newer.
+ */
+export function linksOf(
+  modems: readonly Modem[],
+  interfaces: Readonly<Record<string, string>>,
+): ReadonlyMap<string, LinkKnowledge> {
+  const rank = (modem: Modem): number => (reasonOf(modem) === null ? 1 : 0);
+  const sorted = modems.toSorted((a, b) => rank(a) - rank(b));
+  return new Map(
+    sorted.flatMap((modem) =>
+      interfacesOf(modem, interfaces).map((name) => [
+        name,
+        { name, type: 'cellular' as const, isp: ispOf(modem), reason: reasonOf(modem) },
+      ]),
+    ),
+  );
+}
+
+/** Those that carry a connection; when none does, all that could. */
+export function interfacesOf(
+  { modem, bearers }: Modem,
+  interfaces: Readonly<Record<string, string>>,
+): string[] {
+  const net = modem.Ports.filter(([, type]) => type === net_port).map(([name]) => name);
+  const ttys = modem.Ports.filter(([, type]) => type !== net_port).map(([name]) => name);
+  const mapped = (name: string): string | undefined => {
+    if (Object.hasOwn(interfaces, name)) return interfaces[name];
+    // A modem that dials carries its data over a serial port; the interface of pppd has a name that only people know.
+    return ttys.includes(name) ? undefined : name;
+  };
+  const carrying = bearers
+    .filter(({ Connected }) => Connected === true)
+    .flatMap(({ Interface }) => Interface ?? []);
+  const candidates =
+    carrying.length > 0 ? carrying : [...net, ...ttys.filter((name) => Object.hasOwn(interfaces, name))];
+  return [...new Set(candidates.flatMap((name) => mapped(name) ?? []))];
+}
+
+/** The operator that serves the modem now, such as `Telia` or `Orange F (roaming)`; undefined while not registered. */
+export function ispOf({ network, sim }: Modem): string | undefined {
+  const registration = network.RegistrationState ?? 0;
+  const name = network.OperatorName ?? network.OperatorCode;
+  if (isAbroad(registration)) return name === undefined ? undefined : `${name} (roaming)`;
+  return at_home.has(registration) ? (network.OperatorName ?? sim.OperatorName ?? name) : undefined;
+}
+
+/** Whether the modem is served by another operator than its own. */
+export function isAbroad(registration: number | undefined): boolean {
+  return abroad.has(registration ?? 0);
+}

@@ -1,0 +1,97 @@
+/** Cellular modems, as ModemManager knows them over D-Bus: which link is theirs, who serves it, and why it has no connection. */
+import { noFeeds } from '../../src/contract/feeds.ts';
+import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
+import { DeviceUnreachable } from '../../src/errors.ts';
+import { sleep } from '../../src/platform/time.ts';
+import { type Bus, type BusSignal, openBus } from './bus.ts';
+import { linksOf } from './links.ts';
+import { mm_path, readModems } from './manager.ts';
+import { type ModemOptions, modemOptions } from './options.ts';
+import { Positions } from './positions.ts';
+import { mm } from './properties.ts';
+import { statusFacts } from './status-facts.ts';
+
+type Host = DriverHost<typeof noFeeds>;
+
+/** A modem that comes or goes sends a burst of signals; one reading after it tells as much as twenty. */
+export const settle_ms = 250;
+
+export const modem = defineDriver({ name: 'modem', feeds: noFeeds, options: modemOptions, run: runModem });
+
+async function runModem(options: ModemOptions, host: Host): Promise<void> {
+  const closing = new AbortController();
+  const signal = AbortSignal.any([host.signal, closing.signal]);
+  const news = { waking: new AbortController() };
+  const owner = { name: '', changed: new AbortController() };
+  const onSignal = ({ sender, member, body }: BusSignal): void => {
+    if (member === 'NameOwnerChanged' && sender === 'org.freedesktop.DBus' && body[0] === mm)
+      owner.changed.abort();
+    else if (sender === owner.name) news.waking.abort();
+  };
+  try {
+    const bus = await openBus({ address: options.bus, signal, onSignal });
+    // The owner is asked for after listening, so that no change falls between.
+    await bus.listen(`type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='${mm}'`);
+    await bus.listen(`type='signal',sender='${mm}',path_namespace='${mm_path}'`);
+    owner.name = await ownerOf(bus);
+    await watch({ bus, news, gone: owner.changed.signal, options }, host);
+  } catch (error) {
+    if (!host.signal.aborted) throw error;
+  } finally {
+    closing.abort();
+  }
+}
+
+/** The unique name of ModemManager; it is not started when it does not run. Throws `DeviceUnreachable`. */
+async function ownerOf(bus: Bus): Promise<string> {
+  const daemon = 'org.freedesktop.DBus';
+  const about = {
+    destination: daemon,
+    path: '/org/freedesktop/DBus',
+    interface: daemon,
+    member: 'GetNameOwner',
+  };
+  const reply = await bus.call({ ...about, signature: 's', body: [mm] });
+  if (reply.ok && typeof reply.value === 'string') return reply.value;
+  throw new DeviceUnreachable(
+    'ModemManager does not run; install or start it (systemctl start ModemManager)',
+  );
+}
+
+interface Watched {
+  readonly bus: Bus;
+  /** Aborts when something has changed; replaced before each reading. */
+  readonly news: { waking: AbortController };
+  /** Aborts when ModemManager has ended or was started anew. */
+  readonly gone: AbortSignal;
+  readonly options: ModemOptions;
+}
+
+/** Reads everything after each change, and now and then in case a change was missed. */
+async function watch({ bus, news, gone, options }: Watched, host: Host): Promise<void> {
+  const pause_ms = (options.location ? options.location_interval_s : options.interval_s) * 1_000;
+  const positions = new Positions(host.log);
+  const known = new Set<string>();
+  // ModemManager answers: with no modem at all there is nothing else to show it by.
+  host.reportLocation(null);
+  while (!host.signal.aborted) {
+    news.waking = new AbortController();
+    const modems = await readModems(bus);
+    const links = linksOf(modems, options.interfaces);
+    for (const name of known) {
+      if (!links.has(name))
+        host.reportLink({ name, type: 'cellular', reason: 'modem: unplugged or restarting' });
+    }
+    for (const [name, knowledge] of links) {
+      known.add(name);
+      host.reportLink(knowledge);
+    }
+    host.reportStatus(statusFacts(modems, options.interfaces));
+    const fix = options.location ? await positions.read(bus, modems) : undefined;
+    if (fix) host.reportLocation(fix);
+    await sleep(pause_ms, AbortSignal.any([host.signal, news.waking.signal, gone, bus.lost]));
+    await sleep(settle_ms, AbortSignal.any([host.signal, gone, bus.lost]));
+    if (gone.aborted && !host.signal.aborted) throw new DeviceUnreachable('ModemManager has ended');
+    if (!host.signal.aborted) bus.lost.throwIfAborted();
+  }
+}

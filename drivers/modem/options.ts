@@ -1,0 +1,35 @@
+/** The options of the modem driver. */
+import { z } from 'zod';
+
+const interfaceName = z.string().min(1).max(15);
+
+export const modemOptions = z.strictObject({
+  bus: z
+    .string()
+    .regex(/^unix:(?:path|abstract)=[^,;]+$/u, 'must be unix:path=/some/socket or unix:abstract=name')
+    .default('unix:path=/run/dbus/system_bus_socket')
+    .describe('D-Bus address on which ModemManager is found'),
+  interval_s: z
+    .number()
+    .min(1)
+    .max(3_600)
+    .default(60)
+    .describe('seconds between two looks when ModemManager signals no change'),
+  interfaces: z
+    .record(z.string().min(1).max(64), interfaceName)
+    .default({})
+    .describe('network interface by data port, for modems that dial: ttyUSB2: ppp0'),
+  location: z
+    .boolean()
+    .default(false)
+    .describe(
+      "true: the position that the modem's satellite receiver finds is read; the receiver itself is switched on elsewhere (mmcli --location-enable-gps-raw)",
+    ),
+  location_interval_s: z
+    .number()
+    .min(1)
+    .max(600)
+    .default(10)
+    .describe('seconds between two questions for the position'),
+});
+export type ModemOptions = z.output<typeof modemOptions>;

@@ -1,0 +1,48 @@
+/** Reads the position from the modem whose satellite receiver is on, and says once when there is none to read. */
+import type { DriverLog, Fix } from '../../src/driver/driver.ts';
+import type { Bus } from './bus.ts';
+import { Fixes, gps_raw_source } from './fix.ts';
+import { readLocation } from './manager.ts';
+import type { Modem } from './properties.ts';
+
+export class Positions {
+  readonly #log: DriverLog;
+  /** By the object of the modem; gone with it. */
+  #fixes: ReadonlyMap<string, Fixes> = new Map();
+  /** What was said last of why there is nothing to read. */
+  #told: string | undefined;
+
+  constructor(log: DriverLog) {
+    this.#log = log;
+  }
+
+  /** The newest fix that was not read before, of the first modem that has one. Throws `DeviceUnreachable`. */
+  async read(bus: Bus, modems: readonly Modem[]): Promise<Fix | undefined> {
+    this.#fixes = new Map(modems.map(({ path }) => [path, this.#fixes.get(path) ?? new Fixes()]));
+    const receivers = modems.filter(({ location }) => hasGps(location.Enabled));
+    if (modems.length > 0)
+      this.#tell(receivers.length > 0 ? undefined : 'no modem has its receiver switched on');
+    for (const { path } of receivers) {
+      const answer = await readLocation(bus, path, gps_raw_source);
+      if ('refused' in answer) {
+        this.#tell(answer.refused);
+        continue;
+      }
+      const fix = this.#fixes.get(path)?.read(answer.value, Date.now());
+      if (fix) return fix;
+    }
+    return undefined;
+  }
+
+  #tell(reason: string | undefined): void {
+    if (reason === this.#told) return;
+    this.#told = reason;
+    const remedy = 'switch it on with mmcli -m any --location-enable-gps-raw, or use gpsd';
+    if (reason === undefined) this.#log.info({}, 'the modem tells its position now');
+    else this.#log.warn({ reason, remedy }, 'no position can be read from a modem');
+  }
+}
+
+function hasGps(enabled = 0): boolean {
+  return Math.floor(enabled / gps_raw_source) % 2 === 1;
+}

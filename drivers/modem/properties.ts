@@ -1,0 +1,83 @@
+/**
+ * What ModemManager says of its objects. A property that is missing or of another type is not known; it never makes the rest
+ * unreadable. https://www.freedesktop.org/software/ModemManager/doc/latest/ModemManager/
+ */
+import { z } from 'zod';
+
+export const mm = 'org.freedesktop.ModemManager1';
+
+/** Longer texts are no names of operators, models or interfaces. */
+const text_max = 64;
+const whole = z.number().int().optional().catch(undefined);
+const text = z
+  .string()
+  .transform((raw) => raw.replaceAll(/\p{C}/gu, '').trim().slice(0, text_max))
+  .transform((plain) => (plain === '' ? undefined : plain))
+  .optional()
+  .catch(undefined);
+const flag = z.boolean().optional().catch(undefined);
+/** The path `/` means that there is none. */
+const path = z
+  .string()
+  .transform((raw) => (raw.startsWith(`/${mm.replaceAll('.', '/')}/`) ? raw : undefined))
+  .optional()
+  .catch(undefined);
+/** More ports or bearers than a modem has. */
+const list_max = 32;
+
+/** `org.freedesktop.ModemManager1.Modem`. */
+export const modemProperties = z.looseObject({
+  State: whole,
+  StateFailedReason: whole,
+  UnlockRequired: whole,
+  AccessTechnologies: whole,
+  SignalQuality: z
+    .tuple([z.number().min(0).max(100), z.boolean()])
+    .optional()
+    .catch(undefined),
+  EquipmentIdentifier: text,
+  Manufacturer: text,
+  Model: text,
+  Sim: path,
+  Bearers: z.array(path).max(list_max).catch([]),
+  Ports: z
+    .array(z.tuple([z.string(), z.number()]))
+    .max(list_max)
+    .catch([]),
+});
+
+/** `org.freedesktop.ModemManager1.Modem.Modem3gpp`. */
+export const networkProperties = z.looseObject({
+  RegistrationState: whole,
+  OperatorCode: text,
+  OperatorName: text,
+});
+
+/** `org.freedesktop.ModemManager1.Modem.Location`. */
+export const locationProperties = z.looseObject({ Enabled: whole });
+
+/** `org.freedesktop.ModemManager1.Bearer`. */
+export const bearerProperties = z.looseObject({
+  Interface: text,
+  Connected: flag,
+  Suspended: flag,
+  ConnectionError: z.tuple([z.string(), text]).optional().catch(undefined),
+});
+
+/** `org.freedesktop.ModemManager1.Sim`. */
+export const simProperties = z.looseObject({ OperatorName: text });
+
+const properties = z.record(z.string(), z.unknown());
+/** The answer to `GetManagedObjects`. */
+export const managedObjects = z.record(z.string(), z.record(z.string(), properties));
+
+/** One modem with all that belongs to it; what it does not have is an object without properties. */
+export interface Modem {
+  /** Its object; changes when the modem was plugged in anew. */
+  readonly path: string;
+  readonly modem: z.output<typeof modemProperties>;
+  readonly network: z.output<typeof networkProperties>;
+  readonly location: z.output<typeof locationProperties>;
+  readonly sim: z.output<typeof simProperties>;
+  readonly bearers: readonly z.output<typeof bearerProperties>[];
+}

@@ -1,0 +1,95 @@
+/** ModemManager's numbers in a technician's words (ModemManager-enums.h). Pure. */
+import type { Modem } from './properties.ts';
+
+/** `MMModemState` where there is no connection. */
+const states: Readonly<Record<number, string>> = {
+  0: 'state not known yet',
+  1: 'starting',
+  3: 'switched off',
+  4: 'switching off',
+  5: 'switching on',
+  6: 'on, not registered with a network',
+  9: 'disconnecting',
+  10: 'connecting',
+};
+const state = { failed: -1, locked: 2, searching: 7, registered: 8, connected: 11 } as const;
+
+/** `MMModemStateFailedReason`. */
+const failures: Readonly<Record<number, string>> = {
+  2: 'no SIM card',
+  3: 'SIM card does not work',
+  4: 'capabilities cannot be read',
+  5: 'eSIM without a profile',
+};
+
+/** `MMModemLock`. */
+const locks: Readonly<Record<number, string>> = {
+  2: 'SIM PIN is needed',
+  3: 'SIM PIN2 is needed',
+  4: 'SIM PUK is needed',
+  5: 'SIM PUK2 is needed',
+};
+const registration_denied = 3;
+
+/** Bits of `MMModemAccessTechnology`, the newest first. */
+const technologies: readonly (readonly [bit: number, name: string])[] = [
+  [15, '5G'],
+  [14, '4G'],
+  [16, 'LTE-M'],
+  [17, 'NB-IoT'],
+  [9, '3G HSPA+'],
+  [8, '3G HSPA'],
+  [7, '3G HSUPA'],
+  [6, '3G HSDPA'],
+  [5, '3G'],
+  [13, '3G EV-DO'],
+  [12, '3G EV-DO'],
+  [11, '3G EV-DO'],
+  [10, '2G 1xRTT'],
+  [4, '2G EDGE'],
+  [3, '2G GPRS'],
+  [1, '2G'],
+];
+const any_technology = 0xff_ff_ff_ff;
+
+/** Such as `5G + 4G` (5G that needs a 4G anchor); null when not connected to any. */
+export function technologyOf({ modem }: Modem): string | null {
+  const bits = modem.AccessTechnologies ?? 0;
+  if (bits === any_technology) return null;
+  const names = technologies.filter(([bit]) => Math.floor(bits / 2 ** bit) % 2 === 1).map(([, name]) => name);
+  return names.slice(0, 2).join(' + ') || null;
+}
+
+/** Why the modem gives no connection; null when it does. */
+export function reasonOf(modem: Modem): string | null {
+  const words = wordsOf(modem);
+  return words === null ? null : `modem: ${words}`;
+}
+
+function wordsOf(read: Modem): string | null {
+  const code = read.modem.State;
+  if (code === undefined) return 'state not known yet';
+  const words = explained[code];
+  return words ? words(read) : (states[code] ?? `state ${code}`);
+}
+
+/** States that other properties say more of. */
+const explained: Readonly<Record<number, (read: Modem) => string | null>> = {
+  [state.failed]: ({ modem }) => failures[modem.StateFailedReason ?? 0] ?? 'failed',
+  [state.locked]: ({ modem }) => locks[modem.UnlockRequired ?? 0] ?? 'locked to a network or device',
+  [state.searching]: ({ network }) =>
+    network.RegistrationState === registration_denied ? 'refused by the network' : 'searching for a network',
+  [state.registered]: ({ bearers }) => {
+    const error = connectionError(bearers);
+    return error === undefined ? 'registered, not connected' : `registered, not connected: ${error}`;
+  },
+  [state.connected]: ({ bearers }) =>
+    bearers.some(({ Connected, Suspended }) => Connected === true && Suspended === true)
+      ? 'connection is suspended by the network'
+      : null,
+};
+
+/** Why the last attempt failed, in the modem's words. */
+function connectionError(bearers: Modem['bearers']): string | undefined {
+  return bearers.map(({ ConnectionError }) => ConnectionError?.[1]).find((reason) => reason !== undefined);
+}
