@@ -1,0 +1,22 @@
+/** Keeps the last result over restarts, in one small file. */
+import { open, readFile, rename } from 'node:fs/promises';
+import { type Speedtest, speedtest } from '../../src/contract/kit.ts';
+
+/** The last result, or undefined when there is none. Throws when the file holds anything else. */
+export async function readLast(file: string): Promise<Speedtest | undefined> {
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : speedtest.parse(JSON.parse(text));
+}
+
+/** Replaces the file as a whole, so that a power cut leaves the old one or the new one. */
+export async function writeLast(file: string, result: Speedtest): Promise<void> {
+  const next = `${file}.next`;
+  const handle = await open(next, 'w', 0o600);
+  try {
+    await handle.writeFile(`${JSON.stringify(result)}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(next, file);
+}

@@ -1,0 +1,167 @@
+/** Measures a link on request: a command of the kit's gateway, bounded in data and time, one test at a time. */
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { noFeeds } from '../../src/contract/feeds.ts';
+import type { Speedtest } from '../../src/contract/kit.ts';
+import type { JsonObject } from '../../src/contract/json.ts';
+import { type CommandContext, defineCommand } from '../../src/driver/command.ts';
+import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
+import { CommandRefused, messageOf } from '../../src/errors.ts';
+import { aborted } from '../../src/platform/time.ts';
+import { findTarget, measureLatency } from './connection.ts';
+import { readLast, writeLast } from './last-result.ts';
+import { measure, type Measured } from './measure.ts';
+import { type Server, type SpeedtestOptions, speedtestOptions } from './options.ts';
+import { chooseWay } from './way.ts';
+
+type SpeedtestHost = DriverHost<typeof noFeeds>;
+
+/** Name look-ups, handshakes and the answer to an upload, beside the two transfers. */
+const overhead_ms = 60_000;
+
+const speedtestInput = z.strictObject({
+  link: z.string().min(1).max(64).optional().describe('interface name; the default route when left out'),
+  server: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('name of a configured server; the first one when left out'),
+  allow_metered: z.boolean().default(false).describe('true: also where data cost money'),
+});
+type SpeedtestInput = z.output<typeof speedtestInput>;
+
+export const speedtest = defineDriver({
+  name: 'speedtest',
+  feeds: noFeeds,
+  options: speedtestOptions,
+  run: runSpeedtest,
+});
+
+async function runSpeedtest(options: SpeedtestOptions, host: SpeedtestHost): Promise<void> {
+  const file = host.stateFile('last-result.json');
+  const last = await readLast(file).catch((error: unknown) => {
+    host.log.warn({ file, reason: messageOf(error) }, 'the last speed test cannot be read and is forgotten');
+    return undefined;
+  });
+  if (host.signal.aborted) return;
+  host.reportKit(last ? { speedtest: last } : {});
+  let running: Promise<JsonObject> | undefined;
+  const command = defineCommand({
+    name: 'speedtest',
+    description: `Measures a WAN link with up to ${options.bytes_max / 1e6} MB in each direction; others on the link are slowed down meanwhile`,
+    risk_level: 'medium',
+    requires_approval: true,
+    timeout_ms: options.seconds_max * 2_000 + overhead_ms,
+    input: speedtestInput,
+    handle: async (input, context) => {
+      if (running) throw new CommandRefused('a speed test is running already; wait until it is over');
+      running = runTest(options, input, { host, context, file });
+      try {
+        return await running;
+      } finally {
+        running = undefined;
+      }
+    },
+  });
+  host.serveGateway([command]);
+  await aborted(host.signal);
+  await running?.catch(() => undefined);
+}
+
+interface Surroundings {
+  readonly host: SpeedtestHost;
+  readonly context: CommandContext;
+  readonly file: string;
+}
+
+async function runTest(
+  options: SpeedtestOptions,
+  input: SpeedtestInput,
+  { host, context, file }: Surroundings,
+): Promise<JsonObject> {
+  const signal = AbortSignal.any([context.signal, host.signal]);
+  const server = chooseServer(options, input.server);
+  const { device, metered } = await chooseWay(options, input.link);
+  if (metered && !input.allow_metered) {
+    throw new CommandRefused(
+      `data cost money on ${device}; nothing was sent. Set allow_metered to test it anyway`,
+    );
+  }
+  host.log.info({ link: device, server: server.name }, 'a speed test begins');
+  const figures = await measureBoth(options, server, { device, signal, progress: context.progress });
+  const { latency_ms, down, up } = figures;
+  const timestamp = new Date().toISOString();
+  const result = { download_mbps: down.mbps, upload_mbps: up?.mbps ?? null, latency_ms, timestamp };
+  host.reportKit({ speedtest: result });
+  await keep(host, file, result);
+  const bytes = { bytes_down: down.bytes, bytes_up: up?.bytes ?? 0 };
+  host.log.info({ link: device, server: server.name, ...result, ...bytes }, 'a speed test is done');
+  return { ...result, ...bytes, link: device, server: server.name };
+}
+
+interface Ways {
+  readonly device: string;
+  readonly signal: AbortSignal;
+  readonly progress: CommandContext['progress'];
+}
+
+interface Figures {
+  readonly latency_ms: number | null;
+  readonly down: Measured;
+  readonly up: Measured | null;
+}
+
+async function measureBoth(options: SpeedtestOptions, server: Server, ways: Ways): Promise<Figures> {
+  const { device, signal, progress } = ways;
+  const { bytes_max, seconds_max, connections } = options;
+  const ca = server.ca_file === undefined ? undefined : await readCa(server.ca_file);
+  const targetOf = async (url: string) =>
+    findTarget(new URL(url), { device, ca, signal }).catch((error: unknown) => {
+      throw new CommandRefused(messageOf(error), { cause: error });
+    });
+  const share = String(Math.ceil(bytes_max / connections));
+  const source = await targetOf(server.download_url.replaceAll('{bytes}', share));
+  progress('latency', 0);
+  const latency_ms = await measureLatency(source, signal);
+  const common = { connections, limits: { bytes_max, ms_max: seconds_max * 1_000 }, signal };
+  /** The two directions are the halves of the way; without an upload the first one is all of it. */
+  const half = server.upload_url === undefined ? 1 : 0.5;
+  const down = await measure({
+    ...common,
+    direction: 'download',
+    target: source,
+    progress: (message, pct) => progress(message, Math.round(pct * half)),
+  });
+  if (server.upload_url === undefined) return { latency_ms, down, up: null };
+  const up = await measure({
+    ...common,
+    direction: 'upload',
+    target: await targetOf(server.upload_url),
+    progress: (message, pct) => progress(message, Math.round(50 + pct / 2)),
+  });
+  return { latency_ms, down, up };
+}
+
+function chooseServer({ servers }: SpeedtestOptions, name: string | undefined): Server {
+  const found = name === undefined ? servers[0] : servers.find((each) => each.name === name);
+  if (found) return found;
+  const known = servers.map((each) => each.name).join(', ');
+  throw new CommandRefused(`no server is called ${JSON.stringify(name)}; configured are ${known}`);
+}
+
+async function readCa(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    throw new CommandRefused(`ca_file: ${messageOf(error)}`, { cause: error });
+  });
+}
+
+/** A result that cannot be written down was measured all the same. */
+async function keep(host: SpeedtestHost, file: string, result: Speedtest): Promise<void> {
+  await writeLast(file, result).catch((error: unknown) => {
+    host.log.warn(
+      { file, reason: messageOf(error) },
+      'the result of the speed test is not kept over a restart',
+    );
+  });
+}

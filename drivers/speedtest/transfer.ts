@@ -1,0 +1,84 @@
+/** Moves data over one HTTP connection of a test: down with GET, up with POST (RFC 9112). */
+import { randomBytes } from 'node:crypto';
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
+import type { Socket } from 'node:net';
+import { finished } from 'node:stream/promises';
+import { CommandRefused } from '../../src/errors.ts';
+import type { Tally } from './tally.ts';
+
+/** The first POST is small, so that it is answered in time on a slow link; the next ones shall take about this long. */
+const post_bytes_first = 16_384;
+const post_bytes_max = 4_194_304;
+const post_growth_max = 4;
+const post_ms = 2_000;
+/** Random, so that nothing on the way makes it smaller. */
+const pool = randomBytes(post_bytes_max);
+
+const headers = { 'user-agent': 'kit-connector', accept: '*/*', 'accept-encoding': 'identity' } as const;
+
+/** Reads until the tally is spent or the answer ends. Throws `CommandRefused` for an answer that is none. */
+export async function download(socket: Socket, url: URL, tally: Tally): Promise<void> {
+  const response = await ask(agentOf(socket), url);
+  check(response, url);
+  for await (const chunk of response) {
+    tally.add(Buffer.isBuffer(chunk) ? chunk.length : 0);
+    if (tally.isSpent()) return;
+  }
+}
+
+/**
+ * Posts one body after the other until the tally is spent. A body counts once it was answered: what was only written
+ * may still lie in the buffers of this machine, which hold seconds on a slow link.
+ */
+export async function upload(socket: Socket, url: URL, tally: Tally): Promise<void> {
+  const agent = agentOf(socket);
+  for (let wanted = post_bytes_first; ;) {
+    const bytes = tally.reserve(wanted);
+    if (bytes === 0) return;
+    const begin_ms = performance.now();
+    const response = await ask(agent, url, pool.subarray(0, bytes));
+    check(response, url);
+    response.resume();
+    await finished(response);
+    tally.add(bytes);
+    if (response.headers.connection === 'close') return;
+    wanted = nextSize(bytes, performance.now() - begin_ms);
+  }
+}
+
+function nextSize(bytes: number, took_ms: number): number {
+  const growth = Math.min(post_growth_max, post_ms / Math.max(1, took_ms));
+  return Math.round(Math.min(post_bytes_max, Math.max(post_bytes_first, bytes * growth)));
+}
+
+/** All requests go over this one connection, one after the other. */
+function agentOf(socket: Socket): Agent {
+  return Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), { createConnection: () => socket });
+}
+
+/** GET, or POST of the body. */
+async function ask(agent: Agent, url: URL, body?: Uint8Array): Promise<IncomingMessage> {
+  const about = body ? { 'content-type': 'application/octet-stream', 'content-length': body.length } : {};
+  const request = httpRequest({
+    agent,
+    method: body ? 'POST' : 'GET',
+    path: url.pathname + url.search,
+    headers: { ...headers, host: url.host, ...about },
+  });
+  return new Promise((resolve, reject) => {
+    request.once('response', resolve);
+    request.on('error', reject);
+    request.once('close', () => reject(new Error('the server closed the connection without an answer')));
+    request.end(body);
+  });
+}
+
+/** A redirect is not followed: it could lead over another link, to another server, or out of TLS. */
+function check(response: IncomingMessage, url: URL): void {
+  const { statusCode = 0, headers } = response;
+  if (statusCode >= 200 && statusCode < 300) return;
+  response.destroy();
+  const where = statusCode >= 300 && statusCode < 400 ? ` to ${(headers.location ?? '?').slice(0, 200)}` : '';
+  const remedy = where === '' ? '' : '; configure the address that it leads to';
+  throw new CommandRefused(`${url.host} answers with HTTP status ${statusCode}${where}${remedy}`);
+}
