@@ -195,11 +195,19 @@ class Attempt {
   }
 
   /** It is at work: asked again it might begin anew, so that only its end is waited for. */
-  async #longAnswer({ progress }: Ack): Promise<Ack | undefined> {
-    this.#context.progress(`${this.#to.name} is at work`, ...(progress <= 100 ? [progress] : []));
+  async #longAnswer(first: Ack): Promise<Ack | undefined> {
+    let told_pct: number | undefined;
+    const tell = ({ progress }: Ack): void => {
+      if (progress === told_pct) return;
+      told_pct = progress;
+      this.#context.progress(`${this.#to.name} is at work`, ...(progress <= 100 ? [progress] : []));
+    };
+    tell(first);
     const finalAck = (): Ack | undefined => {
       const ack = this.#newestAck();
-      return ack?.result === result_in_progress ? undefined : ack;
+      if (ack?.result !== result_in_progress) return ack;
+      tell(ack);
+      return undefined;
     };
     return this.#wait(finalAck, this.#context.remaining_ms());
   }

@@ -150,9 +150,8 @@ function lengthV2(bytes: Uint8Array, at: number, tally: FramerTally): number {
     return no_frame;
   }
   if (left < length) return incomplete;
-  if (isIntact(bytes, at, at + 10 + payload_length, crc_extra)) return length;
-  const other = otherCrcExtras.get(msgid);
-  if (other !== undefined && isIntact(bytes, at, at + 10 + payload_length, other)) return length;
+  const crc_at = at + 10 + payload_length;
+  if (isIntact(bytes, at, crc_at, crc_extra) || isIntactOther(bytes, at, crc_at, msgid)) return length;
   tally.badChecksum();
   return no_frame;
 }
@@ -192,6 +191,12 @@ function lengthV1(bytes: Uint8Array, at: number, tally: FramerTally): number {
 function isIntact(bytes: Uint8Array, at: number, crc_at: number, crc_extra: number): boolean {
   const crc = checksum(bytes, at + 1, crc_at, crc_extra);
   return (crc & 0xff) === bytes[crc_at] && crc >>> 8 === bytes[crc_at + 1];
+}
+
+/** As an older definition of the message has it. */
+function isIntactOther(bytes: Uint8Array, at: number, crc_at: number, msgid: number): boolean {
+  const crc_extra = otherCrcExtras.get(msgid);
+  return crc_extra !== undefined && isIntact(bytes, at, crc_at, crc_extra);
 }
 
 /** Without its CRC_EXTRA a frame cannot be verified; that another one follows at its end makes it likely. */

@@ -165,6 +165,7 @@ function sendCommand(
 
 /** Only the position counts: neither speeds nor accelerations nor a heading. */
 const mask_position = 0x0df8;
+const unused_motion = { vx: 0, vy: 0, vz: 0, afx: 0, afy: 0, afz: 0, yaw: 0, yaw_rate: 0 } as const;
 
 /** The target as a message, which ArduPilot takes in GUIDED only, without a word otherwise. */
 function sendTarget(
@@ -181,7 +182,7 @@ function sendTarget(
     lat_int: Math.round(lat * 1e7),
     lon_int: Math.round(lon * 1e7),
     alt: z_m,
-    ...{ vx: 0, vy: 0, vz: 0, afx: 0, afy: 0, afz: 0, yaw: 0, yaw_rate: 0 },
+    ...unused_motion,
     type_mask: mask_position,
     target_system: contact.sysid,
     target_component: contact.compid,

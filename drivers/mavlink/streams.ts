@@ -48,6 +48,8 @@ const pauses_ms = [5_000, 10_000, 30_000, 120_000] as const;
 const identity_every_ms = 30_000;
 const doubt_every_ms = 5_000;
 const once_asks_max = 3;
+const result_accepted = 0;
+const result_temporarily_rejected = 1;
 const result_in_progress = 5;
 
 const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
@@ -131,7 +133,7 @@ export class Streams {
     const flying = this.#in_flight;
     if (!flying || flying.ask.command !== command || result === result_in_progress) return;
     this.#unanswered = 0;
-    if (result !== 0) flying.want.refused = true;
+    if (result !== result_accepted && result !== result_temporarily_rejected) flying.want.refused = true;
     this.#in_flight = undefined;
   }
 

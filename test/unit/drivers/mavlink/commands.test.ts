@@ -108,17 +108,18 @@ describe.concurrent('a command that takes another way', () => {
   it('is done when a vehicle that was at work says so, and tells meanwhile how far it is', async () => {
     await withDrone({ airborne: true }, async (lab, drone) => {
       drone.react = (_command, obey) => {
+        const to = { progress: 40, result_param2: 0, target_system: 245, target_component: 191 };
+        setTimeout(() => drone.send('COMMAND_ACK', { command: 20, result: 5, ...to }), 100);
         setTimeout(() => {
           const answer = obey();
-          const to = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };
           drone.send('COMMAND_ACK', { command: 20, result: answer?.result ?? 4, ...to });
         }, 200);
         return { result: 5 };
       };
-      const told: string[] = [];
-      const result = await lab.command('return_home', {}, { progress: (sentence) => told.push(sentence) });
+      const told: unknown[] = [];
+      const result = await lab.command('return_home', {}, { progress: (...words) => told.push(words) });
       expect(result).toEqual({ flight_mode: 'RTL', acknowledged: true });
-      expect(told).toEqual(['Quadrotor 1 is at work']);
+      expect(told).toEqual([0, 40].map((pct) => ['Quadrotor 1 is at work', pct]));
       expect(drone.commands).toHaveLength(1);
     });
   });

@@ -12,7 +12,7 @@ interface TaskOptions {
   readonly remaining_ms?: number;
   readonly signal?: AbortSignal;
   readonly key?: string;
-  readonly progress?: (sentence: string) => void;
+  readonly progress?: (sentence: string, pct?: number) => void;
   /** How old the task is; undefined: the runner does not know. */
   readonly age_ms?: number | undefined;
 }

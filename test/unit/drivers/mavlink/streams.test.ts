@@ -65,6 +65,12 @@ describe('streams', () => {
     expect(asks).toHaveLength(11);
   });
 
+  it('that the autopilot cannot send yet are asked for again', () => {
+    const asks = play('ardupilot', 30, (ask) => (ask.command === 511 && ask.msgid === 242 ? 1 : 0));
+    const home = asks.filter((ask) => ask.command === 511 && ask.msgid === 242);
+    expect(home.length).toBeGreaterThanOrEqual(3);
+  });
+
   it('that come at another rate than ours are left to the station that asked for them', () => {
     const everything = new Streams('ardupilot', rates, 0);
     const again: Ask[] = [];
