@@ -26,9 +26,8 @@ const without_events_ms = 900_000;
 
 /** Runs until the signal aborts; throws DeviceUnreachable when the camera does not answer any more. */
 export async function hear(parts: EventParts): Promise<void> {
-  const { camera, device, log, signal, soap, motion, webhook, pull_s } = parts;
+  const { camera, device, log, signal, soap, motion, pull_s } = parts;
   const url = device.services.get('events');
-  const wanted = url === undefined ? 'off' : camera.events;
   const listener: EventListener = {
     soap,
     url: url ?? '',
@@ -40,18 +39,24 @@ export async function hear(parts: EventParts): Promise<void> {
   };
   let isSaid = false;
   while (!signal.aborted) {
-    const pulled = wanted === 'auto' || wanted === 'pull' ? await pullEvents(listener) : undefined;
+    const reason = url === undefined ? 'it has no event service' : await tryWays(parts, listener);
     if (signal.aborted) return;
-    const called =
-      wanted === 'auto' || wanted === 'webhook'
-        ? await hearEvents(listener, webhook, device.local_address)
-        : undefined;
-    if (signal.aborted) return;
-    const reason = called ?? pulled ?? (url === undefined ? 'it has no event service' : 'switched off');
     if (!isSaid) log.warn({ camera: camera.name, reason }, 'the motion of this camera is not known');
     isSaid = true;
     await watch(parts);
   }
+}
+
+/** Runs while one of the wanted ways works; resolves with why none does. */
+async function tryWays({ camera, webhook, device }: EventParts, listener: EventListener): Promise<string> {
+  const wanted = camera.events;
+  let reason = 'events are switched off';
+  if (wanted === 'auto' || wanted === 'pull') reason = await pullEvents(listener);
+  if (listener.signal.aborted) return reason;
+  if (wanted === 'auto' || wanted === 'webhook') {
+    reason = await hearEvents(listener, webhook, device.local_address);
+  }
+  return reason;
 }
 
 /** Without events, only a question from time to time tells whether it is there. */

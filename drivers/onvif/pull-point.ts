@@ -63,13 +63,14 @@ export async function pullEvents(listener: EventListener): Promise<string> {
   return 'stopped';
 }
 
-/** Throws DeviceUnreachable when the camera does not even tell its time: then it is not about events. */
+/** Throws DeviceUnreachable when the camera does not answer at all, and DeviceRejected when our login is not good any more. */
 export async function expectAlive(soap: Soap): Promise<void> {
-  const asked = { ...operation('device', 'GetSystemDateAndTime'), deadline_ms: liveness_deadline_ms };
+  const asked = { ...operation('device', 'GetDeviceInformation'), deadline_ms: liveness_deadline_ms };
   const outcome = await soap.call(asked);
-  // A refusal is an answer too, and an interrupted call says nothing about the camera.
+  const isRefused = outcome.kind === 'fault' && outcome.code === 'NotAuthorized';
+  // Any other refusal is an answer too, and an interrupted call says nothing about the camera.
   const isAnswer = outcome.kind !== 'failure' || outcome.why === 'interrupted' || outcome.why === 'malformed';
-  if (!isAnswer) expectReply(outcome, 'the camera does not answer');
+  if (isRefused || !isAnswer) expectReply(outcome, 'the camera does not serve us any more');
 }
 
 async function pullUntilLost(subscription: Subscription, listener: EventListener) {

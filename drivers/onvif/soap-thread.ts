@@ -32,13 +32,16 @@ interface Pending {
 
 export interface SoapThreadParts {
   readonly log: DriverLog;
-  /** Ends the thread and all calls. */
+  /** Ends the watch over the thread; `stop` ends the thread itself. */
   readonly signal: AbortSignal;
+  /** What the thread runs, when it is not soap-worker.ts. */
+  readonly script?: URL;
 }
 
 /** Guards the thread and the calls under way. Nothing here ever rejects: what goes wrong is an outcome. */
 export class SoapThread {
   readonly #log: DriverLog;
+  readonly #script: URL;
   readonly #connections = new Map<number, Connection>();
   readonly #pending = new Map<number, Pending>();
   #worker: Worker | undefined;
@@ -49,8 +52,9 @@ export class SoapThread {
   /** Times that the thread was replaced. */
   restarts = 0;
 
-  constructor({ log, signal }: SoapThreadParts) {
+  constructor({ log, signal, script }: SoapThreadParts) {
     this.#log = log;
+    this.#script = script ?? new URL('./soap-worker.ts', import.meta.url);
     every(look_every_ms, signal, () => this.#look());
   }
 
@@ -107,12 +111,12 @@ export class SoapThread {
   #start(): Worker {
     this.#marks = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * cells));
     Atomics.store(this.#marks, cell_camera, -1);
-    const worker = new Worker(new URL('./soap-worker.ts', import.meta.url), {
+    const worker = new Worker(this.#script, {
       workerData: this.#marks.buffer,
       resourceLimits: memory,
     });
     worker.on('message', ({ id, outcome }: FromThread) => this.#settle(id, outcome));
-    worker.on('error', (error) => {
+    worker.on('error', (error: unknown) => {
       this.#log.warn({ err: error }, 'the thread that reads the replies of cameras failed and is replaced');
       if (worker === this.#worker) this.#replace(undefined);
     });

@@ -234,7 +234,7 @@ class Camera implements FakeCamera {
   /** UsernameToken Profile 1.1: the digest over nonce, time and password, and a time that is not old. */
   #isGenuine(body: string): boolean {
     const read = (name: string): string =>
-      new RegExp(`<(?:\\w+:)?${name}[^>]*>([^<]*)<`, 'u').exec(body)?.[1] ?? '';
+      new RegExp(`<(?:\\w+:)?${name}(?:\\s[^>]*)?>([^<]*)<`, 'u').exec(body)?.[1] ?? '';
     const created = read('Created');
     const hash = createHash('sha1')
       .update(Buffer.from(read('Nonce'), 'base64'))

@@ -1,0 +1,315 @@
+/** What npm onvif 0.8.3 does wrong, row by row, and what the driver makes of it. */
+import { createHash } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { discover } from '../../../../drivers/onvif/discovery.ts';
+import { GuardedCam } from '../../../../drivers/onvif/guarded-cam.ts';
+import { operation, reachable, type Soap, soapOf } from '../../../../drivers/onvif/soap.ts';
+import type { Connection } from '../../../../drivers/onvif/soap-messages.ts';
+import { SoapThread } from '../../../../drivers/onvif/soap-thread.ts';
+import { informationOf } from '../../../../drivers/onvif/identity.ts';
+import {
+  type FakeCamera,
+  type FakeCameraSettings,
+  startFakeCamera,
+} from '../../../fakes/fake-onvif-camera.ts';
+import { envelope } from '../../../fakes/fake-onvif-services.ts';
+import { eventually, letPass } from '../../../support/eventually.ts';
+import { type CameraLab, cameraLab, said } from '../../../support/onvif-lab.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+
+const cameras: FakeCamera[] = [];
+let lab: CameraLab;
+let stopping: AbortController;
+let thread: SoapThread;
+beforeEach(async () => {
+  lab = await cameraLab();
+  stopping = new AbortController();
+  thread = new SoapThread({ log: recordingLog(), signal: stopping.signal });
+});
+afterEach(async () => {
+  stopping.abort();
+  await thread.stop();
+  await lab.stop();
+  for (const camera of cameras.splice(0)) await camera.stop();
+});
+
+async function start(settings: Partial<FakeCameraSettings> = {}): Promise<FakeCamera> {
+  const camera = await startFakeCamera(settings);
+  cameras.push(camera);
+  return camera;
+}
+
+function lineTo(camera: FakeCamera, id = 0): Soap {
+  const { username, password } = camera.settings;
+  const where = { host: '127.0.0.1', port: camera.port, path: '/onvif/device_service', secure: false };
+  const connection: Connection = { ...where, fingerprint: undefined, username, password };
+  thread.open(id, connection);
+  return soapOf(thread, id, connection);
+}
+
+const information = operation('device', 'GetDeviceInformation');
+const motionOn = said('motion', (data) => data['detected'] === true);
+const motionOff = said('motion', (data) => data['detected'] === false);
+const isOnline = said('asset_status', (data) => data['status'] === 'online');
+
+it('D01: a reply that is cut off in the middle is a failure at once, and its events go on after it', async () => {
+  const camera = await start();
+  const line = lineTo(camera);
+  camera.misbehave('GetDeviceInformation', 'abort');
+  expect(await line.call(information)).toMatchObject({ kind: 'failure', why: 'unreachable' });
+  camera.misbehave('GetDeviceInformation', 'normal');
+  let pulls = 0;
+  camera.misbehave('PullMessages', () => (++pulls === 2 ? 'abort' : 'normal'));
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isOnline);
+  camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
+  await outbox.until(motionOn);
+  await eventually('it pulls again', () => pulls > 2);
+  camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'false');
+  await outbox.until(motionOff);
+});
+
+it('D02: a subscription that is refused is asked for again', async () => {
+  const camera = await start();
+  let asked = 0;
+  camera.misbehave('CreatePullPointSubscription', () => (++asked <= 3 ? { fault: 'ter:Busy' } : 'normal'));
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isOnline);
+  await camera.next('PullMessages');
+  camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
+  await outbox.until(motionOn);
+});
+
+it('D02: a camera that has lost its power is tried again until it is back', async () => {
+  const camera = await start();
+  const { outbox, log } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isOnline);
+  await camera.lose();
+  await outbox.until(said('status', (data) => data['online'] === false));
+  outbox.clear();
+  await camera.restore();
+  await outbox.until(isOnline);
+  expect(log.lines.map(({ sentence }) => sentence)).toEqual(['camera is unavailable', 'camera is back']);
+});
+
+it('D03: pulls that are always refused do not become a storm', async () => {
+  const camera = await start();
+  camera.misbehave('PullMessages', { fault: 'ter:InvalidArgVal' });
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera, { events: 'pull' })] });
+  await outbox.until(isOnline);
+  await letPass(2_000);
+  expect(camera.count('PullMessages')).toBeLessThanOrEqual(4);
+});
+
+it('D03b: a camera that ignores the waiting time is pulled once a second, and not renewed each time', async () => {
+  const camera = await start();
+  camera.events.isHasty = true;
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isOnline);
+  await letPass(2_000);
+  expect(camera.count('PullMessages')).toBeLessThanOrEqual(4);
+  expect(camera.count('Renew')).toBe(0);
+});
+
+it('D04: garbage that answers a probe is ignored', async () => {
+  const responder = createSocket('udp4').bind(0, '127.0.0.1');
+  await once(responder, 'listening');
+  responder.on('message', (_, { port, address }) => {
+    for (const garbage of ['garbage<', '', '<ProbeMatches>', `<a>${'<'.repeat(9_000)}`])
+      responder.send(garbage, port, address);
+  });
+  const target = { host: '127.0.0.1', port: responder.address().port };
+  expect(await discover({ signal: stopping.signal, window_ms: 300, target })).toEqual([]);
+  responder.close();
+});
+
+it('D05: each call is answered once, however often the library calls back', async () => {
+  const camera = await start();
+  camera.misbehave('GetDeviceInformation', { raw: '<a></b><s:Envelope><s:Body/></s:Envelope>' });
+  const outcomes = await Promise.all([lineTo(camera).call(information)]);
+  expect(outcomes).toMatchObject([{ kind: 'failure', why: 'malformed' }]);
+});
+
+it('D06: a camera whose profiles and sources do not fit together is served', async () => {
+  const camera = await start();
+  camera.misbehave('GetVideoSources', {
+    body: '<GetVideoSourcesResponse><VideoSources token="OTHER"/></GetVideoSourcesResponse>',
+  });
+  camera.misbehave('GetProfiles', { body: '<GetProfilesResponse/>' });
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isOnline);
+});
+
+it('D07: there is one event loop, also after its subscription was lost several times', async () => {
+  const camera = await start();
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isOnline);
+  for (let round = 0; round < 2; round += 1) {
+    await eventually('it pulls', () => camera.events.size === 1);
+    const again = camera.next('CreatePullPointSubscription');
+    camera.events.forgetAll();
+    await again;
+  }
+  await eventually('it pulls', () => camera.events.size === 1);
+  const before = camera.count('PullMessages');
+  await letPass(1_000);
+  expect(camera.count('PullMessages') - before).toBeLessThanOrEqual(2);
+  expect(camera.events.size).toBe(1);
+});
+
+it('D08: a user name with signs of XML logs in and injects nothing', async () => {
+  const camera = await start({ username: 'a&b</Username><Evil/>"', auth: 'ws_security' });
+  expect(await lineTo(camera).call(information)).toMatchObject({ kind: 'reply' });
+  expect(camera.requests.some(({ body }) => body.includes('<Evil/>'))).toBe(false);
+});
+
+it('D09: serial number, model and firmware stay the text that they are', async () => {
+  const camera = await start({ serial: '12345678901234567890', model: 'true', firmware: '1.0' });
+  const outcome = await lineTo(camera).call(information);
+  expect(outcome.kind === 'reply' && informationOf(outcome.body)).toEqual({
+    manufacturer: 'Acme',
+    model: 'true',
+    firmware: '1.0',
+    serial: '12345678901234567890',
+  });
+});
+
+it('D10: a clock that jumps costs no login', { timeout: 30_000 }, async () => {
+  const camera = await start({ auth: 'ws_security' });
+  const line = lineTo(camera);
+  expect(await line.call(information)).toMatchObject({ kind: 'reply' });
+  await letPass(5_200);
+  camera.settings.skew_ms = 3_600_000;
+  expect(await line.call(information)).toMatchObject({ kind: 'reply' });
+});
+
+it('D11: a reboot is never asked for, so that it cannot go to the wrong service', async () => {
+  const camera = await start();
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isOnline);
+  const names = outbox.drafts.flatMap(({ data }) =>
+    data && Array.isArray(data['commands']) ? data['commands'] : [],
+  );
+  expect(JSON.stringify(names)).not.toContain('reboot');
+  expect(camera.count('SystemReboot')).toBe(0);
+});
+
+it('D12: the digest of a password is over its UTF-8', () => {
+  const password = 'pä€';
+  const connection = {
+    host: 'x',
+    port: 80,
+    path: '/',
+    secure: false,
+    fingerprint: undefined,
+    username: 'u',
+    password,
+  };
+  const { passdigest, nonce, timestamp } = new GuardedCam(connection, () => undefined)._passwordDigest();
+  const hash = createHash('sha1')
+    .update(Buffer.from(nonce, 'base64'))
+    .update(timestamp)
+    .update(password, 'utf8');
+  expect(passdigest).toBe(hash.digest('base64'));
+});
+
+it('D13: a hostile reply of 400 KiB is refused by its size, and one below by its shape, while others are served', async () => {
+  const [hostile, good] = [await start(), await start()];
+  const lines = [lineTo(hostile, 0), lineTo(good, 1)];
+  for (const repeats of [80_000, 45_000]) {
+    hostile.misbehave('GetDeviceInformation', { raw: `<a ${'xmlns'.repeat(repeats)}/>` });
+    const outcomes = await Promise.all(lines.map(async (line) => line.call(information)));
+    expect(outcomes).toMatchObject([{ kind: 'failure', why: 'malformed' }, { kind: 'reply' }]);
+  }
+  hostile.misbehave('GetDeviceInformation', { raw: envelope('<a>'.repeat(30_000), 's') });
+  expect(await lines[0]?.call(information)).toMatchObject({ kind: 'failure', why: 'malformed' });
+  expect(thread.restarts).toBe(0);
+});
+
+it.each([
+  ['with an offset', (at: Date) => at.toISOString().replace('Z', '+00:00')],
+  ['without a zone', (at: Date) => at.toISOString().replace('Z', '')],
+  ['as nonsense', () => 'soon'],
+])('D14: times %s do not end the events', async (_, spell) => {
+  const camera = await start();
+  camera.events.spellTime = spell;
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isOnline);
+  await camera.next('PullMessages');
+  camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
+  await outbox.until(motionOn);
+});
+
+it('D17: a wrong password is no success', async () => {
+  const camera = await start({ auth: 'ws_security' });
+  const entry = await lab.entry(camera);
+  camera.settings.password = 'other';
+  const { hub, log } = lab.run({ cameras: [entry] });
+  await eventually('it is refused', () => log.at('error').length === 1);
+  expect(hub.assets()).toEqual([]);
+});
+
+it('D18: a device with a single service is read', async () => {
+  const camera = await start({ services: [] });
+  camera.misbehave('GetCapabilities', { fault: 'ter:ActionNotSupported' });
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isOnline);
+});
+
+it('D19: the login is never sent to a foreign host that the camera names', async () => {
+  const camera = await start();
+  camera.events.foreign_base = 'http://127.0.0.2:9';
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isOnline);
+  await camera.next('PullMessages');
+  camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
+  await outbox.until(motionOn);
+  const connection = {
+    host: '10.0.0.1',
+    port: 80,
+    path: '/',
+    secure: true,
+    fingerprint: undefined,
+    username: 'u',
+    password: 'p',
+  };
+  expect(reachable('http://10.0.0.1:8000/a?b=1', connection)).toBe('https://10.0.0.1:80/a?b=1');
+  expect(reachable('https://10.0.0.1:8443/a', connection)).toBe('https://10.0.0.1:8443/a');
+  expect(reachable('http://evil.example@10.0.0.9/a', connection)).toBe('https://10.0.0.1:80/a');
+});
+
+it('D20: a reply that drips ends at the deadline of the call', async () => {
+  const camera = await start();
+  camera.misbehave('GetDeviceInformation', 'drip');
+  expect(await lineTo(camera).call({ ...information, deadline_ms: 400 })).toMatchObject({
+    kind: 'failure',
+    why: 'deadline',
+  });
+});
+
+it('D21: a call for a camera that is not open is answered like any other', async () => {
+  const camera = await start();
+  const line = lineTo(camera);
+  thread.close(0);
+  expect(await line.call(information)).toMatchObject({ kind: 'failure', why: 'interrupted' });
+});
+
+it(
+  'a thread that stalls is replaced, the camera at fault is named, and the others are served',
+  { timeout: 30_000 },
+  async () => {
+    const [guilty, good] = [await start(), await start()];
+    const lines = [lineTo(guilty, 0), lineTo(good, 1)];
+    expect(await lines[1]?.call(information)).toMatchObject({ kind: 'reply' });
+    // Shaped so that reading is slow though it is neither large nor deep: many attributes of one element.
+    guilty.misbehave('GetDeviceInformation', 'hang');
+    const asked = lines[0]?.call({ ...information, deadline_ms: 20_000 });
+    await eventually('it is asked', () => guilty.count('GetDeviceInformation') > 0);
+    thread.stallForTest(0);
+    expect(await asked).toMatchObject({ kind: 'failure', why: 'stalled' });
+    expect(thread.restarts).toBe(1);
+    expect(await lines[1]?.call(information)).toMatchObject({ kind: 'reply' });
+  },
+);

@@ -1,0 +1,183 @@
+/** Motion from camera to hub: at once, by pull and by webhook, and never longer than it is true. */
+import { request } from 'node:http';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Motion } from '../../../../drivers/onvif/motion.ts';
+import { Webhook } from '../../../../drivers/onvif/webhook.ts';
+import { referenceParameters } from '../../../../drivers/onvif/subscription.ts';
+import {
+  type FakeCamera,
+  type FakeCameraSettings,
+  startFakeCamera,
+} from '../../../fakes/fake-onvif-camera.ts';
+import { eventually, letPass } from '../../../support/eventually.ts';
+import { type CameraLab, cameraLab, said } from '../../../support/onvif-lab.ts';
+
+const cameras: FakeCamera[] = [];
+let lab: CameraLab;
+beforeEach(async () => {
+  lab = await cameraLab();
+});
+afterEach(async () => {
+  await lab.stop();
+  for (const camera of cameras.splice(0)) await camera.stop();
+});
+
+async function serve(settings: Partial<FakeCameraSettings> = {}, more: object = {}, options: object = {}) {
+  const camera = await startFakeCamera(settings);
+  cameras.push(camera);
+  const prepare = async () => lab.run({ cameras: [await lab.entry(camera, more)], ...options });
+  return { camera, prepare };
+}
+
+const alarm = 'tns1:VideoSource/MotionAlarm';
+const motion = (detected: boolean) => said('motion', (data) => data['detected'] === detected);
+const online = said('asset_status', (data) => data['status'] === 'online');
+
+it('tells each edge once, whatever many detectors say between', async () => {
+  const { camera, prepare } = await serve();
+  const { outbox } = await prepare();
+  await camera.next('PullMessages');
+  camera.events.set(alarm, 'State', 'true', 'left');
+  camera.events.set('tns1:RuleEngine/CellMotionDetector/Motion', 'IsMotion', '1');
+  camera.events.set(alarm, 'State', 'true', 'right');
+  await outbox.until(motion(true));
+  camera.events.set(alarm, 'State', 'false', 'left');
+  camera.events.set('tns1:RuleEngine/CellMotionDetector/Motion', 'IsMotion', '0');
+  await letPass(300);
+  expect(outbox.drafts.filter(motion(false))).toEqual([]);
+  camera.events.set(alarm, 'State', 'false', 'right');
+  await outbox.until(motion(false));
+  expect(outbox.drafts.filter(said('motion'))).toHaveLength(2);
+});
+
+it('asks for the state when it subscribes, so that motion that began before is known', async () => {
+  const { camera, prepare } = await serve();
+  camera.events.set(alarm, 'State', 'true');
+  const { outbox } = await prepare();
+  await outbox.until(motion(true));
+});
+
+it('takes motion back with a reason when the subscription is lost', async () => {
+  const { camera, prepare } = await serve();
+  const { outbox } = await prepare();
+  await camera.next('PullMessages');
+  camera.events.set(alarm, 'State', 'true');
+  await outbox.until(motion(true));
+  camera.events.forgetAll();
+  const off = await outbox.until(motion(false));
+  expect(String(off.data?.['reason'])).toMatch(/events are lost/u);
+});
+
+it('asks before it takes back motion that lasts, and keeps what the camera confirms', async () => {
+  const { camera, prepare } = await serve({}, {}, { motion_hold_max_s: 1 });
+  const { outbox } = await prepare();
+  await camera.next('PullMessages');
+  camera.events.set(alarm, 'State', 'true');
+  await outbox.until(motion(true));
+  await camera.next('SetSynchronizationPoint');
+  await camera.next('SetSynchronizationPoint');
+  expect(outbox.drafts.filter(motion(false))).toEqual([]);
+  camera.misbehave('SetSynchronizationPoint', { fault: 'ter:ActionNotSupported' });
+  const off = await outbox.until(motion(false));
+  expect(off.data?.['reason']).toBe('not confirmed by the camera for 1 s');
+});
+
+it('ends a crossed line by itself', () => {
+  const edges: unknown[] = [];
+  const one = new Motion({ hold_max_ms: 60_000, edge: (detected) => edges.push(detected) });
+  one.take([{ key: 'line', state: 'pulse' }]);
+  one.take([{ key: 'line', state: 'pulse' }]);
+  one.forget('test');
+  one.forget('test');
+  expect(edges).toEqual([true, false]);
+});
+
+it('keeps the newest of endlessly many detectors', () => {
+  const edges: unknown[] = [];
+  const one = new Motion({ hold_max_ms: 60_000, edge: (detected) => edges.push(detected) });
+  one.take(Array.from({ length: 1_000 }, (_, key) => ({ key: String(key), state: 'active' as const })));
+  one.take(Array.from({ length: 256 }, (_, key) => ({ key: String(744 + key), state: 'idle' as const })));
+  expect(edges).toEqual([true, false]);
+});
+
+it('lets a camera call that cannot be pulled', { timeout: 30_000 }, async () => {
+  const { camera, prepare } = await serve({}, {}, { webhook: { listen: '127.0.0.1' } });
+  camera.misbehave('CreatePullPointSubscription', { fault: 'ter:ActionNotSupported' });
+  const { outbox } = await prepare();
+  await camera.next('SetSynchronizationPoint');
+  camera.events.set(alarm, 'State', 'true');
+  await outbox.until(motion(true));
+});
+
+it('unsubscribes when it stops, in either way', async () => {
+  for (const events of ['pull', 'webhook'] as const) {
+    const { camera, prepare } = await serve({}, { events }, { webhook: { listen: '127.0.0.1' } });
+    const running = await prepare();
+    await eventually('it is subscribed', () => camera.events.size === 1);
+    await camera.next(events === 'pull' ? 'PullMessages' : 'SetSynchronizationPoint');
+    await running.stop();
+    expect(camera.events.size).toBe(0);
+  }
+});
+
+it.each([
+  ['absolute times where seconds are refused', /PT\d+S/u],
+  ['no time where both are refused', /InitialTerminationTime/u],
+])('subscribes with %s', async (_, refused) => {
+  const { camera, prepare } = await serve({ skew_ms: -8e10 });
+  camera.misbehave('CreatePullPointSubscription', () =>
+    refused.test(camera.requests.at(-1)?.body ?? '')
+      ? { fault: 'wsnt:UnacceptableInitialTerminationTimeFault' }
+      : 'normal',
+  );
+  await prepare();
+  await camera.next('PullMessages');
+  const made = camera.requests.findLast(({ operation }) => operation === 'CreatePullPointSubscription');
+  const time = /TerminationTime>([^<]*)</u.exec(made?.body ?? '')?.[1];
+  if (time !== undefined)
+    expect(Math.abs(Date.parse(time) - Date.now() + 8e10 - 180_000)).toBeLessThan(10_000);
+});
+
+it('serves a camera that drops every connection for events, and asks it seldom', async () => {
+  const { camera, prepare } = await serve({}, { events: 'pull' });
+  camera.misbehave('CreatePullPointSubscription', 'abort');
+  const { outbox, log } = await prepare();
+  await outbox.until(online);
+  await eventually('it gives up', () => log.at('warn').includes('the motion of this camera is not known'));
+  expect(camera.count('CreatePullPointSubscription')).toBeLessThanOrEqual(3);
+  expect(outbox.drafts.filter(said('asset_status', (data) => data['status'] === 'offline'))).toEqual([]);
+});
+
+it('gives reference parameters back in their namespace', () => {
+  const xml =
+    "<E xmlns:x='urn:x' xmlns=\"urn:d\"><a:ReferenceParameters><x:Id>1</x:Id><Other b='2'/></a:ReferenceParameters></E>";
+  const headers = referenceParameters(xml);
+  expect(headers).toMatch(/<x:Id [^>]*xmlns:x="urn:x"[^>]*kit:IsReferenceParameter="true"[^>]*>1<\/x:Id>/u);
+  expect(headers).toMatch(/<Other b='2'[^>]*xmlns="urn:d"[^>]*\/>$/u);
+  expect(referenceParameters('<a/>')).toBe('');
+});
+
+it('answers nothing but its secret paths, and takes no more than it can read', async () => {
+  const webhook = new Webhook({ listen: '127.0.0.1', port: 0 });
+  const taken: string[] = [];
+  const hook = await webhook.open(async (xml) => void taken.push(xml));
+  const url = hook.url('::ffff:127.0.0.1');
+  const post = async (to: string, body: string, method = 'POST'): Promise<number> =>
+    new Promise((resolve) => {
+      const sent = request(to, { method, agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      sent.on('error', () => resolve(0));
+      sent.end(body);
+    });
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}$/u);
+  expect(await post(url, '<a/>')).toBe(200);
+  expect(await post(new URL('/', url).href, '<b/>')).toBe(404);
+  expect(await post(url, '<c/>', 'PUT')).toBe(404);
+  expect([0, 404]).toContain(await post(url, 'x'.repeat(300_000)));
+  hook.close();
+  expect(await post(url, '<d/>')).toBe(404);
+  expect(taken).toEqual(['<a/>']);
+  await webhook.stop();
+});

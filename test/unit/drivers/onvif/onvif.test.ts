@@ -1,0 +1,235 @@
+/** The onvif driver against fake cameras: found, lost, refused, replaced, stopped. */
+import { readFileSync } from 'node:fs';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { onvif } from '../../../../drivers/onvif/onvif.ts';
+import {
+  type FakeCamera,
+  type FakeCameraSettings,
+  startFakeCamera,
+} from '../../../fakes/fake-onvif-camera.ts';
+import { driverConformance } from '../../../support/driver-conformance.ts';
+import { eventually, letPass } from '../../../support/eventually.ts';
+import { type CameraLab, cameraLab, said } from '../../../support/onvif-lab.ts';
+
+const cameras: FakeCamera[] = [];
+let lab: CameraLab;
+beforeEach(async () => {
+  lab = await cameraLab();
+});
+afterEach(async () => {
+  await lab.stop();
+  for (const camera of cameras.splice(0)) await camera.stop();
+});
+
+async function start(settings: Partial<FakeCameraSettings> = {}): Promise<FakeCamera> {
+  const camera = await startFakeCamera(settings);
+  cameras.push(camera);
+  return camera;
+}
+
+const isStatus = (status: string) => said('asset_status', (data) => data['status'] === status);
+
+describe('conformance', () => {
+  let camera: FakeCamera | undefined;
+  let dir: string;
+  let options: Record<string, unknown> = {};
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'kit-connector-'));
+  });
+  afterEach(async () => rm(dir, { recursive: true, force: true }));
+  driverConformance({
+    driver: onvif,
+    options: () => (camera ? options : { cameras: [{ name: 'gate', host: '127.0.0.1' }] }),
+    peer: {
+      async start() {
+        camera ??= await startFakeCamera();
+        await camera.restore();
+        const password_file = join(dir, 'password');
+        await writeFile(password_file, camera.settings.password, { mode: 0o600 });
+        const { port } = camera;
+        options = {
+          pull_s: 5,
+          cameras: [{ name: 'gate', host: '127.0.0.1', port, username: 'kit', password_file }],
+        };
+      },
+      lose: async () => camera?.lose(),
+      restore: async () => camera?.restore(),
+      stop: async () => camera?.stop(),
+    },
+  });
+});
+
+it('announces a camera by its serial number as it is written, with its stream and its commands', async () => {
+  const camera = await start();
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera, { name: 'Gate' })] });
+  await outbox.until(isStatus('online'));
+  const announced = outbox.drafts.find(({ data }) => data && 'asset_key' in data);
+  expect(announced?.data).toMatchObject({
+    asset_key: 'onvif:acme:007:12345678901234567890',
+    name: 'Gate',
+    vendor: 'Acme',
+    model: '007',
+    firmware: '1.0',
+    protocol: 'onvif',
+    status: 'online',
+  });
+  const commands = outbox.drafts.find(({ data }) => data && 'commands' in data);
+  expect(JSON.stringify(commands?.data)).toMatch(/ptz_move.*ptz_preset/u);
+  await outbox.until(said('status', (data) => data['online'] === true));
+  expect(JSON.stringify(outbox.drafts)).not.toContain('ssw');
+});
+
+it('offers no commands for a camera that cannot move', async () => {
+  const camera = await start({ ptz: false });
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isStatus('online'));
+  const lists = outbox.drafts.filter(({ data }) => data && 'commands' in data);
+  expect(lists.every(({ data }) => JSON.stringify(data?.['commands']) === '[]')).toBe(true);
+});
+
+it.each([
+  ['logs in with WS-Security alone', { auth: 'ws_security' }],
+  ['logs in with HTTP digest where a WS-Security header is refused', { auth: 'digest' }],
+  ['asks a camera without a login for none', { auth: 'none' }],
+  [
+    'chooses the challenge that it can meet and reads a list of qualities with spaces',
+    {
+      auth: 'digest',
+      digest_challenge: 'Digest realm="r", qop="auth-int, auth", nonce="abc", algorithm=SHA-256',
+    },
+  ],
+  ['reads a device that is older than GetServices', { hasGetServices: false }],
+  ['reads a device that has Media2 only', { services: ['media2', 'ptz', 'events'] }],
+  ['takes any prefix for the envelope', { prefix: 'SOAP-ENV' }],
+  ['gets along without any service but the device service', { services: [] }],
+  ['logs into a camera whose clock is years behind', { auth: 'ws_security', skew_ms: -5e11 }],
+] satisfies [string, Partial<FakeCameraSettings>][])('%s', async (_, settings) => {
+  const camera = await start(settings);
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isStatus('online'));
+  expect(camera.count('GetDeviceInformation')).toBeLessThanOrEqual(3);
+});
+
+it('tries a wrong password once in each way of logging in, says so once, and never again', async () => {
+  const camera = await start();
+  const entry = await lab.entry(camera);
+  camera.settings.password = 'another';
+  const { log, hub } = lab.run({ cameras: [entry] });
+  await eventually('it is said', () => log.at('error').length > 0);
+  expect(log.lines.at(-1)?.facts['reason']).toMatch(/refuses the user "kit" or its password/u);
+  const asked = camera.requests.length;
+  await letPass(1_500);
+  expect(camera.requests).toHaveLength(asked);
+  expect(camera.count('GetDeviceInformation')).toBeLessThanOrEqual(4);
+  expect(log.at('error')).toHaveLength(1);
+  expect(JSON.stringify(hub.drivers())).toMatch(/refused/u);
+});
+
+it('takes a camera whose password was changed offline with the reason, and asks no more', async () => {
+  const camera = await start();
+  const { outbox, log } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isStatus('online'));
+  await camera.next('PullMessages');
+  camera.settings.password = 'changed';
+  await camera.reboot();
+  const offline = await outbox.until(isStatus('offline'));
+  expect(offline.data?.['reason']).not.toBe('');
+  await eventually('it is given up', () => log.at('error').length > 0);
+});
+
+it('serves the other cameras while one has no power and one refuses the login', async () => {
+  const [good, dead, strange] = [await start(), await start({ serial: 'B' }), await start({ serial: 'C' })];
+  const entries = [await lab.entry(good), await lab.entry(dead), await lab.entry(strange)];
+  await dead.stop();
+  strange.settings.username = 'other';
+  const { outbox, log } = lab.run({ cameras: entries });
+  await outbox.until(isStatus('online'));
+  await eventually('both are said', () => log.lines.filter(({ level }) => level !== 'info').length >= 2);
+  good.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
+  await outbox.until(said('motion', (data) => data['detected'] === true));
+  expect(log.at('warn')).toEqual(['camera is unavailable']);
+  expect(log.at('error')).toEqual(['camera cannot be served; waiting for a new configuration']);
+});
+
+it('comes back after a reboot with the same asset', async () => {
+  const camera = await start();
+  const { outbox, hub } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isStatus('online'));
+  await camera.reboot();
+  camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
+  await outbox.until(
+    said('motion', (data) => data['detected'] === true),
+    15_000,
+  );
+  expect(hub.assets()).toHaveLength(1);
+});
+
+it('makes another asset of another camera that answers at the address', async () => {
+  const camera = await start();
+  const { outbox, log } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isStatus('online'));
+  await camera.lose();
+  await outbox.until(isStatus('offline'));
+  camera.settings.serial = 'ANOTHER';
+  await camera.restore();
+  await outbox.until(({ data }) => data?.['asset_key'] === 'onvif:acme:007:another', 15_000);
+  expect(log.at('warn')).toContain('another camera answers at this address');
+});
+
+it('serves a camera that is configured under two addresses once, and says which two', async () => {
+  const [one, two] = [await start(), await start()];
+  const cameras_options = [await lab.entry(one, { name: 'A' }), await lab.entry(two, { name: 'B' })];
+  const { log, hub } = lab.run({ cameras: cameras_options });
+  await eventually('it is said', () => log.at('warn').length > 0);
+  expect(String(log.lines.find(({ level }) => level === 'warn')?.facts['reason'])).toMatch(
+    /same camera as "[AB]" \(onvif:acme:007:12345678901234567890\); remove one/u,
+  );
+  expect(hub.assets()).toHaveLength(1);
+});
+
+it('takes the MAC address where the serial number is a placeholder', async () => {
+  const camera = await start({ serial: '0000000000' });
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(({ data }) => data?.['asset_key'] === 'onvif:mac:001bc5000007');
+});
+
+it('asks for an identity where neither is told, and takes the one that is configured', async () => {
+  const camera = await start({ serial: '', mac: '00:00:00:00:00:00' });
+  const { log } = lab.run({ cameras: [await lab.entry(camera)] });
+  await eventually('it is said', () => log.at('error').length > 0);
+  expect(String(log.lines.at(-1)?.facts['reason'])).toMatch(/give it an identity/u);
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera, { identity: 'roof-1' })] });
+  await outbox.until(({ data }) => data?.['asset_key'] === 'onvif:configured:roof-1');
+});
+
+it('says what to do about a password file that everybody may read', async () => {
+  const camera = await start();
+  const entry = await lab.entry(camera);
+  await chmod(String(entry['password_file']), 0o644);
+  const { log } = lab.run({ cameras: [entry] });
+  await eventually('it is said', () => log.at('error').length > 0);
+  expect(String(log.lines.at(-1)?.facts['reason'])).toMatch(/run "chmod o=/u);
+  expect(camera.requests).toEqual([]);
+});
+
+it('refuses options that contradict each other, and names them', () => {
+  const camera = { name: 'a', host: '10.0.0.1' };
+  const refuse = (cameras_options: readonly object[], why: RegExp): void =>
+    expect(() => onvif.configure({ cameras: cameras_options })).toThrow(why);
+  refuse([camera, { ...camera, name: 'b' }], /has the name or the address of cameras\[0\]/u);
+  refuse([{ ...camera, username: 'u' }], /username and password_file belong together/u);
+  refuse([{ ...camera, host: 'http://10.0.0.1/' }], /without http/u);
+  refuse([{ ...camera, tls: { fingerprint: 'xyz' } }], /64 hexadecimal digits/u);
+});
+
+it('takes the options of the README', () => {
+  const readme = readFileSync(new URL('../../../../drivers/onvif/README.md', import.meta.url), 'utf8');
+  const sample = /```yaml\n([^]*?)```/u.exec(readme)?.[1] ?? '';
+  const { drivers } = parse(sample) as { drivers: { driver: string; options: unknown }[] };
+  expect(drivers[0]?.driver).toBe('onvif');
+  expect(() => onvif.configure(drivers[0]?.options)).not.toThrow();
+});

@@ -1,0 +1,112 @@
+/** Notifications of many makers, and the trees that they are read from. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { parseEnvelope } from '../../../../drivers/onvif/guarded-cam.ts';
+import { notesOf, plainTopic } from '../../../../drivers/onvif/topics.ts';
+import { attribute, escapeXml, everywhere, find, tamed, textAt } from '../../../../drivers/onvif/xml.ts';
+
+const note = (topic: string, items: string, operation = 'Changed', source = '') =>
+  parseEnvelope(
+    `<e:Envelope xmlns:e="http://www.w3.org/2003/05/soap-envelope"><e:Body><PullMessagesResponse><wsnt:NotificationMessage><wsnt:Topic>${topic}</wsnt:Topic>` +
+      `<wsnt:Message><tt:Message PropertyOperation="${operation}"><tt:Source>${source}</tt:Source><tt:Data>${items}</tt:Data></tt:Message></wsnt:Message></wsnt:NotificationMessage></PullMessagesResponse></e:Body></e:Envelope>`,
+  );
+const item = (name: string, value: string): string => `<tt:SimpleItem Name="${name}" Value="${value}"/>`;
+const states = (...args: Parameters<typeof note>) => notesOf(note(...args)).map(({ state }) => state);
+
+it.each([
+  ['tns1:VideoSource/MotionAlarm', 'State', 'true'],
+  ['tns1:RuleEngine/CellMotionDetector/Motion', 'IsMotion', '1'],
+  ['tns1:RuleEngine/MotionRegionDetector/Motion', 'State', '1'],
+  ['tns1:RuleEngine/FieldDetector/ObjectsInside/.', 'IsInside', 'true'],
+  ['tns1:RuleEngine/MyRuleDetector/PeopleDetect', 'State', 'true'],
+  ['tns1:RuleEngine/MyRuleDetector/VehicleDetect', 'State', 'true'],
+  ['tns1:RuleEngine/MyRuleDetector/DogCatDetect', 'State', 'true'],
+  ['tns1:RuleEngine/MyRuleDetector/FaceDetect', 'State', 'true'],
+  ['tns1:RuleEngine/MyRuleDetector/Package', 'State', 'true'],
+  ['tns1:RuleEngine/MyRuleDetector/Visitor', 'State', 'true'],
+  ['tns1:RuleEngine/CellMotionDetector/People', 'IsPeople', 'true'],
+  ['tns1:RuleEngine/CellMotionDetector/Intrusion', 'IsIntrusion', 'true'],
+  ['tns1:RuleEngine/CellMotionDetector/LineCross', 'IsLineCross', 'true'],
+  ['tns1:RuleEngine/CellMotionDetector/Tamper', 'IsTamper', 'true'],
+  ['tns1:RuleEngine/CellMotionDetector/TpSmartEvent', 'IsVehicle', 'true'],
+  ['tns1:RuleEngine/PeopleDetector/People', 'IsPeople', 'true'],
+  ['tns1:RuleEngine/TPSmartEventDetector/TPSmartEvent', 'IsPet', 'true'],
+  ['tns1:RuleEngine/ObjectDetection/Object', 'ClassTypes', 'Person'],
+  ['tns1:RuleEngine/ObjectDetector/tnsajax:Any', 'ClassTypes', 'Vehicle'],
+  ['tns1:UserAlarm/IVA/HumanShapeDetect', 'State', 'true'],
+])('hears motion in %s', (topic, name, value) => {
+  expect(states(topic, item(name, value))).toEqual(['active']);
+  const idle = value === '1' ? '0' : /^[PV]/u.test(value) ? '' : 'false';
+  expect(states(topic, item(name, idle))).toEqual(['idle']);
+});
+
+it('takes a crossed line for a moment without an end', () => {
+  expect(states('tns1:RuleEngine/LineDetector/Crossed', item('ObjectId', '7'))).toEqual(['pulse']);
+});
+
+it('leaves alone what is no motion', () => {
+  expect(states('tns1:Device/Trigger/DigitalInput', item('LogicalState', 'true'))).toEqual([]);
+  expect(states('tns1:VideoSource/MotionAlarm', item('State', 'perhaps'))).toEqual([]);
+});
+
+it('keeps detectors apart by source and rule, and takes a deleted property as gone', () => {
+  const topic = 'tns1:VideoSource/MotionAlarm';
+  const [a, b] = ['1', '2'].map(
+    (source) => notesOf(note(topic, item('State', 'true'), 'Changed', item('Source', source)))[0],
+  );
+  expect(a?.key).not.toBe(b?.key);
+  expect(states(topic, item('State', 'true'), 'Deleted')).toEqual(['gone']);
+});
+
+it('reads topics without prefixes and without their end', () => {
+  expect(plainTopic(' tns1:RuleEngine/tt:Cell/Motion/. ')).toBe('ruleengine/cell/motion');
+});
+
+it('escapes any text so that it comes back as it was', () => {
+  const plain = fc
+    .string({ unit: 'grapheme', maxLength: 40 })
+    .filter((text) => !/[^\u0020-\uD7FF]/u.test(text));
+  fc.assert(
+    fc.property(plain, (text) => {
+      const xml = `<e:Envelope><e:Body><a v="${escapeXml(text)}">${escapeXml(text)}</a></e:Body></e:Envelope>`;
+      const a = find(parseEnvelope(xml), 'a');
+      expect(attribute(a, 'v')).toBe(text);
+      expect(textAt(a) ?? '').toBe(text.trim());
+    }),
+  );
+});
+
+it('never throws anything but a refusal, and never takes long, whatever the reply is', () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      '<a>',
+      '</a>',
+      '<e:Envelope>',
+      '<e:Body>',
+      'xmlns',
+      ' xmlns:x="',
+      '"',
+      '<![CDATA[',
+      '&',
+      '<!--',
+      '__proto__',
+      '<__proto__ constructor="1"/>',
+    ),
+    fc.string({ maxLength: 8 }),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
+      try {
+        everywhere(parseEnvelope(pieces.join('')), 'x');
+      } catch (error) {
+        expect((error as Error).name).toBe('ReplyRefused');
+      }
+    }),
+  );
+  expect({}).not.toHaveProperty('constructor.1');
+});
+
+it('refuses a document type and what nests too deep, without recursion', () => {
+  expect(() => tamed('<!DOCTYPE a [<!ENTITY b "c">]><a/>')).toThrow(/document type/u);
+  expect(() => tamed('<a>'.repeat(30_000))).toThrow(/too deep/u);
+});
