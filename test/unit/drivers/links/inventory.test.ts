@@ -1,0 +1,160 @@
+/** Which interfaces are WAN links and of which type, on fake machines with every odd interface that was met. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { isTunnel, typeByName, typeOf } from '../../../../drivers/links/classify.ts';
+import { findWans, type Wan } from '../../../../drivers/links/inventory.ts';
+import { pppoeDevices } from '../../../../drivers/links/pppoe.ts';
+import { procRouting } from '../../../../drivers/links/proc-routes.ts';
+import { routedInterfaces } from '../../../../drivers/links/routing.ts';
+import { Interfaces } from '../../../../drivers/links/sysfs.ts';
+import { fakeMachine, type FakeMachine } from '../../../support/fake-machine.ts';
+
+let machine: FakeMachine;
+let next_ifindex = 2;
+beforeEach(async () => {
+  machine = await fakeMachine();
+});
+afterEach(async () => machine.remove());
+
+/** An interface with an index of its own; its name is what tests look at. */
+const add = async (name: string, more: Partial<Parameters<FakeMachine['setInterface']>[0]> = {}) =>
+  machine.setInterface({ name, ifindex: (next_ifindex += 1), ...more });
+
+function find(
+  more: { configured?: string[]; ignored?: string[]; remembered?: string[] } = {},
+): readonly Wan[] {
+  const interfaces = new Interfaces(machine.roots.sys);
+  const natures = interfaces.natures() ?? new Map<string, never>();
+  const routing = procRouting(machine.roots.proc, (name) => natures.get(name)?.ifindex, null);
+  return findWans({
+    natures,
+    stateOf: (name) => interfaces.state(name),
+    routed: routedInterfaces(routing),
+    pppoe: pppoeDevices(machine.roots.proc),
+    configured: [],
+    ignored: [],
+    remembered: [],
+    ...more,
+  });
+}
+const names = (wans: readonly Wan[]) => wans.map(({ name }) => name).sort();
+const types = () =>
+  Object.fromEntries(
+    [...(new Interfaces(machine.roots.sys).natures() ?? [])].map(([name, nature]) => [
+      name,
+      typeOf(nature, false),
+    ]),
+  );
+
+it('tells the type of a link by what the kernel says of it, and by its name last', async () => {
+  await add('eth0', { driver: 'igb' });
+  await add('wwan0', { devtype: 'wwan', type: 65_534 });
+  await add('usb7', { driver: 'rndis_host' });
+  await add('wlan0', { devtype: 'wlan' });
+  await add('radio0', { wireless: true });
+  await add('rmnet0', { type: 519 });
+  await add('dsl', { type: 512, hardware: false });
+  await add('usb0', { driver: 'cdc_ether' });
+  expect(types()).toEqual({
+    ...{ dsl: 'cellular', eth0: 'ethernet', radio0: 'wifi', rmnet0: 'cellular' },
+    ...{ usb0: 'cellular', usb7: 'cellular', wlan0: 'wifi', wwan0: 'cellular' },
+  });
+  expect(['wlp2s0', 'ppp3', 'enp1s0'].map(typeByName)).toEqual(['wifi', 'cellular', 'ethernet']);
+});
+
+it('lists what a default route leads through, and a modem also without one', async () => {
+  await add('eth0');
+  await add('eth1');
+  await add('wlan0', { devtype: 'wlan' });
+  await add('wwan0', { devtype: 'wwan', type: 65_534 });
+  await machine.setRoutes([{ device: 'eth1', metric: 100 }]);
+  expect(names(find())).toEqual(['eth1', 'wwan0']);
+});
+
+it('leaves out loopback, containers, bridges and their members, access points, tunnels and CAN', async () => {
+  await add('lo', { hardware: false, type: 772 });
+  await add('docker0', { hardware: false, devtype: 'bridge' });
+  await add('veth12ab', { hardware: false });
+  await add('lan1', { master: 'br-lan' });
+  await add('wlan1', { devtype: 'wlan', master: 'br-lan' });
+  await add('br-lan', { hardware: false, devtype: 'bridge' });
+  await add('can0', { type: 280 });
+  await add('wg0', { hardware: false, devtype: 'wireguard', type: 65_534 });
+  await add('tun0', { hardware: false, type: 65_534, tun: true });
+  await machine.setRoutes([{ device: 'tun0' }, { device: 'wg0' }, { device: 'lan1' }, { device: 'lo' }]);
+  expect(find()).toEqual([]);
+});
+
+it('sees through a tunnel, which a TAP of a lab or a container is not', async () => {
+  await add('tun0', { hardware: false, type: 65_534, tun: true });
+  await add('tap0', { hardware: false, tun: true });
+  const natures = [...(new Interfaces(machine.roots.sys).natures() ?? [])];
+  const tunnels = natures.filter(([, nature]) => isTunnel(nature));
+  expect(tunnels.map(([name]) => name)).toEqual(['tun0']);
+});
+
+it('lists what the configuration names, there or not, and never what it ignores', async () => {
+  await add('eth0');
+  await add('lan1', { master: 'br-lan' });
+  await machine.setRoutes([{ device: 'eth0' }]);
+  const wans = find({ configured: ['lan1', 'ppp9'], ignored: ['eth0'] });
+  expect(names(wans)).toEqual(['lan1', 'ppp9']);
+  expect(wans.find(({ name }) => name === 'ppp9')?.present).toBeNull();
+});
+
+it('keeps a link that has vanished or lost its route, until it is made a port of the LAN', async () => {
+  await add('eth0');
+  const remembered = ['eth0', 'usb0'];
+  expect(names(find({ remembered }))).toEqual(['eth0', 'usb0']);
+  await add('eth0', { master: 'br-lan' });
+  expect(names(find({ remembered }))).toEqual(['usb0']);
+});
+
+it('lists a VLAN or PPPoE instead of the port below it, so that no byte is counted twice', async () => {
+  await add('eth1');
+  await add('eth1.35', { hardware: false, devtype: 'vlan', lowers: ['eth1'] });
+  await add('eth2');
+  await add('ppp0', { hardware: false, type: 512 });
+  await machine.write(
+    'proc/net/pppoe',
+    'Id       Address              Device\n00000001 02:00:00:00:00:09     eth2\n',
+  );
+  await machine.setRoutes([{ device: 'eth1.35' }, { device: 'ppp0', metric: 5 }]);
+  expect(names(find({ remembered: ['eth1', 'eth2'] }))).toEqual(['eth1.35', 'ppp0']);
+  const both = find({ configured: ['eth1', 'eth2'] });
+  const counted = Object.fromEntries(both.map(({ name, counted_on }) => [name, counted_on]));
+  expect(counted).toEqual({ eth1: 'eth1.35', eth2: 'ppp0', 'eth1.35': null, ppp0: null });
+});
+
+it('takes a name as data, whatever it is', async () => {
+  const odd = ['constructor', '__proto__', '🚁;reboot', '$(id)', '-rf'];
+  for (const name of odd) await add(name);
+  await machine.setRoutes(odd.map((device) => ({ device })));
+  expect(names(find())).toEqual(odd.sort());
+});
+
+it('reads an interface that is down, whose carrier the kernel refuses to tell', async () => {
+  await add('eth0', { carrier: undefined, flags: '0x1002', operstate: 'down' });
+  expect(new Interfaces(machine.roots.sys).state('eth0')).toMatchObject({ isUp: false, carrier: undefined });
+});
+
+it('knows an interface anew when its index has changed', async () => {
+  const interfaces = new Interfaces(machine.roots.sys);
+  await add('usb0', { driver: 'rndis_host' });
+  expect(interfaces.natures()?.get('usb0')?.driver).toBe('rndis_host');
+  await add('usb0', { driver: 'cdc_ncm' });
+  expect(interfaces.natures()?.get('usb0')?.driver).toBe('cdc_ncm');
+});
+
+it('reads the main table of both families from /proc', async () => {
+  await machine.setRoutes([{ device: 'eth0', metric: 100 }]);
+  const any = '0'.repeat(32);
+  const reject = `${any} 00 ${any} 00 ${any} ffffffff 00000001 00000000 00200200       lo`;
+  const real = `${any} 00 ${any} 00 fe800000000000000000000000000001 00000400 00000001 00000000 00450003     eth1`;
+  await machine.write('proc/net/ipv6_route', `${real}\n${reject}\n`);
+  const { routes } = procRouting(machine.roots.proc, (name) => ({ eth0: 2, eth1: 3 })[name], null);
+  expect(routes).toMatchObject([
+    { family: 4, metric: 100, paths: [{ ifindex: 2 }] },
+    { family: 6, metric: 1_024, paths: [{ ifindex: 3 }] },
+    { family: 6, metric: 0xff_ff_ff_ff, paths: [] },
+  ]);
+});

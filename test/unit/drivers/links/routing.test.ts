@@ -1,0 +1,72 @@
+/** Which links the kernel's rules and default routes select. */
+import { expect, it } from 'vitest';
+import {
+  type DefaultRoute,
+  plain_rules,
+  type Routing,
+  type Rule,
+  selectedInterfaces,
+  table_main,
+} from '../../../../drivers/links/routing.ts';
+
+const [sat, cell, vpn] = [3, 4, 9];
+const route = (ifindex: number, more: Partial<DefaultRoute> = {}): DefaultRoute => ({
+  family: 4,
+  table: table_main,
+  metric: 0,
+  paths: [{ ifindex, weight: 1, alive: true }],
+  ...more,
+});
+const rule = (more: Partial<Rule>): Rule => ({
+  family: 4,
+  priority: 100,
+  table: 100,
+  matches: 'all',
+  skips_defaults: false,
+  ...more,
+});
+const selected = (routes: readonly DefaultRoute[], rules: readonly Rule[] = []) => {
+  const routing: Routing = { routes, rules: [...rules, ...plain_rules], addresses: null };
+  return selectedInterfaces(routing, (ifindex) => ifindex === vpn);
+};
+
+it('selects the lowest metric of the main table', () => {
+  expect(selected([route(cell, { metric: 700 }), route(sat, { metric: 100 })])).toEqual([sat]);
+  expect(selected([])).toEqual([]);
+});
+
+it('passes over a path that the kernel passes over', () => {
+  const dead = [{ ifindex: sat, weight: 1, alive: false }];
+  expect(selected([route(sat, { paths: dead }), route(cell, { metric: 700 })])).toEqual([cell]);
+});
+
+it('selects every path of a multipath route, the heavier first', () => {
+  const paths = [
+    { ifindex: cell, weight: 1, alive: true },
+    { ifindex: sat, weight: 3, alive: true },
+  ];
+  expect(selected([route(sat, { paths })])).toEqual([sat, cell]);
+});
+
+it('follows a rule for all traffic to its table before the main one', () => {
+  const routes = [route(sat), route(cell, { table: 100 })];
+  expect(selected(routes, [rule({})])).toEqual([cell]);
+  expect(selected(routes, [rule({ skips_defaults: true })])).toEqual([sat]);
+});
+
+it('does not follow rules for marked traffic or for other conditions', () => {
+  const routes = [route(sat), route(cell, { table: 100 })];
+  expect(selected(routes, [rule({ matches: 'marked' }), rule({ matches: 'some' })])).toEqual([sat]);
+});
+
+it('looks through a tunnel to the link that carries it', () => {
+  expect(selected([route(vpn, { table: 51_820 }), route(sat)], [rule({ table: 51_820 })])).toEqual([sat]);
+});
+
+it('selects nothing where a default refuses', () => {
+  expect(selected([route(sat, { metric: 10 }), route(cell, { paths: [] })])).toEqual([]);
+});
+
+it('selects for each family on its own', () => {
+  expect(selected([route(sat), route(cell, { family: 6, metric: 1_024 })])).toEqual([sat, cell]);
+});

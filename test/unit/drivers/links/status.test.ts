@@ -1,0 +1,140 @@
+/** The status of one link, its reason, its throughput and its addresses. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isConfigured, ownPublicAddress } from '../../../../drivers/links/addresses.ts';
+import { judge, not_probed, type Signs } from '../../../../drivers/links/status.ts';
+import type { InterfaceState } from '../../../../drivers/links/sysfs.ts';
+import { ratesBetween } from '../../../../drivers/links/throughput.ts';
+
+const state: InterfaceState = {
+  hasMaster: false,
+  lowers: [],
+  isUp: true,
+  carrier: true,
+  operstate: 'up',
+  rx_bytes: 0,
+  tx_bytes: 0,
+  speed_bps: undefined,
+};
+const signs: Signs = {
+  state,
+  addresses: ['10.0.0.2'],
+  isRouted: true,
+  isSelected: true,
+  reachable: true,
+  isProbed: true,
+  probe_reason: null,
+};
+const judged = (more: Partial<Signs>) => judge({ ...signs, ...more });
+
+describe('the status of a link', () => {
+  it('is online when it answers and is selected, standby when it answers and is not', () => {
+    expect(judged({})).toEqual({ status: 'online', reason: null });
+    expect(judged({ isSelected: false })).toEqual({
+      status: 'standby',
+      reason: 'traffic leaves by another link',
+    });
+  });
+
+  it.each<readonly [string, Partial<Signs>]>([
+    ['the interface is not there', { state: null }],
+    ['the interface is switched off', { state: { ...state, isUp: false, carrier: undefined } }],
+    ['no carrier: check cable, dish or modem', { state: { ...state, carrier: false, operstate: 'down' } }],
+    ['no carrier: check cable, dish or modem', { state: { ...state, carrier: undefined } }],
+    ['not connected (dormant)', { state: { ...state, operstate: 'dormant' } }],
+    ['no address', { addresses: [] }],
+    ['no address', { addresses: ['169.254.3.4', 'fe80::1'] }],
+    ['no answer from 1.1.1.1', { reachable: false, probe_reason: 'no answer from 1.1.1.1' }],
+    ['no default route leads through it', { isRouted: false, isProbed: false, reachable: null }],
+  ])('is offline, with the reason: %s', (reason, more) => {
+    expect(judged(more)).toEqual({ status: 'offline', reason });
+  });
+
+  it('is not known before the first verdict of the probes', () => {
+    expect(judged({ reachable: null })).toEqual({
+      status: undefined,
+      reason: 'the first probes are under way',
+    });
+  });
+
+  it('takes answers for granted where nobody is asked, and says so', () => {
+    expect(judged({ reachable: null, isProbed: false })).toEqual({ status: 'online', reason: not_probed });
+  });
+
+  it('takes the unknown state of a modem as up, and an answer as better evidence than the tables', () => {
+    expect(judged({ state: { ...state, operstate: 'unknown' } }).status).toBe('online');
+    expect(judged({ isRouted: false, isSelected: false }).status).toBe('standby');
+  });
+
+  it('is never online or standby without a carrier, and never without a reason unless it is online', () => {
+    const any = fc.record({
+      state: fc.record({
+        ...{ hasMaster: fc.boolean(), lowers: fc.constant([]), isUp: fc.boolean() },
+        carrier: fc.option(fc.boolean(), { nil: undefined }),
+        operstate: fc.constantFrom('up', 'down', 'unknown', 'dormant'),
+        ...{ rx_bytes: fc.nat(), tx_bytes: fc.nat(), speed_bps: fc.constant(undefined) },
+      }),
+      addresses: fc.option(fc.subarray(['10.0.0.2', 'fe80::1'])),
+      ...{ isRouted: fc.boolean(), isSelected: fc.boolean(), isProbed: fc.boolean() },
+      reachable: fc.option(fc.boolean()),
+      probe_reason: fc.constantFrom(null, 'no answer'),
+    });
+    fc.assert(
+      fc.property(any, (sign) => {
+        const { status, reason } = judge(sign);
+        if (!sign.state.carrier) expect(status).toBe('offline');
+        if (status !== 'online') expect(reason).not.toBeNull();
+      }),
+    );
+  });
+});
+
+describe('throughput', () => {
+  const at = (mono_ms: number, rx_bytes: number, tx_bytes = 0, ifindex = 2) => ({
+    mono_ms,
+    rx_bytes,
+    tx_bytes,
+    ifindex,
+  });
+
+  it('is the difference of two readings over the monotonic time between them', () => {
+    expect(ratesBetween(at(0, 1_000), at(2_000, 126_000, 250), undefined)).toEqual({
+      rx_bps: 500_000,
+      tx_bps: 1_000,
+    });
+  });
+
+  it('is unknown at first, of another interface, after the counters began anew, and without time between', () => {
+    const unknown = { rx_bps: null, tx_bps: null };
+    expect(ratesBetween(undefined, at(0, 5), undefined)).toEqual(unknown);
+    expect(ratesBetween(at(0, 5), at(1_000, 9, 0, 7), undefined)).toEqual(unknown);
+    expect(ratesBetween(at(0, 5), at(0, 9), undefined)).toEqual(unknown);
+    expect(ratesBetween(at(0, 5), at(1_000, 1), undefined)).toEqual({ rx_bps: null, tx_bps: 0 });
+  });
+
+  it('is unknown where the counters say more than the link can carry', () => {
+    expect(ratesBetween(at(0, 0), at(1_000, 20e6), 100e6).rx_bps).toBeNull();
+    expect(ratesBetween(at(0, 0), at(1_000, 12e6), 100e6).rx_bps).toBe(96e6);
+  });
+});
+
+it.each([
+  [['192.168.1.2', '8.8.4.4'], '8.8.4.4'],
+  [['10.1.2.3'], null],
+  [['172.31.0.1'], null],
+  [['172.32.0.1'], '172.32.0.1'],
+  [['100.64.0.1'], null],
+  [['100.128.0.1'], '100.128.0.1'],
+  [['169.254.1.1', 'fe80::1', 'fd00::1', '2001:db8::1'], null],
+  [['203.0.113.9', '192.0.2.2'], null],
+  [['2a00:1450::1', '8.8.4.4'], '8.8.4.4'],
+  [['10.0.0.2', '2a00:1450::1'], '2a00:1450::1'],
+  [['240.0.0.1', '224.0.0.1'], null],
+])('of %j the public address is %s', (addresses, expected) => {
+  expect(ownPublicAddress(addresses)).toBe(expected);
+});
+
+it('takes an interface without addresses as not configured', () => {
+  expect(isConfigured([])).toBe(false);
+  expect(isConfigured(['fe80::1', '2001:4860::1'])).toBe(true);
+});

@@ -1,0 +1,172 @@
+/** The accountant of the links under a virtual clock: whatever counters and clocks do, no byte is counted twice. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { calendar, monthStart } from '../../../../drivers/links/calendar.ts';
+import {
+  count,
+  type CounterReading,
+  days_max,
+  empty_ledger,
+  skip,
+  type UsageLedger,
+  usageOf,
+} from '../../../../drivers/links/usage.ts';
+
+const day = '2026-11-21';
+const reading = (more: Partial<CounterReading>): CounterReading => ({
+  boot_id: 'A',
+  ifindex: 3,
+  rx_bytes: 0,
+  tx_bytes: 0,
+  uptime_ms: 0,
+  isNew: false,
+  speed_bps: undefined,
+  day,
+  ...more,
+});
+const all = (...readings: readonly Partial<CounterReading>[]): UsageLedger =>
+  readings.reduce<UsageLedger>((ledger, more) => count(ledger, reading(more)), empty_ledger);
+
+describe('the accountant of a link', () => {
+  it('begins to count with the first reading, and knows nothing before the second', () => {
+    const first = all({ rx_bytes: 1e9 });
+    expect(usageOf(first, day, 1)).toEqual({
+      today_rx_gb: null,
+      today_tx_gb: null,
+      month_rx_gb: null,
+      month_tx_gb: null,
+    });
+    const second = count(first, reading({ rx_bytes: 1.5e9, tx_bytes: 2e6, uptime_ms: 5_000 }));
+    expect(usageOf(second, day, 1)).toMatchObject({ today_rx_gb: 0.5, today_tx_gb: 0.002 });
+  });
+
+  it('counts an interface that came to be meanwhile from its first byte', () => {
+    expect(all({ rx_bytes: 7e6, isNew: true }).days).toEqual({ [day]: [7e6, 0] });
+  });
+
+  it('counts what passed while the daemon was down, in the same run of the machine', () => {
+    const hours_ms = 7 * 3_600_000;
+    expect(all({ rx_bytes: 1e9 }, { rx_bytes: 9e9, uptime_ms: hours_ms }).days).toEqual({ [day]: [8e9, 0] });
+  });
+
+  it('counts the whole counter after a reboot and of a re-created interface, since both begin at nothing', () => {
+    const rebooted = all(
+      { rx_bytes: 5e9, uptime_ms: 9e6 },
+      { boot_id: 'B', rx_bytes: 3e6, uptime_ms: 60_000 },
+    );
+    expect(rebooted.days).toEqual({ [day]: [3e6, 0] });
+    const recreated = all({ rx_bytes: 5e6 }, { ifindex: 9, rx_bytes: 2e6, uptime_ms: 1_000 });
+    expect(recreated.days).toEqual({ [day]: [2e6, 0] });
+  });
+
+  it('takes a counter that fell as begun anew, and as wrapped only near the top of 32 bits', () => {
+    const reset = all({ rx_bytes: 1e9 }, { rx_bytes: 1_000, uptime_ms: 5_000 });
+    expect(reset.days[day]?.[0]).toBe(1_000);
+    const wrapped = all({ rx_bytes: 2 ** 32 - 100 }, { rx_bytes: 50, uptime_ms: 5_000 });
+    expect(wrapped.days[day]?.[0]).toBe(150);
+    const wide = all({ rx_bytes: 2 ** 32 + 100 }, { rx_bytes: 50, uptime_ms: 5_000 });
+    expect(wide.days[day]?.[0]).toBe(50);
+  });
+
+  it('does not believe more bytes than the link can carry, and goes on from there', () => {
+    const speed_bps = 100e6;
+    const absurd = all({}, { rx_bytes: 9e15, uptime_ms: 5_000, speed_bps });
+    expect(absurd.days[day]?.[0]).toBe(0);
+    const next = count(absurd, reading({ rx_bytes: 9e15 + 1_000, uptime_ms: 10_000, speed_bps }));
+    expect(next.days[day]?.[0]).toBe(1_000);
+  });
+
+  it('keeps bytes aside while the clock is not set, and gives them to the day on which it is', () => {
+    const waiting = all({ rx_bytes: 0 }, { rx_bytes: 4e6, uptime_ms: 60_000, day: null });
+    expect(waiting.days).toEqual({});
+    expect(usageOf(waiting, null, 1).today_rx_gb).toBeNull();
+    const set = count(waiting, reading({ rx_bytes: 5e6, uptime_ms: 65_000 }));
+    expect(set.days).toEqual({ [day]: [5e6, 0] });
+    expect(set.pending).toEqual([0, 0]);
+  });
+
+  it('does not count what another link counts, also not afterwards', () => {
+    const before = all({ rx_bytes: 0 }, { rx_bytes: 1e6, uptime_ms: 5_000 });
+    const covered = skip(before, reading({ rx_bytes: 9e6, uptime_ms: 10_000 }));
+    const after = count(covered, reading({ rx_bytes: 9.5e6, uptime_ms: 15_000 }));
+    expect(after.days[day]?.[0]).toBe(1.5e6);
+  });
+
+  it('sums the billing month from its first day, whichever day that is', () => {
+    const ledger: UsageLedger = {
+      ...empty_ledger,
+      days: {
+        '2026-10-14': [1e9, 0],
+        '2026-10-15': [2e9, 0],
+        '2026-11-14': [4e9, 0],
+        '2030-01-01': [8e9, 0],
+      },
+    };
+    expect(usageOf(ledger, '2026-11-14', 15).month_rx_gb).toBe(6);
+    expect(usageOf(ledger, '2026-11-15', 15)).toMatchObject({ today_rx_gb: 0, month_rx_gb: 0 });
+    expect(usageOf(ledger, '2026-11-14', 1).month_rx_gb).toBe(4);
+  });
+
+  it('forgets the oldest days', () => {
+    let ledger = all({});
+    for (let at = 0; at < days_max + 10; at += 1) {
+      const date = new Date(Date.UTC(2026, 10, 1 + at)).toISOString().slice(0, 10);
+      ledger = count(ledger, reading({ rx_bytes: at, uptime_ms: at * 1_000, day: date }));
+    }
+    expect(Object.keys(ledger.days)).toHaveLength(days_max);
+    expect(Object.keys(ledger.days)[0]).toBe('2026-11-11');
+  });
+
+  it('counts every byte once through any mixture of restarts, reboots and new interfaces', () => {
+    const step = fc.record({
+      bytes: fc.integer({ min: 0, max: 1_000_000 }),
+      what: fc.constantFrom('run', 'reboot', 'replug', 'reset', 'clock lost'),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
+        let ledger = all({});
+        let [rx_bytes, uptime_ms, boots, ifindex, total] = [0, 0, 0, 3, 0];
+        for (const { bytes, what } of steps) {
+          if (what === 'reboot') [rx_bytes, uptime_ms, boots] = [0, 0, boots + 1];
+          if (what === 'replug') [rx_bytes, ifindex] = [0, ifindex + 1];
+          // A reset is seen only if the counter is below where it was: it is read at its lowest first.
+          if (what === 'reset') {
+            rx_bytes = 0;
+            ledger = count(ledger, reading({ boot_id: `${boots}`, ifindex, rx_bytes, uptime_ms }));
+          }
+          rx_bytes += bytes;
+          total += bytes;
+          uptime_ms += 5_000;
+          const known = what === 'clock lost' ? null : day;
+          ledger = count(ledger, reading({ boot_id: `${boots}`, ifindex, rx_bytes, uptime_ms, day: known }));
+        }
+        // The ledger began in a boot of another name, so its whole counter was new too.
+        expect((ledger.days[day]?.[0] ?? 0) + ledger.pending[0]).toBe(total);
+      }),
+    );
+  });
+});
+
+describe('the calendar of the accountant', () => {
+  it('changes the day at midnight of its zone', () => {
+    const utc = calendar('UTC');
+    const auckland = calendar('Pacific/Auckland');
+    const evening_ms = Date.UTC(2026, 10, 30, 23, 59, 59);
+    expect([utc(evening_ms), auckland(evening_ms)]).toEqual(['2026-11-30', '2026-12-01']);
+    expect(utc(evening_ms + 1_000)).toBe('2026-12-01');
+  });
+
+  it('knows no day while the clock stands where no clock can', () => {
+    expect(calendar('UTC')(Date.UTC(1970, 0, 1, 0, 1))).toBeNull();
+    expect(calendar('UTC')(Number.NaN)).toBeNull();
+  });
+
+  it.each([
+    ['2026-11-21', 1, '2026-11-01'],
+    ['2026-11-14', 15, '2026-10-15'],
+    ['2027-01-05', 28, '2026-12-28'],
+    ['2028-02-29', 28, '2028-02-28'],
+  ])('the month of %s that begins on day %i began on %s', (today, starts_on, start) => {
+    expect(monthStart(today, starts_on)).toBe(start);
+  });
+});
