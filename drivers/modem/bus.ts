@@ -6,10 +6,10 @@ import { createClient, DBusError, type Message, type MessageBus, TimeoutError } 
 import { createConnection, type Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../src/errors.ts';
 
-/** What a method answered: the first value of the reply, or the error's name with what it says. */
+/** What a method answered: the first value of the reply, or why it refuses. */
 export type Reply =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly error: string; readonly reason: string };
+  | { readonly ok: false; readonly reason: string };
 
 export interface Call {
   readonly destination: string;
@@ -36,24 +36,23 @@ export interface Bus {
   readonly lost: AbortSignal;
 }
 
-/** A modem that dials keeps ModemManager busy, but its properties are answered at once. */
-export const call_timeout_ms = 10_000;
-export const connect_timeout_ms = 5_000;
 /** All that ModemManager tells of eight modems is well below. */
-export const message_max_bytes = 4_194_304;
+const message_max_bytes = 4_194_304;
 const signal_type = 4;
 const no_auto_start = 2;
 const daemon = 'org.freedesktop.DBus';
 
 interface BusOptions {
   readonly address: string;
+  /** For the connection, and for each answer. */
+  readonly timeout_ms: number;
   readonly signal: AbortSignal;
   readonly onSignal: (signal: BusSignal) => void;
 }
 
 /** Connects and says hello. The connection is closed when `signal` aborts. Throws `DeviceUnreachable`. */
-export async function openBus({ address, signal, onSignal }: BusOptions): Promise<Bus> {
-  const socket = await dial(address, signal);
+export async function openBus({ address, timeout_ms, signal, onSignal }: BusOptions): Promise<Bus> {
+  const socket = await dial(address, { timeout_ms, signal });
   const losing = new AbortController();
   const lose = (why: string): void => {
     if (!losing.signal.aborted) losing.abort(new DeviceUnreachable(`D-Bus at ${address}: ${why}`));
@@ -65,7 +64,7 @@ export async function openBus({ address, signal, onSignal }: BusOptions): Promis
     stream: socket,
     // Cookies would be looked up in a home directory, which a service does not have.
     authMethods: ['EXTERNAL'],
-    timeout: call_timeout_ms,
+    timeout: timeout_ms,
     maxMessageSize: message_max_bytes,
     returnBigInt: false,
   });
@@ -105,24 +104,23 @@ async function invoke(client: MessageBus, about: Call, lost: AbortSignal): Promi
         reject(lost.reason instanceof Error ? lost.reason : new DeviceUnreachable('bus is lost'));
       else if (!error) resolve({ ok: true, value });
       else if (error instanceof TimeoutError) {
-        reject(
-          new DeviceUnreachable(
-            `${about.destination} did not answer ${about.member} within ${call_timeout_ms} ms`,
-          ),
-        );
+        reject(new DeviceUnreachable(`${about.destination} did not answer ${about.member} in time`));
       } else if (error instanceof DBusError && error.dbusName !== undefined) {
-        resolve({ ok: false, error: error.dbusName, reason: messageOf(error) });
+        resolve({ ok: false, reason: messageOf(error) });
       } else reject(new DeviceUnreachable(`${about.member} failed: ${messageOf(error)}`));
     });
   });
 }
 
 /** Opens the socket ourselves: an address could make the library run a program, and its own socket cannot be given up. */
-async function dial(address: string, signal: AbortSignal): Promise<Socket> {
+async function dial(
+  address: string,
+  { timeout_ms, signal }: Pick<BusOptions, 'timeout_ms' | 'signal'>,
+): Promise<Socket> {
   const [, kind, name = ''] = /^unix:(path|abstract)=(.+)$/u.exec(address) ?? [];
   const socket = createConnection({
     path: kind === 'abstract' ? `\0${name}` : name,
-    timeout: connect_timeout_ms,
+    timeout: timeout_ms,
   });
   return new Promise((resolve, reject) => {
     const fail = (why: string): void => {
@@ -135,7 +133,7 @@ async function dial(address: string, signal: AbortSignal): Promise<Socket> {
       signal.removeEventListener('abort', onAbort);
       fail('closed at once');
     });
-    socket.once('timeout', () => fail(`no connection within ${connect_timeout_ms} ms`));
+    socket.once('timeout', () => fail(`no connection within ${timeout_ms} ms`));
     socket.once('error', (error) => fail(`${messageOf(error)}; is dbus-daemon running?`));
     socket.once('connect', () => {
       socket.removeAllListeners();

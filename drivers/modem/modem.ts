@@ -13,8 +13,11 @@ import { statusFacts } from './status-facts.ts';
 
 type Host = DriverHost<typeof noFeeds>;
 
+/** Links that are spoken of after their modem went; a gateway has fewer. */
+const known_links_max = 32;
+
 /** A modem that comes or goes sends a burst of signals; one reading after it tells as much as twenty. */
-export const settle_ms = 250;
+const settle_ms = 250;
 
 export const modem = defineDriver({ name: 'modem', feeds: noFeeds, options: modemOptions, run: runModem });
 
@@ -29,7 +32,12 @@ async function runModem(options: ModemOptions, host: Host): Promise<void> {
     else if (sender === owner.name) news.waking.abort();
   };
   try {
-    const bus = await openBus({ address: options.bus, signal, onSignal });
+    const bus = await openBus({
+      address: options.bus,
+      timeout_ms: options.timeout_s * 1_000,
+      signal,
+      onSignal,
+    });
     // The owner is asked for after listening, so that no change falls between.
     await bus.listen(`type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='${mm}'`);
     await bus.listen(`type='signal',sender='${mm}',path_namespace='${mm_path}'`);
@@ -74,7 +82,9 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
   const known = new Set<string>();
   // ModemManager answers: with no modem at all there is nothing else to show it by.
   host.reportLocation(null);
-  while (!host.signal.aborted) {
+  const ending = AbortSignal.any([host.signal, gone, bus.lost]);
+  ending.addEventListener('abort', () => news.waking.abort(), { once: true });
+  while (!ending.aborted) {
     news.waking = new AbortController();
     const modems = await readModems(bus);
     const links = linksOf(modems, options.interfaces);
@@ -83,15 +93,16 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
         host.reportLink({ name, type: 'cellular', reason: 'modem: unplugged or restarting' });
     }
     for (const [name, knowledge] of links) {
-      known.add(name);
+      if (known.size < known_links_max) known.add(name);
       host.reportLink(knowledge);
     }
     host.reportStatus(statusFacts(modems, options.interfaces));
     const fix = options.location ? await positions.read(bus, modems) : undefined;
     if (fix) host.reportLocation(fix);
-    await sleep(pause_ms, AbortSignal.any([host.signal, news.waking.signal, gone, bus.lost]));
-    await sleep(settle_ms, AbortSignal.any([host.signal, gone, bus.lost]));
-    if (gone.aborted && !host.signal.aborted) throw new DeviceUnreachable('ModemManager has ended');
-    if (!host.signal.aborted) bus.lost.throwIfAborted();
+    await sleep(pause_ms, news.waking.signal);
+    await sleep(settle_ms, ending);
   }
+  if (host.signal.aborted) return;
+  if (gone.aborted) throw new DeviceUnreachable('ModemManager has ended');
+  bus.lost.throwIfAborted();
 }

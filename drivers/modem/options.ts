@@ -15,6 +15,12 @@ export const modemOptions = z.strictObject({
     .max(3_600)
     .default(60)
     .describe('seconds between two looks when ModemManager signals no change'),
+  timeout_s: z
+    .number()
+    .min(0.1)
+    .max(60)
+    .default(10)
+    .describe('seconds that ModemManager has for each answer; then it counts as lost'),
   interfaces: z
     .record(z.string().min(1).max(64), interfaceName)
     .default({})

@@ -1,27 +1,19 @@
 /** The modem driver against a real dbus-daemon, with ModemManager played by a fake that the real mmcli believes. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { createServer, type Server, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { drivers } from '../../../drivers/index.ts';
-import { openBus } from '../../../drivers/modem/bus.ts';
 import { modem } from '../../../drivers/modem/modem.ts';
 import { modemOptions } from '../../../drivers/modem/options.ts';
-import { noFeeds } from '../../../src/contract/feeds.ts';
-import { defineDriver } from '../../../src/driver/driver.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
 import { type FakeModemManager, startFakeModemManager } from '../../fakes/fake-modem-manager.ts';
 import { driverConformance } from '../../support/driver-conformance.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
-import { hubLab } from '../../support/hub-lab.ts';
+import { eventually } from '../../support/eventually.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../support/message-bus.ts';
 import { peerMissing, program } from '../../support/peers.ts';
-import { withDirectory } from '../../support/temporary.ts';
-import { watchedDriver } from '../../support/watched-driver.ts';
+import { modemLab } from './modem-lab.ts';
 
 const mm = 'org.freedesktop.ModemManager1';
 const closing: (() => Promise<void>)[] = [];
@@ -29,40 +21,10 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** Lists the links that modems may own, as the driver of the links does. */
-const ports = defineDriver({
-  name: 'ports',
-  feeds: noFeeds,
-  options: z.strictObject({}),
-  async run(_options, host) {
-    host.reportKit({ wans: ['wwan0', 'wwan1', 'ppp0'].map((name) => ({ name })) });
-    await new Promise<void>((resolve) => {
-      host.signal.addEventListener('abort', () => resolve(), { once: true });
-    });
-  },
-});
-
 function startLab(address: string, options: object = {}) {
-  const lab = hubLab({ configured: ['modem', 'ports'] });
+  const lab = modemLab(address, options);
   closing.push(lab.stop);
-  void lab.run(ports, 'ports');
-  const watched = watchedDriver(modem);
-  void lab.run(watched.driver, 'modem', { options: { bus: address, ...options } });
-  const view = () => lab.hub.drivers().find(({ name }) => name === 'modem');
-  const link = (name = 'wwan0') => lab.hub.links().find((each) => each.name === name);
-  return {
-    ...lab,
-    fixes: watched.fixes,
-    view,
-    link,
-    fact: (name: string) => view()?.facts[name],
-    isp: async (name: string, of = 'wwan0') =>
-      eventually(`${of} is served by ${name}`, () => link(of)?.isp === name),
-    reason: async (why: string | null, of = 'wwan0') =>
-      eventually(`${of}: ${why}`, () => link(of)?.type === 'cellular' && link(of)?.reason === why),
-    down: async (why: RegExp) =>
-      eventually(`down: ${why}`, () => view()?.state === 'down' && why.test(view()?.reason ?? '')),
-  };
+  return lab;
 }
 
 describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
@@ -173,7 +135,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       await isp('TestTel', 'wwan0');
       await eventually(
         'both are told apart',
-        () => /0001$/u.test(String(fact('wwan1'))) && /0002$/u.test(String(fact('wwan0'))),
+        () => String(fact('wwan1')).endsWith('0001') && String(fact('wwan0')).endsWith('0002'),
       );
       await reason(null, 'wwan1');
     });
@@ -233,6 +195,17 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       manager.mood = 'well';
       await isp('TestTel');
       expect(view()?.state).toBe('up');
+    });
+
+    it('that is silent is lost, and found when it answers again', async () => {
+      const manager = await startManager();
+      manager.mood = 'silent';
+      manager.add({ index: 0 });
+      const { down, isp, link } = startLab(bus.address, { timeout_s: 0.3 });
+      await down(/^org\.freedesktop\.ModemManager1 did not answer GetManagedObjects in time/u);
+      manager.mood = 'well';
+      await isp('TestTel');
+      expect(link()?.reason).toBeNull();
     });
 
     it('that is silent does not keep a stopping daemon waiting', async () => {
@@ -353,86 +326,6 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
     });
   });
 });
-
-describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
-  it('may be killed and started again', async () => {
-    const bus = await makeMessageBus();
-    closing.push(async () => bus.stop());
-    await bus.start();
-    const manager = await startFakeModemManager(bus.address);
-    manager.add({ index: 0 });
-    const { isp, down, view } = startLab(bus.address);
-    await isp('TestTel');
-    await bus.kill();
-    await down(/D-Bus at unix:path=/u);
-    await bus.start();
-    const next = await startFakeModemManager(bus.address);
-    closing.push(async () => next.stop());
-    next.add({ index: 0 });
-    await isp('TestTel');
-    expect(view()?.state).toBe('up');
-  });
-
-  it('that hangs does not keep a stopping daemon waiting', async () => {
-    const bus = await makeMessageBus();
-    closing.push(async () => bus.stop());
-    await bus.start();
-    bus.freeze();
-    const { stop, view } = startLab(bus.address);
-    await letPass(100);
-    await stop();
-    expect(view()?.state).toBe('stopped');
-  });
-
-  it('is told apart from one that is not there', async () => {
-    await withDirectory(async (dir) => {
-      const { down, view } = startLab(`unix:path=${join(dir, 'none')}`);
-      await down(/ENOENT.*is dbus-daemon running\?/u);
-      expect(view()?.state).toBe('down');
-      for (const close of closing.splice(0).reverse()) await close();
-    });
-  });
-
-  it.each([
-    ['refuses us', 'REJECTED EXTERNAL\r\n'],
-    ['hangs up', ''],
-    ['is none', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
-    ['sends garbage after the greeting', `OK 0123456789abcdef\r\n${'\u00ff'.repeat(64)}`],
-  ])('that %s is a lost device', async (_what, answer) => {
-    await withDirectory(async (dir) => {
-      const path = join(dir, 'bus');
-      const server = await serve(path, answer);
-      const stopping = new AbortController();
-      try {
-        const outcome = await openBus({
-          address: `unix:path=${path}`,
-          signal: stopping.signal,
-          onSignal: () => undefined,
-        })
-          .then(async (opened) => opened.listen("type='signal'"))
-          .catch((error: unknown) => error);
-        expect(outcome).toBeInstanceOf(DeviceUnreachable);
-      } finally {
-        stopping.abort();
-        await new Promise((resolve) => {
-          server.close(resolve);
-        });
-      }
-    });
-  });
-});
-
-/** A server on a unix socket that answers whoever comes with this text, and hangs up when it is empty. */
-async function serve(path: string, answer: string): Promise<Server> {
-  const server = createServer((socket: Socket) => {
-    socket.on('error', () => undefined);
-    socket.on('data', () => (answer === '' ? socket.destroy() : socket.write(answer, 'latin1')));
-  });
-  await new Promise<void>((resolve) => {
-    server.listen(path, resolve);
-  });
-  return server;
-}
 
 describe('its settings', () => {
   it('are taken as the README shows them, and the driver is built in', async () => {
