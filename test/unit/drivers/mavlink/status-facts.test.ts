@@ -32,8 +32,8 @@ it('a radio that does not know a value shows none', () => {
 it('a link that loses frames says so in the status of the driver, with what its radio reports', async () => {
   await withLab(async (lab) => {
     const drone = await lab.fly({ autopilot: 'px4', airborne: true });
-    drone.lose_every = 4;
     await lab.until('online');
+    drone.lose_every = 4;
     const facts = () => lab.hub.drivers().find(({ name }) => name === 'drones')?.facts ?? {};
     await eventually('the status is told', () => {
       drone.reportRadio(190);
