@@ -1,6 +1,6 @@
 /**
  * The internet of the lab: answers STUN binding requests on port 3478, tells callers of port 8080 their address by HTTP,
- * and accepts and ends every connection to port 443. Ends with its standard input.
+ * and accepts and ends every connection to port 443. Arguments: its IPv4 addresses. Ends with its standard input.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -28,12 +28,15 @@ function bindingSuccess(request: Buffer, { address, port }: { address: string; p
   return Buffer.concat([header, attribute]);
 }
 
-const stun = createSocket('udp4');
-stun.on('message', (request, from) => {
-  if (request.length < header_bytes || request.readUInt16BE(0) !== binding_request) return;
-  stun.send(bindingSuccess(request, from), from.port, from.address);
+// One socket for each address: an answer must come from the address that was asked.
+const stuns = process.argv.slice(2).map((address) => {
+  const stun = createSocket('udp4');
+  stun.on('message', (request, from) => {
+    if (request.length < header_bytes || request.readUInt16BE(0) !== binding_request) return;
+    stun.send(bindingSuccess(request, from), from.port, from.address);
+  });
+  return stun.bind(3478, address);
 });
-stun.bind(3478, '0.0.0.0');
 const web = createHttpServer((request, response) => {
   response.end(request.socket.remoteAddress?.replace('::ffff:', ''));
 }).listen(8080, '::');
@@ -41,6 +44,6 @@ const accepting = createServer((socket) => {
   socket.on('error', () => undefined);
   socket.end();
 }).listen(443, '::');
-await Promise.all([stun, web, accepting].map(async (server) => once(server, 'listening')));
+await Promise.all([...stuns, web, accepting].map(async (server) => once(server, 'listening')));
 process.stdin.resume().on('end', () => process.exit());
 console.log('ready');

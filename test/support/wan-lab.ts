@@ -88,7 +88,7 @@ export async function startWanLab(): Promise<WanLab> {
     for (const name of [spaces.sat0, spaces.wwan0]) await translate(name);
     await sysctl(spaces.gateway, 'net.ipv4.ping_group_range=0 2147483647');
     const internet = [program('ip'), 'netns', 'exec', spaces.internet, process.execPath];
-    await startReady([...internet, script('fake-internet-process.ts')], children);
+    await startReady([...internet, script('fake-internet-process.ts'), ...lab_targets], children);
     return { ...handles(spaces, relay), stop };
   } catch (error) {
     await stop();

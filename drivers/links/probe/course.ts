@@ -31,6 +31,7 @@ export class ProbeCourse {
   #icmp_refusal: string | null = null;
   /** What was asked before this probe was asked of another device. */
   #valid_from = 0;
+  #next = 0;
   /** Consecutive losses and answers of each method. */
   readonly #runs = { icmp: { misses: 0, hits: 0 }, tcp: { misses: 0, hits: 0 } };
 
@@ -53,6 +54,7 @@ export class ProbeCourse {
 
   /** A probe leaves now. Answers the methods that it should ask by. */
   begin(sequence: number, target: string, now_ms: number): readonly Method[] {
+    this.#next = sequence + 1;
     this.#window.sent(sequence, target, now_ms);
     const other = other_of[this.#method];
     const troubled = this.#runs[this.#method].misses >= second_opinion_after;
@@ -65,7 +67,7 @@ export class ProbeCourse {
     if (sequence < this.#valid_from) return;
     const answered = 'rtt_ms' in echo;
     if (!answered && echo.refused) {
-      this.#refuse(sequence, method, echo.reason);
+      this.#refuse(method, echo.reason);
       return;
     }
     this.#count(method, answered);
@@ -77,7 +79,7 @@ export class ProbeCourse {
       // The first answer carries the waking of modem and neighbours: the figures begin with the second.
       if (this.#verdict.reachable === true && was !== true) this.#window.dropBefore(sequence);
     }
-    if (this.#isOtherBetter()) this.#switch(sequence);
+    if (this.#isOtherBetter()) this.#switch();
   }
 
   /** This probe cannot be sent: the device is gone, or another one has taken its name, which nothing is known of. */
@@ -117,17 +119,17 @@ export class ProbeCourse {
     return icmp.misses >= hysteresis.down_after && tcp.hits > 0;
   }
 
-  #switch(sequence: number): void {
+  #switch(): void {
     this.#method = other_of[this.#method];
-    // Times of a handshake and of an echo are not the same thing.
-    this.#window.dropBefore(sequence + 1);
+    // Times of a handshake and of an echo are not the same thing, and what is on its way was asked by the other method.
+    this.#window.dropBefore(this.#next);
   }
 
   /** A right is missing: that says nothing of the link. */
-  #refuse(sequence: number, method: Method, reason: string): void {
+  #refuse(method: Method, reason: string): void {
     this.#reason = reason;
     if (method === 'tcp') return;
     this.#icmp_refusal = reason;
-    if (this.#method === 'icmp') this.#switch(sequence);
+    if (this.#method === 'icmp') this.#switch();
   }
 }

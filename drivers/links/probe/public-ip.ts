@@ -23,14 +23,16 @@ const inner_networks = [
   ['ff00::', 8],
 ] as const;
 
-const inner = new BlockList();
+/** One list for each family: a list of both takes every IPv4 address for one of `::ffff:0:0/96`. */
+const inner = { 4: new BlockList(), 6: new BlockList() };
 for (const [network, prefix] of inner_networks) {
-  inner.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4');
+  if (network.includes(':')) inner[6].addSubnet(network, prefix, 'ipv6');
+  else inner[4].addSubnet(network, prefix, 'ipv4');
 }
 
 /** Whether the address is one of the internet: no private, shared, link-local, loopback or multicast address. */
 export function isPublicIp(ip: string): boolean {
   const family = familyOf(ip);
   if (family === null) return false;
-  return !inner.check(ip, family === 4 ? 'ipv4' : 'ipv6');
+  return !inner[family].check(ip, family === 4 ? 'ipv4' : 'ipv6');
 }

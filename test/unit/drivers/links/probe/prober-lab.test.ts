@@ -1,0 +1,239 @@
+/** The prober on a gateway with two WANs: real sockets, real devices, real address translation. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { ProberSpec } from '../../../../../drivers/links/probe/api.ts';
+import { startProber } from '../../../../../drivers/links/probe/prober.ts';
+import { publicAddress } from '../../../../../drivers/links/probe/public-address.ts';
+import { deviceIndex } from '../../../../../src/platform/bound-socket.ts';
+import { eventually, letPass } from '../../../../support/eventually.ts';
+import { peerMissing, program, rootMissing } from '../../../../support/peers.ts';
+import { recordingLog } from '../../../../support/recording-log.ts';
+import { run } from '../../../../support/temporary.ts';
+import {
+  lab_ports,
+  lab_public_ip,
+  lab_targets,
+  lab_targets_v6,
+  type LabWan,
+  startWanLab,
+  type WanLab,
+} from '../../../../support/wan-lab.ts';
+
+const interval_ms = 50;
+const timeout_ms = 1_000;
+/** As the prober states it: the timeout and four probes. */
+const down_within_ms = timeout_ms + 4 * interval_ms;
+/** What a busy machine may add. */
+const slack_ms = 1_500;
+const targetsV6 = lab_targets_v6.map((ip) => ({ ip, port: lab_ports.tcp }));
+const targets = lab_targets.map((ip) => ({ ip, port: lab_ports.tcp }));
+
+describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))('a prober in the lab', () => {
+  let lab: WanLab;
+  let leave: () => void = () => undefined;
+  let stopping = new AbortController();
+
+  beforeAll(async () => {
+    lab = await startWanLab();
+    leave = lab.enter();
+  }, 30_000);
+  afterAll(async () => {
+    leave();
+    await lab.stop();
+  });
+  beforeEach(async () => {
+    stopping = new AbortController();
+    await lab.set('sat0', {});
+    await lab.set('wwan0', {});
+  });
+  afterEach(() => stopping.abort());
+
+  const probe = async (device: LabWan, more: Partial<ProberSpec> = {}) => {
+    const changes: (boolean | null)[] = [];
+    const log = recordingLog();
+    const prober = startProber({
+      device,
+      ifindex: (await deviceIndex(device)) ?? 0,
+      targets,
+      interval_ms,
+      timeout_ms,
+      signal: stopping.signal,
+      log,
+      onChange: () => changes.push(prober.read().reachable),
+      ...more,
+    });
+    return { ...prober, changes, log };
+  };
+  const reachable = async (prober: { read: () => { reachable: boolean | null } }, ms = 5_000) =>
+    eventually('the link is reachable', () => prober.read().reachable === true, ms);
+
+  it(
+    'finds 700 ms and 5 % loss on the satellite while the cellular link has its own figures',
+    { timeout: 40_000 },
+    async () => {
+      await lab.set('sat0', { rtt_ms: 700, loss_pct: 5 });
+      await lab.set('wwan0', { rtt_ms: 80, jitter_ms: 10 });
+      const quick = { interval_ms: 20, timeout_ms: 1_500 };
+      const satellite = await probe('sat0', quick);
+      const cellular = await probe('wwan0', quick);
+      await reachable(satellite);
+      await eventually('a window is full', () => satellite.read().packet_loss_pct !== null);
+      await letPass(1_500);
+      const losses: number[] = [];
+      for (let count = 0; count < 80; count += 1) {
+        await letPass(100);
+        const [far, near] = [satellite.read(), cellular.read()];
+        losses.push(far.packet_loss_pct ?? Number.NaN);
+        expect(far.latency_ms).toBeGreaterThan(630);
+        expect(far.latency_ms).toBeLessThan(770);
+        expect(near.latency_ms).toBeGreaterThan(72);
+        expect(near.latency_ms).toBeLessThan(88);
+        expect(near.packet_loss_pct).toBe(0);
+      }
+      const loss_pct = losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
+      expect(loss_pct).toBeGreaterThan(4.5);
+      expect(loss_pct).toBeLessThan(5.5);
+      // Two even variations of 10 ms each way differ by a third of their range, a little less where frames may not overtake.
+      expect(cellular.read().jitter_ms).toBeGreaterThan(3);
+      expect(cellular.read().jitter_ms).toBeLessThan(10);
+      expect([satellite.changes, cellular.changes]).toEqual([[true], [true]]);
+    },
+  );
+
+  it('says within the stated time that a link carries nothing any more, and that it does again', async () => {
+    await lab.set('wwan0', { rtt_ms: 40 });
+    const prober = await probe('wwan0');
+    const other = await probe('sat0');
+    await reachable(prober);
+    await lab.set('wwan0', { rtt_ms: 40, blackhole: true });
+    const lost_ms = performance.now();
+    await eventually('it is lost', () => prober.read().reachable === false, down_within_ms + slack_ms);
+    expect(performance.now() - lost_ms).toBeGreaterThan(timeout_ms - interval_ms - 100);
+    expect(prober.read()).toMatchObject({ latency_ms: null, jitter_ms: null, packet_loss_pct: 100 });
+    expect(prober.read().reason).toBe('no answer');
+    await lab.set('wwan0', { rtt_ms: 40 });
+    await reachable(prober, slack_ms);
+    expect(prober.read().latency_ms).toBeLessThan(44);
+    expect(prober.changes).toEqual([true, false, true]);
+    expect(other.changes).toEqual([true]);
+  });
+
+  it('notices a carrier that is lost and found', async () => {
+    const prober = await probe('sat0');
+    await reachable(prober);
+    await lab.carrier('sat0', 'off');
+    await eventually('it is lost', () => prober.read().reachable === false, down_within_ms + slack_ms);
+    await lab.carrier('sat0', 'on');
+    await reachable(prober);
+  });
+
+  it('says at once that the device is gone, and nothing of a new device that has its name', async () => {
+    const prober = await probe('wwan0');
+    await reachable(prober);
+    await lab.unplug('wwan0');
+    await eventually('it is gone', () => prober.read().reason === 'the device is gone', slack_ms);
+    expect(prober.read().reachable).toBe(false);
+    await lab.plug('wwan0');
+    const replaced = 'another device has this name now';
+    await eventually('it is replaced', () => prober.read().reason === replaced, slack_ms);
+    await letPass(500);
+    expect(prober.read()).toMatchObject({ reachable: null, method: 'none', latency_ms: null });
+    const successor = await probe('wwan0');
+    await reachable(successor);
+  });
+
+  it('says at once when the kernel cannot send by the device, and why', async () => {
+    const prober = await probe('wwan0', { targets: targetsV6 });
+    await reachable(prober);
+    await lab.ip('-6', 'addr', 'flush', 'dev', 'wwan0', 'scope', 'global');
+    await lab.ip('-6', 'route', 'flush', 'dev', 'wwan0');
+    // Sooner than a timeout, since nothing has to be waited for.
+    await eventually('it is lost', () => prober.read().reason === 'no route by this device', slack_ms);
+    expect(prober.read().reachable).toBe(false);
+    await lab.unplug('wwan0');
+    await lab.plug('wwan0');
+  });
+
+  it('asks by TCP while ICMP is filtered, without calling the link lost, and by ICMP again afterwards', async () => {
+    await lab.set('sat0', { rtt_ms: 50 });
+    const prober = await probe('sat0', { timeout_ms: 500 });
+    await reachable(prober);
+    await lab.filterIcmp('sat0', 'on');
+    await eventually('TCP is used', () => prober.read().method === 'tcp');
+    await eventually('TCP has figures', () => prober.read().packet_loss_pct !== null);
+    expect(prober.read().packet_loss_pct).toBe(0);
+    expect(prober.read().latency_ms).toBeGreaterThan(45);
+    expect(prober.read().latency_ms).toBeLessThan(60);
+    await lab.filterIcmp('sat0', 'off');
+    await eventually('ICMP is used', () => prober.read().method === 'icmp');
+    expect(prober.changes).toEqual([true]);
+    expect(prober.log.at('info')).toEqual([
+      'ICMP gets no answer by this link, TCP stands in for it',
+      'ICMP is answered by this link again',
+    ]);
+  });
+
+  it('leaves a target that never answers out of the loss and names it', async () => {
+    const silent = '198.18.0.9';
+    const prober = await probe('sat0', {
+      targets: [...targets, { ip: silent, port: 443 }],
+      interval_ms: 10,
+      timeout_ms: 200,
+    });
+    await eventually('it is named', () => prober.log.lines.length > 0);
+    expect(prober.log.lines[0]?.facts).toEqual({ link: 'sat0', targets: [silent] });
+    expect(prober.read()).toMatchObject({ reachable: true, packet_loss_pct: 0 });
+  });
+
+  it('probes targets of IPv6', async () => {
+    await lab.set('wwan0', { rtt_ms: 30 });
+    const prober = await probe('wwan0', { targets: targetsV6 });
+    await reachable(prober);
+    await eventually('there are figures', () => prober.read().packet_loss_pct === 0);
+    expect(prober.read().latency_ms).toBeGreaterThan(27);
+    expect(prober.read().latency_ms).toBeLessThan(36);
+  });
+
+  it('finds the public address of each WAN by STUN, whichever has the default route', async () => {
+    const servers = [{ ip: lab_targets[0], port: lab_ports.stun }];
+    const seen = async (device: LabWan) => publicAddress({ device, servers, signal: stopping.signal });
+    await expect(Promise.all([seen('sat0'), seen('wwan0')])).resolves.toEqual([
+      lab_public_ip.sat0,
+      lab_public_ip.wwan0,
+    ]);
+  });
+
+  const reading = z.looseObject({
+    method: z.string(),
+    latency_ms: z.number().nullable(),
+    warnings: z.array(z.looseObject({ facts: z.looseObject({ reason: z.string().nullish() }) })),
+  });
+  const asUser = async (user: 'nobody' | 'root') => {
+    const id = user === 'nobody' ? '65534' : '0';
+    const rights = ['--reuid', id, '--regid', id, '--clear-groups', '--no-new-privs'];
+    const node = [
+      process.execPath,
+      new URL('../../../../support/probe-process.ts', import.meta.url).pathname,
+    ];
+    const [ip = '', ...prefix] = lab.gateway.prefix;
+    const command = [program('setpriv'), ...rights, ...node, 'wwan0', lab_targets[0]];
+    return reading.parse(JSON.parse(await run(ip.split('/').at(-1) ?? '', ...prefix, ...command)));
+  };
+  const pingGroups = async (range: string) => run('sysctl', '-qw', `net.ipv4.ping_group_range=${range}`);
+
+  it('needs no right where the group of the process may ping', async () => {
+    await expect(asUser('nobody')).resolves.toMatchObject({ method: 'icmp', warnings: [] });
+  });
+
+  it('falls back to raw sockets with CAP_NET_RAW, else to TCP and says what is missing', async () => {
+    await pingGroups('1 0');
+    try {
+      await expect(asUser('root')).resolves.toMatchObject({ method: 'icmp', warnings: [] });
+      const { method, latency_ms, warnings } = await asUser('nobody');
+      expect([method, typeof latency_ms]).toEqual(['tcp', 'number']);
+      expect(warnings[0]?.facts.reason).toMatch(/ping_group_range.*CAP_NET_RAW/u);
+    } finally {
+      await pingGroups('0 2147483647');
+    }
+  });
+});
