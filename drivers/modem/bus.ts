@@ -40,7 +40,12 @@ export interface Bus {
 const message_max_bytes = 4_194_304;
 const signal_type = 4;
 const no_auto_start = 2;
-const daemon = 'org.freedesktop.DBus';
+/** The bus itself. */
+export const daemon = {
+  destination: 'org.freedesktop.DBus',
+  path: '/org/freedesktop/DBus',
+  interface: 'org.freedesktop.DBus',
+} as const;
 
 interface BusOptions {
   readonly address: string;
@@ -67,7 +72,10 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
     timeout: timeout_ms,
     maxMessageSize: message_max_bytes,
     returnBigInt: false,
+    // We say hello ourselves: the library throws where nobody can catch it when the bus does not answer.
+    direct: true,
   });
+  client.connection.on('handlerError', (error) => lose(messageOf(error)));
   client.connection.on('error', (error) => lose(messageOf(error)));
   client.connection.on('close', () => {
     signal.removeEventListener('abort', close);
@@ -80,20 +88,23 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
   signal.addEventListener('abort', close, { once: true });
   if (signal.aborted) close();
   const call = async (about: Call): Promise<Reply> => invoke(client, about, losing.signal);
+  try {
+    demand(await call({ ...daemon, member: 'Hello' }), address);
+  } catch (error) {
+    lose('did not greet us');
+    throw error;
+  }
   return {
     call,
     lost: losing.signal,
     async listen(rule) {
-      const about = {
-        destination: daemon,
-        path: '/org/freedesktop/DBus',
-        interface: daemon,
-        member: 'AddMatch',
-      };
-      const reply = await call({ ...about, signature: 's', body: [rule] });
-      if (!reply.ok) throw new DeviceUnreachable(`D-Bus at ${address} takes no match rule: ${reply.reason}`);
+      demand(await call({ ...daemon, member: 'AddMatch', signature: 's', body: [rule] }), address);
     },
   };
+}
+
+function demand(reply: Reply, address: string): void {
+  if (!reply.ok) throw new DeviceUnreachable(`D-Bus at ${address}: ${reply.reason}`);
 }
 
 async function invoke(client: MessageBus, about: Call, lost: AbortSignal): Promise<Reply> {

@@ -3,7 +3,7 @@ import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { type Bus, type BusSignal, openBus } from './bus.ts';
+import { type Bus, type BusSignal, daemon, openBus } from './bus.ts';
 import { linksOf } from './links.ts';
 import { mm_path, readModems } from './manager.ts';
 import { type ModemOptions, modemOptions } from './options.ts';
@@ -27,8 +27,8 @@ async function runModem(options: ModemOptions, host: Host): Promise<void> {
   const news = { waking: new AbortController() };
   const owner = { name: '', changed: new AbortController() };
   const onSignal = ({ sender, member, body }: BusSignal): void => {
-    if (member === 'NameOwnerChanged' && sender === 'org.freedesktop.DBus' && body[0] === mm)
-      owner.changed.abort();
+    const isOwner = member === 'NameOwnerChanged' && sender === daemon.destination && body[0] === mm;
+    if (isOwner) owner.changed.abort();
     else if (sender === owner.name) news.waking.abort();
   };
   try {
@@ -39,7 +39,7 @@ async function runModem(options: ModemOptions, host: Host): Promise<void> {
       onSignal,
     });
     // The owner is asked for after listening, so that no change falls between.
-    await bus.listen(`type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='${mm}'`);
+    await bus.listen(`type='signal',sender='${daemon.destination}',member='NameOwnerChanged',arg0='${mm}'`);
     await bus.listen(`type='signal',sender='${mm}',path_namespace='${mm_path}'`);
     owner.name = await ownerOf(bus);
     await watch({ bus, news, gone: owner.changed.signal, options }, host);
@@ -52,14 +52,7 @@ async function runModem(options: ModemOptions, host: Host): Promise<void> {
 
 /** The unique name of ModemManager; it is not started when it does not run. Throws `DeviceUnreachable`. */
 async function ownerOf(bus: Bus): Promise<string> {
-  const daemon = 'org.freedesktop.DBus';
-  const about = {
-    destination: daemon,
-    path: '/org/freedesktop/DBus',
-    interface: daemon,
-    member: 'GetNameOwner',
-  };
-  const reply = await bus.call({ ...about, signature: 's', body: [mm] });
+  const reply = await bus.call({ ...daemon, member: 'GetNameOwner', signature: 's', body: [mm] });
   if (reply.ok && typeof reply.value === 'string') return reply.value;
   throw new DeviceUnreachable(
     'ModemManager does not run; install or start it (systemctl start ModemManager)',

@@ -57,6 +57,21 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
     expect(view()?.state).toBe('up');
   });
 
+  it('that hangs from the start is lost, and found when it goes on', async () => {
+    const bus = await makeMessageBus();
+    closing.push(async () => bus.stop());
+    await bus.start();
+    const manager = await startFakeModemManager(bus.address);
+    closing.push(async () => manager.stop());
+    manager.add({ index: 0 });
+    bus.freeze();
+    const { down, isp, view } = startLab(bus.address, { timeout_s: 0.3 });
+    await down(/did not answer Hello in time/u);
+    bus.thaw();
+    await isp('TestTel');
+    expect(view()?.state).toBe('up');
+  });
+
   it('that hangs does not keep a stopping daemon waiting', async () => {
     const bus = await makeMessageBus();
     closing.push(async () => bus.stop());
