@@ -44,6 +44,9 @@ async function runClients(options: ClientsOptions, host: DriverHost<typeof noFee
       const facts = { found: found.length, entries_max: options.entries_max };
       host.log.warn(facts, 'more devices on the local network than are reported; raise options.entries_max');
     }
+    if (!crowded && reported.crowded) {
+      host.log.info({ found: found.length }, 'all devices on the local network are reported again');
+    }
     host.reportKit({ clients: found.slice(0, options.entries_max) });
     host.reportStatus({
       clients: found.length,

@@ -7,6 +7,7 @@ import { wordsOf } from './nut-lines.ts';
 const answer_timeout_ms = 5_000;
 /** A UPS with all its outlets tells some 300 variables of 80 characters. */
 const answer_chars_max = 262_144;
+const rows_max = 4_096;
 
 /** upsd answered `ERR code`. */
 export class UpsdError extends Error {
@@ -56,6 +57,7 @@ export async function openNut({ host, port }: Where, signal: AbortSignal): Promi
           const row = await next.words();
           if (row[0] === 'END') return rows;
           rows.push(row);
+          if (rows.length > rows_max) throw new DeviceUnreachable(`LIST ${what}: upsd answers without end`);
         }
       }),
     close: stop,

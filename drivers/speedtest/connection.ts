@@ -3,11 +3,13 @@ import { lookup } from 'node:dns/promises';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { connectTcp, knockTcp } from '../../src/platform/bound-socket.ts';
+import { connectTcp, knockTcp, reasonOf } from '../../src/platform/bound-socket.ts';
 import { within } from '../../src/platform/time.ts';
 
 const lookup_timeout_ms = 5_000;
 const connect_timeout_ms = 10_000;
+const knock_timeout_ms = 5_000;
+const addresses_max = 4;
 const knocks = 3;
 
 export interface Target {
@@ -25,13 +27,21 @@ interface Way {
   readonly signal: AbortSignal;
 }
 
-/** Finds the address of the server. The question itself goes by whatever way the system asks its name servers. */
+/**
+ * Finds an address of the server that answers by the link: not every link has IPv6, nor IPv4. The question itself goes by
+ * whatever way the system asks its name servers. Rejects with `DeviceUnreachable` when none answers.
+ */
 export async function findTarget(url: URL, { device, ca, signal }: Way): Promise<Target> {
   const host = url.hostname.replaceAll(/[[\]]/gu, '');
-  const found = await within(lookup_timeout_ms, lookup(host), signal);
-  if (!found) throw new DeviceUnreachable(`${host}: no answer of the name server`);
+  const found = await within(lookup_timeout_ms, lookup(host, { all: true, order: 'ipv4first' }), signal);
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
-  return { url, host_ip: found.address, port, device, ca };
+  let code = 'no answer of the name server';
+  for (const { address: host_ip } of found?.slice(0, addresses_max) ?? []) {
+    const echo = await knockTcp({ device, host_ip, port, timeout_ms: knock_timeout_ms, signal });
+    if ('rtt_ms' in echo) return { url, host_ip, port, device, ca };
+    ({ code } = echo);
+  }
+  throw new DeviceUnreachable(`${host} port ${port} by ${device}: ${reasonOf(code)}`);
 }
 
 /** Connects by the link, with TLS where the URL asks for it. The socket ends with `signal`. */

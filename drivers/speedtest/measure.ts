@@ -35,6 +35,7 @@ export async function measure(plan: Plan): Promise<Measured> {
     const opening = Array.from({ length: connections }, async () => openConnection(target, signal));
     const sockets = await Promise.all(opening);
     const tally = new Tally(limits);
+    progress(direction, 0);
     every(look_every_ms, signal, () => {
       const so_far = tally.mbps();
       progress(so_far === null ? direction : `${direction} ${so_far} Mbit/s`, tally.pct());

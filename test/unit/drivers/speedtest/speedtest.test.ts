@@ -200,14 +200,23 @@ it.each(['no-such0', '../../../etc', '..'])(
   },
 );
 
-it('names the servers that are configured', async () => {
-  const lab = start();
-  await expect(lab.test({ server: 'far' })).rejects.toThrow('no server is called "far"; configured are near');
-  const nowhere = start({ servers: [serverAt('http://127.0.0.1:9')] });
-  await expect(nowhere.test()).rejects.toThrow(/127\.0\.0\.1 port 9 by lo: connection refused/u);
-  await lab.stop();
-  await nowhere.stop();
-});
+it(
+  'names the servers that are configured, and says why one cannot be reached',
+  { timeout: 20_000 },
+  async () => {
+    const lab = start();
+    await expect(lab.test({ server: 'far' })).rejects.toThrow(
+      'no server is called "far"; configured are near',
+    );
+    const nowhere = start({ servers: [serverAt('http://127.0.0.1:9')] });
+    await expect(nowhere.test()).rejects.toThrow(/127\.0\.0\.1 port 9 by lo: connection refused/u);
+    const unnamed = start({ servers: [serverAt('http://no-such-host.invalid')] });
+    await expect(unnamed.test()).rejects.toThrow(/no-such-host\.invalid/u);
+    const unrouted = start({ servers: [serverAt('http://192.0.2.1')] });
+    await expect(unrouted.test()).rejects.toThrow(/192\.0\.2\.1 port 80 by lo: /u);
+    for (const each of [lab, nowhere, unnamed, unrouted]) await each.stop();
+  },
+);
 
 it('leaves the upload unknown where the server takes none', async () => {
   const { upload_url: _, ...only_down } = serverAt(server.origin);
