@@ -36,6 +36,7 @@ export function openChannel(
   });
   // Whoever waits for an answer hears of it; between two calls the next one does.
   session.on('error', () => undefined);
+  socket.on('error', () => undefined);
   const close = (): void => {
     session.destroy();
     socket.destroy();
@@ -58,14 +59,7 @@ interface Call {
 }
 
 async function call({ session, path, request, timeout_ms, signal }: Call): Promise<Answer> {
-  if (session.closed || session.destroyed) throw new DeviceUnreachable('connection was closed');
-  const stream = session.request({
-    [constants.HTTP2_HEADER_METHOD]: constants.HTTP2_METHOD_POST,
-    [constants.HTTP2_HEADER_PATH]: path,
-    [constants.HTTP2_HEADER_CONTENT_TYPE]: 'application/grpc+proto',
-    [constants.HTTP2_HEADER_TE]: 'trailers',
-    'grpc-timeout': `${Math.ceil(timeout_ms)}m`,
-  });
+  const stream = openStream(session, path, timeout_ms);
   const answering = collect(stream);
   stream.end(frame(request));
   try {
@@ -74,6 +68,21 @@ async function call({ session, path, request, timeout_ms, signal }: Call): Promi
     return answer;
   } finally {
     if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
+  }
+}
+
+function openStream(session: ClientHttp2Session, path: string, timeout_ms: number): ClientHttp2Stream {
+  try {
+    return session.request({
+      [constants.HTTP2_HEADER_METHOD]: constants.HTTP2_METHOD_POST,
+      [constants.HTTP2_HEADER_PATH]: path,
+      [constants.HTTP2_HEADER_CONTENT_TYPE]: 'application/grpc+proto',
+      [constants.HTTP2_HEADER_TE]: 'trailers',
+      'grpc-timeout': `${Math.ceil(timeout_ms)}m`,
+    });
+  } catch (error) {
+    // The server has said goodbye since the last call.
+    throw new DeviceUnreachable('connection was closed', { cause: error });
   }
 }
 

@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 
-/** How the next answers come; `hang`: never, `garbage`: no Protocol Buffers, `router`: the answer of another device. */
+/** How the next answers come; `hang`: never, `garbage`: no Protocol Buffers, `router`: the answer of another device,
+ * `farewell`: a connection that ends in good order after one answer. */
 export type DishMood =
   | 'well'
   | 'hang'
@@ -15,7 +16,8 @@ export type DishMood =
   | 'not found'
   | 'compressed'
   | 'failing'
-  | 'router';
+  | 'router'
+  | 'farewell';
 
 /** What the dish is up to; tests change it at any time. */
 export interface DishState {
@@ -117,6 +119,7 @@ async function serve(stream: ServerHttp2Stream, state: DishState, asked: Map<num
   const body = Buffer.concat(chunks).subarray(5);
   const question = ((body[0]! & 0x7f) | (body[1]! << 7)) >> 3;
   asked.set(question, (asked.get(question) ?? 0) + 1);
+  if (state.mood === 'farewell') stream.session?.close();
   const misbehave = moods[state.mood];
   if (misbehave) return misbehave(stream);
   const { status, reason, message } = answerTo(question, state);

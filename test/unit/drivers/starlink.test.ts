@@ -241,6 +241,7 @@ describe('a dish that fails', () => {
     ['compressed', /compressed/u],
     ['failing', /refuses to tell its status: out of order/u],
     ['router', /not as a dish/u],
+    ['farewell', /connection/u],
   ];
   it.each(faults)('is named when its answer is: %s', async (mood, reason) => {
     const dish = await startDish();
