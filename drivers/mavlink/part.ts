@@ -23,6 +23,7 @@ interface Maker {
 
 const camera_information = 259;
 const gimbal_device_information = 283;
+const video_stream_information = 269;
 const component_information_basic = 396;
 const asks_max = 3;
 const ask_pause_ms = 2_000;
@@ -33,6 +34,7 @@ export class Part {
   readonly #sink: DroneSink;
   #online = true;
   #maker: Maker | undefined;
+  #rtsp_url: string | undefined;
   #asks = 0;
   #asked_ms = Number.NEGATIVE_INFINITY;
 
@@ -48,9 +50,12 @@ export class Part {
       this.#online = true;
       this.#sink.setOnline(true);
     }
-    const maker = makerOf(message);
-    if (!maker || (maker.vendor === this.#maker?.vendor && maker.model === this.#maker.model)) return;
+    const maker = makerOf(message) ?? this.#maker;
+    const rtsp_url = this.#rtsp_url ?? rtspUrlOf(message);
+    const is_known = maker?.vendor === this.#maker?.vendor && maker?.model === this.#maker?.model;
+    if (is_known && rtsp_url === this.#rtsp_url) return;
     this.#maker = maker;
+    this.#rtsp_url = rtsp_url;
     this.#parts.announce(this.#describe());
   }
 
@@ -60,11 +65,13 @@ export class Part {
       this.#online = false;
       this.#sink.setOnline(false, `nothing was heard of it for ${Math.round(silence_ms / 1_000)} s`);
     }
-    const is_done = this.#maker !== undefined || this.#asks >= asks_max || !this.#online;
-    if (is_done || now_ms - this.#asked_ms < ask_pause_ms) return;
+    const is_told =
+      this.#maker !== undefined && (this.#rtsp_url !== undefined || this.#parts.type !== 'camera');
+    if (is_told || this.#asks >= asks_max || !this.#online || now_ms - this.#asked_ms < ask_pause_ms) return;
     this.#asks += 1;
     this.#asked_ms = now_ms;
     this.#parts.ask(this.#informative);
+    if (this.#parts.type === 'camera') this.#parts.ask(video_stream_information);
   }
 
   /** The message in which a component of this kind says what it is. */
@@ -83,8 +90,17 @@ export class Part {
       parent_key,
       vendor: this.#maker?.vendor || null,
       model: this.#maker?.model || null,
+      ...(this.#rtsp_url === undefined ? {} : { rtsp_url: this.#rtsp_url }),
     };
   }
+}
+
+const stream_rtsp = 0;
+
+/** The first stream that the camera offers over RTSP; other kinds of streams nobody here can fetch. */
+function rtspUrlOf({ name, fields }: Decoded): string | undefined {
+  if (name !== 'VIDEO_STREAM_INFORMATION' || fields.type !== stream_rtsp) return undefined;
+  return URL.parse(fields.uri)?.protocol === 'rtsp:' ? fields.uri : undefined;
 }
 
 function makerOf({ name, fields }: Decoded): Maker | undefined {
