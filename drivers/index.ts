@@ -11,6 +11,7 @@ export const drivers: readonly BuiltIn[] = [
   { name: 'clients', load: async () => (await import('./clients/clients.ts')).clients },
   { name: 'gateway', load: async () => (await import('./gateway/gateway.ts')).gateway },
   { name: 'links', load: async () => (await import('./links/links.ts')).links },
+  { name: 'location', load: async () => (await import('./location/location.ts')).location },
   { name: 'mavlink', load: async () => (await import('./mavlink/mavlink.ts')).mavlink },
   { name: 'onvif', load: async () => (await import('./onvif/onvif.ts')).onvif },
   { name: 'power', load: async () => (await import('./power/power.ts')).power },

@@ -7,6 +7,7 @@ import type { ReportParts } from './app/report.ts';
 import { openStreams } from './app/streams.ts';
 import { Tail } from './app/tail.ts';
 import type { Config } from './config.ts';
+import { cityFinder } from './geo/cities.ts';
 import { createHub, type Hub } from './hub/hub.ts';
 import type { LocalApi } from './local/api.ts';
 import { openOutbox, type Outbox } from './outbox/outbox.ts';
@@ -122,6 +123,9 @@ function joinParts(config: Config, deps: AppDeps, outbox: Outbox, ends: Ends): R
     rates: pace.rates(),
     isOnline: () => uplink.online,
     telemetry_floor_ms: config.telemetry.floor_ms,
+    telemetry_pace_ms: config.telemetry.pace_ms,
+    deadbands: config.telemetry.deadbands,
+    cityOf: cityFinder(),
     allow: commandPolicy(config.commands),
     streams: openStreams(config.media, {
       onUrl: (asset_key) => hub.streamChanged(asset_key),
@@ -180,7 +184,7 @@ function inboxHandlers(outbox: Outbox, hub: Hub, tasks: TaskRunner, pace: PacePo
   };
 }
 
-/** The type of the link that carries the traffic: the first that is online. */
+/** The type of the link that carries the traffic: the first that is online, as the driver of the links orders them. */
 function linkInUse(hub: Hub) {
-  return hub.kit().wans?.find(({ status }) => status === 'online')?.type ?? undefined;
+  return hub.links().find(({ status }) => status === 'online')?.type ?? undefined;
 }

@@ -7,6 +7,7 @@ import { groupId } from './config/group.ts';
 import { type MediaServerConfig, readMedia } from './config/media.ts';
 import { type ConfigFile, type LogLevel, configFile, runtime_dir_default } from './config/schema.ts';
 import { type FaultList, type Source, faultList, parseSource, readSource } from './config/source.ts';
+import { telemetryOf } from './config/telemetry.ts';
 import type { RiskLevel } from './contract/assets.ts';
 import { edgeEvents, publishedFeeds } from './contract/feeds.ts';
 import type { LinkType } from './contract/kit.ts';
@@ -51,7 +52,7 @@ export interface Config {
   };
   /** Undefined: no media server, and no camera has a `whep_url`. */
   readonly media: MediaServerConfig | undefined;
-  readonly telemetry: { readonly floor_ms: number };
+  readonly telemetry: ReturnType<typeof telemetryOf>;
   readonly commands: {
     /** `*` stands for every asset, every command. */
     readonly disabled: readonly { readonly asset: string; readonly command: string }[];
@@ -192,7 +193,7 @@ function inUnits(source: Source, file: ConfigFile) {
       age_max_ms: file.outbox.age_max_days * 86_400_000,
     },
     feeds: { rates_hz, rate_default_hz },
-    telemetry: { floor_ms: file.telemetry.floor_s * 1000 },
+    telemetry: telemetryOf(file.telemetry),
     commands: file.commands,
     log: file.log,
   };

@@ -38,6 +38,8 @@ export async function statusReport(parts: ReportParts): Promise<StatusReport> {
     drivers: Array.from(hub.drivers(), (driver) => ({ ...driver, facts: { ...driver.facts } })),
     assets: Array.from(hub.assets(), (asset) => ({ ...asset, feeds: { ...asset.feeds } })),
     kit: { ...hub.kit() },
+    links: [...hub.links()],
+    location: hub.location(),
     // While the disk cannot be read, this report is what the technician needs most.
     tasks: { ...parts.tasks.stats(), recent: [...(await parts.tasks.list(recent_tasks).catch(() => []))] },
   };

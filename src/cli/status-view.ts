@@ -1,7 +1,8 @@
 /** The report as a technician reads it. Pure: report in, lines out. */
-import { z } from 'zod';
 import type { StatusReport } from '../local/api.ts';
 import { type Paint, clockTime, duration, size, table } from './shell.ts';
+import { linkLines } from './status-links.ts';
+import { kitLines } from './status-kit.ts';
 
 export function statusLines(report: StatusReport, paint: Paint): readonly string[] {
   return [
@@ -10,9 +11,10 @@ export function statusLines(report: StatusReport, paint: Paint): readonly string
     '',
     ...uplinkLines(report.uplink, paint),
     ...outboxLines(report.outbox, paint),
+    ...kitLines(report, paint),
     ...driverLines(report.drivers, paint),
     ...assetLines(report.assets, paint),
-    ...linkLines(report.kit, paint),
+    ...linkLines(report.links, paint),
     ...taskLines(report, paint),
   ];
 }
@@ -98,45 +100,6 @@ function assetLines(assets: StatusReport['assets'], paint: Paint): readonly stri
       .join(', '),
   ]);
   return section('assets', 'none yet', rows, paint);
-}
-
-const kitLinks = z.object({
-  wans: z
-    .array(
-      z.object({
-        name: z.string(),
-        type: z.string().nullish(),
-        status: z.string().nullish(),
-        rx_bps: z.number().nullish(),
-        tx_bps: z.number().nullish(),
-        latency_ms: z.number().nullish(),
-        packet_loss_pct: z.number().nullish(),
-      }),
-    )
-    .default([]),
-});
-
-function linkLines(kit: StatusReport['kit'], paint: Paint): readonly string[] {
-  const { wans } = kitLinks.safeParse(kit).data ?? { wans: [] };
-  if (wans.length === 0) return [];
-  const rows = wans.map(({ name, type, status, rx_bps, tx_bps, latency_ms, packet_loss_pct }) => [
-    name,
-    type ?? '',
-    status ? paint(status === 'offline' ? 'bad' : 'good', status) : '',
-    measured(latency_ms, (ms) => `${Math.round(ms)} ms`),
-    measured(packet_loss_pct, (pct) => `${pct.toFixed(1)} % lost`),
-    measured(rx_bps, (bps) => `down ${rate(bps)}`),
-    measured(tx_bps, (bps) => `up ${rate(bps)}`),
-  ]);
-  return section('links', '', rows, paint);
-}
-
-function measured(value: number | null | undefined, show: (value: number) => string): string {
-  return value === null || value === undefined ? '' : show(value);
-}
-
-function rate(bps: number): string {
-  return bps < 1e6 ? `${Math.round(bps / 1e3)} kbit/s` : `${(bps / 1e6).toFixed(1)} Mbit/s`;
 }
 
 function taskLines({ tasks, assets }: StatusReport, paint: Paint): readonly string[] {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { riskLevel } from '../contract/assets.ts';
 import { linkType } from '../contract/kit.ts';
 import { mediaSection } from './media.ts';
+import { telemetrySection } from './telemetry.ts';
 
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
 export type LogLevel = z.output<typeof logLevel>;
@@ -89,9 +90,7 @@ export const configFile = z.strictObject({
         .describe('messages per second and asset, at most, by feed; "default" for every other feed'),
     })
     .prefault({}),
-  telemetry: z
-    .strictObject({ floor_s: z.number().min(1).max(3_600).default(60).describe('sent at least this often') })
-    .prefault({}),
+  telemetry: telemetrySection.prefault({}),
   media: mediaSection.optional().describe('left out: cameras have no whep_url'),
   commands: z
     .strictObject({

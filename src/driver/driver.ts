@@ -50,8 +50,12 @@ export interface Fix {
   readonly altitude: number | null;
   /** `manual`: the technician's word, never stale. */
   readonly source: Exclude<Location['source'], 'satellite_cached'>;
-  /** How old the fix was when it was reported, milliseconds. */
+  /** Time since the fix reached the driver, milliseconds. */
   readonly age_ms: number;
+  /** UTC time of the fix as the receiver says. The hub uses it where it makes the fix older and the clock can be trusted. */
+  readonly time_ms?: number | null;
+  /** Of a manual position: it counts before every other source. */
+  readonly pinned?: boolean;
 }
 
 /** Takes what an asset says. Never blocks and never throws: a full outbox is the hub's concern. */
@@ -77,7 +81,7 @@ export interface DriverHost<F extends FeedSet> {
   readonly reportKit: (part: KitPart) => void;
   /** Replaces what this driver said before of the link of that name. Fills gaps in `wans`, which another driver reports. */
   readonly reportLink: (knowledge: LinkKnowledge) => void;
-  /** A position of the kit; null: this source has none any more. */
+  /** A position of the kit; null: what was measured does not count any more. A manual one stands while the connector runs. */
   readonly reportLocation: (fix: Fix | null) => void;
   /** Commands of the kit's gateway that this driver serves while it runs; replaces what it gave before. */
   readonly serveGateway: (commands: readonly Command[]) => void;

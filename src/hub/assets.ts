@@ -8,7 +8,7 @@ import type { Command } from '../driver/command.ts';
 import type { AssetDescription, DriverLog } from '../driver/driver.ts';
 import type { Opened } from '../outbox/protocol.ts';
 import { every } from '../platform/time.ts';
-import { Asset, type AssetFacts, type AssetParts, position_floor_ms } from './asset.ts';
+import { Asset, type AssetFacts, type AssetParts, type Position, position_floor_ms } from './asset.ts';
 import { type Allow, definitionsOf, findAmong, type FoundCommand, usableCommands } from './commands.ts';
 import { createFeedGate, type FeedView } from './feed-gate.ts';
 import type { Pacer } from './rate.ts';
@@ -144,6 +144,12 @@ export class Assets {
     }
     const { name, driver } = asset.facts;
     return { refusal: `${name} is offline: ${driver} has not reached it since the connector was started` };
+  }
+
+  /** The gateway is where the kit is. */
+  placeGateway(position: Position): void {
+    const gateway = this.#gateway();
+    if (gateway?.claimed) gateway.setPosition(position);
   }
 
   /** The asset of the kit's gateway: the first of that type, else the id that the key `gateway` would have. */

@@ -52,7 +52,11 @@ export function openHost(parts: HostParts): {
     },
     reportKit: (part) => whileOpen(() => kit.report(name, part, log)),
     reportLink: (knowledge) => whileOpen(() => kit.reportLink(name, knowledge)),
-    reportLocation: (fix) => whileOpen(() => kit.reportLocation(name, fix)),
+    reportLocation(fix) {
+      // The technician's word does not show that a device answered.
+      if (fix?.source !== 'manual') whileOpen(() => kit.reportLocation(name, fix));
+      else if (door.open) kit.reportLocation(name, fix);
+    },
     serveGateway(commands) {
       if (door.open) assets.serveGateway(owner, commands);
     },

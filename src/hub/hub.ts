@@ -11,6 +11,11 @@ import { openHost, type StatusFacts } from './host.ts';
 import { Kit, type KnownLink } from './kit.ts';
 import { type FeedRates, Pacer } from './rate.ts';
 import { type DriverState, supervise } from './supervise.ts';
+import type { Deadbands } from './telemetry-news.ts';
+import { type CityOf, type LocationView, Whereabouts } from './whereabouts.ts';
+
+/** Beside the folders of the driver instances, whose names have no dot. */
+const last_fix_file = 'last-fix.json';
 
 export interface HubOptions {
   readonly kit_id: string;
@@ -28,6 +33,10 @@ export interface HubOptions {
   readonly isOnline: () => boolean;
   /** A whole kit snapshot is published at least this often. */
   readonly telemetry_floor_ms: number;
+  /** Between two kit messages whose only news are figures. */
+  readonly telemetry_pace_ms: number;
+  readonly deadbands: Deadbands;
+  readonly cityOf: CityOf;
   /** Local policy on commands; it must give the same answer for the same asset and command. */
   readonly allow: Allow;
   readonly streams: Streams;
@@ -73,6 +82,8 @@ export interface Hub {
   readonly kit: () => KitTelemetry;
   /** The links, each with the reason of its state. */
   readonly links: () => readonly KnownLink[];
+  /** Age and driver of the kit's location, and why it is not better. */
+  readonly location: () => LocationView;
 }
 
 /**
@@ -88,7 +99,13 @@ export function createHub(options: HubOptions): Hub {
     if (ready) options.assetsChanged?.();
   };
   const assets = new Assets({ ...options, pacer, changed });
-  const kit = new Kit({ ...options, gatewayId: () => assets.gatewayId() });
+  const kit = new Kit({
+    ...options,
+    whereabouts: new Whereabouts({ ...options, file: join(options.state_dir, last_fix_file) }),
+    onLocation: ({ latitude: lat, longitude: lon, altitude }) =>
+      assets.placeGateway({ lat, lon, alt_m: altitude ?? null }),
+    gatewayId: () => assets.gatewayId(),
+  });
   const drivers = new Map<string, DriverView>();
   ready = true;
 
@@ -135,6 +152,7 @@ export function createHub(options: HubOptions): Hub {
     drivers: () => [...drivers.values()],
     kit: () => kit.view(),
     links: () => kit.links(),
+    location: () => kit.location(),
   };
 }
 

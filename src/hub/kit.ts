@@ -1,6 +1,6 @@
 /** The kit's own telemetry: merges what drivers report and publishes it at the hub's pace. */
 import { prettifyError } from 'zod';
-import { type KitPart, type KitTelemetry, kitTelemetry, type Link } from '../contract/kit.ts';
+import { type KitPart, type KitTelemetry, kitTelemetry, type Link, type Location } from '../contract/kit.ts';
 import { channels } from '../contract/topics.ts';
 import type { DriverLog, Fix, LinkKnowledge } from '../driver/driver.ts';
 import type { Appender } from '../outbox/api.ts';
@@ -8,8 +8,9 @@ import type { Clock } from '../platform/clock.ts';
 import { every } from '../platform/time.ts';
 import { linkEdges, type LinkStates } from './link-edges.ts';
 import { KnownLinks } from './link-knowledge.ts';
-import { Locations } from './location.ts';
 import { stableJson } from './stable-json.ts';
+import { type Deadbands, type News, newsOf } from './telemetry-news.ts';
+import type { LocationView, Whereabouts } from './whereabouts.ts';
 
 /** Changed parts leave together, at most this often. */
 const telemetry_tick_ms = 1_000;
@@ -22,6 +23,12 @@ export interface KitOptions {
   readonly isOnline: () => boolean;
   /** A whole snapshot is published at least this often while online. */
   readonly telemetry_floor_ms: number;
+  /** Between two messages whose only news are figures. */
+  readonly telemetry_pace_ms: number;
+  readonly deadbands: Deadbands;
+  readonly whereabouts: Whereabouts;
+  /** Called every second with the location as it is now. */
+  readonly onLocation: (location: Location) => void;
   /** The asset on which the edges of links are published. */
   readonly gatewayId: () => string;
   readonly signal: AbortSignal;
@@ -42,14 +49,15 @@ export class Kit {
   readonly #options: KitOptions;
   /** Keyed by the names of `kitTelemetry`, so it cannot grow. */
   readonly #parts = new Map<string, Part>();
-  readonly #changed = new Set<string>();
+  /** What was published last, by part. */
+  readonly #told_parts = new Map<string, unknown>();
   /** Faults that were logged: `owner part`. */
   readonly #told = new Set<string>();
   readonly #known_links = new KnownLinks();
-  readonly #locations = new Locations();
   #links: LinkStates = new Map();
   #whole_due = true;
   #whole_ms = Number.NEGATIVE_INFINITY;
+  #sent_ms = Number.NEGATIVE_INFINITY;
   #wasOnline = false;
 
   constructor(options: KitOptions) {
@@ -73,7 +81,7 @@ export class Kit {
 
   /** A position of the kit as this instance knows it; null takes its last one back. */
   reportLocation(owner: string, fix: Fix | null): void {
-    this.#locations.note(owner, fix, this.#options.clock.stamp().mono_ms);
+    this.#options.whereabouts.note(owner, fix);
   }
 
   /** The links with all that is known of them. */
@@ -88,11 +96,11 @@ export class Kit {
   /** What this instance reported is not repeated any more: nobody vouches for it. */
   withdraw(owner: string): void {
     this.#known_links.forget(owner);
-    this.#locations.note(owner, null, 0);
+    this.#options.whereabouts.note(owner, null);
     for (const [name, part] of this.#parts) {
       if (part.owner !== owner) continue;
       this.#parts.delete(name);
-      this.#changed.delete(name);
+      this.#told_parts.delete(name);
     }
   }
 
@@ -102,7 +110,16 @@ export class Kit {
   }
 
   view(): KitTelemetry {
-    return this.#snapshot(this.#parts.keys());
+    const data: KitTelemetry = {};
+    for (const part of this.#parts.values()) Object.assign(data, part.data);
+    if (data.wans) data.wans = data.wans.map((link) => this.#known_links.fill(link));
+    const location = this.#options.whereabouts.now();
+    if (location) data.location = location;
+    return data;
+  }
+
+  location(): LocationView {
+    return this.#options.whereabouts.view();
   }
 
   #reportOne(owner: string, name: string, value: unknown, log: DriverLog): void {
@@ -125,7 +142,6 @@ export class Kit {
     const text = stableJson(read.data);
     if (known?.text === text) return;
     this.#parts.set(name, { owner, data: read.data, text });
-    this.#changed.add(name);
     if (read.data.wans) this.#linksChanged();
   }
 
@@ -138,7 +154,6 @@ export class Kit {
 
   #linksChanged(): void {
     const { outbox, gatewayId } = this.#options;
-    this.#changed.add('wans');
     const { states, edges } = linkEdges(this.#links, this.links());
     this.#links = states;
     for (const edge of edges) {
@@ -148,31 +163,42 @@ export class Kit {
   }
 
   #tick(): void {
-    const { clock, isOnline, telemetry_floor_ms } = this.#options;
+    const { clock, isOnline, telemetry_floor_ms, whereabouts, onLocation } = this.#options;
     const now_ms = clock.stamp().mono_ms;
     const online = isOnline();
     if (online && !this.#wasOnline) this.#whole_due = true;
     this.#wasOnline = online;
-    if (this.#parts.size === 0) return;
-    const floor_ms = online ? telemetry_floor_ms : offline_snapshot_ms;
+    whereabouts.keep();
+    const view = this.view();
+    if (view.location) onLocation(view.location);
+    if (Object.keys(view).length === 0) return;
+    const floor_ms = online ? telemetry_floor_ms : Math.max(offline_snapshot_ms, telemetry_floor_ms);
     if ((online && this.#whole_due) || now_ms - this.#whole_ms >= floor_ms) {
       this.#whole_due = false;
       this.#whole_ms = now_ms;
-      this.#publish(this.view());
-    } else if (online && this.#changed.size > 0) {
-      this.#publish(this.#snapshot(this.#changed));
+      this.#publish(view, now_ms);
+    } else if (online) {
+      this.#publishNews(view, now_ms);
     }
   }
 
-  #publish(data: KitTelemetry): void {
-    this.#options.outbox.append({ channel: channels.telemetry, lane: 'kit', data });
-    this.#changed.clear();
+  /** States leave at once, and with them the figures that left their deadband; figures alone wait for the pace. */
+  #publishNews(view: KitTelemetry, now_ms: number): void {
+    const { deadbands, telemetry_pace_ms } = this.#options;
+    const news = new Map<string, News>();
+    for (const [name, value] of Object.entries(view)) {
+      news.set(name, newsOf(name, this.#told_parts.get(name), value, deadbands));
+    }
+    const loud = new Set(news.values());
+    const isPaced = now_ms - this.#sent_ms >= telemetry_pace_ms;
+    if (!loud.has('now') && !(loud.has('soon') && isPaced)) return;
+    const changed = Object.entries(view).filter(([name]) => news.get(name) !== 'none');
+    this.#publish(Object.fromEntries(changed), now_ms);
   }
 
-  #snapshot(names: Iterable<string>): KitTelemetry {
-    const data: KitTelemetry = {};
-    for (const name of names) Object.assign(data, this.#parts.get(name)?.data);
-    if (data.wans) data.wans = data.wans.map((link) => this.#known_links.fill(link));
-    return data;
+  #publish(data: KitTelemetry, now_ms: number): void {
+    this.#options.outbox.append({ channel: channels.telemetry, lane: 'kit', data });
+    this.#sent_ms = now_ms;
+    for (const [name, value] of Object.entries(data)) this.#told_parts.set(name, value);
   }
 }

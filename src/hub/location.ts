@@ -1,42 +1,112 @@
-/** Chooses among the positions that several sources report of the kit. */
+/** Chooses among the positions that several sources report of the kit, and says how old the choice is. */
 import type { Location } from '../contract/kit.ts';
 import type { Fix } from '../driver/driver.ts';
+import type { Stamp } from '../platform/clock.ts';
+import type { SavedFix } from './last-fix.ts';
 
-/** A fix older than this is stale; a pinned manual position never is (interface, Limits). */
+/** A fix older than this is stale; a manual position never is (interface, Limits). */
 export const stale_after_ms = 30_000;
+/** A satellite fix older than this comes after what the technician said. */
+export const cached_before_manual_ms = 86_400_000;
+/** A receiver whose clock differs by more is wrong about the date (week roll-over), so its time does not count. */
+const time_off_max_ms = 86_400_000;
 
-interface Noted extends Fix {
-  /** Monotonic time of the fix. */
-  readonly fixed_ms: number;
+/** A position with what the technician is told of it beside what is published. */
+export interface Place {
+  readonly latitude: number;
+  readonly longitude: number;
+  readonly altitude: number | null;
+  readonly source: Location['source'];
+  readonly stale: boolean;
+  /** Null: not known, or without meaning for a manual position. */
+  readonly age_ms: number | null;
+  /** The driver instance that reported it; null: kept from an earlier run. */
+  readonly owner: string | null;
 }
 
-/** Fresh fixes come first, satellites before the modem's; then the newest old one; what the technician said comes last. */
+interface Noted {
+  readonly owner: string | null;
+  readonly fix: Omit<Fix, 'age_ms' | 'time_ms'>;
+  /** Monotonic time of the fix; minus infinity when nobody knows. */
+  readonly fixed_ms: number;
+  /** The source does not stand behind it any more. */
+  readonly kept: boolean;
+}
+
+/** Pinned manual position, fresh satellites, fresh modem, the last satellite fix of a day, manual, then what is older. */
 export class Locations {
   readonly #byOwner = new Map<string, Noted>();
+  /** What the configuration says stands, whatever becomes of the receiver of the same instance. */
+  readonly #manual = new Map<string, Noted>();
+  #last_satellite: Noted | undefined;
 
-  note(owner: string, fix: Fix | null, mono_ms: number): void {
-    if (fix) this.#byOwner.set(owner, { ...fix, fixed_ms: mono_ms - fix.age_ms });
-    else this.#byOwner.delete(owner);
+  /** Takes the last satellite fix of an earlier run. Its age is unknown unless both clocks could be trusted. */
+  restore({ latitude, longitude, altitude, time_ms }: SavedFix, now: Stamp): void {
+    const age_ms = time_ms === null || !now.synced ? -1 : now.time_ms - time_ms;
+    const fixed_ms = age_ms < 0 ? Number.NEGATIVE_INFINITY : now.mono_ms - age_ms;
+    const fix = { latitude, longitude, altitude, source: 'satellite' } as const;
+    this.#last_satellite ??= { owner: null, fix, fixed_ms, kept: true };
   }
 
-  /** Where the kit is at this monotonic time. */
-  at(mono_ms: number): Location | undefined {
-    const best = [...this.#byOwner.values()].sort((a, b) => rank(a, mono_ms) - rank(b, mono_ms))[0];
+  /** Null takes back what this instance measured; the last satellite fix stays as `satellite_cached`. */
+  note(owner: string, fix: Fix | null, now: Stamp): void {
+    if (!fix) {
+      this.#byOwner.delete(owner);
+      return;
+    }
+    const { age_ms, time_ms, ...rest } = fix;
+    const fixed_ms = now.mono_ms - trueAge_ms(age_ms, time_ms, now);
+    const noted: Noted = { owner, fix: rest, fixed_ms, kept: false };
+    (fix.source === 'manual' ? this.#manual : this.#byOwner).set(owner, noted);
+    if (fix.source === 'satellite' && fixed_ms >= (this.#last_satellite?.fixed_ms ?? -Infinity)) {
+      this.#last_satellite = { ...noted, kept: true };
+    }
+  }
+
+  /** Where the kit is at this moment. */
+  at(mono_ms: number): Place | undefined {
+    const known = [...this.#byOwner.values(), ...this.#manual.values()];
+    if (this.#last_satellite) known.push(this.#last_satellite);
+    const [best] = known.sort((a, b) => rank(a, mono_ms) - rank(b, mono_ms) || b.fixed_ms - a.fixed_ms);
     if (!best) return undefined;
-    const { latitude, longitude, altitude } = best;
+    const { latitude, longitude, altitude, source } = best.fix;
+    const age_ms = mono_ms - best.fixed_ms;
     const stale = isStale(best, mono_ms);
-    const source = stale && best.source === 'satellite' ? 'satellite_cached' : best.source;
-    return { latitude, longitude, altitude, source, stale };
+    return {
+      latitude,
+      longitude,
+      altitude,
+      source: source === 'satellite' && (stale || best.kept) ? 'satellite_cached' : source,
+      stale,
+      age_ms: source === 'manual' || !Number.isFinite(age_ms) ? null : age_ms,
+      owner: best.owner,
+    };
+  }
+
+  /** The newest satellite fix, for keeping. */
+  get lastSatellite(): Omit<Noted, 'kept'> | undefined {
+    return this.#last_satellite;
   }
 }
 
-function rank(fix: Noted, mono_ms: number): number {
-  if (fix.source === 'manual') return Number.MAX_VALUE;
-  const age_ms = mono_ms - fix.fixed_ms;
-  if (isStale(fix, mono_ms)) return age_ms;
-  return fix.source === 'satellite' ? -2 : -1;
+/** The receiver's time counts where it makes the fix older, and both clocks can be right. */
+function trueAge_ms(arrival_ms: number, time_ms: number | null | undefined, now: Stamp): number {
+  const age_ms = Math.max(0, arrival_ms);
+  if (time_ms === null || time_ms === undefined || !now.synced) return age_ms;
+  const told_ms = now.time_ms - time_ms;
+  return Math.abs(told_ms) > time_off_max_ms ? age_ms : Math.max(age_ms, told_ms);
 }
 
-function isStale(fix: Noted, mono_ms: number): boolean {
-  return fix.source !== 'manual' && mono_ms - fix.fixed_ms > stale_after_ms;
+/** Lower comes first. */
+function rank(noted: Noted, mono_ms: number): number {
+  const { source, pinned } = noted.fix;
+  if (source === 'manual') return pinned ? 0 : 5;
+  const isSatellite = source === 'satellite';
+  if (!isStale(noted, mono_ms) && !noted.kept) return isSatellite ? 1 : 2;
+  const isOld = mono_ms - noted.fixed_ms > cached_before_manual_ms;
+  return (isOld ? 6 : 3) + (isSatellite ? 0 : 1);
+}
+
+function isStale({ fix, fixed_ms }: Noted, mono_ms: number): boolean {
+  return fix.source !== 'manual' && mono_ms - fixed_ms > stale_after_ms;
 }

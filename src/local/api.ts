@@ -1,6 +1,7 @@
 /** What the control socket speaks: the bodies of its routes, and the functions of the daemon that answer them. */
 import { z } from 'zod';
 import { type JsonObject, jsonObject } from '../contract/json.ts';
+import { link } from '../contract/kit.ts';
 import { taskStatus } from '../contract/tasks.ts';
 
 const time = z.iso.datetime();
@@ -107,6 +108,18 @@ export const statusReport = z.object({
   assets: z.array(assetReport),
   /** The newest kit telemetry as published: `wans`, `gateway`, `battery`, ... */
   kit: jsonObject,
+  /** Of `kit.wans`, with why each is as it is; absent from daemons that are older. */
+  links: z.array(z.object({ ...link.shape, reason: z.string().nullable() })).optional(),
+  /** Of `kit.location`; absent from daemons that are older. */
+  location: z
+    .object({
+      age_s: z.number().nullable(),
+      /** The driver instance that reported it. */
+      driver: z.string().nullable(),
+      /** Why it is unknown or not fresh. */
+      reason: z.string().nullable(),
+    })
+    .optional(),
   tasks: z.object({
     pending: count,
     running: count,

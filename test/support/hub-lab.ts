@@ -1,6 +1,7 @@
 /** A hub with a recording outbox and log, for tests with fake or real time. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { telemetryOf, telemetrySection } from '../../src/config/telemetry.ts';
 import type { Driver } from '../../src/driver/driver.ts';
 import { createHub, type HubOptions } from '../../src/hub/hub.ts';
 import type { Clock } from '../../src/platform/clock.ts';
@@ -8,6 +9,9 @@ import { recordingLog } from './recording-log.ts';
 import { recordingOutbox } from './recording-outbox.ts';
 
 export const kit_id = '3b0d6b4e-6f0c-4c58-9d0e-0f6d8c1a2b3c';
+
+/** What a configuration file without the section says. */
+export const telemetry_defaults = telemetryOf(telemetrySection.parse({}));
 
 /** Follows the global clocks, which a test may fake. */
 const globalClock: Clock = {
@@ -32,6 +36,9 @@ export function hubLab(more: Partial<HubOptions> = {}) {
     rates: { default: 1_000 },
     isOnline: () => link.online,
     telemetry_floor_ms: 60_000,
+    telemetry_pace_ms: 5_000,
+    deadbands: telemetry_defaults.deadbands,
+    cityOf: () => null,
     allow: () => true,
     streams: { want: () => undefined, urlOf: () => null },
     signal: stopping.signal,

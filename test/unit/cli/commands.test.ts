@@ -33,6 +33,8 @@ uplink   connected since ${at_ten}  mqtts://broker.example.com:8883  MQTT 5, rou
 buffer   accepted 120 = delivered 100 + buffered 15 + dropped 5 (thinned 5)
          file 81.9 kB, oldest message of ${time}
          feed  15 messages  3.0 kB
+location unknown  no driver has reported a position yet
+battery  unknown  no driver \`power\` is configured
 drivers
          drones  mavlink  up  since ${at_ten}  port=14550
 assets
@@ -40,7 +42,11 @@ assets
          Gate    drone  online  onvif:2    gps 0s ago
          gate    drone  online  onvif:3    gps 0s ago
 links
-         eth1  satellite  online  48 ms    down 1.2 Mbit/s
+         eth1       satellite  online   48 ms, 0.5 % lost  down 1.2 Mbit/s, up 3 kbit/s  today down 1.3 GB, up 50 MB  Skylink 8.8.4.4
+         usb?[31m0  cellular   offline
+           no carrier: check cable, dish or modem
+         wlan0      wifi       unknown
+           the first probes are under way
 tasks    0 pending, 0 running, 1 completed, 0 failed
          ${at_ten}  Falcon  arm  completed
 `);

@@ -1,0 +1,61 @@
+/** A connection to gpsd that watches its reports, one JSON object a line. */
+import { connect } from 'node:net';
+import { StringDecoder } from 'node:string_decoder';
+import { DeviceUnreachable } from '../../src/errors.ts';
+import { sleep } from '../../src/platform/time.ts';
+
+/** gpsd's own buffer for one report has 10240 bytes. */
+export const line_chars_max = 65_536;
+const greeting_timeout_ms = 5_000;
+const watch = '?WATCH={"enable":true,"json":true};\n';
+
+interface Where {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Calls `onLine` for every line until `signal` aborts, then resolves. Rejects with `DeviceUnreachable` when nobody listens,
+ * nothing is said within 5 s of connecting, a line has no end, or gpsd hangs up.
+ */
+export async function watchGpsd(
+  { host, port }: Where,
+  signal: AbortSignal,
+  onLine: (line: string) => void,
+): Promise<void> {
+  if (signal.aborted) return;
+  const named = `gpsd at ${host}:${port}`;
+  const socket = connect({ host, port });
+  const over = new AbortController();
+  const utf8 = new StringDecoder('utf8');
+  let rest = '';
+  let heard = false;
+  let reason = 'closed the connection';
+  const fail = (why: string): void => {
+    reason = why;
+    socket.destroy();
+  };
+  const stop = (): void => void socket.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  socket.setKeepAlive(true, 10_000);
+  socket.once('connect', () => socket.write(watch));
+  socket.on('error', (error) => {
+    reason = error.message;
+  });
+  socket.on('data', (chunk: Buffer) => {
+    heard = true;
+    const lines = (rest + utf8.write(chunk)).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > line_chars_max) fail('sends a line without end; is this port gpsd?');
+    else for (const line of lines) onLine(line);
+  });
+  void sleep(greeting_timeout_ms, over.signal).then(() => {
+    if (!heard && !over.signal.aborted) fail('says nothing; is this port gpsd?');
+  });
+  await new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+  });
+  over.abort();
+  signal.removeEventListener('abort', stop);
+  if (!signal.aborted) throw new DeviceUnreachable(`${named}: ${reason}`);
+}

@@ -1,0 +1,60 @@
+/** Where the kit is and how full its battery is, each with the reason when it is unknown. Pure: report in, lines out. */
+import { z } from 'zod';
+import { kitTelemetry } from '../contract/kit.ts';
+import type { StatusReport } from '../local/api.ts';
+import { duration, type Paint } from './shell.ts';
+
+const kitPart = z.looseObject(
+  kitTelemetry.pick({ location: true, battery: true, battery_charging: true }).shape,
+);
+
+/** The lines `location` and `battery` of status. */
+export function kitLines({ kit, location, drivers }: StatusReport, paint: Paint): readonly string[] {
+  const { data } = kitPart.safeParse(kit);
+  return [
+    `${paint('bold', 'location')} ${locationText(data?.location, location, paint)}`,
+    `${paint('bold', 'battery')}  ${batteryText(data, drivers, paint)}`,
+  ];
+}
+
+function locationText(
+  known: z.output<typeof kitPart>['location'],
+  view: StatusReport['location'],
+  paint: Paint,
+): string {
+  const reason = view?.reason ?? null;
+  if (!known) return `${paint('warn', 'unknown')}  ${reason ?? 'no driver has reported a position yet'}`;
+  const { latitude, longitude, altitude, source, stale, kit_location } = known;
+  const age_s = view?.age_s ?? null;
+  const facts = [
+    `${latitude.toFixed(5)}, ${longitude.toFixed(5)}`,
+    typeof altitude === 'number' ? `${Math.round(altitude)} m above the ellipsoid` : '',
+    kit_location ?? 'no city near',
+    paint(stale ? 'warn' : 'good', stale ? `${source}, stale` : source),
+    age_s === null ? (source === 'manual' ? '' : 'age unknown') : `${duration(age_s)} old`,
+    view?.driver ? `from ${view.driver}` : '',
+  ].filter(Boolean);
+  return `${facts.join('  ')}${reason ? `  ${paint('dim', reason)}` : ''}`;
+}
+
+function batteryText(
+  known: z.output<typeof kitPart> | undefined,
+  drivers: StatusReport['drivers'],
+  paint: Paint,
+): string {
+  const { battery, battery_charging } = known ?? {};
+  if (typeof battery === 'number') {
+    const charging =
+      battery_charging === true ? ', charging' : battery_charging === false ? ', not charging' : '';
+    return `${Math.round(battery)} %${charging}`;
+  }
+  return `${paint('warn', 'unknown')}  ${batteryReason(drivers)}`;
+}
+
+function batteryReason(drivers: StatusReport['drivers']): string {
+  const power = drivers.find(({ driver }) => driver === 'power');
+  if (!power) return 'no driver `power` is configured';
+  const told = power.facts['reason'];
+  if (typeof told === 'string') return told;
+  return power.reason ?? 'no battery was found';
+}
