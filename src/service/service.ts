@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
-import type { JsonObject } from '../contract/json.ts';
 import type { Link } from '../contract/kit.ts';
 import { messageOf } from '../errors.ts';
 import { type createAsset, metadata_bytes_max, type pushLocation } from './api/requests.ts';
 import type {
+  AssetFeeds,
   AssetResource,
   CreatedAsset,
   KitResource,
@@ -166,7 +166,7 @@ export class Service {
     kit_id: string,
     { asset_id, command_name, payload }: Pick<TaskOrder, 'asset_id' | 'command_name' | 'payload'>,
   ): Promise<TaskResource> {
-    const { store, dispatcher, changes, now } = this.#parts;
+    const { store, changes, now } = this.#parts;
     const asset = await this.#asset(principal, kit_id, asset_id);
     const commands = await store.commands(kit_id, asset_id);
     const command = commands.find(({ name }) => name === command_name);
@@ -215,10 +215,10 @@ export class Service {
   }
 
   /** The newest message of each feed. */
-  async feeds(principal: Principal, kit_id: string, asset_id: string): Promise<JsonObject> {
+  async feeds(principal: Principal, kit_id: string, asset_id: string): Promise<AssetFeeds> {
     await this.#asset(principal, kit_id, asset_id);
     const feeds = await this.#parts.store.feeds(kit_id, asset_id);
-    return Object.fromEntries(feeds.map(({ feed, data }) => [feed, data]));
+    return Object.fromEntries(feeds.map(({ feed, data }) => [feed, { ...data }]));
   }
 
   /** A task that no kit will ever see has failed; it is not tried again, since nobody knows how late that would be. */

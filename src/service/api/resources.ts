@@ -1,7 +1,7 @@
 /** The resources of the Kit, Asset and Telemetry Service, as its clients read them. */
 import { z } from '@hono/zod-openapi';
 import { assetStatus, commandDefinition, latitude, longitude, riskLevel } from '../../contract/assets.ts';
-import { json, jsonObject } from '../../contract/json.ts';
+import { jsonObject } from '../../contract/json.ts';
 import { client, gateway, link, location, speedtest } from '../../contract/kit.ts';
 import { taskStatus } from '../../contract/tasks.ts';
 
@@ -134,7 +134,8 @@ export type TaskResource = z.output<typeof task>;
 export const taskList = z.strictObject({ tasks: z.array(task) }).openapi('TaskList');
 
 /** By feed name: the most recent message. */
-export const assetFeeds = z.record(z.string(), json).openapi('AssetFeeds');
+export const assetFeeds = z.record(z.string(), z.looseObject({})).openapi('AssetFeeds');
+export type AssetFeeds = z.output<typeof assetFeeds>;
 
 /** RFC 9457. `errors` follows the form of its section 3 example. */
 export const problem = z

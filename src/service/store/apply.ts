@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { announcement, assetStatus, commandList } from '../../contract/assets.ts';
 import { dropReport } from '../../contract/drops.ts';
+import { jsonObject } from '../../contract/json.ts';
 import { kitTelemetry } from '../../contract/kit.ts';
 import { kitState } from '../../contract/presence.ts';
 import { readLenient } from '../ingest/lenient.ts';
@@ -136,12 +137,16 @@ async function applyFeed(
   if (feed === 'link_status') return nothing;
   if (!feedName.safeParse(feed).success)
     return { fault: `feed/${asset_id}: the name of the feed is too long` };
+  const read = jsonObject.safeParse(message.data);
+  if (!read.success) return { fault: `feed/${asset_id}/${feed}: no object` };
   const place: Place = { table: 'feeds', key: { kit_id, asset_id, feed }, rows_max: kit_limits.feeds };
   const put = await putNewest(queries, place, { data: JSON.stringify(message.data) }, message);
   if (put === 'full')
     return { fault: `feed/${asset_id}/${feed}: a kit has at most ${kit_limits.feeds} feeds` };
-  const { time_ms, data } = message;
-  return put === 'stored' ? [{ kind: 'feed', kit_id, asset_id, message: { feed, time_ms, data } }] : nothing;
+  const { time_ms } = message;
+  return put === 'stored'
+    ? [{ kind: 'feed', kit_id, asset_id, message: { feed, time_ms, data: read.data } }]
+    : nothing;
 }
 
 interface Status {

@@ -30,7 +30,7 @@ export function taskOf(row: Row): StoredTask {
   return taskRow.parse(row);
 }
 
-const feedRow = z.object({ feed: text, time_ms: number, data: jsonText.pipe(json) });
+const feedRow = z.object({ feed: text, time_ms: number, data: jsonText.pipe(jsonObject) });
 
 export function feedOf(row: Row): StoredFeed {
   return feedRow.parse(row);

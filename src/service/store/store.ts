@@ -43,7 +43,7 @@ export interface StoredAsset extends Omit<Announcement, 'type' | 'protocol' | 'f
 export interface StoredFeed {
   readonly feed: string;
   readonly time_ms: number;
-  readonly data: Json;
+  readonly data: JsonObject;
 }
 
 export interface StoredTask {

@@ -1,0 +1,67 @@
+/** What a request carries through the server, and the parameters that its address may have. */
+import { z } from '@hono/zod-openapi';
+import { taskStatus } from '../../contract/tasks.ts';
+import type { Principal } from '../principal.ts';
+import { RequestProblem } from '../problem.ts';
+import { problem } from '../api/resources.ts';
+
+export interface Env {
+  Variables: {
+    /** Stands in the log and in problems. */
+    request_id: string;
+    principal: Principal;
+  };
+}
+
+const id = (name: string) => z.uuid().openapi({ param: { name, in: 'path' } });
+
+export const kitParams = z.object({ kit_id: id('kit_id') });
+export const linkParams = kitParams.extend({ link_name: z.string().min(1).max(64) });
+export const assetParams = kitParams.extend({ asset_id: id('asset_id') });
+export const commandParams = assetParams.extend({ command_name: z.string().min(1).max(128) });
+export const taskParams = kitParams.extend({ task_id: id('task_id') });
+
+export const tasks_listed_max = 200;
+export const taskQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(tasks_listed_max).default(50),
+  status: taskStatus.optional(),
+});
+
+const asProblem = (description: string) => ({
+  description,
+  content: { 'application/problem+json': { schema: problem } },
+});
+
+/** What any request may be answered with. */
+export const anyProblem = {
+  401: asProblem('no API key, or not a valid one'),
+  404: asProblem('no such kit, asset, command, task or link, or not for this key'),
+  429: asProblem('too many requests; see Retry-After'),
+  503: asProblem('the service cannot answer now; see Retry-After'),
+} as const;
+
+/** What a request that changes something may be answered with, beside that. */
+export const changeProblem = {
+  ...anyProblem,
+  400: asProblem('the body is no JSON'),
+  403: asProblem('the key lacks the scope'),
+  409: asProblem('the state of the thing does not allow it'),
+  413: asProblem('the body is too large'),
+  415: asProblem('the body is not said to be JSON'),
+  422: asProblem('the body breaks its schema; `errors` names each place'),
+} as const;
+
+export const okJson = <S extends z.ZodType>(schema: S, description: string) => ({
+  description,
+  content: { 'application/json': { schema } },
+});
+
+export function jsonBody<S extends z.ZodType>(schema: S) {
+  return { required: true, content: { 'application/json': { schema } } } as const;
+}
+
+/** Turns a part that the kit has never reported into a problem. */
+export function reported<T>(value: T | null, what: string): T {
+  if (value === null) throw new RequestProblem('not-found', `the kit has not reported ${what} yet`);
+  return value;
+}
