@@ -1,0 +1,227 @@
+import fc from 'fast-check';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { openAvailability } from '../../../../../drivers/links/probe/availability.ts';
+import { DayWindow, minute_ms, window_minutes } from '../../../../../drivers/links/probe/day-window.ts';
+import { recordingLog } from '../../../../support/recording-log.ts';
+import { withDirectory } from '../../../../support/temporary.ts';
+
+const noon_ms = Date.UTC(2026, 5, 1, 12);
+const hour_ms = 3_600_000;
+const day_ms = 24 * hour_ms;
+
+let stopping = new AbortController();
+afterEach(() => stopping.abort());
+
+/** A run of the daemon; `booted_wall_ms` is the true time at which the machine started. */
+function open(file: string, { boot = 'first', booted_wall_ms = noon_ms, log = recordingLog() } = {}) {
+  stopping = new AbortController();
+  const availability = openAvailability({
+    file,
+    boot: { id: boot, offset_ms: 0 },
+    signal: stopping.signal,
+    log,
+  });
+  return {
+    ...availability,
+    log,
+    /** Notes the state each minute from `from_ms` to `to_ms` after boot; `clock` bends the time of day. */
+    observe(
+      reachable: boolean | null,
+      [from_ms, to_ms]: readonly [number, number],
+      clock: (wall_ms: number) => { readonly wall_ms: number; readonly wall_trusted: boolean } = (
+        wall_ms,
+      ) => ({ wall_ms, wall_trusted: true }),
+    ) {
+      for (let mono_ms = from_ms; mono_ms <= to_ms; mono_ms += minute_ms) {
+        availability.note('wan', reachable, { mono_ms, ...clock(booted_wall_ms + mono_ms) });
+      }
+    },
+  };
+}
+
+describe('availability', () => {
+  const withFile = async (fn: (file: string) => void | Promise<void>) =>
+    withDirectory(async (dir) => fn(join(dir, 'availability.json')));
+
+  it('is the share of the observed time, unknown before a minute', async () => {
+    await withFile((file) => {
+      const kept = open(file);
+      kept.note('wan', true, { mono_ms: 0, wall_ms: noon_ms });
+      kept.note('wan', true, { mono_ms: 59_000, wall_ms: noon_ms });
+      expect(kept.pct('wan')).toBeNull();
+      kept.note('wan', false, { mono_ms: 118_000, wall_ms: noon_ms });
+      expect(kept.pct('wan')).toBe(50);
+      expect(kept.pct('other')).toBeNull();
+    });
+  });
+
+  it('does not count time in which nobody looked', async () => {
+    await withFile((file) => {
+      const kept = open(file);
+      kept.observe(true, [0, hour_ms]);
+      kept.observe(null, [hour_ms, 3 * hour_ms]);
+      // The process was stopped for five hours.
+      kept.observe(false, [8 * hour_ms, 9 * hour_ms]);
+      expect(kept.pct('wan')).toBe(50);
+    });
+  });
+
+  it('forgets what is older than 24 hours', async () => {
+    await withFile((file) => {
+      const kept = open(file);
+      kept.observe(false, [0, hour_ms]);
+      kept.observe(true, [hour_ms, hour_ms + day_ms]);
+      expect(kept.pct('wan')).toBe(100);
+    });
+  });
+
+  it('is not moved by jumps of the time of day', async () => {
+    await withFile((file) => {
+      const kept = open(file);
+      let step = 0;
+      const jumping = (wall_ms: number) => ({
+        wall_ms: wall_ms + ((step += 1) % 3) * day_ms - day_ms,
+        wall_trusted: true,
+      });
+      kept.observe(true, [0, 3 * hour_ms], jumping);
+      kept.observe(false, [3 * hour_ms, 4 * hour_ms], jumping);
+      expect(kept.pct('wan')).toBe(75);
+    });
+  });
+
+  it('goes on after a restart of the daemon, whose downtime is not known', async () => {
+    await withFile(async (file) => {
+      open(file).observe(true, [0, hour_ms]);
+      stopping.abort();
+      const again = open(file);
+      again.observe(false, [5 * hour_ms, 6 * hour_ms]);
+      expect(again.pct('wan')).toBe(50);
+      const { mode } = await stat(file);
+      expect(mode & 0o777).toBe(0o600);
+    });
+  });
+
+  it('goes on after a reboot when the clock is right, and forgets what a long pause made old', async () => {
+    await withFile((file) => {
+      open(file).observe(true, [0, hour_ms]);
+      stopping.abort();
+      const soon = open(file, { boot: 'second', booted_wall_ms: noon_ms + 2 * hour_ms });
+      soon.observe(false, [0, hour_ms]);
+      expect(soon.pct('wan')).toBe(50);
+      stopping.abort();
+      const late = open(file, { boot: 'third', booted_wall_ms: noon_ms + 3 * day_ms });
+      late.observe(false, [0, hour_ms]);
+      expect(late.pct('wan')).toBe(0);
+    });
+  });
+
+  it('does not count what was before a reboot until the clock is set, over restarts too', async () => {
+    await withFile((file) => {
+      open(file).observe(true, [0, hour_ms]);
+      stopping.abort();
+      const unset = (wall_ms: number) => ({ wall_ms: wall_ms - noon_ms, wall_trusted: false });
+      const second = { boot: 'second', booted_wall_ms: noon_ms + 2 * hour_ms };
+      open(file, second).observe(false, [0, hour_ms], unset);
+      stopping.abort();
+      const again = open(file, second);
+      again.observe(false, [hour_ms, 2 * hour_ms], unset);
+      expect(again.pct('wan')).toBe(0);
+      again.observe(false, [2 * hour_ms, 3 * hour_ms]);
+      expect(again.pct('wan')).toBe(25);
+    });
+  });
+
+  it('never counts what was noted while nobody knew the time, once the machine has booted again', async () => {
+    await withFile((file) => {
+      open(file).observe(false, [0, hour_ms], () => ({ wall_ms: 0, wall_trusted: false }));
+      stopping.abort();
+      const again = open(file, { boot: 'second', booted_wall_ms: noon_ms + hour_ms });
+      again.observe(true, [0, hour_ms]);
+      expect(again.pct('wan')).toBe(100);
+    });
+  });
+
+  it('begins anew with a file that is damaged, and says so', async () => {
+    await withFile(async (file) => {
+      await writeFile(file, '{"format":1,"boots":[{"boot_id":');
+      const kept = open(file);
+      expect(kept.log.at('warn')).toEqual(['the kept availability cannot be read: it begins anew']);
+      kept.observe(true, [0, hour_ms]);
+      kept.flush();
+      expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ format: 1 });
+    });
+  });
+
+  it('goes on without a disk that takes the file, and tells its loss and its return once', async () => {
+    await withDirectory(async (dir) => {
+      const folder = join(dir, 'state');
+      const kept = open(join(folder, 'availability.json'));
+      kept.observe(true, [0, hour_ms]);
+      kept.flush();
+      kept.observe(true, [hour_ms, 2 * hour_ms]);
+      kept.flush();
+      expect(kept.log.at('warn')).toHaveLength(1);
+      expect(kept.pct('wan')).toBe(100);
+      await mkdir(folder);
+      kept.observe(true, [2 * hour_ms, 3 * hour_ms]);
+      kept.flush();
+      expect(kept.log.at('info')).toEqual(['the availability of the links is kept on disk again']);
+      await rm(folder, { recursive: true });
+    });
+  });
+
+  it('keeps a quiet day in a few hundred bytes', async () => {
+    await withFile(async (file) => {
+      const kept = open(file);
+      kept.observe(true, [0, day_ms]);
+      kept.flush();
+      expect((await readFile(file)).length).toBeLessThan(300);
+    });
+  });
+});
+
+describe('a day in minutes', () => {
+  const note = fc.record({
+    minute: fc.integer({ min: -2_000, max: 4_000 }),
+    up_ms: fc.integer({ min: 0, max: minute_ms }),
+    down_ms: fc.integer({ min: 0, max: minute_ms }),
+  });
+
+  it('holds what a plain list of the last minutes would hold', () => {
+    fc.assert(
+      fc.property(fc.array(note, { maxLength: 100 }), (notes) => {
+        const window = new DayWindow(0);
+        const model = new Map<number, { up_ms: number; down_ms: number }>();
+        let newest = 0;
+        for (const { minute, up_ms, down_ms } of notes) {
+          window.add(minute, { up_ms, down_ms });
+          newest = Math.max(newest, minute);
+          for (const old of model.keys()) if (old <= newest - window_minutes) model.delete(old);
+          if (minute <= newest - window_minutes) continue;
+          const held = model.get(minute) ?? { up_ms: 0, down_ms: 0 };
+          held.up_ms += Math.min(up_ms, minute_ms - held.up_ms - held.down_ms);
+          held.down_ms += Math.min(down_ms, minute_ms - held.up_ms - held.down_ms);
+          model.set(minute, held);
+        }
+        const sum = (key: 'up_ms' | 'down_ms') =>
+          [...model.values()].reduce((total, held) => total + held[key], 0);
+        expect(window.totals()).toEqual({ up_ms: sum('up_ms'), down_ms: sum('down_ms') });
+      }),
+    );
+  });
+
+  it('comes back from its runs as it was', () => {
+    fc.assert(
+      fc.property(fc.array(note, { maxLength: 60 }), (notes) => {
+        const window = new DayWindow(0);
+        for (const { minute, ...times } of notes) window.add(minute, times);
+        const newest = Math.max(0, ...notes.map(({ minute }) => minute));
+        const copy = new DayWindow(newest);
+        copy.addRuns(window.runs(), newest);
+        expect(copy.runs()).toEqual(window.runs());
+      }),
+    );
+  });
+});
