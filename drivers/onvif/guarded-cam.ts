@@ -15,8 +15,6 @@ declare module 'onvif' {
   }
 }
 
-/** A clock that was measured so lately is not what a login failed by. */
-const clock_fresh_ms = 5_000;
 const clock_timeout_ms = 5_000;
 const digest_known = /algorithm="?(?:md5|sha-256)"?\s*(?:,|$)/iu;
 
@@ -32,7 +30,7 @@ export class GuardedCam extends onvif.Cam {
   readonly #connection: Connection;
   readonly #agent;
   readonly #reading: (begun: boolean) => void;
-  #clock_at_ms: number | undefined;
+  #hasClock = false;
   #challenges: readonly string[] = [];
 
   /** `reading` is told before and after a reply is parsed. */
@@ -57,10 +55,11 @@ export class GuardedCam extends onvif.Cam {
   /** One operation. Asks the camera for its time first, and once more when a login was refused: clocks jump. */
   async perform(request: SoapRequest, signal: AbortSignal): Promise<SoapOutcome> {
     const isStamped = request.login === 'ws_security' && this.#connection.username !== undefined;
-    if (isStamped && this.#clock_at_ms === undefined) await this.#readClock(signal);
+    const isFresh = !this.#hasClock;
+    if (isStamped && isFresh) await this.#readClock(signal);
     const first = await this.#once(request, signal);
-    const isOld = performance.now() - (this.#clock_at_ms ?? 0) > clock_fresh_ms;
-    if (!isStamped || !isOld || first.kind !== 'fault' || first.code !== 'NotAuthorized') return first;
+    // A clock that was read for this very call is not what its login failed by: the password is tried no second time.
+    if (!isStamped || isFresh || first.kind !== 'fault' || first.code !== 'NotAuthorized') return first;
     await this.#readClock(signal);
     return this.#once(request, signal);
   }
@@ -153,7 +152,7 @@ export class GuardedCam extends onvif.Cam {
     const action = 'http://www.onvif.org/ver10/device/wsdl/GetSystemDateAndTime';
     const request = { body, action, login: 'none', deadline_ms: clock_timeout_ms } as const;
     const outcome = await this.#once(request, signal);
-    this.#clock_at_ms = performance.now();
+    this.#hasClock = true;
     const time_ms = outcome.kind === 'reply' ? cameraTime(outcome.body) : undefined;
     // A camera that does not tell its time is believed to share ours.
     this.timeShift = (time_ms ?? Date.now()) - performance.now();

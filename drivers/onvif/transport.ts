@@ -35,10 +35,13 @@ export interface Post {
 /** Requests that one camera serves at once: a pull, a command and its stop, a renewal. */
 const sockets_max = 4;
 
-/** A connection for each request: the small HTTP servers of cameras close idle ones at moments that cannot be told apart from failures. */
+/**
+ * A connection for each request: the small HTTP servers of cameras close idle ones at moments that cannot be told apart
+ * from failures. A TLS session is not taken up again either, since such a one shows no certificate to compare.
+ */
 export function agentFor(secure: boolean): Agent {
   return secure
-    ? new SecureAgent({ keepAlive: false, maxSockets: sockets_max })
+    ? new SecureAgent({ keepAlive: false, maxSockets: sockets_max, maxCachedSessions: 0 })
     : new Agent({ keepAlive: false, maxSockets: sockets_max });
 }
 

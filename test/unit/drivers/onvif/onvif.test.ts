@@ -1,6 +1,7 @@
 /** The onvif driver against fake cameras: found, lost, refused, replaced, stopped. */
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -11,6 +12,8 @@ import {
   type FakeCameraSettings,
   startFakeCamera,
 } from '../../../fakes/fake-onvif-camera.ts';
+import { makeCertificates } from '../../../support/certificates.ts';
+import { withDirectory } from '../../../support/temporary.ts';
 import { driverConformance } from '../../../support/driver-conformance.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { type CameraLab, cameraLab, said } from '../../../support/onvif-lab.ts';
@@ -214,6 +217,31 @@ it('says what to do about a password file that everybody may read', async () => 
   await eventually('it is said', () => log.at('error').length > 0);
   expect(String(log.lines.at(-1)?.facts['reason'])).toMatch(/run "chmod o=/u);
   expect(camera.requests).toEqual([]);
+});
+
+it('speaks HTTPS to the certificate with the configured fingerprint, and tells any other nothing at all', async () => {
+  await withDirectory(async (dir) => {
+    const { server } = await makeCertificates(dir, 'kit');
+    const [cert, key] = await Promise.all([readFile(server.cert, 'utf8'), readFile(server.key, 'utf8')]);
+    const camera = await startFakeCamera({ serial: 'TLS' }, { cert, key });
+    cameras.push(camera);
+    const wrong = lab.run({ cameras: [await lab.entry(camera, { tls: { fingerprint: '00'.repeat(32) } })] });
+    const unknown = lab.run({ cameras: [await lab.entry(camera, { tls: {} })] });
+    await eventually('both are refused', () =>
+      [wrong, unknown].every(({ log }) => log.at('error').length === 1),
+    );
+    expect(String(wrong.log.lines.at(-1)?.facts['reason'])).toMatch(/not the one in tls\.fingerprint/u);
+    expect(String(unknown.log.lines.at(-1)?.facts['reason'])).toMatch(
+      /write its SHA-256 to tls\.fingerprint/u,
+    );
+    expect(camera.requests).toEqual([]);
+    const fingerprint = new X509Certificate(cert).fingerprint256;
+    const { outbox } = lab.run({ cameras: [await lab.entry(camera, { tls: { fingerprint } })] });
+    await outbox.until(isStatus('online'));
+    await eventually('it is pulled', () => camera.count('PullMessages') > 0);
+    camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
+    await outbox.until(said('motion', (data) => data['detected'] === true));
+  });
 });
 
 it('refuses options that contradict each other, and names them', () => {

@@ -1,0 +1,7 @@
+/** A short form of the soak in test/faults. */
+import { expect, it } from 'vitest';
+import { soak } from '../../../support/onvif-soak.ts';
+
+it('hears motion after each mishap, and leaves nothing open', { timeout: 60_000 }, async () => {
+  await expect(soak(5)).resolves.toBeDefined();
+});
