@@ -28,6 +28,7 @@ export class EventIntake {
   /** Whether the event is heard for the first time. */
   take(event: VehicleEvent): boolean {
     if (this.#events.has(event.sequence)) return false;
+    this.#begin(event.sequence);
     this.#missed.delete(event.sequence);
     this.#advance(event.sequence, event.sequence - 1);
     this.#events.set(event.sequence, event);
@@ -36,10 +37,10 @@ export class EventIntake {
     return true;
   }
 
-  /** The newest number there is. At first, what was said before we came is asked for too: checks that failed earlier. */
+  /** The newest number there is. */
   current({ sequence, flags }: { readonly sequence: number; readonly flags: number }): void {
     if ((flags & flag_reset) !== 0) this.#newest = undefined;
-    this.#newest ??= (sequence - Math.min(sequence, missed_max)) & sequence_mask;
+    this.#begin(sequence);
     this.#advance(sequence, sequence);
   }
 
@@ -77,6 +78,11 @@ export class EventIntake {
     this.#events.clear();
     this.#missed.clear();
     this.#newest = undefined;
+  }
+
+  /** What was said before we came is asked for too: checks that failed earlier are not reported again. */
+  #begin(sequence: number): void {
+    this.#newest ??= (sequence - Math.min(sequence, missed_max)) & sequence_mask;
   }
 
   /** `newest` has been given out; all after the newest one known, up to `missed_until`, were lost. */
