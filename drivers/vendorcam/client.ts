@@ -86,8 +86,11 @@ async function exchange(request: ClientRequest, body: string, limits: ExchangeLi
     return await new Promise<HttpReply>((resolve, reject) => {
       // Stays until the end: errors may come after the promise is settled.
       request.on('error', reject);
-      request.on('close', () => reject(new DeviceUnreachable('the connection was closed')));
+      // After the response has begun, reading it tells how it ended.
+      const onClose = (): void => reject(new DeviceUnreachable('closed the connection'));
+      request.on('close', onClose);
       request.on('response', (response) => {
+        request.off('close', onClose);
         readBody(response, reply_bytes_max).then(
           (text) => resolve({ status: response.statusCode ?? 0, text }),
           (error: unknown) => {

@@ -16,7 +16,7 @@ const number = z.number().catch(0);
 const reply = z.looseObject({
   cmd: z.string().catch(''),
   code: z.number(),
-  value: z.unknown(),
+  value: z.unknown().optional(),
   error: z.looseObject({ rspCode: number, detail: z.string().catch('') }).optional(),
 });
 const replies = z.array(reply);
