@@ -177,7 +177,7 @@ function receiveStamps(c: Libc, fd: number): () => number {
   const stamp = new BigInt64Array(2);
   const now = new BigInt64Array(2);
   const [stamp_bytes, now_bytes] = [new Uint8Array(stamp.buffer), new Uint8Array(now.buffer)];
-  // The first question turns the stamps on; there is nothing to be told yet.
+  // The first question turns the stamps on, a moment later: the first datagrams may bear none and count as just received.
   c.ioctl(fd, siocgstampns, stamp_bytes);
   return () => {
     if (c.ioctl(fd, siocgstampns, stamp_bytes) !== 0) return 0;

@@ -10,8 +10,8 @@ import { type Echo, IcmpEchoes } from './echoes.ts';
 const doubt_interval_ms = 1_000;
 
 /**
- * `StartProber` of the agreement. Unreachable is said `timeout_ms` and four probes after the last answer, at once when
- * the kernel cannot send; reachable with the second answer.
+ * `StartProber` of the agreement. Unreachable is said after four probes in a row without an answer, each of which has
+ * `timeout_ms`, and at once when the device is gone; reachable with the second answer.
  */
 export const startProber: StartProber = (spec) => {
   const course = new ProbeCourse({ timeout_ms: spec.timeout_ms });
@@ -25,17 +25,23 @@ async function run(spec: ProberSpec, course: ProbeCourse): Promise<void> {
   const { device, targets, interval_ms, timeout_ms, signal } = spec;
   const icmp = new IcmpEchoes({ device, timeout_ms });
   const hear = listener(spec, course);
-  let due_ms = performance.now();
   for (let sequence = 0; !signal.aborted; sequence += 1) {
     const target = targets[sequence % targets.length];
     if (target !== undefined) void probe({ spec, course, icmp, hear }, sequence, target);
-    const step_ms = course.in_doubt ? Math.min(interval_ms, doubt_interval_ms) : interval_ms;
-    const now_ms = performance.now();
-    // Probes that a pause of the process has swallowed are not made up for.
-    due_ms = Math.max(due_ms + step_ms, now_ms);
-    await sleep(due_ms - now_ms, signal);
+    await pause(course, interval_ms, signal);
   }
   icmp.close();
+}
+
+/** Until the next probe is due. A doubt that comes up meanwhile makes it due sooner. */
+async function pause(course: ProbeCourse, interval_ms: number, signal: AbortSignal): Promise<void> {
+  const began_ms = performance.now();
+  while (!signal.aborted) {
+    const step_ms = course.in_doubt ? Math.min(interval_ms, doubt_interval_ms) : interval_ms;
+    const left_ms = began_ms + step_ms - performance.now();
+    if (left_ms <= 0) return;
+    await sleep(Math.min(left_ms, doubt_interval_ms), signal);
+  }
 }
 
 interface Parts {
