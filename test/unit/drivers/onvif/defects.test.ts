@@ -79,7 +79,7 @@ it('D02: a subscription that is refused is asked for again', async () => {
   await outbox.until(isOnline);
   await camera.next('PullMessages');
   camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
-  await outbox.until(motionOn);
+  await expect(outbox.until(motionOn)).resolves.toBeDefined();
 });
 
 it('D02: a camera that has lost its power is tried again until it is back', async () => {
@@ -128,8 +128,8 @@ it('D04: garbage that answers a probe is ignored', async () => {
 it('D05: each call is answered once, however often the library calls back', async () => {
   const camera = await start();
   camera.misbehave('GetDeviceInformation', { raw: '<a></b><s:Envelope><s:Body/></s:Envelope>' });
-  const outcomes = await Promise.all([lineTo(camera).call(information)]);
-  expect(outcomes).toMatchObject([{ kind: 'failure', why: 'malformed' }]);
+  const outcome = await lineTo(camera).call(information);
+  expect(outcome).toMatchObject({ kind: 'failure', why: 'malformed' });
 });
 
 it('D06: a camera whose profiles and sources do not fit together is served', async () => {
@@ -139,7 +139,7 @@ it('D06: a camera whose profiles and sources do not fit together is served', asy
   });
   camera.misbehave('GetProfiles', { body: '<GetProfilesResponse/>' });
   const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isOnline);
+  await expect(outbox.until(isOnline)).resolves.toBeDefined();
 });
 
 it('D07: there is one event loop, also after its subscription was lost several times', async () => {
@@ -188,10 +188,7 @@ it('D11: a reboot is never asked for, so that it cannot go to the wrong service'
   const camera = await start();
   const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
   await outbox.until(isOnline);
-  const names = outbox.drafts.flatMap(({ data }) =>
-    data && Array.isArray(data['commands']) ? data['commands'] : [],
-  );
-  expect(JSON.stringify(names)).not.toContain('reboot');
+  expect(JSON.stringify(outbox.drafts)).not.toContain('reboot');
   expect(camera.count('SystemReboot')).toBe(0);
 });
 
@@ -238,7 +235,7 @@ it.each([
   await outbox.until(isOnline);
   await camera.next('PullMessages');
   camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
-  await outbox.until(motionOn);
+  await expect(outbox.until(motionOn)).resolves.toBeDefined();
 });
 
 it('D17: a wrong password is no success', async () => {
@@ -254,7 +251,7 @@ it('D18: a device with a single service is read', async () => {
   const camera = await start({ services: [] });
   camera.misbehave('GetCapabilities', { fault: 'ter:ActionNotSupported' });
   const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isOnline);
+  await expect(outbox.until(isOnline)).resolves.toBeDefined();
 });
 
 it('D19: the login is never sent to a foreign host that the camera names', async () => {

@@ -188,8 +188,8 @@ it('serves a camera that is configured under two addresses once, and says which 
   const cameras_options = [await lab.entry(one, { name: 'A' }), await lab.entry(two, { name: 'B' })];
   const { log, hub } = lab.run({ cameras: cameras_options });
   await eventually('it is said', () => log.at('warn').length > 0);
-  expect(String(log.lines.find(({ level }) => level === 'warn')?.facts['reason'])).toMatch(
-    /same camera as "[AB]" \(onvif:acme:007:12345678901234567890\); remove one/u,
+  expect(JSON.stringify(log.lines.find(({ level }) => level === 'warn')?.facts['reason'])).toMatch(
+    /same camera as .{1,2}[AB].{1,2} \(onvif:acme:007:12345678901234567890\); remove one/u,
   );
   expect(hub.assets()).toHaveLength(1);
 });
@@ -197,14 +197,16 @@ it('serves a camera that is configured under two addresses once, and says which 
 it('takes the MAC address where the serial number is a placeholder', async () => {
   const camera = await start({ serial: '0000000000' });
   const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(({ data }) => data?.['asset_key'] === 'onvif:mac:001bc5000007');
+  await expect(
+    outbox.until(({ data }) => data?.['asset_key'] === 'onvif:mac:001bc5000007'),
+  ).resolves.toBeDefined();
 });
 
 it('asks for an identity where neither is told, and takes the one that is configured', async () => {
   const camera = await start({ serial: '', mac: '00:00:00:00:00:00' });
   const { log } = lab.run({ cameras: [await lab.entry(camera)] });
   await eventually('it is said', () => log.at('error').length > 0);
-  expect(String(log.lines.at(-1)?.facts['reason'])).toMatch(/give it an identity/u);
+  expect(JSON.stringify(log.lines.at(-1)?.facts['reason'])).toMatch(/give it an identity/u);
   const { outbox } = lab.run({ cameras: [await lab.entry(camera, { identity: 'roof-1' })] });
   await outbox.until(({ data }) => data?.['asset_key'] === 'onvif:configured:roof-1');
 });
@@ -215,7 +217,7 @@ it('says what to do about a password file that everybody may read', async () => 
   await chmod(String(entry['password_file']), 0o644);
   const { log } = lab.run({ cameras: [entry] });
   await eventually('it is said', () => log.at('error').length > 0);
-  expect(String(log.lines.at(-1)?.facts['reason'])).toMatch(/run "chmod o=/u);
+  expect(JSON.stringify(log.lines.at(-1)?.facts['reason'])).toMatch(/run .{1,2}chmod o=/u);
   expect(camera.requests).toEqual([]);
 });
 
@@ -230,8 +232,10 @@ it('speaks HTTPS to the certificate with the configured fingerprint, and tells a
     await eventually('both are refused', () =>
       [wrong, unknown].every(({ log }) => log.at('error').length === 1),
     );
-    expect(String(wrong.log.lines.at(-1)?.facts['reason'])).toMatch(/not the one in tls\.fingerprint/u);
-    expect(String(unknown.log.lines.at(-1)?.facts['reason'])).toMatch(
+    expect(JSON.stringify(wrong.log.lines.at(-1)?.facts['reason'])).toMatch(
+      /not the one in tls\.fingerprint/u,
+    );
+    expect(JSON.stringify(unknown.log.lines.at(-1)?.facts['reason'])).toMatch(
       /write its SHA-256 to tls\.fingerprint/u,
     );
     expect(camera.requests).toEqual([]);

@@ -96,11 +96,7 @@ it('never throws anything but a refusal, and never takes long, whatever the repl
   );
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
-      try {
-        everywhere(parseEnvelope(pieces.join('')), 'x');
-      } catch (error) {
-        expect((error as Error).name).toBe('ReplyRefused');
-      }
+      expect(outcomeOf(pieces.join(''))).toMatch(/^(?:read|ReplyRefused)$/u);
     }),
   );
   expect({}).not.toHaveProperty('constructor.1');
@@ -110,3 +106,12 @@ it('refuses a document type and what nests too deep, without recursion', () => {
   expect(() => tamed('<!DOCTYPE a [<!ENTITY b "c">]><a/>')).toThrow(/document type/u);
   expect(() => tamed('<a>'.repeat(30_000))).toThrow(/too deep/u);
 });
+
+function outcomeOf(xml: string): string {
+  try {
+    everywhere(parseEnvelope(xml), 'x');
+    return 'read';
+  } catch (error) {
+    return error instanceof Error ? error.name : 'something else';
+  }
+}
