@@ -8,7 +8,7 @@ import { libc } from './libc.ts';
 
 export { reasonOf } from './bound-fd.ts';
 export { type EchoReply, type EchoSocket, openIcmp } from './bound-icmp.ts';
-export { connectTcp, knockTcp, type TcpEcho } from './bound-tcp.ts';
+export { connectTcp, knockTcp } from './bound-tcp.ts';
 export { type Neighbour, readNeighbours } from './neighbours.ts';
 export { type NetlinkSocket, openNetlink } from './netlink.ts';
 export { canonicalIp, familyOf, type Family, ipv6Text } from './socket-address.ts';

@@ -8,6 +8,7 @@
  * Each WAN has IPv6 too, without translation: 2001:db8:a::2 and 2001:db8:b::2; the internet is 2001:db8:ffff::1 and ::2.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { within } from '../../src/platform/time.ts';
 import { enterNamespace } from './enter-namespace.ts';
@@ -64,10 +65,12 @@ export interface WanLab {
 }
 
 let labs = 0;
+const name_start = 'kcw-';
 
 /** Builds the lab. Needs root, `ip` and `nft`. */
 export async function startWanLab(): Promise<WanLab> {
-  const id = `kcw-${process.pid}-${(labs += 1)}`;
+  await removeOrphans();
+  const id = `${name_start}${process.pid}-${(labs += 1)}`;
   const spaces = { gateway: `${id}-gw`, sat0: `${id}-a`, wwan0: `${id}-b`, internet: `${id}-net` };
   const children: ChildProcess[] = [];
   const stop = async (): Promise<void> => {
@@ -93,6 +96,15 @@ export async function startWanLab(): Promise<WanLab> {
   } catch (error) {
     await stop();
     throw error;
+  }
+}
+
+/** Removes what a test process that was killed has left behind. */
+async function removeOrphans(): Promise<void> {
+  const names = (await run('ip', 'netns', 'list')).split('\n').map((line) => line.split(' ')[0] ?? '');
+  for (const name of names.filter((each) => each.startsWith(name_start))) {
+    const owner = name.split('-')[1] ?? '';
+    if (!existsSync(`/proc/${owner}`)) await run('ip', 'netns', 'del', name).catch(() => undefined);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Keeps the availability of all links over restarts. Time in which nobody looked counts as neither up nor down. */
 import { messageOf } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
-import type { Availability, AvailabilitySpec, Boot, Moment } from './api.ts';
+import type { AvailabilitySpec, Boot, Moment, OpenAvailability } from './api.ts';
 import {
   type BootRecord,
   boots_max,
@@ -31,7 +31,7 @@ interface LinkDay {
  * day moves them. What an earlier run of the machine has noted is placed by the time of day, once that can be trusted
  * both then and now; until then, and for ever if it never can be, it does not count.
  */
-export function openAvailability(spec: AvailabilitySpec): Availability {
+export const openAvailability: OpenAvailability = (spec) => {
   const keeper = new AvailabilityKeeper(spec);
   every(write_every_ms, spec.signal, () => void keeper.write());
   spec.signal.addEventListener('abort', () => keeper.flush(), { once: true });
@@ -40,7 +40,7 @@ export function openAvailability(spec: AvailabilitySpec): Availability {
     pct: (link) => keeper.pct(link),
     flush: () => keeper.flush(),
   };
-}
+};
 
 class AvailabilityKeeper {
   readonly #spec: AvailabilitySpec;
