@@ -8,6 +8,7 @@ import { upTopic } from '../../src/contract/topics.ts';
 import { Changes } from '../../src/service/changes.ts';
 import { readMessage } from '../../src/service/ingest/read-message.ts';
 import { identify, type KeyRights, makeKey, scopes } from '../../src/service/principal.ts';
+import { acceptSockets } from '../../src/service/live/upgrade.ts';
 import { httpApp } from '../../src/service/server/app.ts';
 import { Service } from '../../src/service/service.ts';
 import { openSqlite } from '../../src/service/store/sqlite.ts';
@@ -50,8 +51,20 @@ export async function startServiceLab(kit_id: string) {
     hosts: undefined,
     media_origins: [],
   });
+  const stopping = new AbortController();
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   const server = createServer((request, response) => void listener(request, response));
+  acceptSockets(server, {
+    store,
+    changes,
+    identifyKey: async (text) => identify(text, keys, Date.now()),
+    identifyHandshake: async ({ headers }) => {
+      const text = headers['x-api-key'];
+      return typeof text === 'string' ? identify(text, keys, Date.now()) : undefined;
+    },
+    isOwnOrigin: ({ headers }) => headers.origin === undefined || headers.origin === url,
+    signal: stopping.signal,
+  });
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
@@ -76,6 +89,7 @@ export async function startServiceLab(kit_id: string) {
       changes.tell(committed.changes);
     },
     async stop(): Promise<void> {
+      stopping.abort();
       server.closeAllConnections();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());

@@ -168,7 +168,7 @@ describe('assets', () => {
 
 describe('tasks', () => {
   const commandPath = (name: string): string => `${kit}/assets/${asset_id}/commands/${name}`;
-  const name = (samples['commandList']?.['commands'] as { name: string }[])[0]?.name ?? '';
+  const name = ((samples['commandList']?.['commands'] ?? []) as { name: string }[])[0]?.name ?? '';
 
   it('makes a pending task, hands it to the kit and shows what the kit reports of it', async () => {
     await announceDrone();
