@@ -104,7 +104,9 @@ export class Board {
     this.#remember(wans, sight);
     probing.follow(wans.flatMap((wan) => this.#probed(wan)));
     const links = wans.map((wan) => ({ wan, known: this.#linkOf(wan, sight) }));
-    this.#ledger.sawInterfaces(byIndex.keys());
+    const listed = new Set(wans.map(({ name }) => name));
+    this.#ledger.endReading(byIndex.keys(), listed);
+    this.#parts.public_addresses.keepOnly(listed);
     return inOrder(links, sight.selected);
   }
 
@@ -119,11 +121,7 @@ export class Board {
     const hidden = memory.names().filter((name) => !known.includes(name) && !options.ignore.includes(name));
     // What stands below another link for now is not listed, and comes back when that link goes.
     const kept = new Set([...known, ...hidden.filter((name) => !this.#isMember(name))]);
-    memory.prune(
-      kept,
-      new Set([...evident.map(({ name }) => name), ...Object.keys(options.wan)]),
-      seen_ms,
-    );
+    memory.prune(kept, new Set([...evident.map(({ name }) => name), ...Object.keys(options.wan)]), seen_ms);
   }
 
   #isMember(name: string): boolean {
@@ -188,14 +186,14 @@ export class Board {
   #judge({ name, present }: Wan, sight: Sight, probed: ProbeReading | null): Verdict {
     const { options } = this.#parts;
     const ifindex = present?.nature.ifindex;
-    const isBalanced = wanOptions(options, name)?.balanced ?? false;
+    const { isRouted, isSelected } = standingOf(ifindex, sight);
     return judge({
       state: present?.state ?? null,
       addresses: this.#addressesOf(ifindex, sight.routing),
-      isRouted: ifindex !== undefined && sight.routed.has(ifindex),
-      isSelected: isBalanced || (ifindex !== undefined && sight.selected.includes(ifindex)),
-      reachable: probed?.reachable ?? null,
+      isRouted,
+      isSelected: isSelected || (wanOptions(options, name)?.balanced ?? false),
       isProbed: options.probe.targets.length > 0,
+      reachable: probed?.reachable ?? null,
       probe_reason: probed?.reason ?? null,
     });
   }
@@ -216,6 +214,12 @@ export class Board {
     if (!link.isUsable) return own;
     return this.#parts.public_addresses.of({ name, ifindex, addresses: addresses ?? [] }, at.mono_ms) ?? own;
   }
+}
+
+/** How the kernel's tables see an interface. */
+function standingOf(ifindex: number | undefined, { routed, selected }: Sight) {
+  if (ifindex === undefined) return { isRouted: false, isSelected: false };
+  return { isRouted: routed.has(ifindex), isSelected: selected.includes(ifindex) };
 }
 
 /** What the probes have measured; a link that is not there has no figures. */

@@ -37,9 +37,10 @@ export class Ledger {
     this.#spec = spec;
   }
 
-  /** The interfaces of the reading that ends now, WAN or not: what is none of these at the next one is new then. */
-  sawInterfaces(indexes: Iterable<number>): void {
+  /** `indexes` are all interfaces of this reading, WAN or not: what is none of these at the next one is new then. */
+  endReading(indexes: Iterable<number>, listed: ReadonlySet<string>): void {
     this.#indexes = new Set(indexes);
+    for (const name of this.#samples.keys()) if (!listed.has(name)) this.#samples.delete(name);
   }
 
   take(

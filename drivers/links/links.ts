@@ -99,6 +99,7 @@ class Reporter {
       if (reason !== (this.#reasons.get(name) ?? null)) this.#host.reportLink({ name, reason });
     }
     this.#reasons = reasons;
+    for (const name of this.#statuses.keys()) if (!reasons.has(name)) this.#statuses.delete(name);
     for (const { link, reason } of all) this.#log(link.name, link.status ?? undefined, reason);
     this.#host.reportKit({ wans: all.map(({ link }) => link) });
   }

@@ -120,7 +120,8 @@ export function wanOptions({ wan }: LinksOptions, name: string): LinksOptions['w
 
 function isTimeZone(zone: string): boolean {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }) !== undefined;
+    new Intl.DateTimeFormat('en', { timeZone: zone }).format(0);
+    return true;
   } catch {
     return false;
   }

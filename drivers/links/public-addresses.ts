@@ -51,6 +51,11 @@ export class PublicAddresses {
     return isCurrent ? known.ip : null;
   }
 
+  /** Forgets all links but these. */
+  keepOnly(listed: ReadonlySet<string>): void {
+    for (const name of this.#known.keys()) if (!listed.has(name)) this.#known.delete(name);
+  }
+
   async #ask(device: string, key: string): Promise<void> {
     const { ask, servers, signal, refresh_ms, onChange } = this.#spec;
     const ip = await ask({ device, servers, signal }).catch(() => null);

@@ -46,16 +46,19 @@ export function judge(signs: Signs): Verdict {
 
 /** Why nothing can pass; null when something could. */
 function faultOf({ state, addresses, isRouted, reachable, isProbed, probe_reason }: Signs): string | null {
-  if (!state) return 'the interface is not there';
-  if (state.isUp === false) return 'the interface is switched off';
-  if (!state.carrier) return 'no carrier: check cable, dish or modem';
-  // Modems, PPP and tunnels leave operstate at "unknown" for ever.
-  if (state.operstate !== undefined && state.operstate !== 'up' && state.operstate !== 'unknown') {
-    return `not connected (${state.operstate})`;
-  }
+  const fault = interfaceFault(state);
+  if (fault !== null) return fault;
   if (addresses !== null && !isConfigured(addresses)) return 'no address';
   if (isProbed && reachable === false) return probe_reason ?? 'nobody answers';
   // An answer is better evidence than the tables.
-  if (!isRouted && reachable !== true) return 'no default route leads through it';
-  return null;
+  return isRouted || reachable ? null : 'no default route leads through it';
+}
+
+function interfaceFault(state: InterfaceState | null): string | null {
+  if (!state) return 'the interface is not there';
+  if (state.isUp === false) return 'the interface is switched off';
+  if (!state.carrier) return 'no carrier: check cable, dish or modem';
+  const { operstate = 'unknown' } = state;
+  // Modems, PPP and tunnels leave it at "unknown" for ever.
+  return operstate === 'up' || operstate === 'unknown' ? null : `not connected (${operstate})`;
 }

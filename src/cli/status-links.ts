@@ -11,10 +11,12 @@ export function linkLines(links: StatusReport['links'], paint: Paint): readonly 
     links.map((link) => row(link, paint)),
     indent,
   );
-  const reasons = links.map(({ reason }) =>
-    reason === null ? [] : [`${indent}  ${paint('dim', printable(reason))}`],
-  );
-  return [paint('bold', 'links'), ...rows.flatMap((line, at) => [line, ...(reasons[at] ?? [])])];
+  const lines = [paint('bold', 'links')];
+  for (const [at, { reason }] of links.entries()) {
+    lines.push(rows[at] ?? '');
+    if (reason !== null) lines.push(`${indent}  ${paint('dim', printable(reason))}`);
+  }
+  return lines;
 }
 
 const indent = ' '.repeat(9);

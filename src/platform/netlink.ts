@@ -70,7 +70,7 @@ function readAll(c: Libc, fd: number, room: Buffer) {
   for (let reads = 0; reads < reads_per_turn_max; reads += 1) {
     const from = netlinkAddress(0);
     const from_bytes = new Uint8Array(new Uint32Array([address_bytes]).buffer);
-    const bytes = Number(c.recvfrom(fd, room, room.length, 0, from, from_bytes));
+    const bytes = c.recvfrom(fd, room, room.length, 0, from, from_bytes);
     if (bytes < 0) {
       const code = c.errno();
       overrun ||= code === 'ENOBUFS';

@@ -73,7 +73,8 @@ export async function fakeMachine(): Promise<FakeMachine> {
         [
           'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT',
           ...routes.map(
-            ({ device, metric = 0 }) => `${device}\t00000000\t0100000A\t0003\t0\t0\t${metric}\t00000000\t0\t0\t0`,
+            ({ device, metric = 0 }) =>
+              `${device}\t00000000\t0100000A\t0003\t0\t0\t${metric}\t00000000\t0\t0\t0`,
           ),
           '',
         ].join('\n'),
@@ -112,20 +113,22 @@ async function writeInterface(dir: string, about: FakeInterface): Promise<void> 
   await mkdir(join(dir, 'statistics'), { recursive: true });
   const files = {
     type: facts.type,
-    // The kernel answers EINVAL to whoever asks an interface that is down.
-    ...(facts.carrier === undefined ? {} : { carrier: facts.carrier }),
+    // Undefined: there is no such file, which reads like the EINVAL of an interface that is down.
+    carrier: facts.carrier,
     operstate: facts.operstate,
     ifindex: facts.ifindex,
     uevent: `${devtype ? `DEVTYPE=${devtype}\n` : ''}INTERFACE=${name}\nIFINDEX=${facts.ifindex}`,
     addr_assign_type: 0,
     address: mac,
     flags: facts.flags,
-    ...(facts.speed === undefined ? {} : { speed: facts.speed }),
-    ...(facts.tun ? { tun_flags: '0x1' } : {}),
+    speed: facts.speed,
+    tun_flags: facts.tun ? '0x1' : undefined,
     'statistics/rx_bytes': facts.rx_bytes,
     'statistics/tx_bytes': facts.tx_bytes,
   };
-  for (const [file, value] of Object.entries(files)) await writeFile(join(dir, file), `${value}\n`);
+  for (const [file, value] of Object.entries(files)) {
+    if (value !== undefined) await writeFile(join(dir, file), `${value}\n`);
+  }
   if (facts.hardware) await mkdir(join(dir, 'device'));
   if (facts.driver) await symlink(`../../bus/usb/drivers/${facts.driver}`, join(dir, 'device/driver'));
   if (facts.master) await symlink(`../${facts.master}`, join(dir, 'master'));

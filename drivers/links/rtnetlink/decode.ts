@@ -37,7 +37,7 @@ export function decodeAddress(body: Buffer): Address | undefined {
 const rta = { oif: 4, priority: 6, multipath: 9, table: 15 } as const;
 const rtn_unicast = 1;
 /** Blackhole, unreachable, prohibit. */
-const rtn_refusals: readonly number[] = [6, 7, 8];
+const rtn_refusals: ReadonlySet<number> = new Set([6, 7, 8]);
 const rtm_f_cloned = 0x200;
 const rtnh_f_dead = 0x1;
 const nexthop_bytes = 8;
@@ -45,17 +45,20 @@ const nexthop_bytes = 8;
 /** A default route of a table other than `local`; undefined for every other route. */
 export function decodeDefaultRoute(body: Buffer): DefaultRoute | undefined {
   const family = familyOf(body, route_header_bytes);
-  const isDefault = family !== undefined && body.readUInt8(1) === 0 && body.readUInt8(2) === 0;
-  const type = isDefault ? body.readUInt8(7) : 0;
-  const flags = isDefault ? body.readUInt32LE(8) : 0;
-  if (!isDefault || (flags & rtm_f_cloned) !== 0) return undefined;
-  if (type !== rtn_unicast && !rtn_refusals.includes(type)) return undefined;
+  if (family === undefined || !isDefault(body)) return undefined;
   const attributes = readAttributes(body, route_header_bytes);
   const table = uint32(attributes, rta.table) ?? body.readUInt8(4);
-  if (table === table_local) return undefined;
-  const paths = type === rtn_unicast ? readPaths(attributes, flags) : [];
-  if (type === rtn_unicast && paths.length === 0) return undefined;
+  const type = body.readUInt8(7);
+  const paths = type === rtn_unicast ? readPaths(attributes, body.readUInt32LE(8)) : [];
+  const isWay = paths.length > 0 || rtn_refusals.has(type);
+  if (table === table_local || !isWay) return undefined;
   return { family, table, metric: uint32(attributes, rta.priority) ?? 0, paths };
+}
+
+/** Of all destinations and sources, and no entry of the kernel's route cache. */
+function isDefault(body: Buffer): boolean {
+  const [, destination_bits = 0, source_bits = 0] = body;
+  return destination_bits + source_bits === 0 && (body.readUInt32LE(8) & rtm_f_cloned) === 0;
 }
 
 function readPaths(attributes: Attributes, flags: number): readonly Path[] {

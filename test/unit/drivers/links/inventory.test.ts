@@ -55,8 +55,14 @@ it('tells the type of a link by what the kernel says of it, and by its name last
   await add('dsl', { type: 512, hardware: false });
   await add('usb0', { driver: 'cdc_ether' });
   expect(types()).toEqual({
-    ...{ dsl: 'cellular', eth0: 'ethernet', radio0: 'wifi', rmnet0: 'cellular' },
-    ...{ usb0: 'cellular', usb7: 'cellular', wlan0: 'wifi', wwan0: 'cellular' },
+    dsl: 'cellular',
+    eth0: 'ethernet',
+    radio0: 'wifi',
+    rmnet0: 'cellular',
+    usb0: 'cellular',
+    usb7: 'cellular',
+    wlan0: 'wifi',
+    wwan0: 'cellular',
   });
   expect(['wlp2s0', 'ppp3', 'enp1s0'].map(typeByName)).toEqual(['wifi', 'cellular', 'ethernet']);
 });

@@ -59,6 +59,16 @@ describe('the links driver', () => {
   });
 });
 
+describe('the links driver on this machine, over netlink', () => {
+  const nothing = async (): Promise<void> => undefined;
+  driverConformance({
+    driver: links,
+    options: () => ({ interval_s: 0.1 }),
+    peer: { start: nothing, lose: nothing, restore: nothing, stop: nothing },
+    without: { loss: 'the machine itself is the device', commands: 'it has none' },
+  });
+});
+
 it('reports the links, the one in use first, with the reason of each status', async () => {
   await machine.setInterface({
     name: 'wwan0',

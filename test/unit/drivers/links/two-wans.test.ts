@@ -84,7 +84,8 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     await lab.ip('rule', 'add', 'lookup', '77', 'priority', '2000');
     await becomes('online', 'online', event_within_ms);
     await lab.ip('rule', 'del', 'priority', '2000');
-    await becomes('online', 'standby', event_within_ms);
+    const { reasons } = await becomes('online', 'standby', event_within_ms);
+    expect(reasons['wwan0']).toBe('traffic leaves by another link');
     await lab.ip('rule', 'del', 'priority', '1000');
     await lab.ip('route', 'flush', 'table', '77');
   });
