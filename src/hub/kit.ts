@@ -14,6 +14,8 @@ import type { LocationView, Whereabouts } from './whereabouts.ts';
 
 /** Changed parts leave together, at most this often. */
 const telemetry_tick_ms = 1_000;
+/** A figure that comes back into its deadband within this time was noise. */
+const dwell_ms = 3_000;
 /** While the kit is offline a whole snapshot is kept at most this often, and no parts. */
 const offline_snapshot_ms = 60_000;
 
@@ -58,6 +60,8 @@ export class Kit {
   #whole_due = true;
   #whole_ms = Number.NEGATIVE_INFINITY;
   #sent_ms = Number.NEGATIVE_INFINITY;
+  /** Since when some figure has been out of its deadband without a break. */
+  #moved_ms: number | undefined;
   #wasOnline = false;
 
   constructor(options: KitOptions) {
@@ -190,8 +194,10 @@ export class Kit {
       news.set(name, newsOf(name, this.#told_parts.get(name), value, deadbands));
     }
     const loud = new Set(news.values());
+    this.#moved_ms = loud.has('soon') ? (this.#moved_ms ?? now_ms) : undefined;
+    const isLasting = now_ms - (this.#moved_ms ?? now_ms) >= dwell_ms;
     const isPaced = now_ms - this.#sent_ms >= telemetry_pace_ms;
-    if (!loud.has('now') && !(loud.has('soon') && isPaced)) return;
+    if (!loud.has('now') && !(isLasting && isPaced)) return;
     const changed = Object.entries(view).filter(([name]) => news.get(name) !== 'none');
     this.#publish(Object.fromEntries(changed), now_ms);
   }
@@ -199,6 +205,7 @@ export class Kit {
   #publish(data: KitTelemetry, now_ms: number): void {
     this.#options.outbox.append({ channel: channels.telemetry, lane: 'kit', data });
     this.#sent_ms = now_ms;
+    this.#moved_ms = undefined;
     for (const [name, value] of Object.entries(data)) this.#told_parts.set(name, value);
   }
 }
