@@ -27,8 +27,8 @@ interface OrderOptions {
 
 /** Firmware has the interface here or there. */
 const paths = ['/api.cgi', '/cgi-bin/api.cgi'] as const;
-/** A proxy of the device that has lost its session, or a device that has the interface elsewhere. */
-const lost_session_statuses: readonly number[] = [404, 502];
+/** The part of the device that serves us has lost touch with the rest of it; sometimes a new login helps. */
+const bad_gateway = 502;
 
 const not_offered = faultOf(-9, '');
 
@@ -39,6 +39,7 @@ export class Device {
   /** Commands that spoil a batch, and until when they are left out. */
   readonly #spoilers = new Map<string, number>();
   #path: string = paths[0];
+  #no_login_until_ms = 0;
 
   constructor(parts: DeviceParts) {
     this.#parts = parts;
@@ -89,6 +90,14 @@ export class Device {
     return (await this.#exchange([command], urgency, signal))[0] ?? { fault: not_offered };
   }
 
+  /** The session that is given up for it stays open in the device: more than one in an hour would fill it up. */
+  #mayLoginAnew(): boolean {
+    const now_ms = performance.now();
+    if (now_ms < this.#no_login_until_ms) return false;
+    this.#no_login_until_ms = now_ms + this.#parts.limits.lease_default_ms;
+    return true;
+  }
+
   #isSpoiler(command: Command): boolean {
     return performance.now() < (this.#spoilers.get(nameOf(command)) ?? 0);
   }
@@ -133,7 +142,8 @@ export class Device {
     const first = await this.#inSession(commands, urgency, signal);
     if (!first.isLost) return first.outcomes;
     const second = await this.#inSession(commands, urgency, signal);
-    if (second.isLost) throw new DeviceUnreachable('does not keep its sessions');
+    if (second.isLost)
+      throw new DeviceUnreachable('does not keep its sessions, or has its interface elsewhere');
     return second.outcomes;
   }
 
@@ -149,7 +159,7 @@ export class Device {
     );
     const faults = reply.outcomes.map(faultIn).filter((fault) => fault !== undefined);
     const isLost = reply.isLost || faults.some(({ kind }) => kind === 'session');
-    if (isLost) this.session.forget(used);
+    if (isLost && !reply.isLost) this.session.forget(used);
     const refusal = faults.find(({ kind }) => kind === 'credentials' || kind === 'privacy');
     if (refusal && !isLost && commands[0]?.cmd !== 'Login') throw failureOf(refusal, this.#parts.limits);
     return { isLost, outcomes: reply.outcomes };
@@ -167,8 +177,12 @@ export class Device {
       if (signal?.aborted) throw new CommandRefused('stopped before it was sent; nothing was done');
       return this.#parts.client.post(`${this.#path}${query}`, JSON.stringify(commands), giveUp);
     });
-    if (lost_session_statuses.includes(reply.status)) {
-      if (reply.status === 404) this.#path = paths.find((path) => path !== this.#path) ?? this.#path;
+    if (reply.status === 404) {
+      this.#path = paths.find((path) => path !== this.#path) ?? this.#path;
+      return { isLost: true, outcomes: [] };
+    }
+    if (reply.status === bad_gateway && token !== undefined && this.#mayLoginAnew()) {
+      this.session.forget(token);
       return { isLost: true, outcomes: [] };
     }
     return { isLost: false, outcomes: readReplies(bodyOf(reply)) };

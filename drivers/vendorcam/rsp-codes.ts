@@ -60,7 +60,10 @@ const known: ReadonlyMap<number, readonly [FaultKind, string]> = new Map([
   [-99, ['channel_offline', 'the camera of this channel does not answer its recorder']],
   [
     -105,
-    ['sessions_full', 'the device refuses logins for a while because there were too many; it is asked later'],
+    [
+      'sessions_full',
+      'the device refuses us for a while because there were too many logins; it is asked later',
+    ],
   ],
   [-507, ['credentials', locked]],
 ] as const);

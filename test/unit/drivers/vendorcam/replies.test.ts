@@ -1,0 +1,186 @@
+/** Error codes and the forms in which firmware tells what a camera sees. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { abilitiesOf, abilityReply } from '../../../../drivers/vendorcam/abilities.ts';
+import { alarmsOfEvents, alarmsOfStates } from '../../../../drivers/vendorcam/alarms.ts';
+import { identityOf, rtspUrl } from '../../../../drivers/vendorcam/describe.ts';
+import { Line } from '../../../../drivers/vendorcam/line.ts';
+import { limits } from '../../../../drivers/vendorcam/limits.ts';
+import { vendorcamOptions } from '../../../../drivers/vendorcam/options.ts';
+import { readReplies } from '../../../../drivers/vendorcam/replies.ts';
+import { faultOf } from '../../../../drivers/vendorcam/rsp-codes.ts';
+import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { aborted } from '../../../../src/platform/time.ts';
+
+describe('an error code', () => {
+  it.each([
+    [-1, 'not exist', 'bad_request', /misses a parameter/u],
+    [-4, 'param error', 'bad_request', /refuses a parameter/u],
+    [-5, 'max session', 'sessions_full', /close other programs/u],
+    [-6, 'please login first', 'session', /session .* lost/u],
+    [-7, 'login failed', 'credentials', /correct username and password_file/u],
+    [-8, 'timeout', 'passing', /too slow/u],
+    [-9, 'not support', 'unsupported', /does not support/u],
+    [-10, 'protocol', 'unsupported', /does not understand/u],
+    [-12, 'get config failed', 'passing', /read its own settings/u],
+    [-13, 'set config failed', 'passing', /store its settings/u],
+    [-16, 'send failed', 'too_large', /too much/u],
+    [-17, 'rcv failed', 'passing', /no answer from its own/u],
+    [-21, 'error token', 'session', /does not know the session/u],
+    [-26, 'ability error', 'forbidden', /administrator/u],
+    [-27, 'invalid user', 'credentials', /user name or password/u],
+    [-49, 'Channel invalid', 'bad_request', /no such channel/u],
+    [-99, 'Device offline', 'channel_offline', /does not answer its recorder/u],
+    [-105, 'Frequent logins, please try again later!', 'sessions_full', /too many logins/u],
+    ...[-500, -501, -502, -503, -504, -505, -506].map(
+      (code) => [code, 'Login has been locked', 'credentials', /account is locked/u] as const,
+    ),
+    [-507, 'Login reach max', 'credentials', /account is locked/u],
+    [-1234, 'odd', 'unknown', /error -1234 \(odd\)/u],
+  ] as const)('%s (%s) is of kind %s and says what to do', (code, detail, kind, sentence) => {
+    for (const fault of [faultOf(code, detail), faultOf(code, detail === 'odd' ? detail : '')]) {
+      expect(fault.kind).toBe(kind);
+      expect(fault.sentence).toMatch(sentence);
+    }
+  });
+
+  it('is known by its words too, when the number is another', () => {
+    expect(faultOf(-1, 'password wrong').kind).toBe('credentials');
+    expect(faultOf(-1, 'Login has been locked').sentence).toMatch(/locked/u);
+  });
+
+  it('may hide in a reply that calls itself a success', () => {
+    const [reply] = readReplies('[{"cmd":"PtzCtrl","code":0,"value":{"rspCode":-13}}]');
+    expect(reply).toMatchObject({ fault: { code: -13 } });
+  });
+});
+
+describe('what a camera sees', () => {
+  const on = { alarm_state: 1, support: 1 };
+  const off = { alarm_state: 0, support: 1 };
+  const none = { alarm_state: 0, support: 0 };
+
+  it.each([
+    ['a doorbell', { ai: { cry: none, people: on, package: off }, md: on, visitor: off }, true, ['people']],
+    ['a camera without detectors', { ai: { people: none, face: none }, md: off }, false, null],
+    ['a battery camera, by its infrared sensor', { ai: { other: on, people: off }, md: none }, true, []],
+    [
+      'a camera with lists that latch',
+      { ai: { people: off, crossline: [{ people_state: 1 }] }, md: off },
+      false,
+      [],
+    ],
+    [
+      'all five',
+      { ai: { people: on, vehicle: on, dog_cat: on, face: on, package: on }, md: on },
+      true,
+      ['people', 'vehicle', 'dog_cat', 'face', 'package'],
+    ],
+  ])('is read from the events of %s', (_what, value, motion, ai) => {
+    expect(alarmsOfEvents({ value: { channel: 0, ...value } })).toEqual({ motion, ai });
+  });
+
+  it('is read from the states of newer and older firmware', () => {
+    const md = { value: { state: 1 } };
+    expect(alarmsOfStates(md, { value: { channel: 1, face: none, people: on, vehicle: off } })).toEqual({
+      motion: true,
+      ai: ['people'],
+    });
+    expect(
+      alarmsOfStates({ value: { state: 0 } }, { value: { channel: 1, face: 0, people: 1, vehicle: 0 } }),
+    ).toEqual({
+      motion: false,
+      ai: ['people'],
+    });
+    const fault = faultOf(-9, '');
+    expect(alarmsOfStates({ fault }, { fault })).toEqual({ motion: null, ai: null });
+  });
+
+  it('never throws, whatever JSON the camera sends', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        alarmsOfEvents({ value });
+        alarmsOfStates({ value }, { value });
+        abilityReply.safeParse(value);
+      }),
+    );
+  });
+
+  it('is an unreachable device, not a crash, when the text is no reply', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+        try {
+          readReplies(text);
+        } catch (error) {
+          expect(error).toBeInstanceOf(DeviceUnreachable);
+        }
+      }),
+    );
+  });
+});
+
+describe('abilities', () => {
+  const of = (channel: object, host: object = {}) =>
+    abilitiesOf(abilityReply.parse({ Ability: { abilityChn: [channel], ...host } }));
+  const motor = { ptzCtrl: { permit: 7, ver: 1 }, ptzPreset: { permit: 7, ver: 1 } };
+
+  it.each([
+    [0, false, false],
+    [1, false, false],
+    [2, true, true],
+    [3, true, true],
+    [4, true, false],
+    [5, true, false],
+  ])('of motor type %s', (ver, canMove, takesSpeed) => {
+    const found = of({ ...motor, ptzType: { permit: 0, ver } }).ofChannel(0);
+    expect(found).toMatchObject({ canMove, takesSpeed, hasPresets: canMove });
+  });
+
+  it('follow what the user may do', () => {
+    const found = of(
+      { ptzCtrl: { permit: 4, ver: 1 }, alarmMd: { permit: 4, ver: 1 } },
+      { reboot: { permit: 0, ver: 1 } },
+    );
+    expect(found.canReboot).toBe(false);
+    expect(found.ofChannel(0)).toMatchObject({ canMove: false, canSetMotion: false });
+    expect(found.ofChannel(7)).toMatchObject({ canMove: false, canSetMotion: false });
+  });
+});
+
+it('an identity is the MAC, else the UID, else a serial that is not empty or zero', () => {
+  const none = { mac: false, uid: false, serial: '', label: undefined } as const;
+  expect(identityOf({ ...none, mac: 'EC:71:DB:0A:0B:0C', uid: '9527000000000001' })).toBe(
+    'vendorcam:ec71db0a0b0c',
+  );
+  expect(identityOf({ ...none, mac: '00:00:00:00:00:00', uid: '9527000000000001' })).toBe(
+    'vendorcam:9527000000000001',
+  );
+  expect(identityOf({ ...none, serial: '00000000000000', label: 'L-77' })).toBe('vendorcam:L-77');
+  expect(identityOf(none)).toBeUndefined();
+});
+
+it('the stream has the address we use, the path the camera tells, and credentials that are escaped', () => {
+  const [options] = vendorcamOptions.parse({
+    hosts: [{ name: 'a', host: '10.1.1.9', username: 'kit', password_file: '/p' }],
+  }).hosts;
+  if (!options) throw new Error('no host');
+  const host = { options, password: "p@ss/:'", rtsp_port: 8554 };
+  const told = {
+    value: { rtspUrl: { mainStream: '', subStream: 'rtsp://192.0.2.1:554/h264Preview_01_sub' } },
+  };
+  expect(rtspUrl(told, 0, host)).toBe("rtsp://kit:p%40ss%2F%3A'@10.1.1.9:8554/h264Preview_01_sub");
+  expect(rtspUrl(undefined, 8, host)).toMatch(/:8554\/Preview_09_sub$/u);
+});
+
+it('one request at a time is under way, and an urgent one goes first and drives a poll away', async () => {
+  const line = new Line({ ...limits, urgent_wait_ms: 1 });
+  const order: string[] = [];
+  const poll = line.take('read', async (giveUp) => {
+    await aborted(giveUp);
+    order.push('poll');
+  });
+  const setting = line.take('write', async () => void order.push('setting'));
+  const stop = line.take('urgent', async () => void order.push('stop'));
+  await Promise.all([poll, setting, stop]);
+  expect(order).toEqual(['poll', 'stop', 'setting']);
+});

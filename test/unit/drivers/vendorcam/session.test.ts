@@ -1,0 +1,190 @@
+/** Sessions and certificates: no storm of logins, nothing left behind, and no password for a stranger. */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { chmod, writeFile } from 'node:fs/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { eventually, letPass } from '../../../support/eventually.ts';
+import { password, selfSigned, vendorcamLab, type VendorcamLab } from '../../../support/vendorcam-lab.ts';
+
+let lab: VendorcamLab | undefined;
+afterEach(async () => {
+  await lab?.stop();
+  lab = undefined;
+});
+const running = async (...about: Parameters<typeof vendorcamLab>): Promise<VendorcamLab> => {
+  lab = await vendorcamLab(...about);
+  return lab;
+};
+const rejected = async ({ hub }: VendorcamLab): Promise<string> => {
+  await eventually('the driver is rejected', () => hub.hub.drivers()[0]?.state === 'rejected');
+  return hub.hub.drivers()[0]?.reason ?? '';
+};
+
+describe('the session', () => {
+  it('is one for all polls and commands and ends with the connector', async () => {
+    const { camera, start, online, hub, command } = await running();
+    start();
+    await online();
+    await command('ptz_preset', { preset_id: 1 });
+    await eventually('some polls', () => camera.requests > 10);
+    expect(camera.sessions).toMatchObject({ logins: 1, open: 1 });
+    await hub.stop();
+    expect(camera.sessions).toMatchObject({ logins: 1, logouts: 1, open: 0 });
+  });
+
+  it('is used again after a start that follows no proper stop', async () => {
+    const { camera, start, online, hub, restart } = await running();
+    start();
+    await online();
+    await camera.lose();
+    await hub.stop();
+    expect(camera.sessions.open).toBe(1);
+    await camera.start();
+    await restart();
+    await online();
+    expect(camera.sessions).toMatchObject({ logins: 1, open: 1 });
+  });
+
+  it('is kept in a file that only the daemon may read', async () => {
+    const { start, online, dir } = await running();
+    start();
+    await online();
+    const folder = join(dir, 'state', 'cameras');
+    const files = await readdir(dir, { recursive: true });
+    const file = files.find((name) => /host-[0-9a-f]+\.json$/u.test(name));
+    expect(file, folder).toBeDefined();
+    const path = join(dir, file ?? '');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(await readFile(path, 'utf8')).not.toContain(password);
+  });
+
+  it('is renewed before its lease ends, with the old one given back first', async () => {
+    const { camera, start, online } = await running();
+    camera.sessions.lease_s = 1;
+    start();
+    await online();
+    await eventually('it was renewed', () => camera.sessions.logins >= 3);
+    expect(camera.sessions.open).toBe(1);
+    expect(camera.sessions.logouts).toBe(camera.sessions.logins - 1);
+  });
+
+  it('is opened once more when the device has forgotten it', async () => {
+    const { camera, start, online, hub, feed } = await running();
+    start();
+    await online();
+    camera.sessions.forgetAll();
+    camera.camera.motion = true;
+    await eventually('motion is told', () => feed('motion').at(-1)?.['detected'] === true);
+    expect(camera.sessions.logins).toBe(2);
+    expect(hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline')).toEqual([]);
+  });
+});
+
+describe('a refused login', () => {
+  it.each([
+    { code: -7, detail: 'login failed', says: /user name or password is refused/u },
+    { code: -27, detail: 'invalid user', says: /user name or password is refused/u },
+    { code: -1, detail: 'password wrong', says: /user name or password is refused/u },
+    { code: -506, detail: 'Login has been locked', says: /account is locked/u },
+    { code: -507, detail: 'Login reach max', says: /account is locked/u },
+  ])('with $code ends all attempts, also after a restart', async ({ code, detail, says }) => {
+    const it = await running();
+    it.camera.sessions.refuseWith = { code, detail };
+    it.start();
+    expect(await rejected(it)).toMatch(says);
+    await it.restart();
+    expect(await rejected(it)).toMatch(says);
+    await letPass(300);
+    expect(it.camera.sessions.logins).toBe(1);
+    expect(it.hub.hub.assets()).toEqual([]);
+    expect(JSON.stringify(it.hub.log.lines)).not.toContain(password);
+  });
+
+  it('is tried at once with another password', async () => {
+    const it = await running();
+    await writeFile(it.password_file, 'wrong');
+    it.start();
+    await rejected(it);
+    await writeFile(it.password_file, password);
+    await it.restart();
+    await it.online();
+    expect(it.camera.sessions).toMatchObject({ failures: 1, logins: 2 });
+  });
+
+  it.each([
+    { code: -5, detail: 'max session', says: /all sessions of the device are taken/u },
+    { code: -105, detail: 'Frequent logins, please try again later!', says: /too many logins|for a while/u },
+    { code: -1, detail: 'privacy mode', says: /privacy mode is switched on/u },
+  ])('with $code is tried again later, and rarely', async ({ code, detail, says }) => {
+    const it = await running();
+    it.camera.sessions.refuseWith = { code, detail };
+    it.start();
+    await eventually('it is said', () => JSON.stringify(it.hub.log.lines).includes('device is unavailable'));
+    expect(JSON.stringify(it.hub.log.lines)).toMatch(says);
+    expect(it.camera.sessions.logins).toBe(1);
+    it.camera.sessions.refuseWith = undefined;
+    await it.online();
+    expect(it.camera.sessions.logins).toBe(2);
+  });
+
+  it.each([
+    { fault: 'is missing', text: undefined, mode: 0o600, says: /cannot be read/u },
+    { fault: 'is empty', text: '\n', mode: 0o600, says: /is empty/u },
+    { fault: 'is open to everybody', text: password, mode: 0o644, says: /run "chmod o=/u },
+    { fault: 'is too long', text: 'x'.repeat(32), mode: 0o600, says: /more than 31 characters/u },
+  ])('never happens when the password file $fault', async ({ text, mode, says }) => {
+    const it = await running();
+    if (text !== undefined) await writeFile(it.password_file, text);
+    await chmod(it.password_file, mode);
+    const file = text === undefined ? { password_file: join(it.dir, 'none') } : {};
+    it.start(it.options(file));
+    expect(await rejected(it)).toMatch(says);
+    expect(it.camera.requests).toBe(0);
+  });
+});
+
+describe('the certificate', () => {
+  it('of the first contact is the only one accepted, and a stranger gets no password', async () => {
+    const it = await running({ secure: true });
+    it.start();
+    await it.online();
+    await it.hub.stop();
+    const { requests } = it.camera;
+    await it.camera.lose();
+    it.camera.showCertificate(await selfSigned(it.dir, 'stranger'));
+    await it.camera.start();
+    await it.restart();
+    const reason = await rejected(it);
+    expect(reason).toMatch(/another certificate than before .* password was not sent.*certificate_sha256/su);
+    expect(it.camera.requests).toBe(requests);
+    const fingerprint = /now ([0-9A-F:]{95})/u.exec(reason)?.[1];
+    await it.restart(it.options({ certificate_sha256: fingerprint }));
+    await it.online();
+  });
+
+  it('that changes while the camera is served ends that, loudly', async () => {
+    const it = await running({ secure: true });
+    it.start();
+    await it.online();
+    await it.camera.lose();
+    it.camera.showCertificate(await selfSigned(it.dir, 'stranger'));
+    const { requests } = it.camera;
+    await it.camera.start();
+    expect(await rejected(it)).toMatch(/another certificate/u);
+    expect(it.camera.requests).toBe(requests);
+  });
+
+  it('that the options name is demanded at the first contact too', async () => {
+    const it = await running({ secure: true });
+    it.start(it.options({ certificate_sha256: '00'.repeat(32) }));
+    expect(await rejected(it)).toMatch(/another certificate/u);
+    expect(it.camera.requests).toBe(0);
+  });
+
+  it('is done without where TLS is off, with a warning', async () => {
+    const it = await running();
+    it.start();
+    await it.online();
+    expect(it.hub.log.at('warn')).toContain('tls is off: the password crosses the network in the clear');
+  });
+});
