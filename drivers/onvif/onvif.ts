@@ -54,7 +54,11 @@ export const onvif = defineDriver({
     });
     try {
       await aborted(host.signal);
-      await within(last_stops_ms, Promise.all([...cameras, ...stops, looking]));
+      // Movements hear of the abort now as well; by the next turn each has told of its stop.
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+      await within(last_stops_ms, Promise.all([...stops, ...cameras, looking]));
     } finally {
       await webhook.stop();
       await thread.stop();

@@ -25,6 +25,7 @@ export const pull_slack_ms = 5_000;
 /** Between two pulls that brought something, and two that did not: some cameras answer at once, always. */
 const gap_ms = 50;
 const empty_gap_ms = 1_000;
+const short_pull_s = 5;
 const retry_first_ms = 1_000;
 const retry_max_ms = 60_000;
 /** Refusals in a row after which a camera counts as one that cannot be pulled. */
@@ -41,6 +42,7 @@ const stable_ms = 30_000;
 export async function pullEvents(listener: EventListener): Promise<string> {
   const { soap, url, signal, onLost } = listener;
   let pauses = backoff(retry_first_ms, retry_max_ms);
+  let { pull_s } = listener;
   for (let refusals = 0; !signal.aborted;) {
     const made = await subscribe(soap, url);
     let reason: string;
@@ -49,9 +51,11 @@ export async function pullEvents(listener: EventListener): Promise<string> {
       refusals += 1;
     } else {
       const begin_ms = performance.now();
-      const heard = await pullUntilLost(made, listener);
+      const heard = await pullUntilLost(made, { ...listener, pull_s });
       reason = heard.reason;
       refusals = heard.pulls > 0 ? 0 : refusals + 1;
+      // The first pull may ask for more patience than the camera has (ONVIF Core, MaxTimeout of PullMessagesFaultResponse).
+      if (heard.pulls === 0) pull_s = Math.min(pull_s, short_pull_s);
       if (performance.now() - begin_ms >= stable_ms) pauses = backoff(retry_first_ms, retry_max_ms);
     }
     if (signal.aborted) break;

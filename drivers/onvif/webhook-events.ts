@@ -18,6 +18,7 @@ export async function hearEvents(
     const outcome = await soap.parse(xml);
     if (outcome.kind === 'reply') onEvents(outcome.body);
   });
+  if (typeof hook === 'string') return hook;
   try {
     const made = await subscribe(soap, url, hook.url(local_address));
     if ('kind' in made) {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { DeviceUnreachable, messageOf } from '../../src/errors.ts';
+import { messageOf } from '../../src/errors.ts';
 import { reply_bytes_max } from './xml.ts';
 
 export interface WebhookOptions {
@@ -37,15 +37,15 @@ export class Webhook {
     this.#options = options;
   }
 
-  /** A place for one camera. Throws DeviceUnreachable when the port cannot be had. */
-  async open(take: (xml: string) => Promise<void>): Promise<Hook> {
+  /** A place for one camera, or the sentence that says why there is none: the camera itself is not to blame. */
+  async open(take: (xml: string) => Promise<void>): Promise<Hook | string> {
     this.#opening ??= this.#listen();
     let server: Server;
     try {
       server = await this.#opening;
     } catch (error) {
       this.#opening = undefined;
-      throw new DeviceUnreachable(`webhook.port cannot be opened: ${messageOf(error)}`);
+      return `webhook.listen and webhook.port cannot be opened: ${messageOf(error)}`;
     }
     const path = `/${randomBytes(16).toString('hex')}`;
     this.#receivers.set(path, { waiting: 0, take });

@@ -149,6 +149,29 @@ it('serves a camera that drops every connection for events, and asks it seldom',
   expect(outbox.drafts.filter(said('asset_status', (data) => data['status'] === 'offline'))).toEqual([]);
 });
 
+it('keeps a camera online whose events cannot be heard because the port is taken', async () => {
+  const taken = new Webhook({ listen: '127.0.0.1', port: 0 });
+  const hook = await taken.open(async () => undefined);
+  const port = Number(new URL(typeof hook === 'string' ? 'http://none' : hook.url('127.0.0.1')).port);
+  const { prepare } = await serve({}, { events: 'webhook' }, { webhook: { listen: '127.0.0.1', port } });
+  const { outbox, log } = await prepare();
+  await outbox.until(online);
+  await eventually('it is said', () => log.at('warn').length > 0);
+  expect(JSON.stringify(log.lines.at(-1)?.facts)).toMatch(/webhook\.port cannot be opened: .*EADDRINUSE/u);
+  await taken.stop();
+});
+
+it('pulls for shorter when the first pull of a subscription is refused', async () => {
+  const { camera, prepare } = await serve({}, {}, { pull_s: 30 });
+  camera.misbehave('PullMessages', () =>
+    camera.requests.at(-1)?.body.includes('PT30S') ? { fault: 'ter:InvalidArgVal' } : 'normal',
+  );
+  const { outbox } = await prepare();
+  await eventually('it pulls again', () => camera.requests.some(({ body }) => body.includes('PT5S')));
+  camera.events.set(alarm, 'State', 'true');
+  await expect(outbox.until(motion(true))).resolves.toBeDefined();
+});
+
 it('gives reference parameters back in their namespace', () => {
   const xml =
     "<E xmlns:x='urn:x' xmlns=\"urn:d\"><a:ReferenceParameters><x:Id>1</x:Id><Other b='2'/></a:ReferenceParameters></E>";
@@ -162,6 +185,7 @@ it('answers nothing but its secret paths, and takes no more than it can read', a
   const webhook = new Webhook({ listen: '127.0.0.1', port: 0 });
   const taken: string[] = [];
   const hook = await webhook.open(async (xml) => void taken.push(xml));
+  if (typeof hook === 'string') throw new Error(hook);
   const url = hook.url('::ffff:127.0.0.1');
   const post = async (to: string, body: string, method = 'POST'): Promise<number> =>
     new Promise((resolve) => {
