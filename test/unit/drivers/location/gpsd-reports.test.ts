@@ -1,0 +1,76 @@
+/** What gpsd's reports say of the position, for every form of them that is known. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { readTpv } from '../../../../drivers/location/gpsd-reports.ts';
+import { Receivers } from '../../../../drivers/location/receivers.ts';
+
+const tpv = (more: object) =>
+  readTpv(JSON.stringify({ class: 'TPV', device: '/dev/a', mode: 3, lat: 59, lon: 18, ...more }));
+
+it.each<[string, object, number | null]>([
+  ['the height above the ellipsoid', { altHAE: 68.4, altMSL: 45, geoidSep: 23.4 }, 68.4],
+  ['the sum where only the height above the sea is known', { altMSL: 45, geoidSep: 23.4 }, 68.4],
+  ['the sum with the name of old releases', { alt: 45, geoidSep: 23.4 }, 68.4],
+  ['nothing where the geoid is unknown', { alt: 45 }, null],
+  ['nothing for a 2-D fix', { mode: 2, altHAE: 68.4 }, null],
+  ['nothing for a 2-D fix that calls itself 3-D', { geoidSep: 23.4 }, null],
+])('takes as altitude %s', (_what, more, altitude) => {
+  expect(tpv(more)?.position?.altitude ?? null).toBe(altitude);
+});
+
+it.each<[string, object]>([
+  ['mode 1', { mode: 1 }],
+  ['mode 0', { mode: 0 }],
+  ['no mode', { mode: undefined }],
+  ['no latitude', { lat: undefined }],
+  ['an impossible latitude', { lat: 91 }],
+  ['0, 0', { lat: 0, lon: 0 }],
+])('takes a report with %s as no position', (_what, more) => {
+  expect(tpv(more)).toEqual({ device: '/dev/a', position: null });
+});
+
+it('reads the time as text, as seconds, and as unknown', () => {
+  expect(tpv({ time: '2026-11-21T12:00:00.000Z' })?.position?.time_ms).toBe(Date.UTC(2026, 10, 21, 12));
+  expect(tpv({ time: 1_000.5 })?.position?.time_ms).toBe(1_000_500);
+  expect(tpv({ time: 'soon' })?.position?.time_ms).toBeNull();
+  expect(tpv({})?.position?.time_ms).toBeNull();
+});
+
+it('passes over other reports and nonsense', () => {
+  for (const line of ['', '{', 'null', '[]', '{"class":"SKY"}', '{"class":"TPV","lat":"59"}', '\u0000']) {
+    expect(readTpv(line)).toBeUndefined();
+  }
+  fc.assert(
+    fc.property(fc.string(), fc.json(), (text, json) => {
+      expect(readTpv(text)).toBeUndefined();
+      expect(readTpv(json)).toBeUndefined();
+    }),
+  );
+});
+
+it('chooses among several receivers: who speaks, has a fix, and a height if possible', () => {
+  const receivers = new Receivers(10_000, undefined, 0);
+  const position = { latitude: 1, longitude: 2, altitude: null, time_ms: null };
+  expect(receivers.state(10_000)).toBe('waiting');
+  expect(receivers.state(10_001)).toBe('mute');
+  receivers.note({ device: 'a', position: null }, 11_000);
+  expect(receivers.state(11_000)).toBe('no fix');
+  receivers.note({ device: 'b', position }, 12_000);
+  expect(receivers.best(12_000)?.device).toBe('b');
+  receivers.note({ device: 'c', position: { ...position, altitude: 5 } }, 13_000);
+  expect(receivers.best(13_500)).toMatchObject({ device: 'c', age_ms: 500 });
+  receivers.note({ device: 'b', position }, 23_000);
+  expect(receivers.best(23_001)?.device).toBe('b');
+  expect(receivers.state(33_001)).toBe('mute');
+});
+
+it('listens only to the receiver that is wanted, and to a limited number of them', () => {
+  const wanted = new Receivers(10_000, 'b', 0);
+  expect(wanted.note({ device: 'a', position: null }, 0)).toBe(false);
+  expect(wanted.note({ device: 'b', position: null }, 0)).toBe(true);
+  const all = new Receivers(10_000, undefined, 0);
+  const taken = Array.from({ length: 100 }, (_, index) =>
+    all.note({ device: `${index}`, position: null }, 0),
+  );
+  expect(taken.filter(Boolean)).toHaveLength(16);
+});
