@@ -1,6 +1,11 @@
 /** Moves a camera, and sees to it that it stands still again. */
 import { z } from 'zod';
-import { type Command, type CommandContext, defineCommand } from '../../src/driver/command.ts';
+import {
+  type Command,
+  type CommandContext,
+  command_timeout_default_ms,
+  defineCommand,
+} from '../../src/driver/command.ts';
 import { CommandRefused } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { isMoving } from './media.ts';
@@ -56,6 +61,7 @@ export function ptzCommands(parts: PtzParts): readonly Command[] {
       risk_level: 'low',
       // The newest wish counts, and "stop" must never wait behind a movement.
       safety: true,
+      timeout_ms: parts.move_ms + command_timeout_default_ms,
       input: moveInput,
       handle: async (input, context) => inTurn(async () => move(parts, input, context)),
     }),
@@ -78,7 +84,7 @@ async function move(
   const signal = AbortSignal.any([context.signal, parts.signal]);
   refuseAborted(signal);
   if (direction !== 'stop') {
-    if (context.remaining_ms() < move_deadline_ms) {
+    if (context.remaining_ms() < parts.move_ms + move_deadline_ms) {
       throw new CommandRefused('too little time is left to move and to stop again; nothing was done');
     }
     const outcome = await start(parts, direction, speed);

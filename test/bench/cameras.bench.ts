@@ -16,6 +16,7 @@ const cameras = 32;
 const found_within_ms = 60_000;
 const settle_ms = 10_000;
 const edges = 41;
+const edge_pause_ms = 200;
 
 async function run({ dir, long, say, calm }: BenchContext): Promise<readonly Figure[]> {
   const child = fork(new URL('onvif-cameras-process.ts', import.meta.url), [String(cameras)]);
@@ -67,6 +68,8 @@ async function motionDelays(
   const delays: number[] = [];
   for (let edge = 0; edge < edges; edge += 1) {
     outbox.clear();
+    // Motion does not follow upon motion: the pull that waits for it has begun.
+    await sleep(edge_pause_ms, new AbortController().signal);
     const detected = edge % 2 === 0;
     const told = once(child, 'message') as Promise<[{ readonly at_us: number }]>;
     const heard = outbox

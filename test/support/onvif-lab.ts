@@ -47,6 +47,6 @@ export const said =
     draft.channel.endsWith(`/${feed}`) && draft.data !== null && fits({ ...draft.data });
 
 /** A command as the task runner would call it, with a signal of the test. */
-export function context(signal = new AbortController().signal, remaining_ms = 10_000): CommandContext {
+export function context(signal = new AbortController().signal, remaining_ms = 30_000): CommandContext {
   return { signal, progress: () => undefined, remaining_ms: () => remaining_ms };
 }
