@@ -26,7 +26,7 @@ async function read(text: string) {
 
 it('the sample of the configuration is accepted and names every section', async () => {
   const config = await read(sample);
-  expect(config.drivers.map(({ name }) => name)).toEqual(['gateway']);
+  expect(config.drivers.map(({ name }) => name)).toEqual(['gateway', 'links']);
   for (const key of Object.keys(configFile.shape)) expect(sample).toMatch(new RegExp(`^(# )?${key}:`, 'mu'));
 });
 
