@@ -40,25 +40,27 @@ export const abilityReply = z.looseObject({
 const may_execute = 1;
 const may_write = 2;
 /** Values of `ptzType.ver`: pan-tilt-zoom, pan-tilt, simulated, and without speed. 1 is a motorised lens only. */
-const moving_types: readonly number[] = [2, 3, 4, 5];
-const speed_types: readonly number[] = [2, 3];
+const moving_types: ReadonlySet<number> = new Set([2, 3, 4, 5]);
+const speed_types: ReadonlySet<number> = new Set([2, 3]);
 
 export function abilitiesOf({ Ability: all }: z.output<typeof abilityReply>): Abilities {
   return {
     canReboot: allows(all.reboot, may_execute),
     scheduleVersion: all.scheduleVersion?.ver ?? 0,
-    ofChannel: (channel) => channelAbilitiesOf(all.abilityChn[channel]),
+    ofChannel: (channel) => channelAbilitiesOf(all.abilityChn[channel] ?? {}),
   };
 }
 
-function channelAbilitiesOf(found: z.output<typeof channelAbility> | undefined): ChannelAbilities {
-  const type = found?.ptzType?.ver;
-  const canMove = allows(found?.ptzCtrl, may_execute) && (type === undefined || moving_types.includes(type));
+function channelAbilitiesOf(found: z.output<typeof channelAbility>): ChannelAbilities {
+  const { ptzCtrl, ptzPreset, supportPtzSpeed, alarmMd, supportMd } = found;
+  // Old firmware tells no type; its motors take a speed.
+  const type = found.ptzType?.ver ?? 2;
+  const canMove = allows(ptzCtrl, may_execute) && moving_types.has(type);
   return {
     canMove,
-    takesSpeed: canMove && speed_types.includes(type ?? 2) && found?.supportPtzSpeed?.ver !== 0,
-    hasPresets: canMove && (found?.ptzPreset?.ver ?? 0) > 0,
-    canSetMotion: allows(found?.alarmMd, may_write) && found?.supportMd?.ver !== 0,
+    takesSpeed: canMove && speed_types.has(type) && supportPtzSpeed?.ver !== 0,
+    hasPresets: canMove && ptzPreset !== undefined && ptzPreset.ver > 0,
+    canSetMotion: allows(alarmMd, may_write) && supportMd?.ver !== 0,
   };
 }
 

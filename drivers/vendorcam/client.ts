@@ -176,13 +176,18 @@ class PinnedAgent extends HttpsAgent {
     const onClose = (): void => fail(new DeviceUnreachable('closed the connection'));
     socket.once('error', fail);
     socket.once('close', onClose);
-    socket.once('secureConnect', () => {
-      void this.#verify(socket).then(() => {
-        this.#connecting.delete(socket);
-        socket.off('error', fail).off('close', onClose).setTimeout(0);
-        callback?.(null, socket);
-      }, fail);
-    });
+    socket.once('secureConnect', () => void trust());
+    const trust = async (): Promise<void> => {
+      try {
+        await this.#verify(socket);
+      } catch (error) {
+        fail(error instanceof Error ? error : new Error(String(error)));
+        return;
+      }
+      this.#connecting.delete(socket);
+      socket.off('error', fail).off('close', onClose).setTimeout(0);
+      callback?.(null, socket);
+    };
   }
 
   override destroy(): void {

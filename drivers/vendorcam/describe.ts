@@ -84,17 +84,27 @@ export async function describeHost(device: Device, options: HostOptions, limits:
       'tells no MAC, UID or serial number; set identity to the serial number on its label',
     );
   }
-  const port = valueOf(ports, netPort)?.NetPort;
   return {
     asset_key,
     name: about.name === '' ? options.name : about.name,
-    model: about.model === '' ? null : about.model,
-    firmware: about.firmVer === '' ? null : about.firmVer,
+    model: orNull(about.model),
+    firmware: orNull(about.firmVer),
     isRecorder: about.channelNum > 1 || /NVR|HUB|BASE/iu.test(`${about.type} ${about.exactType}`),
     abilities,
-    rtsp_port: port?.rtspEnable === 0 ? null : (port?.rtspPort ?? 554),
+    rtsp_port: rtspPort(ports),
   };
 }
+
+function orNull(value: string): string | null {
+  return value === '' ? null : value;
+}
+
+/** Null when RTSP is switched off. */
+function rtspPort(reply: Outcome | undefined): number | null {
+  const port = valueOf(reply, netPort)?.NetPort;
+  return port?.rtspEnable === 0 ? null : (port?.rtspPort ?? rtsp_port_default);
+}
+const rtsp_port_default = 554;
 
 /** The channels that are in use; undefined when the reply is none. */
 export function channelsOf(outcome: Outcome | undefined): readonly ChannelFacts[] | undefined {
@@ -103,7 +113,7 @@ export function channelsOf(outcome: Outcome | undefined): readonly ChannelFacts[
     .map(({ channel, name, online, typeInfo, uid, sleep }) => ({
       channel,
       name: name === '' ? `Channel ${channel + 1}` : name,
-      model: typeInfo === '' ? null : typeInfo,
+      model: orNull(typeInfo),
       uid: genuine(uid) ?? null,
       online: online === 1,
       asleep: sleep === 1,

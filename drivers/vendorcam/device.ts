@@ -208,11 +208,11 @@ function isTooMuch(outcomes: readonly Outcome[]): boolean {
   return outcomes.length > 0 && outcomes.every((outcome) => faultIn(outcome)?.kind === 'too_large');
 }
 
-const spoiling_codes: readonly number[] = [-8, -9, -10];
+const spoiling_codes: ReadonlySet<number> = new Set([-8, -9, -10]);
 
 function spoils(outcome: Outcome | undefined): boolean {
   const fault = faultIn(outcome);
-  return fault !== undefined && spoiling_codes.includes(fault.code);
+  return fault !== undefined && spoiling_codes.has(fault.code);
 }
 
 function nameOf({ cmd, param }: Command): string {

@@ -47,6 +47,7 @@ export class FakeChannel {
   }
 
   /** Undefined for a command that is no channel's. */
+  // oxlint-disable-next-line complexity -- one case for each command
   answer(cmd: string, param: Readonly<Record<string, unknown>>): FakeReply | undefined {
     const channel = param['channel'];
     const unsupported = errorReply(cmd, -9, 'not support');

@@ -82,23 +82,23 @@ export async function vendorcamLab(
     get hub() {
       return hub;
     },
-    start(options: unknown = lab.options()) {
+    start: (options: unknown = lab.options()) => {
       void hub.run(driver, 'cameras', { options });
     },
     /** As after a restart of the daemon. */
-    async restart(options?: unknown) {
+    restart: async (options?: unknown) => {
       await hub.stop();
       hub = open();
       lab.start(options);
     },
     asset: (name: string) => hub.hub.assets().find((asset) => asset.name === name),
-    async online(name = camera.channels.length > 1 ? 'NVR' : camera.camera.name) {
+    online: async (name = camera.channels.length > 1 ? 'NVR' : camera.camera.name) => {
       await hub.outbox.until((draft) => isEdge(draft, 'online') && lab.asset(name)?.status === 'online');
       return lab.asset(name);
     },
-    async offline() {
+    offline: async () => {
       const draft = await hub.outbox.until((each) => isEdge(each, 'offline'));
-      return String(draft.data?.['reason']);
+      return JSON.stringify(draft.data?.['reason']);
     },
     /** What was published on a feed of the asset of this name, oldest first. */
     feed: (feed: string, name = camera.camera.name) =>
@@ -110,7 +110,7 @@ export async function vendorcamLab(
       const names = ['ptz_move', 'ptz_preset', 'set_motion_detection', 'reboot'];
       return names.filter((each) => 'command' in hub.hub.findCommand(lab.asset(name)?.id ?? '', each));
     },
-    async command(name: string, payload: object = {}, more: CommandOptions = {}) {
+    command: async (name: string, payload: object = {}, more: CommandOptions = {}) => {
       const found = hub.hub.findCommand(lab.asset(more.asset ?? camera.camera.name)?.id ?? '', name);
       if (!('command' in found)) throw new Error(found.refusal);
       const context: CommandContext = {
@@ -120,7 +120,7 @@ export async function vendorcamLab(
       };
       return found.command.invoke(payload, context);
     },
-    async stop() {
+    stop: async () => {
       await hub.stop();
       await camera.stop();
     },

@@ -220,7 +220,7 @@ describe('reboot', () => {
     async (effect) => {
       const it = await online();
       it.camera.rebootEffect = effect;
-      expect(await it.command('reboot')).toEqual({ back_after_s: expect.any(Number) });
+      expect(await it.command('reboot')).toHaveProperty('back_after_s');
       expect(it.camera.count('Reboot')).toBe(1);
       const reasons = it.hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline');
       expect(reasons.map((draft) => draft.data?.['reason'])).toContain('restarts as it was told');

@@ -72,7 +72,7 @@ it('shows a channel that it does not reach offline, and the others go on', async
   await online(it, 3);
   channel(it, 0).online = false;
   await online(it, 2);
-  expect(it.asset('Cam 1')).toMatchObject({ status: 'offline', reason: expect.stringMatching(/recorder/u) });
+  expect(it.asset('Cam 1')?.reason).toMatch(/recorder/u);
   channel(it, 1).motion = true;
   await eventually('the other is told', () => it.feed('motion', 'Cam 2').at(-1)?.['detected'] === true);
   channel(it, 0).online = true;
