@@ -61,7 +61,11 @@ export function openHost(parts: HostParts): {
       if (door.open) assets.serveGateway(owner, commands);
     },
     stateFile(file) {
-      mkdirSync(state_dir, { recursive: true, mode: 0o700 });
+      try {
+        mkdirSync(state_dir, { recursive: true, mode: 0o700 });
+      } catch {
+        // A disk that refuses must not keep the driver from its devices: it hears of it when it writes.
+      }
       return join(state_dir, file);
     },
     reportStatus(facts) {

@@ -174,6 +174,18 @@ it('keeps its file for the owner alone, and sets a file that it cannot read asid
   });
 });
 
+it('reports the links also where the disk takes nothing, and says so', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'no-folder');
+    await writeFile(file, '');
+    const log = await withDriver(file, {}, async (lab, link) => {
+      await eventually('a report', () => link('eth0')?.status === 'online');
+      return lab.log;
+    });
+    expect(log.at('warn')).toContain('the usage of the links cannot be written; it is kept in memory');
+  });
+});
+
 it('says that the machine cannot be read, and which option to check', async () => {
   const lab = hubLab({ configured: ['links'] });
   void lab.run(links, 'links', { options: { roots: { proc: '/proc', sys: '/nowhere' } } });
