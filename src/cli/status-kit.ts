@@ -25,16 +25,24 @@ function locationText(
   const reason = view?.reason ?? null;
   if (!known) return `${paint('warn', 'unknown')}  ${reason ?? 'no driver has reported a position yet'}`;
   const { latitude, longitude, altitude, source, stale, kit_location } = known;
-  const age_s = view?.age_s ?? null;
   const facts = [
     `${latitude.toFixed(5)}, ${longitude.toFixed(5)}`,
-    typeof altitude === 'number' ? `${Math.round(altitude)} m above the ellipsoid` : '',
+    heightText(altitude),
     kit_location ?? 'no city near',
-    paint(stale ? 'warn' : 'good', stale ? `${source}, stale` : source),
-    age_s === null ? (source === 'manual' ? '' : 'age unknown') : `${duration(age_s)} old`,
+    stale ? paint('warn', `${source}, stale`) : paint('good', source),
+    source === 'manual' ? '' : ageText(view?.age_s),
     view?.driver ? `from ${view.driver}` : '',
-  ].filter(Boolean);
-  return `${facts.join('  ')}${reason ? `  ${paint('dim', reason)}` : ''}`;
+    reason ? paint('dim', reason) : '',
+  ];
+  return facts.filter(Boolean).join('  ');
+}
+
+function heightText(altitude: number | null | undefined): string {
+  return typeof altitude === 'number' ? `${Math.round(altitude)} m above the ellipsoid` : '';
+}
+
+function ageText(age_s: number | null | undefined): string {
+  return typeof age_s === 'number' ? `${duration(age_s)} old` : 'age unknown';
 }
 
 function batteryText(

@@ -33,7 +33,10 @@ export function allCities(): readonly City[] {
 export function packCities(all: readonly City[]): Buffer {
   const kept = all
     .filter((city) => city.population >= population_min && !skipped_features.has(city.featureCode))
-    .map((city) => ({ ...city, lon: city.loc.coordinates[0], lat: city.loc.coordinates[1] }))
+    .map(({ name, population, loc: { coordinates } }) => {
+      const [lon, lat] = coordinates;
+      return { name, population, lon, lat };
+    })
     .sort((a, b) => band(a.lat) - band(b.lat) || a.lon - b.lon || a.lat - b.lat);
   const names = kept.map(({ name }) => Buffer.from(name, 'utf8'));
   const starts = new Uint32Array(bands + 1);

@@ -99,13 +99,7 @@ export function createHub(options: HubOptions): Hub {
     if (ready) options.assetsChanged?.();
   };
   const assets = new Assets({ ...options, pacer, changed });
-  const kit = new Kit({
-    ...options,
-    whereabouts: new Whereabouts({ ...options, file: join(options.state_dir, last_fix_file) }),
-    onLocation: ({ latitude: lat, longitude: lon, altitude }) =>
-      assets.placeGateway({ lat, lon, alt_m: altitude ?? null }),
-    gatewayId: () => assets.gatewayId(),
-  });
+  const kit = openKit(options, assets);
   const drivers = new Map<string, DriverView>();
   ready = true;
 
@@ -154,6 +148,16 @@ export function createHub(options: HubOptions): Hub {
     links: () => kit.links(),
     location: () => kit.location(),
   };
+}
+
+function openKit(options: HubOptions, assets: Assets): Kit {
+  return new Kit({
+    ...options,
+    whereabouts: new Whereabouts({ ...options, file: join(options.state_dir, last_fix_file) }),
+    onLocation: ({ latitude: lat, longitude: lon, altitude }) =>
+      assets.placeGateway({ lat, lon, alt_m: altitude ?? null }),
+    gatewayId: () => assets.gatewayId(),
+  });
 }
 
 function firstView(name: string, driver: Driver, since: string): DriverView {

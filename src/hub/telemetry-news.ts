@@ -50,7 +50,12 @@ export function newsOf(name: string, told: unknown, known: unknown, bands: Deadb
     if (told.length !== known.length) return 'now';
     return loudest(known.map((each: unknown, index) => newsOf(name, told[index], each, bands)));
   }
-  if (!isRecord(told) || !isRecord(known)) return 'now';
+  return isRecord(told) && isRecord(known) ? newsOfRecord(told, known, bands) : 'now';
+}
+
+type Named = Readonly<Record<string, unknown>>;
+
+function newsOfRecord(told: Named, known: Named, bands: Deadbands): News {
   const keys = new Set([...Object.keys(told), ...Object.keys(known)]);
   const news: News[] = [];
   if (isPoint(told) && isPoint(known)) {
@@ -67,7 +72,7 @@ function loudest(news: readonly News[]): News {
   return news.includes('soon') ? 'soon' : 'none';
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+function isRecord(value: unknown): value is Named {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -92,13 +92,23 @@ it('does not let a negative age make a fix younger than it is', () => {
 it.each<[string, Partial<Stamp>, number | null, object]>([
   ['with its age', {}, noon - 600_000, { age_ms: 600_000, stale: true }],
   ['with its age, though it is fresh', {}, noon - 5_000, { age_ms: 5_000, stale: false }],
-  ['without an age when the clock is not synchronised', { synced: false }, noon, { age_ms: null, stale: true }],
+  [
+    'without an age when the clock is not synchronised',
+    { synced: false },
+    noon,
+    { age_ms: null, stale: true },
+  ],
   ['without an age when it was kept without a clock', {}, null, { age_ms: null, stale: true }],
   ['without an age when it seems to be of tomorrow', {}, noon + 86_400_000, { age_ms: null, stale: true }],
 ])('restores the last satellite fix of an earlier run %s', (_what, stamp, time_ms, shown) => {
   const locations = new Locations();
   locations.restore({ latitude: 2, longitude: 18, altitude: 68.4, time_ms }, at(0, stamp));
-  expect(locations.at(0)).toMatchObject({ latitude: 2, altitude: 68.4, source: 'satellite_cached', ...shown });
+  expect(locations.at(0)).toMatchObject({
+    latitude: 2,
+    altitude: 68.4,
+    source: 'satellite_cached',
+    ...shown,
+  });
 });
 
 it('writes the fix at most once a minute, and then only when it moved or grew old', async () => {
@@ -150,7 +160,11 @@ it('looks up the city again only after 500 m, and tells why a location is not fr
       log: recordingLog(),
     });
     expect(where.now()).toBeUndefined();
-    expect(where.view()).toEqual({ age_s: null, driver: null, reason: 'no driver has reported a position yet' });
+    expect(where.view()).toEqual({
+      age_s: null,
+      driver: null,
+      reason: 'no driver has reported a position yet',
+    });
     for (const latitude of [10, 10.001, 10.004, 10.005, 10.0051]) {
       where.note('gps', fix('satellite', latitude));
       expect(where.now()).toMatchObject({ latitude, kit_location: 'Town' });
@@ -158,11 +172,12 @@ it('looks up the city again only after 500 m, and tells why a location is not fr
     expect(asked).toEqual([10, 10.005]);
     expect(where.view()).toEqual({ age_s: 0, driver: 'gps', reason: null });
     where.note('gps', null);
-    expect(where.view()).toMatchObject({ driver: 'gps', reason: expect.stringContaining('the last one counts') });
+    expect(where.view().reason).toMatch(/the last one counts/u);
     where.keep();
     const next = new Whereabouts({ file: join(dir, 'last'), clock, cityOf: () => null, log: recordingLog() });
     expect(next.now()).toMatchObject({ latitude: 10.0051, source: 'satellite_cached', kit_location: null });
-    expect(next.view()).toMatchObject({ driver: null, reason: expect.stringContaining('earlier run') });
+    expect(next.view().driver).toBeNull();
+    expect(next.view().reason).toMatch(/earlier run/u);
   });
 });
 
@@ -208,7 +223,9 @@ it('publishes a new location, its movement and the flip to stale, and the gatewa
     expect(lab.outbox.on(channels.telemetry)).toEqual([]);
     host?.reportLocation(fix('satellite', 10.0002, { altitude: 70 }));
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(lab.outbox.on(channels.telemetry)).toMatchObject([{ location: { latitude: 10.0002, stale: false } }]);
+    expect(lab.outbox.on(channels.telemetry)).toMatchObject([
+      { location: { latitude: 10.0002, stale: false } },
+    ]);
     await vi.advanceTimersByTimeAsync(32_000);
     expect(lab.outbox.on(channels.telemetry).slice(1)).toMatchObject([
       { location: { source: 'satellite_cached', stale: true } },

@@ -42,7 +42,7 @@ it.each<[string, string, unknown, unknown, 'none' | 'soon' | 'now']>([
   ['another city', 'location', place, { ...place, kit_location: 'Y' }, 'now'],
   ['a part that was never sent', 'battery', undefined, 80, 'now'],
   ['a percent of battery', 'battery', 80, 79, 'soon'],
-])('takes %s for what it is', (_what, name, told, known, news) => {
+])('takes %s for what it is', (...[, name, told, known, news]) => {
   expect(newsOf(name, told, known, deadbands)).toBe(news);
 });
 

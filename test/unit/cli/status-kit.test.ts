@@ -1,0 +1,62 @@
+/** Location and battery in `kit-connector status`, each with the reason when it is unknown. */
+import { expect, it } from 'vitest';
+import { kitLines } from '../../../src/cli/status-kit.ts';
+import type { StatusReport } from '../../../src/local/api.ts';
+import { statusOf } from '../local/fake-daemon.ts';
+
+const lines = (news: Partial<StatusReport>) => kitLines(statusOf(news), (_colour, text) => text);
+const power = (facts: StatusReport['drivers'][number]['facts'], reason: string | null = null) => ({
+  name: 'power',
+  driver: 'power',
+  state: reason === null ? 'up' : 'down',
+  since: '2026-11-21T10:00:00.000Z',
+  reason,
+  facts,
+});
+const location = {
+  latitude: 59.3293,
+  longitude: 18.0686,
+  altitude: 68.4,
+  source: 'satellite',
+  stale: false,
+  kit_location: 'Stockholm',
+};
+
+it('shows a fresh location with its age, source and city, and the battery', () => {
+  const kit = { location, battery: 87, battery_charging: true };
+  expect(lines({ kit, location: { age_s: 2, driver: 'location', reason: null } })).toEqual([
+    'location 59.32930, 18.06860  68 m above the ellipsoid  Stockholm  satellite  2s old  from location',
+    'battery  87 %, charging',
+  ]);
+});
+
+it('shows a stale one with the reason, and an age that nobody knows', () => {
+  const kit = {
+    location: { ...location, altitude: null, source: 'satellite_cached', stale: true, kit_location: null },
+  };
+  const [text] = lines({ kit, location: { age_s: null, driver: null, reason: 'no fix yet' } });
+  expect(text).toBe(
+    'location 59.32930, 18.06860  no city near  satellite_cached, stale  age unknown  no fix yet',
+  );
+});
+
+it('gives a manual position no age', () => {
+  const kit = { location: { ...location, source: 'manual' } };
+  const [text] = lines({ kit, location: { age_s: null, driver: 'site', reason: 'from the configuration' } });
+  expect(text).toMatch(/manual {2}from site {2}from the configuration$/u);
+});
+
+it.each<[string, Partial<StatusReport>, string]>([
+  ['no driver', { drivers: [] }, 'no driver `power` is configured'],
+  ['its own reason', { drivers: [power({ reason: 'the UPS is stale' })] }, 'the UPS is stale'],
+  ['that it is down', { drivers: [power({}, 'upsd is gone')] }, 'upsd is gone'],
+  ['no battery', { drivers: [power({})] }, 'no battery was found'],
+])('tells why the battery is unknown: %s', (_what, news, reason) => {
+  expect(lines({ ...news, kit: {} })[1]).toBe(`battery  unknown  ${reason}`);
+});
+
+it('tells why the location is unknown', () => {
+  expect(lines({ kit: {}, location: { age_s: null, driver: null, reason: 'no receiver' } })[0]).toBe(
+    'location unknown  no receiver',
+  );
+});
