@@ -17,7 +17,7 @@ import type { RouteSource } from './route-source.ts';
 import { routedInterfaces, type Routing, selectedInterfaces } from './routing.ts';
 import { judge, type Verdict } from './status.ts';
 import { Interfaces, type InterfaceState } from './sysfs.ts';
-import { usageOf } from './usage.ts';
+import { empty_ledger, usageOf } from './usage.ts';
 
 export interface BoardParts {
   readonly options: LinksOptions;
@@ -102,7 +102,7 @@ export class Board {
       hasPppoe: pppoe.length > 0,
     };
     this.#remember(wans, sight);
-    probing.follow(wans.flatMap((wan) => this.#probed(wan)));
+    probing.follow(wans.flatMap((wan) => this.#probed(wan, sight.hasPppoe)));
     const links = wans.map((wan) => ({ wan, known: this.#linkOf(wan, sight) }));
     const listed = new Set(wans.map(({ name }) => name));
     this.#ledger.endReading(byIndex.keys(), listed);
@@ -136,11 +136,11 @@ export class Board {
     return memory.get(name)?.type ?? typeByName(name);
   }
 
-  #probed(wan: Wan) {
+  #probed(wan: Wan, hasPppoe: boolean) {
     const { options } = this.#parts;
     const { probe } = options;
     if (!wan.present) return [];
-    const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, false) === 'cellular';
+    const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, hasPppoe) === 'cellular';
     const interval_s = isMetered ? probe.metered_interval_s : probe.interval_s;
     return [{ name: wan.name, ifindex: wan.present.nature.ifindex, interval_ms: interval_s * 1_000 }];
   }
@@ -157,7 +157,8 @@ export class Board {
       availability.note(name, status === 'offline' ? false : (probed?.reachable ?? null), sight.at);
     }
     const tally = this.#ledger.take(wan, type, sight);
-    const usage = usageOf(tally.usage, sight.day, options.usage.month_starts_on);
+    const counted = wan.counted_on === null ? tally.usage : empty_ledger;
+    const usage = usageOf(counted, sight.day, options.usage.month_starts_on);
     const link: Link = {
       name,
       type,

@@ -140,6 +140,27 @@ it('counts all bytes of an interface that is plugged in while it runs, and no ot
   });
 });
 
+it('leaves the usage of a port to the VLAN on it', async () => {
+  await machine.setInterface({
+    name: 'eth0.35',
+    hardware: false,
+    devtype: 'vlan',
+    lowers: ['eth0'],
+    ifindex: 8,
+  });
+  await machine.setRoutes([{ device: 'eth0.35' }]);
+  await withDirectory(async (dir) => {
+    await withDriver(dir, { wan: { eth0: {} } }, async (lab, link) => {
+      await eventually('counting', () => link('eth0.35')?.usage?.today_rx_gb === 0);
+      await machine.setInterface({ name: 'eth0', rx_bytes: 9_000_000 });
+      await eventually('throughput', () => (link('eth0')?.rx_bps ?? 0) > 0);
+      expect(link('eth0')?.usage?.today_rx_gb).toBeNull();
+      const { reason } = lab.hub.links().find(({ name }) => name === 'eth0') ?? {};
+      expect(reason).toContain('its bytes are part of eth0.35');
+    });
+  });
+});
+
 it('reports throughput and its peak, and none of another interface of the same name', async () => {
   await withDirectory(async (dir) => {
     await withDriver(dir, {}, async (_, link) => {
