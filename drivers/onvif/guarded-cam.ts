@@ -16,6 +16,9 @@ declare module 'onvif' {
 }
 
 const clock_timeout_ms = 5_000;
+/** As the library begins it elsewhere: simple devices look for these very signs. */
+const body_start =
+  '<s:Body xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">';
 const digest_known = /algorithm="?(?:md5|sha-256)"?\s*(?:,|$)/iu;
 
 interface Reading {
@@ -87,7 +90,11 @@ export class GuardedCam extends onvif.Cam {
     if (name !== undefined) this.username = escapeXml(name);
     this.useWSSecurity = login === 'ws_security';
     try {
-      return `${this._envelopeHeader(true)}${headers ?? ''}</s:Header><s:Body>${body}${this._envelopeFooter()}`;
+      const start =
+        headers === undefined
+          ? this._envelopeHeader(false)
+          : `${this._envelopeHeader(true)}${headers}</s:Header>${body_start}`;
+      return `${start}${body}${this._envelopeFooter()}`;
     } finally {
       if (name !== undefined) this.username = name;
     }

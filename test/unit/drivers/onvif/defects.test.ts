@@ -113,6 +113,18 @@ it('D03b: a camera that ignores the waiting time is pulled once a second, and no
   expect(camera.count('Renew')).toBe(0);
 });
 
+it('D03b: a camera that repeats the same event without end is asked less and less often', async () => {
+  const camera = await start();
+  const same =
+    '<PullMessagesResponse><NotificationMessage><Topic>tns1:VideoSource/MotionAlarm</Topic><Message><Message><Data><SimpleItem Name="State" Value="true"/></Data></Message></Message></NotificationMessage></PullMessagesResponse>';
+  camera.misbehave('PullMessages', { body: same });
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(motionOn);
+  await letPass(2_000);
+  expect(camera.count('PullMessages')).toBeLessThanOrEqual(8);
+  expect(outbox.drafts.filter(said('motion'))).toHaveLength(1);
+});
+
 it('D04: garbage that answers a probe is ignored', async () => {
   const responder = createSocket('udp4').bind(0, '127.0.0.1');
   await once(responder, 'listening');
