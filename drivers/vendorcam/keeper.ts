@@ -161,6 +161,8 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
       const { seen, channels } = await poll(device, arrangement.askings, known.facts);
       failures = 0;
       arrangement.see(seen);
+      // A camera that was away for less than a poll is never lost, and still owes a Stop.
+      await motors.settle().catch(() => undefined);
       if (channels && shapeOf(channels) !== known.shape) known = await describe(served, password);
       if (device.session.losses > losses) contact.up();
       losses = device.session.losses;

@@ -29,7 +29,8 @@ export interface Move {
 export class Motors {
   readonly #parts: MotorParts;
   readonly #owed: Set<number>;
-  readonly #moves = new Set<Promise<unknown>>();
+  /** Moves under way and their channels. */
+  readonly #moves = new Map<Promise<unknown>, number>();
 
   constructor(parts: MotorParts) {
     this.#parts = parts;
@@ -39,7 +40,7 @@ export class Motors {
   /** Moves until the time is over or `signal` aborts. Resolves with the time it moved, once the Stop was confirmed. */
   async move(move: Move, signal: AbortSignal): Promise<number> {
     const moving = this.#move(move, signal);
-    this.#moves.add(moving);
+    this.#moves.set(moving, move.channel);
     try {
       return await moving;
     } finally {
@@ -64,19 +65,23 @@ export class Motors {
       }
       await sleep(limits.stop_gap_ms, signal);
     }
+    await this.#setOwed(channel, true);
     throw new CommandRefused(
       `the camera has not confirmed to stop (${reason}): it may be moving still; Stop is sent again once it answers`,
     );
   }
 
-  /** Sends the Stops that are owed, also from before a restart. */
+  /** Sends the Stops that are owed, also from before a restart, but not those of moves that are under way. */
   async settle(): Promise<void> {
-    for (const channel of this.#owed) await this.stop(channel);
+    const moving = new Set(this.#moves.values());
+    for (const channel of this.#owed) {
+      if (!moving.has(channel)) await this.stop(channel);
+    }
   }
 
   /** Resolves when no move is under way; their signals have aborted. */
   async idle(): Promise<void> {
-    await Promise.allSettled(this.#moves);
+    await Promise.allSettled(this.#moves.keys());
   }
 
   async #move({ channel, op, speed, max_ms }: Move, signal: AbortSignal): Promise<number> {

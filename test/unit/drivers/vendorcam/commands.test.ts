@@ -93,6 +93,17 @@ describe('ptz_move', () => {
     await standsStill(it);
   });
 
+  it('is stopped later, too, when the camera refused every Stop and was never lost', async () => {
+    const it = await online();
+    const moving = it.command('ptz_move', { direction: 'down' }).catch((error: unknown) => error);
+    await eventually('it moves', () => it.camera.camera.motor.isMoving);
+    it.camera.errors.set('PtzCtrl', { code: -13, times: 8 });
+    expect(String(await moving)).toMatch(/may be moving still/u);
+    await eventually('it was stopped', () => !it.camera.camera.motor.isMoving);
+    await standsStill(it);
+    expect(it.hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline')).toEqual([]);
+  });
+
   it('is never sent twice, and stops what may have been heard, when no answer comes', async () => {
     const it = await online();
     it.camera.mood = 'cuts off';
