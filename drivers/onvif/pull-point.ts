@@ -35,8 +35,6 @@ const retry_max_ms = 60_000;
 const refusals_max = 3;
 const renew_share = 0.6;
 const liveness_deadline_ms = 5_000;
-/** A subscription that served for so long was a good one: the pauses begin anew. */
-const stable_ms = 30_000;
 
 /**
  * Runs until the signal aborts. Resolves with the reason when the camera cannot be pulled though it lives; throws
@@ -53,13 +51,13 @@ export async function pullEvents(listener: EventListener): Promise<string> {
       reason = describe(made);
       refusals += 1;
     } else {
-      const begin_ms = performance.now();
       const heard = await pullUntilLost(made, { ...listener, pull_s });
       reason = heard.reason;
       refusals = heard.pulls > 0 ? 0 : refusals + 1;
       // The first pull may ask for more patience than the camera has (ONVIF Core, MaxTimeout of PullMessagesFaultResponse).
       if (heard.pulls === 0) pull_s = Math.min(pull_s, short_pull_s);
-      if (performance.now() - begin_ms >= stable_ms) pauses = backoff(retry_first_ms, retry_max_ms);
+      // Some cameras end every subscription after seconds: one that brought an answer was a good one.
+      if (heard.pulls > 0) pauses = backoff(retry_first_ms, retry_max_ms);
     }
     if (signal.aborted) break;
     onLost(reason);

@@ -3,5 +3,5 @@ import { expect, it } from 'vitest';
 import { soak } from '../../../support/onvif-soak.ts';
 
 it('hears motion after each mishap, and leaves nothing open', { timeout: 60_000 }, async () => {
-  await expect(soak(5)).resolves.toBeDefined();
+  await expect(soak(9)).resolves.toBeDefined();
 });
