@@ -87,7 +87,9 @@ export class Device {
    * knows whether the device has heard it.
    */
   async order(command: Command, { urgency = 'write', signal }: OrderOptions = {}): Promise<Outcome> {
-    return (await this.#exchange([command], urgency, signal))[0] ?? { fault: not_offered };
+    const [outcome] = await this.#exchange([command], urgency, signal);
+    if (!outcome) throw new DeviceUnreachable('does not say whether it has carried out the order');
+    return outcome;
   }
 
   /** The session that is given up for it stays open in the device: more than one in an hour would fill it up. */

@@ -1,10 +1,14 @@
 /** Moves cameras and stops them again: every move owes a Stop, which is kept on disk until the camera has confirmed it. */
-import { CommandRefused, messageOf } from '../../src/errors.ts';
+import { CommandRefused, DeviceUnreachable, messageOf } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import type { Device } from './device.ts';
 import { refusalOf } from './failure.ts';
 import type { Limits } from './limits.ts';
 import { type Command, faultIn } from './replies.ts';
+import type { FaultKind } from './rsp-codes.ts';
+
+/** After these the camera has not moved. */
+const certain_refusals: ReadonlySet<FaultKind> = new Set(['unsupported', 'forbidden', 'bad_request']);
 
 export interface MotorParts {
   readonly device: Pick<Device, 'order'>;
@@ -91,7 +95,9 @@ export class Motors {
     try {
       const param = speed === undefined ? { op } : { op, speed };
       const fault = faultIn(await device.order(ptz(channel, param), { urgency: 'urgent', signal }));
-      if (fault) throw refusalOf(fault);
+      if (fault && certain_refusals.has(fault.kind)) throw refusalOf(fault);
+      // "Timeout" and its like come from a part of the device that does not know what the motor has heard.
+      if (fault) throw new DeviceUnreachable(fault.sentence);
     } catch (error) {
       if (error instanceof CommandRefused) {
         // The camera has not moved.

@@ -104,16 +104,19 @@ describe('ptz_move', () => {
     expect(it.hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline')).toEqual([]);
   });
 
-  it('is never sent twice, and stops what may have been heard, when no answer comes', async () => {
-    const it = await online();
-    it.camera.mood = 'cuts off';
-    const moving = it.command('ptz_move', { direction: 'left' }).catch((error: unknown) => error);
-    await eventually('it was told', () => it.camera.camera.speeds.length === 1);
-    it.camera.mood = 'well';
-    expect(await moving).toBeInstanceOf(CommandRefused);
-    expect(it.camera.camera.speeds).toHaveLength(1);
-    await standsStill(it);
-  });
+  it.each(['cuts off', 'too short', 'garbage'] as const)(
+    'is never sent twice, and stops what may have been heard, when its answer %s',
+    async (mood) => {
+      const it = await online();
+      it.camera.mood = mood;
+      const moving = it.command('ptz_move', { direction: 'left' }).catch((error: unknown) => error);
+      await eventually('it was told', () => it.camera.camera.speeds.length === 1);
+      it.camera.mood = 'well';
+      expect(await moving).toBeInstanceOf(CommandRefused);
+      expect(it.camera.camera.speeds).toHaveLength(1);
+      await standsStill(it);
+    },
+  );
 
   it('does nothing when it was cancelled before its turn', async () => {
     const it = await online();
