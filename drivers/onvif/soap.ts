@@ -71,7 +71,7 @@ export function expectReply(outcome: SoapOutcome, what: string): Reply {
 /** What went wrong, as part of a sentence. */
 export function describe(outcome: Exclude<SoapOutcome, { kind: 'reply' }>): string {
   if (outcome.kind === 'failure') return outcome.reason;
-  if (outcome.code === 'NotAuthorized') return 'user name or password refused';
+  if (outcome.code === 'NotAuthorized') return 'it does not allow this to our user, or refuses the password';
   return `the camera refuses (${[outcome.code, outcome.reason].filter(Boolean).join(': ')})`;
 }
 
