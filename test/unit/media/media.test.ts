@@ -77,9 +77,7 @@ describe('streams on MediaMTX', () => {
   it('does not touch a stream that is right already, so that no viewer is interrupted', async () => {
     const { media } = keep(mediaMtx(access()));
     media.want(asset_key, rtsp_url);
-    await soon(() =>
-      expect(server.requests.filter((r) => r.startsWith('GET')).length).toBeGreaterThan(3),
-    );
+    await soon(() => expect(server.requests.filter((r) => r.startsWith('GET')).length).toBeGreaterThan(3));
     expect(server.requests.filter((r) => r.startsWith('POST'))).toHaveLength(1);
   });
 
