@@ -183,7 +183,9 @@ export class Device {
       this.#path = paths.find((path) => path !== this.#path) ?? this.#path;
       return { isLost: true, outcomes: [] };
     }
-    if (reply.status === bad_gateway && token !== undefined && this.#mayLoginAnew()) {
+    // An order may have got through all the same, and is not given twice.
+    const isQuestion = urgency === 'read' && token !== undefined;
+    if (reply.status === bad_gateway && isQuestion && this.#mayLoginAnew()) {
       this.session.forget(token);
       return { isLost: true, outcomes: [] };
     }

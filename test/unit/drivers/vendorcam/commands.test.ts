@@ -104,7 +104,7 @@ describe('ptz_move', () => {
     expect(it.hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline')).toEqual([]);
   });
 
-  it.each(['cuts off', 'too short', 'garbage'] as const)(
+  it.each(['cuts off', 'too short', 'garbage', 'bad gateway'] as const)(
     'is never sent twice, and stops what may have been heard, when its answer %s',
     async (mood) => {
       const it = await online();
