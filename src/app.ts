@@ -7,6 +7,7 @@ import type { ReportParts } from './app/report.ts';
 import { openStreams } from './app/streams.ts';
 import { Tail } from './app/tail.ts';
 import type { Config } from './config.ts';
+import { no_broker } from './config/broker.ts';
 import { cityFinder } from './geo/cities.ts';
 import { createHub, type Hub } from './hub/hub.ts';
 import type { LocalApi } from './local/api.ts';
@@ -72,7 +73,8 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const tail = new Tail(() => hub.assets());
   outbox.onAccepted = (row) => tail.tell(row);
 
-  const uplink_done = uplink.run(ends.uplink.signal);
+  const has_broker = deps.broker.url !== no_broker;
+  const uplink_done = uplink.run(has_broker ? ends.uplink.signal : AbortSignal.abort());
   tasks.resume();
   const drivers_done = Promise.all(
     config.drivers.map(async ({ name, driver, run }) =>
@@ -111,6 +113,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
 /** Hub, tasks and uplink know each other only by what is passed here. */
 function joinParts(config: Config, deps: AppDeps, outbox: Outbox, ends: Ends): ReportParts {
   const { log, clock, version, broker } = deps;
+  const { signal } = ends.hub;
   const pace = new PacePolicy(config, () => linkInUse(hub));
   const hub: Hub = createHub({
     kit_id: config.kit_id,
@@ -127,13 +130,9 @@ function joinParts(config: Config, deps: AppDeps, outbox: Outbox, ends: Ends): R
     deadbands: config.telemetry.deadbands,
     cityOf: cityFinder(),
     allow: commandPolicy(config.commands),
-    streams: openStreams(config.media, {
-      onUrl: (asset_key) => hub.streamChanged(asset_key),
-      log: log.child({ part: 'media' }),
-      signal: ends.hub.signal,
-    }),
+    streams: openStreams(config.media, { onUrl: (key) => hub.streamChanged(key), log, signal }),
     assetsChanged: () => tasks.assetsChanged(),
-    signal: ends.hub.signal,
+    signal,
   });
   const tasks: TaskRunner = createTaskRunner({
     journal: outbox,

@@ -4,12 +4,9 @@ import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { openUps } from './nut.ts';
 import { type PowerOptions, powerOptions } from './options.ts';
-import { type Reading, unknown_reading } from './reading.ts';
+import type { Reading } from './reading.ts';
 import { SysfsBatteries } from './sysfs.ts';
 import { createWarnings } from './warnings.ts';
-
-/** The hub sends what changed once a second and forgets what a lost driver said: so long the last word must stand. */
-const last_word_ms = 1_500;
 
 export const power = defineDriver({
   name: 'power',
@@ -35,12 +32,7 @@ async function runNut(
     source = await openUps(nut, host.signal);
     await poll(options, host, source.read);
   } catch (error) {
-    if (host.signal.aborted) return;
-    if (source) {
-      report(host, { ...unknown_reading, reason: 'upsd was lost' });
-      await sleep(last_word_ms, host.signal);
-    }
-    throw error;
+    if (!host.signal.aborted) throw error;
   } finally {
     source?.close();
   }

@@ -79,12 +79,11 @@ export type Channel =
 export function readChannel(channel: string): Channel | undefined {
   const words = channel.split('/');
   const [kind, id = '', last = ''] = words;
+  if (words.length === 1) {
+    const { data } = wholeKit.safeParse(kind);
+    return data && { kind: data };
+  }
   switch (`${kind} ${words.length}`) {
-    case 'state 1':
-    case 'telemetry 1':
-    case 'batch 1':
-    case 'drops 1':
-      return { kind: wholeKit.parse(kind) };
     case 'asset 2':
       return { kind: 'asset', asset_id: id };
     case 'task 2':

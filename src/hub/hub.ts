@@ -124,7 +124,7 @@ export function createHub(options: HubOptions): Hub {
           if (state.state === 'starting' || state.state === 'up') return;
           shut();
           assets.lose(name, reason ?? 'the driver was stopped');
-          kit.withdraw(name);
+          kit.withdraw(name, reason);
         },
         run: async (signal, onUp) => {
           const onFacts = (facts: StatusFacts): void => show({ facts });

@@ -36,6 +36,11 @@ export interface KitOptions {
   readonly signal: AbortSignal;
 }
 
+/** Parts for which null stands for `not known`. */
+const nullable_parts: ReadonlySet<string> = new Set(['battery', 'battery_charging']);
+/** Owner of what no instance reports any more. */
+const nobody = '';
+
 interface Part {
   /** Driver instance that reports it. */
   readonly owner: string;
@@ -97,14 +102,21 @@ export class Kit {
     return wans.map((link) => Object.assign(this.#known_links.fill(link), reasonOf(link)));
   }
 
-  /** What this instance reported is not repeated any more: nobody vouches for it. */
-  withdraw(owner: string): void {
-    this.#known_links.forget(owner);
+  /**
+   * What this instance reported is not repeated any more: nobody vouches for it. `reason` says why the instance was lost,
+   * and then the wire says `not known` where it can; null: it was stopped.
+   */
+  withdraw(owner: string, reason: string | null): void {
+    this.#known_links.withdraw(owner, reason ?? 'stopped');
     this.#options.whereabouts.note(owner, null);
     for (const [name, part] of this.#parts) {
       if (part.owner !== owner) continue;
       this.#parts.delete(name);
-      this.#told_parts.delete(name);
+      if (reason !== null && nullable_parts.has(name) && this.#told_parts.has(name)) {
+        this.#parts.set(name, { owner: nobody, data: { [name]: null }, text: '' });
+      } else {
+        this.#told_parts.delete(name);
+      }
     }
   }
 
@@ -136,7 +148,7 @@ export class Kit {
       return;
     }
     const known = this.#parts.get(name);
-    if (known && known.owner !== owner) {
+    if (known && known.owner !== owner && known.owner !== nobody) {
       if (this.#isFirstFault(owner, name)) {
         const facts = { part: name, kept: known.owner };
         log.warn(facts, 'another driver reports this part of the kit; the first one counts');

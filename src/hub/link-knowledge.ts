@@ -16,8 +16,15 @@ export class KnownLinks {
     if (links.has(knowledge.name) || links.size < known_links_max) links.set(knowledge.name, knowledge);
   }
 
-  forget(owner: string): void {
-    this.#byOwner.delete(owner);
+  /**
+   * Nobody vouches for the figures of this instance any more. What the links are stays known, and `reason` tells why the
+   * rest is not.
+   */
+  withdraw(owner: string, reason: string): void {
+    for (const [name, { type, isp }] of this.#byOwner.get(owner) ?? []) {
+      const lasting = { ...(type ? { type } : {}), ...(isp ? { isp } : {}) };
+      this.#byOwner.get(owner)?.set(name, { name, ...lasting, reason: `${owner}: ${reason}` });
+    }
   }
 
   /** The link with its gaps filled; the first to know a thing counts. */

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { announcement } from '../../src/contract/assets.ts';
 import { startMosquitto, type Broker } from '../support/broker.ts';
+import type { Heard } from '../support/cloud.ts';
 import { withKit } from '../support/kit.ts';
 import { peerMissing } from '../support/peers.ts';
 
@@ -21,8 +22,7 @@ describe.skipIf(peerMissing('mosquitto'))('a kit and its cloud', () => {
       const cloud = await kit.listen(broker.url);
       await kit.start();
       // Each driver reports when it is ready, so the parts may come in one message or in two.
-      const telemetryWith = async (part: string) =>
-        cloud.until(part, ({ channel, data }) => channel === 'telemetry' && part in (data ?? {}));
+      const telemetryWith = async (part: string) => cloud.until(part, isTelemetryWith(part));
       const { retain, data } = await telemetryWith('gateway');
       expect(retain).toBe(false);
       expect(data?.['gateway']).toMatchObject({ name: 'gw', model: 'test', uptime_s: 86_400 });
@@ -113,3 +113,8 @@ describe.skipIf(peerMissing('mosquitto'))('a kit and its cloud', () => {
     });
   });
 });
+
+const isTelemetryWith =
+  (part: string) =>
+  ({ channel, data }: Heard): boolean =>
+    channel === 'telemetry' && part in (data ?? {});

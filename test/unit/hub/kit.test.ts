@@ -6,7 +6,7 @@ import { kitTelemetry, type Link } from '../../../src/contract/kit.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { gone_max, linkEdges } from '../../../src/hub/link-edges.ts';
-import { aborted } from '../../../src/platform/time.ts';
+import { aborted, sleep } from '../../../src/platform/time.ts';
 import { drone, type DroneHost, scriptedDriver } from '../../fakes/scripted-driver.ts';
 import { hubLab, kit_id } from '../../support/hub-lab.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
@@ -126,6 +126,43 @@ it('does not repeat what a lost driver reported', async () => {
   );
   await vi.advanceTimersByTimeAsync(300_000);
   expect(lab.outbox.on(channels.telemetry)).toEqual([]);
+  await lab.stop();
+});
+
+it('says that the battery is not known any more when its driver was lost', async () => {
+  const lab = hubLab();
+  void lab.run(
+    scriptedDriver(async (host, run_number) => {
+      if (run_number > 1) throw new DeviceUnreachable('still gone');
+      host.reportKit({ battery: 50 });
+      await sleep(5_000, host.signal);
+      throw new DeviceUnreachable('gone');
+    }),
+  );
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(lab.outbox.on(channels.telemetry)).toEqual([{ battery: 50 }, { battery: null }]);
+  await lab.stop();
+});
+
+it('keeps what a link is when the driver of its dish was lost, and tells why the rest is not known', async () => {
+  const lab = await start({ configured: ['drones', 'dish'] });
+  lab.report({ wans: [{ name: 'eth1', type: 'ethernet', status: 'online' }] });
+  void lab.run(
+    scriptedDriver(async (host) => {
+      host.reportLink({ name: 'eth1', type: 'satellite', isp: 'Skylink', latency_ms: 40 });
+      await sleep(1_000, host.signal);
+      throw new DeviceUnreachable('the dish does not answer');
+    }),
+    'dish',
+  );
+  await vi.advanceTimersByTimeAsync(0);
+  expect(lab.hub.links()).toMatchObject([
+    { type: 'satellite', isp: 'Skylink', latency_ms: 40, reason: null },
+  ]);
+  await vi.advanceTimersByTimeAsync(1_500);
+  const [link] = lab.hub.links();
+  expect(link).toMatchObject({ type: 'satellite', isp: 'Skylink', reason: 'dish: the dish does not answer' });
+  expect(link?.latency_ms).toBeUndefined();
   await lab.stop();
 });
 

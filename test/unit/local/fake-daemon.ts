@@ -53,8 +53,16 @@ export function statusOf(changes: Partial<StatusReport> = {}): StatusReport {
     kit: { wans: [{ name: 'eth1', type: 'satellite', status: 'online', latency_ms: 48, rx_bps: 1_200_000 }] },
     links: [
       {
-        ...{ name: 'eth1', type: 'satellite', status: 'online', isp: 'Skylink', ip: '8.8.4.4', reason: null },
-        ...{ latency_ms: 48, packet_loss_pct: 0.5, rx_bps: 1_200_000, tx_bps: 3_000 },
+        name: 'eth1',
+        type: 'satellite',
+        status: 'online',
+        isp: 'Skylink',
+        ip: '8.8.4.4',
+        reason: null,
+        latency_ms: 48,
+        packet_loss_pct: 0.5,
+        rx_bps: 1_200_000,
+        tx_bps: 3_000,
         usage: { today_rx_gb: 1.25, today_tx_gb: 0.05, month_rx_gb: 9, month_tx_gb: 1 },
       },
       {
