@@ -1,8 +1,12 @@
-/** The log: JSON lines for machines, one readable line each on a terminal; secrets are taken out of both. */
+/** The log: JSON lines for machines, readable ones on a terminal; without secrets, and without endless repeats. */
 import { styleText } from 'node:util';
-import { pino, type Logger } from 'pino';
+import { type Logger, pino } from 'pino';
+import { type Level, prose, readEntry, subject_keys } from './log-entry.ts';
+import { type BaseLevels, type LevelView, LogLevels } from './log-levels.ts';
+import { Repeats } from './log-repeats.ts';
+import { harmlessFacts, withoutSecrets } from './log-secrets.ts';
 
-export type Level = 'debug' | 'info' | 'warn' | 'error' | 'fatal';
+export type { Level } from './log-entry.ts';
 
 /** Facts first, then a fixed sentence. */
 export interface Log {
@@ -11,138 +15,127 @@ export interface Log {
   warn(facts: object, sentence: string): void;
   error(facts: object, sentence: string): void;
   fatal(facts: object, sentence: string): void;
-  /** A log whose lines carry `facts`. One with a `driver` has the level of that driver instance. */
+  /** A log whose lines carry `facts`. One with a `driver` or `part` has the level of that name. */
   child(facts: Readonly<Record<string, string>>): Log;
 }
 
 export interface LogRoot extends Log {
-  /** Changes the level of one driver, or of everything that has no level of its own. */
-  readonly setLevel: (level: Level, driver?: string) => void;
+  /** What the configuration says; levels that were set for a time stay until their time is over. */
+  readonly configure: (levels: BaseLevels) => void;
+  /** Sets the level of one driver or part (null: all without their own) for a time, at most 24 h. */
+  readonly override: (name: string | null, level: Level, for_ms: number) => void;
+  /** Back to what the configuration says. */
+  readonly reset: (name: string | null) => void;
+  readonly levels: () => readonly LevelView[];
+  /** Tells of repeats that were held back, and ends every timer. */
+  readonly close: () => void;
 }
 
-export interface LogOptions {
-  readonly level: Level;
-  /** By name of the driver instance. */
-  readonly drivers?: Readonly<Record<string, Level>>;
+export interface LogOptions extends BaseLevels {
+  /** Takes one line of JSON at a time, or of text if `readable`. Must not block. */
   readonly out: { write(line: string): unknown };
-  /** Lines for a person instead of JSON. */
+  /** Coloured lines for a person instead of JSON. */
   readonly readable: boolean;
 }
 
-export function createLog({ level, drivers = {}, out, readable }: LogOptions): LogRoot {
+type Write = (level: Level, facts: object, sentence: string) => void;
+
+export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
   const root = pino(
     {
-      level,
+      level: 'debug',
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }), log: (facts) => withoutSecrets(facts) },
-      hooks: { streamWrite: (line) => hideCredentials(line) },
+      formatters: { level: (label) => ({ level: label }), log: (facts) => harmlessFacts(facts) },
     },
     readable ? { write: (line: string) => out.write(readableLine(line)) } : out,
   );
-  const ownLevels = new Map<string, Level>(Object.entries(drivers));
-  const children: { readonly driver: string | undefined; readonly logger: Logger }[] = [];
-  const levelOf = (driver: string | undefined): string => ownLevels.get(driver ?? '') ?? root.level;
-  const bind = (logger: Logger, owner?: string): Log => ({
-    debug: (facts, sentence) => logger.debug(facts, sentence),
-    info: (facts, sentence) => logger.info(facts, sentence),
-    warn: (facts, sentence) => logger.warn(facts, sentence),
-    error: (facts, sentence) => logger.error(facts, sentence),
-    fatal: (facts, sentence) => logger.fatal(facts, sentence),
-    child: (facts) => {
-      const driver = facts['driver'] ?? owner;
-      const child = logger.child(facts, { level: levelOf(driver) });
-      children.push({ driver, logger: child });
-      return bind(child, driver);
+  const levels: LogLevels = new LogLevels(base, (name, level) =>
+    log.info({ name: name ?? 'all', now: level }, level_is_over),
+  );
+  const repeats = new Repeats();
+  const bind = (logger: Logger, owner: string | undefined, who: string): Log =>
+    logOf(
+      (level, facts, sentence) => {
+        if (!levels.allows(level, owner)) return;
+        const write: Write = (level, facts, sentence) => logger[level](facts, withoutSecrets(sentence));
+        if (isNeverRepeated(level) || isNews({ repeats, who, write }, level, facts, sentence))
+          write(level, facts, sentence);
+      },
+      (facts) => {
+        const name = facts['driver'] ?? facts['part'] ?? owner;
+        return bind(logger.child(harmlessFacts(facts)), name, `${who} ${Object.values(facts).join(' ')}`);
+      },
+    );
+  const log = bind(root, undefined, '');
+  return {
+    ...log,
+    configure: (base) => levels.configure(base),
+    override: (name, level, for_ms) => levels.override(name, level, for_ms),
+    reset: (name) => levels.reset(name),
+    levels: () => levels.view(),
+    close: () => {
+      repeats.flush();
+      levels.close();
     },
+  };
+}
+const level_is_over = 'the time of a log level is over';
+
+function logOf(write: Write, child: Log['child']): Log {
+  return {
+    debug: (facts, sentence) => write('debug', facts, sentence),
+    info: (facts, sentence) => write('info', facts, sentence),
+    warn: (facts, sentence) => write('warn', facts, sentence),
+    error: (facts, sentence) => write('error', facts, sentence),
+    fatal: (facts, sentence) => write('fatal', facts, sentence),
+    child,
+  };
+}
+
+/** Whoever asks for debug lines wants all of them, and nobody may miss a crash. */
+function isNeverRepeated(level: Level): boolean {
+  return level === 'debug' || level === 'fatal';
+}
+
+interface Repeating {
+  readonly repeats: Repeats;
+  /** The owner of the log. */
+  readonly who: string;
+  readonly write: Write;
+}
+
+/** Facts that make two lines with the same sentence different ones; reasons and figures do not. */
+const telling_keys = [
+  ...subject_keys,
+  ...['name', 'feed', 'topic', 'channel', 'task_id', 'text', 'event', 'command', 'file'],
+];
+
+function isNews({ repeats, who, write }: Repeating, level: Level, facts: object, sentence: string): boolean {
+  const of = new Map<string, unknown>(Object.entries(facts));
+  const telling = telling_keys.flatMap((key) => (of.has(key) ? [[key, of.get(key)] as const] : []));
+  const kind = JSON.stringify([level, who, sentence, ...telling]);
+  return repeats.admits(kind, (suppressed, within_ms) => {
+    const window_s = Math.max(1, Math.round(within_ms / 1_000));
+    const words = `${sentence} (suppressed ${suppressed} like this in ${window_s} s)`;
+    write(level, { ...Object.fromEntries(telling), suppressed }, words);
   });
-  return {
-    ...bind(root),
-    setLevel: (next, driver) => {
-      if (driver === undefined) root.level = next;
-      else ownLevels.set(driver, next);
-      for (const child of children) child.logger.level = levelOf(child.driver);
-    },
-  };
-}
-
-const secretKey = /passw|passphrase|secret|token|authorization|credential|api_?key|^key$|^pass$/i;
-const depth_max = 6;
-
-/** A copy in which values of keys that sound like secrets are hidden, and errors are reduced to what a reader needs. */
-function withoutSecrets(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(facts).map(([key, value]) => [
-      key,
-      secretKey.test(key) ? '***' : harmless(value, depth_max),
-    ]),
-  );
-}
-
-function harmless(value: unknown, depth: number): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (value instanceof Error) return errorFacts(value, depth);
-  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
-  if (depth === 0) return '...';
-  if (Array.isArray(value)) return value.map((item) => harmless(item, depth - 1));
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [
-      key,
-      secretKey.test(key) ? '***' : harmless(item, depth - 1),
-    ]),
-  );
-}
-
-/** Errors of libraries carry whole requests with them, passwords included: only these fields are kept. */
-function errorFacts(error: Error, depth: number): object {
-  return {
-    type: error.name,
-    message: error.message,
-    ...('code' in error ? { code: error.code } : {}),
-    stack: error.stack,
-    ...(error.cause !== undefined && depth > 0 ? { cause: harmless(error.cause, depth - 1) } : {}),
-  };
-}
-
-/** `user:password@` in addresses, wherever they stand in the line. */
-function hideCredentials(line: string): string {
-  return line.replaceAll(/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"\\]+@/gi, '$1***@');
 }
 
 const colours = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const;
 
-/** `12:30:01 warn  camera-1  device is unavailable  reason=timeout` */
+/** `12:30:01 warn  camera-1  device is unavailable (timed out), next try in 2 s  port=554` */
 function readableLine(line: string): string {
-  const entry: unknown = JSON.parse(line);
-  if (typeof entry !== 'object' || entry === null) return line;
-  const facts = new Map<string, unknown>(Object.entries(entry));
-  const take = (key: string): string => {
-    const value = facts.get(key);
-    facts.delete(key);
-    return typeof value === 'string' ? value : '';
-  };
-  const [time, level, sentence] = [take('time'), take('level'), take('msg')];
-  const subject = [take('driver') || take('part'), take('asset_key') || take('asset')]
-    .filter(Boolean)
-    .join(' ');
-  const colour = isLevel(level) ? colours[level] : 'gray';
+  const entry = readEntry(line);
+  if (!entry) return line;
+  const { subject, text, tail } = prose(entry);
+  const paint = (colour: 'gray' | 'cyan' | (typeof colours)[Level], words: string): string =>
+    styleText(colour, words, { validateStream: false });
   return `${[
-    styleText('gray', time.slice(11, 19), { validateStream: false }),
-    styleText(colour, level.padEnd(5), { validateStream: false }),
-    ...(subject ? [styleText('cyan', subject, { validateStream: false })] : []),
-    sentence,
-    ...[...facts].map(([key, value]) =>
-      styleText('gray', `${key}=${factText(value)}`, { validateStream: false }),
-    ),
+    paint('gray', entry.time.slice(11, 19)),
+    paint(colours[entry.level], entry.level.padEnd(5)),
+    ...(subject ? [paint('cyan', subject)] : []),
+    text,
+    ...tail.map((fact) => paint('gray', fact)),
   ].join('  ')}\n`;
-}
-
-function isLevel(text: string): text is Level {
-  return Object.hasOwn(colours, text);
-}
-
-function factText(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (typeof value === 'object' && value !== null && 'message' in value) return factText(value.message);
-  return JSON.stringify(value);
 }

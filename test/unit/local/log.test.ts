@@ -1,11 +1,15 @@
 /** The log: what a machine and what a person reads, and what nobody may read. */
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { saidDuration } from '../../../src/platform/log-entry.ts';
+import { repeats_max, window_ms } from '../../../src/platform/log-repeats.ts';
+import { withoutSecrets } from '../../../src/platform/log-secrets.ts';
 import { createLog, type Level } from '../../../src/platform/log.ts';
 
 function recordedLog(level: Level, { readable = false, drivers = {} } = {}) {
   const lines: string[] = [];
   const log = createLog({ level, readable, drivers, out: { write: (line: string) => lines.push(line) } });
-  return { log, lines, parsed: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>) };
+  const parsed = () => lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { log, lines, parsed, sentences: () => parsed().map(({ msg }) => msg) };
 }
 
 test('a line is JSON with time, level, facts and sentence', () => {
@@ -23,17 +27,16 @@ test('a line is JSON with time, level, facts and sentence', () => {
   });
 });
 
-test('a driver has its own level, which can be changed while it runs', () => {
-  const { log, lines } = recordedLog('warn', { drivers: { noisy: 'debug' } });
+test('a driver has its own level, and a new configuration counts at once', () => {
+  const { log, sentences } = recordedLog('warn', { drivers: { noisy: 'debug' } });
   const [noisy, quiet] = [log.child({ driver: 'noisy' }), log.child({ driver: 'quiet' })];
   noisy.debug({}, 'one');
   quiet.info({}, 'not this');
-  log.setLevel('info', 'quiet');
+  log.configure({ level: 'error', drivers: { quiet: 'info' } });
   quiet.info({}, 'two');
-  log.setLevel('error');
-  noisy.debug({}, 'three');
+  noisy.warn({}, 'not this');
   log.warn({}, 'not this');
-  expect(lines.map((line) => /"msg":"(.*)"/.exec(line)?.[1])).toEqual(['one', 'two', 'three']);
+  expect(sentences()).toEqual(['one', 'two']);
 });
 
 test('values of keys that sound like secrets are hidden at any depth', () => {
@@ -53,14 +56,116 @@ test('credentials in addresses are hidden in facts, sentences and errors', () =>
   expect(lines.join('')).toContain('rtsp://***@10.0.0.7/1');
 });
 
-test('a person reads time, level, driver, asset, sentence and facts in one line', () => {
+test.each([
+  ['rtsp://admin:p@ss@10.0.0.7/1', 'rtsp://***@10.0.0.7/1'],
+  ['rtsp://admin:pa/ss@10.0.0.7/1', 'rtsp://***@10.0.0.7/1'],
+  ['http://10.0.0.7:80/stream@2', 'http://10.0.0.7:80/stream@2'],
+  ['GET /snap.cgi?user=admin&password=hunter2&channel=1', 'GET /snap.cgi?user=admin&password=***&channel=1'],
+  ['{"token": "hunter2", "id": 1}', '{"token": ***, "id": 1}'],
+  ["login failed with passwd='two words' at 10.0.0.7", 'login failed with passwd=*** at 10.0.0.7'],
+  ['Authorization: Digest username="a", response="hunter2"', 'Authorization: ***'],
+  ['refused: Bearer eyJhbGciOi.hunter2', 'refused: Bearer ***'],
+  ['<wsse:Password Type="x">hunter2</wsse:Password>', '<wsse:Password Type="x">***</wsse:Password>'],
+  ['password_file=/etc/kit/mqtt-password', 'password_file=/etc/kit/mqtt-password'],
+  ['the password crosses the network unencrypted', 'the password crosses the network unencrypted'],
+])('the text %s is written as %s', (said, written) => {
+  expect(withoutSecrets(said)).toBe(written);
+});
+
+test('a fact that is named like a part of every line does not take its place', () => {
+  const { log, parsed } = recordedLog('info');
+  log.info({ level: 4, msg: 'theirs', time: 0 }, 'ours');
+  expect(parsed()[0]).toMatchObject({ level: 'info', msg: 'ours', fact_level: 4, fact_msg: 'theirs' });
+});
+
+test('a person reads time, level, driver, asset and a sentence with its facts woven in', () => {
   const { log, lines } = recordedLog('info', { readable: true });
-  log
-    .child({ driver: 'cameras' })
-    .warn({ asset_key: 'onvif:1', err: new Error('timed out') }, 'device is unavailable');
+  const cameras = log.child({ driver: 'cameras' });
+  const facts = { asset_key: 'onvif:1', err: new Error('timed out'), retry_ms: 2_000, up_s: 7_500, port: 80 };
+  cameras.warn(facts, 'device is unavailable');
+  cameras.info({ down_s: 241, firmware: 'V 2' }, 'device is back');
   // oxlint-disable-next-line no-control-regex -- colours of the terminal
-  const plain = lines.join('').replaceAll(/\u001B\[\d+m/g, '');
-  expect(plain).toMatch(
-    /^\d\d:\d\d:\d\d {2}warn {3}cameras onvif:1 {2}device is unavailable {2}err=timed out\n$/,
-  );
+  const plain = lines.map((line) => line.replaceAll(/\u001B\[\d+m/g, '').slice('12:00:00'.length));
+  expect(plain).toEqual([
+    '  warn   cameras onvif:1  device is unavailable (timed out), it was up for 2 h 5 min, next try in 2 s  port=80\n',
+    '  info   cameras  device is back after 4 min  firmware="V 2"\n',
+  ]);
+});
+
+test.each([
+  [0.44, '0.4 s'],
+  [59.6, '60 s'],
+  [240, '4 min'],
+  [3_600, '1 h'],
+  [93_700, '1 d 2 h'],
+])('%d seconds are said as %s', (seconds, said) => {
+  expect(saidDuration(seconds)).toBe(said);
+});
+
+describe('as time goes by', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    expect(vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
+  });
+
+  test('a level that was asked for a time ends with it, which is said', () => {
+    const { log, lines, sentences } = recordedLog('info');
+    const drones = log.child({ driver: 'drones' });
+    log.override('drones', 'debug', 60_000);
+    expect(log.levels()).toEqual([
+      { name: null, level: 'info', until_ms: null },
+      { name: 'drones', level: 'debug', until_ms: Date.now() + 60_000 },
+    ]);
+    vi.advanceTimersByTime(59_000);
+    drones.debug({}, 'heard');
+    log.child({ driver: 'cameras' }).debug({}, 'not heard');
+    vi.advanceTimersByTime(1_000);
+    drones.debug({}, 'not heard any more');
+    expect(sentences()).toEqual(['heard', 'the time of a log level is over']);
+    expect(lines[1]).toContain('"name":"drones","now":"info"');
+  });
+
+  test('a level for all leaves those alone that have their own, and no level lasts longer than a day', () => {
+    const { log, sentences } = recordedLog('info', { drivers: { quiet: 'error' } });
+    log.override(null, 'debug', 1e12);
+    log.child({ part: 'uplink' }).debug({}, 'heard');
+    log.child({ driver: 'quiet' }).warn({}, 'not heard');
+    expect(log.levels()[0]?.until_ms).toBe(Date.now() + 86_400_000);
+    log.reset(null);
+    log.debug({}, 'not heard');
+    expect(sentences()).toEqual(['heard']);
+  });
+
+  test('repeats of one sentence about one thing are counted, told of once, and then written again', () => {
+    const { log, sentences } = recordedLog('info');
+    const cameras = log.child({ driver: 'cameras' });
+    for (let at = 0; at < repeats_max + 41; at += 1) cameras.warn({ camera: 'gate', at }, 'no answer');
+    cameras.warn({ camera: 'yard' }, 'no answer');
+    expect(sentences()).toHaveLength(repeats_max + 1);
+    vi.advanceTimersByTime(window_ms);
+    expect(sentences().at(-1)).toBe('no answer (suppressed 41 like this in 60 s)');
+    cameras.warn({ camera: 'gate' }, 'no answer');
+    expect(sentences()).toHaveLength(repeats_max + 3);
+    log.close();
+  });
+
+  test('what is held back at the end is told at the end; debug lines are never held back', () => {
+    const { log, sentences } = recordedLog('debug');
+    for (let at = 0; at < repeats_max + 2; at += 1) log.info({}, 'again');
+    for (let at = 0; at < repeats_max + 2; at += 1) log.debug({}, 'detail');
+    log.close();
+    expect(sentences().filter((said) => said === 'detail')).toHaveLength(repeats_max + 2);
+    expect(sentences().at(-1)).toBe('again (suppressed 2 like this in 1 s)');
+  });
+
+  test('kinds of lines without end cost no memory without end, and no count is lost', () => {
+    const { log, sentences } = recordedLog('info');
+    for (let at = 0; at < repeats_max + 3; at += 1) log.info({ asset: 'first' }, 'again');
+    for (let asset = 0; asset < 500; asset += 1) log.info({ asset: String(asset) }, 'another');
+    expect(sentences()).toContain('again (suppressed 3 like this in 1 s)');
+    log.close();
+  });
 });

@@ -1,0 +1,151 @@
+/**
+ * Writes the log to systemd's journal in its native protocol, so that a line has fields (`journalctl DRIVER=mavlink`)
+ * and still reads like prose. See "Native Journal Protocol" of systemd. A journal that does not take lines costs lines,
+ * which are counted and told, and never time.
+ */
+import { fstatSync } from 'node:fs';
+import { type Level, type LogEntry, prose, readEntry } from './log-entry.ts';
+import { type DatagramSender, openDatagramSender } from './unix-datagram.ts';
+
+export const journal_socket = '/run/systemd/journal/socket';
+export const syslog_identifier = 'kit-connector';
+
+/** Far below the 208 KiB that one datagram may have by default; journald would take more through a memory file only. */
+const message_chars_max = 32_768;
+const field_chars_max = 4_096;
+const fields_max = 48;
+
+/** As in syslog.h. */
+const priorities: Readonly<Record<Level, number>> = { debug: 7, info: 6, warn: 4, error: 3, fatal: 2 };
+
+/** Whether this descriptor (2: standard error) leads to the journal, as `JOURNAL_STREAM` of systemd.exec says. */
+export function isJournal(fd: number, journal_stream: string | undefined): boolean {
+  if (!journal_stream) return false;
+  try {
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    return journal_stream === `${dev}:${ino}`;
+  } catch {
+    return false;
+  }
+}
+
+export interface JournalOptions {
+  readonly kit_id: string;
+  /** `journal_socket` when left out. */
+  readonly socket?: string;
+}
+
+export interface JournalOut {
+  /** Takes one line of JSON. */
+  readonly write: (line: string) => void;
+  readonly close: () => void;
+}
+
+/** Rejects when no datagram can be sent from here at all; then standard error has to do. */
+export async function openJournal({ kit_id, socket = journal_socket }: JournalOptions): Promise<JournalOut> {
+  const sender = await openDatagramSender(socket);
+  let lost: { readonly since_ms: number; lines: number } | undefined;
+  return {
+    write(line) {
+      const entry = readEntry(line);
+      if (!entry) return;
+      if (lost && sendEntry(sender, lossEntry(lost), kit_id)) lost = undefined;
+      if (!lost && sendEntry(sender, entry, kit_id)) return;
+      lost ??= { since_ms: performance.now(), lines: 0 };
+      lost.lines += 1;
+    },
+    close: () => sender.close(),
+  };
+}
+
+function sendEntry(sender: DatagramSender, entry: LogEntry, kit_id: string): boolean {
+  const result = sender.send(journalDatagram(entry, kit_id));
+  // What is too large for this machine's limits is still worth its first line.
+  if (result === 'EMSGSIZE')
+    return sender.send(journalDatagram({ ...entry, facts: new Map() }, kit_id, field_chars_max)) === 'ok';
+  return result === 'ok';
+}
+
+function lossEntry({ since_ms, lines }: { readonly since_ms: number; readonly lines: number }): LogEntry {
+  const seconds = Math.max(1, Math.round((performance.now() - since_ms) / 1_000));
+  const sentence = `the journal was too slow: ${lines} ${lines === 1 ? 'line is' : 'lines are'} lost within ${seconds} s`;
+  return { time: '', level: 'warn', sentence, facts: new Map([['lines', lines]]) };
+}
+
+/** The datagram of one entry: MESSAGE for people, the facts as fields for queries. */
+export function journalDatagram(entry: LogEntry, kit_id: string, chars_max = message_chars_max): Buffer {
+  const fields: (readonly [string, string])[] = [
+    ['PRIORITY', String(priorities[entry.level])],
+    ['SYSLOG_IDENTIFIER', syslog_identifier],
+    ['KIT', kit_id],
+    ...knownFields(entry.facts),
+    ...otherFields(entry.facts),
+  ];
+  const message = journalMessage(entry);
+  const fitting = message.length > chars_max ? `${message.slice(0, chars_max)}...` : message;
+  const limited = fields
+    .slice(0, fields_max)
+    .map(([name, value]) => encodeField(name, value.slice(0, field_chars_max)));
+  return Buffer.concat([encodeField('MESSAGE', fitting), ...limited]);
+}
+
+/** `cameras gate: camera is back after 4 min  port=554`; a crash shows where it happened. */
+function journalMessage(entry: LogEntry): string {
+  const { subject, text, tail } = prose(entry);
+  const said = [subject ? `${subject}: ${text}` : text, ...tail].join('  ');
+  const stack = entry.level === 'fatal' ? errorPart(entry.facts, 'stack') : undefined;
+  return stack === undefined ? said : `${said}\n${stack}`;
+}
+
+/** The fields that a technician filters by. */
+function knownFields(facts: ReadonlyMap<string, unknown>): (readonly [string, string])[] {
+  const textOf = (...names: readonly string[]): string | undefined =>
+    names.map((name) => facts.get(name)).find((value) => typeof value === 'string');
+  const known = {
+    DRIVER: textOf('driver'),
+    PART: textOf('part'),
+    ASSET: textOf('asset_key', 'asset', 'asset_id'),
+    TASK: textOf('task_id'),
+    CODE: codeOf(facts),
+    STACK: errorPart(facts, 'stack'),
+  };
+  return Object.entries(known).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+}
+
+function codeOf(facts: ReadonlyMap<string, unknown>): string | undefined {
+  const code = facts.get('code') ?? errorPart(facts, 'code');
+  return typeof code === 'string' || typeof code === 'number' ? String(code) : undefined;
+}
+
+function errorPart(facts: ReadonlyMap<string, unknown>, name: 'stack' | 'code'): string | undefined {
+  const err = facts.get('err');
+  if (typeof err !== 'object' || err === null) return undefined;
+  const value: unknown = Reflect.get(err, name);
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+}
+
+/** Every plain fact under its own name: `FACT_RETRY_MS=1000`. */
+function otherFields(facts: ReadonlyMap<string, unknown>): (readonly [string, string])[] {
+  return Array.from(facts).flatMap(([name, value]) =>
+    typeof value === 'object' || value === undefined
+      ? []
+      : [[`FACT_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`.slice(0, 64), String(value)]],
+  );
+}
+
+/** `NAME=value`, or with its length in front for a value of several lines. */
+function encodeField(name: string, value: string): Buffer {
+  if (!value.includes('\n')) return Buffer.from(`${name}=${value}\n`);
+  const bytes = Buffer.from(value);
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(bytes.length));
+  return Buffer.concat([Buffer.from(`${name}\n`), length, bytes, Buffer.from('\n')]);
+}
+
+/** For a service whose journal cannot be reached natively: `<4>sentence` on standard error (sd-daemon(3)). */
+export function prefixedLine(line: string): string {
+  const entry = readEntry(line);
+  if (!entry) return line;
+  const text = journalMessage(entry).replaceAll('\n', '\n ');
+  return `<${priorities[entry.level]}>${text}\n`;
+}

@@ -1,0 +1,115 @@
+/** Reads a line of the log back and says it as a person would: who, what, for how long, why, and what else is known. */
+
+export type Level = 'debug' | 'info' | 'warn' | 'error' | 'fatal';
+
+export interface LogEntry {
+  readonly time: string;
+  readonly level: Level;
+  readonly sentence: string;
+  readonly facts: ReadonlyMap<string, unknown>;
+}
+
+/** From the least to the most important. */
+export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const satisfies readonly Level[];
+
+/** Facts that name who or what a line is of, the driver or part of the program aside; the first one counts. */
+export const subject_keys = ['asset_key', 'asset', 'camera', 'host', 'link', 'asset_id'] as const;
+
+export function isLevel(text: unknown): text is Level {
+  return levels.some((level) => level === text);
+}
+
+/** The entry of one line of JSON, or undefined for what is none. */
+export function readEntry(line: string): LogEntry | undefined {
+  const entry = parsed(line);
+  if (typeof entry !== 'object' || entry === null) return undefined;
+  const { time, level, msg, ...facts } = { time: '', level: '', msg: '', ...entry };
+  return {
+    time: String(time),
+    level: isLevel(level) ? level : 'info',
+    sentence: String(msg),
+    facts: new Map(Object.entries(facts)),
+  };
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The parts of a readable line. */
+export interface Prose {
+  /** `cameras gate`; empty for a line of the program as a whole. */
+  readonly subject: string;
+  /** `camera is back after 4 min` */
+  readonly text: string;
+  /** What is left: `port=554`. */
+  readonly tail: readonly string[];
+}
+
+/** Facts are woven into the sentence where a person would say them, and follow it as key=value where not. */
+export function prose({ sentence, facts }: LogEntry): Prose {
+  const left = new Map(facts);
+  const take = (key: string): unknown => {
+    const value = left.get(key);
+    left.delete(key);
+    return value;
+  };
+  const own = take('driver') ?? take('part');
+  const key = subject_keys.find((name) => typeof left.get(name) === 'string');
+  const subject = [own, key === undefined ? undefined : take(key)].filter(
+    (word) => typeof word === 'string' && word !== '',
+  );
+  const text = woven(sentence, take);
+  const tail = Array.from(left, ([name, value]) => `${name}=${factText(value)}`);
+  return { subject: subject.join(' '), text, tail };
+}
+
+function woven(sentence: string, take: (key: string) => unknown): string {
+  const after = durationText(take('down_s'), 1);
+  const err = take('err');
+  const reason = take('reason') ?? err;
+  const next = durationText(take('retry_ms'), 1_000);
+  const up = durationText(take('up_s') ?? take('held_s'), 1);
+  return [
+    sentence,
+    ...(after === undefined ? [] : [` after ${after}`]),
+    ...(reason === undefined || reason === null ? [] : [` (${factText(reason, { quoted: false })})`]),
+    ...(up === undefined ? [] : [`, it was up for ${up}`]),
+    ...(next === undefined ? [] : [`, next try in ${next}`]),
+  ].join('');
+}
+
+function durationText(value: unknown, units_per_s: number): string | undefined {
+  return typeof value === 'number' ? saidDuration(value / units_per_s) : undefined;
+}
+
+const [minute_s, hour_s, day_s] = [60, 3_600, 86_400];
+
+/** `0.4 s`, `12 s`, `4 min`, `2 h 5 min`, `3 d 4 h` */
+export function saidDuration(seconds: number): string {
+  if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
+  if (seconds < 2 * minute_s) return `${Math.round(seconds)} s`;
+  if (seconds < hour_s) return `${Math.round(seconds / minute_s)} min`;
+  if (seconds < day_s) return pair(seconds, [hour_s, 'h'], [minute_s, 'min']);
+  return pair(seconds, [day_s, 'd'], [hour_s, 'h']);
+}
+
+type Unit = readonly [seconds: number, name: string];
+
+function pair(seconds: number, [large_s, large]: Unit, [small_s, small]: Unit): string {
+  const whole = Math.floor(seconds / large_s);
+  const rest = Math.floor((seconds % large_s) / small_s);
+  return rest === 0 ? `${whole} ${large}` : `${whole} ${large} ${rest} ${small}`;
+}
+
+/** Text with spaces is quoted, so that the end of a value can be seen. */
+export function factText(value: unknown, { quoted = true } = {}): string {
+  if (typeof value === 'string') return quoted && /[\s"=]|^$/.test(value) ? JSON.stringify(value) : value;
+  if (typeof value === 'object' && value !== null && 'message' in value)
+    return factText(value.message, { quoted });
+  return JSON.stringify(value) ?? String(value);
+}
