@@ -7,9 +7,12 @@ import type { configFile } from './schema.ts';
 import { type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
 import type { FaultList, Source } from './source.ts';
 
+/** Stands for an address where a kit has no broker yet: everything is kept in the buffer. */
+export const no_broker = 'none';
+
 /** How to reach the broker. Secrets and certificates are texts in memory, so that no room reads a file for them. */
 export interface BrokerOptions {
-  /** `mqtt://host:port` or `mqtts://host:port`, the port always given. */
+  /** `mqtt://host:port` or `mqtts://host:port`, the port always given; or `no_broker`. */
   readonly url: string;
   readonly username: string;
   readonly password: string | undefined;
@@ -38,13 +41,14 @@ export async function readBroker(
   kit_id: string,
   context: BrokerContext,
 ): Promise<BrokerOptions | undefined> {
-  const url = readUrl(section.url, context.faults);
+  const url = section.url === no_broker ? no_broker : readUrl(section.url, context.faults);
   const texts = await readTexts(section, context);
   checkPair(texts, section, context);
   if (!url) return undefined;
-  checkTransport(url, section, texts, context);
+  if (url === no_broker) context.warnings.push(noBrokerWarning(context.source.file));
+  else checkTransport(url, section, texts, context);
   return {
-    url: `${url.protocol}//${url.hostname}:${url.port || (url.protocol === 'mqtts:' ? '8883' : '1883')}`,
+    url: url === no_broker ? no_broker : addressOf(url),
     username: section.username ?? kit_id,
     password: texts.password?.text.replace(/\r?\n$/, ''),
     ca: texts.ca?.text,
@@ -55,6 +59,14 @@ export async function readBroker(
     connect_timeout_ms: section.connect_timeout_s * 1000,
     ack: section.ack,
   };
+}
+
+function noBrokerWarning(file: string): string {
+  return `no broker is configured, messages wait in the buffer: write its address as broker.url in ${file}, then restart kit-connector`;
+}
+
+function addressOf({ protocol, hostname, port }: URL): string {
+  return `${protocol}//${hostname}:${port || (protocol === 'mqtts:' ? '8883' : '1883')}`;
 }
 
 function readUrl(text: string, faults: FaultList): URL | undefined {

@@ -16,7 +16,11 @@ const instanceName = z
   .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i, 'may hold letters, digits, "-" and "_" only; choose another name');
 
 const broker = z.strictObject({
-  url: z.string().describe('mqtts://host:port, or mqtt://host:port without encryption'),
+  url: z
+    .string()
+    .describe(
+      'mqtts://host:port, or mqtt://host:port without encryption; none: keep everything in the buffer',
+    ),
   username: z.string().min(1).optional().describe('kit_id when left out'),
   password_file: path.optional(),
   ca_file: path.optional().describe('PEM; the certificates of the system count when left out'),

@@ -105,7 +105,7 @@ const cases: readonly Case[] = [
     'a broker without address',
     `${id}broker:\n  username: x\n`,
     [
-      'config.yaml:2:1 broker.url: is missing; add it (mqtts://host:port, or mqtt://host:port without encryption)',
+      'config.yaml:2:1 broker.url: is missing; add it (mqtts://host:port, or mqtt://host:port without encryption; none: keep everything in the buffer)',
     ],
   ],
   [
