@@ -8,7 +8,6 @@ import { openStreams } from './app/streams.ts';
 import { Tail } from './app/tail.ts';
 import type { Config } from './config.ts';
 import { no_broker } from './config/broker.ts';
-import { no_broker } from './config/broker.ts';
 import { cityFinder } from './geo/cities.ts';
 import { createHub, type Hub } from './hub/hub.ts';
 import type { LocalApi } from './local/api.ts';
