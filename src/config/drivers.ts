@@ -12,6 +12,8 @@ export interface DriverInstance {
   /** Unique among the instances. */
   readonly name: string;
   readonly driver: Driver;
+  /** As its schema read them: two instances with the same need no restart. */
+  readonly options: unknown;
   readonly run: ConfiguredRun;
 }
 
@@ -39,7 +41,8 @@ export async function configureDrivers(
     names.set(named.name, index);
     const driver = await loadDriver(named.driver, index, list, faults);
     const run = driver && configure(driver, named.options, index, faults);
-    if (driver && run) instances.push({ name: named.name, driver, run });
+    if (driver && run)
+      instances.push({ name: named.name, driver, options: driver.options.parse(named.options), run });
   }
   return instances;
 }

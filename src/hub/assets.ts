@@ -131,6 +131,19 @@ export class Assets {
     }
   }
 
+  /** The driver instance is not part of the kit any more, nor is what it announced. */
+  retire(owner_name: string): void {
+    this.lose(owner_name, 'its driver was removed');
+    for (const asset of this.#assets.values()) {
+      if (asset.facts.driver === owner_name) this.remove(asset);
+    }
+  }
+
+  /** Local policy on commands is another: what is offered follows. */
+  policyChanged(): void {
+    for (const asset of this.#assets.values()) if (asset.claimed) this.#announceCommands(asset);
+  }
+
   announceAgain(): void {
     for (const asset of this.#assets.values()) asset.announceAgain();
   }

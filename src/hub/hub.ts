@@ -8,16 +8,15 @@ import type { Clock } from '../platform/clock.ts';
 import { Assets, type AssetView, type Streams } from './assets.ts';
 import type { Allow, FoundCommand } from './commands.ts';
 import { openHost, type StatusFacts } from './host.ts';
-import { Kit, type KnownLink } from './kit.ts';
+import { Kit, type KnownLink, type TelemetryPace } from './kit.ts';
 import { type FeedRates, Pacer } from './rate.ts';
 import { type DriverState, supervise } from './supervise.ts';
-import type { Deadbands } from './telemetry-news.ts';
 import { type CityOf, type LocationView, Whereabouts } from './whereabouts.ts';
 
 /** Beside the folders of the driver instances, whose names have no dot. */
 const last_fix_file = 'last-fix.json';
 
-export interface HubOptions {
+export interface HubOptions extends TelemetryPace {
   readonly kit_id: string;
   /** Holds a folder for each driver instance that keeps files. */
   readonly state_dir: string;
@@ -31,13 +30,8 @@ export interface HubOptions {
   readonly rates: FeedRates;
   /** Whether the broker can be reached now. */
   readonly isOnline: () => boolean;
-  /** A whole kit snapshot is published at least this often. */
-  readonly telemetry_floor_ms: number;
-  /** Between two kit messages whose only news are figures. */
-  readonly telemetry_pace_ms: number;
-  readonly deadbands: Deadbands;
   readonly cityOf: CityOf;
-  /** Local policy on commands; it must give the same answer for the same asset and command. */
+  /** Local policy on commands; it gives the same answer for the same asset and command until `policyChanged`. */
   readonly allow: Allow;
   readonly streams: Streams;
   /** Called when an asset was announced, went online or offline, or was removed. */
@@ -75,6 +69,13 @@ export interface Hub {
   /** Viewers find the stream of this asset elsewhere now. */
   readonly streamChanged: (asset_key: string) => void;
   readonly setRates: (rates: FeedRates) => void;
+  readonly setTelemetry: (pace: TelemetryPace) => void;
+  /** Local policy answers differently from now on. */
+  readonly policyChanged: () => void;
+  /** Forgets a driver instance that has stopped, and takes back what it announced. */
+  readonly retire: (name: string) => void;
+  /** Monotonic time at which drivers and kit were last gone through, which happens every second. */
+  readonly ticked_ms: () => number;
   /** The command, live, or a sentence for the operator. The caller checks `asset.online`. */
   readonly findCommand: (asset_id: string, command_name: string) => FoundCommand;
   readonly assets: () => readonly AssetView[];
@@ -141,6 +142,13 @@ export function createHub(options: HubOptions): Hub {
     },
     streamChanged: (asset_key) => assets.streamChanged(asset_key),
     setRates: (rates) => pacer.setRates(rates),
+    setTelemetry: (pace) => kit.setPace(pace),
+    policyChanged: () => assets.policyChanged(),
+    retire(name) {
+      drivers.delete(name);
+      assets.retire(name);
+    },
+    ticked_ms: () => kit.ticked_ms,
     findCommand: (asset_id, command_name) => assets.find(asset_id, command_name),
     assets: () => assets.view(),
     drivers: () => [...drivers.values()],

@@ -19,15 +19,19 @@ const dwell_ms = 3_000;
 /** While the kit is offline a whole snapshot is kept at most this often, and no parts. */
 const offline_snapshot_ms = 60_000;
 
-export interface KitOptions {
-  readonly outbox: Appender;
-  readonly clock: Clock;
-  readonly isOnline: () => boolean;
+/** When news of the kit leave. */
+export interface TelemetryPace {
   /** A whole snapshot is published at least this often while online. */
   readonly telemetry_floor_ms: number;
   /** Between two messages whose only news are figures. */
   readonly telemetry_pace_ms: number;
   readonly deadbands: Deadbands;
+}
+
+export interface KitOptions extends TelemetryPace {
+  readonly outbox: Appender;
+  readonly clock: Clock;
+  readonly isOnline: () => boolean;
   readonly whereabouts: Whereabouts;
   /** Called every second with the location as it is now. */
   readonly onLocation: (location: Location) => void;
@@ -69,9 +73,16 @@ export class Kit {
   #moved_ms: number | undefined;
   #wasOnline = false;
 
+  #pace: TelemetryPace;
+  #ticked_ms = performance.now();
+
   constructor(options: KitOptions) {
     this.#options = options;
-    every(telemetry_tick_ms, options.signal, () => this.#tick());
+    this.#pace = options;
+    every(telemetry_tick_ms, options.signal, () => {
+      this.#tick();
+      this.#ticked_ms = performance.now();
+    });
   }
 
   /** Takes parts from a driver instance. The first instance that reports a part keeps it until it is withdrawn. */
@@ -118,6 +129,15 @@ export class Kit {
         this.#told_parts.delete(name);
       }
     }
+  }
+
+  /** Monotonic time at which the kit was last gone through; it is every second. */
+  get ticked_ms(): number {
+    return this.#ticked_ms;
+  }
+
+  setPace(pace: TelemetryPace): void {
+    this.#pace = pace;
   }
 
   /** The next message is a whole snapshot. */
@@ -179,7 +199,8 @@ export class Kit {
   }
 
   #tick(): void {
-    const { clock, isOnline, telemetry_floor_ms, whereabouts, onLocation } = this.#options;
+    const { clock, isOnline, whereabouts, onLocation } = this.#options;
+    const { telemetry_floor_ms } = this.#pace;
     const now_ms = clock.stamp().mono_ms;
     const online = isOnline();
     if (online && !this.#wasOnline) this.#whole_due = true;
@@ -200,7 +221,7 @@ export class Kit {
 
   /** States leave at once, and with them the figures that left their deadband; figures alone wait for the pace. */
   #publishNews(view: KitTelemetry, now_ms: number): void {
-    const { deadbands, telemetry_pace_ms } = this.#options;
+    const { deadbands, telemetry_pace_ms } = this.#pace;
     const news = new Map<string, News>();
     for (const [name, value] of Object.entries(view)) {
       news.set(name, newsOf(name, this.#told_parts.get(name), value, deadbands));

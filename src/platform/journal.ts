@@ -127,10 +127,14 @@ function errorPart(facts: ReadonlyMap<string, unknown>, name: 'stack' | 'code'):
 /** Every plain fact under its own name: `FACT_RETRY_MS=1000`. */
 function otherFields(facts: ReadonlyMap<string, unknown>): (readonly [string, string])[] {
   return Array.from(facts).flatMap(([name, value]) =>
-    typeof value === 'object' || value === undefined
-      ? []
-      : [[`FACT_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`.slice(0, 64), String(value)]],
+    isPlain(value)
+      ? [[`FACT_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`.slice(0, 64), String(value)]]
+      : [],
   );
+}
+
+function isPlain(value: unknown): value is string | number | boolean {
+  return ['string', 'number', 'boolean'].includes(typeof value);
 }
 
 /** `NAME=value`, or with its length in front for a value of several lines. */

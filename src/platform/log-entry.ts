@@ -23,12 +23,18 @@ export function isLevel(text: unknown): text is Level {
 export function readEntry(line: string): LogEntry | undefined {
   const entry = parsed(line);
   if (typeof entry !== 'object' || entry === null) return undefined;
-  const { time, level, msg, ...facts } = { time: '', level: '', msg: '', ...entry };
+  const facts = new Map<string, unknown>(Object.entries(entry));
+  const take = (key: string): unknown => {
+    const value = facts.get(key);
+    facts.delete(key);
+    return value;
+  };
+  const [time, level, sentence] = [take('time'), take('level'), take('msg')];
   return {
-    time: String(time),
+    time: typeof time === 'string' ? time : '',
     level: isLevel(level) ? level : 'info',
-    sentence: String(msg),
-    facts: new Map(Object.entries(facts)),
+    sentence: typeof sentence === 'string' ? sentence : '',
+    facts,
   };
 }
 
