@@ -1,10 +1,10 @@
 /** `kit-connector check`: whether the daemon would start with this configuration. No device and no broker is touched. */
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { drivers } from '../../drivers/index.ts';
 import { type Config, readConfig } from '../config.ts';
 import { ConfigInvalid } from '../errors.ts';
+import { nearestThere } from './doctor/disk.ts';
 import { type Shell, complain, exit, painter, say } from './shell.ts';
 
 export async function check(file: string, shell: Shell): Promise<number> {
@@ -28,12 +28,4 @@ async function checkWritable({ state_dir }: Config, file: string): Promise<void>
       `${file} state_dir: ${dir} cannot be written by this user; run the check as the user of the daemon, or choose another directory`,
     ]);
   });
-}
-
-/** The directory, or the closest one above it that is there: the daemon makes the rest. */
-async function nearestThere(dir: string): Promise<string> {
-  return access(dir).then(
-    () => dir,
-    async () => (dir === dirname(dir) ? dir : nearestThere(dirname(dir))),
-  );
 }

@@ -5,6 +5,7 @@ import { ConfigInvalid, messageOf } from '../errors.ts';
 import { DaemonUnavailable } from '../local/client.ts';
 import type { DaemonOptions } from './daemon-client.ts';
 import type { DiscardOptions } from './buffer.ts';
+import type { DoctorOptions } from './doctor.ts';
 import type { StatusOptions } from './status.ts';
 import type { TailOptions } from './tail.ts';
 import type { TaskOptions } from './task.ts';
@@ -46,6 +47,7 @@ function buildProgram(shell: Shell, finish: (code: number) => void): Command {
       writeErr: (text) => shell.err.write(text),
     });
   addDaemonCommands(program, shell, finish);
+  addDiagnosis(program, shell, finish);
   addViews(program, shell, finish);
   addBuffer(program, shell, finish);
   return program;
@@ -68,6 +70,15 @@ function addDaemonCommands(program: Command, shell: Shell, finish: (code: number
     .command('demo')
     .description('try it out: a broker of its own, this machine as the kit')
     .action(async () => finish(await (await import('./demo.ts')).demo(shell)));
+}
+
+function addDiagnosis(program: Command, shell: Shell, finish: (code: number) => void): void {
+  withDaemon(program.command('doctor').description('look for what is wrong, and what to do about it'))
+    .option('--ntp <server>', 'time server to compare the clock with: host or host:port')
+    .option('--json', 'as JSON')
+    .action(async (options: DoctorOptions) =>
+      finish(await (await import('./doctor.ts')).doctor(options, shell)),
+    );
 }
 
 function addViews(program: Command, shell: Shell, finish: (code: number) => void): void {

@@ -1,0 +1,176 @@
+/** Runs every check of the doctor at once, each within its time, and puts the findings into one order. */
+import { drivers as driver_list } from '../../../drivers/index.ts';
+import { type Config, readConfig, readControlSocket, controlSocket } from '../../config.ts';
+import { runtime_dir_default } from '../../config/schema.ts';
+import { parseSource, readSource } from '../../config/source.ts';
+import { ConfigInvalid, messageOf } from '../../errors.ts';
+import { DaemonUnavailable, localClient, type LocalClient } from '../../local/client.ts';
+import { isAnswered } from '../../local/server.ts';
+import { within } from '../../platform/time.ts';
+import { version } from '../version.ts';
+import { checkBrokerSession } from './broker-session.ts';
+import { checkClock } from './clock.ts';
+import { checkDisk } from './disk.ts';
+import { type Finding, fail, ok, plain, warn } from './finding.ts';
+import { kitFindings } from './kit.ts';
+import { checkNetwork, reach } from './network.ts';
+import { checkConfigFile, checkPing, checkSecretFiles } from './permissions.ts';
+import { checkSerialPorts } from './serial.ts';
+import { type Host, touchpointsOf, type Touchpoints } from './touchpoints.ts';
+
+/** For everything; a check has a little less, so that its own words come through. */
+const total_ms = 20_000;
+const check_ms = 8_000;
+const hosts_at_once = 8;
+const hosts_max = 128;
+
+export interface Patient {
+  readonly config_file: string;
+  /** Control socket; the configuration's when undefined. */
+  readonly socket: string | undefined;
+  /** Time server to ask; the one of systemd-timesyncd when undefined. */
+  readonly ntp: string | undefined;
+  readonly credentials_dir: string | undefined;
+}
+
+/** Never rejects: what cannot be looked at is a finding too. Takes 20 s at most. */
+export async function examine(patient: Patient, signal: AbortSignal): Promise<readonly Finding[]> {
+  const read = await readWhole(patient);
+  const client = localClient(patient.socket ?? read.socket, signal);
+  const daemon = askDaemon(client, patient.socket ?? read.socket);
+  const checks: readonly Check[] = [
+    ['clock', async (over) => checkClock(patient.ntp, over)],
+    ['permissions', async () => checkConfigFile(patient.config_file)],
+    ...(read.config ? configChecks(read.config, read.touched, daemon) : []),
+    ['daemon', async () => (await daemon).findings],
+  ];
+  const run = checks.map(async (check) => runCheck(check, signal));
+  const found = await within(total_ms, Promise.all(run), signal);
+  return [ok('versions', versions()), ...read.findings, ...(found ?? [[tooLong('doctor')]]).flat()];
+}
+
+type Check = readonly [what: string, look: (over: AbortSignal) => Promise<readonly Finding[]>];
+
+async function runCheck([what, look]: Check, signal: AbortSignal): Promise<readonly Finding[]> {
+  const over = AbortSignal.any([signal, AbortSignal.timeout(check_ms)]);
+  try {
+    return (await within(total_ms, look(over), signal)) ?? [tooLong(what)];
+  } catch (error) {
+    return [fail(what, `cannot be checked: ${plain(messageOf(error))}`, 'report this with a support bundle')];
+  }
+}
+
+function tooLong(what: string): Finding {
+  return warn(what, 'the check took too long and was given up', 'try again when the machine has less to do');
+}
+
+function configChecks(config: Config, touched: Touchpoints, daemon: Promise<Daemon>): readonly Check[] {
+  const { broker } = config;
+  return [
+    ['disk', async () => checkDisk(config)],
+    ...(broker ? [['broker', async (over) => checkNetwork(broker, over)] satisfies Check] : []),
+    ...(broker
+      ? [
+          [
+            'broker login',
+            async (over) => ((await daemon).runs ? [] : checkBrokerSession(config.kit_id, broker, over)),
+          ] satisfies Check,
+        ]
+      : []),
+    ['secrets', async () => checkSecretFiles(touched.secrets)],
+    ...(config.drivers.some(({ driver }) => driver.name === 'links')
+      ? [['ping', checkPing] satisfies Check]
+      : []),
+    ['serial ports', async () => checkSerialPorts(touched.ports)],
+    ['devices', async (over) => checkHosts(touched.hosts, over)],
+  ];
+}
+
+/** A few at a time: gateways are small, and so are cameras. */
+async function checkHosts(hosts: readonly Host[], over: AbortSignal): Promise<readonly Finding[]> {
+  const waiting = hosts.slice(0, hosts_max);
+  const findings: Finding[] = [];
+  const work = async (): Promise<void> => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      findings.push(await reach(`device of ${next.driver}`, next.host, next.port, over));
+    }
+  };
+  await Promise.all(Array.from({ length: hosts_at_once }, work));
+  return findings;
+}
+
+interface Daemon {
+  /** It runs, or may run: whoever is there must not be disturbed. */
+  readonly runs: boolean;
+  readonly findings: readonly Finding[];
+}
+
+async function askDaemon(client: LocalClient, socket: string): Promise<Daemon> {
+  try {
+    const report = await client.status();
+    const refused = report.outbox.quarantined > 0 ? await client.quarantine().catch(() => []) : [];
+    return { runs: true, findings: kitFindings(report, refused) };
+  } catch (error) {
+    const finding = plain(messageOf(error));
+    const nobody = error instanceof DaemonUnavailable && !(await isAnswered(socket)) && isGone(error.cause);
+    return nobody
+      ? { runs: false, findings: [warn('daemon', finding, 'systemctl start kit-connector')] }
+      : {
+          runs: true,
+          findings: [fail('daemon', finding, 'systemctl restart kit-connector, then look at its log')],
+        };
+  }
+}
+
+function isGone(cause: unknown): boolean {
+  return (
+    cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ECONNREFUSED')
+  );
+}
+
+interface Read {
+  readonly config: Config | undefined;
+  readonly touched: Touchpoints;
+  readonly socket: string;
+  readonly findings: readonly Finding[];
+}
+
+/** The configuration, or every fault of it and what can be known without it. */
+async function readWhole({ config_file, credentials_dir }: Patient): Promise<Read> {
+  try {
+    const config = await readConfig(config_file, { drivers: driver_list, credentials_dir });
+    const { value } = parseSource(config_file, await readSource(config_file));
+    const count = config.drivers.length;
+    return {
+      config,
+      touched: touchpointsOf(value, config.drivers),
+      socket: config.control_socket,
+      findings: [
+        ok('configuration', `${config_file} is right, ${count} ${count === 1 ? 'driver' : 'drivers'}`),
+        ...config.warnings.map(splitWarning),
+      ],
+    };
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) throw error;
+    return {
+      config: undefined,
+      touched: { ports: [], hosts: [], secrets: [] },
+      socket: await readControlSocket(config_file).catch(() => controlSocket(runtime_dir_default)),
+      findings: error.faults.map((fault) => fail('configuration', ...halves(fault))),
+    };
+  }
+}
+
+function splitWarning(sentence: string): Finding {
+  return warn('configuration', ...halves(sentence));
+}
+
+/** Our sentences say what is wrong, a semicolon, and what to do. */
+function halves(sentence: string): [finding: string, remedy: string] {
+  const at = sentence.lastIndexOf('; ');
+  return at < 0 ? [sentence, 'correct the file'] : [sentence.slice(0, at), sentence.slice(at + 2)];
+}
+
+function versions(): string {
+  return `kit-connector ${version()}, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
+}

@@ -1,0 +1,137 @@
+/** Checks the way to the broker without a word of MQTT: its name, its port, its certificate. */
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls';
+import type { BrokerOptions } from '../../config/broker.ts';
+import { messageOf } from '../../errors.ts';
+import { type Finding, fail, ok, plain, warn } from './finding.ts';
+
+const soon_ms = 30 * 86_400_000;
+
+/** Stops at the first step that fails, since the others cannot work then. */
+export async function checkNetwork(broker: BrokerOptions, signal: AbortSignal): Promise<readonly Finding[]> {
+  const url = new URL(broker.url);
+  const host = url.hostname.replace(/^\[(.*)\]$/u, '$1');
+  const port = Number(url.port);
+  const findings: Finding[] = [];
+  if (isIP(host) === 0) {
+    const found = await resolveName(host);
+    findings.push(found);
+    if (found.level !== 'ok') return findings;
+  }
+  const reached = await reach('broker tcp', host, port, signal);
+  findings.push(reached);
+  if (reached.level === 'ok' && url.protocol === 'mqtts:') {
+    findings.push(...(await checkTls(broker, host, port, signal)));
+  }
+  return findings;
+}
+
+async function resolveName(host: string): Promise<Finding> {
+  try {
+    const addresses = await lookup(host, { all: true });
+    return ok('dns', `${host} is ${addresses.map(({ address }) => address).join(', ')}`);
+  } catch (error) {
+    return fail(
+      'dns',
+      `${host} is not found (${codeOf(error)})`,
+      'check the name in broker.url, and that a WAN link is up and gives a name server (resolvectl status)',
+    );
+  }
+}
+
+/** Whether somebody takes a TCP connection there. */
+export async function reach(what: string, host: string, port: number, signal: AbortSignal): Promise<Finding> {
+  const place = `${host} port ${port}`;
+  const started_ms = performance.now();
+  const socket = connectTcp({ host, port, signal });
+  try {
+    await once(socket, 'connect');
+    return ok(what, `${place} answers within ${Math.ceil(performance.now() - started_ms)} ms`);
+  } catch (error) {
+    return fail(what, `${place}: ${reasonOf(error, signal)}`, remedyOf(error));
+  } finally {
+    socket.destroy();
+  }
+}
+
+function reasonOf(error: unknown, signal: AbortSignal): string {
+  return signal.aborted ? 'no answer in time' : codeOf(error);
+}
+
+function remedyOf(error: unknown): string {
+  return codeOf(error) === 'ECONNREFUSED'
+    ? 'the machine is there and the port is closed: check the port, and that the service there runs'
+    : 'check its power, its cable, its address and the firewall between';
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : plain(messageOf(error));
+}
+
+/** The handshake with the configured certificates; what is wrong is told although the connection is made for looking only. */
+async function checkTls(
+  { ca, cert, key }: BrokerOptions,
+  host: string,
+  port: number,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  const socket = connectTls({
+    host,
+    port,
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: false,
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+  });
+  const stop = (): Socket => socket.destroy(new Error('no answer in time'));
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    await once(socket, 'secureConnect');
+    return [trustFinding(socket, host), validityFinding(socket.getPeerCertificate(), Date.now())];
+  } catch (error) {
+    return [
+      fail(
+        'broker tls',
+        `the handshake fails (${plain(messageOf(error))})`,
+        'check that the port speaks TLS 1.2 or later, and broker.cert_file and key_file if it asks for a certificate',
+      ),
+    ];
+  } finally {
+    signal.removeEventListener('abort', stop);
+    socket.on('error', () => undefined);
+    socket.destroy();
+  }
+}
+
+function trustFinding(socket: TLSSocket, host: string): Finding {
+  const error = socket.authorizationError;
+  if (socket.authorized) return ok('broker tls', `${socket.getProtocol()}, trusted for ${host}`);
+  const reason = plain(error instanceof Error ? messageOf(error) : String(error));
+  const code = error !== undefined && error instanceof Error ? codeOf(error) : reason;
+  return fail('broker tls', `the certificate of the broker is not accepted: ${reason}`, trustRemedy(code));
+}
+
+function trustRemedy(code: string): string {
+  if (code.includes('EXPIRED'))
+    return 'install a new certificate at the broker; then check the clock of this kit';
+  if (code.includes('NOT_YET')) return 'check the clock of this kit';
+  if (code.includes('ALTNAME')) return 'write the name that stands in the certificate into broker.url';
+  return "name the certificate of the broker's authority as broker.ca_file";
+}
+
+/** When the certificate of the broker ends. */
+export function validityFinding({ valid_to }: Pick<PeerCertificate, 'valid_to'>, now_ms: number): Finding {
+  const to_ms = Date.parse(valid_to);
+  const what = 'broker certificate';
+  if (Number.isNaN(to_ms))
+    return warn(what, 'shows no end of its validity', 'ask the operator of the broker');
+  const day = new Date(to_ms).toISOString().slice(0, 10);
+  if (to_ms < now_ms) return fail(what, `expired on ${day}`, 'install a new certificate at the broker');
+  if (to_ms - now_ms < soon_ms)
+    return warn(what, `expires on ${day}`, 'install a new certificate at the broker before then');
+  return ok(what, `valid until ${day}`);
+}

@@ -1,0 +1,79 @@
+/** Checks who may read, write and use what: the configuration, secrets, the control socket, ICMP. */
+import { readFile, stat } from 'node:fs/promises';
+import { getgroups } from 'node:process';
+import { messageOf } from '../../errors.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+import type { SecretFile } from './touchpoints.ts';
+
+const world_read = 0o004;
+const world_write = 0o002;
+const world_any = 0o007;
+const ping_range_file = '/proc/sys/net/ipv4/ping_group_range';
+/** A value that stands behind such a key is a secret; names of files that hold one are not. */
+const secret_line = /^\s*[\w-]*(?:password|passphrase|secret|token|api_?key)\s*:\s*\S/imu;
+const credentials_in_url = /\/\/[^\s/@]+:[^\s/@]+@/u;
+
+export async function checkConfigFile(file: string): Promise<readonly Finding[]> {
+  const what = 'permissions of the configuration';
+  try {
+    const { mode } = await stat(file);
+    if ((mode & world_write) !== 0)
+      return [fail(what, `everybody on this machine may change ${file}`, `run "chmod o-w ${file}"`)];
+    const text = await readFile(file, 'utf8');
+    const hasSecret = secret_line.test(text) || credentials_in_url.test(text);
+    if (hasSecret && (mode & world_read) !== 0) {
+      return [warn(what, `${file} holds a secret and everybody may read it`, `run "chmod o= ${file}"`)];
+    }
+    return [ok(what, `${file} is safe from others`)];
+  } catch {
+    // That it cannot be read is told where it is read.
+    return [];
+  }
+}
+
+export async function checkSecretFiles(files: readonly SecretFile[]): Promise<readonly Finding[]> {
+  const findings = await Promise.all(files.map(checkSecretFile));
+  return findings.filter((finding) => finding !== undefined);
+}
+
+async function checkSecretFile({ driver, path }: SecretFile): Promise<Finding | undefined> {
+  const what = `secret of ${driver}`;
+  try {
+    const { mode, size } = await stat(path);
+    if (size === 0)
+      return fail(what, `${path} is empty`, 'write the secret into it, then restart kit-connector');
+    return (mode & world_any) === 0
+      ? undefined
+      : fail(what, `everybody on this machine has access to ${path}`, `run "chmod o= ${path}"`);
+  } catch (error) {
+    return fail(
+      what,
+      `${path}: ${messageOf(error)}`,
+      'write the secret into that file, readable for the daemon only',
+    );
+  }
+}
+
+/** Whether echo requests may leave without privileges, for the user of this process. */
+export async function checkPing(): Promise<readonly Finding[]> {
+  const [low = 1, high = 0] = (await readFile(ping_range_file, 'utf8').catch(() => '1 0'))
+    .trim()
+    .split(/\s+/u)
+    .map(Number);
+  const groups = getgroups?.() ?? [];
+  if (groups.some((gid) => gid >= low && gid <= high))
+    return [ok('ping', 'allowed for everybody of its groups')];
+  const capabilities = /^CapEff:\s*([0-9a-f]+)/mu.exec(
+    await readFile('/proc/self/status', 'utf8').catch(() => ''),
+  )?.[1];
+  const may = capabilities !== undefined && ((BigInt(`0x${capabilities}`) >> cap_net_raw) & 1n) === 1n;
+  if (may) return [ok('ping', 'allowed for this user by CAP_NET_RAW, as the unit gives it to the daemon')];
+  return [
+    warn(
+      'ping',
+      `this user may not send echo requests (net.ipv4.ping_group_range is ${low} ${high})`,
+      'run "sysctl -w net.ipv4.ping_group_range=\'0 2147483647\'", or start the daemon by its unit, which has CAP_NET_RAW',
+    ),
+  ];
+}
+const cap_net_raw = 13n;
