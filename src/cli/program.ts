@@ -37,7 +37,8 @@ function report(error: unknown, shell: Shell): number {
   return error instanceof DaemonUnavailable ? exit.unavailable : exit.failed;
 }
 
-function buildProgram(shell: Shell, finish: (code: number) => void): Command {
+/** The whole command line; the manual page and the completion of the shell are made from it too. */
+export function buildProgram(shell: Shell, finish: (code: number) => void): Command {
   const program = new Command('kit-connector')
     .description("Connects a field kit's devices to the cloud and loses nothing while the kit is offline.")
     .version(version())
