@@ -7,6 +7,8 @@ import type { SerialPort } from './touchpoints.ts';
 
 const by_id = '/dev/serial/by-id';
 const processes_max = 4_096;
+/** The daemon's command line, words parted by zero bytes. */
+const ourselves = /(?:^|[/\0])kit-connector(?:\.mjs)?(?:[/\0]|$)/u;
 
 /** `proc`: where the kernel shows the processes. */
 export async function checkSerialPorts(
@@ -58,7 +60,7 @@ async function otherHolder(device: string, proc: string): Promise<string | undef
   for (const pid of pids) {
     if (!(await holds(join(proc, pid, 'fd'), device))) continue;
     const command = await readFile(join(proc, pid, 'cmdline'), 'utf8').catch(() => '');
-    if (command.includes('kit-connector')) continue;
+    if (ourselves.test(command)) continue;
     return `${basename(command.split('\0')[0] ?? '') || 'another program'} (process ${pid})`;
   }
   return undefined;

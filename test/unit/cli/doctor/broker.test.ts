@@ -1,0 +1,155 @@
+/** What the doctor finds on the way to the broker and there, and that the kit's session is none the worse for it. */
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { connect, connectAsync } from 'mqtt';
+import { describe, expect, test } from 'vitest';
+import { checkBrokerSession } from '../../../../src/cli/doctor/broker-session.ts';
+import { checkNetwork, validityFinding } from '../../../../src/cli/doctor/network.ts';
+import type { BrokerOptions } from '../../../../src/config/broker.ts';
+import { startMosquitto } from '../../../support/broker.ts';
+import { makeCertificates } from '../../../support/certificates.ts';
+import { peerMissing } from '../../../support/peers.ts';
+import { freePort, withDirectory } from '../../../support/temporary.ts';
+
+const never = new AbortController().signal;
+const kit_id = randomUUID();
+
+function optionsFor(url: string, changes: Partial<BrokerOptions> = {}): BrokerOptions {
+  return {
+    url,
+    username: kit_id,
+    password: undefined,
+    ca: undefined,
+    cert: undefined,
+    key: undefined,
+    protocol: 'auto',
+    keepalive_s: 30,
+    connect_timeout_ms: 5_000,
+    ack: 'auto',
+    ...changes,
+  };
+}
+
+async function levelsOf(findings: Promise<readonly { level: string; what: string }[]>) {
+  return (await findings).map(({ level, what }) => `${level} ${what}`);
+}
+
+test('a name that nobody knows and a port that is closed are told with their remedies', async () => {
+  expect(await checkNetwork(optionsFor('mqtt://nowhere.invalid:1883'), never)).toMatchObject([
+    { level: 'fail', what: 'dns', remedy: expect.stringContaining('broker.url') },
+  ]);
+  expect(await checkNetwork(optionsFor(`mqtt://127.0.0.1:${await freePort()}`), never)).toMatchObject([
+    { level: 'fail', what: 'broker tcp', remedy: expect.stringContaining('the port is closed') },
+  ]);
+});
+
+test('a certificate is judged by the day on which it ends', () => {
+  const now_ms = Date.UTC(2026, 10, 21);
+  const at = (days: number) =>
+    validityFinding({ valid_to: new Date(now_ms + days * 86_400_000).toUTCString() }, now_ms);
+  expect(at(-1)).toMatchObject({ level: 'fail', finding: 'expired on 2026-11-20' });
+  expect(at(10)).toMatchObject({ level: 'warn', finding: 'expires on 2026-12-01' });
+  expect(at(60).level).toBe('ok');
+  expect(validityFinding({ valid_to: '' }, now_ms).level).toBe('warn');
+});
+
+describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('against a real broker', () => {
+  test('trust, a foreign authority and an expired certificate are told apart', async () => {
+    await withDirectory(async (dir) => {
+      const certificates = await makeCertificates(dir, kit_id);
+      const ca = await readFile(certificates.ca, 'utf8');
+      const good = await startMosquitto({ tls: { ca: certificates.ca, pair: certificates.server } });
+      const old = await startMosquitto({ tls: { ca: certificates.ca, pair: certificates.expired } });
+      try {
+        expect(await levelsOf(checkNetwork(optionsFor(good.url, { ca }), never))).toEqual([
+          'ok dns',
+          'ok broker tcp',
+          'ok broker tls',
+          // The certificates of the tests are made for two days.
+          'warn broker certificate',
+        ]);
+        const strange = await checkNetwork(optionsFor(good.url), never);
+        expect(strange[2]).toMatchObject({
+          level: 'fail',
+          remedy: expect.stringContaining('broker.ca_file'),
+        });
+        const expired = await checkNetwork(optionsFor(old.url, { ca }), never);
+        expect(expired.slice(2)).toMatchObject([
+          { level: 'fail', what: 'broker tls', remedy: expect.stringContaining('install a new certificate') },
+          { level: 'fail', what: 'broker certificate', finding: expect.stringContaining('expired on') },
+        ]);
+      } finally {
+        await good.stop();
+        await old.stop();
+      }
+    });
+  });
+
+  test('a wrong password is told, and the right one may read and write what the kit needs', async () => {
+    const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
+    try {
+      expect(
+        await checkBrokerSession(kit_id, optionsFor(broker.url, { password: 'wrong' }), never),
+      ).toMatchObject([
+        { level: 'fail', what: 'broker login', remedy: expect.stringContaining('broker.password_file') },
+      ]);
+      for (const protocol of ['auto', '3.1.1'] as const) {
+        const found = await checkBrokerSession(
+          kit_id,
+          optionsFor(broker.url, { password: 'right', protocol }),
+          never,
+        );
+        expect(found.map(({ level }) => level)).toEqual(['ok', 'ok', protocol === 'auto' ? 'ok' : 'warn']);
+      }
+    } finally {
+      await broker.stop();
+    }
+  });
+
+  test('a topic that the kit may not write is told with the topic', async () => {
+    const broker = await startMosquitto({ acl: `user ${kit_id}\ntopic read k1/${kit_id}/down/#\n` });
+    try {
+      expect(await checkBrokerSession(kit_id, optionsFor(broker.url), never)).toMatchObject([
+        { level: 'ok' },
+        { level: 'ok', what: 'broker rights down' },
+        { level: 'fail', what: 'broker rights up', remedy: expect.stringContaining(`k1/${kit_id}/up/#`) },
+      ]);
+    } finally {
+      await broker.stop();
+    }
+  });
+
+  test.each(['auto', '3.1.1'] as const)(
+    'where the broker takes the user name for the client id, what waits for the kit still waits afterwards (%s)',
+    async (protocol) => {
+      const broker = await startMosquitto({ conf: ['use_username_as_clientid true'] });
+      const session = {
+        clientId: kit_id,
+        username: kit_id,
+        clean: false,
+        protocolVersion: 5,
+        properties: { sessionExpiryInterval: 600 },
+      } as const;
+      try {
+        const before = await connectAsync(broker.url, session);
+        await before.subscribeAsync(`k1/${kit_id}/down/#`, { qos: 1 });
+        await before.endAsync();
+        const cloud = await connectAsync(broker.url, { username: 'cloud' });
+        await cloud.publishAsync(`k1/${kit_id}/down/sync`, 'a task', { qos: 1 });
+        await cloud.endAsync();
+
+        const found = await checkBrokerSession(kit_id, optionsFor(broker.url, { protocol }), never);
+        expect(found.every(({ level }) => level !== 'fail')).toBe(true);
+
+        const after = connect(broker.url, session);
+        const received = await new Promise<string>((resolve) => {
+          after.once('message', (_topic, payload) => resolve(payload.toString()));
+        });
+        await after.endAsync();
+        expect(received).toBe('a task');
+      } finally {
+        await broker.stop();
+      }
+    },
+  );
+});

@@ -1,0 +1,282 @@
+/** What the doctor finds on the machine itself: clock, disk, serial ports, files, and what the options name. */
+import { spawn } from 'node:child_process';
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { drivers } from '../../../../drivers/index.ts';
+import { checkClock } from '../../../../src/cli/doctor/clock.ts';
+import { checkDisk } from '../../../../src/cli/doctor/disk.ts';
+import { checkConfigFile, checkSecretFiles } from '../../../../src/cli/doctor/permissions.ts';
+import { checkSerialPorts } from '../../../../src/cli/doctor/serial.ts';
+import { clockOffset, splitServer } from '../../../../src/cli/doctor/sntp.ts';
+import { touchpointsOf } from '../../../../src/cli/doctor/touchpoints.ts';
+import { readConfig } from '../../../../src/config.ts';
+import { diskMissing, withExt4, withTmpfs } from '../../../support/disks.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { withDirectory } from '../../../support/temporary.ts';
+
+const never = new AbortController().signal;
+
+/** A time server whose clock is off by `ahead_ms`; its answers are made of the question. */
+async function timeServer(
+  answers: (question: Buffer) => readonly Buffer[],
+): Promise<{ server: string; socket: Socket }> {
+  const socket = createSocket('udp4');
+  socket.on('message', (question, { port, address }) => {
+    for (const answer of answers(question)) socket.send(answer, port, address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return { server: `127.0.0.1:${socket.address().port}`, socket };
+}
+
+/** RFC 4330: mode 4, stratum 2, the cookie given back, both times `ahead_ms` ahead. */
+function answerOf(question: Buffer, ahead_ms: number, { stratum = 2 } = {}): Buffer {
+  const answer = Buffer.alloc(48);
+  answer[0] = 0x24;
+  answer[1] = stratum;
+  question.copy(answer, 24, 40, 48);
+  for (const at of [32, 40]) {
+    const time_s = (Date.now() + ahead_ms) / 1000 + 2_208_988_800;
+    answer.writeUInt32BE(Math.floor(time_s), at);
+    answer.writeUInt32BE(Math.floor((time_s % 1) * 2 ** 32), at + 4);
+  }
+  return answer;
+}
+
+describe('the clock', () => {
+  test('is compared with a time server, whose answers to others and without the time do not count', async () => {
+    const { server, socket } = await timeServer((question) => [
+      Buffer.from('noise'),
+      answerOf(Buffer.alloc(48, 7), 3_600_000),
+      answerOf(question, 3_600_000, { stratum: 0 }),
+      answerOf(question, 90_000),
+    ]);
+    try {
+      const [, against] = await checkClock(server, never);
+      expect(against).toMatchObject({ level: 'fail', what: `clock against ${server}` });
+      expect(against?.finding).toMatch(/^(?:89|90)\.\d+ s behind$/u);
+      expect(against?.remedy).toContain('timedatectl set-ntp true');
+    } finally {
+      socket.close();
+    }
+  });
+
+  test('may be off by less than half a second, and a mute server is a warning with its remedy', async () => {
+    const right = await timeServer((question) => [answerOf(question, 20)]);
+    const mute = await timeServer(() => []);
+    try {
+      expect((await checkClock(right.server, never))[1]?.level).toBe('ok');
+      const over = new AbortController();
+      const found = checkClock(mute.server, over.signal);
+      await once(mute.socket, 'message');
+      over.abort();
+      expect((await found)[1]).toMatchObject({
+        level: 'warn',
+        finding: 'does not answer (no answer in time)',
+      });
+    } finally {
+      right.socket.close();
+      mute.socket.close();
+    }
+  });
+
+  test('is asked for by names, ports and IPv6 addresses', async () => {
+    expect(splitServer('ntp.example.com')).toEqual({ host: 'ntp.example.com', port: 123 });
+    expect(splitServer('10.0.0.1:1123')).toEqual({ host: '10.0.0.1', port: 1123 });
+    expect(splitServer('fd00::1')).toEqual({ host: 'fd00::1', port: 123 });
+    expect(splitServer('[fd00::1]:1123')).toEqual({ host: 'fd00::1', port: 1123 });
+    await expect(clockOffset('nowhere.invalid', never)).rejects.toThrow(/ENOTFOUND|EAI_AGAIN/u);
+  });
+});
+
+function diskOf(state_dir: string, free_bytes_min = 0) {
+  return { state_dir, outbox: { bytes_max: 1, rows_max: 1, free_bytes_min, age_max_ms: 1 } };
+}
+
+describe('the disk', () => {
+  test('takes a file where the daemon will make its directory, and leaves nothing behind', async () => {
+    await withDirectory(async (dir) => {
+      const findings = await checkDisk(diskOf(join(dir, 'not', 'made', 'yet')));
+      expect(findings.map(({ level, what }) => [level, what])).toEqual([
+        ['ok', 'disk space'],
+        ['ok', 'disk write'],
+      ]);
+      expect(findings[0]?.finding).toContain(dir);
+    });
+  });
+
+  test.skipIf(diskMissing())('that is full is found, with what to free', async () => {
+    await withTmpfs(2, async (dir) => {
+      await expect(writeFile(join(dir, 'logs'), Buffer.alloc(4_000_000))).rejects.toThrow('ENOSPC');
+      expect(await checkDisk(diskOf(dir, 1_000_000))).toMatchObject([
+        { level: 'fail', what: 'disk space', remedy: expect.stringContaining('free some space') },
+        { level: 'fail', what: 'disk write', remedy: 'the disk is full: free some space' },
+      ]);
+    });
+  });
+
+  test.skipIf(diskMissing())('that became read-only is found', async () => {
+    await withExt4(8, async (dir, disk) => {
+      disk.breakDown();
+      await eventually('the kernel makes it read-only', async () =>
+        (await checkDisk(diskOf(dir))).some(
+          ({ level, finding }) => level === 'fail' && finding.includes('EROFS'),
+        ),
+      );
+    });
+  });
+});
+
+describe('serial ports', () => {
+  test('that are not plugged in are named with the remedy', async () => {
+    expect(await checkSerialPorts([{ driver: 'drones', path: '/dev/serial/by-id/none' }])).toMatchObject([
+      {
+        level: 'fail',
+        what: 'serial port of drones',
+        finding: expect.stringMatching(/^\/dev\/serial\/by-id\/none is not there/u),
+        remedy: expect.stringContaining('plug the radio in'),
+      },
+    ]);
+  });
+
+  test('that another program holds are told with its name, and are fine once it has gone', async () => {
+    await withDirectory(async (dir) => {
+      const device = join(dir, 'ttyACM0');
+      const link = join(dir, 'by-id');
+      await writeFile(device, '');
+      await symlink(device, link);
+      const ports = [{ driver: 'drones', path: link }];
+      const holder = spawn(
+        process.execPath,
+        ['-e', 'fs.openSync(process.env.DEVICE); setInterval(() => 0, 1e6); console.log(1)'],
+        {
+          env: { DEVICE: device },
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      );
+      const gone = once(holder, 'close');
+      await once(holder.stdout, 'data');
+      const [held] = await checkSerialPorts(ports);
+      expect(held).toMatchObject({
+        level: 'warn',
+        finding: `${link} is held by node (process ${holder.pid})`,
+      });
+      holder.kill();
+      await gone;
+      expect((await checkSerialPorts(ports))[0]?.level).toBe('ok');
+    });
+  });
+
+  test('that the daemon itself holds are no news', async () => {
+    await withDirectory(async (dir) => {
+      const device = join(dir, 'ttyACM0');
+      await writeFile(device, '');
+      await mkdir(join(dir, 'proc', '77', 'fd'), { recursive: true });
+      await symlink(device, join(dir, 'proc', '77', 'fd', '3'));
+      const command = join(dir, 'proc', '77', 'cmdline');
+      await writeFile(command, '/usr/lib/kit-connector/node\0run\0');
+      const look = async () =>
+        (await checkSerialPorts([{ driver: 'drones', path: device }], join(dir, 'proc')))[0];
+      expect((await look())?.level).toBe('ok');
+      await writeFile(command, '/usr/sbin/ModemManager\0');
+      expect(await look()).toMatchObject({
+        level: 'warn',
+        finding: `${device} is held by ModemManager (process 77)`,
+      });
+    });
+  });
+});
+
+describe('files', () => {
+  test('that others may change, and secrets that others may read, are told with the command that helps', async () => {
+    await withDirectory(async (dir) => {
+      const file = join(dir, 'config.yaml');
+      const levels = async (text: string, mode: number) => {
+        await writeFile(file, text);
+        await chmod(file, mode);
+        return checkConfigFile(file);
+      };
+      expect((await levels('password_file: x\n', 0o644))[0]?.level).toBe('ok');
+      expect((await levels('password: x\n', 0o640))[0]?.level).toBe('ok');
+      expect(await levels('  password: x\n', 0o644)).toMatchObject([
+        { level: 'warn', remedy: `run "chmod o= ${file}"` },
+      ]);
+      expect(await levels('url: rtsp://me:you@1.2.3.4/\n', 0o644)).toMatchObject([{ level: 'warn' }]);
+      expect(await levels('', 0o666)).toMatchObject([{ level: 'fail', remedy: `run "chmod o-w ${file}"` }]);
+      expect(await checkConfigFile(join(dir, 'none'))).toEqual([]);
+    });
+  });
+
+  test('of camera passwords must be there, hold something and be closed to others', async () => {
+    await withDirectory(async (dir) => {
+      const path = (name: string): string => join(dir, name);
+      await writeFile(path('open'), 'x', { mode: 0o644 });
+      await writeFile(path('good'), 'x', { mode: 0o600 });
+      await writeFile(path('empty'), '', { mode: 0o600 });
+      const found = await checkSecretFiles(
+        ['open', 'good', 'empty', 'none'].map((name) => ({ driver: 'cameras', path: path(name) })),
+      );
+      expect(found.map(({ level, remedy }) => [level, remedy])).toEqual([
+        ['fail', `run "chmod o= ${path('open')}"`],
+        ['fail', 'write the secret into it, then restart kit-connector'],
+        ['fail', 'write the secret into that file, readable for the daemon only'],
+      ]);
+    });
+  });
+});
+
+test('ports, hosts and secrets are found in the options of every driver, with the ports that they leave out', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'config.yaml');
+    const camera = { username: 'u', password_file: '/secrets/gate' };
+    const value = {
+      kit_id: '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10',
+      drivers: [
+        { driver: 'location', options: { gpsd: {} } },
+        {
+          driver: 'mavlink',
+          name: 'drones',
+          options: {
+            links: [
+              { kind: 'serial', path: '/dev/ttyACM0' },
+              { kind: 'udp_listen', host: '127.0.0.1', port: 14_550 },
+              { kind: 'tcp_client', host: '10.0.0.9', port: 5_761 },
+            ],
+          },
+        },
+        {
+          driver: 'onvif',
+          options: {
+            cameras: [
+              { name: 'Gate', host: '10.0.0.5', ...camera },
+              { name: 'Yard', host: '10.0.0.6', tls: {} },
+            ],
+          },
+        },
+        {
+          driver: 'vendorcam',
+          options: { hosts: [{ name: 'Door', host: '10.0.0.7', password_file: '/secrets/door' }] },
+        },
+      ],
+    };
+    await writeFile(file, JSON.stringify(value));
+    const config = await readConfig(file, { drivers, credentials_dir: undefined });
+    expect(touchpointsOf(value, config.drivers)).toEqual({
+      ports: [{ driver: 'drones', path: '/dev/ttyACM0' }],
+      hosts: [
+        { driver: 'location', host: '127.0.0.1', port: 2_947 },
+        { driver: 'drones', host: '10.0.0.9', port: 5_761 },
+        { driver: 'onvif', host: '10.0.0.5', port: 80 },
+        { driver: 'onvif', host: '10.0.0.6', port: 443 },
+        { driver: 'vendorcam', host: '10.0.0.7', port: 443 },
+      ],
+      secrets: [
+        { driver: 'onvif', path: '/secrets/gate' },
+        { driver: 'vendorcam', path: '/secrets/door' },
+      ],
+    });
+  });
+});
