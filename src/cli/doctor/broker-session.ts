@@ -25,6 +25,8 @@ const unsupported_version: ReadonlySet<number> = new Set([0x84, 1]);
 const bad_credentials: ReadonlySet<number> = new Set([0x86, 0x87, 0x8a, 4, 5]);
 const bad_client_id: ReadonlySet<number> = new Set([0x85, 2]);
 
+const not_for_us = new Error('this message is for the daemon');
+
 interface Refusal {
   readonly code: number | undefined;
   readonly reason: string;
@@ -93,8 +95,8 @@ interface Who {
 
 async function open(broker: BrokerOptions, who: Who, signal: AbortSignal): Promise<Visit | Refusal> {
   const client = new MqttClient(() => openSocket(broker), clientOptions(broker, who));
-  // What waits for the kit is not for us: without its callback MQTT.js acknowledges nothing.
-  client.handleMessage = () => undefined;
+  // What waits for the kit is not for us: MQTT.js acknowledges nothing that was refused here, and reads on.
+  client.handleMessage = (_message, done) => done(not_for_us);
   return new Promise((resolve) => {
     let refusal: Refusal = { code: undefined, reason: 'the broker closed the connection without an answer' };
     const refuse = (): void => {

@@ -12,6 +12,8 @@ import { peerMissing } from '../../../support/peers.ts';
 import { freePort, withDirectory } from '../../../support/temporary.ts';
 
 const never = new AbortController().signal;
+const holding = (text: string): unknown => expect.stringContaining(text);
+
 const kit_id = randomUUID();
 
 function optionsFor(url: string, changes: Partial<BrokerOptions> = {}): BrokerOptions {
@@ -36,10 +38,10 @@ async function levelsOf(findings: Promise<readonly { level: string; what: string
 
 test('a name that nobody knows and a port that is closed are told with their remedies', async () => {
   expect(await checkNetwork(optionsFor('mqtt://nowhere.invalid:1883'), never)).toMatchObject([
-    { level: 'fail', what: 'dns', remedy: expect.stringContaining('broker.url') },
+    { level: 'fail', what: 'dns', remedy: holding('broker.url') },
   ]);
   expect(await checkNetwork(optionsFor(`mqtt://127.0.0.1:${await freePort()}`), never)).toMatchObject([
-    { level: 'fail', what: 'broker tcp', remedy: expect.stringContaining('the port is closed') },
+    { level: 'fail', what: 'broker tcp', remedy: holding('the port is closed') },
   ]);
 });
 
@@ -71,12 +73,12 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
         const strange = await checkNetwork(optionsFor(good.url), never);
         expect(strange[2]).toMatchObject({
           level: 'fail',
-          remedy: expect.stringContaining('broker.ca_file'),
+          remedy: holding('broker.ca_file'),
         });
         const expired = await checkNetwork(optionsFor(old.url, { ca }), never);
         expect(expired.slice(2)).toMatchObject([
-          { level: 'fail', what: 'broker tls', remedy: expect.stringContaining('install a new certificate') },
-          { level: 'fail', what: 'broker certificate', finding: expect.stringContaining('expired on') },
+          { level: 'fail', what: 'broker tls', remedy: holding('install a new certificate') },
+          { level: 'fail', what: 'broker certificate', finding: holding('expired on') },
         ]);
       } finally {
         await good.stop();
@@ -90,9 +92,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
     try {
       expect(
         await checkBrokerSession(kit_id, optionsFor(broker.url, { password: 'wrong' }), never),
-      ).toMatchObject([
-        { level: 'fail', what: 'broker login', remedy: expect.stringContaining('broker.password_file') },
-      ]);
+      ).toMatchObject([{ level: 'fail', what: 'broker login', remedy: holding('broker.password_file') }]);
       for (const protocol of ['auto', '3.1.1'] as const) {
         const found = await checkBrokerSession(
           kit_id,
@@ -112,7 +112,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
       expect(await checkBrokerSession(kit_id, optionsFor(broker.url), never)).toMatchObject([
         { level: 'ok' },
         { level: 'ok', what: 'broker rights down' },
-        { level: 'fail', what: 'broker rights up', remedy: expect.stringContaining(`k1/${kit_id}/up/#`) },
+        { level: 'fail', what: 'broker rights up', remedy: holding(`k1/${kit_id}/up/#`) },
       ]);
     } finally {
       await broker.stop();
@@ -139,7 +139,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
         await cloud.endAsync();
 
         const found = await checkBrokerSession(kit_id, optionsFor(broker.url, { protocol }), never);
-        expect(found.every(({ level }) => level !== 'fail')).toBe(true);
+        expect(found.map(({ level }) => level)).toEqual(['ok', 'ok', protocol === 'auto' ? 'ok' : 'warn']);
 
         const after = connect(broker.url, session);
         const received = await new Promise<string>((resolve) => {

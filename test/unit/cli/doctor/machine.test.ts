@@ -18,6 +18,8 @@ import { eventually } from '../../../support/eventually.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
 const never = new AbortController().signal;
+const holding = (text: string): unknown => expect.stringContaining(text);
+const matching = (pattern: RegExp): unknown => expect.stringMatching(pattern);
 
 /** A time server whose clock is off by `ahead_ms`; its answers are made of the question. */
 async function timeServer(
@@ -112,7 +114,7 @@ describe('the disk', () => {
     await withTmpfs(2, async (dir) => {
       await expect(writeFile(join(dir, 'logs'), Buffer.alloc(4_000_000))).rejects.toThrow('ENOSPC');
       expect(await checkDisk(diskOf(dir, 1_000_000))).toMatchObject([
-        { level: 'fail', what: 'disk space', remedy: expect.stringContaining('free some space') },
+        { level: 'fail', what: 'disk space', remedy: holding('free some space') },
         { level: 'fail', what: 'disk write', remedy: 'the disk is full: free some space' },
       ]);
     });
@@ -136,8 +138,8 @@ describe('serial ports', () => {
       {
         level: 'fail',
         what: 'serial port of drones',
-        finding: expect.stringMatching(/^\/dev\/serial\/by-id\/none is not there/u),
-        remedy: expect.stringContaining('plug the radio in'),
+        finding: matching(/^\/dev\/serial\/by-id\/none is not there/u),
+        remedy: holding('plug the radio in'),
       },
     ]);
   });
