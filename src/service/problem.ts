@@ -27,6 +27,8 @@ interface More {
   readonly errors?: readonly FieldFault[];
   /** Seconds after which it makes sense to ask again. */
   readonly retry_after_s?: number;
+  /** Methods that the address knows. */
+  readonly allow?: readonly string[];
 }
 
 /** Thrown anywhere in the service; the server turns it into the answer. */

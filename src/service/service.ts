@@ -15,9 +15,10 @@ import type {
   TaskResource,
 } from './api/resources.ts';
 import type { Changes } from './changes.ts';
-import { payloadFaults } from './payload.ts';
+import { isReadable, payloadFaults } from './payload.ts';
 import { maySee, type Principal } from './principal.ts';
 import { RequestProblem } from './problem.ts';
+import type { ServiceLog } from './service-log.ts';
 import type { Store, StoredAsset, StoredKit, StoredTask, TaskOrder, TaskQuery } from './store/store.ts';
 import {
   assetResource,
@@ -33,6 +34,8 @@ import {
 
 /** Partner assets of one kit. */
 export const partner_assets_max = 256;
+/** Commands whose unreadable schemas were told. */
+const unreadable_max = 1_000;
 /** When an offline kit is worth another look. */
 const look_again_s = 30;
 
@@ -46,11 +49,13 @@ export interface ServiceParts {
   readonly store: Store;
   readonly dispatcher: Dispatcher;
   readonly changes: Changes;
+  readonly log: ServiceLog;
   readonly now: () => number;
 }
 
 export class Service {
   readonly #parts: ServiceParts;
+  readonly #unreadable = new Set<string>();
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
@@ -177,6 +182,7 @@ export class Service {
         `${asset.name} has no command "${command_name}"; its commands are: ${known}`,
       );
     }
+    this.#noteUnreadable(kit_id, command);
     const errors = payloadFaults(command.input_schema, payload);
     if (errors.length > 0) {
       throw new RequestProblem('invalid-payload', 'the payload breaks the input_schema', { errors });
@@ -210,7 +216,13 @@ export class Service {
     if (task.status === 'completed' || task.status === 'failed') {
       throw new RequestProblem('conflict', `the task is ${task.status} already`);
     }
-    await this.#parts.dispatcher.cancel(kit_id, task_id);
+    try {
+      await this.#parts.dispatcher.cancel(kit_id, task_id);
+    } catch (error) {
+      throw new RequestProblem('unavailable', `the kit cannot be asked to stop: ${messageOf(error)}`, {
+        retry_after_s: 5,
+      });
+    }
     return taskResource(task);
   }
 
@@ -219,6 +231,16 @@ export class Service {
     await this.#asset(principal, kit_id, asset_id);
     const feeds = await this.#parts.store.feeds(kit_id, asset_id);
     return Object.fromEntries(feeds.map(({ feed, data }) => [feed, { ...data }]));
+  }
+
+  /** Said once for each command: its id stands for kit, asset and name. */
+  #noteUnreadable(kit_id: string, { id, name, input_schema }: CommandDefinition): void {
+    if (isReadable(input_schema) || this.#unreadable.has(id)) return;
+    if (this.#unreadable.size >= unreadable_max) this.#unreadable.clear();
+    this.#unreadable.add(id);
+    const sentence =
+      'the input_schema of a command is beyond what is read here: only the kit checks its payloads';
+    this.#parts.log.warn({ kit_id, command: name }, sentence);
   }
 
   /** A task that no kit will ever see has failed; it is not tried again, since nobody knows how late that would be. */

@@ -11,13 +11,21 @@ import type {
 } from './api/resources.ts';
 import type { StoredAsset, StoredKit, StoredTask } from './store/store.ts';
 
-/** A kit that says nothing for so long is offline, whatever the broker believes: three telemetry floors. */
-export const silent_after_ms = 180_000;
+/**
+ * A kit that says nothing for so long is offline, whatever the broker believes. Kits say something at least once in their
+ * telemetry floor, which is at most an hour (`telemetry.floor_s`); mostly the broker notices a lost kit within a minute.
+ */
+export const silent_after_ms = 3_600_000 + 300_000;
 /** A fix older than this is stale (interface, Limits). */
 const stale_after_ms = 30_000;
 
 export function isOnline(kit: StoredKit, now_ms: number): boolean {
   return kit.state?.online === true && kit.heard_ms !== null && now_ms - kit.heard_ms < silent_after_ms;
+}
+
+/** Since when it is online or offline. One that fell silent is offline since its last word. */
+function sinceOf(kit: StoredKit, now_ms: number): number | null {
+  return kit.state?.online === true && !isOnline(kit, now_ms) ? kit.heard_ms : kit.since_ms;
 }
 
 export function kitResource(kit: StoredKit, now_ms: number): KitResource {
@@ -86,7 +94,13 @@ const silence = {
 
 export function queueResource(kit: StoredKit, now_ms: number): QueueResource {
   const said = kit.state ? spoken(kit.state) : silence;
-  return { online: isOnline(kit, now_ms), since: null, ...said, ...kit.counts, degraded: [...said.degraded] };
+  return {
+    online: isOnline(kit, now_ms),
+    since: isoOrNull(sinceOf(kit, now_ms)),
+    ...said,
+    ...kit.counts,
+    degraded: [...said.degraded],
+  };
 }
 
 function spoken({ reason, software, outbox, degraded }: KitState) {

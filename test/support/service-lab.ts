@@ -1,100 +1,88 @@
 /** A service on loopback with an empty database in memory, a key that may do everything, and a kit that a test plays. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { getRequestListener } from '@hono/node-server';
 import { writeEnvelope } from '../../src/contract/envelope.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
 import { upTopic } from '../../src/contract/topics.ts';
-import { Changes } from '../../src/service/changes.ts';
 import { readMessage } from '../../src/service/ingest/read-message.ts';
-import { identify, type KeyRights, makeKey, scopes } from '../../src/service/principal.ts';
-import { acceptSockets } from '../../src/service/live/upgrade.ts';
-import { httpApp } from '../../src/service/server/app.ts';
-import { Service } from '../../src/service/service.ts';
+import { type KeyRights, makeKey, scopes } from '../../src/service/principal.ts';
+import { startService } from '../../src/service/start.ts';
 import { openSqlite } from '../../src/service/store/sqlite.ts';
 import { SqlStore } from '../../src/service/store/sql-store.ts';
-import type { ApiKey, TaskOrder } from '../../src/service/store/store.ts';
+import type { TaskOrder } from '../../src/service/store/store.ts';
 import { recordingLog } from './recording-log.ts';
 
 export type ServiceLab = Awaited<ReturnType<typeof startServiceLab>>;
 
-export async function startServiceLab(kit_id: string) {
+export async function startServiceLab(
+  kit_id: string,
+  { hosts = [] }: { readonly hosts?: readonly string[] } = {},
+) {
   const store = new SqlStore(openSqlite(':memory:'));
-  const changes = new Changes();
   const log = recordingLog();
   const dispatched: TaskOrder[] = [];
   const cancelled: string[] = [];
   /** The next dispatches fail for this reason. */
   const broker: { fault: string | undefined } = { fault: undefined };
+  const reach = (): void => {
+    if (broker.fault !== undefined) throw new Error(broker.fault);
+  };
   const dispatcher = {
     dispatch: async (order: TaskOrder): Promise<void> => {
-      if (broker.fault !== undefined) throw new Error(broker.fault);
+      reach();
       dispatched.push(order);
     },
-    cancel: async (_kit_id: string, task_id: string): Promise<void> => void cancelled.push(task_id),
+    cancel: async (_kit_id: string, task_id: string): Promise<void> => {
+      reach();
+      cancelled.push(task_id);
+    },
   };
-  const keys = new Map<string, ApiKey>();
-  const giveKey = (rights: Partial<KeyRights> = {}): string => {
+  const service = await startService({
+    store,
+    dispatcher,
+    listen: { host: '127.0.0.1', port: 0 },
+    hosts,
+    media_origins: ['http://192.168.1.1:8889'],
+    page: new Map([
+      ['/', { type: 'text/html; charset=utf-8', body: new TextEncoder().encode('<!doctype html>') }],
+    ]),
+    version: '0',
+    log,
+    group_ms: 0,
+    unready: () => broker.fault,
+    onCommitted: () => undefined,
+  });
+  const { keys } = service;
+  const giveKey = async (rights: Partial<KeyRights> = {}): Promise<string> => {
     const { text, key } = makeKey(
       { label: 'test', scopes: [...scopes], kits: [kit_id], expires_ms: null, ...rights },
       Date.now(),
     );
-    keys.set(key.key_id, key);
+    await store.addKey(key);
+    await keys.reload();
     return text;
   };
-  const service = new Service({ store, dispatcher, changes, now: Date.now });
-  const app = httpApp({
-    service,
-    log,
-    version: '0',
-    identify: async (c) => identify(c.req.header('x-api-key'), keys, Date.now()),
-    hosts: undefined,
-    media_origins: [],
-  });
-  const stopping = new AbortController();
-  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
-  const server = createServer((request, response) => void listener(request, response));
-  acceptSockets(server, {
-    store,
-    changes,
-    identifyKey: async (text) => identify(text, keys, Date.now()),
-    identifyHandshake: async ({ headers }) => {
-      const text = headers['x-api-key'];
-      return typeof text === 'string' ? identify(text, keys, Date.now()) : undefined;
-    },
-    isOwnOrigin: ({ headers }) => headers.origin === undefined || headers.origin === url,
-    signal: stopping.signal,
-  });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const revoke = async (text: string): Promise<void> => {
+    await store.revokeKey(text.split('_')[1] ?? '');
+    await keys.reload();
+  };
   let seq = 0;
   return {
-    url,
+    url: service.url,
     store,
     log,
     dispatched,
     cancelled,
     broker,
     giveKey,
-    key: giveKey(),
+    revoke,
+    key: await giveKey(),
     /** Publishes as the kit does. */
     async publish(channel: string, data: JsonObject, kit = kit_id): Promise<void> {
       seq += 1;
       const text = writeEnvelope({ epoch: 1, seq, time_ms: Date.now() }, JSON.stringify(data));
       const reception = readMessage(upTopic(kit, channel), Buffer.from(text));
       if (!reception) throw new Error(`no channel of the contract: ${channel}`);
-      const committed = await store.commit([reception], Date.now());
-      changes.tell(committed.changes);
+      await service.take(reception);
     },
-    async stop(): Promise<void> {
-      stopping.abort();
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
-      await store.close();
-    },
+    stop: service.stop,
   };
 }

@@ -133,6 +133,11 @@ export type TaskResource = z.output<typeof task>;
 
 export const taskList = z.strictObject({ tasks: z.array(task) }).openapi('TaskList');
 
+/** What the holder of the key may see and do. */
+export const session = z
+  .strictObject({ kits: z.array(z.uuid()).describe('those that are known'), scopes: z.array(z.string()) })
+  .openapi('Session');
+
 /** By feed name: the most recent message. */
 export const assetFeeds = z.record(z.string(), z.looseObject({})).openapi('AssetFeeds');
 export type AssetFeeds = z.output<typeof assetFeeds>;

@@ -25,6 +25,8 @@ export interface Reception {
   readonly messages: readonly Message[];
   /** Ids of assets that were cleared with an empty payload, which has no envelope. */
   readonly cleared: readonly string[];
+  /** The broker had kept it: it tells nothing of when the kit spoke. */
+  readonly retained: boolean;
   /** From the kit's buffer: no news. */
   readonly historical: boolean;
   /** What could not be read, a sentence each. */
@@ -42,11 +44,11 @@ const envelope = z.looseObject({
 });
 
 /** Undefined for a topic that is no kit's. Never throws. */
-export function readMessage(topic: string, payload: Uint8Array): Reception | undefined {
+export function readMessage(topic: string, payload: Uint8Array, retained = false): Reception | undefined {
   const place = parseUp(topic);
   const kit_id = uuid.safeParse(place?.kit_id).data?.toLowerCase();
   if (!place || !kit_id) return undefined;
-  const nothing: Reception = { kit_id, messages: [], cleared: [], historical: false, faults: [] };
+  const nothing: Reception = { kit_id, messages: [], cleared: [], retained, historical: false, faults: [] };
   const channel = readChannel(place.channel);
   // A later minor version may have channels that this one does not know.
   if (!channel) return nothing;

@@ -3,6 +3,7 @@ import type { WebSocket } from 'ws';
 import { every } from '../../platform/time.ts';
 import { type ClientFrame, clientFrame, closeCodes } from '../api/frames.ts';
 import type { Changes } from '../changes.ts';
+import type { Asker, Gate } from '../gate.ts';
 import { maySee, type Principal } from '../principal.ts';
 import type { Change, Store } from '../store/store.ts';
 import { type FrameBody, framesOf, keyOf, snapshotOf } from './snapshot.ts';
@@ -19,8 +20,8 @@ export interface LiveParts {
   readonly kit_id: string;
   readonly store: Store;
   readonly changes: Changes;
-  /** Who asks, by a key that came in a frame. Throws. */
-  readonly identify: (api_key: string) => Promise<Principal>;
+  readonly gate: Gate;
+  readonly asker: Asker;
   /** Known from the handshake already; undefined: the first frame must say it. */
   readonly principal: Principal | undefined;
   /** Aborts when the service stops. */
@@ -72,7 +73,7 @@ class LiveSocket {
     });
     if (!this.#principal) {
       const timer = setTimeout(() => {
-        if (!this.#principal) this.#socket.close(closeCodes.unauthorised, 'no key came in time');
+        if (!this.#principal) this.#socket.close(closeCodes.silent, 'no key came in time');
       }, auth_deadline_ms);
       ends.addEventListener('abort', () => clearTimeout(timer), { once: true });
     }
@@ -90,7 +91,7 @@ class LiveSocket {
     if (!frame) {
       this.#socket.close(closeCodes.bad_frame, 'not a frame of this service');
     } else if (frame.type === 'auth') {
-      await this.#authenticate(frame.api_key);
+      this.#authenticate(frame.api_key);
     } else if (!this.#principal) {
       this.#socket.close(closeCodes.unauthorised, 'the first frame must be auth');
     } else if (frame.type === 'subscribe') {
@@ -102,10 +103,11 @@ class LiveSocket {
     }
   }
 
-  async #authenticate(api_key: string): Promise<void> {
+  #authenticate(api_key: string): void {
+    const { gate, asker, kit_id } = this.#parts;
     try {
-      const principal = await this.#parts.identify(api_key);
-      if (maySee(principal, this.#parts.kit_id)) this.#principal = principal;
+      const principal = gate.byKey(api_key, asker.address);
+      if (maySee(principal, kit_id)) this.#principal = principal;
       else this.#socket.close(closeCodes.forbidden, 'there is no such kit');
     } catch {
       this.#socket.close(closeCodes.unauthorised, 'not a valid key');
@@ -162,7 +164,16 @@ class LiveSocket {
     }
     this.#isAlive = false;
     this.#socket.ping();
-    if (this.#principal) this.#send({ type: 'heartbeat' });
+    if (!this.#principal) return;
+    this.#send({ type: 'heartbeat' });
+    void this.#recheck(this.#principal);
+  }
+
+  /** A key that was revoked, or a session that is over, sees nothing more. */
+  async #recheck(principal: Principal): Promise<void> {
+    const { gate, asker } = this.#parts;
+    const isKnown = await gate.isStillKnown(principal, asker).catch(() => true);
+    if (!isKnown) this.#socket.close(closeCodes.unauthorised, 'the key or the session is over');
   }
 
   #send(body: FrameBody): void {

@@ -4,7 +4,9 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { z } from 'zod';
 import type { Changes } from '../changes.ts';
-import { maySee, type Principal } from '../principal.ts';
+import { type Asker, type Gate, hasCookieOnly } from '../gate.ts';
+import { maySee } from '../principal.ts';
+import { RequestProblem } from '../problem.ts';
 import type { Store } from '../store/store.ts';
 import { serveSocket } from './live-socket.ts';
 
@@ -12,18 +14,13 @@ import { serveSocket } from './live-socket.ts';
 const subprotocol = 'kit.v1';
 const frame_bytes_max = 64 * 1024;
 export const sockets_max = 256;
-/** Of one key; a page has one, and a reload overlaps for a moment. */
+/** Of one key, or of one address whose key is yet to come; a page has one, and a reload overlaps for a moment. */
 export const sockets_of_key_max = 16;
 
 export interface UpgradeParts {
   readonly store: Store;
   readonly changes: Changes;
-  /** By a key that came in a frame. Throws. */
-  readonly identifyKey: (api_key: string) => Promise<Principal>;
-  /** By the headers of the handshake: undefined when they name nobody. Throws for a wrong key. */
-  readonly identifyHandshake: (request: IncomingMessage) => Promise<Principal | undefined>;
-  /** Whether a page of this origin may open sockets. Handshakes without an origin come from no page. */
-  readonly isOwnOrigin: (request: IncomingMessage) => boolean;
+  readonly gate: Gate;
   readonly signal: AbortSignal;
 }
 
@@ -31,6 +28,7 @@ const address = /^\/api\/kits\/([^/?]+)\/ws(?:\?.*)?$/u;
 
 /** Serves sockets on this server until the signal aborts. */
 export function acceptSockets(server: Server, parts: UpgradeParts): void {
+  const { gate } = parts;
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: frame_bytes_max,
@@ -39,25 +37,43 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   });
   const perKey = new Map<string, number>();
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
-    const kit_id = z.uuid().safeParse(address.exec(request.url ?? '')?.[1]).data;
+    const kit_id = z
+      .uuid()
+      .safeParse(address.exec(request.url ?? '')?.[1])
+      .data?.toLowerCase();
+    const asker: Asker = { headers: request.headers, address: request.socket.remoteAddress ?? '' };
+    if (!gate.serves(asker.headers.host)) return refuse(stream, 421);
     if (!kit_id) return refuse(stream, 404);
-    if (!parts.isOwnOrigin(request)) return refuse(stream, 403);
+    if (!gate.isOwnPage(asker)) return refuse(stream, 403);
     if (sockets.clients.size >= sockets_max) return refuse(stream, 503);
-    const principal = await parts.identifyHandshake(request);
+    const principal = await principalOf(gate, asker);
     if (principal && !maySee(principal, kit_id)) return refuse(stream, 404);
-    const key = principal?.key_id ?? '';
-    if ((perKey.get(key) ?? 0) >= sockets_of_key_max) return refuse(stream, 429);
+    const key = principal?.key_id ?? `at ${asker.address}`;
+    const open = perKey.get(key) ?? 0;
+    if (open >= sockets_of_key_max) return refuse(stream, 429);
+    perKey.set(key, open + 1);
+    stream.on('close', () => {
+      const left = (perKey.get(key) ?? 1) - 1;
+      if (left > 0) perKey.set(key, left);
+      else perKey.delete(key);
+    });
     sockets.handleUpgrade(request, stream, head, (socket) => {
-      perKey.set(key, (perKey.get(key) ?? 0) + 1);
-      socket.on('close', () => perKey.set(key, (perKey.get(key) ?? 1) - 1));
-      serveSocket(socket, { ...parts, kit_id: kit_id.toLowerCase(), principal, identify: parts.identifyKey });
+      serveSocket(socket, { ...parts, kit_id, principal, asker });
     });
     return undefined;
   };
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
-    handshake(request, stream, head).catch(() => refuse(stream, 401));
+    handshake(request, stream, head).catch((error: unknown) =>
+      refuse(stream, error instanceof RequestProblem ? error.status : 503),
+    );
   });
+}
+
+/** By key or cookie; undefined when the handshake brings neither, and the first frame must tell. */
+async function principalOf(gate: Gate, asker: Asker) {
+  if (asker.headers['x-api-key'] !== undefined || hasCookieOnly(asker.headers)) return gate.identify(asker);
+  return undefined;
 }
 
 function refuse(stream: Duplex, status: number): void {

@@ -6,14 +6,8 @@ import type { z } from 'zod';
 import { messageOf, StorageUnavailable } from '../../errors.ts';
 import type { Problem } from '../api/resources.ts';
 import { fieldFaults, type ProblemKind, RequestProblem } from '../problem.ts';
+import type { ServiceLog } from '../service-log.ts';
 import type { Env } from './context.ts';
-
-/** The log, as far as this room needs it. */
-export interface ServiceLog {
-  readonly info: (facts: object, sentence: string) => void;
-  readonly warn: (facts: object, sentence: string) => void;
-  readonly error: (facts: object, sentence: string) => void;
-}
 
 const storage_retry_s = 5;
 
@@ -26,6 +20,7 @@ export function answerProblem(c: Context<Env>, thrown: unknown, log: ServiceLog)
   }
   const { kind, message: detail, status, title, more } = found;
   if (more.retry_after_s !== undefined) c.header('Retry-After', String(more.retry_after_s));
+  if (more.allow) c.header('Allow', more.allow.join(', '));
   if (status === 401) c.header('WWW-Authenticate', 'ApiKey');
   const errors = more.errors && { errors: [...more.errors] };
   return document(c, { status, type: `/problems/${kind}`, title, detail, ...errors });

@@ -1,8 +1,9 @@
-/** The HTTP side of the service: guards, routes, problems, and the document that describes them. */
+/** The HTTP side of the service: guards, routes, problems, the page, and the document that describes them. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { RequestProblem } from '../problem.ts';
 import type { Service } from '../service.ts';
-import { answerProblem, type ServiceLog } from './answer-problem.ts';
+import type { ServiceLog } from '../service-log.ts';
+import { answerProblem } from './answer-problem.ts';
 import { assetRoutes } from './asset-routes.ts';
 import type { Env } from './context.ts';
 import {
@@ -15,25 +16,35 @@ import {
   securityHeaders,
 } from './guards.ts';
 import { kitRoutes } from './kit-routes.ts';
+import { methodFinder } from './methods.ts';
+import { type PageFiles, servePage } from './page.ts';
+import type { AnswerStore } from './repeatable.ts';
+import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 
 export interface HttpParts extends GuardOptions {
   readonly service: Service;
+  readonly store: AnswerStore;
   readonly log: ServiceLog;
   readonly version: string;
+  readonly page: PageFiles;
+  /** Why the service cannot serve now; undefined: it can. */
+  readonly unready: () => Promise<string | undefined>;
 }
 
 export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
-  const { service, log, version } = parts;
+  const { service, store, gate, log, version } = parts;
   const app = new OpenAPIHono<Env>();
   app.onError((error, c) => answerProblem(c, error, log));
-  app.notFound((c) =>
-    answerProblem(c, new RequestProblem('not-found', `there is no ${c.req.method} ${c.req.path}`), log),
-  );
   app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody(), jsonOnly());
   app.use('/api/*', authenticate(parts));
-  for (const routes of [kitRoutes(service), assetRoutes(service), taskRoutes(service)])
-    app.route('/', routes);
+  const rooms = [
+    kitRoutes(service),
+    assetRoutes(service, store),
+    taskRoutes(service, store),
+    sessionRoutes(gate, service),
+  ];
+  for (const routes of rooms) app.route('/', routes);
   app.openAPIRegistry.registerComponent('securitySchemes', 'apiKey', {
     type: 'apiKey',
     in: 'header',
@@ -44,5 +55,27 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     info: { title: 'Kit, Asset and Telemetry Service', version },
     security: [{ apiKey: [] }],
   });
+  app.get('/ready', async (c) => {
+    const reason = await parts.unready();
+    if (reason !== undefined) throw new RequestProblem('unavailable', reason, { retry_after_s: 5 });
+    return c.json({ ready: true }, 200);
+  });
+  servePage(app, parts.page);
+  refuseTheRest(app, log);
   return app;
+}
+
+function refuseTheRest(app: OpenAPIHono<Env>, log: ServiceLog): void {
+  const routes = app.openAPIRegistry.definitions.flatMap((each) => (each.type === 'route' ? each.route : []));
+  const open = ['/openapi.json', '/ready', '/'].map((path) => ({ method: 'get', path }));
+  const methodsOf = methodFinder([...routes, ...open]);
+  app.notFound((c) => {
+    const { method, path } = c.req;
+    const allow = methodsOf(path);
+    const problem =
+      allow.length > 0
+        ? new RequestProblem('method-not-allowed', `${path} knows ${allow.join(', ')}`, { allow })
+        : new RequestProblem('not-found', `there is no ${method} ${path}`);
+    return answerProblem(c, problem, log);
+  });
 }

@@ -6,6 +6,7 @@ import { demandScope } from '../principal.ts';
 import type { Service } from '../service.ts';
 import { anyProblem, assetParams, changeProblem, type Env, jsonBody, kitParams, okJson } from './context.ts';
 import { newRoutes } from './new-routes.ts';
+import { type AnswerStore, idempotencyHeaders, once, toJson } from './repeatable.ts';
 
 const tags = ['assets'];
 
@@ -20,7 +21,7 @@ const addAsset = createRoute({
   method: 'post',
   path: '/api/kits/{kit_id}/assets',
   tags,
-  request: { params: kitParams, body: jsonBody(createAsset) },
+  request: { params: kitParams, headers: idempotencyHeaders, body: jsonBody(createAsset) },
   responses: { 201: okJson(createdAsset, 'registered; its gps feed too'), ...changeProblem },
 });
 const getAsset = createRoute({
@@ -52,7 +53,7 @@ const push = createRoute({
   responses: { 204: { description: 'stored, and told to all who watch' }, ...changeProblem },
 });
 
-export function assetRoutes(service: Service): OpenAPIHono<Env> {
+export function assetRoutes(service: Service, store: AnswerStore): OpenAPIHono<Env> {
   const routes = newRoutes();
   routes.openapi(listAssets, async (c) => {
     const { kit_id } = c.req.valid('param');
@@ -61,7 +62,10 @@ export function assetRoutes(service: Service): OpenAPIHono<Env> {
   routes.openapi(addAsset, async (c) => {
     demandScope(c.var.principal, 'assets:write');
     const { kit_id } = c.req.valid('param');
-    const created = await service.createAsset(c.var.principal, kit_id, c.req.valid('json'));
+    const body = c.req.valid('json');
+    const created = await once(c, { store, schema: createdAsset, body: toJson(body) }, async () =>
+      service.createAsset(c.var.principal, kit_id, body),
+    );
     c.header('Location', `/api/kits/${kit_id}/assets/${created.id}`);
     return c.json(created, 201);
   });

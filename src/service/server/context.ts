@@ -1,4 +1,5 @@
 /** What a request carries through the server, and the parameters that its address may have. */
+import type { IncomingMessage } from 'node:http';
 import { z } from '@hono/zod-openapi';
 import { taskStatus } from '../../contract/tasks.ts';
 import type { Principal } from '../principal.ts';
@@ -6,6 +7,8 @@ import { RequestProblem } from '../problem.ts';
 import { problem } from '../api/resources.ts';
 
 export interface Env {
+  /** Given by the server of node. */
+  Bindings: { readonly incoming: IncomingMessage };
   Variables: {
     /** Stands in the log and in problems. */
     request_id: string;
@@ -34,8 +37,11 @@ const asProblem = (description: string) => ({
 
 /** What any request may be answered with. */
 export const anyProblem = {
+  400: asProblem('the query cannot be read'),
   401: asProblem('no API key, or not a valid one'),
+  403: asProblem('the key lacks the scope, or another page sent the cookie'),
   404: asProblem('no such kit, asset, command, task or link, or not for this key'),
+  421: asProblem('the host name is not served here'),
   429: asProblem('too many requests; see Retry-After'),
   503: asProblem('the service cannot answer now; see Retry-After'),
 } as const;
@@ -44,7 +50,6 @@ export const anyProblem = {
 export const changeProblem = {
   ...anyProblem,
   400: asProblem('the body is no JSON'),
-  403: asProblem('the key lacks the scope'),
   409: asProblem('the state of the thing does not allow it'),
   413: asProblem('the body is too large'),
   415: asProblem('the body is not said to be JSON'),

@@ -1,28 +1,21 @@
 /** What stands before every request: who asks, how often, by which host name, and with how large a body. */
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
-import type { Principal } from '../principal.ts';
+import { type Asker, type Gate, hasCookieOnly } from '../gate.ts';
 import { RequestProblem } from '../problem.ts';
+import { RateLimit } from '../rate-limit.ts';
 import type { Env } from './context.ts';
-import { RateLimit } from './rate-limit.ts';
 
 export const body_bytes_max = 64 * 1024;
 
 const reads = { per_s: 20, burst: 40 } as const;
 const changes = { per_s: 10, burst: 20 } as const;
-const wrong_keys = { per_s: 5 / 60, burst: 5 } as const;
 
 export interface GuardOptions {
-  /** Who asks, by header or cookie. Throws `RequestProblem`. */
-  readonly identify: (c: Context<Env>) => Promise<Principal>;
-  /** Host names and addresses that are served; undefined: any. Against DNS rebinding. */
-  readonly hosts: readonly string[] | undefined;
+  readonly gate: Gate;
   /** WebRTC servers that the page may ask for video. */
   readonly media_origins: readonly string[];
 }
-
-/** Paths below `/api` that need no key. */
-const open_paths: ReadonlySet<string> = new Set(['/api/session', '/openapi.json']);
 
 export function requestId(): MiddlewareHandler<Env> {
   return async (c, next) => {
@@ -59,11 +52,14 @@ export function securityHeaders({
 }
 
 /** A page of another site that made its name point here may not read what is served here. */
-export function hostGuard({ hosts }: Pick<GuardOptions, 'hosts'>): MiddlewareHandler<Env> {
+export function hostGuard({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const name = new URL(c.req.url).hostname.replace(/^\[|\]$/gu, '').toLowerCase();
-    if (hosts && !hosts.includes(name)) {
-      throw new RequestProblem('misdirected-request', `"${name}" is not served here; see service.hosts`);
+    const { host } = askerOf(c).headers;
+    if (!gate.serves(host)) {
+      throw new RequestProblem(
+        'misdirected-request',
+        `"${host ?? ''}" is not served here; see service.hosts`,
+      );
     }
     await next();
   };
@@ -110,28 +106,27 @@ export function jsonOnly(): MiddlewareHandler<Env> {
   };
 }
 
-/** Finds out who asks, and how often. */
-export function authenticate({ identify }: Pick<GuardOptions, 'identify'>): MiddlewareHandler<Env> {
-  const limits = {
-    read: new RateLimit(reads),
-    change: new RateLimit(changes),
-    wrong: new RateLimit(wrong_keys),
-  };
+/** Finds out who asks, and how often. To begin a session is to tell who one is. */
+export function authenticate({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHandler<Env> {
+  const limits = { read: new RateLimit(reads), change: new RateLimit(changes) };
   return async (c, next) => {
-    if (open_paths.has(c.req.path)) return next();
-    const now_ms = performance.now();
-    let principal: Principal;
-    try {
-      principal = await identify(c);
-    } catch (error) {
-      if (error instanceof RequestProblem) slowDown(limits.wrong.take(addressOf(c), now_ms));
-      throw error;
-    }
-    const limit = c.req.method === 'GET' ? limits.read : limits.change;
-    slowDown(limit.take(principal.key_id, now_ms));
+    if (c.req.path === '/api/session' && c.req.method === 'POST') return next();
+    const asker = askerOf(c);
+    const principal = await gate.identify(asker);
+    const isRead = c.req.method === 'GET';
+    if (hasCookieOnly(asker.headers)) demandOwnPage(gate, asker, isRead ? 'read' : 'change');
+    slowDown((isRead ? limits.read : limits.change).take(principal.key_id, performance.now()));
     c.set('principal', principal);
     return next();
   };
+}
+
+/** The browser sends the cookie along whoever made the request; only the page of this service adds the rest. */
+function demandOwnPage(gate: Gate, asker: Asker, kind: 'read' | 'change'): void {
+  const { origin, 'x-kit-page': mark, 'content-type': type } = asker.headers;
+  const isMarked = origin !== undefined && mark === '1' && type?.startsWith('application/json') === true;
+  if (gate.isOwnPage(asker) && (kind === 'read' || isMarked)) return;
+  throw new RequestProblem('forbidden', 'with the session cookie, only the page of this service may ask');
 }
 
 function slowDown(wait_s: number): void {
@@ -139,14 +134,8 @@ function slowDown(wait_s: number): void {
   throw new RequestProblem('too-many-requests', `ask again in ${wait_s} s`, { retry_after_s: wait_s });
 }
 
-/** The address of the asker; all share one where it is not known. */
-export function addressOf(c: Context<Env>): string {
-  const bindings: unknown = c.env;
-  const incoming: unknown =
-    typeof bindings === 'object' && bindings !== null ? Reflect.get(bindings, 'incoming') : undefined;
-  const socket: unknown =
-    typeof incoming === 'object' && incoming !== null ? Reflect.get(incoming, 'socket') : undefined;
-  const address: unknown =
-    typeof socket === 'object' && socket !== null ? Reflect.get(socket, 'remoteAddress') : undefined;
-  return typeof address === 'string' ? address : '';
+/** Headers and address of the one who asks. */
+export function askerOf(c: Context<Env>): Asker {
+  const { headers, socket } = c.env.incoming;
+  return { headers, address: socket.remoteAddress ?? '' };
 }

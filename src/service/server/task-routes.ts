@@ -1,5 +1,5 @@
 /** Commands, and the tasks that they become. */
-import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import { sendCommand } from '../api/requests.ts';
 import { commandListResource, task, taskList } from '../api/resources.ts';
 import { demandScope } from '../principal.ts';
@@ -16,6 +16,7 @@ import {
   taskQuery,
 } from './context.ts';
 import { newRoutes } from './new-routes.ts';
+import { type AnswerStore, idempotencyHeaders, once } from './repeatable.ts';
 
 const tags = ['tasks'];
 
@@ -32,7 +33,7 @@ const send = createRoute({
   tags,
   request: {
     params: commandParams,
-    headers: z.object({ 'idempotency-key': z.string().min(1).max(128).optional() }),
+    headers: idempotencyHeaders,
     body: { required: false, content: { 'application/json': { schema: sendCommand } } },
   },
   responses: { 202: okJson(task, 'pending; on its way to the kit'), ...changeProblem },
@@ -69,7 +70,7 @@ const cancel = createRoute({
   },
 });
 
-export function taskRoutes(service: Service): OpenAPIHono<Env> {
+export function taskRoutes(service: Service, store: AnswerStore): OpenAPIHono<Env> {
   const routes = newRoutes();
   routes.openapi(listCommands, async (c) => {
     const { kit_id, asset_id } = c.req.valid('param');
@@ -78,8 +79,12 @@ export function taskRoutes(service: Service): OpenAPIHono<Env> {
   routes.openapi(send, async (c) => {
     demandScope(c.var.principal, 'commands');
     const { kit_id, asset_id, command_name } = c.req.valid('param');
-    const { payload = {} } = c.req.valid('json');
-    const sent = await service.sendCommand(c.var.principal, kit_id, { asset_id, command_name, payload });
+    // A request without a body has no payload either.
+    const { payload = {} } = sendCommand.catch({}).parse(c.req.valid('json'));
+    const order = { asset_id, command_name, payload };
+    const sent = await once(c, { store, schema: task, body: payload }, async () =>
+      service.sendCommand(c.var.principal, kit_id, order),
+    );
     c.header('Location', `/api/kits/${kit_id}/tasks/${sent.id}`);
     return c.json(sent, 202);
   });

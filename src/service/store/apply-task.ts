@@ -1,4 +1,7 @@
-/** Stores a step of a task as its kit reports it: the highest revision counts, and what is final stays. */
+/**
+ * Stores a step of a task as its kit reports it: the highest revision counts, and what is final stays. Revision 0 is the
+ * service's own: a failure for want of an answer gives way to the kit's word when that comes after all.
+ */
 import { taskReport } from '../../contract/tasks.ts';
 import { readLenient } from '../ingest/lenient.ts';
 import type { Applied, Arrival } from './apply.ts';
@@ -29,7 +32,7 @@ export async function applyTask(
   ] as const;
   const [changed] = await queries.all(
     `UPDATE tasks SET status = ?, revision = ?, result = ?, progress = ?, updated_ms = ?
-     WHERE kit_id = ? AND task_id = ? AND revision < ? AND status NOT IN ('completed', 'failed') RETURNING *`,
+     WHERE kit_id = ? AND task_id = ? AND revision < ? AND (revision = 0 OR status NOT IN ('completed', 'failed')) RETURNING *`,
     ...news,
     kit_id,
     task_id,

@@ -4,12 +4,13 @@ import { announcement, assetStatus, commandList } from '../../contract/assets.ts
 import { dropReport } from '../../contract/drops.ts';
 import { jsonObject } from '../../contract/json.ts';
 import { kitTelemetry } from '../../contract/kit.ts';
-import { kitState } from '../../contract/presence.ts';
+import { connection_lost, kitState, type KitState } from '../../contract/presence.ts';
 import { readLenient } from '../ingest/lenient.ts';
 import type { Message } from '../ingest/read-message.ts';
 import { applyTask } from './apply-task.ts';
 import type { Queries } from './database.ts';
 import { type Place, putNewest } from './newest.ts';
+import { stateOf } from './rows.ts';
 import type { Change } from './store.ts';
 
 /** A message of a kit on its way into the tables. */
@@ -57,21 +58,40 @@ export async function applyMessage(queries: Queries, arrival: Arrival): Promise<
   }
 }
 
-async function applyState(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {
+async function applyState(queries: Queries, { kit_id, message, now_ms }: Arrival): Promise<Applied> {
   const read = readLenient(kitState, message.data);
   if ('fault' in read) return { fault: `state: ${read.fault}` };
   // Its sequence counts connections, and a will was written long before it is sent: times say nothing here.
-  const changed = await queries.all(
-    `UPDATE kits SET state = ?, state_epoch = ?, state_seq = ?
-     WHERE kit_id = ? AND (?, ?) > (state_epoch, state_seq) RETURNING kit_id`,
-    JSON.stringify(read.data),
-    message.epoch,
-    message.seq,
+  const [before] = await queries.all(
+    'SELECT state, since_ms FROM kits WHERE kit_id = ? AND (?, ?) > (state_epoch, state_seq)',
     kit_id,
     message.epoch,
     message.seq,
   );
-  return changed.length > 0 ? [{ kind: 'kit', kit_id }] : nothing;
+  if (!before) return nothing;
+  const was = typeof before['state'] === 'string' ? stateOf.parse(before['state']) : undefined;
+  const kept_ms = before['since_ms'] === null ? null : Number(before['since_ms']);
+  await queries.all(
+    'UPDATE kits SET state = ?, state_epoch = ?, state_seq = ?, since_ms = ? WHERE kit_id = ?',
+    JSON.stringify(read.data),
+    message.epoch,
+    message.seq,
+    was?.online === read.data.online ? kept_ms : sinceOf(read.data, { was, message, now_ms }),
+    kit_id,
+  );
+  return [{ kind: 'kit', kit_id }];
+}
+
+interface Turn {
+  readonly was: KitState | undefined;
+  readonly message: Message;
+  readonly now_ms: number;
+}
+
+/** A birth and a farewell bear their time. A will says only that the connection broke since the service last knew it up. */
+function sinceOf(state: KitState, { was, message, now_ms }: Turn): number | null {
+  if (state.reason !== connection_lost) return Math.min(message.time_ms, now_ms);
+  return was ? now_ms : null;
 }
 
 async function applyTelemetry(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {

@@ -1,4 +1,5 @@
 /** Stores what was received in one transaction: each message once, whatever the order and however often it comes. */
+import type { Json } from '../../contract/json.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import { ack_ranges_max } from '../../contract/tasks.ts';
 import type { Message, Reception } from '../ingest/read-message.ts';
@@ -16,6 +17,7 @@ interface Delivery {
   readonly messages: Message[];
   readonly cleared: string[];
   refused: number;
+  heard_ms: number;
 }
 
 /** Runs inside a transaction. Kits are taken in the order of their ids, so that two replicas never wait for each other. */
@@ -25,23 +27,27 @@ export async function commitReceptions(
   now_ms: number,
 ): Promise<Committed> {
   const byKit = new Map<string, Delivery>();
-  for (const { kit_id, messages, cleared, faults } of receptions) {
-    const delivery = byKit.get(kit_id) ?? { messages: [], cleared: [], refused: 0 };
+  for (const reception of receptions) {
+    const { kit_id, messages, cleared, faults } = reception;
+    const delivery = byKit.get(kit_id) ?? { messages: [], cleared: [], refused: 0, heard_ms: 0 };
     byKit.set(kit_id, delivery);
     delivery.messages.push(...messages);
     delivery.cleared.push(...cleared);
     delivery.refused += faults.length;
+    delivery.heard_ms = Math.max(delivery.heard_ms, spokenAt(reception, now_ms));
   }
   const changes: Change[] = [];
   const acks: { kit_id: string; ack: CloudAck }[] = [];
+  const new_kits: string[] = [];
   for (const kit_id of [...byKit.keys()].sort()) {
     const delivery = byKit.get(kit_id);
     if (!delivery) continue;
     const done = await commitDelivery(queries, { kit_id, delivery, now_ms });
     changes.push(...done.changes);
     acks.push(...done.acks.map((ack) => ({ kit_id, ack })));
+    if (done.isNew) new_kits.push(kit_id);
   }
-  return { changes, acks };
+  return { changes, acks, new_kits };
 }
 
 interface Work {
@@ -52,9 +58,17 @@ interface Work {
 
 async function commitDelivery(queries: Queries, work: Work) {
   const { kit_id, delivery, now_ms } = work;
-  await queries.all('INSERT INTO kits (kit_id) VALUES (?) ON CONFLICT (kit_id) DO NOTHING', kit_id);
+  const added = await queries.all(
+    'INSERT INTO kits (kit_id) VALUES (?) ON CONFLICT (kit_id) DO NOTHING RETURNING kit_id',
+    kit_id,
+  );
   // Locks the kit: what follows reads and writes its ranges.
-  await queries.all('UPDATE kits SET heard_ms = ? WHERE kit_id = ?', now_ms, kit_id);
+  await queries.all(
+    'UPDATE kits SET heard_ms = ? WHERE kit_id = ? AND (heard_ms IS NULL OR heard_ms < ?)',
+    delivery.heard_ms,
+    kit_id,
+    delivery.heard_ms,
+  );
   const { fresh, seen, duplicates, acks } = await separate(queries, kit_id, delivery.messages);
   const changes: Change[] = [];
   let { refused } = delivery;
@@ -71,7 +85,23 @@ async function commitDelivery(queries: Queries, work: Work) {
     refused,
     kit_id,
   );
-  return { changes, acks };
+  return { changes, acks, isNew: added.length > 0 };
+}
+
+/**
+ * When the kit spoke, by the service's clock. What the broker had kept, and a will, which the broker sends, were said
+ * when they were written; but a birth that the broker still keeps says that the broker has the kit connected now.
+ */
+function spokenAt({ messages, retained }: Reception, now_ms: number): number {
+  const births = messages.filter(({ channel, data }) => channel.kind === 'state' && isBirth(data));
+  const states = messages.filter(({ channel }) => channel.kind === 'state');
+  const isOwnWord = !retained && (messages.length === 0 || states.length < messages.length);
+  if (births.length > 0 || isOwnWord) return now_ms;
+  return Math.min(now_ms, Math.max(0, ...messages.map(({ time_ms }) => time_ms)));
+}
+
+function isBirth(data: Json): boolean {
+  return typeof data === 'object' && data !== null && Reflect.get(data, 'online') === true;
 }
 
 /** Which messages were not seen before. Presence stands outside the sequence and is looked at each time. */

@@ -48,6 +48,7 @@ function kitOf(
     name: textOrNull.parse(row['name']),
     state: row['state'] === null ? undefined : stateOf.parse(row['state']),
     heard_ms: row['heard_ms'] === null ? null : count('heard_ms'),
+    since_ms: row['since_ms'] === null ? null : count('since_ms'),
     parts: Object.fromEntries(
       parts.map((part) => [
         String(part['part']),

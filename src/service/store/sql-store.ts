@@ -1,15 +1,18 @@
 /** The store on an SQL database, SQLite or PostgreSQL: puts the questions of `Store` into statements. */
 import type { Json } from '../../contract/json.ts';
 import type { Reception } from '../ingest/read-message.ts';
+import { tasks_max } from './apply-task.ts';
 import { ackOf, commitReceptions } from './commit.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { readKits } from './read-kits.ts';
 import { assetOf, commandsOf, feedOf, jsonOf, keyOf, rangesOf, taskOf } from './rows.ts';
 import type {
   ApiKey,
+  Claim,
   Committed,
   PartnerAsset,
   PartnerFix,
+  RepeatableRequest,
   Store,
   StoredAsset,
   StoredFeed,
@@ -21,8 +24,6 @@ import type {
 
 /** Answers to repeated requests are kept for so long. */
 const answers_kept_ms = 86_400_000;
-/** Final tasks of one kit that are kept. */
-export const tasks_max = 10_000;
 
 const asset_select = `SELECT assets.data, asset_status.status, asset_status.reason FROM assets
   LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id`;
@@ -180,26 +181,78 @@ export class SqlStore implements Store {
     return row && taskOf(row);
   }
 
-  async recall(key_id: string, idempotency_key: string, now_ms: number): Promise<Json | undefined> {
-    const [row] = await this.#all(
-      'SELECT answer FROM answers WHERE key_id = ? AND idempotency_key = ? AND created_ms > ?',
-      key_id,
-      idempotency_key,
-      now_ms - answers_kept_ms,
+  async failSilent(before_ms: number, reason: string, now_ms: number): Promise<readonly StoredTask[]> {
+    const rows = await this.#all(
+      `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
+       WHERE status = 'pending' AND revision = 0 AND created_ms < ? RETURNING *`,
+      JSON.stringify({ error: reason }),
+      now_ms,
+      before_ms,
     );
-    return row && jsonOf.parse(row['answer']);
+    return rows.map(taskOf);
   }
 
-  async remember(key_id: string, idempotency_key: string, answer: Json, now_ms: number): Promise<void> {
+  async claim({ key_id, idempotency_key, request }: RepeatableRequest, now_ms: number): Promise<Claim> {
     await this.#all('DELETE FROM answers WHERE created_ms <= ?', now_ms - answers_kept_ms);
-    await this.#all(
-      `INSERT INTO answers (key_id, idempotency_key, answer, created_ms) VALUES (?, ?, ?, ?)
-       ON CONFLICT (key_id, idempotency_key) DO NOTHING`,
+    const [mine] = await this.#all(
+      `INSERT INTO answers (key_id, idempotency_key, request, created_ms) VALUES (?, ?, ?, ?)
+       ON CONFLICT (key_id, idempotency_key) DO NOTHING RETURNING key_id`,
       key_id,
       idempotency_key,
-      JSON.stringify(answer),
+      request,
       now_ms,
     );
+    if (mine) return { kind: 'mine' };
+    const [row] = await this.#all(
+      'SELECT request, answer FROM answers WHERE key_id = ? AND idempotency_key = ?',
+      key_id,
+      idempotency_key,
+    );
+    const answer = row?.['answer'] ?? null;
+    return {
+      kind: 'known',
+      request: String(row?.['request']),
+      answer: answer === null ? null : jsonOf.parse(answer),
+    };
+  }
+
+  async answer({ key_id, idempotency_key }: RepeatableRequest, answer: Json): Promise<void> {
+    await this.#all(
+      'UPDATE answers SET answer = ? WHERE key_id = ? AND idempotency_key = ?',
+      JSON.stringify(answer),
+      key_id,
+      idempotency_key,
+    );
+  }
+
+  async unclaim({ key_id, idempotency_key }: RepeatableRequest): Promise<void> {
+    await this.#all(
+      'DELETE FROM answers WHERE key_id = ? AND idempotency_key = ? AND answer IS NULL',
+      key_id,
+      idempotency_key,
+    );
+  }
+
+  async addSession(hash: string, key_id: string, expires_ms: number): Promise<void> {
+    await this.#all(
+      'INSERT INTO sessions (hash, key_id, expires_ms) VALUES (?, ?, ?)',
+      hash,
+      key_id,
+      expires_ms,
+    );
+  }
+
+  async session(hash: string, now_ms: number): Promise<string | undefined> {
+    const [row] = await this.#all(
+      'SELECT key_id FROM sessions WHERE hash = ? AND expires_ms > ?',
+      hash,
+      now_ms,
+    );
+    return row && String(row['key_id']);
+  }
+
+  async endSession(hash: string): Promise<void> {
+    await this.#all('DELETE FROM sessions WHERE hash = ? OR expires_ms < ?', hash, Date.now());
   }
 
   async keys(): Promise<readonly ApiKey[]> {
@@ -222,6 +275,7 @@ export class SqlStore implements Store {
   }
 
   async revokeKey(key_id: string): Promise<boolean> {
+    await this.#all('DELETE FROM sessions WHERE key_id = ?', key_id);
     return (await this.#all('DELETE FROM api_keys WHERE key_id = ? RETURNING key_id', key_id)).length > 0;
   }
 

@@ -1,17 +1,23 @@
-/** SQLite behind `Database`. Runs on the thread that made it; `open-store.ts` gives it a thread of its own. */
+/** SQLite behind `Database`. Runs on the thread that made it; `thread-store.ts` gives it a thread of its own. */
 import Sqlite from 'better-sqlite3';
 import { StorageUnavailable, messageOf } from '../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
-import { schema_version, tables } from './tables.ts';
+import { lasting_tables, schema_version, tables } from './tables.ts';
 
 type Statement = Sqlite.Statement<SqlValue[], Row>;
 
 const statements_max = 256;
 const busy_timeout_ms = 2_000;
 
+/**
+ * `file`: everything is in the file. `memory`: only what no kit can say again is in the file, and the rest in memory, so
+ * that a service beside its kit does not write each position to the flash once more.
+ */
+export type Keeping = 'file' | 'memory';
+
 /** Opens or makes the file. Throws `StorageUnavailable` with what to do about it. */
-export function openSqlite(file: string): Database {
-  const connection = connect(file);
+export function openSqlite(file: string, keeping: Keeping = 'file'): Database {
+  const connection = connect(file, keeping);
   const prepared = new Map<string, Statement>();
   const statement = (sql: string): Statement => {
     const known = prepared.get(sql);
@@ -49,20 +55,22 @@ export function openSqlite(file: string): Database {
   };
 }
 
-function connect(file: string): Sqlite.Database {
+function connect(file: string, keeping: Keeping): Sqlite.Database {
   try {
-    const connection = new Sqlite(file, { timeout: busy_timeout_ms });
-    connection.pragma('journal_mode = WAL');
+    const connection = new Sqlite(keeping === 'file' ? file : ':memory:', { timeout: busy_timeout_ms });
+    if (keeping === 'memory') connection.prepare('ATTACH ? AS kept').run(file);
+    const home = keeping === 'file' ? 'main' : 'kept';
+    connection.pragma(`${home}.journal_mode = WAL`);
     // What was committed was acknowledged to the kit, which may have forgotten it: a power cut must not lose it.
-    connection.pragma('synchronous = FULL');
-    const found = Number(connection.pragma('user_version', { simple: true }));
+    connection.pragma(`${home}.synchronous = FULL`);
+    const found = Number(connection.pragma(`${home}.user_version`, { simple: true }));
     if (found > schema_version) {
       throw new StorageUnavailable(
         `${file} was written by a later version (${found}); install that version, or name another file`,
       );
     }
-    for (const table of tables) connection.exec(table);
-    connection.pragma(`user_version = ${schema_version}`);
+    for (const table of tables) connection.exec(placed(table, home));
+    connection.pragma(`${home}.user_version = ${schema_version}`);
     return connection;
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
@@ -70,6 +78,13 @@ function connect(file: string): Sqlite.Database {
       `${file} cannot be opened (${messageOf(error)}); check the folder and its rights`,
     );
   }
+}
+
+/** The statement that makes a table, or an index, in the database where it belongs. */
+function placed(statement: string, home: 'main' | 'kept'): string {
+  return statement.replace(/IF NOT EXISTS (\w+)/u, (_, name: string) => {
+    return `IF NOT EXISTS ${lasting_tables.has(name) ? home : 'main'}.${name}`;
+  });
 }
 
 function begin(connection: Sqlite.Database): void {

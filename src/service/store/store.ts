@@ -20,6 +20,8 @@ export interface StoredKit {
   readonly state: KitState | undefined;
   /** When this service last heard of the kit, its own clock, milliseconds since 1970. */
   readonly heard_ms: number | null;
+  /** Since when its presence is what it is; null: that was before anybody looked. */
+  readonly since_ms: number | null;
   /** Newest value of each part of the telemetry, with the time of its observation. */
   readonly parts: Readonly<Record<string, { readonly time_ms: number; readonly data: Json }>>;
   readonly counts: KitCounts;
@@ -78,7 +80,22 @@ export interface Committed {
   readonly changes: readonly Change[];
   /** What to tell each kit that it may forget: one for each epoch that these messages touched. */
   readonly acks: readonly { readonly kit_id: string; readonly ack: CloudAck }[];
+  /** Kits that were not known before. */
+  readonly new_kits: readonly string[];
 }
+
+/** A request under a key that its client repeats when it is not sure that it arrived. */
+export interface RepeatableRequest {
+  readonly key_id: string;
+  readonly idempotency_key: string;
+  /** Hash of the request: the same key on another request is a mistake. */
+  readonly request: string;
+}
+
+/** `mine`: nobody has this key yet. `answer` null: it was begun and its answer is not known. */
+export type Claim =
+  | { readonly kind: 'mine' }
+  | { readonly kind: 'known'; readonly request: string; readonly answer: Json | null };
 
 export interface PartnerAsset {
   readonly kit_id: string;
@@ -145,9 +162,19 @@ export interface Store {
     reason: string,
     now_ms: number,
   ) => Promise<StoredTask | undefined>;
-  /** The answer that was given to this key and id before; undefined: none within a day. */
-  readonly recall: (key_id: string, idempotency_key: string, now_ms: number) => Promise<Json | undefined>;
-  readonly remember: (key_id: string, idempotency_key: string, answer: Json, now_ms: number) => Promise<void>;
+  /** Tasks of which no kit has said a word since `before_ms` fail for this reason. */
+  readonly failSilent: (before_ms: number, reason: string, now_ms: number) => Promise<readonly StoredTask[]>;
+  /** Takes the key for this request, for a day, unless it is taken. */
+  readonly claim: (request: RepeatableRequest, now_ms: number) => Promise<Claim>;
+  /** What came of a claimed request. */
+  readonly answer: (request: RepeatableRequest, answer: Json) => Promise<void>;
+  /** A claimed request that had no effect: its key is free again. */
+  readonly unclaim: (request: RepeatableRequest) => Promise<void>;
+  /** `hash` is of the session's secret. */
+  readonly addSession: (hash: string, key_id: string, expires_ms: number) => Promise<void>;
+  /** The key of a session that is not over. */
+  readonly session: (hash: string, now_ms: number) => Promise<string | undefined>;
+  readonly endSession: (hash: string) => Promise<void>;
   readonly keys: () => Promise<readonly ApiKey[]>;
   readonly addKey: (key: ApiKey) => Promise<void>;
   readonly revokeKey: (key_id: string) => Promise<boolean>;

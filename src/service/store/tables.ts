@@ -5,11 +5,23 @@ export const schema_version = 1;
 
 const stamp = 'time_ms BIGINT NOT NULL, epoch BIGINT NOT NULL, seq BIGINT NOT NULL, unsynced BIGINT NOT NULL';
 
+/** What must outlive the process where the rest comes from the kit again at every start. */
+export const lasting_tables: ReadonlySet<string> = new Set([
+  'service',
+  'assets',
+  'commands',
+  'tasks',
+  'tasks_by_age',
+  'api_keys',
+  'answers',
+  'sessions',
+]);
+
 export const tables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL)`,
   `CREATE TABLE IF NOT EXISTS kits (
      kit_id TEXT PRIMARY KEY, name TEXT, state TEXT, state_epoch BIGINT NOT NULL DEFAULT 0, state_seq BIGINT NOT NULL DEFAULT 0,
-     heard_ms BIGINT, received BIGINT NOT NULL DEFAULT 0, duplicates BIGINT NOT NULL DEFAULT 0,
+     heard_ms BIGINT, since_ms BIGINT, received BIGINT NOT NULL DEFAULT 0, duplicates BIGINT NOT NULL DEFAULT 0,
      dropped BIGINT NOT NULL DEFAULT 0, refused BIGINT NOT NULL DEFAULT 0)`,
   `CREATE TABLE IF NOT EXISTS kit_parts (
      kit_id TEXT NOT NULL, part TEXT NOT NULL, data TEXT NOT NULL, ${stamp}, PRIMARY KEY (kit_id, part))`,
@@ -35,6 +47,8 @@ export const tables: readonly string[] = [
      key_id TEXT PRIMARY KEY, user_id TEXT NOT NULL, label TEXT NOT NULL, hash TEXT NOT NULL, scopes TEXT NOT NULL,
      kits TEXT NOT NULL, created_ms BIGINT NOT NULL, expires_ms BIGINT)`,
   `CREATE TABLE IF NOT EXISTS answers (
-     key_id TEXT NOT NULL, idempotency_key TEXT NOT NULL, answer TEXT NOT NULL, created_ms BIGINT NOT NULL,
+     key_id TEXT NOT NULL, idempotency_key TEXT NOT NULL, request TEXT NOT NULL, answer TEXT, created_ms BIGINT NOT NULL,
      PRIMARY KEY (key_id, idempotency_key))`,
+  `CREATE TABLE IF NOT EXISTS sessions (
+     hash TEXT PRIMARY KEY, key_id TEXT NOT NULL, expires_ms BIGINT NOT NULL)`,
 ];

@@ -86,7 +86,7 @@ it.each([
 });
 
 it('closes the socket of a key that may not see the kit as if there were none', async () => {
-  const stranger = lab.giveKey({ kits: [asset_id] });
+  const stranger = await lab.giveKey({ kits: [asset_id] });
   const late = connect();
   await once(late.socket, 'open');
   late.send({ type: 'auth', api_key: stranger });

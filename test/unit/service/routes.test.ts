@@ -221,7 +221,7 @@ describe('keys and limits', () => {
 
   it('shows a key nothing of the kits of another key', async () => {
     await announceDrone();
-    const stranger = lab.giveKey({ kits: [task_id] });
+    const stranger = await lab.giveKey({ kits: [task_id] });
     expect((await ask('/api/kits', { key: stranger })).body).toEqual([]);
     for (const path of ['', '/telemetry', '/links', '/assets', `/assets/${asset_id}`, '/tasks', '/queue']) {
       expect((await ask(kit + path, { key: stranger })).status).toBe(404);
@@ -230,7 +230,7 @@ describe('keys and limits', () => {
 
   it('lets a key that may only read change nothing', async () => {
     await announceDrone();
-    const reader = lab.giveKey({ scopes: ['read'] });
+    const reader = await lab.giveKey({ scopes: ['read'] });
     expect((await ask(`${kit}/assets`, { key: reader })).status).toBe(200);
     const body = { name: 'x', type: 'y' };
     expect((await ask(`${kit}/assets`, { key: reader, body })).status).toBe(403);

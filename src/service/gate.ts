@@ -1,0 +1,141 @@
+/** Finds out who asks, by key or by the page's session, and whether a page of this very service asks. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+import type { KeyRing } from './keys.ts';
+import type { Principal } from './principal.ts';
+import { RequestProblem } from './problem.ts';
+import { RateLimit } from './rate-limit.ts';
+import type { Store } from './store/store.ts';
+
+export const session_s = 12 * 3_600;
+const cookie_name = 'kit_session';
+const session_bytes = 32;
+/** Of one address; a right key is never slowed down by this. */
+const wrong_keys = { per_s: 5 / 60, burst: 5 } as const;
+
+/** What of a request tells who asks. */
+export interface Asker {
+  readonly headers: Readonly<IncomingHttpHeaders>;
+  /** IP address of the other end; empty where it is not known. */
+  readonly address: string;
+}
+
+export interface GateParts {
+  readonly keys: KeyRing;
+  readonly store: Pick<Store, 'addSession' | 'session' | 'endSession'>;
+  /** Host names that are served, beside addresses, `localhost` and names in `.local`; lower case. */
+  readonly hosts: readonly string[];
+}
+
+export class Gate {
+  readonly #parts: GateParts;
+  readonly #wrong = new RateLimit(wrong_keys);
+
+  constructor(parts: GateParts) {
+    this.#parts = parts;
+  }
+
+  /** Throws `RequestProblem`: `unauthorised`, or `too-many-requests` for one who guesses. */
+  byKey(text: string | undefined, address: string): Principal {
+    try {
+      return this.#parts.keys.identify(text);
+    } catch (error) {
+      const wait_s = text === undefined ? 0 : this.#wrong.take(address, performance.now());
+      if (wait_s === 0) throw error;
+      throw new RequestProblem('too-many-requests', `too many wrong keys; ask again in ${wait_s} s`, {
+        retry_after_s: wait_s,
+      });
+    }
+  }
+
+  /** By key where there is one, else by the session. Throws `RequestProblem`. */
+  async identify(asker: Asker): Promise<Principal> {
+    return (await this.bySession(asker)) ?? this.byKey(keyIn(asker.headers), asker.address);
+  }
+
+  /** By the cookie; undefined where there is a key or no session. */
+  async bySession({ headers }: Pick<Asker, 'headers'>): Promise<Principal | undefined> {
+    const secret = cookieIn(headers);
+    if (secret === undefined || keyIn(headers) !== undefined) return undefined;
+    const key_id = await this.#parts.store.session(hashOf(secret), Date.now());
+    return key_id === undefined ? undefined : this.#parts.keys.principal(key_id);
+  }
+
+  /** Whether this one is still let in: neither key nor session is gone. */
+  async isStillKnown(principal: Principal, asker: Asker): Promise<boolean> {
+    if (!this.#parts.keys.principal(principal.key_id)) return false;
+    if (cookieIn(asker.headers) === undefined || keyIn(asker.headers) !== undefined) return true;
+    return (await this.bySession(asker)) !== undefined;
+  }
+
+  /** Begins a session for the holder of the key; answers the cookie. Throws as `byKey`. */
+  async openSession(api_key: string, { headers, address }: Asker): Promise<string> {
+    const { key_id } = this.byKey(api_key, address);
+    const secret = randomBytes(session_bytes).toString('base64url');
+    await this.#parts.store.addSession(hashOf(secret), key_id, Date.now() + session_s * 1_000);
+    return `${cookie_name}=${secret}; Max-Age=${session_s}; ${attributes(headers)}`;
+  }
+
+  /** Ends the session; answers the cookie that takes the old one's place. */
+  async closeSession({ headers }: Pick<Asker, 'headers'>): Promise<string> {
+    const secret = cookieIn(headers);
+    if (secret !== undefined) await this.#parts.store.endSession(hashOf(secret));
+    return `${cookie_name}=; Max-Age=0; ${attributes(headers)}`;
+  }
+
+  /**
+   * Whether the request may come from a page of this service, or from no page at all. Cookies know no ports: a page of
+   * another server on the same gateway would be let in with them.
+   */
+  isOwnPage({ headers }: Pick<Asker, 'headers'>): boolean {
+    const site = headers['sec-fetch-site'];
+    const isOwnSite = site === undefined || site === 'same-origin' || site === 'none';
+    return isOwnSite && (headers.origin === undefined || hostOf(headers.origin) === headers.host);
+  }
+
+  /**
+   * Whether this host name is served. A page of another site can make its own name point here (DNS rebinding), but it
+   * cannot make an address of it.
+   */
+  serves(host: string | undefined): boolean {
+    const url = `http://${host ?? ''}`;
+    if (!URL.canParse(url)) return false;
+    const name = new URL(url).hostname.replace(/^\[|\]$/gu, '').toLowerCase();
+    return (
+      isIP(name) !== 0 || name === 'localhost' || name.endsWith('.local') || this.#parts.hosts.includes(name)
+    );
+  }
+}
+
+/** Whether the asker is known by the cookie of the page alone. */
+export function hasCookieOnly(headers: Readonly<IncomingHttpHeaders>): boolean {
+  return keyIn(headers) === undefined && cookieIn(headers) !== undefined;
+}
+
+function keyIn(headers: Readonly<IncomingHttpHeaders>): string | undefined {
+  const text = headers['x-api-key'];
+  return Array.isArray(text) ? text.join() : text;
+}
+
+function cookieIn({ cookie }: Readonly<IncomingHttpHeaders>): string | undefined {
+  for (const pair of cookie?.split(';') ?? []) {
+    const [name, value] = pair.trim().split('=');
+    if (name === cookie_name && value) return value;
+  }
+  return undefined;
+}
+
+/** Behind a proxy that speaks TLS the cookie is for TLS only. */
+function attributes(headers: Readonly<IncomingHttpHeaders>): string {
+  const secure = headers['x-forwarded-proto'] === 'https' ? '; Secure' : '';
+  return `Path=/; HttpOnly; SameSite=Strict${secure}`;
+}
+
+function hostOf(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host : undefined;
+}
+
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}

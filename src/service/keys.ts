@@ -1,0 +1,53 @@
+/** The API keys in memory, so that no request waits for the database to learn who asks; revoked ones are gone within seconds. */
+import { messageOf } from '../errors.ts';
+import { every } from '../platform/time.ts';
+import { identify, type Principal } from './principal.ts';
+import type { ServiceLog } from './service-log.ts';
+import type { ApiKey, Store } from './store/store.ts';
+
+/** Another process may add and revoke keys in the same database. */
+const reload_every_ms = 2_000;
+
+export class KeyRing {
+  readonly #store: Pick<Store, 'keys'>;
+  #keys: ReadonlyMap<string, ApiKey> = new Map();
+
+  constructor(store: Pick<Store, 'keys'>) {
+    this.#store = store;
+  }
+
+  /** Reads the keys now, and again and again until the signal aborts. Rejects with `StorageUnavailable`. */
+  async keep(log: ServiceLog, signal: AbortSignal): Promise<void> {
+    await this.reload();
+    let isFailing = false;
+    every(reload_every_ms, signal, () => {
+      this.reload().then(
+        () => {
+          isFailing = false;
+        },
+        (error: unknown) => {
+          if (!isFailing && !signal.aborted) {
+            log.warn({ reason: messageOf(error) }, 'the API keys cannot be read: those known so far count');
+          }
+          isFailing = true;
+        },
+      );
+    });
+  }
+
+  async reload(): Promise<void> {
+    this.#keys = new Map((await this.#store.keys()).map((key) => [key.key_id, key]));
+  }
+
+  /** Whose key this is. Throws `RequestProblem` `unauthorised`. */
+  identify(text: string | undefined): Principal {
+    return identify(text, this.#keys, Date.now());
+  }
+
+  /** What the key may do now; undefined when it is revoked or expired. */
+  principal(key_id: string): Principal | undefined {
+    const key = this.#keys.get(key_id);
+    if (!key || (key.expires_ms !== null && key.expires_ms <= Date.now())) return undefined;
+    return { key_id, user_id: key.user_id, scopes: key.scopes, kits: key.kits };
+  }
+}
