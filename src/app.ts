@@ -1,11 +1,14 @@
 /** Builds the parts of the daemon from a configuration and joins them. Nothing here knows of the process around it. */
 import { join } from 'node:path';
+import { Fleet } from './app/fleet.ts';
 import { kitState } from './app/kit-state.ts';
 import { localApi } from './app/local-api.ts';
 import { commandPolicy, PacePolicy } from './app/policy.ts';
+import { LiveConfig, reload, telemetryPace } from './app/reload.ts';
 import type { ReportParts } from './app/report.ts';
 import { openStreams } from './app/streams.ts';
 import { Tail } from './app/tail.ts';
+import { type Vitals, vitals } from './app/vitals.ts';
 import type { Config } from './config.ts';
 import { no_broker } from './config/broker.ts';
 import { cityFinder } from './geo/cities.ts';
@@ -14,6 +17,7 @@ import type { LocalApi } from './local/api.ts';
 import { openOutbox, type Outbox } from './outbox/outbox.ts';
 import type { Clock } from './platform/clock.ts';
 import type { LogRoot } from './platform/log.ts';
+import { measureLoopLag } from './platform/loop-lag.ts';
 import { within } from './platform/time.ts';
 import { createTaskRunner, type TaskRunner } from './tasks/runner.ts';
 import type { InboxHandlers } from './uplink/inbox.ts';
@@ -40,6 +44,9 @@ export interface AppDeps {
 
 export interface App {
   readonly local: LocalApi;
+  readonly vitals: Vitals;
+  /** Takes over what can change while it runs; says in the log what changed and what waits for a restart. */
+  reload(next: Config): Promise<void>;
   /** Rejects when the app cannot go on and the process has to start again. */
   readonly crashed: Promise<void>;
   /** Stops tasks, drivers and uplink in this order, says farewell, and closes the buffer. */
@@ -49,7 +56,6 @@ export interface App {
 /** What ends each part; they end one after the other. */
 interface Ends {
   readonly tasks: AbortController;
-  readonly drivers: AbortController;
   readonly hub: AbortController;
   readonly uplink: AbortController;
 }
@@ -64,11 +70,15 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   });
   const ends: Ends = {
     tasks: new AbortController(),
-    drivers: new AbortController(),
     hub: new AbortController(),
     uplink: new AbortController(),
   };
-  const parts = joinParts(config, deps, outbox, ends);
+  const live = new LiveConfig(config);
+  const pace = new PacePolicy(
+    () => live.config,
+    () => linkInUse(parts.hub),
+  );
+  const parts = joinParts(live, deps, { outbox, pace, ends });
   const { hub, tasks, uplink } = parts;
   const tail = new Tail(() => hub.assets());
   outbox.onAccepted = (row) => tail.tell(row);
@@ -76,27 +86,19 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const has_broker = deps.broker.url !== no_broker;
   const uplink_done = uplink.run(has_broker ? ends.uplink.signal : AbortSignal.abort());
   tasks.resume();
-  const drivers_done = Promise.all(
-    config.drivers.map(async ({ name, driver, run }) =>
-      hub.runDriver({
-        name,
-        driver,
-        run,
-        log: deps.log.child({ driver: name }),
-        signal: ends.drivers.signal,
-      }),
-    ),
-  );
+  const fleet = new Fleet(hub, deps.log);
+  fleet.start(config.drivers);
 
   return {
-    local: localApi(parts, tail),
+    local: localApi(parts, tail, deps.log),
+    vitals: vitals(parts),
     crashed: outbox.crashed,
+    reload: async (next) => reload(next, { live, fleet, hub, pace, log: deps.log }),
     async stop() {
       // Commands that are running need their device to stop what they began.
       ends.tasks.abort();
       await tasks.stop(stop_tasks_ms);
-      ends.drivers.abort();
-      await within(stop_drivers_ms, drivers_done);
+      await within(stop_drivers_ms, fleet.stop());
       ends.hub.abort();
       // The last words of drivers and tasks can be sent only once they are on disk.
       await within(
@@ -110,11 +112,17 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   };
 }
 
+interface Foundation {
+  readonly outbox: Outbox;
+  readonly pace: PacePolicy;
+  readonly ends: Ends;
+}
+
 /** Hub, tasks and uplink know each other only by what is passed here. */
-function joinParts(config: Config, deps: AppDeps, outbox: Outbox, ends: Ends): ReportParts {
+function joinParts(live: LiveConfig, deps: AppDeps, { outbox, pace, ends }: Foundation): ReportParts {
   const { log, clock, version, broker } = deps;
+  const { config } = live;
   const { signal } = ends.hub;
-  const pace = new PacePolicy(config, () => linkInUse(hub));
   const hub: Hub = createHub({
     kit_id: config.kit_id,
     state_dir: join(config.state_dir, 'drivers'),
@@ -125,11 +133,9 @@ function joinParts(config: Config, deps: AppDeps, outbox: Outbox, ends: Ends): R
     log: log.child({ part: 'hub' }),
     rates: pace.rates(),
     isOnline: () => uplink.online,
-    telemetry_floor_ms: config.telemetry.floor_ms,
-    telemetry_pace_ms: config.telemetry.pace_ms,
-    deadbands: config.telemetry.deadbands,
+    ...telemetryPace(config),
     cityOf: cityFinder(),
-    allow: commandPolicy(config.commands),
+    allow: (asset, command) => commandPolicy(live.config.commands)(asset, command),
     streams: openStreams(config.media, { onUrl: (key) => hub.streamChanged(key), log, signal }),
     assetsChanged: () => tasks.assetsChanged(),
     signal,
@@ -157,7 +163,9 @@ function joinParts(config: Config, deps: AppDeps, outbox: Outbox, ends: Ends): R
     log: log.child({ part: 'uplink' }),
   });
   const parts: ReportParts = {
-    config,
+    get config() {
+      return live.config;
+    },
     version,
     broker_url: broker.url,
     started_ms: clock.stamp().time_ms,
@@ -166,6 +174,7 @@ function joinParts(config: Config, deps: AppDeps, outbox: Outbox, ends: Ends): R
     outbox,
     tasks,
     uplink,
+    lag: measureLoopLag(signal),
   };
   return parts;
 }

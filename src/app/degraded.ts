@@ -55,7 +55,7 @@ function bufferReasons({ ledger, unheard }: DegradedFacts): string[] {
 
 function driverReasons({ name, state, reason }: DriverView): string[] {
   if (state === 'rejected')
-    return [`driver ${name} was refused: ${reason ?? 'no reason given'}; correct its options and restart`];
+    return [`driver ${name} was refused: ${reason ?? 'no reason given'}; correct its options, then reload`];
   if (state === 'hung')
     return [`driver ${name} does not stop: ${reason ?? 'it was abandoned'}; restart the service`];
   return [];

@@ -1,16 +1,19 @@
 /** What the control socket asks, answered by the parts of the daemon. */
 import type { LocalApi } from '../local/api.ts';
 import type { Outbox } from '../outbox/outbox.ts';
+import type { LogRoot } from '../platform/log.ts';
 import { localTasks } from './local-tasks.ts';
+import { logLevels } from './log-levels.ts';
 import { statusReport, type ReportParts } from './report.ts';
 import type { Tail } from './tail.ts';
 
-export function localApi(parts: ReportParts, tail: Tail): LocalApi {
+export function localApi(parts: ReportParts, tail: Tail, log: LogRoot): LocalApi {
   const tasks = localTasks(parts.tasks, parts.clock);
   return {
     report: async () => statusReport(parts),
     tail: (listener) => tail.listen(listener),
     ...localBuffer(parts.outbox),
+    ...logLevels(log, parts),
     dispatch: tasks.dispatch,
     tasks: tasks.recent,
     task: async (id) => parts.tasks.find(id),

@@ -29,11 +29,12 @@ export function commandPolicy(commands: Config['commands']) {
 
 /** What the cloud may ask for is bounded by the file: it can make the kit send less, never more. */
 export class PacePolicy {
-  readonly #config: Config;
+  readonly #config: () => Pick<Config, 'feeds' | 'uplink'>;
   readonly #linkInUse: () => LinkType | undefined;
   #cloud: KitConfig = {};
 
-  constructor(config: Config, linkInUse: () => LinkType | undefined) {
+  /** `config` answers what the file says now. */
+  constructor(config: () => Pick<Config, 'feeds' | 'uplink'>, linkInUse: () => LinkType | undefined) {
     this.#config = config;
     this.#linkInUse = linkInUse;
   }
@@ -45,7 +46,7 @@ export class PacePolicy {
 
   /** Messages a second, by feed. */
   rates(): { readonly default: number; readonly [feed: string]: number } {
-    const { rates_hz, rate_default_hz } = this.#config.feeds;
+    const { rates_hz, rate_default_hz } = this.#config().feeds;
     const asked = this.#cloud.rates_hz ?? {};
     const rates: Record<string, number> = {};
     for (const feed of new Set([...Object.keys(rates_hz), ...Object.keys(asked)])) {
@@ -55,7 +56,7 @@ export class PacePolicy {
   }
 
   packetMs(): number {
-    const { packet_ms, metered } = this.#config.uplink;
+    const { packet_ms, metered } = this.#config().uplink;
     const link = this.#linkInUse();
     const isMetered = link !== undefined && [...metered, ...(this.#cloud.metered ?? [])].includes(link);
     return isMetered ? Math.max(packet_ms, metered_packet_ms) : packet_ms;
@@ -64,7 +65,7 @@ export class PacePolicy {
   /** kbit/s that the backlog may use on the link in use; 0: no cap. */
   backlogKbps(): number {
     const link = this.#linkInUse() ?? 'default';
-    const { backlog_bytes_per_s } = this.#config.uplink;
+    const { backlog_bytes_per_s } = this.#config().uplink;
     const local = (backlog_bytes_per_s[link] * 8) / 1000;
     const asked = this.#cloud.backlog_kbps?.[link] ?? this.#cloud.backlog_kbps?.default ?? 0;
     if (local === 0 || asked === 0) return Math.max(local, asked);

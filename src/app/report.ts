@@ -4,6 +4,7 @@ import type { Hub } from '../hub/hub.ts';
 import type { StatusReport } from '../local/api.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { LoopLag } from '../platform/loop-lag.ts';
 import type { TaskRunner } from '../tasks/runner.ts';
 import type { Uplink } from '../uplink/uplink.ts';
 import { degradedReasons } from './degraded.ts';
@@ -18,6 +19,8 @@ export interface ReportParts {
   readonly outbox: Outbox;
   readonly uplink: Uplink;
   readonly tasks: TaskRunner;
+  /** How late the event loop is. */
+  readonly lag: LoopLag;
 }
 
 /** Tasks that the status shows. */

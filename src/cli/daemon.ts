@@ -2,13 +2,17 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { pid } from 'node:process';
 import { startApp, type App } from '../app.ts';
 import type { Config } from '../config.ts';
 import { messageOf } from '../errors.ts';
 import { isAnswered, serveLocal } from '../local/server.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { LogRoot } from '../platform/log.ts';
+import { openNotifier } from '../platform/notify.ts';
 import { aborted, within } from '../platform/time.ts';
+import { reloader, type Reloads } from './daemon-reload.ts';
+import { attendSystemd } from './daemon-systemd.ts';
 import { embeddedBrokerOptions, startEmbeddedBroker } from './embedded-broker.ts';
 import { exit, type Shell } from './shell.ts';
 import { version } from './version.ts';
@@ -28,11 +32,13 @@ export interface DaemonParts {
   readonly onReady: (running: Running) => void;
   /** Called when the stop was asked for, before anything ends. */
   readonly onStopping?: (running: Running) => Promise<void>;
+  /** Without it SIGHUP means what it means to any process. */
+  readonly reloads?: Reloads;
 }
 
 /** Answers the exit code. Rejects when it cannot start. */
 export async function runDaemon(
-  { config, log, onReady, onStopping }: DaemonParts,
+  { config, log, onReady, onStopping, reloads }: DaemonParts,
   shell: Shell,
 ): Promise<number> {
   if (await isAnswered(config.control_socket)) {
@@ -45,6 +51,8 @@ export async function runDaemon(
   shell.onCrash((err) => log.fatal({ err }, 'the program contradicts itself and ends'));
 
   const ends = new AbortController();
+  const notifier = await openNotifier(shell.env, { pid, signal: ends.signal });
+  notifier.status('opening the buffer');
   const broker = await ownBroker(config, log, ends.signal);
   try {
     const app = await startApp(config, {
@@ -58,8 +66,12 @@ export async function runDaemon(
       const socket = config.control_socket;
       const local = await serveLocal(app.local, { socket, gid: config.socket_gid, signal: shell.signal });
       log.info({ kit_id: config.kit_id, broker: running.broker_url, socket }, 'kit-connector is running');
+      attendSystemd({ vitals: app.vitals, notifier, log }, shell.signal);
+      notifier.ready();
+      reloads?.onHangup(reloader({ ...reloads, app, notifier, log, signal: shell.signal }));
       onReady(running);
       await Promise.race([aborted(shell.signal), app.crashed]);
+      notifier.stopping();
       await onStopping?.(running);
       await local.closed;
     } finally {

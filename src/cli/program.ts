@@ -5,6 +5,7 @@ import { ConfigInvalid, messageOf } from '../errors.ts';
 import { DaemonUnavailable } from '../local/client.ts';
 import type { DaemonOptions } from './daemon-client.ts';
 import type { DiscardOptions } from './buffer.ts';
+import type { LogLevelOptions } from './log-level.ts';
 import type { DoctorOptions } from './doctor.ts';
 import type { StatusOptions } from './status.ts';
 import type { TailOptions } from './tail.ts';
@@ -51,6 +52,7 @@ export function buildProgram(shell: Shell, finish: (code: number) => void): Comm
   addDiagnosis(program, shell, finish);
   addViews(program, shell, finish);
   addBuffer(program, shell, finish);
+  addLogLevel(program, shell, finish);
   return program;
 }
 
@@ -143,6 +145,16 @@ function addBuffer(program: Command, shell: Shell, finish: (code: number) => voi
     .option('--all', 'all of them')
     .action(async (ids: readonly number[], options: DiscardOptions) =>
       finish(await (await import('./buffer.ts')).discardQuarantine(ids, options, shell)),
+    );
+}
+
+function addLogLevel(program: Command, shell: Shell, finish: (code: number) => void): void {
+  withDaemon(program.command('log-level').description('how much is logged, changed for a time'))
+    .argument('[settings...]', 'LEVEL, NAME=LEVEL or NAME=reset; the levels that hold when left out')
+    .option('--for <time>', 'how long: 90s, 10m or 2h; 24h at most', '15m')
+    .option('--json', 'as JSON')
+    .action(async (settings: readonly string[], options: LogLevelOptions) =>
+      finish(await (await import('./log-level.ts')).logLevel(settings, options, shell)),
     );
 }
 

@@ -1,16 +1,35 @@
 /** `kit-connector run`: the daemon. */
 import { drivers } from '../../drivers/index.ts';
-import { readConfig } from '../config.ts';
-import { createLog } from '../platform/log.ts';
+import { type Config, readConfig } from '../config.ts';
+import { isJournal, openJournal, prefixedLine } from '../platform/journal.ts';
+import { createLog, type LogOptions } from '../platform/log.ts';
+import { hangupsOf } from './daemon-reload.ts';
 import { runDaemon } from './daemon.ts';
 import type { Shell } from './shell.ts';
 
 export async function run(file: string, shell: Shell): Promise<number> {
-  const config = await readConfig(file, { drivers, credentials_dir: shell.env['CREDENTIALS_DIRECTORY'] });
-  const log = createLog({ ...config.log, out: shell.out, readable: shell.out.isTTY === true });
+  const hangups = hangupsOf(shell);
+  const credentials_dir = shell.env['CREDENTIALS_DIRECTORY'];
+  const readAgain = async (): Promise<Config> => readConfig(file, { drivers, credentials_dir });
+  const config = await readAgain();
+  const log = createLog({ ...config.log, ...(await logOutput(config, shell)) });
   for (const warning of config.warnings) log.warn({ file }, warning);
-  shell.onHangup(() =>
-    log.warn({}, 'the configuration is not read again while running; restart kit-connector'),
-  );
-  return runDaemon({ config, log, onReady: () => undefined }, shell);
+  try {
+    return await runDaemon(
+      { config, log, onReady: () => undefined, reloads: { ...hangups, readAgain } },
+      shell,
+    );
+  } finally {
+    log.close();
+  }
+}
+
+/** The journal where systemd started us, coloured lines on a terminal, JSON elsewhere. */
+async function logOutput({ kit_id }: Config, shell: Shell): Promise<Pick<LogOptions, 'out' | 'readable'>> {
+  if (!isJournal(2, shell.env['JOURNAL_STREAM']))
+    return { out: shell.out, readable: shell.out.isTTY === true };
+  const journal = await openJournal({ kit_id }).catch(() => ({
+    write: (line: string) => shell.err.write(prefixedLine(line)),
+  }));
+  return { out: journal, readable: false };
 }

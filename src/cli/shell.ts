@@ -1,5 +1,6 @@
 /** What a subcommand sees of the process and the terminal, and how it writes tables and colours. */
 import { styleText } from 'node:util';
+import { isJournal } from '../platform/journal.ts';
 
 interface Output {
   write(text: string): unknown;
@@ -25,8 +26,10 @@ export function say(shell: Shell, ...lines: readonly string[]): void {
   for (const line of lines) shell.out.write(`${line}\n`);
 }
 
+/** In the journal of systemd a complaint is an error, as sd-daemon(3) marks it. */
 export function complain(shell: Shell, ...lines: readonly string[]): void {
-  for (const line of lines) shell.err.write(`${line}\n`);
+  const mark = isJournal(2, shell.env['JOURNAL_STREAM']) ? '<3>' : '';
+  for (const line of lines) shell.err.write(`${mark}${line}\n`);
 }
 
 export function sayJson(shell: Shell, value: unknown): void {

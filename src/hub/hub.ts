@@ -104,38 +104,8 @@ export function createHub(options: HubOptions): Hub {
   const drivers = new Map<string, DriverView>();
   ready = true;
 
-  const nowIso = (ahead_ms = 0): string => new Date(clock.stamp().time_ms + ahead_ms).toISOString();
-
   return {
-    async runDriver({ name, driver, run, log, signal }) {
-      drivers.set(name, firstView(name, driver, nowIso()));
-      const show = (news: Partial<DriverView>): void => {
-        const view = drivers.get(name);
-        if (view) drivers.set(name, { ...view, ...news });
-      };
-      let shut = (): void => undefined;
-      await supervise({
-        log,
-        signal,
-        onState: (state) => {
-          const reason = 'reason' in state ? state.reason : null;
-          const next_try_at = 'retry_ms' in state ? nowIso(state.retry_ms) : null;
-          const isSame = drivers.get(name)?.state === state.state;
-          show({ state: state.state, reason, next_try_at, ...(isSame ? {} : { since: nowIso() }) });
-          if (state.state === 'starting' || state.state === 'up') return;
-          shut();
-          assets.lose(name, reason ?? 'the driver was stopped');
-          kit.withdraw(name, reason);
-        },
-        run: async (signal, onUp) => {
-          const onFacts = (facts: StatusFacts): void => show({ facts });
-          const state_dir = join(options.state_dir, name);
-          const door = openHost({ name, driver, log, signal, assets, kit, state_dir, onUp, onFacts });
-          shut = door.shut;
-          await run(door.host);
-        },
-      });
-    },
+    runDriver: async (order) => runOne(order, { drivers, assets, kit, clock, state_dir: options.state_dir }),
     announceAll() {
       assets.announceAgain();
       kit.announce();
@@ -165,6 +135,47 @@ function openKit(options: HubOptions, assets: Assets): Kit {
     onLocation: ({ latitude: lat, longitude: lon, altitude }) =>
       assets.placeGateway({ lat, lon, alt_m: altitude ?? null }),
     gatewayId: () => assets.gatewayId(),
+  });
+}
+
+/** What a driver's run works on. */
+interface RunParts {
+  readonly drivers: Map<string, DriverView>;
+  readonly assets: Assets;
+  readonly kit: Kit;
+  readonly clock: Clock;
+  readonly state_dir: string;
+}
+
+async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunParts): Promise<void> {
+  const { drivers, assets, kit, clock } = parts;
+  const nowIso = (ahead_ms = 0): string => new Date(clock.stamp().time_ms + ahead_ms).toISOString();
+  drivers.set(name, firstView(name, driver, nowIso()));
+  const show = (news: Partial<DriverView>): void => {
+    const view = drivers.get(name);
+    if (view) drivers.set(name, { ...view, ...news });
+  };
+  let shut = (): void => undefined;
+  await supervise({
+    log,
+    signal,
+    onState: (state) => {
+      const reason = 'reason' in state ? state.reason : null;
+      const next_try_at = 'retry_ms' in state ? nowIso(state.retry_ms) : null;
+      const isSame = drivers.get(name)?.state === state.state;
+      show({ state: state.state, reason, next_try_at, ...(isSame ? {} : { since: nowIso() }) });
+      if (state.state === 'starting' || state.state === 'up') return;
+      shut();
+      assets.lose(name, reason ?? 'the driver was stopped');
+      kit.withdraw(name, reason);
+    },
+    run: async (signal, onUp) => {
+      const onFacts = (facts: StatusFacts): void => show({ facts });
+      const state_dir = join(parts.state_dir, name);
+      const door = openHost({ name, driver, log, signal, assets, kit, state_dir, onUp, onFacts });
+      shut = door.shut;
+      await run(door.host);
+    },
   });
 }
 

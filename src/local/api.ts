@@ -189,6 +189,37 @@ export const taskRequest = z.strictObject({
 });
 export type TaskRequest = z.input<typeof taskRequest>;
 
+const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
+/** A driver instance or a part of the program; null: everything that has no level of its own. */
+const logName = z.string().min(1).max(64).nullable();
+
+export const log_level_s = { default: 900, max: 86_400 } as const;
+
+/** Body of `POST /log-levels`. */
+export const logLevelRequest = z.strictObject({
+  /** `level: null` brings back what the configuration says. */
+  changes: z
+    .array(z.strictObject({ name: logName, level: logLevel.nullable() }))
+    .min(1)
+    .max(64),
+  for_s: z.number().positive().max(log_level_s.max).default(log_level_s.default),
+});
+export type LogLevelRequest = z.output<typeof logLevelRequest>;
+export type LogLevelChange = LogLevelRequest['changes'][number];
+
+/** Answer of `GET` and `POST /log-levels`: the general level first. */
+export const logLevels = z.object({
+  levels: z.array(
+    z.object({
+      name: logName,
+      level: logLevel,
+      /** Null: what the configuration says. */
+      until: time.nullable(),
+    }),
+  ),
+});
+export type LogLevels = z.output<typeof logLevels>;
+
 /** Body of every answer that is not a success. */
 export const apiError = z.object({ error: z.string() });
 
@@ -216,4 +247,7 @@ export interface LocalApi {
   /** The newest tasks, newest first. */
   tasks(): Promise<readonly TaskView[]>;
   task(id: string): Promise<TaskView | undefined>;
+  logLevels(): LogLevels;
+  /** For a time; answers the levels that hold then. Throws `CommandRefused` for a name that nobody has. */
+  changeLogLevels(request: LogLevelRequest): LogLevels;
 }

@@ -6,12 +6,15 @@ import { messageOf } from '../errors.ts';
 import {
   apiError,
   bufferReport,
+  logLevels,
   quarantinedMessage,
   quarantineOutcome,
   statusReport,
   tailLine,
   taskView,
   type BufferReport,
+  type LogLevelRequest,
+  type LogLevels,
   type QuarantinedMessage,
   type StatusReport,
   type TailLine,
@@ -39,6 +42,9 @@ export interface LocalClient {
   dispatch(task: TaskRequest): Promise<TaskView>;
   tasks(): Promise<readonly TaskView[]>;
   task(id: string): Promise<TaskView>;
+  logLevels(): Promise<LogLevels>;
+  /** Answers the levels that hold then. */
+  changeLogLevels(request: LogLevelRequest): Promise<LogLevels>;
   /** Lines until the signal aborts or the daemon ends. */
   tail(filter: {
     readonly asset?: string | undefined;
@@ -68,6 +74,8 @@ export function localClient(socket: string, signal: AbortSignal): LocalClient {
     dispatch: async (task) => ask(taskView, '/tasks', task),
     tasks: async () => ask(z.array(taskView), '/tasks'),
     task: async (id) => ask(taskView, `/tasks/${encodeURIComponent(id)}`),
+    logLevels: async () => ask(logLevels, '/log-levels'),
+    changeLogLevels: async (request) => ask(logLevels, '/log-levels', request),
     tail: (filter) => tailLines(socket, filter, signal),
   };
 }

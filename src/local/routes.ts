@@ -4,7 +4,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
 import { CommandRefused, messageOf } from '../errors.ts';
-import { type LocalApi, quarantineSelection, taskRequest } from './api.ts';
+import { type LocalApi, logLevelRequest, quarantineSelection, taskRequest } from './api.ts';
 import { findAsset } from './find-asset.ts';
 import { tailStream } from './tail-stream.ts';
 
@@ -37,6 +37,11 @@ export function localRoutes(api: LocalApi, signal: AbortSignal): Hono {
     const { ids } = parse(quarantineSelection, await context.req.text());
     return context.json({ rows: await api.discardQuarantined(ids) });
   });
+
+  routes.get('/log-levels', (context) => context.json(api.logLevels()));
+  routes.post('/log-levels', async (context) =>
+    context.json(api.changeLogLevels(parse(logLevelRequest, await context.req.text()))),
+  );
 
   routes.get('/tasks', async (context) => context.json(await api.tasks()));
   routes.get('/tasks/:id', async (context) => {

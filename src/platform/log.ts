@@ -106,10 +106,18 @@ interface Repeating {
 }
 
 /** Facts that make two lines with the same sentence different ones; reasons and figures do not. */
-const telling_keys = [
-  ...subject_keys,
-  ...['name', 'feed', 'topic', 'channel', 'task_id', 'text', 'event', 'command', 'file'],
-];
+const other_telling_keys = [
+  'name',
+  'feed',
+  'topic',
+  'channel',
+  'task_id',
+  'text',
+  'event',
+  'command',
+  'file',
+] as const;
+const telling_keys = [...subject_keys, ...other_telling_keys];
 
 function isNews({ repeats, who, write }: Repeating, level: Level, facts: object, sentence: string): boolean {
   const of = new Map<string, unknown>(Object.entries(facts));

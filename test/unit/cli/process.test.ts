@@ -92,11 +92,11 @@ function stopHard(child: ChildProcess): void {
   if (child.exitCode === null) child.kill('SIGKILL');
 }
 
-test('SIGHUP is answered with what to do, SIGTERM ends the daemon cleanly and takes its socket along', async () => {
+test('SIGHUP has the configuration read again, SIGTERM ends the daemon cleanly and takes its socket along', async () => {
   await withDaemon(async (daemon, dir) => {
     expect(existsSync(join(dir, 'run/control.sock'))).toBe(true);
     daemon.child.kill('SIGHUP');
-    await said('restart kit-connector', daemon);
+    await said('the configuration was read again', daemon);
     daemon.child.kill('SIGTERM');
     expect(await daemon.ended).toBe(0);
     expect(daemon.output()).toContain('kit-connector has stopped');

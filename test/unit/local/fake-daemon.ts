@@ -170,6 +170,10 @@ export function fakeDaemon(overrides: Partial<LocalApi> = {}): FakeDaemon {
       dispatched.push(request);
       return taskOf({ command_name: request.command, payload: request.payload });
     },
+    logLevels: () => ({ levels: [{ name: null, level: 'info', until: null }] }),
+    changeLogLevels: ({ changes }) => ({
+      levels: changes.map(({ name, level }) => ({ name, level: level ?? 'info', until: time })),
+    }),
     tasks: async () => [taskOf()],
     task: async (id) =>
       id === taskOf().id ? taskOf({ status: 'completed', result: { armed: true } }) : undefined,

@@ -1,0 +1,42 @@
+/** Log levels at run time, as the control socket asks for them. */
+import type { LocalApi, LogLevelChange, LogLevels } from '../local/api.ts';
+import { CommandRefused } from '../errors.ts';
+import type { LogRoot } from '../platform/log.ts';
+import type { ReportParts } from './report.ts';
+
+/** Parts of the program that name themselves in their lines. */
+const parts_of_program = ['hub', 'media', 'outbox', 'tasks', 'uplink'] as const;
+
+/** A name that nobody has is refused with a sentence, before anything is changed. */
+export function logLevels(
+  log: LogRoot,
+  { hub }: ReportParts,
+): Pick<LocalApi, 'logLevels' | 'changeLogLevels'> {
+  const report = (): LogLevels => ({
+    levels: log.levels().map(({ name, level, until_ms }) => ({
+      name,
+      level,
+      until: until_ms === null ? null : new Date(until_ms).toISOString(),
+    })),
+  });
+  return {
+    logLevels: report,
+    changeLogLevels({ changes, for_s }) {
+      const known = [...hub.drivers().map(({ name }) => name), ...parts_of_program];
+      refuseUnknown(changes, known);
+      for (const { name, level } of changes) {
+        if (level === null) log.reset(name);
+        else log.override(name, level, for_s * 1_000);
+      }
+      return report();
+    },
+  };
+}
+
+function refuseUnknown(changes: readonly LogLevelChange[], known: readonly string[]): void {
+  const unknown = changes.find(({ name }) => name !== null && !known.includes(name));
+  if (!unknown) return;
+  throw new CommandRefused(
+    `nothing here is called "${unknown.name}"; drivers and parts are ${known.toSorted().join(', ')}`,
+  );
+}
