@@ -70,12 +70,14 @@ async function compress(name: string, text: string): Promise<PageFile> {
 
 /** The smallest form that the client takes, by its `Accept-Encoding`. Browsers take Brotli on https only. */
 export function chooseEncoding(accepted: string | undefined): Encoding {
-  const taken = (accepted ?? '')
-    .split(',')
-    .map((part) => part.trim().toLowerCase())
-    .filter((part) => !/;\s*q=0(?:\.0*)?$/u.test(part))
-    .map((part) => part.split(';')[0]?.trim());
-  return encodings.find((encoding) => taken.includes(encoding)) ?? 'identity';
+  const taken = new Set(
+    (accepted ?? '')
+      .split(',')
+      .map((part) => part.trim().toLowerCase())
+      .filter((part) => !/;\s*q=0(?:\.0*)?$/u.test(part))
+      .map((part) => part.split(';')[0]?.trim()),
+  );
+  return encodings.find((encoding) => taken.has(encoding)) ?? 'identity';
 }
 
 function hashOf(text: string): string {

@@ -1,0 +1,139 @@
+/** The assets as a tree; one of them opens in place. */
+import { assetState, feedFreshness, freshness, isAssetHeard, lastHeard } from './age.js';
+import { assetView } from './asset-view.js';
+import { bearingText } from './geo.js';
+import { html } from './html.js';
+import { age, name, section, state } from './marks.js';
+import { placeOfAsset, placeOfKit } from './places.js';
+import { plain } from './text.js';
+import { assetTree, fieldOf, numberOf } from './world.js';
+
+/** @import { LiveAsset, View } from './types.d.ts' */
+
+const depth_max = 4;
+
+/** @param {View} view */
+export function assetsView(view) {
+  const { world, choices } = view;
+  if (world.assets.size === 0) return section('assets', 'Assets', html`<p>No asset reported yet</p>`);
+  const rows = assetTree(world, (asset) => passes(asset, choices.filter));
+  return section(
+    'assets',
+    'Assets',
+    html`${filters(view)}
+      <ul class="rows assets">
+        ${rows.map(({ asset, depth }) => assetRow(asset, depth, view))}
+      </ul>
+      ${rows.length === 0 ? html`<p>None of the assets is of this kind now.</p>` : ''}`,
+  );
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {string} filter
+ */
+function passes(asset, filter) {
+  if (filter === 'silent') return asset.status === 'offline';
+  return filter === 'all' || asset.type === filter.slice('type '.length);
+}
+
+/** @param {View} view */
+function filters({ world, choices, act }) {
+  const assets = [...world.assets.values()];
+  const types = [...Map.groupBy(assets, ({ type }) => type)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const silent = assets.filter(({ status }) => status === 'offline').length;
+  const buttons = [
+    { key: 'all', text: 'All', count: assets.length },
+    { key: 'silent', text: 'Silent', count: silent },
+    ...types.map(([type, list]) => ({ key: `type ${type}`, text: plain(type), count: list.length })),
+  ];
+  return html`<div class="filters" role="group" aria-label="Show which assets">
+    ${buttons.map(({ key, text, count }) => {
+      const choose = () => {
+        choices.filter = key;
+        act.changed();
+      };
+      return html`<button
+        key=${key}
+        type="button"
+        aria-pressed=${String(choices.filter === key)}
+        onClick=${choose}
+      >
+        <bdi>${text}</bdi> ${count}
+      </button>`;
+    })}
+  </div>`;
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {number} depth
+ * @param {View} view
+ */
+function assetRow(asset, depth, view) {
+  const { choices, act, world } = view;
+  const isOpen = choices.open_asset === asset.id;
+  const toggle = () => {
+    choices.open_asset = isOpen ? null : asset.id;
+    choices.video_asset = null;
+    act.changed();
+  };
+  const heard = freshness(
+    lastHeard(asset, world.feeds.get(asset.id)),
+    Number.POSITIVE_INFINITY,
+    view,
+    isAssetHeard(asset, view),
+  );
+  return html`<li key=${asset.id} class=${`depth-${Math.min(depth, depth_max)} ${isOpen ? 'open' : ''}`}>
+    <h3>
+      <button
+        type="button"
+        class="asset-row"
+        aria-expanded=${String(isOpen)}
+        aria-controls=${`asset-${asset.id}`}
+        onClick=${toggle}
+      >
+        <span class="head"
+          ><b>${depth > 0 ? '└ ' : ''}${name(asset.name)}</b> ${state(assetState(asset, view))}</span
+        >
+        <span class="sub"><span>${summary(asset, view)}</span> ${age(heard)}</span>
+      </button>
+    </h3>
+    <div id=${`asset-${asset.id}`} class="asset-detail" hidden=${!isOpen}>
+      ${isOpen && assetView(asset, view)}
+    </div>
+  </li>`;
+}
+
+/**
+ * What is asked for most, in one line; old values are marked as such.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function summary(asset, view) {
+  const feeds = view.world.feeds.get(asset.id) ?? {};
+  /** @type {(feed: string, text: string) => unknown} */
+  const said = (feed, text) =>
+    feedFreshness(asset, feed, view).isOld
+      ? html`<span class="was">was ${text}</span>`
+      : html`<span>${text}</span>`;
+  const parts = [html`<span><bdi>${plain(asset.type)}</bdi></span>`];
+  const { sys_status, battery, motion, ai_detection } = feeds;
+  const mode = fieldOf(sys_status, 'flight_mode');
+  const armed = fieldOf(sys_status, 'armed');
+  if (typeof mode === 'string') parts.push(html`${said('sys_status', plain(mode))}`);
+  if (typeof armed === 'boolean') parts.push(html`${said('sys_status', armed ? 'ARMED' : 'disarmed')}`);
+  const remaining = numberOf(battery, 'remaining_pct');
+  if (remaining !== undefined) parts.push(html`${said('battery', `battery ${Math.round(remaining)} %`)}`);
+  if (fieldOf(motion, 'detected') === true) parts.push(html`${said('motion', 'MOTION')}`);
+  const types = fieldOf(ai_detection, 'types');
+  if (Array.isArray(types) && types.length > 0)
+    parts.push(html`${said('ai_detection', plain(types.join(', ')))}`);
+  const from = placeOfKit(view);
+  const to = placeOfAsset(asset, view);
+  if (from && to) {
+    const text = bearingText(from, to);
+    parts.push(to.isOld ? html`<span class="was">was ${text}</span>` : html`<span>${text}</span>`);
+  }
+  return parts.map((part, i) => (i === 0 ? part : html`, ${part}`));
+}

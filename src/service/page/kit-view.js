@@ -1,0 +1,152 @@
+/** The kit itself: what needs attention, its state, its links and what waits to be delivered. */
+import { duration, isKitHeard, partFreshness } from './age.js';
+import { attentionList } from './attention.js';
+import { placeText } from './geo.js';
+import { html } from './html.js';
+import { age, fact, name, section, state } from './marks.js';
+import { amount, plain, rate, size } from './text.js';
+
+/** @import { KitNow, Link, View } from './types.d.ts' */
+
+/** @param {View} view */
+export function attentionView(view) {
+  const list = attentionList(view);
+  const title = list.length === 0 ? 'Attention' : `Attention: ${list.length}`;
+  const content =
+    list.length === 0
+      ? html`<p>${view.world.kit ? '✔ Nothing needs attention' : 'Waiting for the first report'}</p>`
+      : html`<ul>
+          ${list.map(({ key, text }) => html`<li key=${key}><span aria-hidden="true">▲</span> ${name(text)}</li>`)}
+        </ul>`;
+  // The height is fixed, so that nothing below moves under a finger.
+  return section(
+    'attention',
+    title,
+    html`<div class="attention" tabindex="0" role="region" aria-label="Attention list">${content}</div>`,
+  );
+}
+
+/** @param {View} view */
+export function kitView(view) {
+  const { kit, queue } = view.world;
+  if (!kit) return section('kit', 'Kit', html`<p>Not reported yet</p>`);
+  const { gateway } = kit;
+  const ofGateway = partFreshness('gateway', view);
+  return section(
+    'kit',
+    'Kit',
+    html`<dl class="facts">
+      ${fact('Battery', batteryText(kit), kit.battery === null ? undefined : partFreshness('battery', view))}
+      ${fact('Position', positionText(kit), kit.location ? partFreshness('location', view) : undefined)}
+      ${fact('Gateway', gateway ? html`${name(gateway.name)}${gateway.model ? html`, ${name(gateway.model)}` : ''}` : 'not reported')}
+      ${gateway && fact('CPU', amount(gateway.cpu_pct, ' %'), ofGateway)}
+      ${gateway && fact('Memory', amount(gateway.mem_pct, ' %'), ofGateway)}
+      ${gateway && fact('Up for', gateway.uptime_s ? duration(gateway.uptime_s * 1_000) : 'not reported')}
+      ${fact('Local devices', String(kit.clients.length))} ${fact('Speed test', speedtestText(kit, view))}
+      ${queue?.software ? fact('Software', plain(queue.software)) : ''}
+    </dl>`,
+  );
+}
+
+/** @param {KitNow} kit */
+function batteryText({ battery, battery_charging }) {
+  if (battery === null) return 'no sensor';
+  const charging = battery_charging === null ? '' : battery_charging ? ', charging' : ', not charging';
+  return `${Math.round(battery)} %${charging}`;
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const sources = {
+  satellite: 'satellite',
+  satellite_cached: 'last satellite fix',
+  cellular: 'from the cell network',
+  manual: 'entered by hand',
+};
+
+/** @param {KitNow} kit */
+function positionText({ location }) {
+  if (!location) return 'not reported';
+  const { latitude, longitude, source, kit_location } = location;
+  return html`<span class="place">${placeText({ lat: latitude, lon: longitude })}</span>
+    ${kit_location ? html` ${name(kit_location)},` : ''} ${sources[source] ?? plain(source)}`;
+}
+
+/**
+ * @param {KitNow} kit
+ * @param {View} view
+ */
+function speedtestText({ speedtest }, { time_ms }) {
+  if (!speedtest) return 'not run yet';
+  const { download_mbps, upload_mbps, timestamp } = speedtest;
+  return `${amount(download_mbps, '')} / ${amount(upload_mbps, ' Mb/s')}, ${duration(time_ms - Date.parse(timestamp))} ago`;
+}
+
+/** @param {View} view */
+export function linksView(view) {
+  const { kit } = view.world;
+  const freshness = partFreshness('wans', view);
+  const content =
+    !kit || kit.wans.length === 0
+      ? html`<p>No link reported</p>`
+      : html`<ul class="rows">
+          ${kit.wans.map((link) => linkRow(link, view, freshness))}
+        </ul>`;
+  return section('links', html`Links ${kit && kit.wans.length > 0 ? age(freshness) : ''}`, content);
+}
+
+/**
+ * @param {Link} link
+ * @param {View} view
+ * @param {import('./types.d.ts').Freshness} freshness
+ */
+function linkRow(link, view, freshness) {
+  const { isp, type, status, ip, usage } = link;
+  const word = status ?? 'unknown';
+  const about = [type, ip].filter(Boolean).join(', ');
+  const month_gb = sum(usage?.month_rx_gb, usage?.month_tx_gb);
+  return html`<li key=${link.name} class=${freshness.isOld ? 'row is-old' : 'row'}>
+    <p class="head">
+      <b>${name(isp ?? link.name)}</b>
+      ${state(word === 'online' && !isKitHeard(view) ? 'was online' : word)}
+    </p>
+    <p class="sub">${isp ? html`${name(link.name)}, ` : ''}${plain(about)}</p>
+    <p class="numbers">
+      <span>↓ ${rate(link.rx_bps)}</span> <span>↑ ${rate(link.tx_bps)}</span>
+      <span
+        >${link.latency_ms === null || link.latency_ms === undefined ? 'no answer' : `${Math.round(link.latency_ms)} ms`}</span
+      >
+      <span>loss ${amount(link.packet_loss_pct, ' %', 1)}</span>
+      ${month_gb === null ? '' : html`<span>month ${month_gb.toFixed(1)} GB</span>`}
+    </p>
+  </li>`;
+}
+
+/**
+ * @param {number | null | undefined} a
+ * @param {number | null | undefined} b
+ */
+function sum(a, b) {
+  if (typeof a !== 'number' && typeof b !== 'number') return null;
+  return (a ?? 0) + (b ?? 0);
+}
+
+/** @param {View} view */
+export function queueView(view) {
+  const { queue } = view.world;
+  if (!queue) return section('uplink', 'Uplink queue', html`<p>Not reported yet</p>`);
+  const { waiting_rows, waiting_bytes, oldest, received, missing, dropped, refused } = queue;
+  const since = queue.since ? ` since ${duration(view.time_ms - Date.parse(queue.since))}` : '';
+  const word = queue.online ? (isKitHeard(view) ? 'connected' : 'was online') : 'offline';
+  const bytes = waiting_bytes === null ? '' : ` (${size(waiting_bytes)})`;
+  return section(
+    'uplink',
+    'Uplink queue',
+    html`<dl class="facts">
+      ${fact('Kit to service', html`${state(word)}${since}${queue.reason ? html`: ${name(queue.reason)}` : ''}`)}
+      ${fact('Waiting on the kit', waiting_rows === null ? 'not reported' : `${waiting_rows} messages${bytes}`)}
+      ${fact('Oldest waits', oldest === null ? 'none' : duration(view.time_ms - Date.parse(oldest)))}
+      ${fact('Received', `${received} messages`)} ${fact('On the way or missing', String(missing))}
+      ${fact('Given up by the kit', String(dropped))} ${fact('Unreadable', String(refused))}
+    </dl>`,
+  );
+}
