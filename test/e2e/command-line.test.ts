@@ -23,11 +23,12 @@ describe.skipIf(peerMissing('mosquitto'))('the command line beside a running dae
       await kit.configure({
         kit_name: 'Kit 7',
         broker: { url: broker.url },
-        drivers: [kit.gateway, kit.rehearse({ gps_hz: 5 })],
+        drivers: [kit.gateway, kit.links, kit.rehearse({ gps_hz: 5 })],
       });
       const cloud = await kit.listen(broker.url);
       await kit.start();
       await cloud.until('a position', ({ channel }) => channel.endsWith('/gps'));
+      await cloud.until('links', ({ channel, data }) => channel === 'telemetry' && 'wans' in (data ?? {}));
       await play(kit, cloud);
     });
   }
@@ -44,6 +45,7 @@ describe.skipIf(peerMissing('mosquitto'))('the command line beside a running dae
       });
       expect(status.drivers.map(({ name, state }) => [name, state])).toEqual([
         ['gateway', 'up'],
+        ['links', 'up'],
         ['rehearsal', 'up'],
       ]);
       const { accepted, delivered, buffered, quarantined, dropped } = status.outbox;

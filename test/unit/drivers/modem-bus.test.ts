@@ -7,6 +7,7 @@ import { DeviceUnreachable } from '../../../src/errors.ts';
 import { startFakeModemManager } from '../../fakes/fake-modem-manager.ts';
 import { letPass } from '../../support/eventually.ts';
 import { makeMessageBus } from '../../support/message-bus.ts';
+import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { modemLab } from './modem-lab.ts';
@@ -37,8 +38,8 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
     const next = await startFakeModemManager(bus.address);
     closing.push(async () => next.stop());
     next.add({ index: 0 });
+    await eventually('the bus again', () => view()?.state === 'up');
     await isp('TestTel');
-    expect(view()?.state).toBe('up');
   });
 
   it('that hangs is lost, and found when it goes on', async () => {
@@ -53,8 +54,8 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
     bus.freeze();
     await down(/did not answer/u);
     bus.thaw();
+    await eventually('the bus again', () => view()?.state === 'up');
     await isp('TestTel');
-    expect(view()?.state).toBe('up');
   });
 
   it('that hangs from the start is lost, and found when it goes on', async () => {
@@ -68,8 +69,8 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
     const { down, isp, view } = startLab(bus.address, { timeout_s: 0.3 });
     await down(/did not answer Hello in time/u);
     bus.thaw();
+    await eventually('the bus again', () => view()?.state === 'up');
     await isp('TestTel');
-    expect(view()?.state).toBe('up');
   });
 
   it('that hangs does not keep a stopping daemon waiting', async () => {

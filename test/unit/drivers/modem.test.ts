@@ -175,10 +175,10 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       await isp('TestTel');
       manager.stop();
       await down(/ModemManager has ended/u);
-      expect(link()?.isp ?? null).toBeNull();
+      expect(link()?.reason).toMatch(/ModemManager has ended/u);
       const next = await startManager();
       next.add({ index: 0 });
-      await isp('TestTel');
+      await eventually('the link without a reason', () => link()?.reason === null);
       expect(log.at('warn').filter((line) => line === 'device is unavailable')).toHaveLength(1);
       expect(log.at('info').filter((line) => line === 'device is back')).toHaveLength(1);
     });

@@ -221,8 +221,9 @@ describe('a dish that fails', () => {
     await dish.lose();
     await down();
     expect(view()?.reason).toMatch(new RegExp(`^dish of sat0 at 127\\.0\\.0\\.1 port ${dish.port}: `, 'u'));
-    // Nobody vouches for it any more.
-    expect(link()).toMatchObject({ type: 'ethernet' });
+    // What the link is stays known, and its figures have nobody who vouches for them.
+    expect(link()).toMatchObject({ type: 'satellite', reason: expect.stringContaining('dish of sat0') });
+    expect(link()).not.toHaveProperty('latency_ms');
     await dish.restore();
     await up();
     expect(log.at('warn').filter((line) => line === 'device is unavailable')).toHaveLength(1);
