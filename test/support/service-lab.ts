@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/contract/json.ts';
 import { upTopic } from '../../src/contract/topics.ts';
 import { readMessage } from '../../src/service/ingest/read-message.ts';
 import { type KeyRights, makeKey, scopes } from '../../src/service/principal.ts';
+import { loadPage } from '../../src/service/page-files.ts';
 import { startService } from '../../src/service/start.ts';
 import { openSqlite } from '../../src/service/store/sqlite.ts';
 import { SqlStore } from '../../src/service/store/sql-store.ts';
@@ -41,9 +42,7 @@ export async function startServiceLab(
     listen: { host: '127.0.0.1', port: 0 },
     hosts,
     media_origins: ['http://192.168.1.1:8889'],
-    page: new Map([
-      ['/', { type: 'text/html; charset=utf-8', body: new TextEncoder().encode('<!doctype html>') }],
-    ]),
+    page: await loadPage(),
     version: '0',
     log,
     group_ms: 0,

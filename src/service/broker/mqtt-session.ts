@@ -1,0 +1,233 @@
+/**
+ * One MQTT connection of the service, from CONNECT to its end, over a fresh MQTT.js client that keeps nothing. Each PUBACK
+ * waits for its own message to be stored while the next ones are read already.
+ */
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { type IClientOptions, MqttClient, type Packet, Store } from 'mqtt';
+import { messageOf } from '../../errors.ts';
+import { within } from '../../platform/time.ts';
+
+/** How to reach the broker. PEM texts; with `ca`, no other authority is trusted. */
+export interface BrokerAddress {
+  /** `mqtt://host:port` or `mqtts://host:port`, the port always given. */
+  readonly url: string;
+  readonly username: string;
+  readonly password: string | undefined;
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly protocol: 'auto' | '5' | '3.1.1';
+  readonly keepalive_s: number;
+  readonly connect_timeout_ms: number;
+}
+
+export interface Received {
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly retained: boolean;
+}
+
+export interface SessionParts {
+  readonly broker: BrokerAddress;
+  readonly client_id: string;
+  readonly protocol: '5' | '3.1.1';
+  /** Resolves when the message is stored: only then does the broker hear that it may forget it. */
+  readonly onMessage: (message: Received) => Promise<void>;
+}
+
+export interface Publication {
+  readonly topic: string;
+  readonly payload: string;
+  readonly retain: boolean;
+  /** The broker forgets it after this time; MQTT 5 only. */
+  readonly expiry_s?: number;
+}
+
+/** Messages that the broker sends before it must wait for a PUBACK: what one commit can take. */
+const receive_maximum = 500;
+const session_expiry_s = 86_400;
+const puback_ms = 10_000;
+const end_timeout_ms = 1_000;
+/** CONNACK "unsupported protocol version", in MQTT 5 and in 3.1.1. */
+const unsupported_version: ReadonlySet<number> = new Set([0x84, 1]);
+/** PUBACK: the broker took it, and nobody listens (MQTT 5, section 3.4.2.1). */
+const nobody_listens = 0x10;
+
+/** The broker does not speak the version of MQTT that was tried. */
+export class VersionRefused extends Error {
+  override readonly name = 'VersionRefused';
+}
+
+/** The connection ended between a publication and its PUBACK: nobody knows whether the broker has it. */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown';
+}
+
+export class MqttSession {
+  /** Resolves with the reason when the connection is over. */
+  readonly closed: Promise<string>;
+  readonly #client: MqttClient;
+  #puback_code = 0;
+  #reason: string | undefined;
+
+  constructor(client: MqttClient) {
+    this.#client = client;
+    client.on('packetreceive', (packet: Packet) => {
+      // MQTT.js gives the callback of a publish no PUBACK, but calls it right after this event.
+      if (packet.cmd === 'puback') this.#puback_code = packet.reasonCode ?? 0;
+    });
+    client.on('error', (error) => {
+      this.#reason ??= messageOf(error);
+      // A packet that cannot be read leaves nothing to go on with; a socket that fails closes by itself.
+      if (!('code' in error)) client.stream.destroy();
+    });
+    this.closed = new Promise((resolve) => {
+      client.once('close', () => {
+        client.end(true);
+        resolve(this.#reason ?? 'the broker closed the connection');
+      });
+    });
+  }
+
+  async subscribe(filter: string): Promise<void> {
+    await this.#client.subscribeAsync(filter, { qos: 1 });
+  }
+
+  /**
+   * Publishes with QoS 1; answers whether anybody listens, as far as the broker tells. Rejects when the broker refuses it,
+   * and with `OutcomeUnknown` when no PUBACK comes.
+   */
+  async publish({ topic, payload, retain, expiry_s }: Publication): Promise<{ readonly isHeard: boolean }> {
+    const isV5 = this.#client.options.protocolVersion === 5;
+    const properties =
+      isV5 && expiry_s !== undefined ? { properties: { messageExpiryInterval: expiry_s } } : {};
+    const acked = new Promise<number>((resolve, reject) => {
+      this.#client.publish(topic, payload, { qos: 1, retain, ...properties }, (error) => {
+        if (error) reject(error);
+        else resolve(this.#puback_code);
+      });
+    });
+    const code = await within(puback_ms, Promise.race([acked, this.closed.then(() => undefined)]));
+    if (code === undefined) throw new OutcomeUnknown('the broker has not confirmed it');
+    return { isHeard: code !== nobody_listens };
+  }
+
+  /** Says DISCONNECT and waits for the close, but not for long. */
+  async end(): Promise<void> {
+    this.#reason ??= 'stopped';
+    this.#client.end(false);
+    if ((await within(end_timeout_ms, this.closed)) !== undefined) return;
+    this.#client.end(true);
+    this.#client.stream.destroy();
+  }
+}
+
+/** Connects once. Rejects with the reason; with `VersionRefused` when another version may do. */
+export async function openMqttSession(parts: SessionParts, signal: AbortSignal): Promise<MqttSession> {
+  const client = new MqttClient(() => openSocket(parts.broker), clientOptions(parts));
+  acknowledgeStored(client, parts.onMessage);
+  return new Promise((resolve, reject) => {
+    let reason: Error | undefined;
+    const fail = (): void => {
+      signal.removeEventListener('abort', fail);
+      client.removeAllListeners('connect');
+      client.on('error', () => undefined);
+      client.end(true);
+      client.stream?.destroy();
+      reject(reason ?? new Error('the broker closed the connection before it answered'));
+    };
+    const note = (error: Error): void => {
+      const code = 'code' in error ? error.code : undefined;
+      const isOld = typeof code === 'number' && unsupported_version.has(code);
+      reason ??= isOld ? new VersionRefused(messageOf(error)) : error;
+    };
+    signal.addEventListener('abort', fail, { once: true });
+    client.on('error', note);
+    client.once('close', fail);
+    client.once('connect', () => {
+      signal.removeEventListener('abort', fail);
+      client.removeListener('close', fail);
+      client.removeListener('error', note);
+      resolve(new MqttSession(client));
+    });
+    client.connect();
+  });
+}
+
+function clientOptions({ broker, client_id, protocol }: SessionParts): IClientOptions {
+  const isV5 = protocol === '5';
+  return {
+    manualConnect: true,
+    protocolId: 'MQTT',
+    protocolVersion: isV5 ? 5 : 4,
+    clientId: client_id,
+    clean: false,
+    keepalive: broker.keepalive_s,
+    connectTimeout: broker.connect_timeout_ms,
+    reconnectPeriod: 0,
+    resubscribe: false,
+    queueQoSZero: false,
+    username: broker.username,
+    ...(broker.password !== undefined && { password: broker.password }),
+    outgoingStore: new NullStore(),
+    incomingStore: new NullStore(),
+    ...(isV5 && { properties: { sessionExpiryInterval: session_expiry_s, receiveMaximum: receive_maximum } }),
+  };
+}
+
+/** Tells MQTT.js to go on reading and to send no PUBACK of its own: it does so for a message that could not be handled. */
+const acknowledged_later = new Error('acknowledged when it is stored');
+
+/**
+ * MQTT.js hands over one message at a time and acknowledges it before it reads the next one, so that each commit would hold
+ * a single message. Here it reads on, and the PUBACK is written when the message is stored.
+ */
+function acknowledgeStored(client: MqttClient, onMessage: SessionParts['onMessage']): void {
+  client.handleMessage = (packet, done) => {
+    const { topic, retain, messageId, qos } = packet;
+    const stored = onMessage({ topic, payload: Buffer.from(packet.payload), retained: retain });
+    stored.then(
+      () => {
+        if (qos === 1 && messageId !== undefined && client.connected) {
+          // Not in its types, and the one way to write a packet.
+          client['_sendPacket']({ cmd: 'puback', messageId, reasonCode: 0 });
+        }
+      },
+      () => client.stream.destroy(),
+    );
+    done(acknowledged_later);
+  };
+}
+
+function openSocket(broker: BrokerAddress): Socket {
+  const url = new URL(broker.url);
+  const host = url.hostname.replace(/^\[(.*)\]$/u, '$1');
+  const port = Number(url.port);
+  if (url.protocol !== 'mqtts:') return connectTcp({ host, port, noDelay: true });
+  const { ca, cert, key } = broker;
+  const socket = connectTls({
+    host,
+    port,
+    minVersion: 'TLSv1.2',
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+  });
+  socket.setNoDelay(true);
+  return socket;
+}
+
+/** Keeps nothing, so that MQTT.js finds nothing to replay. */
+class NullStore extends Store {
+  override put(...[, done]: Parameters<Store['put']>): this {
+    done();
+    return this;
+  }
+
+  override del(...[, done]: Parameters<Store['del']>): this {
+    done();
+    return this;
+  }
+}
