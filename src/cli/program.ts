@@ -10,6 +10,7 @@ import type { DoctorOptions } from './doctor.ts';
 import type { StatusOptions } from './status.ts';
 import type { TailOptions } from './tail.ts';
 import type { TaskOptions } from './task.ts';
+import { addService } from './service-program.ts';
 import { complain, exit, type Shell } from './shell.ts';
 import { version } from './version.ts';
 
@@ -53,6 +54,7 @@ export function buildProgram(shell: Shell, finish: (code: number) => void): Comm
   addViews(program, shell, finish);
   addBuffer(program, shell, finish);
   addLogLevel(program, shell, finish);
+  addService(program, shell, finish);
   return program;
 }
 
