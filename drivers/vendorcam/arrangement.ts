@@ -159,7 +159,8 @@ export class Arrangement {
     away: string | undefined,
   ): Publisher | undefined {
     const known = this.#units.get(about.asset_key);
-    return known && away !== undefined ? known.publisher : this.#announce(about, commands);
+    if (known && away !== undefined) return known.publisher;
+    return this.#announce(away === undefined ? about : { ...about, offline_reason: away }, commands);
   }
 
   #announce(about: AssetDescription, commands: readonly Command[]): Publisher | undefined {

@@ -29,6 +29,8 @@ export interface AssetDescription {
    * connector turns it into `whep_url`, as its `media` section says.
    */
   readonly rtsp_url?: string | null;
+  /** It is known and cannot be reached now, and why: a channel of a recorder without its camera. */
+  readonly offline_reason?: string | null;
 }
 
 /** What a driver knows of a link beside the one that reports it: a dish, a modem, the prober. */
@@ -75,7 +77,7 @@ export interface DriverHost<F extends FeedSet> {
   /** Aborts when the driver must stop. Every timer, socket and listener of the driver ends with it. */
   readonly signal: AbortSignal;
   readonly log: DriverLog;
-  /** Adds or updates the asset with this key. It is online from now until `run` settles or it says otherwise. */
+  /** Adds or updates the asset with this key. It is online from now, unless `offline_reason` says why not, until `run` settles or it says otherwise. */
   readonly announce: (asset: AssetDescription, commands?: readonly Command[]) => AssetSink<F>;
   /** A part of the kit's telemetry: `{ gateway }`, `{ wans }`, `{ battery, battery_charging }`, ... */
   readonly reportKit: (part: KitPart) => void;

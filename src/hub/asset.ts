@@ -103,6 +103,12 @@ export class Asset {
     if (isFirst) this.announce();
   }
 
+  /** Known, and not reachable: for an asset that was offline before, only the reason is news. */
+  begin(reason: string): void {
+    if (this.online) this.setOnline(false, reason);
+    else this.#status_reason = reason.slice(0, reason_chars_max);
+  }
+
   /** Publishes the announcement, and the edge as an event, when the status is another than before. */
   setOnline(online: boolean, reason?: string): void {
     const status: AssetStatus = online ? 'online' : 'offline';

@@ -90,8 +90,12 @@ export class Assets {
       asset.gate?.close();
       asset.gate = createFeedGate({ ...this.#parts, asset_id: facts.id, feeds: owner.feeds });
     }
-    asset.touch();
-    asset.setOnline(true);
+    if (about.offline_reason) {
+      asset.begin(about.offline_reason);
+    } else {
+      asset.touch();
+      asset.setOnline(true);
+    }
     asset.announce();
     this.#announceCommands(asset);
     changed();

@@ -87,6 +87,19 @@ it('reports an asset offline once when its driver fails, and online again withou
   });
 });
 
+it('announces an asset that is known and cannot be reached as offline, without an edge', async () => {
+  const lab = hubLab();
+  const drones = held(drone('drone-1', { offline_reason: 'no camera at channel 2' }));
+  void lab.run(drones.driver);
+  await settle();
+  const offline = { status: 'offline', status_reason: 'no camera at channel 2' };
+  expect(lab.outbox.on(channels.asset(id))).toMatchObject([offline]);
+  expect(lab.outbox.on(channels.event(id, 'asset_status'))).toEqual([]);
+  drones.host.announce(drone());
+  expect(lab.outbox.on(channels.event(id, 'asset_status'))).toMatchObject([{ status: 'online' }]);
+  await lab.stop();
+});
+
 it('computes the parent from the key of the parent', async () => {
   const lab = hubLab();
   void lab.run(held(drone('gimbal', { parent_key: 'drone-1' })).driver);
