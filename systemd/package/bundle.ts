@@ -1,0 +1,88 @@
+/** Bundles the sources: names and lines are kept, so that a stack trace in the journal can be read. */
+import { cp, readFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { type Plugin, rolldown } from 'rolldown';
+
+/** Not bundled: native modules, and libraries whose licence gives everybody the right to replace them. */
+export const external_packages = [
+  'better-sqlite3',
+  'koffi',
+  '@serialport/bindings-cpp',
+  'node-mavlink',
+] as const;
+
+const file_url = /new URL\(\s*'([^']+)',\s*import\.meta\.url\s*\)/g;
+
+/**
+ * Writes the daemon of `root` to `out`, all files side by side, and answers the directories of the libraries in it,
+ * relative to `root`. Rejects when a source names a file beside itself that is not there.
+ */
+export async function bundle(root: string, out: string): Promise<readonly string[]> {
+  const assets = new Set<string>();
+  const build = await rolldown({
+    cwd: root,
+    input: { 'kit-connector': 'src/kit-connector.mjs' },
+    platform: 'node',
+    external: [...external_packages],
+    plugins: [besideItself(root, assets)],
+    onLog: (level, log, handle) => {
+      // A library that uses eval does so in a branch for browsers.
+      if (level === 'warn' && log.code !== 'EVAL') throw new Error(`the bundler warns: ${log.message}`);
+      handle(level, log);
+    },
+  });
+  const { output } = await build.write({
+    dir: out,
+    format: 'esm',
+    minify: false,
+    keepNames: true,
+    entryFileNames: '[name].mjs',
+    chunkFileNames: '[name]-[hash].mjs',
+  });
+  await build.close();
+  for (const asset of assets) await cp(asset, join(out, basename(asset)));
+  const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+  return [...new Set(modules.flatMap((id) => packageDirectory(relative(root, id))))].toSorted();
+}
+
+/** `node_modules/a/node_modules/@b/c/lib/d.js` belongs to `node_modules/a/node_modules/@b/c`. */
+function packageDirectory(path: string): readonly string[] {
+  const found = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path);
+  return found ? [found[0]] : [];
+}
+
+/**
+ * Scripts of worker threads and data files are named relative to the source that uses them. In the bundle all lie in
+ * one directory: a script becomes an entry of its own there, anything else is copied.
+ */
+function besideItself(root: string, assets: Set<string>): Plugin {
+  return {
+    name: 'files-beside-the-source',
+    transform(code, id) {
+      if (!id.startsWith(root) || id.includes('node_modules')) return null;
+      // The wrapper in /usr/bin names the runtime; a first line that names another would only mislead.
+      return code.replace(/^#!.*/, '').replaceAll(file_url, (_, path: string) => {
+        const target = resolve(dirname(id), path);
+        if (!/\.m?[jt]s$/.test(target)) {
+          assets.add(target);
+          return `new URL('./${basename(target)}', import.meta.url)`;
+        }
+        const fileName = `${relative(root, target)
+          .replace(/^src\//, '')
+          .replaceAll('/', '-')
+          .replace(/\.m?[jt]s$/, '')}.mjs`;
+        this.emitFile({ type: 'chunk', id: target, fileName });
+        return `new URL('./${fileName}', import.meta.url)`;
+      });
+    },
+  };
+}
+
+/** The version that the package will bear stands in the file that the sources read. */
+export async function versionedPackageFile(root: string, version: string): Promise<string> {
+  const text = await readFile(join(root, 'package.json'), 'utf8');
+  const parsed: unknown = JSON.parse(text);
+  const facts = typeof parsed === 'object' && parsed !== null ? new Map(Object.entries(parsed)) : new Map();
+  const kept = ['name', 'description', 'license', 'type'].map((key) => [key, facts.get(key)]);
+  return `${JSON.stringify({ ...Object.fromEntries(kept), version }, null, 2)}\n`;
+}

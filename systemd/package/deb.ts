@@ -1,0 +1,107 @@
+/** Makes a .deb of a tree of files, byte for byte the same each time. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, copyFile, lutimes, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { runTool } from './command-line.ts';
+
+export interface Deb {
+  readonly version: string;
+  readonly architecture: string;
+  readonly time: Date;
+  /** `none` is for tests, where packing would take most of the time. */
+  readonly compression: 'xz' | 'none';
+}
+
+const scripts = ['postinst', 'prerm', 'postrm'] as const;
+const maintainer = 'kit-connector developers <dev@kit-connector.invalid>';
+
+/** Writes `kit-connector_VERSION_ARCHITECTURE.deb` into `out` from `tree` and the scripts in `debian`; answers its path. */
+export async function writeDeb(tree: string, debian: string, out: string, deb: Deb): Promise<string> {
+  await setModes(tree);
+  const files = await filesIn(tree);
+  const control = join(tree, 'DEBIAN');
+  await mkdir(control);
+  for (const script of scripts) {
+    await copyFile(join(debian, script), join(control, script));
+    await chmod(join(control, script), 0o755);
+  }
+  const sums = await Promise.all(files.map(async (path) => `${await md5(join(tree, path))}  ${path}\n`));
+  await writeFile(join(control, 'md5sums'), sums.join(''), { mode: 0o644 });
+  const sizes = await Promise.all(files.map(async (path) => (await stat(join(tree, path))).size));
+  await writeFile(join(control, 'control'), controlText(deb, installedSize(sizes)), { mode: 0o644 });
+  await setTimes(tree, deb.time);
+
+  const file = join(out, `kit-connector_${deb.version}_${deb.architecture}.deb`);
+  await mkdir(dirname(file), { recursive: true });
+  // More threads would make other blocks, and so another file on a machine with more cores.
+  const packing = deb.compression === 'xz' ? ['-Zxz', '-z6', '--threads-max=1'] : ['-Znone'];
+  await runTool('dpkg-deb', ['--root-owner-group', ...packing, '--build', tree, file], {
+    env: { ...process.env, SOURCE_DATE_EPOCH: String(deb.time.getTime() / 1000) },
+  });
+  return file;
+}
+
+/** The changelog of the package, as Debian wants it. */
+export function changelog({ version, time }: Deb): string {
+  const date = time.toUTCString().replace('GMT', '+0000');
+  return `kit-connector (${version}) stable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- ${maintainer}  ${date}\n`;
+}
+
+function controlText({ version, architecture }: Deb, installed_kib: number): string {
+  return `Package: kit-connector
+Version: ${version}
+Architecture: ${architecture}
+Maintainer: ${maintainer}
+Installed-Size: ${installed_kib}
+Depends: init-system-helpers (>= 1.54), libc6 (>= 2.34), libgcc-s1, libstdc++6 (>= 11), passwd, systemd (>= 249)
+Recommends: ca-certificates, polkitd | policykit-1
+Suggests: modemmanager, gpsd
+Section: net
+Priority: optional
+Description: connects the devices of a field kit to the cloud
+ A daemon on the gateway of a field kit. It speaks to drones, cameras, modems
+ and WAN links, publishes over MQTT what they say, and carries out what the
+ cloud asks of them. While the kit is offline it keeps everything in a file
+ and delivers it afterwards.
+ .
+ The package brings its own Node.js, so that it does not depend on the version
+ that the system has.
+`;
+}
+
+/** As dpkg counts: each file in whole KiB. */
+function installedSize(sizes: readonly number[]): number {
+  return sizes.reduce((sum, bytes) => sum + Math.ceil(bytes / 1024), 0);
+}
+
+async function filesIn(tree: string): Promise<readonly string[]> {
+  const entries = await readdir(tree, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(tree, join(entry.parentPath, entry.name)))
+    .toSorted();
+}
+
+/** Whatever the umask of the builder is. What lies in a `bin` is run, nothing else. */
+async function setModes(tree: string): Promise<void> {
+  await chmod(tree, 0o755);
+  for (const entry of await readdir(tree, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const is_run = entry.isDirectory() || /\/bin\/[^/]+$/.test(path);
+    await chmod(path, is_run ? 0o755 : 0o644);
+  }
+}
+
+async function setTimes(tree: string, time: Date): Promise<void> {
+  const entries = await readdir(tree, { recursive: true, withFileTypes: true });
+  for (const entry of entries) await lutimes(join(entry.parentPath, entry.name), time, time);
+  await lutimes(tree, time, time);
+}
+
+async function md5(file: string): Promise<string> {
+  const hash = createHash('md5');
+  await pipeline(createReadStream(file), hash);
+  return hash.digest('hex');
+}
