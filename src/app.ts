@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Fleet } from './app/fleet.ts';
 import { kitState } from './app/kit-state.ts';
 import { localApi } from './app/local-api.ts';
+import type { Metrics } from './app/metrics.ts';
 import { commandPolicy, PacePolicy } from './app/policy.ts';
 import { LiveConfig, reload, telemetryPace } from './app/reload.ts';
 import type { ReportParts } from './app/report.ts';
@@ -45,6 +46,8 @@ export interface AppDeps {
 export interface App {
   readonly local: LocalApi;
   readonly vitals: Vitals;
+  /** Counts from the call on. */
+  readonly openMetrics: () => Promise<Metrics>;
   /** Takes over what can change while it runs; says in the log what changed and what waits for a restart. */
   reload(next: Config): Promise<void>;
   /** Rejects when the app cannot go on and the process has to start again. */
@@ -92,6 +95,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   return {
     local: localApi(parts, tail, deps.log),
     vitals: vitals(parts),
+    openMetrics: async () => (await import('./app/metrics.ts')).openMetrics(parts, ends.hub.signal),
     crashed: outbox.crashed,
     reload: async (next) => reload(next, { live, fleet, hub, pace, log: deps.log }),
     async stop() {

@@ -58,6 +58,8 @@ export interface Config {
     readonly disabled: readonly { readonly asset: string; readonly command: string }[];
     readonly max_risk: RiskLevel;
   };
+  /** Undefined: no figures for Prometheus. */
+  readonly metrics: { readonly listen: { readonly host: string; readonly port: number } } | undefined;
   readonly log: { readonly level: LogLevel; readonly drivers: Readonly<Record<string, LogLevel>> };
   readonly drivers: readonly DriverInstance[];
 }
@@ -195,8 +197,15 @@ function inUnits(source: Source, file: ConfigFile) {
     feeds: { rates_hz, rate_default_hz },
     telemetry: telemetryOf(file.telemetry),
     commands: file.commands,
+    metrics: file.metrics && { listen: splitListen(file.metrics.listen) },
     log: file.log,
   };
+}
+
+/** `host:port`, an IPv6 host in brackets. */
+function splitListen(text: string): { readonly host: string; readonly port: number } {
+  const at = text.lastIndexOf(':');
+  return { host: text.slice(0, at).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(at + 1)) };
 }
 
 function backlogCaps(kbps: ConfigFile['uplink']['backlog_kbps']): Config['uplink']['backlog_bytes_per_s'] {

@@ -44,6 +44,7 @@ export function restartKeys(running: Config, next: Config): readonly string[] {
     ['uplink.window_messages', running.uplink.window_messages, next.uplink.window_messages],
     ['outbox', running.outbox, next.outbox],
     ['media', running.media, next.media],
+    ['metrics', running.metrics, next.metrics],
   ];
   return pairs.filter(([, before, after]) => !isDeepStrictEqual(before, after)).map(([key]) => key);
 }

@@ -6,6 +6,7 @@ import { pid } from 'node:process';
 import { startApp, type App } from '../app.ts';
 import type { Config } from '../config.ts';
 import { messageOf } from '../errors.ts';
+import { serveMetrics } from '../local/metrics-server.ts';
 import { isAnswered, serveLocal } from '../local/server.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { LogRoot } from '../platform/log.ts';
@@ -64,6 +65,7 @@ export async function runDaemon(
     const running = { app, broker_url: broker.options.url };
     try {
       const socket = config.control_socket;
+      const metrics = await openMetrics(app, config, log, shell.signal);
       const local = await serveLocal(app.local, { socket, gid: config.socket_gid, signal: shell.signal });
       log.info({ kit_id: config.kit_id, broker: running.broker_url, socket }, 'kit-connector is running');
       attendSystemd({ vitals: app.vitals, notifier, log }, shell.signal);
@@ -73,7 +75,7 @@ export async function runDaemon(
       await Promise.race([aborted(shell.signal), app.crashed]);
       notifier.stopping();
       await onStopping?.(running);
-      await local.closed;
+      await Promise.all([local.closed, metrics?.closed]);
     } finally {
       await stop(app, log);
     }
@@ -81,6 +83,23 @@ export async function runDaemon(
   } finally {
     ends.abort();
     await broker.closed;
+  }
+}
+
+/** Answers when the port is closed. One that is taken costs the figures only. */
+async function openMetrics(
+  app: App,
+  { metrics }: Config,
+  log: LogRoot,
+  signal: AbortSignal,
+): Promise<{ readonly closed: Promise<void> } | undefined> {
+  if (!metrics) return undefined;
+  const page = { ...(await app.openMetrics()), ...app.vitals };
+  try {
+    return await serveMetrics(metrics.listen, page, signal);
+  } catch (error) {
+    log.error({ reason: messageOf(error) }, 'there are no metrics: their address cannot be used');
+    return undefined;
   }
 }
 

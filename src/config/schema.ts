@@ -68,6 +68,17 @@ const outbox = z.strictObject({
   age_max_days: z.number().positive().max(3_650).default(30),
 });
 
+const metrics = z.strictObject({
+  listen: z
+    .string()
+    .regex(
+      /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\]):\d{1,5}$/,
+      'must be a loopback address and a port, such as 127.0.0.1:9464: the figures are for this machine only',
+    )
+    .refine((text) => Number(/\d+$/.exec(text)?.[0]) <= 65_535, 'has a port above 65535; choose a lower one')
+    .describe('where /metrics and /healthz are answered; 127.0.0.1:9464 is the usual place'),
+});
+
 const driver = z.strictObject({
   driver: z.string().min(1).describe('the name of the driver'),
   name: instanceName.optional().describe('of this instance; the name of the driver when left out'),
@@ -105,6 +116,7 @@ export const configFile = z.strictObject({
       max_risk: riskLevel.default('high').describe('commands of a higher risk are neither offered nor run'),
     })
     .prefault({}),
+  metrics: metrics.optional().describe('figures for Prometheus; left out: no port is opened'),
   log: z
     .strictObject({
       level: logLevel.default('info'),

@@ -57,6 +57,9 @@ export interface DriverView {
   readonly since: string;
   readonly reason: string | null;
   readonly next_try_at: string | null;
+  /** Since the start: runs, and those that ended with an error. */
+  readonly runs: number;
+  readonly failures: number;
   /** What the driver shows of itself. */
   readonly facts: StatusFacts;
 }
@@ -163,13 +166,15 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
       const reason = 'reason' in state ? state.reason : null;
       const next_try_at = 'retry_ms' in state ? nowIso(state.retry_ms) : null;
       const isSame = drivers.get(name)?.state === state.state;
-      show({ state: state.state, reason, next_try_at, ...(isSame ? {} : { since: nowIso() }) });
+      const failures = (drivers.get(name)?.failures ?? 0) + (reason === null ? 0 : 1);
+      show({ state: state.state, reason, next_try_at, failures, ...(isSame ? {} : { since: nowIso() }) });
       if (state.state === 'starting' || state.state === 'up') return;
       shut();
       assets.lose(name, reason ?? 'the driver was stopped');
       kit.withdraw(name, reason);
     },
     run: async (signal, onUp) => {
+      show({ runs: (drivers.get(name)?.runs ?? 0) + 1 });
       const onFacts = (facts: StatusFacts): void => show({ facts });
       const state_dir = join(parts.state_dir, name);
       const door = openHost({ name, driver, log, signal, assets, kit, state_dir, onUp, onFacts });
@@ -180,5 +185,15 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
 }
 
 function firstView(name: string, driver: Driver, since: string): DriverView {
-  return { name, driver: driver.name, state: 'starting', since, reason: null, next_try_at: null, facts: {} };
+  return {
+    name,
+    driver: driver.name,
+    state: 'starting',
+    since,
+    reason: null,
+    next_try_at: null,
+    runs: 0,
+    failures: 0,
+    facts: {},
+  };
 }

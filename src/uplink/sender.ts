@@ -43,6 +43,14 @@ interface SenderOptions {
   readonly dispatch: Dispatch;
   readonly pace: Pace;
   readonly suspicion: Suspicion;
+  /** Told of every PUBACK. */
+  readonly onAcknowledged: (message: Acknowledged) => void;
+}
+
+export interface Acknowledged {
+  readonly bytes: number;
+  /** Since the message was sent. */
+  readonly delay_ms: number;
 }
 
 export class Sender {
@@ -106,7 +114,9 @@ export class Sender {
     const message = { topic, payload: parcel.payload, retain: parcel.retain, expiry_s: expiryOf(parcel) };
     session.publish(message, (code, reason) => {
       this.#sent.delete(parcel);
-      this.window.acked(bytes, { backlog: parcel.backlog, delay_ms: performance.now() - sent_ms });
+      const delay_ms = performance.now() - sent_ms;
+      this.window.acked(bytes, { backlog: parcel.backlog, delay_ms });
+      this.#options.onAcknowledged({ bytes, delay_ms });
       this.#answered(parcel, code, reason);
       this.#pumpSoon();
     });

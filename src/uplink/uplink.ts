@@ -11,7 +11,7 @@ import type { AckRule, Dispatch } from '../outbox/dispatch.ts';
 import { aborted, backoff, sleep, within } from '../platform/time.ts';
 import type { BrokerOptions } from './broker.ts';
 import { receive, type InboxHandlers } from './inbox.ts';
-import { Sender, type Pace } from './sender.ts';
+import { type Acknowledged, Sender, type Pace } from './sender.ts';
 import { Suspicion } from './suspicion.ts';
 import { ConnectFailed, openSession, type Outgoing, type Session } from './session.ts';
 
@@ -61,6 +61,8 @@ export interface UplinkStatus {
 }
 
 export class Uplink {
+  /** Told of every message that the broker acknowledged; set by who counts them. */
+  onAcknowledged: (message: Acknowledged) => void = () => undefined;
   readonly #options: UplinkOptions;
   readonly #status: UplinkStatus = {
     state: 'connecting',
@@ -180,7 +182,14 @@ export class Uplink {
       );
       this.#down_logged = false;
       this.#sender = new Sender(
-        { kit_id, session, dispatch, pace, suspicion: this.#suspicion },
+        {
+          kit_id,
+          session,
+          dispatch,
+          pace,
+          suspicion: this.#suspicion,
+          onAcknowledged: (message) => this.onAcknowledged(message),
+        },
         ended.signal,
       );
       await dispatch.connected({

@@ -51,7 +51,16 @@ const well: DegradedFacts = {
   clock_synced: true,
   warnings: [],
 };
-const driver = { name: 'x', driver: 'x', since: '', reason: null, next_try_at: null, facts: {} };
+const driver = {
+  name: 'x',
+  driver: 'x',
+  since: '',
+  reason: null,
+  next_try_at: null,
+  runs: 1,
+  failures: 1,
+  facts: {},
+};
 const salvage = { cause: 'x', moved_to: 'x', rows_saved: 1, rows_lost: null };
 const troubles: readonly Partial<DegradedFacts>[] = [
   { health: { state: 'full', detail: 'x' } },

@@ -1,0 +1,70 @@
+/** Answers /healthz and /metrics on a TCP port of the loopback, for the tools that watch this machine. */
+import { createServer } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { Hono } from 'hono';
+import { messageOf } from '../errors.ts';
+import { aborted } from '../platform/time.ts';
+
+export interface MetricsPage {
+  readonly content_type: string;
+  readonly scrape: () => Promise<string>;
+  /** Undefined while every part makes progress, else which one does not. */
+  readonly check: (ms: number) => Promise<string | undefined>;
+  /** One line on how the kit is. */
+  readonly summary: () => string;
+}
+
+/** Watchers give up after some seconds; the daemon is ill before that. */
+const check_ms = 2_000;
+const request_ms = 10_000;
+const connections_max = 16;
+
+/**
+ * Listens at `listen` (`127.0.0.1:9464`) until `signal` aborts. Rejects when the address is taken. A kit that is offline is
+ * healthy: `/healthz` answers 503 only when a part of the daemon makes no progress.
+ */
+export async function serveMetrics(
+  listen: { readonly host: string; readonly port: number },
+  page: MetricsPage,
+  signal: AbortSignal,
+): Promise<{ readonly port: number; readonly closed: Promise<void> }> {
+  const answer = getRequestListener(metricsRoutes(page).fetch, { overrideGlobalObjects: false });
+  const server = createServer(
+    { requestTimeout: request_ms },
+    (request, response) => void answer(request, response),
+  );
+  server.maxConnections = connections_max;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) =>
+      reject(
+        new Error(
+          `metrics.listen ${listen.host}:${listen.port} cannot be used: ${messageOf(error)}; choose another port`,
+          { cause: error },
+        ),
+      ),
+    );
+    server.listen(listen.port, listen.host, resolve);
+  });
+  const address = server.address();
+  const closed = (async () => {
+    await aborted(signal);
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  })();
+  return { port: typeof address === 'object' && address ? address.port : listen.port, closed };
+}
+
+function metricsRoutes({ content_type, scrape, check, summary }: MetricsPage): Hono {
+  const routes = new Hono();
+  routes.get('/metrics', async (context) =>
+    context.body(await scrape(), 200, { 'content-type': content_type }),
+  );
+  routes.get('/healthz', async (context) => {
+    const fault = await check(check_ms);
+    return fault === undefined ? context.text(`ok: ${summary()}\n`) : context.text(`${fault}\n`, 503);
+  });
+  routes.onError((error, context) => context.text(`${messageOf(error)}\n`, 500));
+  return routes;
+}
