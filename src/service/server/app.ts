@@ -1,5 +1,6 @@
 /** The HTTP side of the service: guards, routes, problems, the page, and the document that describes them. */
 import { OpenAPIHono } from '@hono/zod-openapi';
+import type { Page } from '../page-files.ts';
 import { RequestProblem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
@@ -17,7 +18,7 @@ import {
 } from './guards.ts';
 import { kitRoutes } from './kit-routes.ts';
 import { methodFinder } from './methods.ts';
-import { type PageFiles, servePage } from './page.ts';
+import { servePage } from './page.ts';
 import type { AnswerStore } from './repeatable.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
@@ -27,7 +28,7 @@ export interface HttpParts extends GuardOptions {
   readonly store: AnswerStore;
   readonly log: ServiceLog;
   readonly version: string;
-  readonly page: PageFiles;
+  readonly page: Page;
   /** Why the service cannot serve now; undefined: it can. */
   readonly unready: () => Promise<string | undefined>;
 }
