@@ -1,7 +1,7 @@
 /** `kit-connector run`: the daemon. */
 import { drivers } from '../../drivers/index.ts';
 import { type Config, readConfig } from '../config.ts';
-import { isJournal, openJournal, prefixedLine } from '../platform/journal.ts';
+import { isJournal, openJournal } from '../platform/journal.ts';
 import { createLog, type LogOptions } from '../platform/log.ts';
 import { hangupsOf } from './daemon-reload.ts';
 import { runDaemon } from './daemon.ts';
@@ -28,8 +28,6 @@ export async function run(file: string, shell: Shell): Promise<number> {
 async function logOutput({ kit_id }: Config, shell: Shell): Promise<Pick<LogOptions, 'out' | 'readable'>> {
   if (!isJournal(2, shell.env['JOURNAL_STREAM']))
     return { out: shell.out, readable: shell.out.isTTY === true };
-  const journal = await openJournal({ kit_id }).catch(() => ({
-    write: (line: string) => shell.err.write(prefixedLine(line)),
-  }));
-  return { out: journal, readable: false };
+  const instead = (text: string): unknown => shell.err.write(text);
+  return { out: await openJournal({ kit_id, instead }), readable: false };
 }

@@ -5,7 +5,7 @@
  */
 import { fstatSync } from 'node:fs';
 import { type Level, type LogEntry, prose, readEntry } from './log-entry.ts';
-import { type DatagramSender, openDatagramSender } from './unix-datagram.ts';
+import { type DatagramSender, openDatagramSender, type SendResult } from './unix-datagram.ts';
 
 export const journal_socket = '/run/systemd/journal/socket';
 export const syslog_identifier = 'kit-connector';
@@ -31,6 +31,8 @@ export function isJournal(fd: number, journal_stream: string | undefined): boole
 
 export interface JournalOptions {
   readonly kit_id: string;
+  /** Takes the line as text where no journal listens: `prefixedLine` of it, for standard error. */
+  readonly instead: (text: string) => unknown;
   /** `journal_socket` when left out. */
   readonly socket?: string;
 }
@@ -41,29 +43,36 @@ export interface JournalOut {
   readonly close: () => void;
 }
 
-/** Rejects when no datagram can be sent from here at all; then standard error has to do. */
-export async function openJournal({ kit_id, socket = journal_socket }: JournalOptions): Promise<JournalOut> {
-  const sender = await openDatagramSender(socket);
+/** Never rejects: where no datagram can be sent at all, every line goes the other way. */
+export async function openJournal(options: JournalOptions): Promise<JournalOut> {
+  const { kit_id, instead, socket = journal_socket } = options;
+  const sender = await openDatagramSender(socket).catch(() => undefined);
+  if (!sender) return { write: (line) => void instead(prefixedLine(line)), close: () => undefined };
   let lost: { readonly since_ms: number; lines: number } | undefined;
   return {
     write(line) {
       const entry = readEntry(line);
       if (!entry) return;
-      if (lost && sendEntry(sender, lossEntry(lost), kit_id)) lost = undefined;
-      if (!lost && sendEntry(sender, entry, kit_id)) return;
-      lost ??= { since_ms: performance.now(), lines: 0 };
-      lost.lines += 1;
+      if (lost && sendEntry(sender, lossEntry(lost), kit_id) === 'ok') lost = undefined;
+      const result = lost ? 'EAGAIN' : sendEntry(sender, entry, kit_id);
+      if (result === 'ok') return;
+      if (result === 'EAGAIN') {
+        lost ??= { since_ms: performance.now(), lines: 0 };
+        lost.lines += 1;
+      } else {
+        // Nobody listens: the journal is away or starts again.
+        instead(prefixedLine(line));
+      }
     },
     close: () => sender.close(),
   };
 }
 
-function sendEntry(sender: DatagramSender, entry: LogEntry, kit_id: string): boolean {
+function sendEntry(sender: DatagramSender, entry: LogEntry, kit_id: string): SendResult {
   const result = sender.send(journalDatagram(entry, kit_id));
-  // What is too large for this machine's limits is still worth its first line.
-  if (result === 'EMSGSIZE')
-    return sender.send(journalDatagram({ ...entry, facts: new Map() }, kit_id, field_chars_max)) === 'ok';
-  return result === 'ok';
+  // What is too large for this machine's limits is still worth its first words.
+  if (result !== 'EMSGSIZE') return result;
+  return sender.send(journalDatagram({ ...entry, facts: new Map() }, kit_id, field_chars_max));
 }
 
 function lossEntry({ since_ms, lines }: { readonly since_ms: number; readonly lines: number }): LogEntry {

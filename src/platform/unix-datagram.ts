@@ -11,7 +11,7 @@ const msg_nosignal = 0x4000;
 const path_bytes = 108;
 
 /** `ok`, or the name of the error: `EAGAIN` when the receiver is too slow, `EMSGSIZE`, `ENOENT`, `ECONNREFUSED`. */
-export type SendResult = 'ok' | (string & {});
+export type SendResult = string;
 
 export interface DatagramSender {
   readonly send: (datagram: Uint8Array) => SendResult;
@@ -29,7 +29,10 @@ export async function openDatagramSender(path: string): Promise<DatagramSender> 
     send(datagram) {
       const flags = msg_dontwait | msg_nosignal;
       const sent = c.sendto(fd, datagram, datagram.length, flags, address, address.length);
-      return sent < 0 ? c.errno() : 'ok';
+      if (sent >= 0) return 'ok';
+      const code = c.errno();
+      // Two names of one number.
+      return code === 'EWOULDBLOCK' ? 'EAGAIN' : code;
     },
     close: () => void c.close(fd),
   };

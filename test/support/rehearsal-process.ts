@@ -1,7 +1,8 @@
 /** The daemon as `kit-connector run` starts it, with one more driver that tests can command. Its argument is the configuration file. */
 import { drivers } from '../../drivers/index.ts';
+import { hangupsOf } from '../../src/cli/daemon-reload.ts';
 import { runDaemon } from '../../src/cli/daemon.ts';
-import { readConfig } from '../../src/config.ts';
+import { type Config, readConfig } from '../../src/config.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { rehearsal } from './rehearsal.ts';
 
@@ -13,12 +14,16 @@ const shell = {
   out: process.stdout,
   err: process.stderr,
   signal: stop.signal,
-  onHangup: () => undefined,
+  onHangup: (listener: () => void) => void process.on('SIGHUP', listener),
   onCrash: () => undefined,
 };
-const config = await readConfig(process.argv[2] ?? '', {
-  drivers: [...drivers, { name: rehearsal.name, load: async () => rehearsal }],
-  credentials_dir: undefined,
-});
+const hangups = hangupsOf(shell);
+const readAgain = async (): Promise<Config> =>
+  readConfig(process.argv[2] ?? '', {
+    drivers: [...drivers, { name: rehearsal.name, load: async () => rehearsal }],
+    credentials_dir: undefined,
+  });
+const config = await readAgain();
 const log = createLog({ ...config.log, out: process.stdout, readable: false });
-process.exit(await runDaemon({ config, log, onReady: () => undefined }, shell));
+const reloads = { ...hangups, readAgain };
+process.exit(await runDaemon({ config, log, onReady: () => undefined, reloads }, shell));

@@ -1,10 +1,10 @@
 /** A driver for tests of the whole daemon: drones that do what the payload of a command says, and write down that they did. */
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { z } from 'zod';
 import { droneFeeds } from '../../src/contract/feeds.ts';
 import { type Command, type CommandContext, defineCommand, noInput } from '../../src/driver/command.ts';
 import { type AssetSink, defineDriver } from '../../src/driver/driver.ts';
-import { CommandRefused } from '../../src/errors.ts';
+import { CommandRefused, DeviceRejected } from '../../src/errors.ts';
 import { aborted, every, sleep } from '../../src/platform/time.ts';
 
 const rehearsalOptions = z.strictObject({
@@ -13,20 +13,25 @@ const rehearsalOptions = z.strictObject({
   keys: z.array(z.string().min(1)).default(['falcon']),
   /** Positions a second of each drone; 0: none. */
   gps_hz: z.number().min(0).max(50).default(0),
+  /** The device refuses us while this file exists. */
+  refused_while: z.string().min(1).optional(),
+  /** Does not hear that it has to stop. */
+  deaf: z.boolean().default(false),
 });
 
 export const rehearsal = defineDriver({
   name: 'rehearsal',
   feeds: droneFeeds,
   options: rehearsalOptions,
-  run: async ({ effects, keys, gps_hz }, host) => {
+  run: async ({ effects, keys, gps_hz, refused_while, deaf }, host) => {
+    if (refused_while && existsSync(refused_while)) throw new DeviceRejected('wrong password');
     const sinks = keys.map((asset_key) => {
       const done = (what: string): void => appendFileSync(effects, `${asset_key} ${what}\n`);
       const about = { asset_key, name: `Drone ${asset_key}`, type: 'drone', protocol: 'mavlink' } as const;
       return host.announce(about, commandsOf(done));
     });
     if (gps_hz > 0) publishPositions(sinks, gps_hz, host.signal);
-    await aborted(host.signal);
+    await (deaf ? new Promise<never>(() => undefined) : aborted(host.signal));
   },
 });
 
