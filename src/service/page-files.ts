@@ -1,8 +1,8 @@
-/** Reads the page from where it is written: its own files, and the two libraries that its modules import. */
+/** The page as it is served: its own files and two libraries, compressed, under an address that changes with their content. `server/page.ts` serves what `loadPage` answers. */
+import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { constants, gzip } from 'node:zlib';
-import type { PageFiles } from './server/page.ts';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 
 const types: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
@@ -12,45 +12,84 @@ const types: Readonly<Record<string, string>> = {
 /** Served beside the page's own modules, under the names by which those import them. */
 const libraries: Readonly<Record<string, string>> = { 'preact.js': 'preact', 'htm.js': 'htm' };
 const first_file = 'index.html';
-/** Below this a compressed answer is no smaller on the wire. */
-const worth_compressing_bytes = 512;
+/** Brotli's best costs seconds on a gateway and saves a few percent. */
+const brotli_quality = 9;
+const hash_chars = 16;
 
-/** Reads and compresses the page, about 100 kB, as `startService` takes it. Nothing is built: the browser gets the modules as they are. */
-export async function loadPage(): Promise<PageFiles> {
-  const texts = new Map(await readTexts());
+const encodings = ['br', 'gzip', 'identity'] as const;
+export type Encoding = (typeof encodings)[number];
+
+export interface PageFile {
+  readonly type: string;
+  /** By encoding. */
+  readonly bodies: Readonly<Record<Encoding, Buffer<ArrayBuffer>>>;
+  readonly hash: string;
+}
+
+export interface Page {
+  /** Names the content of all files: what stands below `/page/{version}/` never changes. */
+  readonly version: string;
+  readonly index: PageFile;
+  readonly files: ReadonlyMap<string, PageFile>;
+}
+
+/** Reads and compresses the page; about 100 kB. */
+export async function loadPage(): Promise<Page> {
+  const texts = new Map(Object.entries(await readTexts()));
   const index = texts.get(first_file) ?? '';
   texts.delete(first_file);
-  const paths = [...texts].map(([name, text]) => [`/page/${name}`, text] as const);
-  const files = [['/', withPreloads(index, [...texts.keys()])] as const, ...paths];
-  return new Map(await Promise.all(files.map(async ([path, text]) => [path, await pack(path, text)] as const)));
+  const version = hashOf([...texts].flat().join('\0'));
+  const files = await Promise.all(
+    [...texts].map(async ([name, text]) => [name, await compress(name, text)] as const),
+  );
+  const linked = withPreloads(index, [...texts.keys()]).replaceAll('"./', `"/page/${version}/`);
+  return { version, index: await compress(first_file, linked), files: new Map(files) };
 }
 
 /** Lets the browser ask for all modules at once, where it would find them one by one from import to import. */
 function withPreloads(index: string, names: readonly string[]): string {
   const links = names
     .filter((name) => name.endsWith('.js'))
-    .map((name) => `    <link rel="modulepreload" href="/page/${name}" />\n`);
+    .map((name) => `    <link rel="modulepreload" href="./${name}" />\n`);
   return index.replace('  </head>', `${links.join('')}  </head>`);
 }
 
-async function readTexts(): Promise<readonly (readonly [name: string, text: string])[]> {
+async function readTexts(): Promise<Record<string, string>> {
   const dir = new URL('page/', import.meta.url);
-  const names = (await readdir(dir)).filter((name) => types[extensionOf(name)] !== undefined);
+  const names = (await readdir(dir)).filter((name) => types[extensionOf(name)] !== undefined).sort();
   const own = names.map(async (name) => [name, await readFile(new URL(name, dir), 'utf8')] as const);
   const others = Object.entries(libraries).map(async ([name, library]) => {
     const text = await readFile(new URL(import.meta.resolve(library)), 'utf8');
     // Their source maps are not served.
     return [name, text.replace(/\n\/\/# sourceMappingURL=.*\s*$/u, '\n')] as const;
   });
-  return Promise.all([...own, ...others]);
+  return Object.fromEntries(await Promise.all([...own, ...others]));
 }
 
-async function pack(path: string, text: string) {
-  const body = Buffer.from(text);
-  const type = types[path === '/' ? 'html' : extensionOf(path)] ?? 'application/octet-stream';
-  if (body.length < worth_compressing_bytes) return { type, body };
-  const packed = await promisify(gzip)(body, { level: constants.Z_BEST_COMPRESSION });
-  return { type, body, gzip: Buffer.from(packed) };
+async function compress(name: string, text: string): Promise<PageFile> {
+  const identity = Buffer.from(text);
+  const [br, gz] = await Promise.all([
+    promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: brotli_quality } }),
+    promisify(gzip)(identity, { level: constants.Z_BEST_COMPRESSION }),
+  ]);
+  const bodies = { identity, br: Buffer.from(br), gzip: Buffer.from(gz) };
+  return { type: types[extensionOf(name)] ?? 'application/octet-stream', bodies, hash: hashOf(text) };
+}
+
+/** The smallest form that the client takes, by its `Accept-Encoding`. Browsers take Brotli on https only. */
+export function chooseEncoding(accepted: string | undefined): Encoding {
+  const taken = new Set(
+    (accepted ?? '')
+      .split(',')
+      .map((part) => part.trim().toLowerCase())
+      .filter((part) => !/;\s*q=0(?:\.0*)?$/u.test(part))
+      .map((part) => part.split(';')[0]?.trim()),
+  );
+  return encodings.find((encoding) => taken.has(encoding)) ?? 'identity';
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, hash_chars);
 }
 
 function extensionOf(name: string): string {
