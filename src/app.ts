@@ -7,6 +7,7 @@ import type { Metrics } from './app/metrics.ts';
 import { commandPolicy, PacePolicy } from './app/policy.ts';
 import { LiveConfig, reload, telemetryPace } from './app/reload.ts';
 import type { ReportParts } from './app/report.ts';
+import type { OwnService } from './app/own-service.ts';
 import { openStreams } from './app/streams.ts';
 import { Tail } from './app/tail.ts';
 import { type Vitals, vitals } from './app/vitals.ts';
@@ -50,6 +51,8 @@ export interface App {
   readonly openMetrics: () => Promise<Metrics>;
   /** Takes over what can change while it runs; says in the log what changed and what waits for a restart. */
   reload(next: Config): Promise<void>;
+  /** The kit's own service; undefined: none is configured. */
+  readonly service: Pick<OwnService, 'url' | 'key_file'> | undefined;
   /** Rejects when the app cannot go on and the process has to start again. */
   readonly crashed: Promise<void>;
   /** Stops tasks, drivers and uplink in this order, says farewell, and closes the buffer. */
@@ -84,7 +87,12 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const parts = joinParts(live, deps, { outbox, pace, ends });
   const { hub, tasks, uplink } = parts;
   const tail = new Tail(() => hub.assets());
-  outbox.onAccepted = (row) => tail.tell(row);
+  const service = await ownService(config, parts, deps.log);
+  outbox.onAccepted = (row) => {
+    tail.tell(row);
+    service?.take(row);
+  };
+  await service?.start();
 
   const has_broker = deps.broker.url !== no_broker;
   const uplink_done = uplink.run(has_broker ? ends.uplink.signal : AbortSignal.abort());
@@ -96,6 +104,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
     local: localApi(parts, tail, deps.log),
     vitals: vitals(parts),
     openMetrics: async () => (await import('./app/metrics.ts')).openMetrics(parts, ends.hub.signal),
+    service,
     crashed: outbox.crashed,
     reload: async (next) => reload(next, { live, fleet, hub, pace, log: deps.log }),
     async stop() {
@@ -109,11 +118,19 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
         commit_at_stop_ms,
         outbox.committed().catch(() => undefined),
       );
+      await service?.stop();
       ends.uplink.abort();
       await uplink_done;
       await outbox.close();
     },
   };
+}
+
+/** Loaded only where it is wanted: it costs memory. */
+async function ownService(config: Config, parts: ReportParts, log: LogRoot): Promise<OwnService | undefined> {
+  if (!config.service) return undefined;
+  const { createOwnService } = await import('./app/own-service.ts');
+  return createOwnService(config.service, parts, log.child({ part: 'service' }));
 }
 
 interface Foundation {

@@ -6,6 +6,7 @@ import { addIssues, didYouMean } from './config/faults.ts';
 import { groupId } from './config/group.ts';
 import { type MediaServerConfig, readMedia } from './config/media.ts';
 import { type ConfigFile, type LogLevel, configFile, runtime_dir_default } from './config/schema.ts';
+import { type ServiceConfig, serviceOf } from './config/service.ts';
 import { type FaultList, type Source, faultList, parseSource, readSource } from './config/source.ts';
 import { telemetryOf } from './config/telemetry.ts';
 import type { RiskLevel } from './contract/assets.ts';
@@ -52,6 +53,8 @@ export interface Config {
   };
   /** Undefined: no media server, and no camera has a `whep_url`. */
   readonly media: MediaServerConfig | undefined;
+  /** Undefined: the kit serves no page and no interface of its own. */
+  readonly service: ServiceConfig | undefined;
   readonly telemetry: ReturnType<typeof telemetryOf>;
   readonly commands: {
     /** `*` stands for every asset, every command. */
@@ -176,6 +179,12 @@ function checkLogNames(
   }
 }
 
+/** Where browsers find the kit's media server. */
+function viewerUrl({ media }: ConfigFile): string | undefined {
+  if (media === undefined) return undefined;
+  return media.server === 'template' ? media.url : media.viewer_url;
+}
+
 /** The same in the units of the code. */
 function inUnits(source: Source, file: ConfigFile) {
   const { default: rate_default_hz = 5, ...rates_hz } = file.feeds.rates_hz;
@@ -196,6 +205,7 @@ function inUnits(source: Source, file: ConfigFile) {
     },
     feeds: { rates_hz, rate_default_hz },
     telemetry: telemetryOf(file.telemetry),
+    service: file.service && serviceOf(file.service, viewerUrl(file)),
     commands: file.commands,
     metrics: file.metrics && { listen: splitListen(file.metrics.listen) },
     log: file.log,

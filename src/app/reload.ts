@@ -25,7 +25,18 @@ export class LiveConfig {
   change(next: Config): void {
     const { kit_id, state_dir, runtime_dir, control_socket, socket_gid, broker, outbox, media } =
       this.#started;
-    const lasting = { kit_id, state_dir, runtime_dir, control_socket, socket_gid, broker, outbox, media };
+    const { service } = this.#started;
+    const lasting = {
+      kit_id,
+      state_dir,
+      runtime_dir,
+      control_socket,
+      socket_gid,
+      broker,
+      outbox,
+      media,
+      service,
+    };
     const uplink = { ...next.uplink, window_messages: this.#started.uplink.window_messages };
     const waiting = restartKeys(this.#started, next);
     const warnings = waiting.length > 0 ? [...next.warnings, restartSentence(waiting)] : next.warnings;
@@ -44,6 +55,7 @@ export function restartKeys(running: Config, next: Config): readonly string[] {
     ['uplink.window_messages', running.uplink.window_messages, next.uplink.window_messages],
     ['outbox', running.outbox, next.outbox],
     ['media', running.media, next.media],
+    ['service', running.service, next.service],
     ['metrics', running.metrics, next.metrics],
   ];
   return pairs.filter(([, before, after]) => !isDeepStrictEqual(before, after)).map(([key]) => key);

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { riskLevel } from '../contract/assets.ts';
 import { linkType } from '../contract/kit.ts';
 import { mediaSection } from './media.ts';
+import { serviceSection } from './service.ts';
 import { telemetrySection } from './telemetry.ts';
 
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
@@ -107,6 +108,7 @@ export const configFile = z.strictObject({
     .prefault({}),
   telemetry: telemetrySection.prefault({}),
   media: mediaSection.optional().describe('left out: cameras have no whep_url'),
+  service: serviceSection.optional().describe('left out: the kit serves no page and no interface of its own'),
   commands: z
     .strictObject({
       disabled: z

@@ -13,10 +13,12 @@ import { recordingLog } from './recording-log.ts';
 
 export type ServiceLab = Awaited<ReturnType<typeof startServiceLab>>;
 
-export async function startServiceLab(
-  kit_id: string,
-  { hosts = [] }: { readonly hosts?: readonly string[] } = {},
-) {
+interface LabOptions {
+  readonly hosts?: readonly string[];
+  readonly media_origins?: readonly string[];
+}
+
+export async function startServiceLab(kit_id: string, { hosts = [], media_origins = [] }: LabOptions = {}) {
   const store = new SqlStore(openSqlite(':memory:'));
   const log = recordingLog();
   const dispatched: TaskOrder[] = [];
@@ -41,7 +43,7 @@ export async function startServiceLab(
     dispatcher,
     listen: { host: '127.0.0.1', port: 0 },
     hosts,
-    media_origins: ['http://192.168.1.1:8889'],
+    media_origins,
     page: await loadPage(),
     version: '0',
     log,

@@ -1,0 +1,176 @@
+/** The service inside the daemon, for its own kit: fed with what is accepted for delivery, whether or not a broker is there. */
+import { open, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { ServiceConfig } from '../config/service.ts';
+import { json } from '../contract/json.ts';
+import { readChannel } from '../contract/topics.ts';
+import { messageOf } from '../errors.ts';
+import { positionOf, type Row } from '../outbox/row.ts';
+import type { Log } from '../platform/log.ts';
+import { every, sleep } from '../platform/time.ts';
+import type { Message } from '../service/ingest/read-message.ts';
+import { loadPage } from '../service/page-files.ts';
+import { makeKey, scopes } from '../service/principal.ts';
+import type { Dispatcher } from '../service/service.ts';
+import { type RunningService, startService } from '../service/start.ts';
+import { openSqlite } from '../service/store/sqlite.ts';
+import { SqlStore } from '../service/store/sql-store.ts';
+import type { Store } from '../service/store/store.ts';
+import { kitState } from './kit-state.ts';
+import type { ReportParts } from './report.ts';
+
+const database_file = 'service.db';
+const key_file = 'service-key';
+const retry_ms = 10_000;
+/** How often the service hears how the kit itself is. */
+const state_every_ms = 5_000;
+/** Rows that are accepted within this time are stored together. */
+const group_ms = 50;
+
+export interface OwnService {
+  /** Undefined while it could not be started. */
+  readonly url: () => string | undefined;
+  /** Holds the key that was made at the first start. */
+  readonly key_file: string;
+  /** A row that was accepted for delivery. */
+  readonly take: (row: Row) => void;
+  /**
+   * Resolves after the first attempt, and goes on trying when that failed: an address of the local network may come
+   * later, and the kit has work to do meanwhile.
+   */
+  readonly start: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/** Does nothing until `start` is called, so that the rows which that brings about find their way. */
+export function createOwnService(config: ServiceConfig, parts: ReportParts, log: Log): OwnService {
+  const { kit_id, state_dir } = parts.config;
+  const ends = new AbortController();
+  let running: RunningService | undefined;
+  let tried = Promise.resolve();
+  const attempt = async (): Promise<void> => {
+    running = await start(config, parts, log);
+    tellState(running, parts, ends.signal);
+    // What was in its memory is gone with the last run.
+    parts.hub.announceAll();
+  };
+  const keepTrying = async (): Promise<void> => {
+    while (!ends.signal.aborted && running === undefined) {
+      await sleep(retry_ms, ends.signal);
+      if (!ends.signal.aborted) await attempt().catch(() => undefined);
+    }
+  };
+  return {
+    url: () => running?.url,
+    key_file: join(state_dir, key_file),
+    take: (row) => {
+      running?.take(receptionOf(kit_id, [messageOfRow(row)])).catch(() => undefined);
+    },
+    async start() {
+      try {
+        await attempt();
+      } catch (error) {
+        const reason = messageOf(error);
+        log.error({ reason }, 'the service cannot be started: the kit works without it, and tries again');
+        tried = keepTrying();
+      }
+    },
+    async stop() {
+      ends.abort();
+      await tried;
+      await running?.stop();
+    },
+  };
+}
+
+async function start(config: ServiceConfig, parts: ReportParts, log: Log): Promise<RunningService> {
+  const { state_dir, kit_id, kit_name } = parts.config;
+  const store = new SqlStore(openSqlite(join(state_dir, database_file), 'memory'));
+  await store.nameKit(kit_id, kit_name ?? null);
+  await makeFirstKey(store, kit_id, { file: join(state_dir, key_file), log });
+  const service = await startService({
+    store,
+    dispatcher: dispatcherOf(parts),
+    listen: config.listen,
+    hosts: config.hosts,
+    media_origins: config.media_origins,
+    page: await loadPage(),
+    version: parts.version,
+    log,
+    group_ms,
+    unready: () => undefined,
+    onCommitted: () => undefined,
+  });
+  log.info({ url: service.url }, 'the service of this kit is running');
+  return service;
+}
+
+/** The same way in as for dispatches from the broker: journaled, checked and reported like any other. */
+function dispatcherOf({ tasks }: Pick<ReportParts, 'tasks'>): Dispatcher {
+  return {
+    async dispatch({ task_id, asset_id, command_name, payload, requested_by, created_ms }) {
+      const created_at = new Date(created_ms).toISOString();
+      const raw = { task_id, asset_id, command_name, payload, requested_by, created_at };
+      const how = { task_id_in_topic: task_id, retained: false, duplicate: false, local: true };
+      await tasks.receive(raw, how);
+    },
+    async cancel(_kit_id, task_id) {
+      tasks.cancel(task_id);
+    },
+  };
+}
+
+/** Without a broker nobody else says that the kit is there. Each report is one connection in the words of the contract. */
+function tellState(service: RunningService, parts: ReportParts, signal: AbortSignal): void {
+  const { outbox, clock, config } = parts;
+  let seq = 0;
+  const tell = (): void => {
+    seq += 1;
+    const data = json.parse({ ...kitState(parts, { online: true, reason: null }) });
+    const { time_ms, synced } = clock.stamp();
+    const message: Message = {
+      channel: { kind: 'state' },
+      epoch: outbox.epoch,
+      seq,
+      time_ms,
+      unsynced: !synced,
+      data,
+    };
+    service.take(receptionOf(config.kit_id, [message])).catch(() => undefined);
+  };
+  tell();
+  every(state_every_ms, signal, tell);
+}
+
+function messageOfRow({ id, channel, time_ms, mono_ms, body }: Row): Message | undefined {
+  const read = readChannel(channel);
+  const data = z.nullable(json).parse(JSON.parse(body));
+  return read && { channel: read, ...positionOf(id), time_ms, unsynced: mono_ms !== null, data };
+}
+
+function receptionOf(kit_id: string, messages: readonly (Message | undefined)[]) {
+  const known = messages.filter((message) => message !== undefined);
+  return { kit_id, messages: known, cleared: [], retained: false, historical: false, faults: [] };
+}
+
+/** So that somebody can ask at all. It is made once; who revokes it makes another one first. */
+async function makeFirstKey(
+  store: Store,
+  kit_id: string,
+  { file, log }: { readonly file: string; readonly log: Log },
+): Promise<void> {
+  if ((await store.keys()).length > 0) return;
+  const rights = { label: 'made at the first start', scopes: [...scopes], kits: [kit_id], expires_ms: null };
+  const { text, key } = makeKey(rights, Date.now());
+  const handle = await open(`${file}.new`, 'w', 0o600);
+  try {
+    await handle.writeFile(`${text}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${file}.new`, file);
+  await store.addKey(key);
+  log.warn({ file }, 'an API key for the service of this kit was made; it is in this file');
+}
