@@ -61,6 +61,8 @@ export class Pacer {
   #offer(stream: Stream, send: () => void): boolean {
     if (this.#interval_ms(stream) === Number.POSITIVE_INFINITY) return true;
     const now_ms = this.#now_ms();
+    // A turn that lies farther ahead was given at a lower rate than the one that holds now.
+    stream.next_ms = Math.min(stream.next_ms, now_ms + this.#interval_ms(stream));
     if (this.#signal.aborted || (stream.held === undefined && now_ms >= stream.next_ms)) {
       this.#take(stream, now_ms);
       send();

@@ -116,3 +116,14 @@ it('forgets what is held back when the stream is closed', () => {
   expect(sent.map((each) => each.value)).toEqual([1]);
   stop();
 });
+
+it('does not wait for a turn of the slower rate when nothing was held back as the rate rose', () => {
+  const { pacer, sent, send, stop } = start({ default: 0.001 });
+  const stream = pacer.open('gps');
+  stream.offer(send(1));
+  pacer.setRates({ default: 10 });
+  stream.offer(send(2));
+  vi.advanceTimersByTime(100);
+  expect(sent.map(({ value }) => value)).toEqual([1, 2]);
+  stop();
+});
