@@ -1,6 +1,6 @@
 /** Makes the inputs of a command from its input_schema: flat objects of numbers, texts, choices and switches. */
 import { isRecord } from './json.js';
-import { label, plain } from './text.js';
+import { label, plain, unitOf } from './text.js';
 
 /** @import { Field, JsonValue } from './types.d.ts' */
 
@@ -44,12 +44,12 @@ function fieldOf(name, schema, isRequired) {
   const number = (/** @type {string} */ key) => (typeof schema[key] === 'number' ? schema[key] : undefined);
   const choices = kind === 'choice' && Array.isArray(schema['enum']) ? schema['enum'].map(String) : [];
   const { description, default: preset } = schema;
-  const unit = schema['x-unit'];
+  const unit = typeof schema['x-unit'] === 'string' ? plain(schema['x-unit']) : unitOf(name).trim();
   const isPreset = ['string', 'number', 'boolean'].includes(typeof preset);
   return {
     name,
     kind,
-    label: label(name) + (typeof unit === 'string' ? `, ${plain(unit)}` : ''),
+    label: label(name) + (unit === '' ? '' : `, ${unit}`),
     hint: typeof description === 'string' ? plain(description) : '',
     isRequired,
     choices,

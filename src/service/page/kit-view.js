@@ -100,25 +100,35 @@ export function linksView(view) {
  * @param {import('./types.d.ts').Freshness} freshness
  */
 function linkRow(link, view, freshness) {
-  const { isp, type, status, ip, usage } = link;
+  const { isp, type, status, ip } = link;
   const word = status ?? 'unknown';
   const about = [type, ip].filter(Boolean).join(', ');
-  const month_gb = sum(usage?.month_rx_gb, usage?.month_tx_gb);
   return html`<li key=${link.name} class=${freshness.isOld ? 'row is-old' : 'row'}>
     <p class="head">
       <b>${name(isp ?? link.name)}</b>
       ${state(word === 'online' && !isKitHeard(view) ? 'was online' : word)}
     </p>
     <p class="sub">${isp ? html`${name(link.name)}, ` : ''}${plain(about)}</p>
-    <p class="numbers">
-      <span>↓ ${rate(link.rx_bps)}</span> <span>↑ ${rate(link.tx_bps)}</span>
-      <span
-        >${link.latency_ms === null || link.latency_ms === undefined ? 'no answer' : `${Math.round(link.latency_ms)} ms`}</span
-      >
-      <span>loss ${amount(link.packet_loss_pct, ' %', 1)}</span>
-      ${month_gb === null ? '' : html`<span>month ${month_gb.toFixed(1)} GB</span>`}
-    </p>
+    <p class="numbers">${numbersOf(link).map((text) => html`<span key=${text}>${text}</span>`)}</p>
   </li>`;
+}
+
+/**
+ * What is known of the link in numbers.
+ * @param {Link} link
+ * @returns {readonly string[]}
+ */
+function numbersOf({ rx_bps, tx_bps, latency_ms, packet_loss_pct, usage }) {
+  /** @type {(value: number | null | undefined, text: (value: number) => string) => readonly string[]} */
+  const known = (value, text) => (value === null || value === undefined ? [] : [text(value)]);
+  const numbers = [
+    ...known(rx_bps, (bps) => `↓ ${rate(bps)}`),
+    ...known(tx_bps, (bps) => `↑ ${rate(bps)}`),
+    ...known(latency_ms, (ms) => `${Math.round(ms)} ms`),
+    ...known(packet_loss_pct, (pct) => `loss ${Number(pct.toFixed(1))} %`),
+    ...known(sum(usage?.month_rx_gb, usage?.month_tx_gb), (gb) => `month ${gb.toFixed(1)} GB`),
+  ];
+  return numbers.length === 0 ? ['no figures reported'] : numbers;
 }
 
 /**
@@ -135,7 +145,7 @@ export function queueView(view) {
   const { queue } = view.world;
   if (!queue) return section('uplink', 'Uplink queue', html`<p>Not reported yet</p>`);
   const { waiting_rows, waiting_bytes, oldest, received, missing, dropped, refused } = queue;
-  const since = queue.since ? ` since ${duration(view.time_ms - Date.parse(queue.since))}` : '';
+  const since = queue.since ? ` for ${duration(view.time_ms - Date.parse(queue.since))}` : '';
   const word = queue.online ? (isKitHeard(view) ? 'connected' : 'was online') : 'offline';
   const bytes = waiting_bytes === null ? '' : ` (${size(waiting_bytes)})`;
   return section(

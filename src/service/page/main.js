@@ -37,6 +37,8 @@ const choices = {
 };
 
 const root = document.querySelector('#page');
+// What stands there until the modules have come is not part of what is drawn.
+root?.replaceChildren();
 let drawn_ms = -draw_every_ms;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;

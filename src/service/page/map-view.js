@@ -14,6 +14,8 @@ import { plain } from './text.js';
 const half = 200;
 const radius = 170;
 const range_min_m = 50;
+/** The range keeps to round numbers, so that the picture does not breathe with each fix. */
+const range_steps = [1, 1.5, 2, 3, 4, 6, 8, 10];
 const rings_max = 5;
 const label_chars_max = 14;
 const zoom_min = -4;
@@ -68,11 +70,9 @@ function frameOf(view, kit, places) {
   const followed = chosen === null ? undefined : view.world.assets.get(chosen);
   const center = (followed && placeOfAsset(followed, view)) ?? kit ?? places[0] ?? { lat: 0, lon: 0 };
   const far_m = Math.max(range_min_m, ...places.map((place) => Math.hypot(...project(center, place))));
-  const fitted =
-    roundDown(far_m) >= far_m
-      ? far_m
-      : [2, 2.5, 5, 10].map((step) => roundDown(far_m) * step).find((m) => m >= far_m);
-  return { center, range_m: (fitted ?? far_m) / 2 ** zoom };
+  const power = 10 ** Math.floor(Math.log10(far_m));
+  const fitted = range_steps.find((step) => step * power >= far_m) ?? 10;
+  return { center, range_m: (fitted * power) / 2 ** zoom };
 }
 
 /**

@@ -21,7 +21,7 @@ export function name(text) {
 export function age({ age_ms, isOld }) {
   if (age_ms === null) return html`<span class="age">time unknown</span>`;
   if (isOld) return html`<span class="age old"><b>OLD</b> ${duration(age_ms)}</span>`;
-  return html`<span class="age">${duration(age_ms)}</span>`;
+  return html`<span class="age">${duration(age_ms)} ago</span>`;
 }
 
 /** @type {Readonly<Record<string, readonly [shape: string, kind: string]>>} */
@@ -56,7 +56,8 @@ export function state(word) {
  * @param {Freshness} [freshness]
  */
 export function fact(term, value, freshness) {
-  return html`<div class=${freshness?.isOld ? 'fact is-old' : 'fact'}>
+  const wide = term === 'Position' ? ' wide' : '';
+  return html`<div class=${`fact${wide}${freshness?.isOld ? ' is-old' : ''}`}>
     <dt>${term}</dt>
     <dd>${value}${freshness ? html` ${age(freshness)}` : ''}</dd>
   </div>`;

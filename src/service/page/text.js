@@ -1,4 +1,5 @@
 /** Turns what devices and people have named into text that cannot disguise itself. */
+import { isRecord } from './json.js';
 
 const chars_max = 200;
 /** Control characters, marks that turn the direction of writing round, and characters without width. */
@@ -42,6 +43,15 @@ const units = [
 ];
 
 /**
+ * The unit that a name says, with the space before it.
+ * @param {string} name
+ * @returns {string}
+ */
+export function unitOf(name) {
+  return units.find(([form]) => form.test(name))?.[1] ?? '';
+}
+
+/**
  * A value of a feed with the unit that its name says. Null is not reported, never 0.
  * @param {string} name
  * @param {unknown} value
@@ -52,10 +62,14 @@ export function fieldText(name, value) {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'number') {
     const digits = /^(?:lat|lon)$/u.test(name) ? 6 : 2;
-    return `${Number(value.toFixed(digits))}${units.find(([form]) => form.test(name))?.[1] ?? ''}`;
+    return `${Number(value.toFixed(digits))}${unitOf(name)}`;
   }
-  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) {
-    return value.length === 0 ? 'none' : plain(value.join(', '));
+  if (Array.isArray(value)) {
+    return value.length === 0 ? 'none' : plain(value.map((each) => fieldText(name, each)).join('; '));
+  }
+  if (isRecord(value)) {
+    const parts = Object.entries(value).map(([key, part]) => `${label(key)} ${fieldText(key, part)}`);
+    return plain(parts.join(', '));
   }
   return plain(value);
 }
@@ -72,11 +86,10 @@ export function amount(value, unit, digits = 0) {
 }
 
 /**
- * @param {number | null | undefined} bps bits per second
+ * @param {number} bps bits per second
  * @returns {string}
  */
 export function rate(bps) {
-  if (bps === null || bps === undefined) return '–';
   if (bps < 1e6) return `${Math.round(bps / 1e3)} kb/s`;
   return `${(bps / 1e6).toFixed(bps < 1e8 ? 1 : 0)} Mb/s`;
 }
