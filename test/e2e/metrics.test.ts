@@ -105,10 +105,8 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon with metrics', () => {
       await broker.kill();
       await eventually('the broker is missed', async () => (await kit.status()).uplink.state !== 'connected');
       const health = await get('/healthz');
-      expect([health.status, await health.text()]).toEqual([
-        200,
-        expect.stringMatching(/^ok: not connected/u),
-      ]);
+      expect(health.status).toBe(200);
+      expect(await health.text()).toMatch(/^ok: not connected/u);
       await eventually('time offline is counted', async () => {
         const samples = samplesOf(await (await get('/metrics')).text());
         return (
@@ -138,11 +136,8 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon with metrics', () => {
       const base = (name: string): string => (types.has(name) ? name : name.replace(/_bucket$/u, ''));
       expect(asked.filter((name) => !types.has(base(name)))).toEqual([]);
       const unused = [...types.keys()].filter((name) => !asked.some((each) => base(each) === name));
-      expect(unused.toSorted()).toEqual(
-        ['info', 'start_time_seconds', 'driver_state_seconds', 'uplink_in_flight']
-          .map((name) => `kit_connector_${name}`)
-          .toSorted(),
-      );
+      const informative = ['info', 'start_time_seconds', 'driver_state_seconds', 'uplink_in_flight'];
+      expect(new Set(unused)).toEqual(new Set(informative.map((name) => `kit_connector_${name}`)));
       const readme = await readFile(new URL('README.md', systemd), 'utf8');
       expect(
         [...types.keys()].filter((name) => !readme.includes(`\`${name.replace('kit_connector_', '')}`)),
@@ -150,7 +145,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon with metrics', () => {
     });
   });
 
-  it('goes on without figures when their port is taken, and opens none unless it is told to', async () => {
+  it('goes on without figures when their port is taken', async () => {
     await withKit({ rehearsed: true }, async (kit) => {
       const taken = broker.port;
       await kit.configure({

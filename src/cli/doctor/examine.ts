@@ -1,5 +1,6 @@
 /** Runs every check of the doctor at once, each within its time, and puts the findings into one order. */
 import { drivers as driver_list } from '../../../drivers/index.ts';
+import { no_broker } from '../../config/broker.ts';
 import { type Config, readConfig, readControlSocket, controlSocket } from '../../config.ts';
 import { runtime_dir_default } from '../../config/schema.ts';
 import { parseSource, readSource } from '../../config/source.ts';
@@ -65,7 +66,7 @@ function tooLong(what: string): Finding {
 }
 
 function configChecks(config: Config, touched: Touchpoints, daemon: Promise<Daemon>): readonly Check[] {
-  const { broker } = config;
+  const broker = config.broker?.url === no_broker ? undefined : config.broker;
   return [
     ['disk', async () => checkDisk(config)],
     ...(broker ? [['broker', async (over) => checkNetwork(broker, over)] satisfies Check] : []),

@@ -32,6 +32,13 @@ function uplinkFinding({
     const speed = rtt_ms === null ? '' : `, round trip ${Math.round(rtt_ms)} ms`;
     return ok('broker session', `MQTT ${protocol ?? ''} since ${clockTime(since)}${speed}`);
   }
+  if (state === 'stopped') {
+    return warn(
+      'broker session',
+      'no broker is configured',
+      'write its address to broker.url (kit-connector setup asks for it)',
+    );
+  }
   return fail(
     'broker session',
     `not connected to ${broker} since ${clockTime(since)}: ${plain(last_error ?? 'the first attempt is under way')}`,
