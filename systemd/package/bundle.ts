@@ -3,15 +3,17 @@ import { cp, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 
-/** Not bundled: native modules, and libraries whose licence gives everybody the right to replace them. */
-export const external_packages = [
-  'better-sqlite3',
-  'koffi',
-  '@serialport/bindings-cpp',
-  'node-mavlink',
-] as const;
+/** Not bundled: native modules, and a library whose licence gives everybody the right to replace it. */
+const external_packages = ['better-sqlite3', 'koffi', '@serialport/bindings-cpp', 'node-mavlink'];
+/** Served to browsers from their own files, whatever the daemon itself is made of. */
+const served_packages = ['preact', 'htm'];
+/** What needs a directory of its own in the package, with all that it needs itself. */
+export const separate_packages: readonly string[] = [...external_packages, ...served_packages];
 
 const file_url = /new URL\(\s*'([^']+)',\s*import\.meta\.url\s*\)/g;
+
+/** For the editor and the compiler; nothing reads them at run time. */
+const type_files = /\.d\.ts$|\/tsconfig\.json$/;
 
 /**
  * Writes the daemon of `root` to `out`, all files side by side, and answers the directories of the libraries in it,
@@ -23,7 +25,7 @@ export async function bundle(root: string, out: string): Promise<readonly string
     cwd: root,
     input: { 'kit-connector': 'src/kit-connector.mjs' },
     platform: 'node',
-    external: [...external_packages],
+    external: external_packages,
     plugins: [besideItself(root, assets)],
     onLog: (level, log, handle) => {
       // A library that uses eval does so in a branch for browsers.
@@ -40,7 +42,9 @@ export async function bundle(root: string, out: string): Promise<readonly string
     chunkFileNames: '[name]-[hash].mjs',
   });
   await build.close();
-  for (const asset of assets) await cp(asset, join(out, basename(asset)));
+  for (const asset of assets) {
+    await cp(asset, join(out, basename(asset)), { recursive: true, filter: (path) => !type_files.test(path) });
+  }
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
   return [...new Set(modules.flatMap((id) => packageDirectory(relative(root, id))))].toSorted();
 }
@@ -53,7 +57,7 @@ function packageDirectory(path: string): readonly string[] {
 
 /**
  * Scripts of worker threads and data files are named relative to the source that uses them. In the bundle all lie in
- * one directory: a script becomes an entry of its own there, anything else is copied.
+ * one directory: a script becomes an entry of its own there, any other file or directory is copied.
  */
 function besideItself(root: string, assets: Set<string>): Plugin {
   return {
@@ -65,7 +69,7 @@ function besideItself(root: string, assets: Set<string>): Plugin {
         const target = resolve(dirname(id), path);
         if (!/\.m?[jt]s$/.test(target)) {
           assets.add(target);
-          return `new URL('./${basename(target)}', import.meta.url)`;
+          return `new URL('./${basename(target)}${path.endsWith('/') ? '/' : ''}', import.meta.url)`;
         }
         const fileName = `${relative(root, target)
           .replace(/^src\//, '')

@@ -3,7 +3,7 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { buildProgram } from '../../src/cli/program.ts';
-import { bundle, external_packages, versionedPackageFile } from './bundle.ts';
+import { bundle, separate_packages, versionedPackageFile } from './bundle.ts';
 import { runTool } from './command-line.ts';
 import { completionScript } from './completion.ts';
 import { changelog, type Deb } from './deb.ts';
@@ -46,7 +46,7 @@ export async function layOut(
   const bundled = await bundle(root, app);
   await writeFile(join(app, 'package.json'), await versionedPackageFile(root, deb.version));
 
-  const libraries = await closure(dependencies, external_packages);
+  const libraries = await closure(dependencies, separate_packages);
   for (const dir of libraries)
     await copyLibrary(join(dependencies, dir), join(tree, program_dir, dir), target);
   const runtime = join(dependencies, `node_modules/node-linux-${target.cpu}`);

@@ -1,0 +1,233 @@
+/**
+ * The life of the package on a gateway: installed, killed, hung, changed, reloaded, upgraded, downgraded, purged. One
+ * container lives through all of it, so each test begins where the one before it ended.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { buildPackage } from '../../systemd/package/build.ts';
+import { targetNamed } from '../../systemd/package/target.ts';
+import { type Container, containerMissing, startContainer } from '../support/container.ts';
+import { eventually } from '../support/eventually.ts';
+import { peerMissing } from '../support/peers.ts';
+import { run } from '../support/temporary.ts';
+
+const shared = join(import.meta.dirname, '../../dist/test');
+const config = '/etc/kit-connector/config.yaml';
+const unit = 'kit-connector.service';
+const kit_connector = '/usr/bin/kit-connector';
+const before = '0.1.0';
+const after = '0.1.1';
+
+const status = z.looseObject({
+  version: z.string(),
+  degraded: z.array(z.string()),
+  uplink: z.looseObject({ broker: z.string() }),
+  outbox: z.looseObject({ accepted: z.number(), buffered: z.number(), balanced: z.boolean() }),
+  drivers: z.array(z.looseObject({ name: z.string(), state: z.string(), reason: z.string().nullish() })),
+});
+const journalLine = z.looseObject({ MESSAGE: z.string(), PRIORITY: z.string() });
+
+describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('the package', () => {
+  let inside: Container;
+
+  beforeAll(async () => {
+    const architecture = (await run('dpkg', '--print-architecture')).trim();
+    for (const version of [before, after]) {
+      await buildPackage({ target: targetNamed(architecture), version, out: shared, compression: 'none' });
+    }
+    inside = await startContainer(shared);
+  });
+  afterAll(async () => inside?.stop());
+
+  const install = async (version: string): Promise<string> =>
+    inside.sh(`DEBIAN_FRONTEND=noninteractive dpkg --install /packages/kit-connector_${version}_*.deb`);
+  const property = async (name: string): Promise<string> =>
+    inside.run('systemctl', 'show', unit, `--property=${name}`, '--value');
+  const mainPid = async (): Promise<string> => property('MainPID');
+  const isActive = async (): Promise<boolean> => (await property('ActiveState')) === 'active';
+  const report = async () => status.parse(JSON.parse(await inside.run(kit_connector, 'status', '--json')));
+  const kitId = async (): Promise<string> => inside.sh(`sed -n 's/^kit_id: //p' ${config}`);
+  const journal = async (...match: readonly string[]) => {
+    const { output } = await inside.attempt('journalctl', '--output=json', '--no-pager', ...match);
+    return output
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => journalLine.parse(JSON.parse(line)));
+  };
+  const sentences = async (...match: readonly string[]): Promise<string> =>
+    (await journal(...match)).map(({ MESSAGE }) => MESSAGE).join('\n');
+  /** Does what ends the process and waits for the next one. */
+  const untilRestarted = async (act: () => Promise<unknown>): Promise<void> => {
+    const [pid, restarts] = [await mainPid(), await property('NRestarts')];
+    expect(Number(pid)).toBeGreaterThan(1);
+    await act();
+    await eventually(
+      'another process serves',
+      async () => (await property('NRestarts')) !== restarts && (await isActive()) && (await mainPid()) !== pid,
+      30_000,
+    );
+  };
+
+  test('is installed by one command and runs, enabled, under a user of its own without any capability', async () => {
+    await install(before);
+    expect(await inside.run('systemctl', 'is-active', unit)).toBe('active');
+    expect(await inside.run('systemctl', 'is-enabled', unit)).toBe('enabled');
+    const process = await inside.sh(`cat /proc/${await mainPid()}/status`);
+    expect(process).toMatch(/^CapEff:\s0+$/m);
+    expect(process).toMatch(/^CapBnd:\s0+$/m);
+    expect(await inside.sh(`stat --format=%U /proc/${await mainPid()}`)).toBe('kit-connector');
+  });
+
+  test('says in the journal, in its status and to systemctl what to configure next', async () => {
+    const said = await journal(`_SYSTEMD_UNIT=${unit}`, '--priority=warning');
+    const line = said.find(({ MESSAGE }) => MESSAGE.includes('no broker is configured'));
+    expect(line?.MESSAGE).toContain(`broker.url in ${config}`);
+    expect((await report()).degraded.join('\n')).toContain('no broker is configured');
+    expect((await report()).uplink.broker).toBe('none');
+    expect(await inside.run('systemctl', 'status', '--no-pager', '--full', unit)).toContain(
+      'no broker is configured',
+    );
+  });
+
+  test('starts no broker and opens no port of its own', async () => {
+    expect(await inside.run('ss', '--no-header', '--listening', '--tcp', '--udp', '--numeric')).toBe('');
+  });
+
+  test('gives the kit an id of its own and lets nobody else read the configuration', async () => {
+    expect(z.uuid().safeParse(await kitId()).success).toBe(true);
+    expect(await inside.run('stat', '--format=%a %U %G', config)).toBe('640 root kit-connector');
+    expect(await inside.run('stat', '--format=%a', '/var/lib/kit-connector')).toBe('750');
+    const { output } = await inside.attempt(kit_connector, 'check');
+    expect(output).toContain(': ok, 2 drivers');
+  });
+
+  test('runs its echo requests without a capability', async () => {
+    const script = `const { load } = require('/usr/lib/kit-connector/node_modules/koffi');
+      const socket = load(null).func('int socket(int, int, int)');
+      process.exit(socket(2, 2, 1) >= 0 ? 0 : 1);`;
+    const nobody_special = ['--reuid=kit-connector', '--regid=kit-connector', '--clear-groups', '--bounding-set=-all'];
+    const node = '/usr/lib/kit-connector/bin/node';
+    expect(await inside.attempt('setpriv', ...nobody_special, node, '--eval', script)).toEqual({
+      code: 0,
+      output: '',
+    });
+  });
+
+  test('is exposed by 1.8 of 10 at most while it runs', async () => {
+    const { code, output } = await inside.attempt('systemd-analyze', 'security', '--threshold=18', '--no-pager', unit);
+    expect(code, output).toBe(0);
+  });
+
+  test('is served again after kill -9, and its buffer is whole', async () => {
+    const { outbox } = await report();
+    await untilRestarted(async () => inside.run('kill', '-9', await mainPid()));
+    const now = (await report()).outbox;
+    expect(outbox.buffered).toBeGreaterThan(0);
+    expect(now.buffered).toBeGreaterThanOrEqual(outbox.buffered);
+    expect(now.balanced).toBe(true);
+  });
+
+  test('is ended by the watchdog and served again when it hangs', async () => {
+    await inside.sh(`mkdir -p /run/systemd/system/${unit}.d
+      printf '[Service]\\nWatchdogSec=3\\n' >/run/systemd/system/${unit}.d/quick.conf
+      systemctl daemon-reload && systemctl restart ${unit}`);
+    await untilRestarted(async () => inside.run('kill', '-STOP', await mainPid()));
+    expect(await sentences(`UNIT=${unit}`)).toContain('Watchdog timeout');
+    await inside.sh(`rm -r /run/systemd/system/${unit}.d && systemctl daemon-reload && systemctl restart ${unit}`);
+  });
+
+  test('a reload brings a driver without a restart, and its lines bear the fields of the journal', async () => {
+    const pid = await mainPid();
+    await inside.sh(`cat >>${config} <<'END'
+  - driver: mavlink
+    options:
+      links:
+        - { kind: serial, path: /dev/ttyACM0, baud: 57600 }
+        - { kind: udp_listen, host: 127.0.0.1, port: 14550 }
+END
+systemctl reload ${unit}`);
+    await eventually('the driver runs', async () =>
+      (await report()).drivers.some(({ name }) => name === 'mavlink'),
+    );
+    expect(await mainPid()).toBe(pid);
+    await eventually('it has said why', async () => (await journal('DRIVER=mavlink')).length > 0);
+    // The native part of serialport was found: what is missing is the device.
+    expect(await sentences('DRIVER=mavlink')).toMatch(/ttyACM0.*(no such|not there|cannot be opened)/i);
+    expect((await journal(`KIT=${await kitId()}`)).length).toBeGreaterThan(0);
+  });
+
+  test('every driver that needs a library of its own loads from the package', async () => {
+    await inside.sh(`cat >/tmp/all.yaml <<'END'
+kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10
+broker: { url: none }
+state_dir: /tmp/state
+drivers:
+${['clients', 'gateway', 'links', 'location', 'modem', 'onvif', 'power', 'starlink', 'nonesuch']
+  .map((name) => `  - driver: ${name}`)
+  .join('\n')}
+END`);
+    const { output } = await inside.attempt(kit_connector, 'check', '/tmp/all.yaml');
+    expect(output).toContain('there is no driver "nonesuch"');
+    expect(output).not.toContain('cannot be loaded');
+  });
+
+  test('reads a credential that lies in the store of systemd', async () => {
+    await inside.sh(`install -D -m 600 /dev/null /etc/credstore/kit-connector.mqtt-password
+      echo s3cret >/etc/credstore/kit-connector.mqtt-password
+      sed -i 's|url: none|url: mqtt://192.0.2.1:1883|' ${config}
+      systemctl restart ${unit}`);
+    // It is said of a password only if there is one.
+    expect((await report()).degraded.join('\n')).toContain('the password crosses the network unencrypted');
+    expect(await inside.run('stat', '--format=%a', `/run/credentials/${unit}/mqtt-password`)).toBe('400');
+    expect(await sentences(`_SYSTEMD_UNIT=${unit}`)).not.toContain('s3cret');
+  });
+
+  test('is not started again and again with a configuration that is wrong', async () => {
+    await inside.sh(`cp ${config} /root/right.yaml && echo 'brokr: {}' >>${config}`);
+    const restart = await inside.attempt('systemctl', 'restart', unit);
+    expect(restart.code).not.toBe(0);
+    expect(await property('ActiveState')).toBe('failed');
+    expect(await property('ExecMainStatus')).toBe('78');
+    expect(await sentences(`_SYSTEMD_UNIT=${unit}`)).toContain('did you mean "broker"?');
+    await inside.sh(`cat /root/right.yaml >${config} && systemctl restart ${unit}`);
+    expect(await isActive()).toBe(true);
+  });
+
+  test.for([
+    ['an upgrade', after],
+    ['a downgrade by one', before],
+  ] as const)('%s keeps configuration and buffer and restarts the service', async ([, version]) => {
+    const [pid, text, { outbox }] = [await mainPid(), await inside.run('cat', config), await report()];
+    await install(version);
+    expect(await isActive()).toBe(true);
+    expect(await mainPid()).not.toBe(pid);
+    expect(await inside.run('cat', config)).toBe(text);
+    const now = await report();
+    expect(now.version).toBe(version);
+    expect(now.outbox.buffered).toBeGreaterThanOrEqual(outbox.buffered);
+    expect(outbox.buffered).toBeGreaterThan(0);
+  });
+
+  test('stays stopped through an upgrade when the technician disabled it', async () => {
+    await inside.run('systemctl', 'disable', '--now', unit);
+    await install(after);
+    expect((await inside.attempt('systemctl', 'is-enabled', unit)).output).toBe('disabled');
+  });
+
+  test('a purge leaves nothing behind', async () => {
+    await inside.run('dpkg', '--purge', 'kit-connector');
+    const left = await inside.sh(
+      `find / -xdev -name '*kit-connector*' -not -path '/proc/*' -not -path '/packages*' -not -path '/sys/*'; find /run /var -name '*kit-connector*'`,
+    );
+    expect(left).toBe('');
+    expect((await inside.attempt('getent', 'passwd', 'kit-connector')).code).not.toBe(0);
+    expect(await inside.sh(`systemctl list-units --all --no-legend 'kit-connector*'`)).toBe('');
+  });
+});
+
+test('the sample of the package is a sound configuration once it has an id', async () => {
+  const text = await readFile(join(import.meta.dirname, '../../systemd/config.yaml'), 'utf8');
+  expect(text.match(/@KIT_ID@/g)).toHaveLength(1);
+});

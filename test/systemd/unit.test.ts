@@ -1,0 +1,37 @@
+/** The unit as systemd reads it, without a systemd that runs. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { peerMissing, program } from '../support/peers.ts';
+
+const unit = join(import.meta.dirname, '../../systemd/kit-connector.service');
+const exposure_max = 1.8;
+
+/** Its complaints go to standard error, and a missing program makes it fail. */
+async function verify(): Promise<readonly string[]> {
+  const { stderr } = await promisify(execFile)(program('systemd-analyze'), ['verify', unit]).catch(
+    (error: { stderr: string }) => error,
+  );
+  return stderr.split('\n').filter(Boolean);
+}
+
+describe.skipIf(peerMissing('systemd-analyze'))('the unit', () => {
+  test('has no line that systemd does not understand', async () => {
+    // Program and manual page are there only once the package is installed.
+    const complaints = (await verify()).filter((line) => !/not executable|failed with code 16/.test(line));
+    expect(complaints).toEqual([]);
+  });
+
+  test(`exposes the machine by ${exposure_max} of 10 at most`, async () => {
+    const { stdout } = await promisify(execFile)(program('systemd-analyze'), [
+      'security',
+      '--offline=true',
+      '--no-pager',
+      unit,
+    ]);
+    const level = /Overall exposure level for \S+ (\d+\.\d)/.exec(stdout)?.[1];
+    expect(Number(level)).toBeGreaterThan(0);
+    expect(Number(level)).toBeLessThanOrEqual(exposure_max);
+  });
+});

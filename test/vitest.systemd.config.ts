@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+// oxlint-disable-next-line import/no-default-export -- vitest reads its settings from a default export
+export default defineConfig({
+  test: {
+    root: new URL('..', import.meta.url).pathname,
+    include: ['test/systemd/**/*.test.ts'],
+    testTimeout: 60_000,
+    // The first run makes the root file system of the container.
+    hookTimeout: 300_000,
+    maxWorkers: 1,
+  },
+});
