@@ -14,7 +14,6 @@ import { openNotifier } from '../platform/notify.ts';
 import { aborted, within } from '../platform/time.ts';
 import { reloader, type Reloads } from './daemon-reload.ts';
 import { attendSystemd } from './daemon-systemd.ts';
-import { embeddedBrokerOptions, startEmbeddedBroker } from './embedded-broker.ts';
 import { exit, type Shell } from './shell.ts';
 import { version } from './version.ts';
 
@@ -115,6 +114,7 @@ async function stop(app: App, log: LogRoot): Promise<void> {
 
 async function ownBroker(config: Config, log: LogRoot, signal: AbortSignal) {
   if (config.broker) return { options: config.broker, closed: Promise.resolve() };
+  const { embeddedBrokerOptions, startEmbeddedBroker } = await import('./embedded-broker.ts');
   const { port, closed } = await startEmbeddedBroker(signal);
   const options = embeddedBrokerOptions(config.kit_id, port);
   log.info({ url: options.url }, 'no broker is configured: one of its own runs, for trying out');
