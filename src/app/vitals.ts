@@ -1,4 +1,5 @@
 /** Whether the daemon makes progress, and one line on how it is: what systemd is told. */
+import { no_broker } from '../config/broker.ts';
 import { within } from '../platform/time.ts';
 import type { ReportParts } from './report.ts';
 
@@ -49,11 +50,18 @@ function summary({ uplink, hub, outbox, config }: ReportParts): string {
   const online = hub.assets().filter(({ status }) => status === 'online').length;
   const lost = hub.drivers().filter(({ state }) => state === 'rejected' || state === 'hung');
   return [
-    state === 'connected' ? `connected to ${hostOf(broker)}` : 'not connected, messages are kept',
+    connection(state === 'connected', broker),
     `${online} ${online === 1 ? 'asset' : 'assets'} online`,
     `${outbox.ledger().buffered} messages waiting`,
     ...lost.map(({ name, state }) => `driver ${name} ${state}`),
   ].join(', ');
+}
+
+function connection(is_connected: boolean, broker: string): string {
+  if (is_connected) return `connected to ${hostOf(broker)}`;
+  return broker === no_broker
+    ? 'no broker is configured, messages are kept'
+    : 'not connected, messages are kept';
 }
 
 function hostOf(url: string): string {

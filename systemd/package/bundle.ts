@@ -43,7 +43,10 @@ export async function bundle(root: string, out: string): Promise<readonly string
   });
   await build.close();
   for (const asset of assets) {
-    await cp(asset, join(out, basename(asset)), { recursive: true, filter: (path) => !type_files.test(path) });
+    await cp(asset, join(out, basename(asset)), {
+      recursive: true,
+      filter: (path) => !type_files.test(path),
+    });
   }
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
   return [...new Set(modules.flatMap((id) => packageDirectory(relative(root, id))))].toSorted();

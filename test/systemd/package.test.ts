@@ -2,16 +2,18 @@
  * The life of the package on a gateway: installed, killed, hung, changed, reloaded, upgraded, downgraded, purged. One
  * container lives through all of it, so each test begins where the one before it ended.
  */
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { drivers } from '../../drivers/index.ts';
+import { readConfig } from '../../src/config.ts';
 import { buildPackage } from '../../systemd/package/build.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
 import { type Container, containerMissing, startContainer } from '../support/container.ts';
 import { eventually } from '../support/eventually.ts';
 import { peerMissing } from '../support/peers.ts';
-import { run } from '../support/temporary.ts';
+import { run, withDirectory } from '../support/temporary.ts';
 
 const shared = join(import.meta.dirname, '../../dist/test');
 const config = '/etc/kit-connector/config.yaml';
@@ -65,7 +67,8 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
     await act();
     await eventually(
       'another process serves',
-      async () => (await property('NRestarts')) !== restarts && (await isActive()) && (await mainPid()) !== pid,
+      async () =>
+        (await property('NRestarts')) !== restarts && (await isActive()) && (await mainPid()) !== pid,
       30_000,
     );
   };
@@ -86,9 +89,7 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
     expect(line?.MESSAGE).toContain(`broker.url in ${config}`);
     expect((await report()).degraded.join('\n')).toContain('no broker is configured');
     expect((await report()).uplink.broker).toBe('none');
-    expect(await inside.run('systemctl', 'status', '--no-pager', '--full', unit)).toContain(
-      'no broker is configured',
-    );
+    expect(await property('StatusText')).toContain('no broker is configured');
   });
 
   test('starts no broker and opens no port of its own', async () => {
@@ -107,7 +108,12 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
     const script = `const { load } = require('/usr/lib/kit-connector/node_modules/koffi');
       const socket = load(null).func('int socket(int, int, int)');
       process.exit(socket(2, 2, 1) >= 0 ? 0 : 1);`;
-    const nobody_special = ['--reuid=kit-connector', '--regid=kit-connector', '--clear-groups', '--bounding-set=-all'];
+    const nobody_special = [
+      '--reuid=kit-connector',
+      '--regid=kit-connector',
+      '--clear-groups',
+      '--bounding-set=-all',
+    ];
     const node = '/usr/lib/kit-connector/bin/node';
     expect(await inside.attempt('setpriv', ...nobody_special, node, '--eval', script)).toEqual({
       code: 0,
@@ -116,7 +122,13 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
   });
 
   test('is exposed by 1.8 of 10 at most while it runs', async () => {
-    const { code, output } = await inside.attempt('systemd-analyze', 'security', '--threshold=18', '--no-pager', unit);
+    const { code, output } = await inside.attempt(
+      'systemd-analyze',
+      'security',
+      '--threshold=18',
+      '--no-pager',
+      unit,
+    );
     expect(code, output).toBe(0);
   });
 
@@ -135,7 +147,9 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
       systemctl daemon-reload && systemctl restart ${unit}`);
     await untilRestarted(async () => inside.run('kill', '-STOP', await mainPid()));
     expect(await sentences(`UNIT=${unit}`)).toContain('Watchdog timeout');
-    await inside.sh(`rm -r /run/systemd/system/${unit}.d && systemctl daemon-reload && systemctl restart ${unit}`);
+    await inside.sh(
+      `rm -r /run/systemd/system/${unit}.d && systemctl daemon-reload && systemctl restart ${unit}`,
+    );
   });
 
   test('a reload brings a driver without a restart, and its lines bear the fields of the journal', async () => {
@@ -144,7 +158,7 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
   - driver: mavlink
     options:
       links:
-        - { kind: serial, path: /dev/ttyACM0, baud: 57600 }
+        - { kind: serial, path: /dev/ttyACM0, baud: [57600] }
         - { kind: udp_listen, host: 127.0.0.1, port: 14550 }
 END
 systemctl reload ${unit}`);
@@ -227,7 +241,20 @@ END`);
   });
 });
 
-test('the sample of the package is a sound configuration once it has an id', async () => {
+test('the sample of the package is sound, also with its suggestions taken', async () => {
   const text = await readFile(join(import.meta.dirname, '../../systemd/config.yaml'), 'utf8');
   expect(text.match(/@KIT_ID@/g)).toHaveLength(1);
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'config.yaml');
+    const secret = join(dir, 'gate');
+    await writeFile(secret, 'a password', { mode: 0o600 });
+    const taken = text
+      .replace('@KIT_ID@', '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10')
+      .replaceAll(/^( *)# (?=- |kit_name| +\w+:| +- )/gm, '$1')
+      .replace('/etc/kit-connector/secrets/gate', secret);
+    await writeFile(file, taken);
+    const read = await readConfig(file, { drivers, credentials_dir: undefined });
+    expect(read.drivers.map(({ name }) => name)).toEqual(['gateway', 'links', 'mavlink', 'onvif']);
+    expect(read.kit_name).toBe('Kit 7');
+  });
 });
