@@ -65,22 +65,20 @@ async function logIn(soap: Soap, { username, auth }: CameraOptions) {
   );
 }
 
-/** GetServices, else GetCapabilities of older devices. */
+/** GetServices, else GetCapabilities of older devices; both where the first leaves out what the second may name. */
 async function readServices(soap: Soap): Promise<ReadonlyMap<ServiceName, string>> {
   const services = new Map<ServiceName, string>();
   const asked = operation('device', 'GetServices', '<IncludeCapability>false</IncludeCapability>');
   const modern = await soap.call(asked);
   if (modern.kind === 'reply') addServices(services, modern.body, soap);
-  if (services.size > 1) return services;
-  const inner = '<Category>All</Category>';
-  const old = expectReply(
-    await soap.call(operation('device', 'GetCapabilities', inner)).then((outcome) =>
-      // A device with the device service alone is poor, yet known.
-      outcome.kind === 'fault' && modern.kind === 'reply' ? modern : outcome,
-    ),
-    'GetCapabilities',
-  );
-  addCapabilities(services, old.body, soap);
+  const hasMedia = services.has('media') || services.has('media2');
+  if (hasMedia && services.has('ptz') && services.has('events')) return services;
+  const old = await soap.call(operation('device', 'GetCapabilities', '<Category>All</Category>'));
+  // A device with the device service alone is poor, yet known.
+  const isKnown = services.size > 1 || (old.kind === 'fault' && modern.kind === 'reply');
+  if (old.kind === 'reply' || !isKnown) {
+    addCapabilities(services, expectReply(old, 'GetCapabilities').body, soap);
+  }
   return services;
 }
 

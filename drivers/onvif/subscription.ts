@@ -36,11 +36,8 @@ export async function subscribe(
 ): Promise<Subscription | Exclude<SoapOutcome, { kind: 'reply' }>> {
   let outcome: SoapOutcome = { kind: 'failure', why: 'interrupted', reason: 'nothing was asked' };
   for (const form of forms) {
-    outcome = await soap.call({
-      ...creation(timeText(form, await cameraTime(soap, form)), consumer),
-      url,
-      raw: true,
-    });
+    const until = timeText(form, await cameraTime(soap, form));
+    outcome = await soap.call({ ...creation(url, until, consumer), raw: true });
     if (outcome.kind === 'reply') return read(soap, outcome.body, outcome.xml ?? '', { form, url });
     const isTimeless = outcome.kind === 'failure' || /NotAuthorized|NotSupported|HTTP404/u.test(outcome.code);
     if (isTimeless) return outcome;
@@ -86,17 +83,17 @@ export async function unsubscribe(soap: Soap, subscription: Subscription): Promi
   });
 }
 
-function creation(time: string | undefined, consumer: string | undefined): Operation {
+function creation(url: string, time: string | undefined, consumer: string | undefined): Operation {
   const initial = time === undefined ? '' : `<InitialTerminationTime>${time}</InitialTerminationTime>`;
   if (consumer === undefined) {
     const action = `${namespaces.events}/EventPortType/CreatePullPointSubscriptionRequest`;
-    return { ...operation('events', 'CreatePullPointSubscription', initial), action };
+    return { ...operation('events', 'CreatePullPointSubscription', initial), action, url };
   }
   const address = `<a:Address>${escapeXml(consumer)}</a:Address>`;
-  return {
-    body: `<Subscribe xmlns="${notification}"><ConsumerReference>${address}</ConsumerReference>${initial}</Subscribe>`,
-    action: `${notification_actions}/NotificationProducer/SubscribeRequest`,
-  };
+  const body = `<Subscribe xmlns="${notification}"><ConsumerReference>${address}</ConsumerReference>${initial}</Subscribe>`;
+  const action = `${notification_actions}/NotificationProducer/SubscribeRequest`;
+  // Some subscribe us, yet answer with a fault, where the message has no number (WS-Addressing 1.0, section 3.4).
+  return addressed({ body, action }, { url, address: url, parameters: '' }, action);
 }
 
 /** Absolute times are the camera's own: ours may be another century. */
@@ -149,7 +146,11 @@ function lifetimeOf(body: XmlNode): number | undefined {
 }
 
 /** WS-Addressing 1.0, section 2.1: what a request to a subscription carries in its header. */
-function addressed(asked: Operation, { url, address, parameters }: Subscription, action: string): Operation {
+function addressed(
+  asked: Operation,
+  { url, address, parameters }: Pick<Subscription, 'url' | 'address' | 'parameters'>,
+  action: string,
+): Operation {
   const headers = `<a:Action>${action}</a:Action><a:MessageID>urn:uuid:${randomUUID()}</a:MessageID><a:To>${escapeXml(address)}</a:To>${parameters}`;
   return { ...asked, url, action, headers };
 }

@@ -3,32 +3,18 @@
  * and by webhook. It can do wrong whatever cameras were seen to do wrong.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { EventEmitter, once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import { type FakeEvents, fakeEvents } from './fake-onvif-events.ts';
-import { envelope, fault, type Soap, soapOperations } from './fake-onvif-services.ts';
+import type { SimEvents } from '../../drivers/onvif/sim/events.ts';
+import type { SimMotor } from '../../drivers/onvif/sim/motor.ts';
+import { envelope, fault } from '../../drivers/onvif/sim/services.ts';
+import type { SimRequest, SimSettings } from '../../drivers/onvif/sim/settings.ts';
+import { sendXml, SimCamera } from '../../drivers/onvif/sim/sim-camera.ts';
 
-export interface FakeCameraSettings {
-  username: string;
-  password: string;
+export interface FakeCameraSettings extends SimSettings {
   /** `either`: WS-Security or digest; `none`: no login at all. */
   auth: 'ws_security' | 'digest' | 'either' | 'none';
-  manufacturer: string;
-  model: string;
-  serial: string;
-  firmware: string;
-  mac: string;
-  /** How far its clock is ahead, milliseconds. */
-  skew_ms: number;
-  ptz: boolean;
-  presets: { token: string; name: string }[];
-  /** Which services it has beside the device service. */
-  services: string[];
-  /** Knows GetServices; older ones know GetCapabilities only. */
-  hasGetServices: boolean;
-  /** Prefix of the SOAP envelope in its replies. */
-  prefix: string;
   digest_challenge: string | undefined;
 }
 
@@ -43,25 +29,17 @@ export type Misbehaviour =
   | 'drip'
   | 'normal';
 
-export interface FakeRequest {
-  readonly operation: string;
-  readonly path: string;
-  readonly body: string;
-  readonly authorization: string | undefined;
-}
-
 export interface FakeCamera {
   readonly port: number;
   readonly settings: FakeCameraSettings;
-  readonly requests: readonly FakeRequest[];
-  readonly events: FakeEvents;
-  /** Velocity now, and what has been done with it. */
-  readonly motor: { x: number; y: number; preset: string | undefined; moved: number };
+  readonly requests: readonly SimRequest[];
+  readonly events: SimEvents;
+  readonly motor: SimMotor;
   count(operation: string): number;
   /** Answers each request of an operation until another word. */
   misbehave(operation: string, how: Misbehaviour | (() => Misbehaviour)): void;
   /** Resolves at the next request of the operation. */
-  next(operation: string): Promise<FakeRequest>;
+  next(operation: string): Promise<SimRequest>;
   forget(): void;
   /** Refuses connections and drops those that are open; subscriptions die with a reboot. */
   lose(): Promise<void>;
@@ -87,8 +65,10 @@ const defaults = (): FakeCameraSettings => ({
     { token: 'a&b', name: 'Yard' },
   ],
   services: ['media', 'ptz', 'events'],
+  unlisted: [],
   hasGetServices: true,
   prefix: 's',
+  rtsp_base: 'rtsp://192.168.7.7:8554',
   digest_challenge: undefined,
 });
 
@@ -101,30 +81,23 @@ export async function startFakeCamera(
   return camera;
 }
 
-class Camera implements FakeCamera {
-  port = 0;
-  readonly settings: FakeCameraSettings;
-  readonly requests: FakeRequest[] = [];
-  readonly events: FakeEvents;
-  readonly motor = { x: 0, y: 0, preset: undefined as string | undefined, moved: 0 };
+class Camera extends SimCamera implements FakeCamera {
+  declare readonly settings: FakeCameraSettings;
+  readonly requests: SimRequest[] = [];
   readonly #tls;
-  readonly #heard = new EventEmitter<{ request: [FakeRequest] }>().setMaxListeners(100);
+  readonly #heard = new EventEmitter<{ request: [SimRequest] }>().setMaxListeners(100);
   readonly #misbehaviours = new Map<string, Misbehaviour | (() => Misbehaviour)>();
-  readonly #operations: Readonly<Record<string, Soap>>;
   readonly #nonce = randomBytes(8).toString('hex');
-  #server: Server | undefined;
 
   constructor(
     settings: FakeCameraSettings,
     tls: { readonly key: string; readonly cert: string } | undefined,
   ) {
-    this.settings = settings;
+    super(settings);
     this.#tls = tls;
-    this.events = fakeEvents(() => this.base, settings);
-    this.#operations = { ...soapOperations(this), ...this.events.operations };
   }
 
-  get base(): string {
+  override get base(): string {
     return `${this.#tls ? 'https' : 'http'}://127.0.0.1:${this.port}`;
   }
 
@@ -136,9 +109,9 @@ class Camera implements FakeCamera {
     this.#misbehaviours.set(operation, how);
   }
 
-  async next(operation: string): Promise<FakeRequest> {
+  async next(operation: string): Promise<SimRequest> {
     return new Promise((resolve) => {
-      const take = (request: FakeRequest): void => {
+      const take = (request: SimRequest): void => {
         if (request.operation !== operation) return;
         this.#heard.off('request', take);
         resolve(request);
@@ -152,25 +125,11 @@ class Camera implements FakeCamera {
   }
 
   async restore(): Promise<void> {
-    if (this.#server) return;
-    const serve = (request: IncomingMessage, response: ServerResponse): void =>
-      void this.#serve(request, response);
-    const server = this.#tls ? createSecureServer(this.#tls, serve) : createServer(serve);
-    server.on('tlsClientError', () => undefined);
-    this.#server = server;
-    server.listen(this.port, '127.0.0.1');
-    await once(server, 'listening');
-    const at = server.address();
-    this.port = typeof at === 'object' && at !== null ? at.port : 0;
+    if (!this.isListening) await this.listen(this.port);
   }
 
   async lose(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    if (!server) return;
-    server.close();
-    server.closeAllConnections();
-    await once(server, 'close');
+    await this.close();
   }
 
   async reboot(): Promise<void> {
@@ -184,65 +143,37 @@ class Camera implements FakeCamera {
     this.events.forgetAll();
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let body = '';
-    request.setEncoding('utf8');
-    request.on('error', () => undefined);
-    for await (const chunk of request) body += String(chunk);
-    const operation = /<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)/u.exec(body)?.[1] ?? '';
-    const { authorization } = request.headers;
-    const heard = { operation, path: request.url ?? '', body, authorization };
-    this.requests.push(heard);
-    this.#heard.emit('request', heard);
-    const set = this.#misbehaviours.get(operation) ?? 'normal';
+  protected override openServer(serve: (request: IncomingMessage, response: ServerResponse) => void): Server {
+    if (!this.#tls) return super.openServer(serve);
+    const server = createSecureServer(this.#tls, serve);
+    server.on('tlsClientError', () => undefined);
+    return server;
+  }
+
+  protected override async answer(asked: SimRequest, response: ServerResponse): Promise<void> {
+    this.requests.push(asked);
+    this.#heard.emit('request', asked);
+    const set = this.#misbehaviours.get(asked.operation) ?? 'normal';
     const how = typeof set === 'function' ? set() : set;
-    if (how === 'normal') await this.#answer(heard, response);
+    if (how === 'normal') await super.answer(asked, response);
     else misbehave(how, response, this.settings.prefix);
   }
 
-  async #answer(heard: FakeRequest, response: ServerResponse): Promise<void> {
-    const refusal = heard.operation === 'GetSystemDateAndTime' ? undefined : this.#refusal(heard);
-    if (refusal !== undefined) {
-      if (refusal === 'challenge') {
-        const challenge =
-          this.settings.digest_challenge ??
-          `Digest realm="fake", qop="auth, auth-int", nonce="${this.#nonce}"`;
-        response.writeHead(401, { 'WWW-Authenticate': challenge }).end();
-      } else send(response, 400, fault('ter:NotAuthorized', 'Sender not authorized', this.settings.prefix));
-      return;
-    }
-    const soap = this.#operations[heard.operation];
-    const answer = (await soap?.(heard, response)) ?? undefined;
-    if (response.destroyed || response.writableEnded) return;
-    if (answer === undefined) {
-      send(response, 400, fault('ter:ActionNotSupported', `no ${heard.operation}`, this.settings.prefix));
-    } else if (typeof answer === 'string') send(response, 200, envelope(answer, this.settings.prefix));
-    else send(response, 400, fault(answer.fault, answer.reason ?? '', this.settings.prefix));
-  }
-
-  #refusal({ body, authorization, path }: FakeRequest): 'fault' | 'challenge' | undefined {
+  protected override refusal(asked: SimRequest): ((response: ServerResponse) => void) | undefined {
     const { auth } = this.settings;
+    const isToken = /<(?:\w+:)?UsernameToken/u.test(asked.body);
     if (auth === 'none') return undefined;
-    const isToken = /<(?:\w+:)?UsernameToken/u.test(body);
-    if (auth !== 'digest' && isToken) return this.#isGenuine(body) ? undefined : 'fault';
-    if (auth === 'ws_security') return 'fault';
+    if (auth === 'ws_security' || (auth === 'either' && isToken)) return super.refusal(asked);
     // Cameras that know digest only refuse a header that they do not know.
-    if (isToken) return 'fault';
-    return authorization !== undefined && this.#isDigest(authorization, path) ? undefined : 'challenge';
+    if (isToken) return (response) => this.sendNotAuthorized(response);
+    const { authorization, path } = asked;
+    const isKnown = authorization !== undefined && this.#isDigest(authorization, path);
+    return isKnown ? undefined : (response) => this.#challenge(response);
   }
 
-  /** UsernameToken Profile 1.1: the digest over nonce, time and password, and a time that is not old. */
-  #isGenuine(body: string): boolean {
-    const read = (name: string): string =>
-      new RegExp(`<(?:\\w+:)?${name}(?:\\s[^>]*)?>([^<]*)<`, 'u').exec(body)?.[1] ?? '';
-    const created = read('Created');
-    const hash = createHash('sha1')
-      .update(Buffer.from(read('Nonce'), 'base64'))
-      .update(created);
-    const expected = hash.update(this.settings.password, 'utf8').digest('base64');
-    const off_ms = Math.abs(Date.parse(created) - (Date.now() + this.settings.skew_ms));
-    const name = unescape(read('Username'));
-    return name === this.settings.username && read('Password') === expected && off_ms < 10_000;
+  #challenge(response: ServerResponse): void {
+    const own = `Digest realm="fake", qop="auth, auth-int", nonce="${this.#nonce}"`;
+    response.writeHead(401, { 'WWW-Authenticate': this.settings.digest_challenge ?? own }).end();
   }
 
   #isDigest(header: string, path: string): boolean {
@@ -257,14 +188,6 @@ class Camera implements FakeCamera {
   }
 }
 
-function unescape(text: string): string {
-  return text.replaceAll(/&#(\d+);/gu, (_, code: string) => String.fromCodePoint(Number(code)));
-}
-
-function send(response: ServerResponse, status: number, xml: string): void {
-  response.writeHead(status, { 'Content-Type': 'application/soap+xml; charset=utf-8' }).end(xml);
-}
-
 function misbehave(how: Exclude<Misbehaviour, 'normal'>, response: ServerResponse, prefix: string): void {
   if (how === 'hang') return;
   if (how === 'abort') {
@@ -274,7 +197,7 @@ function misbehave(how: Exclude<Misbehaviour, 'normal'>, response: ServerRespons
     response.writeHead(200);
     const timer = setInterval(() => response.write(' '), 50);
     response.on('close', () => clearInterval(timer));
-  } else if ('raw' in how) send(response, how.status ?? 200, how.raw);
-  else if ('fault' in how) send(response, 400, fault(how.fault, how.reason ?? '', prefix));
-  else send(response, how.status ?? 200, envelope(how.body, prefix));
+  } else if ('raw' in how) sendXml(response, how.status ?? 200, how.raw);
+  else if ('fault' in how) sendXml(response, 400, fault(how.fault, how.reason ?? '', prefix));
+  else sendXml(response, how.status ?? 200, envelope(how.body, prefix));
 }

@@ -14,7 +14,7 @@ import {
   type FakeCameraSettings,
   startFakeCamera,
 } from '../../../fakes/fake-onvif-camera.ts';
-import { envelope } from '../../../fakes/fake-onvif-services.ts';
+import { envelope } from '../../../../drivers/onvif/sim/services.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { type CameraLab, cameraLab, said } from '../../../support/onvif-lab.ts';
 import { recordingLog } from '../../../support/recording-log.ts';

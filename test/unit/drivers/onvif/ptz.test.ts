@@ -75,6 +75,11 @@ it.each([
   expect(camera.motor).toMatchObject({ x: 0, y: 0, moved: 1 });
 });
 
+it('pans a camera whose list of services leaves the PTZ service out', async () => {
+  const { move } = await commandsOf({ unlisted: ['ptz'] });
+  expect(await move.invoke({ direction: 'left' }, context())).toMatchObject({ stopped: 'seen' });
+});
+
 it('stops without a movement before it', async () => {
   const { move } = await commandsOf();
   expect(await move.invoke({ direction: 'stop' }, context())).toEqual({ direction: 'stop', stopped: 'seen' });

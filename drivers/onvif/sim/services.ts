@@ -1,18 +1,20 @@
-/** What the fake ONVIF camera answers: device, media, Media2 and PTZ, as ONVIF Core, Media and PTZ specify. */
+/** What the simulated ONVIF camera answers: device, media, Media2 and PTZ, as ONVIF Core, Media and PTZ specify. */
 import type { ServerResponse } from 'node:http';
-import type { FakeCameraSettings, FakeRequest } from './fake-onvif-camera.ts';
+import { escapeXml } from '../xml.ts';
+import type { SimMotor } from './motor.ts';
+import type { SimRequest, SimSettings } from './settings.ts';
 
 /** The operation's response element, or a fault; undefined where it answers by itself or not at all. */
 export type Soap = (
-  request: FakeRequest,
+  request: SimRequest,
   response: ServerResponse,
 ) => Answer | undefined | Promise<Answer | undefined>;
 type Answer = string | { readonly fault: string; readonly reason?: string };
 
 interface Served {
   readonly base: string;
-  readonly settings: FakeCameraSettings;
-  readonly motor: { x: number; y: number; preset: string | undefined; moved: number };
+  readonly settings: SimSettings;
+  readonly motor: SimMotor;
 }
 
 export function envelope(body: string, prefix: string): string {
@@ -63,7 +65,10 @@ export function soapOperations(camera: Served): Readonly<Record<string, Soap>> {
       `<tds:FirmwareVersion>${settings.firmware}</tds:FirmwareVersion><tds:SerialNumber>${settings.serial}</tds:SerialNumber><tds:HardwareId>1.0</tds:HardwareId></tds:GetDeviceInformationResponse>`,
     GetServices: () =>
       settings.hasGetServices
-        ? `<tds:GetServicesResponse>${['device', ...settings.services]
+        ? `<tds:GetServicesResponse>${[
+            'device',
+            ...settings.services.filter((name) => !settings.unlisted.includes(name)),
+          ]
             .map(
               (name) =>
                 `<tds:Service><tds:Namespace>http://www.onvif.org/${paths[name]}/wsdl</tds:Namespace><tds:XAddr>${xaddr(name)}</tds:XAddr></tds:Service>`,
@@ -82,7 +87,7 @@ export function soapOperations(camera: Served): Readonly<Record<string, Soap>> {
     GetProfiles: ({ path }) => (path.endsWith('media2') ? profiles2(settings) : profiles(settings)),
     GetStreamUri: ({ path, body }) => {
       const token = /ProfileToken>([^<]*)</u.exec(body)?.[1] ?? '';
-      const uri = `rtsp://192.168.7.7:8554/${token}`;
+      const uri = `${settings.rtsp_base}/${token}`;
       return path.endsWith('media2')
         ? `<tr2:GetStreamUriResponse><tr2:Uri>${uri}</tr2:Uri></tr2:GetStreamUriResponse>`
         : `<trt:GetStreamUriResponse><trt:MediaUri><tt:Uri>${uri}</tt:Uri></trt:MediaUri></trt:GetStreamUriResponse>`;
@@ -97,30 +102,36 @@ function ptzOperations({ settings, motor }: Served): Readonly<Record<string, Soa
       `<tptz:GetPresetsResponse>${settings.presets
         .map(
           ({ token, name }) =>
-            `<tptz:Preset token="${token.replaceAll('&', '&amp;')}"><tt:Name>${name}</tt:Name></tptz:Preset>`,
+            `<tptz:Preset token="${escapeXml(token)}"><tt:Name>${escapeXml(name)}</tt:Name></tptz:Preset>`,
         )
         .join('')}</tptz:GetPresetsResponse>`,
     GotoPreset: ({ body }) => {
-      motor.preset = /PresetToken>([^<]*)</u.exec(body)?.[1];
+      const written = /PresetToken>([^<]*)</u.exec(body)?.[1];
+      motor.goTo(
+        written,
+        settings.presets.findIndex(({ token }) => escapeXml(token) === written),
+      );
       return '<tptz:GotoPresetResponse/>';
     },
     ContinuousMove: ({ body }) => {
       const [, x, y] = /x="([^"]*)" y="([^"]*)"/u.exec(body) ?? [];
-      Object.assign(motor, { x: Number(x), y: Number(y), moved: motor.moved + 1 });
+      motor.move(Number(x), Number(y));
       return '<tptz:ContinuousMoveResponse/>';
     },
     Stop: () => {
-      Object.assign(motor, { x: 0, y: 0 });
+      motor.stop();
       return '<tptz:StopResponse/>';
     },
     GetStatus: () => {
-      const state = motor.x !== 0 || motor.y !== 0 ? 'MOVING' : 'IDLE';
-      return `<tptz:GetStatusResponse><tptz:PTZStatus><tt:MoveStatus><tt:PanTilt>${state}</tt:PanTilt><tt:Zoom>IDLE</tt:Zoom></tt:MoveStatus></tptz:PTZStatus></tptz:GetStatusResponse>`;
+      const { pan_deg, tilt_deg } = motor.position;
+      const at = `<tt:Position><tt:PanTilt x="${pan_deg / 180}" y="${tilt_deg / 90}"/></tt:Position>`;
+      const state = motor.isMoving ? 'MOVING' : 'IDLE';
+      return `<tptz:GetStatusResponse><tptz:PTZStatus>${at}<tt:MoveStatus><tt:PanTilt>${state}</tt:PanTilt><tt:Zoom>IDLE</tt:Zoom></tt:MoveStatus></tptz:PTZStatus></tptz:GetStatusResponse>`;
     },
   };
 }
 
-function profiles({ ptz }: FakeCameraSettings): string {
+function profiles({ ptz }: SimSettings): string {
   const one = (token: string, encoding: string, { width, height }: typeof main): string =>
     `<trt:Profiles token="${token}" fixed="true"><tt:Name>${token}</tt:Name><tt:VideoSourceConfiguration token="VSC"><tt:SourceToken>VS0</tt:SourceToken></tt:VideoSourceConfiguration>` +
     `<tt:VideoEncoderConfiguration token="VE"><tt:Encoding>${encoding}</tt:Encoding><tt:Resolution><tt:Width>${width}</tt:Width><tt:Height>${height}</tt:Height></tt:Resolution></tt:VideoEncoderConfiguration>` +
@@ -128,7 +139,7 @@ function profiles({ ptz }: FakeCameraSettings): string {
   return `<trt:GetProfilesResponse>${one('main', 'H264', main)}${one('sub', 'H264', sub)}</trt:GetProfilesResponse>`;
 }
 
-function profiles2({ ptz }: FakeCameraSettings): string {
+function profiles2({ ptz }: SimSettings): string {
   const one = (token: string, encoding: string, { width, height }: typeof main): string =>
     `<tr2:Profiles token="${token}"><tr2:Name>${token}</tr2:Name><tr2:Configurations><tr2:VideoEncoder token="VE"><tt:Encoding>${encoding}</tt:Encoding><tt:Resolution><tt:Width>${width}</tt:Width><tt:Height>${height}</tt:Height></tt:Resolution></tr2:VideoEncoder>` +
     `${ptz ? '<tr2:PTZ token="PTZ"/>' : ''}</tr2:Configurations></tr2:Profiles>`;

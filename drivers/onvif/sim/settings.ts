@@ -1,0 +1,31 @@
+/** What a simulated ONVIF camera is. */
+export interface SimSettings {
+  username: string;
+  password: string;
+  manufacturer: string;
+  model: string;
+  serial: string;
+  firmware: string;
+  mac: string;
+  /** How far its clock is ahead, milliseconds. */
+  skew_ms: number;
+  ptz: boolean;
+  presets: { token: string; name: string }[];
+  /** Which services it has beside the device service. */
+  services: string[];
+  /** Those of them that GetServices leaves out by mistake. */
+  unlisted: string[];
+  /** Knows GetServices; older ones know GetCapabilities only. */
+  hasGetServices: boolean;
+  /** Prefix of the SOAP envelope in its replies. */
+  prefix: string;
+  /** Where it says that its streams are, without a path. */
+  rtsp_base: string;
+}
+
+export interface SimRequest {
+  readonly operation: string;
+  readonly path: string;
+  readonly body: string;
+  readonly authorization: string | undefined;
+}

@@ -1,0 +1,144 @@
+/** A simulated ONVIF camera on the loopback, for trying out and as the ground of the tests' fake: SOAP over HTTP with WS-Security. */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { every } from '../../../src/platform/time.ts';
+import { SimEvents } from './events.ts';
+import { SimMotor } from './motor.ts';
+import { envelope, fault, type Soap, soapOperations } from './services.ts';
+import type { SimRequest, SimSettings } from './settings.ts';
+
+const address = '127.0.0.1';
+/** How far the time of a login may be off. */
+const login_age_max_ms = 10_000;
+/** Somebody walks by this often, and is seen for so long. */
+const visit_every_ms = 15_000;
+const visit_ms = 4_000;
+const visit_step_ms = 500;
+/** The way to a preset. */
+const way_ms = 800;
+
+/** Listens until the signal aborts, and sees motion now and then. Rejects when the port is taken. */
+export async function startSimCamera(
+  settings: SimSettings,
+  port: number,
+  signal: AbortSignal,
+): Promise<SimCamera> {
+  const camera = new SimCamera(settings);
+  camera.motor.way_ms = way_ms;
+  await camera.listen(port);
+  signal.addEventListener('abort', () => void camera.close(), { once: true });
+  const begin_ms = performance.now() - visit_every_ms;
+  let isSeen = false;
+  every(visit_step_ms, signal, () => {
+    const isThere = (performance.now() - begin_ms) % visit_every_ms < visit_ms;
+    if (isThere === isSeen) return;
+    isSeen = isThere;
+    camera.events.set('tns1:VideoSource/MotionAlarm', 'State', String(isThere));
+  });
+  return camera;
+}
+
+export class SimCamera {
+  port = 0;
+  readonly settings: SimSettings;
+  readonly events: SimEvents;
+  readonly motor = new SimMotor();
+  readonly #operations: Readonly<Record<string, Soap>>;
+  #server: Server | undefined;
+
+  constructor(settings: SimSettings) {
+    this.settings = settings;
+    this.events = new SimEvents(() => this.base, settings);
+    this.#operations = { ...soapOperations(this), ...this.events.operations };
+  }
+
+  get base(): string {
+    return `http://${address}:${this.port}`;
+  }
+
+  /** 0: any free port. */
+  async listen(port: number): Promise<void> {
+    const server = this.openServer((request, response) => void this.#serve(request, response));
+    this.#server = server;
+    server.listen(port, address);
+    await once(server, 'listening');
+    const at = server.address();
+    this.port = typeof at === 'object' && at !== null ? at.port : 0;
+  }
+
+  /** Refuses connections and drops those that are open. Its subscriptions live on. */
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (!server) return;
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  }
+
+  get isListening(): boolean {
+    return this.#server !== undefined;
+  }
+
+  protected openServer(serve: (request: IncomingMessage, response: ServerResponse) => void): Server {
+    return createServer(serve);
+  }
+
+  /** Answers one request that has been read. */
+  protected async answer(asked: SimRequest, response: ServerResponse): Promise<void> {
+    const { prefix } = this.settings;
+    // The time is told to everybody: logins are stamped with it (ONVIF Core, section 5.12.2.1).
+    const refusal = asked.operation === 'GetSystemDateAndTime' ? undefined : this.refusal(asked);
+    if (refusal !== undefined) return refusal(response);
+    const answer = (await this.#operations[asked.operation]?.(asked, response)) ?? undefined;
+    if (response.destroyed || response.writableEnded) return undefined;
+    if (answer === undefined) {
+      return sendXml(response, 400, fault('ter:ActionNotSupported', `no ${asked.operation}`, prefix));
+    }
+    if (typeof answer === 'string') return sendXml(response, 200, envelope(answer, prefix));
+    return sendXml(response, 400, fault(answer.fault, answer.reason ?? '', prefix));
+  }
+
+  /** How a request without a good login is answered; undefined when the login is good. */
+  protected refusal({ body }: SimRequest): ((response: ServerResponse) => void) | undefined {
+    return this.isGenuine(body) ? undefined : (response) => this.sendNotAuthorized(response);
+  }
+
+  protected sendNotAuthorized(response: ServerResponse): void {
+    sendXml(response, 400, fault('ter:NotAuthorized', 'Sender not authorized', this.settings.prefix));
+  }
+
+  /** UsernameToken Profile 1.1: the digest over nonce, time and password, and a time that is not old. */
+  protected isGenuine(body: string): boolean {
+    const read = (name: string): string =>
+      new RegExp(`<(?:\\w+:)?${name}(?:\\s[^>]*)?>([^<]*)<`, 'u').exec(body)?.[1] ?? '';
+    const { username, password, skew_ms } = this.settings;
+    const created = read('Created');
+    const hash = createHash('sha1')
+      .update(Buffer.from(read('Nonce'), 'base64'))
+      .update(created);
+    const expected = hash.update(password, 'utf8').digest('base64');
+    const off_ms = Math.abs(Date.parse(created) - (Date.now() + skew_ms));
+    const name = unescapeXml(read('Username'));
+    return name === username && read('Password') === expected && off_ms < login_age_max_ms;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let body = '';
+    request.setEncoding('utf8');
+    request.on('error', () => undefined);
+    for await (const chunk of request) body += String(chunk);
+    const operation = /<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)/u.exec(body)?.[1] ?? '';
+    const { authorization } = request.headers;
+    await this.answer({ operation, path: request.url ?? '', body, authorization }, response);
+  }
+}
+
+export function sendXml(response: ServerResponse, status: number, xml: string): void {
+  response.writeHead(status, { 'Content-Type': 'application/soap+xml; charset=utf-8' }).end(xml);
+}
+
+function unescapeXml(text: string): string {
+  return text.replaceAll(/&#(\d+);/gu, (_, code: string) => String.fromCodePoint(Number(code)));
+}
