@@ -1,8 +1,13 @@
 /** `kit-connector log-level`: shows how much is logged, and changes it for a time. */
-import { InvalidArgumentError } from 'commander';
-import { log_level_s, logLevelRequest, type LogLevelChange, type LogLevels } from '../local/api.ts';
+import {
+  log_level_s,
+  logLevelRequest,
+  type LogLevelChange,
+  type LogLevelRequest,
+  type LogLevels,
+} from '../local/api.ts';
 import { type DaemonOptions, findDaemon } from './daemon-client.ts';
-import { clockTime, exit, painter, say, sayJson, type Shell, table } from './shell.ts';
+import { clockTime, complain, exit, painter, say, sayJson, type Shell, table } from './shell.ts';
 
 export interface LogLevelOptions extends DaemonOptions {
   readonly for: string;
@@ -14,11 +19,13 @@ export async function logLevel(
   options: LogLevelOptions,
   shell: Shell,
 ): Promise<number> {
-  const changes = settings.map((setting) => readSetting(setting));
-  const for_s = readDuration(options.for);
+  const request = readRequest(settings, options.for);
+  if ('fault' in request) {
+    complain(shell, request.fault);
+    return exit.usage;
+  }
   const daemon = await findDaemon(options, shell);
-  const levels =
-    changes.length === 0 ? await daemon.logLevels() : await daemon.changeLogLevels({ changes, for_s });
+  const levels = settings.length === 0 ? await daemon.logLevels() : await daemon.changeLogLevels(request);
   if (options.json) sayJson(shell, levels);
   else say(shell, ...levelLines(levels, shell));
   return exit.ok;
@@ -27,27 +34,37 @@ export async function logLevel(
 const schema = logLevelRequest.shape.changes.element.shape.level;
 const reset = 'reset';
 
+function readRequest(
+  settings: readonly string[],
+  time: string,
+): LogLevelRequest | { readonly fault: string } {
+  const for_s = readDuration(time);
+  if (for_s === undefined) return { fault: `"${time}" is no time up to 24h; write 90s, 10m or 2h` };
+  const changes: LogLevelChange[] = [];
+  for (const setting of settings) {
+    const change = readSetting(setting);
+    if (!change) return { fault: `"${setting}" is no setting; ${what_to_write}` };
+    changes.push(change);
+  }
+  return { changes, for_s };
+}
+const what_to_write = 'write a level (debug, info, warn, error, fatal, or reset), or NAME=LEVEL';
+
 /** `debug`, `mavlink=debug`, `mavlink=reset`, `reset` */
-function readSetting(setting: string): LogLevelChange {
+function readSetting(setting: string): LogLevelChange | undefined {
   const at = setting.indexOf('=');
   const [name, word] = at < 0 ? [null, setting] : [setting.slice(0, at), setting.slice(at + 1)];
   const level = word === reset ? null : schema.safeParse(word).data;
-  if (level === undefined || name === '') {
-    throw new InvalidArgumentError(
-      `"${setting}" is no setting; write a level (debug, info, warn, error, fatal, or reset), or NAME=LEVEL`,
-    );
-  }
-  return { name, level };
+  return level === undefined || name === '' ? undefined : { name, level };
 }
 
 const unit_s: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
 
 /** Seconds of `90s`, `10m`, `2h`. */
-function readDuration(text: string): number {
+function readDuration(text: string): number | undefined {
   const [, figure = '', unit = ''] = /^(\d+(?:\.\d+)?)(s|m|h)$/.exec(text) ?? [];
   const seconds = Number(figure) * (unit_s[unit] ?? Number.NaN);
-  if (seconds > 0 && seconds <= log_level_s.max) return seconds;
-  throw new InvalidArgumentError(`"${text}" is no time up to 24h; write 90s, 10m or 2h`);
+  return seconds > 0 && seconds <= log_level_s.max ? seconds : undefined;
 }
 
 function levelLines({ levels }: LogLevels, shell: Shell): readonly string[] {

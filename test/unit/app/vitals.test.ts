@@ -1,0 +1,126 @@
+/** Whether the daemon makes progress: what counts, what does not, and when systemd hears of it. */
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Vitals, vitals } from '../../../src/app/vitals.ts';
+import type { ReportParts } from '../../../src/app/report.ts';
+import { attendSystemd } from '../../../src/cli/daemon-systemd.ts';
+import { openNotifier } from '../../../src/platform/notify.ts';
+import { fakeSystemd } from '../../fakes/fake-systemd.ts';
+import { eventually } from '../../support/eventually.ts';
+import { recordingLog } from '../../support/recording-log.ts';
+import { makeDirectory } from '../../support/temporary.ts';
+
+const never = new Promise<never>(() => undefined);
+const refused = async (): Promise<never> => {
+  throw new Error('the disk is read-only');
+};
+
+/** The parts of a healthy daemon, and what a test says is different. */
+function partsOf({
+  find = async (): Promise<undefined> => undefined,
+  committed = async (): Promise<void> => undefined,
+  health = 'ok',
+  ticked_ms = () => performance.now(),
+  mean_ms = 0,
+  state = 'connected',
+}: {
+  readonly find?: () => Promise<undefined>;
+  readonly committed?: () => Promise<void>;
+  readonly health?: string;
+  readonly ticked_ms?: () => number;
+  readonly mean_ms?: number;
+  readonly state?: string;
+}): ReportParts {
+  return {
+    config: { broker: { url: 'mqtts://broker.example.com:8883' } },
+    outbox: {
+      find,
+      committed,
+      health: () => ({ state: health, detail: '' }),
+      ledger: () => ({ buffered: 3 }),
+    },
+    hub: {
+      ticked_ms,
+      assets: () => [{ status: 'online' }, { status: 'offline' }],
+      drivers: () => [
+        { name: 'drones', state: 'up' },
+        { name: 'cameras', state: 'rejected' },
+      ],
+    },
+    uplink: { status: () => ({ state }) },
+    lag: { figures: () => ({ mean_ms, p99_ms: mean_ms, max_ms: mean_ms }) },
+  } as unknown as ReportParts;
+}
+
+test.each([
+  ['everything answers', {}, undefined],
+  ['the broker is away', { state: 'waiting' }, undefined],
+  ['the disk refuses', { health: 'failing', find: refused, committed: async () => never }, undefined],
+  ['a commit is refused', { committed: refused }, undefined],
+  [
+    'the thread of the buffer is silent',
+    { find: async () => never },
+    /thread of the buffer has not answered/,
+  ],
+  ['a commit never ends', { committed: async () => never }, /thread of the buffer has not answered/],
+  [
+    'nobody goes through the drivers',
+    { ticked_ms: () => performance.now() - 60_000 },
+    /drivers have not been/,
+  ],
+  ['the event loop is overloaded', { mean_ms: 2_500 }, /event loop is 2500 ms late on average/],
+] as const)('where %s, the check says so', async (_, how, trouble) => {
+  const said = await vitals(partsOf(how)).check(50);
+  if (trouble === undefined) expect(said).toBeUndefined();
+  else expect(said).toMatch(trouble);
+});
+
+test('the summary names broker, assets, what waits and which drivers have given up', () => {
+  expect(vitals(partsOf({})).summary()).toBe(
+    'connected to broker.example.com, 1 asset online, 3 messages waiting, driver cameras rejected',
+  );
+  expect(vitals(partsOf({ state: 'waiting' })).summary()).toMatch(/^not connected, messages are kept, /);
+});
+
+test('systemd gets no beat while there is no progress, and the log says why, once each way', async () => {
+  const systemd = await fakeSystemd(join(await makeDirectory(), 'notify'));
+  const end = new AbortController();
+  onTestFinished(() => {
+    end.abort();
+    systemd.leave();
+  });
+  const env = { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '30000' };
+  const notifier = await openNotifier(env, { pid: process.pid, signal: end.signal });
+  const log = recordingLog();
+  let trouble: string | undefined;
+  let checks = 0;
+  const patient: Vitals = {
+    summary: () => 'as ever',
+    check: async () => {
+      checks += 1;
+      return trouble;
+    },
+  };
+  attendSystemd(
+    { vitals: patient, notifier, log: { ...log, fatal: log.error, child: never_child } },
+    end.signal,
+  );
+  await systemd.until(/^STATUS=as ever$/, /^WATCHDOG=1$/, /^WATCHDOG=1$/);
+  trouble = 'the thread of the buffer has not answered within 10 s';
+  await eventually('the trouble is said', () => log.at('error').length > 0);
+  systemd.read();
+  const seen = checks;
+  await eventually('more checks', () => checks > seen + 3);
+  expect(systemd.read()).toEqual([]);
+  trouble = undefined;
+  await systemd.until(/^WATCHDOG=1$/);
+  await eventually('the end of the trouble is said', () => log.at('info').length > 0);
+  expect(log.lines.map(({ level, sentence, facts }) => [level, sentence, Object.keys(facts)])).toEqual([
+    ['error', 'no progress: systemd will restart kit-connector if this goes on', ['reason']],
+    ['info', 'there is progress again', ['down_s']],
+  ]);
+});
+
+function never_child(): never {
+  throw new Error('no child of this log is wanted');
+}
