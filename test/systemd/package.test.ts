@@ -129,7 +129,8 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
       '--no-pager',
       unit,
     );
-    expect(code, output).toBe(0);
+    // Its exit code is 0 up to the threshold; the table is there to be read when it is not.
+    expect(code === 0 ? '' : output).toBe('');
   });
 
   test('is served again after kill -9, and its buffer is whole', async () => {
