@@ -78,7 +78,8 @@ export class Uplink {
   #connections = 0;
   #sender: Sender | undefined;
   readonly #suspicion = new Suspicion();
-  #down_logged = false;
+  /** Monotonic time since when the broker is away, once that was logged. */
+  #down_since_ms: number | undefined;
 
   constructor(options: UplinkOptions) {
     this.#options = options;
@@ -152,11 +153,11 @@ export class Uplink {
     }
     this.#status.last_error = messageOf(error);
     const facts = { broker: broker.url, reason: messageOf(error), attempts: this.#status.attempts };
-    if (this.#down_logged) log.debug(facts, 'the broker still does not take us');
+    if (this.#down_since_ms !== undefined) log.debug(facts, 'the broker still does not take us');
     else if (code === undefined)
       log.warn(facts, 'the broker is not reachable: messages are kept until it is');
     else log.warn(facts, 'the broker refuses us: messages are kept; check user name, password and its rules');
-    this.#down_logged = true;
+    this.#down_since_ms ??= performance.now();
   }
 
   #lost(reason: string, held_ms: number): void {
@@ -165,7 +166,13 @@ export class Uplink {
       { reason, held_s: Math.round(held_ms / 1000) },
       'the connection to the broker was lost: messages are kept until it is back',
     );
-    this.#down_logged = true;
+    this.#down_since_ms ??= performance.now();
+  }
+
+  /** How long the broker was away, for the line that says that it is back. */
+  #outage(): { readonly down_s?: number } {
+    if (this.#down_since_ms === undefined) return {};
+    return { down_s: Math.round((performance.now() - this.#down_since_ms) / 100) / 10 };
   }
 
   /** Serves one session until it ends or we are stopped; resolves with the reason. */
@@ -176,11 +183,12 @@ export class Uplink {
       await this.#introduce(session);
       this.#change('connected', null);
       this.#status.protocol = session.protocol;
+      const { protocol, session_present } = session;
       log.info(
-        { broker: broker.url, protocol: session.protocol, session_present: session.session_present },
+        { broker: broker.url, protocol, session_present, ...this.#outage() },
         'connected to the broker',
       );
-      this.#down_logged = false;
+      this.#down_since_ms = undefined;
       this.#sender = new Sender(
         {
           kit_id,
