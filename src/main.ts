@@ -1,6 +1,7 @@
 /** The edge of the process: arguments, environment, signals and exit codes. */
 import './node-version.mjs';
 import { constants } from 'node:os';
+import { terminalAsk } from './cli/ask.ts';
 import type { Shell } from './cli/shell.ts';
 
 const stop = new AbortController();
@@ -30,6 +31,7 @@ const shell: Shell = {
   out: process.stdout,
   err: process.stderr,
   signal: stop.signal,
+  ...(process.stdin.isTTY && { ask: terminalAsk(process.stdin, process.stdout, stop.signal) }),
   onHangup: (listener) => {
     if (hangups.size === 0) process.on('SIGHUP', () => hangups.forEach((each) => each()));
     hangups.add(listener);

@@ -7,6 +7,7 @@ import type { DaemonOptions } from './daemon-client.ts';
 import type { DiscardOptions } from './buffer.ts';
 import type { LogLevelOptions } from './log-level.ts';
 import type { DoctorOptions } from './doctor.ts';
+import type { SetupOptions } from './setup.ts';
 import type { StatusOptions } from './status.ts';
 import type { TailOptions } from './tail.ts';
 import type { TaskOptions } from './task.ts';
@@ -83,6 +84,22 @@ function addDiagnosis(program: Command, shell: Shell, finish: (code: number) => 
     .option('--json', 'as JSON')
     .action(async (options: DoctorOptions) =>
       finish(await (await import('./doctor.ts')).doctor(options, shell)),
+    );
+  program
+    .command('setup')
+    .description('ask what a kit needs, look for its devices, and write the configuration')
+    .option('-c, --config <file>', 'configuration file to write', config_file_default)
+    .option('--broker <url>', 'mqtts://host:port; "none" keeps everything in the buffer')
+    .option('--username <name>', 'at the broker; the kit id when left out')
+    .option('--password-file <file>', 'file that holds the password at the broker; it is copied')
+    .option('--ca <file>', "certificate of the broker's authority, PEM")
+    .option('--kit-id <uuid>', 'a new one when left out')
+    .option('--kit-name <name>', 'for people')
+    .option('--scan <seconds>', 'how long to look for devices; 0: not at all', notNegative, 4)
+    .option('--no-ask', 'ask nothing: what no flag says is left out')
+    .option('--force', 'replace a configuration that is there')
+    .action(async (options: SetupOptions) =>
+      finish(await (await import('./setup.ts')).setup(options, shell)),
     );
 }
 
@@ -170,6 +187,12 @@ function positive(text: string): number {
   const value = Number(text);
   if (!(value > 0 && Number.isFinite(value)))
     throw new InvalidArgumentError('write a number of seconds above 0.');
+  return value;
+}
+
+function notNegative(text: string): number {
+  const value = Number(text);
+  if (!(value >= 0 && value <= 60)) throw new InvalidArgumentError('write a number of seconds, 60 at most.');
   return value;
 }
 

@@ -1,5 +1,6 @@
 /** What a subcommand sees of the process and the terminal, and how it writes tables and colours. */
 import { styleText } from 'node:util';
+import type { Ask } from './ask.ts';
 import { isJournal } from '../platform/journal.ts';
 
 interface Output {
@@ -12,6 +13,8 @@ export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly out: Output;
   readonly err: Output;
+  /** Undefined when nobody sits at a terminal. */
+  readonly ask?: Ask;
   /** Aborts at SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   readonly onHangup: (listener: () => void) => void;

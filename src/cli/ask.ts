@@ -1,0 +1,34 @@
+/** Asks the person at the terminal; what is secret is not shown while it is typed. */
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+
+export type Ask = (question: string, how: { readonly hidden: boolean }) => Promise<string>;
+
+/** Rejects when the person gives up (Ctrl-C, Ctrl-D) or `signal` aborts. */
+export function terminalAsk(
+  input: NodeJS.ReadableStream,
+  output: NodeJS.WritableStream,
+  signal: AbortSignal,
+): Ask {
+  return async (question, { hidden }) => {
+    output.write(question);
+    const echo = new Writable({
+      write(chunk: Uint8Array, _encoding, done) {
+        if (!hidden) output.write(chunk);
+        done();
+      },
+    });
+    const lines = createInterface({ input, output: echo, terminal: true });
+    const gaveUp = new AbortController();
+    lines.once('SIGINT', () => gaveUp.abort(new Error('given up; nothing was written')));
+    lines.once('close', () => gaveUp.abort(new Error('given up; nothing was written')));
+    try {
+      return (await lines.question('', { signal: AbortSignal.any([signal, gaveUp.signal]) })).trim();
+    } catch (error) {
+      throw gaveUp.signal.aborted ? gaveUp.signal.reason : error;
+    } finally {
+      lines.close();
+      if (hidden) output.write('\n');
+    }
+  };
+}

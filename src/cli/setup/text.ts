@@ -1,0 +1,93 @@
+/** The configuration that setup writes: YAML for a person, what was found in it, and what else may be there as comments. Pure. */
+import { stringify } from 'yaml';
+import type { Json, JsonObject } from '../../contract/json.ts';
+import type { Suggestion } from '../../driver/suggest.ts';
+
+export interface Found extends Suggestion {
+  /** Name of the driver. */
+  readonly driver: string;
+}
+
+export interface Answers {
+  readonly kit_id: string;
+  readonly kit_name: string | undefined;
+  /** `mqtts://host:port`, or `none`. */
+  readonly broker_url: string;
+  readonly username: string | undefined;
+  /** Named in the file; undefined when systemd hands the secret over, or there is none. */
+  readonly password_file: string | undefined;
+  readonly ca_file: string | undefined;
+}
+
+/** Drivers of the kit itself, which need nothing to be known. */
+const always = ['gateway', 'links'] as const;
+
+export function configText(answers: Answers, found: readonly Found[]): string {
+  const { kit_id, kit_name, broker_url, username, password_file, ca_file } = answers;
+  const broker = {
+    url: broker_url,
+    ...(username === undefined ? {} : { username }),
+    ...(password_file === undefined ? {} : { password_file }),
+    ...(ca_file === undefined ? {} : { ca_file }),
+  };
+  return [
+    '# Configuration of kit-connector, written by "kit-connector setup"; yours to change.',
+    '# "kit-connector check" tells what is wrong with it, "kit-connector doctor" what is wrong with the kit.',
+    '',
+    '# Who this kit is. Give every copy of a disk image its own (uuidgen).',
+    yaml({ kit_id, ...(kit_name === undefined ? {} : { kit_name }) }),
+    '',
+    ...(broker_url === 'none' ? ['# "none": everything waits in the buffer until there is a broker.'] : []),
+    yaml({ broker }),
+    '',
+    'drivers:',
+    ...always.map((driver) => `  - driver: ${driver}`),
+    ...merged(found.filter(({ complete }) => complete)).flatMap((each) => section(each, '')),
+    ...found.filter(({ complete }) => !complete).flatMap((each) => section(each, '# ')),
+    '',
+  ].join('\n');
+}
+
+/** One section for each driver: what it found in several places goes into one list. */
+function merged(found: readonly Found[]): readonly Found[] {
+  const sections = new Map<string, Found>();
+  for (const each of found) {
+    const before = sections.get(each.driver);
+    const joined = before && {
+      ...before,
+      what: `${before.what}; ${each.what}`,
+      options: joinLists(before.options, each.options),
+    };
+    sections.set(each.driver, joined ?? each);
+  }
+  return [...sections.values()];
+}
+
+function joinLists(first: JsonObject, second: JsonObject): JsonObject {
+  const joined = new Map(Object.entries(first));
+  for (const [key, value] of Object.entries(second)) {
+    joined.set(
+      key,
+      isList(joined.get(key)) && isList(value) ? [...listOf(joined.get(key)), ...value] : value,
+    );
+  }
+  return Object.fromEntries(joined);
+}
+
+function isList(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+function listOf(value: Json | undefined): readonly Json[] {
+  return isList(value) ? value : [];
+}
+
+function section({ driver, what, options }: Found, mark: '' | '# '): readonly string[] {
+  const body = yaml([{ driver, ...(Object.keys(options).length > 0 ? { options } : {}) }]);
+  const comment = `  # ${what.replaceAll(/\p{Cc}+/gu, ' ')}${mark === '' ? '' : '; complete it and remove the marks'}`;
+  return [comment, ...body.split('\n').map((line) => `  ${mark}${line}`)];
+}
+
+function yaml(value: unknown): string {
+  return stringify(value, { lineWidth: 0 }).trimEnd();
+}
