@@ -36,10 +36,10 @@ export class Gate {
     this.#parts = parts;
   }
 
-  /** Throws `RequestProblem`: `unauthorised`, or `too-many-requests` for one who guesses. */
-  byKey(text: string | undefined, address: string): Principal {
+  /** Rejects with `RequestProblem`: `unauthorised`, or `too-many-requests` for one who guesses. */
+  async byKey(text: string | undefined, address: string): Promise<Principal> {
     try {
-      return this.#parts.keys.identify(text);
+      return await this.#parts.keys.identify(text);
     } catch (error) {
       const wait_s = text === undefined ? 0 : this.#wrong.take(address, performance.now());
       if (wait_s === 0) throw error;
@@ -71,7 +71,7 @@ export class Gate {
 
   /** Begins a session for the holder of the key; answers the cookie. Throws as `byKey`. */
   async openSession(api_key: string, { headers, address }: Asker): Promise<string> {
-    const { key_id } = this.byKey(api_key, address);
+    const { key_id } = await this.byKey(api_key, address);
     const secret = randomBytes(session_bytes).toString('base64url');
     await this.#parts.store.addSession(hashOf(secret), key_id, Date.now() + session_s * 1_000);
     return `${cookie_name}=${secret}; Max-Age=${session_s}; ${attributes(headers)}`;

@@ -7,10 +7,13 @@ import type { ApiKey, Store } from './store/store.ts';
 
 /** Another process may add and revoke keys in the same database. */
 const reload_every_ms = 2_000;
+/** So often at most for keys that are not known. */
+const look_every_ms = 250;
 
 export class KeyRing {
   readonly #store: Pick<Store, 'keys'>;
   #keys: ReadonlyMap<string, ApiKey> = new Map();
+  #looked_ms = Number.NEGATIVE_INFINITY;
 
   constructor(store: Pick<Store, 'keys'>) {
     this.#store = store;
@@ -39,8 +42,14 @@ export class KeyRing {
     this.#keys = new Map((await this.#store.keys()).map((key) => [key.key_id, key]));
   }
 
-  /** Whose key this is. Throws `RequestProblem` `unauthorised`. */
-  identify(text: string | undefined): Principal {
+  /** Whose key this is; one that was made a moment ago is looked for. Rejects with `RequestProblem` `unauthorised`. */
+  async identify(text: string | undefined): Promise<Principal> {
+    const [, key_id = ''] = text?.split('_') ?? [];
+    const now_ms = performance.now();
+    if (text !== undefined && !this.#keys.has(key_id) && now_ms - this.#looked_ms > look_every_ms) {
+      this.#looked_ms = now_ms;
+      await this.reload().catch(() => undefined);
+    }
     return identify(text, this.#keys, Date.now());
   }
 

@@ -91,7 +91,7 @@ class LiveSocket {
     if (!frame) {
       this.#socket.close(closeCodes.bad_frame, 'not a frame of this service');
     } else if (frame.type === 'auth') {
-      this.#authenticate(frame.api_key);
+      await this.#authenticate(frame.api_key);
     } else if (!this.#principal) {
       this.#socket.close(closeCodes.unauthorised, 'the first frame must be auth');
     } else if (frame.type === 'subscribe') {
@@ -103,10 +103,10 @@ class LiveSocket {
     }
   }
 
-  #authenticate(api_key: string): void {
+  async #authenticate(api_key: string): Promise<void> {
     const { gate, asker, kit_id } = this.#parts;
     try {
-      const principal = gate.byKey(api_key, asker.address);
+      const principal = await gate.byKey(api_key, asker.address);
       if (maySee(principal, kit_id)) this.#principal = principal;
       else this.#socket.close(closeCodes.forbidden, 'there is no such kit');
     } catch {

@@ -1,0 +1,160 @@
+/** Statements on kits, their telemetry and links, in both forms of the service. The numbers are those of statements.md. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, letPass } from '../../support/eventually.ts';
+import { openScene, type Scene } from '../../support/interface-scene.ts';
+import { peerMissing } from '../../support/peers.ts';
+import { played } from '../../support/played-kit.ts';
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/u;
+const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/u;
+const location = {
+  latitude: 47.39,
+  longitude: 8.54,
+  altitude: 455.2,
+  source: 'satellite',
+  stale: false,
+  kit_location: 'Zürich',
+};
+
+describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('kits, form %s', (form) => {
+  let scene: Scene;
+  let kit: string;
+  beforeAll(async () => {
+    scene = await openScene(form);
+    kit = `/api/kits/${scene.kit_id}`;
+  }, 30_000);
+  afterAll(async () => scene?.close());
+
+  it('1.1, 3.1, 12.1, 13.2 lists the kits of the key as an array whose ids open all other paths', async () => {
+    const { status, body } = await scene.ask('/api/kits');
+    expect(status).toBe(200);
+    expect(body).toMatchObject([{ id: scene.kit_id }]);
+    expect((await scene.ask(`/api/kits/${body[0].id}/telemetry`)).status).toBe(200);
+  });
+
+  it('2.1, 2.2, 2.3, 3.2, 3.3, 3.4 the kit has a name, is online, and was seen a moment ago', async () => {
+    const { headers, body } = await scene.ask('/api/kits');
+    const [{ id, name, online, last_seen }] = body;
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(id).toMatch(uuid);
+    expect([form === 'kit' ? 'Kit Seven' : 'gw-7', true]).toEqual([name, online]);
+    expect(last_seen).toMatch(utc);
+    expect(Math.abs(Date.now() - Date.parse(last_seen))).toBeLessThan(60_000);
+  });
+
+  it('3.5, 3.6, 3.7, 5.1, 6.5 live has location, links, battery and gateway', async () => {
+    const { body } = await scene.ask('/api/kits');
+    const { wans, battery, battery_charging, gateway } = played;
+    expect(body[0].live).toEqual({ location, wans, battery, battery_charging, gateway });
+  });
+
+  it('1.2, 4.1, 4.2, 4.3, 4.4, 7.1, 7.2, 12.2 telemetry is the whole of it in one call', async () => {
+    const { status, body } = await scene.ask(`${kit}/telemetry`);
+    expect(status).toBe(200);
+    const kit_name = form === 'kit' ? 'Kit Seven' : 'gw-7';
+    expect(body).toEqual({ online: true, kit_id: scene.kit_id, kit_name, location, ...played });
+  });
+
+  it('6.1, 6.2, 6.3, 6.4, 12.4 links are listed, one for each interface', async () => {
+    const { status, body } = await scene.ask(`${kit}/links`);
+    expect([status, body]).toEqual([200, { links: played.wans }]);
+  });
+
+  it.each([
+    ['eth3', 'eth3'],
+    ['ETH4', 'eth4'],
+    ['wwan0', 'Wwan0'],
+    ['satellite', 'eth3'],
+    ['Cellular', 'Wwan0'],
+  ])('12.5 the link "%s" is %s, by interface name or type, whatever the case', async (wanted, name) => {
+    const { status, body } = await scene.ask(`${kit}/links/${wanted}`);
+    expect([status, body.name]).toEqual([200, name]);
+    if (name === 'eth3') expect(body.usage).toEqual(played.wans[0].usage);
+  });
+
+  it('12.15 single parts have addresses of their own', async () => {
+    const { battery, battery_charging, gateway, clients, speedtest } = played;
+    const parts = {
+      location,
+      gateway,
+      speedtest,
+      battery: { battery, battery_charging },
+      clients: { clients },
+    };
+    for (const [path, body] of Object.entries(parts)) {
+      expect((await scene.ask(`${kit}/${path}`)).body).toEqual(body);
+    }
+    expect((await scene.ask(`${kit}/queue`)).body).toMatchObject({ online: true, refused: 0 });
+  });
+
+  it('15.2 an unknown link is 404 as a problem that names those that there are', async () => {
+    const { status, headers, body } = await scene.ask(`${kit}/links/eth9`);
+    expect([status, headers.get('content-type')]).toEqual([404, 'application/problem+json']);
+    expect(body.detail).toContain('eth3, eth4, Wwan0');
+  });
+
+  it('13.1, 13.3 a request without a key is 401, and so is one with a wrong key', async () => {
+    expect((await scene.ask('/api/kits', { key: null })).status).toBe(401);
+    const wrong = `kc_000000000000_${'A'.repeat(32)}`;
+    expect((await scene.ask('/api/kits', { key: wrong })).status).toBe(401);
+  });
+
+  it('13.2, 13.3 a key of another kit sees nothing of this one', async () => {
+    const stranger = await scene.newKey('--kit', '00000000-0000-4000-8000-000000000001');
+    expect((await scene.ask('/api/kits', { key: stranger })).body).toEqual([]);
+    for (const path of ['', '/telemetry', '/links', '/assets', `/assets/${scene.drone}/telemetry`]) {
+      expect((await scene.ask(kit + path, { key: stranger })).status).toBe(404);
+    }
+  });
+
+  it('13.3 a key that may only read changes nothing', async () => {
+    const reader = await scene.newKey('--kit', scene.kit_id, '--scope', 'read');
+    const body = { name: 'Truck', type: 'vehicle' };
+    expect((await scene.ask(`${kit}/assets`, { key: reader, body })).status).toBe(403);
+  });
+
+  it('2.4 every path of the document has the prefix /api', async () => {
+    const { body } = await scene.ask('/openapi.json', { key: null });
+    for (const path of Object.keys(body.paths)) expect(path).toMatch(/^\/api\//u);
+  });
+
+  it('16.3 a key that asks too fast is told when to ask again', async () => {
+    const asked = Array.from({ length: 60 }, async () =>
+      fetch(`${scene.url}/api/kits`, { headers: { 'x-api-key': scene.key } }),
+    );
+    const refused = (await Promise.all(asked)).filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0);
+    await eventually('the key is free again', async () => (await scene.ask('/api/kits')).status === 200);
+  });
+
+  it.runIf(form === 'broker')('3.5, 12.3 a kit that never reported has no live and answers 503', async () => {
+    const { connectAsync } = await import('mqtt');
+    const silent = '00000000-0000-4000-8000-000000000002';
+    const key = await scene.newKey('--kit', silent);
+    const client = await connectAsync(scene.broker?.url ?? '', { protocolVersion: 5 });
+    const data = {
+      online: false,
+      epoch: 1,
+      boot: 'b',
+      started_at: '2026-11-21T10:00:00.000Z',
+      software: 'kit-connector',
+      contract: '1.0',
+      outbox: { rows: 0, bytes: 0, oldest: null },
+      degraded: [],
+      reason: 'stopped',
+    };
+    const state = { time: '2026-11-21T10:00:00.000Z', epoch: 1, seq: 2, data };
+    await client.publishAsync(`k1/${silent}/up/state`, JSON.stringify(state), { qos: 1, retain: true });
+    await client.endAsync();
+    await eventually('the kit is known', async () => {
+      await letPass(100);
+      return (await scene.ask('/api/kits', { key })).body.length === 1;
+    });
+    expect((await scene.ask('/api/kits', { key })).body).toMatchObject([
+      { id: silent, online: false, live: null, last_seen: '2026-11-21T10:00:00.000Z' },
+    ]);
+    const { status, headers } = await scene.ask(`/api/kits/${silent}/telemetry`, { key });
+    expect([status, headers.get('retry-after')]).toEqual([503, '30']);
+  });
+});
