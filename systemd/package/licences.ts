@@ -11,8 +11,8 @@ export interface Component {
   /** Of the licence, as the library brings it. */
   readonly text: string;
   readonly copyright: readonly string[];
-  /** In the bundle, or a directory of its own that may be replaced. */
-  readonly shipped: 'bundled' | 'separate';
+  /** Where it lies; what has a place of its own may be replaced by another build of it. */
+  readonly files: string;
 }
 
 const person = z.union([z.string(), z.looseObject({ name: z.string() }).transform(({ name }) => name)]);
@@ -29,7 +29,7 @@ const known_licences: Readonly<Record<string, string>> = {
 };
 
 /** Reads one library. Throws when it does not say on what terms it comes: somebody has to look then. */
-export async function readComponent(dir: string, shipped: Component['shipped']): Promise<Component> {
+export async function readComponent(dir: string, files: string): Promise<Component> {
   const about = packageFile.parse(JSON.parse(await readFile(join(dir, 'package.json'), 'utf8')));
   const text = await licenceText(dir);
   const licence = known_licences[about.license ?? ''] ?? about.license ?? guessed(text);
@@ -39,7 +39,7 @@ export async function readComponent(dir: string, shipped: Component['shipped']):
   const claims = copyrightLines(text);
   const copyright =
     claims.length > 0 ? claims : [`the authors of ${about.name}${about.author ? `: ${about.author}` : ''}`];
-  return { name: about.name, version: about.version, licence, text, copyright, shipped };
+  return { name: about.name, version: about.version, licence, text, copyright, files };
 }
 
 async function licenceText(dir: string): Promise<string> {
@@ -94,10 +94,10 @@ function terms(component: Component): string {
 /** `debian/copyright` in the machine-readable form 1.0. */
 export function copyrightFile(own: string, components: readonly Component[]): string {
   const stanzas = components.map((component) => {
-    const { name, version, licence, copyright, shipped } = component;
+    const { name, version, licence, copyright, files } = component;
     return [
-      `Files: ${shipped === 'separate' ? `usr/lib/kit-connector/node_modules/${name}/*` : `usr/lib/kit-connector/app/*`}`,
-      `Comment: ${name} ${version}${shipped === 'bundled' ? ', bundled' : ', a directory of its own, which may be replaced by another build of it'}`,
+      `Files: ${files}`,
+      `Comment: ${name} ${version}`,
       `Copyright: ${copyright.join('\n           ')}`,
       `License: ${licence}-of-${plain(name)}`,
       ...indented(terms(component)),
@@ -154,7 +154,7 @@ export function billOfMaterials(
     version: component.version,
     purl: `pkg:npm/${component.name.replace('@', '%40')}@${component.version}`,
     licenses: [{ expression: component.licence }],
-    properties: [{ name: 'kit-connector:shipped', value: component.shipped }],
+    properties: [{ name: 'kit-connector:files', value: component.files }],
   }));
   const bill = {
     bomFormat: 'CycloneDX',

@@ -57,16 +57,16 @@ export async function layOut(
 
   for (const [from, to] of plain_files) await place(tree, to, await readFile(join(root, from)));
   const components = await Promise.all([
-    readComponent(runtime, 'separate'),
-    ...libraries.map(async (dir) => readComponent(join(dependencies, dir), 'separate')),
-    ...bundled.map(async (dir) => readComponent(join(root, dir), 'bundled')),
+    readComponent(runtime, `${program_dir}/bin/node`),
+    ...libraries.map(async (dir) => readComponent(join(dependencies, dir), `${program_dir}/${dir}/*`)),
+    ...bundled.map(async (dir) => readComponent(join(root, dir), `${program_dir}/app/*`)),
   ]);
   await writeDocuments(tree, root, once(components), deb);
 }
 
 /** A library may be in the bundle twice, in one version or in two. */
 function once(components: readonly Component[]): readonly Component[] {
-  const named = new Map(components.map((each) => [`${each.name} ${each.version} ${each.shipped}`, each]));
+  const named = new Map(components.map((each) => [`${each.name} ${each.version} ${each.files}`, each]));
   return [...named.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, component]) => component);
 }
 

