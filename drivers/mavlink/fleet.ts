@@ -155,6 +155,7 @@ export class Fleet {
       describe: (active) => vehicleAsset(active, asset_key, own?.name),
       announce: (about, commands) => host.announce(about, commands),
       commandsOf: (commanded) => vehicleCommands(commanded, options, own?.commands ?? options.commands),
+      log: host.log,
     });
     this.#vehicles.set(asset_key, vehicle);
     return vehicle;

@@ -1,6 +1,6 @@
 /** One vehicle: an asset, and the contacts over which it is heard. One of them speaks for it at a time. */
 import type { Command } from '../../src/driver/command.ts';
-import type { AssetDescription } from '../../src/driver/driver.ts';
+import type { AssetDescription, DriverLog } from '../../src/driver/driver.ts';
 import type { Contact } from './contact.ts';
 import { radioFeed } from './feeds.ts';
 import type { Decoded, Messages } from './messages.ts';
@@ -18,6 +18,7 @@ export interface VehicleParts {
   readonly announce: (about: AssetDescription, commands: readonly Command[]) => DroneSink;
   readonly commandsOf: (vehicle: Commanded) => readonly Command[];
   readonly describe: (active: Contact) => AssetDescription;
+  readonly log: Pick<DriverLog, 'info' | 'warn'>;
 }
 
 /** Why nothing is sent to a vehicle that is not alone with its system id. */
@@ -37,6 +38,7 @@ export class Vehicle {
   #active: Contact;
   #switches = 0;
   #online = true;
+  #lost_ms = 0;
   #described = '';
   readonly #parts: VehicleParts;
   readonly #commands: readonly Command[];
@@ -108,7 +110,9 @@ export class Vehicle {
 
   #goOffline(reason: string): void {
     this.#online = false;
+    this.#lost_ms = performance.now();
     this.#sink.setOnline(false, reason);
+    this.#parts.log.warn({ asset_key: this.asset_key, name: this.name, reason }, 'vehicle is offline');
   }
 
   remove(): void {
@@ -118,6 +122,8 @@ export class Vehicle {
   #comeBack(): void {
     this.#online = true;
     this.#sink.setOnline(true);
+    const down_s = Math.round((performance.now() - this.#lost_ms) / 1_000);
+    this.#parts.log.info({ asset_key: this.asset_key, name: this.name, down_s }, 'vehicle is online again');
   }
 
   #address(): ReturnType<Commanded['address']> {
