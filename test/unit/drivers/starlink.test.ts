@@ -222,7 +222,8 @@ describe('a dish that fails', () => {
     await down();
     expect(view()?.reason).toMatch(new RegExp(`^dish of sat0 at 127\\.0\\.0\\.1 port ${dish.port}: `, 'u'));
     // What the link is stays known, and its figures have nobody who vouches for them.
-    expect(link()).toMatchObject({ type: 'satellite', reason: expect.stringContaining('dish of sat0') });
+    expect(link()).toMatchObject({ type: 'satellite' });
+    expect(link()?.reason).toContain('dish of sat0');
     expect(link()).not.toHaveProperty('latency_ms');
     await dish.restore();
     await up();
