@@ -1,6 +1,7 @@
-/** One channel of a vendor camera or recorder, with what its firmware has and ignores. */
-import { FakeMotor } from './vendor-camera-motor.ts';
-import { errorReply, type FakeReply, okReply } from './vendor-camera-wire.ts';
+/** One channel of a simulated vendor camera or recorder, with what its firmware has and ignores. */
+import { z } from 'zod';
+import { SimMotor } from './motor.ts';
+import { errorReply, type SimReply, okReply } from './wire.ts';
 
 export interface Firmware {
   /** How motion is told: GetEvents, or the two older commands, or those with plain numbers. */
@@ -23,10 +24,13 @@ export const new_firmware: Firmware = {
   firstPreset: 1,
 };
 
+const scope = z.looseObject({ table: z.string() });
+const alarmParam = z.looseObject({ enable: z.int().optional(), scope: scope.optional() });
+const zoneParam = z.looseObject({ scope });
 const ai_types = ['people', 'vehicle', 'dog_cat', 'face', 'package'] as const;
 const zone_table = '1'.repeat(40) + '0'.repeat(20) + '1'.repeat(20);
 
-export class FakeChannel {
+export class SimChannel {
   name = 'Gate';
   model = 'RLC-823A';
   uid: string | undefined;
@@ -35,7 +39,7 @@ export class FakeChannel {
   motion = false;
   readonly ai = new Set<string>();
   readonly supported: readonly string[] = ['people', 'vehicle', 'dog_cat'];
-  readonly motor = new FakeMotor();
+  readonly motor = new SimMotor();
   enable = 1;
   zone = { cols: 10, rows: 8, table: zone_table };
   /** Speeds that PtzCtrl was given; null: none. */
@@ -48,7 +52,7 @@ export class FakeChannel {
 
   /** Undefined for a command that is no channel's. */
   // oxlint-disable-next-line complexity -- one case for each command
-  answer(cmd: string, param: Readonly<Record<string, unknown>>): FakeReply | undefined {
+  answer(cmd: string, param: Readonly<Record<string, unknown>>): SimReply | undefined {
     const channel = param['channel'];
     const unsupported = errorReply(cmd, -9, 'not support');
     switch (cmd) {
@@ -65,12 +69,12 @@ export class FakeChannel {
       case 'GetAlarm':
         return okReply(cmd, { Alarm: this.#alarm() });
       case 'SetAlarm':
-        return this.#setAlarm(param['Alarm'] as { enable?: number });
+        return this.#setAlarm(alarmParam.parse(param['Alarm']));
       case 'GetMdAlarm':
         if (this.firmware.zone === 'missing') return unsupported;
         return okReply(cmd, { MdAlarm: { channel, newSens: { sensDef: 25 }, scope: this.zone } });
       case 'SetMdAlarm':
-        return this.#setZone(param['MdAlarm'] as { scope: { table: string } });
+        return this.#setZone(zoneParam.parse(param['MdAlarm']));
       case 'GetRtspUrl':
         return okReply(cmd, {
           rtspUrl: {
@@ -110,7 +114,7 @@ export class FakeChannel {
     return { face: this.ai.has('face') ? 1 : 0, people: this.ai.has('people') ? 1 : 0, vehicle: 0 };
   }
 
-  #ptz(param: Readonly<Record<string, unknown>>): FakeReply {
+  #ptz(param: Readonly<Record<string, unknown>>): SimReply {
     const { op, speed, id } = param;
     const { ptzType, firstPreset } = this.firmware;
     if (ptzType === 0) return errorReply('PtzCtrl', -9, 'not support');
@@ -141,7 +145,7 @@ export class FakeChannel {
     return { ...common, enable: this.enable };
   }
 
-  #setAlarm(alarm: { readonly enable?: number; readonly scope?: { table: string } }): FakeReply {
+  #setAlarm(alarm: z.output<typeof alarmParam>): SimReply {
     const { motionSwitch, zone } = this.firmware;
     if (motionSwitch === 'honoured') this.enable = alarm.enable ?? this.enable;
     if (zone === 'missing' && motionSwitch === 'missing' && alarm.scope)
@@ -149,7 +153,7 @@ export class FakeChannel {
     return okReply('SetAlarm', { rspCode: 200 });
   }
 
-  #setZone({ scope }: { readonly scope: { readonly table: string } }): FakeReply {
+  #setZone({ scope }: z.output<typeof zoneParam>): SimReply {
     if (this.firmware.zone === 'honoured') this.zone = { ...this.zone, table: scope.table };
     return okReply('SetMdAlarm', { rspCode: 200 });
   }

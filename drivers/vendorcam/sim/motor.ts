@@ -1,4 +1,4 @@
-/** A camera's motor: it goes on moving until it is told to stop or reaches its end stop, like the real ones. */
+/** The motor of a simulated vendor camera: it goes on moving until it is told to stop or reaches its end stop, like the real ones. */
 
 /** Degrees per second at speed 1. */
 const degrees_per_speed = 0.5;
@@ -10,7 +10,7 @@ const directions: Readonly<Record<string, readonly [number, number]>> = {
   Down: [0, -1],
 };
 
-export class FakeMotor {
+export class SimMotor {
   #x = 0;
   #y = 0;
   #velocity: readonly [number, number] = [0, 0];

@@ -1,8 +1,8 @@
-/** Logins of a vendor camera: leases, their greatest number, and the lock after wrong passwords. */
+/** Logins of a simulated vendor camera: leases, their greatest number, and the lock after wrong passwords. */
 import { randomBytes } from 'node:crypto';
-import { errorReply, type FakeReply, okReply } from './vendor-camera-wire.ts';
+import { errorReply, type SimReply, okReply } from './wire.ts';
 
-export class FakeSessions {
+export class SimSessions {
   readonly username = 'admin';
   password = 'secret-Pass1';
   sessions_max = 4;
@@ -29,7 +29,7 @@ export class FakeSessions {
     this.#leases.clear();
   }
 
-  login(user: { readonly userName?: unknown; readonly password?: unknown } | undefined): FakeReply {
+  login(user: { readonly userName?: unknown; readonly password?: unknown } | undefined): SimReply {
     this.logins += 1;
     if (this.refuseWith) return errorReply('Login', this.refuseWith.code, this.refuseWith.detail);
     if (this.failures >= this.failures_max) return errorReply('Login', -506, 'Login has been locked');
@@ -43,7 +43,7 @@ export class FakeSessions {
     return okReply('Login', { Token: { leaseTime: this.lease_s, name } });
   }
 
-  logout(token: string | null): FakeReply {
+  logout(token: string | null): SimReply {
     if (!this.knows(token)) return errorReply('Logout', -6, 'please login first');
     this.#leases.delete(token ?? '');
     this.logouts += 1;

@@ -1,0 +1,212 @@
+/** A simulated vendor camera or recorder on the loopback, for trying out and as the ground of the tests' fake: its HTTP interface, without TLS. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { z } from 'zod';
+import { every } from '../../../src/platform/time.ts';
+import { type Firmware, new_firmware, SimChannel } from './channel.ts';
+import { SimSessions } from './sessions.ts';
+import { errorReply, okReply, type SimCommand, type SimReply } from './wire.ts';
+
+export interface SimHostOptions {
+  readonly firmware?: Partial<Firmware>;
+  /** More than one makes it a recorder. */
+  readonly channels?: number;
+  readonly mac?: string;
+}
+
+const address = '127.0.0.1';
+const batch_max = 35;
+/** Somebody walks by this often, and is seen for so long. */
+const visit_every_ms = 20_000;
+const visit_ms = 6_000;
+const visit_step_ms = 500;
+
+const commands = z.array(
+  z.looseObject({ cmd: z.string(), param: z.record(z.string(), z.unknown()).optional() }),
+);
+const login = z.looseObject({ userName: z.unknown(), password: z.unknown() });
+const channelParam = z.looseObject({ channel: z.int().optional() });
+
+/** Listens until the signal aborts, and sees a person now and then. Rejects when the port is taken. */
+export async function startSimHost(
+  { password, name }: { readonly password: string; readonly name: string },
+  port: number,
+  signal: AbortSignal,
+): Promise<SimHost> {
+  const host = new SimHost();
+  host.sessions.password = password;
+  host.camera.name = name;
+  await host.listen(port);
+  signal.addEventListener('abort', () => void host.close(), { once: true });
+  const begin_ms = performance.now() - visit_every_ms;
+  every(visit_step_ms, signal, () => {
+    const isThere = (performance.now() - begin_ms) % visit_every_ms < visit_ms;
+    host.camera.motion = isThere;
+    if (isThere) host.camera.ai.add('people');
+    else host.camera.ai.clear();
+  });
+  return host;
+}
+
+export class SimHost {
+  readonly sessions = new SimSessions();
+  readonly channels: readonly SimChannel[];
+  mac: string;
+  /** Its user may restart it. */
+  isAdmin = true;
+  #server: Server | undefined;
+  #port = 0;
+  readonly #sockets = new Set<Socket>();
+
+  constructor({ firmware = {}, channels = 1, mac = 'EC:71:DB:00:00:01' }: SimHostOptions = {}) {
+    this.mac = mac;
+    this.channels = Array.from({ length: channels }, (_none, index) => {
+      const channel = new SimChannel({ ...new_firmware, ...firmware });
+      if (channels > 1) {
+        channel.name = `Cam ${index + 1}`;
+        channel.uid = `95270000000000${String(index + 1).padStart(2, '0')}`;
+      }
+      return channel;
+    });
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** The first channel: the camera itself. */
+  get camera(): SimChannel {
+    const [first] = this.channels;
+    if (!first) throw new Error('a camera has a channel');
+    return first;
+  }
+
+  /** Listens, after `close` on the same port again. */
+  async listen(port = this.#port): Promise<void> {
+    if (this.#server) return;
+    const server = this.openServer((request, response) => {
+      void this.serve(request, response).catch(() => response.destroy());
+    });
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    server.listen(port, address);
+    await once(server, 'listening');
+    const at = server.address();
+    this.#port = typeof at === 'object' && at !== null ? at.port : 0;
+    this.#server = server;
+  }
+
+  /** No port, no connections. Its sessions live on. */
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    for (const socket of this.#sockets) socket.destroy();
+    if (!server) return;
+    server.close();
+    await once(server, 'close');
+  }
+
+  protected openServer(serve: (request: IncomingMessage, response: ServerResponse) => void): Server {
+    return createServer(serve);
+  }
+
+  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const asked = await readCommands(request);
+    const url = new URL(request.url ?? '/', 'http://camera');
+    if (url.pathname !== '/api.cgi' && url.pathname !== '/cgi-bin/api.cgi') {
+      response.writeHead(404).end();
+      return;
+    }
+    await this.send(response, this.answer(asked, url.searchParams.get('token')));
+  }
+
+  /** The real ones call it HTML. */
+  protected async send(response: ServerResponse, replies: readonly SimReply[]): Promise<void> {
+    response.writeHead(200, { 'content-type': 'text/html' }).end(JSON.stringify(replies));
+  }
+
+  protected answer(asked: readonly SimCommand[], token: string | null): readonly SimReply[] {
+    const [first] = asked;
+    if (first?.cmd === 'Login') return [this.sessions.login(login.safeParse(first.param?.['User']).data)];
+    if (!this.sessions.knows(token)) {
+      return [errorReply(asked.length > 1 ? 'Unknown' : (first?.cmd ?? ''), -6, 'please login first')];
+    }
+    if (first?.cmd === 'Logout') return [this.sessions.logout(token)];
+    return this.answerAll(asked);
+  }
+
+  /** The batch of a user who is logged in. */
+  protected answerAll(asked: readonly SimCommand[]): readonly SimReply[] {
+    if (asked.length > batch_max) return [errorReply('Unknown', -16, 'send failed')];
+    return asked.map((command) => this.answerOne(command));
+  }
+
+  protected answerOne(command: SimCommand): SimReply {
+    const { cmd, param = {} } = command;
+    const own = this.#answerHost(cmd);
+    if (own) return own;
+    const channel = this.channels[channelOf(command)];
+    if (!channel) return errorReply(cmd, -49, 'Channel invalid');
+    if (!channel.online) return errorReply(cmd, -99, 'Device offline');
+    return channel.answer(cmd, param) ?? errorReply(cmd, -9, 'not support');
+  }
+
+  #answerHost(cmd: string): SimReply | undefined {
+    switch (cmd) {
+      case 'GetDevInfo':
+        return okReply(cmd, { DevInfo: this.#about() });
+      case 'GetAbility': {
+        const abilityChn = this.channels.map((channel) => channel.ability());
+        const reboot = { permit: this.isAdmin ? 1 : 0, ver: 1 };
+        const scheduleVersion = { permit: 0, ver: this.camera.firmware.scheduleVersion };
+        return okReply(cmd, { Ability: { abilityChn, reboot, scheduleVersion } });
+      }
+      case 'GetLocalLink':
+        return okReply(cmd, { LocalLink: { activeLink: 'LAN', mac: this.mac, type: 'DHCP' } });
+      case 'GetNetPort':
+        return okReply(cmd, { NetPort: { rtspEnable: 1, rtspPort: 554, httpsEnable: 1 } });
+      case 'GetChannelstatus':
+        return this.channels.length > 1 ? okReply(cmd, this.#channelStatus()) : undefined;
+      case 'Reboot':
+        return okReply(cmd, { rspCode: 200 });
+      default:
+        return undefined;
+    }
+  }
+
+  #about() {
+    const about =
+      this.channels.length > 1
+        ? { model: 'RLN8-410', name: 'NVR', type: 'NVR', exactType: 'NVR' }
+        : { model: this.camera.model, name: this.camera.name, type: 'IPC' };
+    return { ...about, channelNum: this.channels.length, firmVer: 'v3.1.0.2356', serial: '000000' };
+  }
+
+  #channelStatus() {
+    const status = this.channels.map(({ name, model, uid, online, asleep }, channel) => ({
+      channel,
+      name,
+      typeInfo: model,
+      online: online ? 1 : 0,
+      sleep: asleep ? 1 : 0,
+      ...(uid === undefined ? {} : { uid }),
+    }));
+    return { count: status.length, status };
+  }
+}
+
+/** The number of the channel that a command is for. */
+export function channelOf({ param = {} }: SimCommand): number {
+  return channelParam.safeParse(param['Alarm'] ?? param['MdAlarm'] ?? param).data?.channel ?? 0;
+}
+
+export async function readCommands(request: IncomingMessage): Promise<readonly SimCommand[]> {
+  let text = '';
+  request.setEncoding('utf8');
+  for await (const chunk of request) text += String(chunk);
+  return commands.parse(JSON.parse(text));
+}
