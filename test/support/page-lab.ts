@@ -42,6 +42,8 @@ export interface PageLab {
   readonly complaints: readonly string[];
   /** Addresses outside of the service that the page asked for. */
   readonly strangers: readonly string[];
+  /** The key that the page was opened with. */
+  readonly key: string;
   stop(): Promise<void>;
 }
 
@@ -49,16 +51,19 @@ export interface PageLabOptions {
   readonly width_px?: number;
   readonly scopes?: readonly string[];
   readonly media_origins?: readonly string[];
+  /** Done before the page is loaded. */
+  readonly prepare?: (page: Page) => Promise<void>;
 }
 
 /** Opens the page, logged in, at the kit. */
 export async function openPage(browser: Browser, options: PageLabOptions = {}): Promise<PageLab> {
-  const { width_px = 390, scopes, media_origins = [] } = options;
+  const { width_px = 390, scopes, media_origins = [], prepare } = options;
   const lab = await startServiceLab(page_kit_id, { media_origins });
   const link = await startProxy(Number(new URL(lab.url).port));
   const url = `http://127.0.0.1:${link.port}`;
   const context = await browser.newContext({ viewport: { width: width_px, height: 844 } });
   const page = await context.newPage();
+  await prepare?.(page);
   const complaints: string[] = [];
   const strangers: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -80,6 +85,7 @@ export async function openPage(browser: Browser, options: PageLabOptions = {}): 
     url,
     complaints,
     strangers,
+    key,
     async stop() {
       await context.close();
       await link.close();
@@ -94,6 +100,35 @@ export async function faultsOf(page: Page): Promise<string[]> {
   return violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(' | ')}`,
   );
+}
+
+/** Text with less than 7:1 between it and what lies behind it, in HTML and SVG; the map's paper is white. */
+export async function contrastFaults(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const channelsOf = (color: string): number[] => (color.match(/[\d.]+/gu) ?? []).map(Number);
+    const luminance = (color: string): number => {
+      const [r = 0, g = 0, b = 0] = channelsOf(color).map((value) =>
+        value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4,
+      );
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const paperOf = (element: Element | null): string => {
+      if (!element) return 'rgb(255, 255, 255)';
+      const { backgroundColor } = getComputedStyle(element);
+      return (channelsOf(backgroundColor)[3] ?? 1) === 0 ? paperOf(element.parentElement) : backgroundColor;
+    };
+    const faults: string[] = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const element = node.parentElement;
+      if (!element || node.textContent?.trim() === '' || !element.checkVisibility()) continue;
+      const { color, fill } = getComputedStyle(element);
+      const pair = [luminance(element instanceof SVGElement ? fill : color), luminance(paperOf(element))];
+      const ratio = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+      if (ratio < 7) faults.push(`${ratio.toFixed(1)}: ${node.textContent}`);
+    }
+    return faults;
+  });
 }
 
 export const ids = {

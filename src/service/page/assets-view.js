@@ -106,34 +106,47 @@ function assetRow(asset, depth, view) {
 }
 
 /**
- * What is asked for most, in one line; old values are marked as such.
+ * What is asked for most, in one line: what is current first, then what was.
  * @param {LiveAsset} asset
  * @param {View} view
  */
 function summary(asset, view) {
-  const feeds = view.world.feeds.get(asset.id) ?? {};
-  /** @type {(feed: string, text: string) => unknown} */
-  const said = (feed, text) =>
-    feedFreshness(asset, feed, view).isOld
-      ? html`<span class="was">was ${text}</span>`
-      : html`<span>${text}</span>`;
-  const parts = [html`<span><bdi>${plain(asset.type)}</bdi></span>`];
-  const { sys_status, battery, motion, ai_detection } = feeds;
+  const facts = [...feedFacts(asset, view), ...placeFacts(asset, view)];
+  const current = [plain(asset.type), ...facts.filter(({ isOld }) => !isOld).map(({ text }) => text)];
+  const old = facts.filter(({ isOld }) => isOld).map(({ text }) => text);
+  return html`<bdi>${current.join(', ')}</bdi
+    >${old.length > 0 ? html`<span class="was">, was: <bdi>${old.join(', ')}</bdi></span>` : ''}`;
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function feedFacts(asset, view) {
+  const { sys_status, battery, motion, ai_detection } = view.world.feeds.get(asset.id) ?? {};
   const mode = fieldOf(sys_status, 'flight_mode');
   const armed = fieldOf(sys_status, 'armed');
-  if (typeof mode === 'string') parts.push(html`${said('sys_status', plain(mode))}`);
-  if (typeof armed === 'boolean') parts.push(html`${said('sys_status', armed ? 'ARMED' : 'disarmed')}`);
   const remaining = numberOf(battery, 'remaining_pct');
-  if (remaining !== undefined) parts.push(html`${said('battery', `battery ${Math.round(remaining)} %`)}`);
-  if (fieldOf(motion, 'detected') === true) parts.push(html`${said('motion', 'MOTION')}`);
   const types = fieldOf(ai_detection, 'types');
-  if (Array.isArray(types) && types.length > 0)
-    parts.push(html`${said('ai_detection', plain(types.join(', ')))}`);
+  /** @type {readonly (readonly [feed: string, text: string | undefined])[]} */
+  const texts = [
+    ['sys_status', typeof mode === 'string' ? plain(mode) : undefined],
+    ['sys_status', typeof armed === 'boolean' ? (armed ? 'ARMED' : 'disarmed') : undefined],
+    ['battery', remaining === undefined ? undefined : `battery ${Math.round(remaining)} %`],
+    ['motion', fieldOf(motion, 'detected') === true ? 'MOTION' : undefined],
+    ['ai_detection', Array.isArray(types) && types.length > 0 ? plain(types.join(', ')) : undefined],
+  ];
+  return texts.flatMap(([feed, text]) =>
+    text === undefined ? [] : [{ text, isOld: feedFreshness(asset, feed, view).isOld }],
+  );
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function placeFacts(asset, view) {
   const from = placeOfKit(view);
   const to = placeOfAsset(asset, view);
-  if (from && to) {
-    const text = bearingText(from, to);
-    parts.push(to.isOld ? html`<span class="was">was ${text}</span>` : html`<span>${text}</span>`);
-  }
-  return parts.map((part, i) => (i === 0 ? part : html`, ${part}`));
+  return from && to ? [{ text: bearingText(from, to), isOld: to.isOld }] : [];
 }

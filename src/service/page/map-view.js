@@ -5,6 +5,7 @@ import { html } from './html.js';
 import { section } from './marks.js';
 import { headingOf, placeOfAsset, placeOfKit } from './places.js';
 import { plain } from './text.js';
+import { fixOf } from './world.js';
 
 /** @import { Place } from './geo.js' */
 /** @import { KnownPlace } from './places.js' */
@@ -123,7 +124,8 @@ function scaleBar(range_m) {
  * @param {View} view
  */
 function trail(asset, frame, view) {
-  const fixes = view.world.trails.get(asset.id) ?? [];
+  const newest = fixOf(view.world.feeds.get(asset.id)?.['gps']);
+  const fixes = [...(view.world.trails.get(asset.id) ?? []), ...(newest ? [newest] : [])];
   if (fixes.length < 2) return '';
   const third = Math.ceil(fixes.length / 3);
   return html`<g key=${`trail ${asset.id}`} class="trail">

@@ -58,8 +58,8 @@ export function state(word) {
 export function fact(term, value, freshness) {
   const wide = term === 'Position' ? ' wide' : '';
   return html`<div class=${`fact${wide}${freshness?.isOld ? ' is-old' : ''}`}>
-    <dt>${term}</dt>
-    <dd>${value}${freshness ? html` ${age(freshness)}` : ''}</dd>
+    <dt>${term} ${freshness ? age(freshness) : ''}</dt>
+    <dd>${value}</dd>
   </div>`;
 }
 
