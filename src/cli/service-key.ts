@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { readDatabase } from '../config/standalone.ts';
 import { makeKey, scopes } from '../service/principal.ts';
-import { openSqlite } from '../service/store/sqlite.ts';
-import { SqlStore } from '../service/store/sql-store.ts';
+import { openStore } from '../service/store/open-store.ts';
 import type { ApiKey, Store } from '../service/store/store.ts';
 import { complain, exit, say, sayJson, type Shell, table } from './shell.ts';
 
@@ -81,7 +80,7 @@ async function withStore<T>(
   { config, database }: KeyOptions,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const store = new SqlStore(openSqlite(database ?? (await readDatabase(config))));
+  const { store } = await openStore(await readDatabase(config, database));
   try {
     return await work(store);
   } finally {

@@ -1,12 +1,10 @@
 /** `kit-connector service`: the Kit, Asset and Telemetry Service on its own, for many kits. */
-import { mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { readStandalone } from '../config/standalone.ts';
 import { createLog } from '../platform/log.ts';
 import { aborted } from '../platform/time.ts';
 import { loadPage } from '../service/page-files.ts';
 import { startStandalone } from '../service/standalone.ts';
-import { openThreadStore } from '../service/store/thread-store.ts';
+import { nameOf, openStore } from '../service/store/open-store.ts';
 import { exit, type Shell } from './shell.ts';
 import { version } from './version.ts';
 
@@ -15,16 +13,16 @@ export async function service(file: string, shell: Shell): Promise<number> {
   const log = createLog({ ...config.log, out: shell.out, readable: shell.out.isTTY === true });
   for (const warning of config.warnings) log.warn({ file }, warning);
   shell.onCrash((err) => log.fatal({ err }, 'the program contradicts itself and ends'));
-  await mkdir(dirname(config.database), { recursive: true, mode: 0o750 });
+  const opened = await openStore(config.database);
   const running = await startStandalone({
     ...config,
-    store: await openThreadStore(config.database),
+    ...opened,
     page: await loadPage(),
     version: version(),
     log: log.child({ part: 'service' }),
   });
   log.info(
-    { url: running.url, broker: config.broker.url, database: config.database },
+    { url: running.url, broker: config.broker.url, database: nameOf(config.database) },
     'the service is running',
   );
   if ((await running.store.keys()).length === 0) {

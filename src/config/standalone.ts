@@ -1,4 +1,5 @@
 /** The configuration file of the service that runs alone: broker, database, and where it listens. */
+import { randomBytes } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigInvalid } from '../errors.ts';
@@ -6,7 +7,8 @@ import { type BrokerOptions, readBroker } from './broker.ts';
 import { addIssues } from './faults.ts';
 import { configFile, type LogLevel } from './schema.ts';
 import { type ServiceConfig, serviceOf, serviceSection } from './service.ts';
-import { faultList, parseSource, readSource } from './source.ts';
+import { readSecret } from './secrets.ts';
+import { type FaultList, faultList, parseSource, readSource } from './source.ts';
 
 export const standalone_file_default = '/etc/kit-connector/service.yaml';
 /** The user name of the cloud's side in the samples of the brokers' rules. */
@@ -19,19 +21,38 @@ const standaloneFile = serviceSection.extend({
     .min(1)
     .max(64)
     .default('kit-service')
-    .describe('of MQTT; the same at each start, and no other client has it'),
+    .describe(
+      'of MQTT; the same at each start, and no other client has it; replicas have it with a random end',
+    ),
+  share: z
+    .string()
+    .regex(/^[\w-]{1,64}$/u, 'write letters, digits, "-" and "_" only')
+    .optional()
+    .describe(
+      'for replicas: name of their shared subscription, the same for all of them; each message goes to one. Needs PostgreSQL',
+    ),
   database: z
     .string()
     .min(1)
     .default('/var/lib/kit-connector/service.db')
-    .describe('SQLite file; made when it is missing'),
+    .describe('SQLite file, made when it is missing; or postgres://user@host:5432/name'),
+  database_password_file: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('file that holds the password of PostgreSQL and nothing else'),
   log: configFile.shape.log,
 });
+
+export type DatabaseConfig =
+  | { readonly kind: 'sqlite'; readonly file: string }
+  | { readonly kind: 'postgres'; readonly url: string; readonly password: string | undefined };
 
 export interface StandaloneConfig extends ServiceConfig {
   readonly broker: BrokerOptions;
   readonly client_id: string;
-  readonly database: string;
+  readonly share: string | undefined;
+  readonly database: DatabaseConfig;
   readonly log: { readonly level: LogLevel; readonly drivers: Readonly<Record<string, LogLevel>> };
   /** Sentences on what works and should not stay as it is. */
   readonly warnings: readonly string[];
@@ -51,22 +72,69 @@ export async function readStandalone(
   const broker =
     read.data &&
     (await readBroker(read.data.broker, username_default, { source, faults, warnings, credentials_dir }));
+  const database = read.data && (await databaseOf(read.data, dirname(file), faults));
+  if (database?.kind === 'sqlite' && read.data?.share !== undefined)
+    faults.add(
+      ['share'],
+      'is for replicas, which share a PostgreSQL; name one in "database", or remove "share"',
+    );
   const lines = faults.lines();
-  if (!read.success || !broker || lines.length > 0) throw new ConfigInvalid(lines);
-  const { client_id, database, log } = read.data;
+  if (!read.success || !broker || !database || lines.length > 0) throw new ConfigInvalid(lines);
+  const { client_id, share, log } = read.data;
   return {
     ...serviceOf(read.data, undefined),
     broker,
-    client_id,
-    database: resolve(dirname(file), database),
+    // A replica keeps no session at the broker: it may be another one each time.
+    client_id: share === undefined ? client_id : `${client_id}-${randomBytes(4).toString('hex')}`,
+    share,
+    database,
     log,
     warnings,
   };
 }
 
-/** The database that a file names, for the commands that manage keys; faults elsewhere do not matter. */
-export async function readDatabase(file: string): Promise<string> {
-  const { value } = parseSource(file, await readSource(file));
-  const { database } = standaloneFile.pick({ database: true }).strip().parse(value);
-  return resolve(dirname(file), database);
+/**
+ * The database that a file names, for the commands that manage keys; faults elsewhere do not matter. `named`: another one,
+ * a file or an address. Throws `ConfigInvalid`.
+ */
+export async function readDatabase(file: string, named: string | undefined): Promise<DatabaseConfig> {
+  if (named !== undefined && !isPostgres(named)) return { kind: 'sqlite', file: resolve(named) };
+  const source =
+    named === undefined ? parseSource(file, await readSource(file)) : parseSource('--database', '{}');
+  const faults = faultList(source);
+  const parts = standaloneFile.pick({ database: true, database_password_file: true }).strip();
+  const section = parts.parse(named === undefined ? source.value : { database: named });
+  const database = await databaseOf(section, dirname(file), faults);
+  const lines = faults.lines();
+  if (!database || lines.length > 0) throw new ConfigInvalid(lines);
+  return database;
+}
+
+type DatabaseSection = Pick<z.output<typeof standaloneFile>, 'database' | 'database_password_file'>;
+
+/** Undefined when a fault was added. */
+async function databaseOf(
+  { database, database_password_file }: DatabaseSection,
+  dir: string,
+  faults: FaultList,
+): Promise<DatabaseConfig | undefined> {
+  if (!isPostgres(database)) return { kind: 'sqlite', file: resolve(dir, database) };
+  if (!URL.canParse(database) || new URL(database).password !== '') {
+    faults.add(
+      ['database'],
+      'must be like postgres://user@host:5432/name; a password stands in a file named by database_password_file',
+    );
+    return undefined;
+  }
+  if (database_password_file === undefined) return { kind: 'postgres', url: database, password: undefined };
+  const read = await readSecret(resolve(dir, database_password_file), { secret: true });
+  if ('fault' in read) {
+    faults.add(['database_password_file'], read.fault);
+    return undefined;
+  }
+  return { kind: 'postgres', url: database, password: read.value.replace(/\r?\n$/u, '') };
+}
+
+function isPostgres(database: string): boolean {
+  return /^postgres(?:ql)?:/u.test(database);
 }

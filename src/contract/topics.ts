@@ -62,6 +62,9 @@ export function parseDown(kit_id: string, topic: string): Down | undefined {
 /** What the cloud subscribes to: everything that kits publish. */
 export const upFilter = `${contract_major}/+/up/#`;
 
+/** All that kits publish retained. */
+export const retainedFilters = [`${contract_major}/+/up/state`, `${contract_major}/+/up/asset/#`] as const;
+
 /** The kit and the channel of a topic below `k1/{kit_id}/up/`; undefined for any other topic. */
 export function parseUp(topic: string): { readonly kit_id: string; readonly channel: string } | undefined {
   const [major, kit_id, direction, ...rest] = topic.split('/');

@@ -22,6 +22,15 @@ export class Changes {
     );
   }
 
+  /** The kits that somebody watches. */
+  watched(): readonly string[] {
+    return [...this.#watchers.keys()];
+  }
+
+  isWatched(kit_id: string): boolean {
+    return this.#watchers.has(kit_id);
+  }
+
   tell(changes: readonly Change[]): void {
     if (this.#watchers.size === 0) return;
     for (const [kit_id, ofKit] of Map.groupBy(changes, (change) => change.kit_id)) {

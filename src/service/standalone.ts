@@ -2,7 +2,9 @@
 import { Acks } from './broker/acks.ts';
 import { BrokerLink } from './broker/broker-link.ts';
 import type { BrokerAddress } from './broker/mqtt-session.ts';
+import { Changes } from './changes.ts';
 import { type RunningService, type ServiceOptions, startService } from './start.ts';
+import type { OpenedStore } from './store/open-store.ts';
 import type { Committed } from './store/store.ts';
 
 /** Messages that arrive within this time are committed together. */
@@ -10,22 +12,34 @@ const group_ms = 5;
 
 export interface StandaloneOptions extends Omit<
   ServiceOptions,
-  'dispatcher' | 'group_ms' | 'unready' | 'onCommitted'
+  'dispatcher' | 'group_ms' | 'unready' | 'onCommitted' | 'changes'
 > {
   readonly broker: BrokerAddress;
   readonly client_id: string;
+  /** Name of the shared subscription of all replicas; undefined: this is the only one. */
+  readonly share?: string | undefined;
+  readonly hear?: OpenedStore['hear'];
 }
 
 /** Rejects when the database cannot be read or the address not be listened on. A broker that is away is waited for. */
 export async function startStandalone({
   broker,
   client_id,
+  share,
+  hear,
   ...options
 }: StandaloneOptions): Promise<RunningService> {
   const { log, store } = options;
   const ends = new AbortController();
   const { signal } = ends;
-  const link = new BrokerLink({ broker, client_id, log, take: async (reception) => service.take(reception) });
+  const changes = new Changes();
+  const link = new BrokerLink({
+    broker,
+    client_id,
+    share,
+    log,
+    take: async (reception) => service.take(reception),
+  });
   const acks = new Acks({
     store,
     send: async (kit_id, ack, isNewest) => link.acknowledge(kit_id, ack, isNewest),
@@ -44,8 +58,9 @@ export async function startStandalone({
     group_ms,
     unready,
     onCommitted,
+    changes,
   });
-  const linked = link.run(signal);
+  const linked = Promise.all([link.run(signal), hear?.(changes, log, signal)]);
   return {
     ...service,
     async stop() {

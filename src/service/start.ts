@@ -32,6 +32,8 @@ export interface ServiceOptions {
   /** Why tasks and messages do not get through now; undefined: they do. */
   readonly unready: () => string | undefined;
   readonly onCommitted: (committed: Committed) => void;
+  /** Where changes are told that other replicas have stored; left out: there are none. */
+  readonly changes?: Changes;
 }
 
 export interface RunningService {
@@ -49,7 +51,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { store, dispatcher, log, listen, hosts, group_ms, onCommitted } = options;
   const ends = new AbortController();
   const { signal } = ends;
-  const changes = new Changes();
+  const changes = options.changes ?? new Changes();
   const intake = new Intake({ store, changes, log, group_ms, onCommitted, signal });
   const keys = new KeyRing(store);
   try {

@@ -1,10 +1,15 @@
 /** Finds the programs of others that tests run against, and decides what happens where one is missing. */
-import { existsSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { getuid } from 'node:process';
 
 /** Debian keeps servers and disk tools here, which the path of a plain user does not name. */
-const server_dirs = ['/usr/sbin', '/sbin', '/usr/local/sbin'];
+const server_dirs = [
+  '/usr/sbin',
+  '/sbin',
+  '/usr/local/sbin',
+  ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
+];
 
 /** The path of an installed program, or undefined. */
 export function findProgram(name: string): string | undefined {

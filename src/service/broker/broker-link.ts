@@ -1,8 +1,8 @@
 /** The service's link to the broker, kept up for ever: takes what kits publish, and sends tasks, acks and sync requests down. */
 import type { CloudAck } from '../../contract/tasks.ts';
-import { downTopic, upFilter } from '../../contract/topics.ts';
+import { downTopic, retainedFilters, upFilter } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
-import { aborted, backoff, sleep } from '../../platform/time.ts';
+import { aborted, backoff, sleep, within } from '../../platform/time.ts';
 import { type Reception, readMessage } from '../ingest/read-message.ts';
 import type { Dispatcher } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
@@ -22,11 +22,16 @@ const stable_after_ms = 60_000;
 const pause_ms = { first: 500, max: 30_000 } as const;
 /** A kit carries nothing out that is older; the broker need not keep it any longer. */
 const task_expiry_s = 15 * 60;
+const session_expiry_s = 86_400;
+/** What the broker has retained comes within this time of the subscription; it does not say when it was the last of it. */
+const sweep_ms = 15_000;
 
 export interface BrokerLinkParts {
   readonly broker: BrokerAddress;
   /** The same at each start, so that the broker keeps what came meanwhile. */
   readonly client_id: string;
+  /** Name of the subscription that replicas share: each message goes to one of them. Undefined: there is no other. */
+  readonly share: string | undefined;
   /** Resolves when it is stored. */
   readonly take: (reception: Reception) => Promise<void>;
   readonly log: ServiceLog;
@@ -106,16 +111,24 @@ export class BrokerLink implements Dispatcher {
 
   /** One connection, from the attempt to its end. */
   async #once(signal: AbortSignal): Promise<void> {
-    const { broker, client_id, log } = this.#parts;
+    const { broker, client_id, share, log } = this.#parts;
     try {
       const session = await openMqttSession(
-        { broker, client_id, protocol: this.#protocol, onMessage: async (message) => this.#receive(message) },
+        {
+          broker,
+          client_id,
+          protocol: this.#protocol,
+          // What the broker kept for a replica that is gone would wait there, and the others go on without it.
+          session_expiry_s: share === undefined ? session_expiry_s : 0,
+          onMessage: async (message) => this.#receive(message),
+        },
         signal,
       );
-      await session.subscribe(upFilter);
+      await session.subscribe(share === undefined ? upFilter : `$share/${share}/${upFilter}`);
       this.#session = session;
       this.#isDownLogged = false;
       log.info({ broker: broker.url, protocol: this.#protocol }, 'the service is connected to the broker');
+      if (share !== undefined) void this.#sweep(session, signal);
       const reason = await Promise.race([session.closed, aborted(signal).then(() => undefined)]);
       this.#session = undefined;
       if (reason === undefined) await session.end();
@@ -128,6 +141,20 @@ export class BrokerLink implements Dispatcher {
         return;
       }
       this.#tellDown(messageOf(error));
+    }
+  }
+
+  /**
+   * A shared subscription brings nothing that is retained (MQTT 5, section 4.8.2), and what was on its way to a replica that
+   * died is lost: the present state of all kits is read once at each connect. What other replicas have already counts once.
+   */
+  async #sweep(session: MqttSession, signal: AbortSignal): Promise<void> {
+    try {
+      for (const filter of retainedFilters) await session.subscribe(filter);
+      await within(sweep_ms, session.closed, signal);
+      for (const filter of retainedFilters) await session.unsubscribe(filter);
+    } catch {
+      // The connection ended, and the next one begins anew.
     }
   }
 

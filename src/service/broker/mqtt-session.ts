@@ -32,6 +32,8 @@ export interface SessionParts {
   readonly broker: BrokerAddress;
   readonly client_id: string;
   readonly protocol: '5' | '3.1.1';
+  /** The broker keeps what comes while nobody is connected for so long; 0: it forgets the session at once. */
+  readonly session_expiry_s: number;
   /** Resolves when the message is stored: only then does the broker hear that it may forget it. */
   readonly onMessage: (message: Received) => Promise<void>;
 }
@@ -46,7 +48,6 @@ export interface Publication {
 
 /** Messages that the broker sends before it must wait for a PUBACK: what one commit can take. */
 const receive_maximum = 500;
-const session_expiry_s = 86_400;
 const puback_ms = 10_000;
 const end_timeout_ms = 1_000;
 /** CONNACK "unsupported protocol version", in MQTT 5 and in 3.1.1. */
@@ -92,6 +93,10 @@ export class MqttSession {
 
   async subscribe(filter: string): Promise<void> {
     await this.#client.subscribeAsync(filter, { qos: 1 });
+  }
+
+  async unsubscribe(filter: string): Promise<void> {
+    await this.#client.unsubscribeAsync(filter);
   }
 
   /**
@@ -155,14 +160,14 @@ export async function openMqttSession(parts: SessionParts, signal: AbortSignal):
   });
 }
 
-function clientOptions({ broker, client_id, protocol }: SessionParts): IClientOptions {
+function clientOptions({ broker, client_id, protocol, session_expiry_s }: SessionParts): IClientOptions {
   const isV5 = protocol === '5';
   return {
     manualConnect: true,
     protocolId: 'MQTT',
     protocolVersion: isV5 ? 5 : 4,
     clientId: client_id,
-    clean: false,
+    clean: session_expiry_s === 0,
     keepalive: broker.keepalive_s,
     connectTimeout: broker.connect_timeout_ms,
     reconnectPeriod: 0,

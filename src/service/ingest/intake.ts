@@ -1,5 +1,5 @@
 /** Puts what arrives into the database, many messages in one transaction, and tells when they are safe there. */
-import { messageOf } from '../../errors.ts';
+import { messageOf, StorageUnavailable } from '../../errors.ts';
 import { every, sleep } from '../../platform/time.ts';
 import type { Changes } from '../changes.ts';
 import type { ServiceLog } from '../service-log.ts';
@@ -68,7 +68,7 @@ export class Intake {
       if (this.#waiting.length < receptions_max) await sleep(group_ms, signal);
       const some = this.#waiting.splice(0, receptions_max);
       try {
-        await this.#commit(some.map(({ reception }) => reception));
+        await this.#store(some.map(({ reception }) => reception));
         for (const { stored } of some) stored();
       } catch (error) {
         if (signal.aborted) for (const { failed } of some) failed(error);
@@ -81,6 +81,27 @@ export class Intake {
     this.#running = undefined;
   }
 
+  /** Together, or one by one when there is one among them that no database will ever take. */
+  async #store(receptions: readonly Reception[]): Promise<void> {
+    try {
+      await this.#commit(receptions);
+    } catch (error) {
+      if (error instanceof StorageUnavailable) throw error;
+      for (const reception of receptions) await this.#storeAlone(reception);
+    }
+  }
+
+  async #storeAlone(reception: Reception): Promise<void> {
+    try {
+      await this.#commit([reception]);
+    } catch (error) {
+      if (error instanceof StorageUnavailable) throw error;
+      const { kit_id } = reception;
+      const facts = { kit_id, reason: messageOf(error) };
+      this.#parts.log.error(facts, 'a message of the kit cannot be stored: it is given up');
+    }
+  }
+
   async #commit(receptions: readonly Reception[]): Promise<void> {
     const { store, changes, log, onCommitted } = this.#parts;
     try {
@@ -90,6 +111,7 @@ export class Intake {
       changes.tell(committed.changes);
       onCommitted(committed);
     } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error;
       if (!this.#isFailing) {
         const facts = { reason: messageOf(error) };
         log.error(facts, 'the database does not take messages: the broker keeps them until it does');

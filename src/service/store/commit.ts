@@ -58,16 +58,10 @@ interface Work {
 
 async function commitDelivery(queries: Queries, work: Work) {
   const { kit_id, delivery, now_ms } = work;
-  const added = await queries.all(
-    'INSERT INTO kits (kit_id) VALUES (?) ON CONFLICT (kit_id) DO NOTHING RETURNING kit_id',
+  // Changes nothing of a kit that is there, and locks it: what follows reads and writes its ranges.
+  const [before] = await queries.all(
+    `INSERT INTO kits (kit_id) VALUES (?) ON CONFLICT (kit_id) DO UPDATE SET kit_id = excluded.kit_id RETURNING heard_ms`,
     kit_id,
-  );
-  // Locks the kit: what follows reads and writes its ranges.
-  await queries.all(
-    'UPDATE kits SET heard_ms = ? WHERE kit_id = ? AND (heard_ms IS NULL OR heard_ms < ?)',
-    delivery.heard_ms,
-    kit_id,
-    delivery.heard_ms,
   );
   const { fresh, seen, duplicates, acks } = await separate(queries, kit_id, delivery.messages);
   const changes: Change[] = [];
@@ -79,13 +73,16 @@ async function commitDelivery(queries: Queries, work: Work) {
   }
   for (const asset_id of delivery.cleared) changes.push(...(await clearAsset(queries, kit_id, asset_id)));
   await queries.all(
-    'UPDATE kits SET received = received + ?, duplicates = duplicates + ?, refused = refused + ? WHERE kit_id = ?',
+    `UPDATE kits SET received = received + ?, duplicates = duplicates + ?, refused = refused + ?,
+       heard_ms = CASE WHEN heard_ms > ? THEN heard_ms ELSE ? END WHERE kit_id = ?`,
     seen,
     duplicates,
     refused,
+    delivery.heard_ms,
+    delivery.heard_ms,
     kit_id,
   );
-  return { changes, acks, isNew: added.length > 0 };
+  return { changes, acks, isNew: before?.['heard_ms'] === null };
 }
 
 /**
@@ -119,6 +116,7 @@ async function separate(queries: Queries, kit_id: string, messages: readonly Mes
     for (const message of ofEpoch) if (!isIn(known, message.seq)) unseen.set(message.seq, message);
     const { ranges } = addToRanges(known, [...unseen.keys()]);
     if (unseen.size > 0) await writeRanges(queries, { kit_id, epoch, ranges });
+    if (known.length === 0) await forgetOldEpochs(queries, kit_id);
     seen += unseen.size;
     fresh.push(...unseen.values());
     acks.push(ackOf(epoch, ranges));
@@ -156,6 +154,9 @@ async function writeRanges(
     epoch,
     JSON.stringify(ranges),
   );
+}
+
+async function forgetOldEpochs(queries: Queries, kit_id: string): Promise<void> {
   await queries.all(
     `DELETE FROM received WHERE kit_id = ? AND epoch NOT IN
        (SELECT epoch FROM received WHERE kit_id = ? ORDER BY epoch DESC LIMIT ?)`,

@@ -8,6 +8,7 @@ import { readKits } from './read-kits.ts';
 import { assetOf, commandsOf, feedOf, jsonOf, keyOf, rangesOf, taskOf } from './rows.ts';
 import type {
   ApiKey,
+  Change,
   Claim,
   Committed,
   PartnerAsset,
@@ -28,15 +29,24 @@ const answers_kept_ms = 86_400_000;
 const asset_select = `SELECT assets.data, asset_status.status, asset_status.reason FROM assets
   LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id`;
 
+export type Announce = (queries: Queries, changes: readonly Change[]) => Promise<void>;
+
 export class SqlStore implements Store {
   readonly #database: Database;
+  readonly #announce: Announce;
 
-  constructor(database: Database) {
+  /** `announce` is called inside each transaction that stores what kits say. */
+  constructor(database: Database, announce: Announce = async () => undefined) {
     this.#database = database;
+    this.#announce = announce;
   }
 
   async commit(receptions: readonly Reception[], now_ms: number): Promise<Committed> {
-    return this.#database.transaction(async (queries) => commitReceptions(queries, receptions, now_ms));
+    return this.#database.transaction(async (queries) => {
+      const committed = await commitReceptions(queries, receptions, now_ms);
+      await this.#announce(queries, committed.changes);
+      return committed;
+    });
   }
 
   async kits(kit_ids: readonly string[] | '*'): Promise<readonly StoredKit[]> {
