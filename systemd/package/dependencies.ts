@@ -14,10 +14,11 @@ const lock_files = ['package.json', 'package-lock.json', '.npmrc'] as const;
  * state of the lockfile. npm checks the integrity of what it gets.
  */
 export async function installFor(target: Target, root: string, cache: string): Promise<string> {
-  const texts = await Promise.all(lock_files.map(async (file) => readFile(join(root, file))));
-  const state = createHash('sha256').update(Buffer.concat(texts)).digest('hex').slice(0, 16);
-  const dir = join(cache, `dependencies-${target.architecture}-${state}`);
+  const lock = await readFile(join(root, 'package-lock.json'));
+  const prefix = `dependencies-${target.architecture}-`;
+  const dir = join(cache, `${prefix}${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`);
   if (existsSync(dir)) return dir;
+  await removeOlder(cache, prefix);
   const unfinished = `${dir}.${process.pid}`;
   await mkdir(unfinished, { recursive: true });
   try {
@@ -29,6 +30,14 @@ export async function installFor(target: Target, root: string, cache: string): P
     await rm(unfinished, { recursive: true, force: true });
   }
   return dir;
+}
+
+/** Each state takes a quarter of a gigabyte. */
+async function removeOlder(cache: string, prefix: string): Promise<void> {
+  const names = existsSync(cache) ? await readdir(cache) : [];
+  for (const name of names.filter((each) => each.startsWith(prefix))) {
+    await rm(join(cache, name), { recursive: true, force: true });
+  }
 }
 
 const packageFile = z.looseObject({
