@@ -14,6 +14,7 @@ export function localApi(parts: ReportParts, tail: Tail, log: LogRoot): LocalApi
     tail: (listener) => tail.listen(listener),
     ...localBuffer(parts.outbox),
     ...logLevels(log, parts),
+    recentLog: log.recent,
     dispatch: tasks.dispatch,
     tasks: tasks.recent,
     task: async (id) => parts.tasks.find(id),

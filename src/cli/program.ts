@@ -9,6 +9,7 @@ import type { LogLevelOptions } from './log-level.ts';
 import type { DoctorOptions } from './doctor.ts';
 import type { SetupOptions } from './setup.ts';
 import type { StatusOptions } from './status.ts';
+import type { BundleOptions } from './support-bundle.ts';
 import type { TailOptions } from './tail.ts';
 import type { TaskOptions } from './task.ts';
 import { addService } from './service-program.ts';
@@ -84,6 +85,12 @@ function addDiagnosis(program: Command, shell: Shell, finish: (code: number) => 
     .option('--json', 'as JSON')
     .action(async (options: DoctorOptions) =>
       finish(await (await import('./doctor.ts')).doctor(options, shell)),
+    );
+  withDaemon(program.command('support-bundle').description('pack what a developer asks for, without secrets'))
+    .option('-o, --output <file>', 'the file to write; in this folder, named by the time, when left out')
+    .option('--payloads', 'with the messages that the broker refuses')
+    .action(async (options: BundleOptions) =>
+      finish(await (await import('./support-bundle.ts')).supportBundle(options, shell)),
     );
   program
     .command('setup')

@@ -220,6 +220,9 @@ export const logLevels = z.object({
 });
 export type LogLevels = z.output<typeof logLevels>;
 
+/** Answer of `GET /log`. */
+export const recentLog = z.array(z.string());
+
 /** Body of every answer that is not a success. */
 export const apiError = z.object({ error: z.string() });
 
@@ -248,6 +251,8 @@ export interface LocalApi {
   tasks(): Promise<readonly TaskView[]>;
   task(id: string): Promise<TaskView | undefined>;
   logLevels(): LogLevels;
+  /** The last lines of the log, JSON, oldest first. */
+  recentLog(): readonly string[];
   /** For a time; answers the levels that hold then. Throws `CommandRefused` for a name that nobody has. */
   changeLogLevels(request: LogLevelRequest): LogLevels;
 }

@@ -7,6 +7,7 @@ import {
   apiError,
   bufferReport,
   logLevels,
+  recentLog,
   quarantinedMessage,
   quarantineOutcome,
   statusReport,
@@ -43,6 +44,8 @@ export interface LocalClient {
   tasks(): Promise<readonly TaskView[]>;
   task(id: string): Promise<TaskView>;
   logLevels(): Promise<LogLevels>;
+  /** The last lines of the log, JSON, oldest first. */
+  recentLog(): Promise<readonly string[]>;
   /** Answers the levels that hold then. */
   changeLogLevels(request: LogLevelRequest): Promise<LogLevels>;
   /** Lines until the signal aborts or the daemon ends. */
@@ -75,6 +78,7 @@ export function localClient(socket: string, signal: AbortSignal): LocalClient {
     tasks: async () => ask(z.array(taskView), '/tasks'),
     task: async (id) => ask(taskView, `/tasks/${encodeURIComponent(id)}`),
     logLevels: async () => ask(logLevels, '/log-levels'),
+    recentLog: async () => ask(recentLog, '/log'),
     changeLogLevels: async (request) => ask(logLevels, '/log-levels', request),
     tail: (filter) => tailLines(socket, filter, signal),
   };

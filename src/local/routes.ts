@@ -38,6 +38,7 @@ export function localRoutes(api: LocalApi, signal: AbortSignal): Hono {
     return context.json({ rows: await api.discardQuarantined(ids) });
   });
 
+  routes.get('/log', (context) => context.json(api.recentLog()));
   routes.get('/log-levels', (context) => context.json(api.logLevels()));
   routes.post('/log-levels', async (context) =>
     context.json(api.changeLogLevels(parse(logLevelRequest, await context.req.text()))),

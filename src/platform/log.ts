@@ -3,6 +3,7 @@ import { styleText } from 'node:util';
 import { type Logger, pino } from 'pino';
 import { type Level, prose, readEntry, subject_keys } from './log-entry.ts';
 import { type BaseLevels, type LevelView, LogLevels } from './log-levels.ts';
+import { LogRing } from './log-ring.ts';
 import { Repeats } from './log-repeats.ts';
 import { harmlessFacts, withoutSecrets } from './log-secrets.ts';
 
@@ -27,6 +28,8 @@ export interface LogRoot extends Log {
   /** Back to what the configuration says. */
   readonly reset: (name: string | null) => void;
   readonly levels: () => readonly LevelView[];
+  /** The last lines as JSON, without secrets, oldest first. */
+  readonly recent: () => readonly string[];
   /** Tells of repeats that were held back, and ends every timer. */
   readonly close: () => void;
 }
@@ -41,6 +44,7 @@ export interface LogOptions extends BaseLevels {
 type Write = (level: Level, facts: object, sentence: string) => void;
 
 export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
+  const ring = new LogRing();
   const root = pino(
     {
       level: 'debug',
@@ -48,7 +52,12 @@ export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: (facts) => harmlessFacts(facts) },
     },
-    readable ? { write: (line: string) => out.write(readableLine(line)) } : out,
+    {
+      write: (line: string) => {
+        ring.push(line);
+        out.write(readable ? readableLine(line) : line);
+      },
+    },
   );
   const levels: LogLevels = new LogLevels(base, (name, level) =>
     log.info({ name: name ?? 'all', now: level }, level_is_over),
@@ -74,6 +83,7 @@ export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
     override: (name, level, for_ms) => levels.override(name, level, for_ms),
     reset: (name) => levels.reset(name),
     levels: () => levels.view(),
+    recent: () => ring.lines(),
     close: () => {
       repeats.flush();
       levels.close();

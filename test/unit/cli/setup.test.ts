@@ -46,7 +46,11 @@ test('flags alone make a configuration that check accepts, with the password in 
     const given = ['--broker', 'mqtt://127.0.0.1:1883', '--password-file', join(dir, 'given')];
     const { code, file, stdout } = await typed(dir, [
       ...given,
-      ...['--no-ask', '--kit-id', kit_id, '--kit-name', 'Kit: 7 # really'],
+      '--no-ask',
+      '--kit-id',
+      kit_id,
+      '--kit-name',
+      'Kit: 7 # really',
     ]);
     expect(code).toBe(0);
     expect(stdout).toContain('kit-connector doctor');
@@ -265,7 +269,7 @@ describe('a driver that looks around', () => {
       { what: `Starlink dish behind ${loopback}`, options: { link: loopback }, complete: true },
     ]);
     await dish.lose();
-    await expect(suggestDishes(never, where)).rejects.toThrow(/ECONNREFUSED/u);
+    await expect(suggestDishes(never, where)).rejects.toThrow('connection refused');
   });
 
   test.skipIf(peerMissing('dbus-daemon'))('finds the modems of ModemManager', async () => {

@@ -170,6 +170,7 @@ export function fakeDaemon(overrides: Partial<LocalApi> = {}): FakeDaemon {
       dispatched.push(request);
       return taskOf({ command_name: request.command, payload: request.payload });
     },
+    recentLog: () => ['{"level":"info","msg":"hello"}'],
     logLevels: () => ({ levels: [{ name: null, level: 'info', until: null }] }),
     changeLogLevels: ({ changes }) => ({
       levels: changes.map(({ name, level }) => ({ name, level: level ?? 'info', until: time })),

@@ -1,0 +1,49 @@
+/** Takes secrets out of what leaves the kit: by the names of keys, by the form of addresses, and by the secrets themselves. Pure. */
+import { withoutSecrets } from '../../platform/log-secrets.ts';
+
+const hidden = '***';
+/** Keys whose value is a secret; names of files that hold one are none. */
+const secret_key = /passw|passphrase|secret|token|authorization|credential|community|api_?key|^psk$|^pin$/iu;
+const file_key = /_(?:file|dir)$/iu;
+const credentials_in_url = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+@/giu;
+const password_in_url = /\b[a-z][a-z0-9+.-]*:\/\/[^\s/@:"']*:([^\s/@"']+)@/giu;
+/** One that is shorter would take ordinary words out of the text. */
+const secret_chars_min = 4;
+
+/** A copy of a parsed file in which the values of secret keys are hidden. */
+export function withoutSecretKeys(value: unknown): unknown {
+  if (typeof value === 'string') return withoutSecrets(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutSecretKeys);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      secret_key.test(key) && !file_key.test(key) ? hidden : withoutSecretKeys(inner),
+    ]),
+  );
+}
+
+/** The secrets that stand in a parsed file itself: behind secret keys, and in addresses. */
+export function secretsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string')
+    return Array.from(value.matchAll(password_in_url), ([, password = '']) => password);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]: [string, unknown]) =>
+    typeof inner === 'string' && secret_key.test(key) && !file_key.test(key) ? [inner] : secretsIn(inner),
+  );
+}
+
+/** Hides every secret that is known, wherever it stands, also as JSON, in an address or in Base64. */
+export function scrubber(secrets: readonly string[]): (text: string) => string {
+  const forms = secrets.flatMap((secret) => (secret.length < secret_chars_min ? [] : formsOf(secret)));
+  const longest_first = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
+  return (text) =>
+    longest_first
+      .reduce((rest, form) => rest.replaceAll(form, hidden), text)
+      .replaceAll(credentials_in_url, `$1${hidden}@`);
+}
+
+function formsOf(secret: string): readonly string[] {
+  const base64 = Buffer.from(secret).toString('base64');
+  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), base64];
+}
