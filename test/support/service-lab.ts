@@ -13,6 +13,9 @@ import { recordingLog } from './recording-log.ts';
 
 export type ServiceLab = Awaited<ReturnType<typeof startServiceLab>>;
 
+/** Compressing it takes time, and it is the same each time. */
+let page: ReturnType<typeof loadPage> | undefined;
+
 interface LabOptions {
   readonly hosts?: readonly string[];
   readonly media_origins?: readonly string[];
@@ -44,7 +47,7 @@ export async function startServiceLab(kit_id: string, { hosts = [], media_origin
     listen: { host: '127.0.0.1', port: 0 },
     hosts,
     media_origins,
-    page: await loadPage(),
+    page: await (page ??= loadPage()),
     version: '0',
     log,
     group_ms: 0,
