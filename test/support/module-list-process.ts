@@ -1,4 +1,4 @@
-// Loaded with --import: writes the address of every module that the process loads into the file that LOADED_MODULES names.
+/** Loaded with --import: writes the address of every module that the process loads into the file that LOADED_MODULES names. */
 import { appendFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 
@@ -6,7 +6,7 @@ const file = process.env['LOADED_MODULES'];
 
 registerHooks({
   load(url, context, nextLoad) {
-    if (file !== undefined) appendFileSync(file, `${url}\n`);
+    if (file) appendFileSync(file, `${url}\n`);
     return nextLoad(url, context);
   },
 });
