@@ -63,7 +63,7 @@ function draw() {
 /** @param {View} view */
 function page(view) {
   const { needsKey, confirming, trouble } = choices;
-  const isKnown = view.world.kit !== null;
+  const isKnown = view.world.kit !== null && !needsKey;
   return html`
     ${barView(view)}
     <main>

@@ -18,6 +18,10 @@ const range_min_m = 50;
 /** The range keeps to round numbers, so that the picture does not breathe with each fix. */
 const range_steps = [1, 1.5, 2, 3, 4, 6, 8, 10];
 const rings_max = 5;
+/** Farther right than this a label stands to the left of its mark. */
+const label_right_max = 20;
+const first_strong_isolate = String.fromCodePoint(0x20_68);
+const pop_isolate = String.fromCodePoint(0x20_69);
 const label_chars_max = 14;
 const zoom_min = -4;
 const zoom_max = 8;
@@ -163,6 +167,7 @@ function assetMark(asset, place, frame, view) {
   const [x, y] = toPicture(frame, place);
   const isHollow = place.isOld || assetState(asset, view) !== 'online';
   const heading = headingOf(asset, view);
+  const isRight = x > label_right_max;
   const text = plain(asset.name);
   const short = text.length > label_chars_max ? `${text.slice(0, label_chars_max - 1)}…` : text;
   const choose = () => {
@@ -177,7 +182,9 @@ function assetMark(asset, place, frame, view) {
   >
     <circle class="target" r="24" />
     ${heading !== undefined && html`<path class="heading" d="M-7 -9 L0 -26 L7 -9" transform="rotate(${round(heading)})" />`}
-    <circle r="8" /><text x="13" y="6">⁨${short}⁩${oldText(place)}</text>
+    <circle r="8" /><text x=${isRight ? -13 : 13} y="6" text-anchor=${isRight ? 'end' : 'start'}
+      >${isolated(short)}${oldText(place)}</text
+    >
   </g>`;
 }
 
@@ -217,4 +224,12 @@ function controls({ choices, act, world }) {
       Follow the opened asset
     </button>
   </div>`;
+}
+
+/**
+ * SVG has no element that keeps the direction of a name apart from the text around it; these characters do.
+ * @param {string} text
+ */
+function isolated(text) {
+  return `${first_strong_isolate}${text}${pop_isolate}`;
 }
