@@ -1,21 +1,26 @@
-/** `npm start`: a whole kit on this machine. A broker of its own, this machine as the gateway, a simulated drone, and what is published, live. */
+/** `npm start`: a whole kit on this machine. A broker of its own, this machine as the gateway, a simulated drone and two cameras, and what is published, live. */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { drivers } from '../../drivers/index.ts';
 import { type Config, readConfig } from '../config.ts';
 import { contract_major } from '../contract/topics.ts';
 import { createLog } from '../platform/log.ts';
 import { runDaemon, type Running } from './daemon.ts';
+import { demoCameras, startDemoCameras } from './demo-cameras.ts';
 import { loopback } from './embedded-broker.ts';
+import { freeUdpPort } from './free-ports.ts';
 import { type Paint, type Shell, exit, painter, say } from './shell.ts';
 import { balance } from './status-view.ts';
 import { tailText } from './tail-view.ts';
 
-/** Where the demo's drone is listened for. */
-const demo_drone_port = 14_560;
+/** Where the drone is listened for. */
+const droneLinks = z.looseObject({
+  links: z.array(z.looseObject({ kind: z.string(), port: z.int().optional() })),
+});
 
 export async function demo(shell: Shell): Promise<number> {
   const file = await demoConfig(shell.env);
@@ -33,6 +38,7 @@ export async function demo(shell: Shell): Promise<number> {
     tally = balance(outbox);
   };
   await flyDrone(config, shell.signal);
+  say(shell, ...(await startDemoCameras(config, shell.signal)));
   await runDaemon({ config, log, onReady, onStopping }, shell);
   say(shell, `${paint('bold', 'stopped')}: ${tally}`);
   return exit.ok;
@@ -44,11 +50,11 @@ async function demoConfig(env: Shell['env']): Promise<string> {
   const file = join(dir, 'config.yaml');
   if (existsSync(file)) return file;
   await mkdir(dir, { recursive: true });
-  await writeFile(file, demoText(dir));
+  await writeFile(file, demoText(dir, await freeUdpPort(), await demoCameras(dir)));
   return file;
 }
 
-function demoText(dir: string): string {
+function demoText(dir: string, drone_port: number, cameras: string): string {
   return `# The demo's kit; made at its first start, yours to change.
 kit_id: ${randomUUID()}
 kit_name: Demo kit
@@ -57,6 +63,8 @@ runtime_dir: ${JSON.stringify(dir)}
 # No broker section: a broker of its own runs on loopback.
 log:
   level: warn
+  # Its simulated camera speaks without TLS, which need not be said each time.
+  drivers: { vendorcam: error }
 drivers:
   - driver: gateway
     options:
@@ -69,15 +77,17 @@ drivers:
   - driver: mavlink
     options:
       links:
-        - { kind: udp_listen, host: ${loopback}, port: ${demo_drone_port} }
-feeds:
+        - { kind: udp_listen, host: ${loopback}, port: ${drone_port} }
+${cameras}feeds:
   rates_hz: { default: 0.2, gps: 1 }
 `;
 }
 
 /** A simulated drone for the driver to find, unless the configuration was changed to have none. */
 async function flyDrone({ drivers: configured }: Config, signal: AbortSignal): Promise<void> {
-  if (!configured.some(({ driver }) => driver.name === 'mavlink')) return;
+  const options = droneLinks.safeParse(configured.find(({ driver }) => driver.name === 'mavlink')?.options);
+  const port = options.data?.links.find(({ kind }) => kind === 'udp_listen')?.port;
+  if (port === undefined) return;
   const { SimVehicle } = await import('../../drivers/mavlink/sim/sim-vehicle.ts');
   const drone = new SimVehicle(
     {
@@ -85,7 +95,7 @@ async function flyDrone({ drivers: configured }: Config, signal: AbortSignal): P
       sysid: 1,
       uid: '00000000000de300',
       host: loopback,
-      port: demo_drone_port,
+      port,
       home: { lat: 47.397742, lon: 8.545594, alt_amsl_m: 488 },
       airborne: true,
     },
@@ -113,6 +123,7 @@ function introduction(config: Config, broker_url: string, paint: Paint): readonl
     command('tail --feed telemetry'),
     command('task'),
     command(`task 'Quadrotor 1' goto_waypoint '{"lat":47.3985,"lon":8.5456,"alt_m":30}'`),
+    command(`task 'Gate camera' ptz_move '{"direction":"left"}'`),
     '',
     `Published now (Ctrl-C stops):`,
   ];

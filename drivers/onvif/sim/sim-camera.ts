@@ -11,7 +11,8 @@ import type { SimRequest, SimSettings } from './settings.ts';
 const address = '127.0.0.1';
 /** How far the time of a login may be off. */
 const login_age_max_ms = 10_000;
-/** Somebody walks by this often, and is seen for so long. */
+/** Somebody walks by soon, then this often, and is seen for so long. */
+const first_visit_ms = 4_000;
 const visit_every_ms = 15_000;
 const visit_ms = 4_000;
 const visit_step_ms = 500;
@@ -28,10 +29,11 @@ export async function startSimCamera(
   camera.motor.way_ms = way_ms;
   await camera.listen(port);
   signal.addEventListener('abort', () => void camera.close(), { once: true });
-  const begin_ms = performance.now() - visit_every_ms;
+  const first_ms = performance.now() + first_visit_ms;
   let isSeen = false;
   every(visit_step_ms, signal, () => {
-    const isThere = (performance.now() - begin_ms) % visit_every_ms < visit_ms;
+    const since_ms = performance.now() - first_ms;
+    const isThere = since_ms >= 0 && since_ms % visit_every_ms < visit_ms;
     if (isThere === isSeen) return;
     isSeen = isThere;
     camera.events.set('tns1:VideoSource/MotionAlarm', 'State', String(isThere));

@@ -17,7 +17,8 @@ export interface SimHostOptions {
 
 const address = '127.0.0.1';
 const batch_max = 35;
-/** Somebody walks by this often, and is seen for so long. */
+/** Somebody walks by soon, then this often, and is seen for so long. */
+const first_visit_ms = 4_000;
 const visit_every_ms = 20_000;
 const visit_ms = 6_000;
 const visit_step_ms = 500;
@@ -39,9 +40,10 @@ export async function startSimHost(
   host.camera.name = name;
   await host.listen(port);
   signal.addEventListener('abort', () => void host.close(), { once: true });
-  const begin_ms = performance.now() - visit_every_ms;
+  const first_ms = performance.now() + first_visit_ms;
   every(visit_step_ms, signal, () => {
-    const isThere = (performance.now() - begin_ms) % visit_every_ms < visit_ms;
+    const since_ms = performance.now() - first_ms;
+    const isThere = since_ms >= 0 && since_ms % visit_every_ms < visit_ms;
     host.camera.motion = isThere;
     if (isThere) host.camera.ai.add('people');
     else host.camera.ai.clear();

@@ -1,0 +1,106 @@
+/** The two cameras of the demo: their part of its configuration, and the simulated devices that stand behind it. */
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Config } from '../config.ts';
+import { messageOf } from '../errors.ts';
+import { loopback } from './embedded-broker.ts';
+import { freeTcpPort } from './free-ports.ts';
+
+/** The simulated cameras are told from others by their names and by the loopback. */
+const gate = 'Gate camera';
+const yard = 'Yard camera';
+const username = 'admin';
+
+const entry = z.looseObject({
+  name: z.string(),
+  host: z.string(),
+  port: z.int(),
+  password_file: z.string(),
+});
+type Entry = z.output<typeof entry>;
+const entries = z
+  .array(z.unknown())
+  .transform((all) => all.flatMap((each) => entry.safeParse(each).data ?? []));
+const onvifOptions = z.looseObject({ cameras: entries });
+const vendorcamOptions = z.looseObject({ hosts: entries });
+
+/** The driver sections, as YAML; makes the file with the password of both. */
+export async function demoCameras(dir: string): Promise<string> {
+  const password_file = join(dir, 'camera-password');
+  await writeFile(password_file, randomBytes(12).toString('hex'), { mode: 0o600 });
+  const [onvif_port, vendor_port] = await Promise.all([freeTcpPort(), freeTcpPort()]);
+  const login = `username: ${username}, password_file: ${JSON.stringify(password_file)}`;
+  return `  # The demo simulates these two cameras; remove a section, and its camera is gone.
+  - driver: onvif
+    options:
+      cameras:
+        - { name: ${gate}, host: ${loopback}, port: ${onvif_port}, ${login} }
+  - driver: vendorcam
+    options:
+      hosts:
+        - { name: ${yard}, host: ${loopback}, port: ${vendor_port}, tls: false, ${login} }
+      ptz_move_max_s: 2
+`;
+}
+
+/** Starts the simulated cameras that the configuration names. Answers a sentence for each that could not be. */
+export async function startDemoCameras({ drivers }: Config, signal: AbortSignal): Promise<readonly string[]> {
+  const optionsOf = (name: string): unknown => drivers.find(({ driver }) => driver.name === name)?.options;
+  const onvif = onvifOptions.safeParse(optionsOf('onvif')).data?.cameras.find(isOurs(gate));
+  const vendor = vendorcamOptions.safeParse(optionsOf('vendorcam')).data?.hosts.find(isOurs(yard));
+  const failures = await Promise.all([
+    onvif && tried(gate, async () => startOnvif(onvif, signal)),
+    vendor && tried(yard, async () => startVendor(vendor, signal)),
+  ]);
+  return failures.filter((failure) => failure !== undefined);
+}
+
+const isOurs =
+  (wanted: string) =>
+  ({ name, host }: Entry): boolean =>
+    name === wanted && host === loopback;
+
+async function tried(name: string, start: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await start();
+    return undefined;
+  } catch (error) {
+    return `${name} is not simulated: ${messageOf(error)}; give it another port in the configuration`;
+  }
+}
+
+async function startOnvif({ port, password_file }: Entry, signal: AbortSignal): Promise<void> {
+  const { startSimCamera } = await import('../../drivers/onvif/sim/sim-camera.ts');
+  const settings = {
+    username,
+    password: await passwordIn(password_file),
+    manufacturer: 'Acme',
+    model: 'Simulated dome',
+    serial: 'SIM-0001',
+    firmware: '1.0',
+    mac: '02:00:00:00:0d:01',
+    skew_ms: 0,
+    ptz: true,
+    presets: [
+      { token: '1', name: 'Gate' },
+      { token: '2', name: 'Fence' },
+    ],
+    services: ['media', 'ptz', 'events'],
+    unlisted: [],
+    hasGetServices: true,
+    prefix: 's',
+    rtsp_base: `rtsp://${loopback}:8554`,
+  };
+  await startSimCamera(settings, port, signal);
+}
+
+async function startVendor({ port, password_file }: Entry, signal: AbortSignal): Promise<void> {
+  const { startSimHost } = await import('../../drivers/vendorcam/sim/sim-host.ts');
+  await startSimHost({ password: await passwordIn(password_file), name: yard }, port, signal);
+}
+
+async function passwordIn(file: string): Promise<string> {
+  return (await readFile(file, 'utf8')).trim();
+}

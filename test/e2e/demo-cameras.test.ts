@@ -1,0 +1,77 @@
+/** The cameras of `npm start`: both appear and see somebody, and they can be panned. */
+import { randomUUID } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { startChild } from '../support/child.ts';
+import { type Cloud, startCloud } from '../support/cloud.ts';
+import { command_file } from '../support/kit.ts';
+import { withDirectory } from '../support/temporary.ts';
+
+it('a newcomer sees two cameras that see somebody, and can pan both', { timeout: 60_000 }, async () => {
+  await withDirectory(async (dir) => {
+    await withDemo(dir, async (cloud) => {
+      for (const protocol of ['onvif', 'vendorcam']) {
+        const announced = await cloud.until(
+          `the ${protocol} camera is announced`,
+          ({ channel, data }) => /^asset\/[^/]+$/u.test(channel) && data?.['protocol'] === protocol,
+        );
+        expect(announced.data).toMatchObject({ type: 'camera', status: 'online' });
+        const asset_id = announced.channel.replace('asset/', '');
+        await cloud.until(
+          'it sees motion',
+          ({ channel, data }) => channel === `event/${asset_id}/motion` && data?.['detected'] === true,
+          30_000,
+        );
+        expect(await pan(cloud, asset_id)).toMatchObject({ status: 'completed' });
+      }
+    });
+  });
+});
+
+it('a demo whose configuration is older than the cameras goes on without them', async () => {
+  await withDirectory(async (dir) => {
+    await withDemo(dir, async () => undefined);
+    const file = join(dir, 'kit-connector-demo', 'config.yaml');
+    const text = await readFile(file, 'utf8');
+    const older = text
+      .replace(/ {2}# The demo simulates[^]*?(?=^feeds:)/mu, '')
+      .replace(/ {2}# Its simulated camera.*\n.*\n/u, '');
+    expect(older).not.toContain('onvif');
+    await writeFile(file, older);
+    await withDemo(dir, async (cloud) => {
+      await cloud.until('telemetry', ({ channel }) => channel === 'telemetry');
+      const cameras = cloud.on('asset/').filter(({ data }) => data?.['type'] === 'camera');
+      expect(cameras.filter(({ data }) => data?.['status'] === 'online')).toEqual([]);
+    });
+  });
+});
+
+async function pan(cloud: Cloud, asset_id: string) {
+  const task_id = randomUUID();
+  const created_at = new Date().toISOString();
+  const payload = { direction: 'left' };
+  const dispatch = { task_id, asset_id, command_name: 'ptz_move', payload, created_at };
+  await cloud.send({ kind: 'task', task_id }, dispatch);
+  const over = await cloud.until(
+    'the task is over',
+    ({ channel, data }) =>
+      channel === `task/${task_id}` && (data?.['status'] === 'completed' || data?.['status'] === 'failed'),
+    20_000,
+  );
+  return over.data;
+}
+
+async function withDemo(state_home: string, play: (cloud: Cloud) => Promise<void>): Promise<void> {
+  const demo = startChild([command_file, 'demo'], { env: { XDG_STATE_HOME: state_home } });
+  try {
+    await demo.printed(/Published now \(Ctrl-C stops\):/, 20_000);
+    const [, kit_id = '', url = ''] =
+      /Demo kit (\S+): this machine is the gateway, .* goes to (mqtt:\S+) /.exec(demo.output()) ?? [];
+    const cloud = await startCloud(url, kit_id, { protocolVersion: 4 });
+    await play(cloud);
+    await cloud.leave();
+  } finally {
+    await demo.end('SIGINT');
+  }
+}
