@@ -172,5 +172,5 @@ async function makeFirstKey(
   }
   await rename(`${file}.new`, file);
   await store.addKey(key);
-  log.warn({ file }, 'an API key for the service of this kit was made; it is in this file');
+  log.info({ file }, 'an API key for the service of this kit was made; it is in this file');
 }
