@@ -11,6 +11,7 @@ import { contract_major } from '../contract/topics.ts';
 import { createLog } from '../platform/log.ts';
 import { runDaemon, type Running } from './daemon.ts';
 import { demoCameras, startDemoCameras } from './demo-cameras.ts';
+import { demoService, demoServiceLines } from './demo-service.ts';
 import { loopback } from './embedded-broker.ts';
 import { freeUdpPort } from './free-ports.ts';
 import { type Paint, type Shell, exit, painter, say } from './shell.ts';
@@ -29,7 +30,7 @@ export async function demo(shell: Shell): Promise<number> {
   const paint = painter(shell);
   let tally = '';
   const onReady = ({ app, broker_url }: Running): void => {
-    say(shell, ...introduction(config, broker_url, paint));
+    say(shell, ...demoServiceLines(app, config, paint), ...introduction(config, broker_url, paint));
     const unsubscribe = app.local.tail((message) => say(shell, tailText(message, paint, shell.out.columns)));
     shell.signal.addEventListener('abort', unsubscribe, { once: true });
   };
@@ -50,7 +51,7 @@ async function demoConfig(env: Shell['env']): Promise<string> {
   const file = join(dir, 'config.yaml');
   if (existsSync(file)) return file;
   await mkdir(dir, { recursive: true });
-  await writeFile(file, demoText(dir, await freeUdpPort(), await demoCameras(dir)));
+  await writeFile(file, demoText(dir, await freeUdpPort(), await demoCameras(dir)) + (await demoService()));
   return file;
 }
 
