@@ -38,4 +38,5 @@ export const drivers: readonly BuiltIn[] = [
     suggest: async (signal) => (await import('./starlink/suggest.ts')).suggest(signal),
   },
   { name: 'vendorcam', load: async () => (await import('./vendorcam/vendorcam.ts')).vendorcam },
+  { name: 'vendorradio', load: async () => (await import('./vendorradio/vendorradio.ts')).vendorradio },
 ];

@@ -123,6 +123,94 @@ export const onvifFeeds = {
   motion: z.looseObject({ detected: z.boolean(), timestamp: timestamp.optional() }),
 } as const satisfies FeedSet;
 
+const dbm = z.number().min(-200).max(60).nullable().describe('dBm');
+const bits_per_s = z.number().nonnegative().nullable().describe('bits per second');
+const mac_address = z.string().describe('lower-case hexadecimal digits with colons');
+
+/** One neighbour of a radio. Rates ending in `_rate_bps` are those of the modulation, not of what is carried. */
+const radioNeighbour = z.looseObject({
+  mac: mac_address,
+  name: z.string().nullable(),
+  asset_key: z.string().nullable().describe('of the asset that it is, where it is one of this kit'),
+  rssi: dbm,
+  rssi_ant: z.array(dbm).nullable().describe('of each antenna'),
+  noise: dbm,
+  snr_db: z.number().nullable(),
+  tx_rate_bps: bits_per_s,
+  rx_rate_bps: bits_per_s,
+  mcs: count,
+  tx_retries: count,
+  tx_failed: count,
+  loss_pct: percent,
+  inactive_ms: count.describe('since it was heard last'),
+  connected_s: count,
+  tq_pct: percent.describe('quality of the path as batman-adv rates it'),
+  hops: z.enum(['direct', 'relay']).nullable(),
+  next_hop: mac_address.nullable(),
+});
+
+export const vendorradioFeeds = {
+  /** The link to the primary peer. The names are the drone's; the values here are dBm. */
+  radio: z.looseObject({
+    rssi: dbm,
+    remote_rssi: dbm.describe('what the peer hears of us, dBm; null unless the peer is a radio of this kit'),
+    noise: dbm,
+    rx_errors: count.describe('frames of the peer that were dropped on receipt, since it connected'),
+    snr_db: z.number().nullable(),
+    peer: mac_address.nullable(),
+    timestamp,
+  }),
+  link: z.looseObject({
+    mode: z.string().nullable().describe('in the words of the radio, such as Mesh Point'),
+    ssid: z.string().nullable().describe('network name or mesh id'),
+    channel: z.int().nullable().describe('numbered within its band; freq_mhz tells which'),
+    freq_mhz: z.number().positive().nullable(),
+    bandwidth_mhz: z.number().positive().nullable(),
+    txpower_dbm: dbm,
+    noise: dbm,
+    quality_pct: percent,
+    busy_pct: percent.describe('share of the time in which the channel was busy'),
+    tx_bps: bits_per_s,
+    rx_bps: bits_per_s,
+    tx_rate_bps: bits_per_s.describe('modulation rate to the primary peer'),
+    rx_rate_bps: bits_per_s.describe('modulation rate from the primary peer'),
+    peers: count.describe('that were heard within 30 s'),
+    timestamp,
+  }),
+  mesh: z.looseObject({
+    protocol: z.enum(['80211s', 'batman_iv', 'batman_v', 'none']).nullable(),
+    neighbours: z.array(radioNeighbour).max(64),
+    truncated: z.boolean().describe('true: there are more'),
+    timestamp,
+  }),
+  /** Of a mesh peer: `online` and `inactive_ms`, the rest null. */
+  status: z.looseObject({
+    online: z.boolean(),
+    hostname: z.string().nullable(),
+    firmware: z.string().nullable(),
+    serial: z.string().nullable(),
+    uptime_s: z.number().nonnegative().nullable(),
+    cpu_pct: percent,
+    mem_pct: percent,
+    temperature_c: z.number().nullable(),
+    voltage: volt,
+    source: z
+      .enum(['linkstate', 'iwinfo', 'snmp', 'peer'])
+      .nullable()
+      .describe('where the figures come from'),
+    inactive_ms: count.optional(),
+    timestamp,
+  }),
+  /** Only of a radio with a receiver, while it has a position. */
+  gps: z.looseObject({
+    lat: latitude,
+    lon: longitude,
+    alt_m: altitude,
+    fix_type: z.int().min(0).max(8).nullable(),
+    satellites_visible: count,
+  }),
+} as const satisfies FeedSet;
+
 /** Partner assets are the cloud's: no connector publishes this feed, the service that takes the fixes does. */
 export const partnerFeeds = {
   gps: z.looseObject({
@@ -143,6 +231,7 @@ export const publishedFeeds = {
   drone: droneFeeds,
   vendorcam: vendorcamFeeds,
   onvif: onvifFeeds,
+  vendorradio: vendorradioFeeds,
 } as const satisfies Readonly<Record<string, FeedSet>>;
 
 /** Changes of state that are no feed of the interface, on `event/{asset_id}/{name}`. */

@@ -1,0 +1,79 @@
+/** Asks the questions of a poll in one request, and leaves out for a while what the radio refuses or does not have. */
+import type { DriverLog } from '../../src/driver/driver.ts';
+import type { Limits } from './limits.ts';
+import type { Ubus } from './ubus.ts';
+import { answerWords, type Answer, type Call, ubus_status } from './ubus-wire.ts';
+
+export interface Question extends Call {
+  /** What is lost without it, and what helps, for the log. */
+  readonly without: string;
+}
+
+interface AskingParts {
+  readonly ubus: Pick<Ubus, 'ask'>;
+  readonly log: DriverLog;
+  readonly radio: string;
+  readonly limits: Pick<Limits, 'lacking_ms'>;
+}
+
+export class Asking {
+  readonly #parts: AskingParts;
+  /** By key of the question: the answer that was no success, and until when it is not asked. */
+  readonly #lacking = new Map<string, { readonly words: string; readonly until_ms: number }>();
+
+  constructor(parts: AskingParts) {
+    this.#parts = parts;
+  }
+
+  /** Bodies of the questions that were answered, by key. Rejects when the radio does not answer at all. */
+  async ask<K extends string>(
+    questions: Readonly<Partial<Record<K, Question>>>,
+  ): Promise<ReadonlyMap<string, unknown>> {
+    const now_ms = performance.now();
+    const wanted = Object.entries<Question | undefined>(questions).flatMap(([key, question]) =>
+      question && now_ms >= (this.#lacking.get(key)?.until_ms ?? 0) ? [{ key, question }] : [],
+    );
+    const answers = await this.#parts.ubus.ask(wanted.map(({ question }) => question));
+    const bodies = new Map<string, unknown>();
+    for (const [index, { key, question }] of wanted.entries()) {
+      const answer = answers[index];
+      if (answer?.kind === 'ok') {
+        bodies.set(key, answer.body ?? {});
+        this.#found(key, question);
+      } else if (answer) {
+        this.#lost(key, question, answer);
+      }
+    }
+    return bodies;
+  }
+
+  #found(key: string, { object, method }: Question): void {
+    if (!this.#lacking.delete(key)) return;
+    this.#parts.log.info(
+      { radio: this.#parts.radio, call: `${object} ${method}` },
+      'the radio answers this again',
+    );
+  }
+
+  /** Said once for each call and answer, however long it lasts. */
+  #lost(key: string, { object, method, without }: Question, answer: Answer): void {
+    const { log, radio, limits } = this.#parts;
+    const words = answerWords(answer);
+    if (this.#lacking.get(key)?.words !== words) {
+      log.warn({ radio, call: `${object} ${method}`, answer: words }, without);
+    }
+    this.#lacking.set(key, {
+      words,
+      until_ms: isLasting(answer) ? performance.now() + limits.lacking_ms : 0,
+    });
+  }
+}
+
+/** "No data" and timeouts pass by themselves. */
+function isLasting(answer: Answer): boolean {
+  return (
+    answer.kind === 'denied' ||
+    answer.kind === 'absent' ||
+    (answer.kind === 'status' && answer.code !== ubus_status.no_data && answer.code !== 7)
+  );
+}

@@ -1,0 +1,108 @@
+/** Finds out who a radio is: its profile, its Wi-Fi interface, and the MAC address that is its own. */
+import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
+import { type Board, boardReply, fileText, type Info, infoOf } from './iwinfo.ts';
+import { macText } from './loose.ts';
+import type { UbusRadio } from './options.ts';
+import type { Identity } from './reading.ts';
+import type { Ubus } from './ubus.ts';
+import { answerWords } from './ubus-wire.ts';
+
+export interface Found {
+  readonly profile: 'openwrt' | 'meshrider';
+  readonly device: string;
+  readonly info: Info;
+  readonly board: Board;
+  readonly identity: Identity;
+}
+
+const devices_max = 16;
+
+/** The RF interface first, whatever its number. */
+const mode_order: readonly string[] = ['Mesh Point', 'Ad-Hoc', 'Master', 'Client'];
+
+export async function identifyRadio(ubus: Ubus, options: UbusRadio): Promise<Found> {
+  const grants = await ubus.open();
+  if (!grants.mayCall({ object: 'iwinfo', method: 'info' })) {
+    throw new DeviceRejected(
+      `does not let user ${options.username} call "iwinfo info"; install the ACL of the README on it and load the configuration again`,
+    );
+  }
+  const board = await boardOf(ubus);
+  const objects = options.profile === 'auto' ? await ubus.list() : [];
+  const isMeshRider =
+    options.profile === 'meshrider' ||
+    (options.profile === 'auto' && (board.sub_model !== null || objects.includes('message-system')));
+  const { device, info } = await interfaceOf(ubus, options);
+  const mac = options.identity ?? (await ownMac(ubus, device, info));
+  return {
+    profile: isMeshRider ? 'meshrider' : 'openwrt',
+    device,
+    info,
+    board,
+    identity: {
+      mac,
+      hostname: board.hostname,
+      vendor: isMeshRider ? 'Doodle Labs' : null,
+      model: board.sub_model ?? board.model ?? board.board_name ?? info.hardware.name,
+      firmware: [board.release.distribution, board.release.version].filter(Boolean).join(' ') || null,
+      serial: board.serial,
+    },
+  };
+}
+
+async function boardOf(ubus: Ubus): Promise<Board> {
+  const call = { object: 'system', method: 'board' };
+  const answer = ubus.grants?.mayCall(call) ? await ubus.askOne(call) : undefined;
+  return boardReply.parse(
+    answer?.kind === 'ok' && typeof answer.body === 'object' ? (answer.body ?? {}) : {},
+  );
+}
+
+async function interfaceOf(ubus: Ubus, { device }: UbusRadio) {
+  const names = device === undefined ? await deviceNames(ubus) : [device];
+  const answers = await ubus.ask(
+    names.map((name) => ({ object: 'iwinfo', method: 'info', args: { device: name } })),
+  );
+  const found = names.flatMap((name, index) => {
+    const answer = answers[index];
+    const info = answer?.kind === 'ok' ? infoOf(answer.body) : undefined;
+    return info ? [{ device: name, info }] : [];
+  });
+  const best = found.toSorted((a, b) => rank(a.info) - rank(b.info))[0];
+  if (best) return best;
+  const words = answers[0] ? ` (${answerWords(answers[0])})` : '';
+  throw new DeviceUnreachable(
+    device === undefined
+      ? `tells of no Wi-Fi interface${words}; name it with device`
+      : `has no Wi-Fi interface ${device}${words}; correct device`,
+  );
+}
+
+async function deviceNames(ubus: Ubus): Promise<readonly string[]> {
+  const answer = await ubus.askOne({ object: 'iwinfo', method: 'devices' });
+  const body = answer.kind === 'ok' ? answer.body : undefined;
+  const list: unknown =
+    typeof body === 'object' && body !== null && 'devices' in body ? body.devices : undefined;
+  const names = Array.isArray(list) ? list.filter((name) => typeof name === 'string') : [];
+  if (names.length === 0) throw new DeviceUnreachable('tells of no Wi-Fi interface; name it with device');
+  return names.slice(0, devices_max);
+}
+
+function rank({ mode }: Info): number {
+  const at = mode_order.indexOf(mode ?? '');
+  return at === -1 ? mode_order.length : at;
+}
+
+/** Only of an access point and of a mesh point is the BSSID its own address: a client shows that of its access point. */
+async function ownMac(ubus: Ubus, device: string, { mode, bssid }: Info): Promise<string> {
+  const path = `/sys/class/net/${device}/address`;
+  if (ubus.grants?.mayFile(path, 'read')) {
+    const answer = await ubus.askOne({ object: 'file', method: 'read', args: { path } });
+    const mac = macText.safeParse(answer.kind === 'ok' ? fileText(answer.body)?.trim() : undefined).data;
+    if (mac !== undefined) return mac;
+  }
+  if (bssid !== null && (mode === 'Master' || mode === 'Mesh Point')) return bssid;
+  throw new DeviceRejected(
+    `does not tell the MAC address of ${device}; grant "file read ${path}", or write the address into identity`,
+  );
+}

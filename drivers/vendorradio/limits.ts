@@ -1,0 +1,50 @@
+/** Every wait and limit of the driver in one place; tests shorten the waits. */
+
+export const limits = {
+  /** One request with its reply, whatever the radio does meanwhile. */
+  request_ms: 4_000,
+  /** A scan leaves the channel for seconds. */
+  scan_ms: 20_000,
+  reply_bytes_max: 2_000_000,
+  /** uhttpd closes the connection above 64 KiB. */
+  request_bytes_max: 60_000,
+  /** Requests that wait for their turn at one radio. */
+  waiting_max: 16,
+  /** Polls that fail in a row before the radio counts as lost. */
+  lost_after_polls: 3,
+  retry_first_ms: 1_000,
+  retry_max_ms: 60_000,
+  /** A radio that answered for less was not back: the pauses go on growing. */
+  stable_ms: 30_000,
+  /** rpcd restarts within seconds. */
+  rpcd_retry_ms: 5_000,
+  /** A login that may do nothing helps only once somebody has changed the radio. */
+  rightless_retry_ms: 300_000,
+  /** What a radio refused or did not have is asked again after this time. */
+  lacking_ms: 300_000,
+  /** A peer that was heard longer ago is not there any more: the kernel lists the dead for five minutes. */
+  peer_lost_ms: 30_000,
+  /** Polls in a row with a peer before it becomes an asset, and without it before it counts as gone. */
+  peer_new_polls: 3,
+  peer_gone_polls: 2,
+  peer_assets_max: 64,
+  neighbours_max: 64,
+  /** What a radio has said of its peers counts as `remote_rssi` for this long. */
+  report_fresh_ms: 30_000,
+  /** Pause between two looks while a change or a restart is awaited. */
+  look_ms: 2_000,
+  /** Left of the time for the change when it is confirmed, so that the confirmation is not late. */
+  confirm_margin_ms: 5_000,
+  /** After the radio's own deadline it takes this long to restart its Wi-Fi with the old settings. */
+  revert_ms: 30_000,
+  mesh_switch_ms: 60_000,
+  reboot_ms: 240_000,
+  snmp_timeout_ms: 1_500,
+  snmp_retries: 1,
+  snmp_oids_max: 16,
+  snmp_repetitions: 20,
+  snmp_rows_max: 256,
+  /** To put an LED back when the driver is told to stop. */
+  farewell_ms: 2_000,
+};
+export type Limits = typeof limits;

@@ -1,0 +1,135 @@
+/** What one poll of a radio yields, whatever it was asked with. Unknown is null. */
+
+export interface Station {
+  /** Lower case with colons, as in everything that is published. */
+  readonly mac: string;
+  readonly rssi: number | null;
+  readonly rssi_ant: readonly (number | null)[] | null;
+  readonly noise: number | null;
+  readonly tx_rate_bps: number | null;
+  readonly rx_rate_bps: number | null;
+  readonly mcs: number | null;
+  readonly tx_retries: number | null;
+  readonly tx_failed: number | null;
+  readonly rx_errors: number | null;
+  readonly loss_pct: number | null;
+  readonly inactive_ms: number | null;
+  readonly connected_s: number | null;
+  readonly tq_pct: number | null;
+  readonly hops: 'direct' | 'relay' | null;
+  readonly next_hop: string | null;
+  /** Counters since the station connected. */
+  readonly tx_bytes: number | null;
+  readonly rx_bytes: number | null;
+}
+
+export const unknown_station: Omit<Station, 'mac'> = {
+  rssi: null,
+  rssi_ant: null,
+  noise: null,
+  tx_rate_bps: null,
+  rx_rate_bps: null,
+  mcs: null,
+  tx_retries: null,
+  tx_failed: null,
+  rx_errors: null,
+  loss_pct: null,
+  inactive_ms: null,
+  connected_s: null,
+  tq_pct: null,
+  hops: null,
+  next_hop: null,
+  tx_bytes: null,
+  rx_bytes: null,
+};
+
+export interface LinkReading {
+  readonly mode: string | null;
+  readonly ssid: string | null;
+  readonly channel: number | null;
+  readonly freq_mhz: number | null;
+  readonly bandwidth_mhz: number | null;
+  readonly txpower_dbm: number | null;
+  readonly rssi: number | null;
+  readonly remote_rssi: number | null;
+  readonly noise: number | null;
+  readonly quality_pct: number | null;
+  readonly tx_rate_bps: number | null;
+  readonly rx_rate_bps: number | null;
+  /** Share of the time, where the radio tells it itself. */
+  readonly busy_pct: number | null;
+  /** Counters of the channel, milliseconds. */
+  readonly active_ms: number | null;
+  readonly busy_ms: number | null;
+  /** Counters of the whole interface, where there are some. */
+  readonly tx_bytes: number | null;
+  readonly rx_bytes: number | null;
+}
+
+export const unknown_link: LinkReading = {
+  mode: null,
+  ssid: null,
+  channel: null,
+  freq_mhz: null,
+  bandwidth_mhz: null,
+  txpower_dbm: null,
+  rssi: null,
+  remote_rssi: null,
+  noise: null,
+  quality_pct: null,
+  tx_rate_bps: null,
+  rx_rate_bps: null,
+  busy_pct: null,
+  active_ms: null,
+  busy_ms: null,
+  tx_bytes: null,
+  rx_bytes: null,
+};
+
+export interface HealthReading {
+  readonly uptime_s: number | null;
+  readonly cpu_pct: number | null;
+  /** Counters of processor time, in ticks. */
+  readonly cpu_ticks: { readonly idle: number; readonly all: number } | null;
+  readonly mem_pct: number | null;
+  readonly temperature_c: number | null;
+  readonly voltage: number | null;
+}
+
+export interface PositionReading {
+  readonly lat: number;
+  readonly lon: number;
+  /** The radios do not say above what, so it stands in no field that does. */
+  readonly satellites_visible: number | null;
+}
+
+export interface Reading {
+  readonly at_mono_ms: number;
+  readonly source: 'linkstate' | 'iwinfo' | 'snmp';
+  readonly protocol: '80211s' | 'batman_iv' | 'batman_v' | 'none' | null;
+  readonly link: LinkReading;
+  /** Undefined: the radio did not tell its stations this time. */
+  readonly stations: readonly Station[] | undefined;
+  readonly health: HealthReading;
+  readonly position: PositionReading | null;
+}
+
+/** Who the radio is; the same over restarts and changes of address. */
+export interface Identity {
+  /** Lower case with colons. */
+  readonly mac: string;
+  readonly hostname: string | null;
+  readonly vendor: string | null;
+  readonly model: string | null;
+  readonly firmware: string | null;
+  readonly serial: string | null;
+}
+
+export function assetKeyOf(mac: string): string {
+  return `radio:${mac.replaceAll(':', '')}`;
+}
+
+/** Noise of 0 or -255 dBm, and a signal of 0, are what drivers say when they do not know. */
+export function dbmOf(value: number | null | undefined): number | null {
+  return value === null || value === undefined || value >= 0 || value <= -200 ? null : value;
+}

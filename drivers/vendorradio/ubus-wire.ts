@@ -1,0 +1,118 @@
+/** The words of ubus over JSON-RPC, as uhttpd's ubus.c and rpcd speak them: calls in, answers out. */
+import { z } from 'zod';
+import { DeviceUnreachable } from '../../src/errors.ts';
+
+export interface Call {
+  readonly object: string;
+  readonly method: string;
+  readonly args?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * What became of one call. `status`: the object's own refusal, one of UBUS_STATUS. `denied`: the session has ended, or it
+ * lacks the right, or there is no such method; the wire does not tell which. `absent`: no such object, also while rpcd
+ * restarts. `failed`: nobody knows what became of it.
+ */
+export type Answer =
+  | { readonly kind: 'ok'; readonly body: unknown }
+  | { readonly kind: 'status'; readonly code: number }
+  | { readonly kind: 'denied' | 'absent' }
+  | { readonly kind: 'failed'; readonly sentence: string };
+
+/** UBUS_STATUS values that the driver tells apart. */
+export const ubus_status = { invalid_argument: 2, not_found: 4, no_data: 5, permission_denied: 6 } as const;
+
+const status_words: Readonly<Record<number, string>> = {
+  1: 'an invalid command',
+  2: 'an invalid argument',
+  3: 'an unknown method',
+  4: 'nothing of that name',
+  5: 'no data',
+  6: 'no permission',
+  7: 'a timeout in the radio',
+  8: 'not supported',
+};
+
+export const no_session = '0'.repeat(32);
+
+export function requestText(calls: readonly Call[], sid: string, first_id: number): string {
+  const requests = calls.map(({ object, method, args = {} }, index) => ({
+    jsonrpc: '2.0',
+    id: first_id + index,
+    method: 'call',
+    params: [sid, object, method, args],
+  }));
+  // A single call stands alone: forks exist that know no batches.
+  return JSON.stringify(requests.length === 1 ? requests[0] : requests);
+}
+
+const replySchema = z.looseObject({
+  result: z.unknown().optional(),
+  error: z.looseObject({ code: z.number(), message: z.string().optional() }).optional(),
+});
+
+/** One answer for each call, in order. Throws DeviceUnreachable for what is no JSON-RPC. */
+export function answersIn(text: string, count: number): readonly Answer[] {
+  const json = readJson(text);
+  const replies = Array.isArray(json) ? json : [json];
+  if (replies.length !== count) {
+    throw new DeviceUnreachable(
+      `answers ${replies.length} of ${count} calls; its firmware may know no batches`,
+    );
+  }
+  return replies.map(answerIn);
+}
+
+/** The result of a `list`, which needs no session. */
+export function listIn(text: string): readonly string[] {
+  const reply = replySchema.safeParse(readJson(text));
+  return z.array(z.string()).catch([]).parse(reply.data?.result);
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new DeviceUnreachable(
+      'does not speak ubus at this address: what it answers is no JSON; check path',
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+function answerIn(reply: unknown): Answer {
+  const read = replySchema.safeParse(reply);
+  if (!read.success) return { kind: 'failed', sentence: 'an answer that is no JSON-RPC' };
+  const { result, error } = read.data;
+  if (error) return errorAnswer(error.code, error.message ?? '');
+  const [code, body] = z.array(z.unknown()).catch([]).parse(result);
+  if (code === 0) return { kind: 'ok', body };
+  if (typeof code === 'number') return { kind: 'status', code };
+  return { kind: 'failed', sentence: 'an answer without a status' };
+}
+
+function errorAnswer(code: number, message: string): Answer {
+  // -32001 is in uhttpd's table but never sent; it would mean the same.
+  if (code === -32_002 || code === -32_001) return { kind: 'denied' };
+  if (code === -32_000) return { kind: 'absent' };
+  if (code === -32_003) return { kind: 'failed', sentence: 'a timeout in its web server' };
+  return { kind: 'failed', sentence: `error ${code} ${message}`.trim() };
+}
+
+/** What is said of an answer that is no success. */
+export function answerWords(answer: Answer): string {
+  switch (answer.kind) {
+    case 'ok':
+      return 'success';
+    case 'denied':
+      return 'no right in the ACL of the login';
+    case 'absent':
+      return 'no such object; its plugin is not installed';
+    case 'failed':
+      return answer.sentence;
+    case 'status':
+      return status_words[answer.code] ?? `status ${answer.code}`;
+  }
+}

@@ -1,0 +1,240 @@
+/** SNMP against Debian's own agent: v2c, v3, the standard MIBs, and airOS's OIDs served by its `pass`. */
+import { spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { chmod, writeFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { vendorradioWith } from '../../../../drivers/vendorradio/vendorradio.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { hubLab } from '../../../support/hub-lab.ts';
+import { dyingWithUs, peerMissing, program } from '../../../support/peers.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
+import { quick_limits } from '../../../support/vendorradio-lab.ts';
+
+/** Serves numbers below one OID, one after another, to `snmpd` (snmpd.conf(5), pass). */
+const airos = `#!/bin/sh
+base=.1.3.6.1.4.1.41112.1.4
+rows="1.1.4.1 integer 5800
+5.1.5.1 integer -61
+5.1.7.1 integer 91
+5.1.8.1 integer -96
+5.1.9.1 integer 300000000
+5.1.10.1 integer 270000000
+5.1.14.1 integer 40
+7.1.1.1 octet 020000aabb02
+7.1.3.1 integer -62
+7.1.4.1 integer -95
+7.1.11.1 integer 130000000
+7.1.12.1 integer 117000000"
+found=
+echo "$rows" | while read -r oid type value; do
+  if [ "$1" = -n ] && [ -z "$found" ]; then
+    [ "$2" = "$base" ] && found=1
+    [ "$2" = "$base.$oid" ] && { found=1; continue; }
+    case "$base.$oid" in "$2".*) found=1 ;; esac
+  fi
+  [ "$1" = -g ] && { [ "$2" = "$base.$oid" ] && found=1 || continue; }
+  [ -z "$found" ] && continue
+  [ "$type" = octet ] && { type=string; value=02:00:00:aa:bb:02; }
+  printf '%s\\n%s\\n%s\\n' "$base.$oid" "$type" "$value"
+  break
+done
+`;
+
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).toReversed()) await stop();
+});
+
+async function freeUdpPort(): Promise<number> {
+  const socket = createSocket('udp4').bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  const { port } = socket.address();
+  socket.close();
+  await once(socket, 'close');
+  return port;
+}
+
+async function agent({ isAiros = false } = {}) {
+  const dir = await makeDirectory();
+  const port = await freeUdpPort();
+  const script = join(dir, 'airos');
+  await writeFile(script, airos);
+  await chmod(script, 0o755);
+  const conf = join(dir, 'snmpd.conf');
+  await writeFile(
+    conf,
+    [
+      `agentAddress udp:127.0.0.1:${port}`,
+      'rocommunity readers 127.0.0.1',
+      'sysName bridge',
+      'createUser watcher SHA authentication1 AES encryption1',
+      'rouser watcher priv',
+      ...(isAiros ? [`pass .1.3.6.1.4.1.41112.1.4 /bin/sh ${script}`] : []),
+    ].join('\n'),
+  );
+  const [command = '', ...args] = [
+    ...dyingWithUs(),
+    program('snmpd'),
+    '-f',
+    '-Lo',
+    '-C',
+    '-c',
+    conf,
+    '-I',
+    '-smux',
+  ];
+  const start = () => {
+    const child = spawn(command, args, {
+      stdio: 'ignore',
+      env: { ...process.env, SNMP_PERSISTENT_DIR: dir },
+    });
+    const stop = async (): Promise<void> => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'close');
+    };
+    stops.push(stop);
+    return stop;
+  };
+  const stop = start();
+  const secret = async (name: string, text: string): Promise<string> => {
+    await writeFile(join(dir, name), text, { mode: 0o600 });
+    return join(dir, name);
+  };
+  const lab = hubLab({ configured: ['radios'], state_dir: join(dir, 'state'), rates: { default: 1_000 } });
+  stops.push(async () => lab.stop());
+  return {
+    stop,
+    start,
+    secret,
+    lab,
+    run: (radio: object) =>
+      void lab.run(vendorradioWith(quick_limits), 'radios', {
+        options: {
+          radios: [
+            {
+              kind: 'snmp',
+              name: 'bridge',
+              host: '127.0.0.1',
+              port,
+              identity: '02:00:00:aa:bb:10',
+              device: 'lo',
+              ...radio,
+            },
+          ],
+          snmp_poll_s: 0.2,
+        },
+      }),
+    v2c: async () => ({ version: '2c', community_file: await secret('community', 'readers') }),
+    feed: (name: string) =>
+      lab.outbox.drafts.filter(({ channel }) => channel.endsWith(`/${name}`)).map(({ data }) => data),
+    status: () => lab.hub.assets()[0]?.status,
+  };
+}
+
+describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
+  it(
+    'v2c: tells its status and throughput, has no commands, is lost and comes back',
+    { timeout: 60_000 },
+    async () => {
+      const peer = await agent();
+      peer.run(await peer.v2c());
+      await eventually('it is online', () => peer.status() === 'online', 20_000);
+      await eventually('its throughput is known', () =>
+        peer.feed('link').some((link) => typeof link?.['rx_bps'] === 'number'),
+      );
+      expect(peer.feed('status').at(0)).toMatchObject({
+        hostname: 'bridge',
+        source: 'snmp',
+        uptime_s: expect.any(Number) as number,
+      });
+      expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: null, noise: null, peer: null });
+      expect(peer.feed('link').at(-1)).toMatchObject({ freq_mhz: null, peers: null });
+      expect(
+        peer.lab.outbox.drafts.findLast(({ channel }) => channel.endsWith('/commands'))?.data,
+      ).toMatchObject({ commands: [] });
+      await peer.stop();
+      await eventually('it is lost', () => peer.status() === 'offline', 20_000);
+      peer.start();
+      await eventually('it is back', () => peer.status() === 'online', 20_000);
+    },
+  );
+
+  it('v3: authenticates and encrypts', { timeout: 60_000 }, async () => {
+    const peer = await agent();
+    peer.run({
+      username: 'watcher',
+      auth_password_file: await peer.secret('auth', 'authentication1'),
+      priv_password_file: await peer.secret('priv', 'encryption1'),
+    });
+    await eventually('it is online', () => peer.status() === 'online', 20_000);
+  });
+
+  it('v3: with a wrong password it is refused, and not asked again', { timeout: 60_000 }, async () => {
+    const peer = await agent();
+    peer.run({
+      username: 'watcher',
+      auth_password_file: await peer.secret('auth', 'not-the-password'),
+      priv_password_file: await peer.secret('priv', 'encryption1'),
+    });
+    await eventually(
+      'it is said',
+      () => JSON.stringify(peer.lab.log.lines).includes('refuses the SNMP user'),
+      20_000,
+    );
+    expect(peer.lab.hub.assets()).toEqual([]);
+  });
+
+  it(
+    'of airOS tells its signal and its stations by the OIDs of the preset',
+    { timeout: 60_000 },
+    async () => {
+      const peer = await agent({ isAiros: true });
+      peer.run(await peer.v2c());
+      await eventually('it is online', () => peer.status() === 'online', 20_000);
+      expect(peer.feed('link').at(-1)).toMatchObject({
+        freq_mhz: 5800,
+        bandwidth_mhz: 40,
+        quality_pct: 91,
+        noise: -96,
+        peers: 1,
+      });
+      expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: -62, noise: -95, peer: '02:00:00:aa:bb:02' });
+    },
+  );
+
+  it(
+    'takes OIDs of the configuration before those of the preset, with their scale',
+    { timeout: 60_000 },
+    async () => {
+      const peer = await agent({ isAiros: true });
+      peer.run({
+        ...(await peer.v2c()),
+        preset: 'generic',
+        oids: { voltage: { oid: '1.3.6.1.4.1.41112.1.4.1.1.4.1', scale: 0.01 } },
+      });
+      await eventually('it is online', () => peer.status() === 'online', 20_000);
+      expect(peer.feed('status').at(0)).toMatchObject({ voltage: 58 });
+    },
+  );
+
+  it(
+    'names the interfaces there are when the one of the configuration is missing',
+    { timeout: 60_000 },
+    async () => {
+      const peer = await agent();
+      peer.run({ ...(await peer.v2c()), device: 'wlan9' });
+      const [name = 'lo'] = Object.keys(networkInterfaces());
+      await eventually(
+        'it is said',
+        () =>
+          JSON.stringify(peer.lab.log.lines).includes('has no interface wlan9; its interfaces are') &&
+          JSON.stringify(peer.lab.log.lines).includes(name),
+        20_000,
+      );
+    },
+  );
+});
