@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { RTCPeerConnection, RTCRtpCodecParameters } from 'werift';
 import { go2rtc } from '../../../src/media/go2rtc.ts';
 import { createMedia } from '../../../src/media/media.ts';
 import { mediaMtx } from '../../../src/media/mediamtx.ts';
@@ -10,6 +9,7 @@ import type { MediaServer } from '../../../src/media/server.ts';
 import { templateMedia } from '../../../src/media/template.ts';
 import { type FakeMediaMtx, startFakeMediaMtx } from '../../fakes/fake-mediamtx.ts';
 import { recordingLog } from '../../support/recording-log.ts';
+import { watchWhep } from '../../support/whep-viewer.ts';
 
 const asset_key = 'onvif:ACME:0123';
 const name = streamName(asset_key);
@@ -61,7 +61,7 @@ describe('streams on MediaMTX', () => {
     const { media } = keep(mediaMtx(access()));
     media.want(asset_key, rtsp_url);
     await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
-    expect(await packetsSeen(media.urlOf(asset_key) ?? '', 10)).toBeGreaterThanOrEqual(10);
+    expect(await watchWhep(media.urlOf(asset_key) ?? '', 10)).toBeGreaterThanOrEqual(10);
   });
 
   it('adds the stream again after the server was restarted and has forgotten it, without news for viewers', async () => {
@@ -185,41 +185,3 @@ it('gives different keys different names that are safe in a URL', () => {
   expect(streamName('a:b')).not.toBe(streamName('a/b'));
   expect(streamName('<kit_id>:../../x "y"')).toMatch(/^[A-Za-z0-9_-]+$/u);
 });
-
-/** Plays the address as a browser does, and counts the packets of video up to `enough`. */
-async function packetsSeen(url: string, enough: number): Promise<number> {
-  const viewer = new RTCPeerConnection({
-    iceServers: [],
-    codecs: {
-      video: [
-        new RTCRtpCodecParameters({
-          mimeType: 'video/H264',
-          clockRate: 90_000,
-          payloadType: 96,
-          parameters: 'packetization-mode=1;profile-level-id=42e01f',
-        }),
-      ],
-    },
-  });
-  stops.unshift(async () => viewer.close());
-  let packets = 0;
-  const seen = new Promise<void>((resolve) => {
-    viewer.onTrack.subscribe((track) => {
-      track.onReceiveRtp.subscribe(() => {
-        packets += 1;
-        if (packets === enough) resolve();
-      });
-    });
-  });
-  viewer.addTransceiver('video', { direction: 'recvonly' });
-  await viewer.setLocalDescription(await viewer.createOffer());
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/sdp' },
-    body: viewer.localDescription?.sdp ?? '',
-  });
-  expect(response.status).toBe(201);
-  await viewer.setRemoteDescription({ type: 'answer', sdp: await response.text() });
-  await seen;
-  return packets;
-}
