@@ -131,7 +131,10 @@ const telling_keys = [...subject_keys, ...other_telling_keys];
 
 function isNews({ repeats, who, write }: Repeating, level: Level, facts: object, sentence: string): boolean {
   const of = new Map<string, unknown>(Object.entries(facts));
-  const telling = telling_keys.flatMap((key) => (of.has(key) ? [[key, of.get(key)] as const] : []));
+  const telling = telling_keys.flatMap((key) => {
+    const value = of.get(key);
+    return typeof value === 'string' || typeof value === 'number' ? [[key, value] as const] : [];
+  });
   const kind = JSON.stringify([level, who, sentence, ...telling]);
   return repeats.admits(kind, (suppressed, within_ms) => {
     const window_s = Math.max(1, Math.round(within_ms / 1_000));

@@ -72,6 +72,14 @@ test.each([
   expect(withoutSecrets(said)).toBe(written);
 });
 
+test('facts that JSON cannot carry are written as far as they go, and never stop the program', () => {
+  const { log, parsed } = recordedLog('info');
+  const circle: Record<string, unknown> = { large: 2n ** 70n };
+  circle['itself'] = circle;
+  log.info({ name: circle, event: 1n, bytes: new Uint8Array(3) }, 'odd');
+  expect(parsed()[0]).toMatchObject({ event: '1', bytes: '3 bytes', name: { large: String(2n ** 70n) } });
+});
+
 test('a fact that is named like a part of every line does not take its place', () => {
   const { log, parsed } = recordedLog('info');
   log.info({ level: 4, msg: 'theirs', time: 0 }, 'ours');
