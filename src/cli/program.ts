@@ -102,6 +102,8 @@ function addDiagnosis(program: Command, shell: Shell, finish: (code: number) => 
     .option('--ca <file>', "certificate of the broker's authority, PEM")
     .option('--kit-id <uuid>', 'a new one when left out')
     .option('--kit-name <name>', 'for people')
+    .option('--state-dir <dir>', 'where the buffer lies; the place of the package when left out')
+    .option('--runtime-dir <dir>', 'where the control socket lies; the same')
     .option('--scan <seconds>', 'how long to look for devices; 0: not at all', notNegative, 4)
     .option('--no-ask', 'ask nothing: what no flag says is left out')
     .option('--force', 'replace a configuration that is there')

@@ -24,6 +24,8 @@ export interface SetupOptions {
   readonly ca?: string;
   readonly kitId?: string;
   readonly kitName?: string;
+  readonly stateDir?: string;
+  readonly runtimeDir?: string;
   /** Seconds; 0: nobody looks. */
   readonly scan: number;
   readonly ask: boolean;
@@ -98,6 +100,8 @@ async function answersOf(options: SetupOptions, known_id: string | undefined, sh
   return {
     kit_id,
     kit_name: kit_name === '' ? undefined : kit_name,
+    state_dir: options.stateDir,
+    runtime_dir: options.runtimeDir,
     ...(await brokerOf(options, kit_id, { ask, question })),
   };
 }
@@ -111,7 +115,7 @@ async function brokerOf(
   options: SetupOptions,
   kit_id: string,
   { ask, question }: Asking,
-): Promise<Omit<Asked, 'kit_id' | 'kit_name'>> {
+): Promise<Pick<Asked, 'broker_url' | 'username' | 'ca_file' | 'password'>> {
   const broker_url =
     options.broker ?? (await question('broker, such as mqtts://broker.example.com:8883', no_broker));
   const hasBroker = broker_url !== no_broker;

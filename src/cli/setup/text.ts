@@ -17,25 +17,24 @@ export interface Answers {
   /** Named in the file; undefined when systemd hands the secret over, or there is none. */
   readonly password_file: string | undefined;
   readonly ca_file: string | undefined;
+  /** Where it does not keep to the places of the package. */
+  readonly state_dir: string | undefined;
+  readonly runtime_dir: string | undefined;
 }
 
 /** Drivers of the kit itself, which need nothing to be known. */
 const always = ['gateway', 'links'] as const;
 
 export function configText(answers: Answers, found: readonly Found[]): string {
-  const { kit_id, kit_name, broker_url, username, password_file, ca_file } = answers;
-  const broker = {
-    url: broker_url,
-    ...(username === undefined ? {} : { username }),
-    ...(password_file === undefined ? {} : { password_file }),
-    ...(ca_file === undefined ? {} : { ca_file }),
-  };
+  const { kit_id, kit_name, state_dir, runtime_dir } = answers;
+  const { broker_url, username, password_file, ca_file } = answers;
+  const broker = withoutUnknown({ url: broker_url, username, password_file, ca_file });
   return [
     '# Configuration of kit-connector, written by "kit-connector setup"; yours to change.',
     '# "kit-connector check" tells what is wrong with it, "kit-connector doctor" what is wrong with the kit.',
     '',
     '# Who this kit is. Give every copy of a disk image its own (uuidgen).',
-    yaml({ kit_id, ...(kit_name === undefined ? {} : { kit_name }) }),
+    yaml(withoutUnknown({ kit_id, kit_name, state_dir, runtime_dir })),
     '',
     ...(broker_url === 'none' ? ['# "none": everything waits in the buffer until there is a broker.'] : []),
     yaml({ broker }),
@@ -86,6 +85,10 @@ function section({ driver, what, options }: Found, mark: '' | '# '): readonly st
   const body = yaml([{ driver, ...(Object.keys(options).length > 0 ? { options } : {}) }]);
   const comment = `  # ${what.replaceAll(/\p{Cc}+/gu, ' ')}${mark === '' ? '' : '; complete it and remove the marks'}`;
   return [comment, ...body.split('\n').map((line) => `  ${mark}${line}`)];
+}
+
+function withoutUnknown(value: object): object {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined));
 }
 
 function yaml(value: unknown): string {

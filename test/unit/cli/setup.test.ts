@@ -27,6 +27,7 @@ import { freePort, withDirectory } from '../../support/temporary.ts';
 import { recordedShell } from './shell-of-test.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
+const no_dirs = { state_dir: undefined, runtime_dir: undefined };
 const never = new AbortController().signal;
 
 async function read(file: string): Promise<Config> {
@@ -123,7 +124,7 @@ test('whatever names devices give themselves, the file is one that can be read, 
     const property = fc.asyncProperty(text, text, fc.boolean(), async (what, name, complete) => {
       const options = { cameras: [{ name: name.trim() === '' ? 'x' : name, host: '10.0.0.5' }] };
       const answers = { kit_id, kit_name: undefined, broker_url: 'none' };
-      const none = { username: undefined, password_file: undefined, ca_file: undefined };
+      const none = { username: undefined, password_file: undefined, ca_file: undefined, ...no_dirs };
       await writeFile(
         file,
         configText({ ...answers, ...none }, [{ driver: 'onvif', what, options, complete }]),
@@ -153,7 +154,10 @@ test('ports on which vehicles are heard go into one section, and a scan bears dr
   await withDirectory(async (dir) => {
     const file = join(dir, 'config.yaml');
     const answers = { kit_id, kit_name: undefined, broker_url: 'none', username: undefined };
-    await writeFile(file, configText({ ...answers, password_file: undefined, ca_file: undefined }, found));
+    await writeFile(
+      file,
+      configText({ ...answers, password_file: undefined, ca_file: undefined, ...no_dirs }, found),
+    );
     expect((await read(file)).drivers.map(({ name }) => name)).toEqual(['gateway', 'links', 'mavlink']);
     expect(await readFile(file, 'utf8')).toContain('port: 14551');
   });
