@@ -25,12 +25,13 @@ export async function writeDeb(tree: string, debian: string, out: string, deb: D
   await mkdir(control);
   for (const script of scripts) {
     await copyFile(join(debian, script), join(control, script));
-    await chmod(join(control, script), 0o755);
   }
   const sums = await Promise.all(files.map(async (path) => `${await md5(join(tree, path))}  ${path}\n`));
-  await writeFile(join(control, 'md5sums'), sums.join(''), { mode: 0o644 });
+  await writeFile(join(control, 'md5sums'), sums.join(''));
   const sizes = await Promise.all(files.map(async (path) => (await stat(join(tree, path))).size));
-  await writeFile(join(control, 'control'), controlText(deb, installedSize(sizes)), { mode: 0o644 });
+  await writeFile(join(control, 'control'), controlText(deb, installedSize(sizes)));
+  await setModes(control);
+  for (const script of scripts) await chmod(join(control, script), 0o755);
   await setTimes(tree, deb.time);
 
   const file = join(out, `kit-connector_${deb.version}_${deb.architecture}.deb`);

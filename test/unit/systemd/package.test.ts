@@ -168,7 +168,7 @@ describe.skipIf(peerMissing('bash'))('completion in bash', () => {
 });
 
 describe.skipIf(peerMissing('dpkg-deb'))('the archive', () => {
-  test('is the same byte for byte, whatever times and modes the files have', async () => {
+  test('is the same byte for byte, whatever times and modes the files have and whoever builds it', async () => {
     await withDirectory(async (dir) => {
       const make = async (name: string, mode: number, time: Date): Promise<Buffer> => {
         const tree = join(dir, name);
@@ -186,7 +186,8 @@ describe.skipIf(peerMissing('dpkg-deb'))('the archive', () => {
         return readFile(file);
       };
       const one = await make('one', 0o600, new Date(0));
-      const other = await make('other', 0o777, new Date());
+      const umask = process.umask(0o077);
+      const other = await make('other', 0o777, new Date()).finally(() => process.umask(umask));
       expect(one.equals(other)).toBe(true);
       const listed = await run('dpkg-deb', '--contents', join(dir, 'one-out/kit-connector_1.2.3_amd64.deb'));
       expect(listed).toMatch(/-rwxr-xr-x root\/root .* 2026-01-02 .*usr\/bin\/tool/);
