@@ -1,6 +1,8 @@
 /** Finds out who a radio is: its profile, its Wi-Fi interface, and the MAC address that is its own. */
-import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
+import { DeviceUnreachable } from '../../src/errors.ts';
+import { TryLater } from './failure.ts';
 import { type Board, boardReply, fileText, type Info, infoOf } from './iwinfo.ts';
+import type { Limits } from './limits.ts';
 import { macText } from './loose.ts';
 import type { UbusRadio } from './options.ts';
 import type { Identity } from './reading.ts';
@@ -20,11 +22,12 @@ const devices_max = 16;
 /** The RF interface first, whatever its number. */
 const mode_order: readonly string[] = ['Mesh Point', 'Ad-Hoc', 'Master', 'Client'];
 
-export async function identifyRadio(ubus: Ubus, options: UbusRadio): Promise<Found> {
+export async function identifyRadio(ubus: Ubus, options: UbusRadio, limits: Limits): Promise<Found> {
   const grants = await ubus.open();
   if (!grants.mayCall({ object: 'iwinfo', method: 'info' })) {
-    throw new DeviceRejected(
-      `does not let user ${options.username} call "iwinfo info"; install the ACL of the README on it and load the configuration again`,
+    throw new TryLater(
+      `does not let user ${options.username} call "iwinfo info"; install the ACL of the README on it`,
+      limits.rightless_retry_ms,
     );
   }
   const board = await boardOf(ubus);
@@ -33,7 +36,7 @@ export async function identifyRadio(ubus: Ubus, options: UbusRadio): Promise<Fou
     options.profile === 'meshrider' ||
     (options.profile === 'auto' && (board.sub_model !== null || objects.includes('message-system')));
   const { device, info } = await interfaceOf(ubus, options);
-  const mac = options.identity ?? (await ownMac(ubus, device, info));
+  const mac = options.identity ?? (await ownMac(ubus, device, info, limits));
   return {
     profile: isMeshRider ? 'meshrider' : 'openwrt',
     device,
@@ -94,7 +97,7 @@ function rank({ mode }: Info): number {
 }
 
 /** Only of an access point and of a mesh point is the BSSID its own address: a client shows that of its access point. */
-async function ownMac(ubus: Ubus, device: string, { mode, bssid }: Info): Promise<string> {
+async function ownMac(ubus: Ubus, device: string, { mode, bssid }: Info, limits: Limits): Promise<string> {
   const path = `/sys/class/net/${device}/address`;
   if (ubus.grants?.mayFile(path, 'read')) {
     const answer = await ubus.askOne({ object: 'file', method: 'read', args: { path } });
@@ -102,7 +105,8 @@ async function ownMac(ubus: Ubus, device: string, { mode, bssid }: Info): Promis
     if (mac !== undefined) return mac;
   }
   if (bssid !== null && (mode === 'Master' || mode === 'Mesh Point')) return bssid;
-  throw new DeviceRejected(
+  throw new TryLater(
     `does not tell the MAC address of ${device}; grant "file read ${path}", or write the address into identity`,
+    limits.rightless_retry_ms,
   );
 }

@@ -1,6 +1,6 @@
 /** A radio over SNMP: the least that any of them tells. Read only, without commands. */
 import type { DriverLog } from '../../src/driver/driver.ts';
-import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
+import { DeviceUnreachable } from '../../src/errors.ts';
 import type { Limits } from './limits.ts';
 import { readSecret } from './memory.ts';
 import { oid_names, type OidName, portOf, type SnmpRadio, type VendorradioOptions } from './options.ts';
@@ -124,7 +124,8 @@ async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio
       ? (first(if_type.wifi) ?? first(if_type.ethernet))
       : rows.find(({ name }) => name === device);
   if (!row) {
-    throw new DeviceRejected(
+    // Not for good: agents answer before they know their interfaces.
+    throw new DeviceUnreachable(
       device === undefined
         ? 'tells of no interface with a MAC address over SNMP; name one with device'
         : `has no interface ${device}; its interfaces are ${rows.map(({ name }) => name).join(', ')}`,
@@ -132,7 +133,7 @@ async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio
   }
   const mac = identity ?? row.mac;
   if (mac === undefined)
-    throw new DeviceRejected(
+    throw new DeviceUnreachable(
       `does not tell the MAC address of ${row.name ?? 'its interface'}; write it into identity`,
     );
   return { index: row.index, mac };

@@ -33,7 +33,7 @@ export function ubusSource(parts: UbusRadioParts): RadioSource {
     async connect(): Promise<Known> {
       // Firmware and rights may have changed meanwhile: what did not work is tried again.
       asking = new Asking({ ubus, log, radio: radio.name, limits });
-      found = await identifyRadio(ubus, radio);
+      found = await identifyRadio(ubus, radio, limits);
       return { identity: found.identity, commands: await commandsFor({ ...parts, found, led }) };
     },
     async poll() {

@@ -35,14 +35,22 @@ const host = z.object({
   kind: z.string().optional(),
   tls: z.unknown().optional(),
 });
-const secret_keys: ReadonlySet<string> = new Set(['password_file', 'key_file', 'token_file']);
+const secret_keys: ReadonlySet<string> = new Set([
+  'password_file',
+  'key_file',
+  'token_file',
+  'community_file',
+  'auth_password_file',
+  'priv_password_file',
+]);
 /** Links that wait for others, and those whose peer cannot be asked with TCP. */
-const not_dialled: ReadonlySet<string> = new Set(['udp_listen', 'udp_client', 'tcp_listen']);
+const not_dialled: ReadonlySet<string> = new Set(['udp_listen', 'udp_client', 'tcp_listen', 'snmp']);
 
 /** Ports of drivers whose hosts are reached by TCP, without and with TLS, where the options give none. */
 const default_ports: Readonly<Record<string, readonly [number, number]>> = {
   onvif: [80, 443],
   vendorcam: [80, 443],
+  vendorradio: [80, 443],
   mavlink: [5760, 5760],
   location: [2947, 2947],
   power: [3493, 3493],

@@ -229,9 +229,9 @@ describe('the certificate', () => {
     const { logins } = lab.radio;
     lab.radio.showCertificate(await selfSignedRadio(dir, 'other'));
     await lab.radio.start();
-    await eventually('it is refused', () => lab.logged(/another certificate/u).length === 1);
+    await eventually('it is refused', () => lab.logged(/another certificate/u).length > 0);
     await lab.restart();
-    await eventually('it is refused after a restart', () => lab.logged(/another certificate/u).length === 1);
+    await eventually('it is refused after a restart', () => lab.logged(/another certificate/u).length > 0);
     expect(lab.radio.logins).toBe(logins);
   });
 });
