@@ -4,9 +4,12 @@ import { attentionList } from './attention.js';
 import { placeText } from './geo.js';
 import { html } from './html.js';
 import { age, fact, name, section, state } from './marks.js';
+import { spark } from './spark.js';
 import { amount, plain, rate, size } from './text.js';
 
 /** @import { KitNow, Link, View } from './types.d.ts' */
+
+const latency = { what: 'Latency while this page was open', unit: 'ms' };
 
 /** @param {View} view */
 export function attentionView(view) {
@@ -109,7 +112,9 @@ function linkRow(link, view, freshness) {
       ${state(word === 'online' && !isKitHeard(view) ? 'was online' : word)}
     </p>
     <p class="sub">${isp ? html`${name(link.name)}, ` : ''}${plain(about)}</p>
-    <p class="numbers">${numbersOf(link).map((text) => html`<span key=${text}>${text}</span>`)}</p>
+    <p class="numbers">
+      ${numbersOf(link).map((text) => html`<span key=${text}>${text}</span>`)}${spark(view.world.latencies.get(link.name) ?? [], latency)}
+    </p>
   </li>`;
 }
 

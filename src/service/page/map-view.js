@@ -18,8 +18,9 @@ const range_min_m = 50;
 /** The range keeps to round numbers, so that the picture does not breathe with each fix. */
 const range_steps = [1, 1.5, 2, 3, 4, 6, 8, 10];
 const rings_max = 5;
-/** Farther right than this a label stands to the left of its mark. */
-const label_right_max = 20;
+/** Farther out than this a label would leave the picture. */
+const label_x_max = 110;
+const label_y_max = 150;
 const first_strong_isolate = String.fromCodePoint(0x20_68);
 const pop_isolate = String.fromCodePoint(0x20_69);
 const label_chars_max = 14;
@@ -167,7 +168,6 @@ function assetMark(asset, place, frame, view) {
   const [x, y] = toPicture(frame, place);
   const isHollow = place.isOld || assetState(asset, view) !== 'online';
   const heading = headingOf(asset, view);
-  const isRight = x > label_right_max;
   const text = plain(asset.name);
   const short = text.length > label_chars_max ? `${text.slice(0, label_chars_max - 1)}…` : text;
   const choose = () => {
@@ -182,10 +182,17 @@ function assetMark(asset, place, frame, view) {
   >
     <circle class="target" r="24" />
     ${heading !== undefined && html`<path class="heading" d="M-7 -9 L0 -26 L7 -9" transform="rotate(${round(heading)})" />`}
-    <circle r="8" /><text x=${isRight ? -13 : 13} y="6" text-anchor=${isRight ? 'end' : 'start'}
-      >${isolated(short)}${oldText(place)}</text
-    >
+    <circle r="8" />
+    <text y=${y > label_y_max ? -30 : 26} text-anchor=${anchorOf(x)}>
+      <tspan x="0">${isolated(short)}</tspan><tspan x="0" dy="16">${oldText(place)}</tspan>
+    </text>
   </g>`;
+}
+
+/** @param {number} x */
+function anchorOf(x) {
+  if (x > label_x_max) return 'end';
+  return x < -label_x_max ? 'start' : 'middle';
 }
 
 /** @param {KnownPlace} place */

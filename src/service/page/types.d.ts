@@ -20,6 +20,12 @@ export interface Fix {
   readonly time_ms: number;
 }
 
+/** Null: not known at that time. */
+export interface Sample {
+  readonly time_ms: number;
+  readonly value: number | null;
+}
+
 /** What the page knows of its kit. The entries are replaced, never changed, so that views may compare them. */
 export interface World {
   kit: KitNow | null;
@@ -29,6 +35,8 @@ export interface World {
   readonly commands: Map<string, readonly CommandDefinition[]>;
   readonly tasks: Map<string, TaskResource>;
   readonly trails: Map<string, readonly Fix[]>;
+  /** How long the answers of each link took, by the name of the link. */
+  readonly latencies: Map<string, readonly Sample[]>;
   /** The usual time between two messages of a feed, by `asset feed`, milliseconds. */
   readonly periods: Map<string, number>;
 }

@@ -2,13 +2,14 @@
 import { field } from './json.js';
 import { plain } from './text.js';
 
-/** @import { FeedMessage, Fix, LiveAsset, ServerFrame, Snapshot, TaskResource, World } from './types.d.ts' */
+/** @import { FeedMessage, Fix, KitNow, LiveAsset, ServerFrame, Snapshot, TaskResource, World } from './types.d.ts' */
 
 const trail_ms = 600_000;
 const trail_fixes_max = 150;
 /** Between two points of a trail. */
 const trail_step_ms = 3_000;
 const tasks_max = 50;
+const samples_max = 120;
 
 /** @returns {World} */
 export function emptyWorld() {
@@ -20,6 +21,7 @@ export function emptyWorld() {
     commands: new Map(),
     tasks: new Map(),
     trails: new Map(),
+    latencies: new Map(),
     periods: new Map(),
   };
 }
@@ -35,7 +37,7 @@ export function takeFrame(world, frame) {
       takeSnapshot(world, frame);
       break;
     case 'kit':
-      world.kit = frame.kit;
+      takeKit(world, frame.kit);
       break;
     case 'queue':
       world.queue = frame.queue;
@@ -65,7 +67,7 @@ export function takeFrame(world, frame) {
  * @param {Snapshot} snapshot
  */
 function takeSnapshot(world, { kit, queue, assets, feeds, commands, tasks }) {
-  world.kit = kit;
+  takeKit(world, kit);
   world.queue = queue;
   for (const id of world.assets.keys()) if (!assets.some((asset) => asset.id === id)) forget(world, id);
   for (const asset of assets) world.assets.set(asset.id, asset);
@@ -77,6 +79,21 @@ function takeSnapshot(world, { kit, queue, assets, feeds, commands, tasks }) {
   for (const [id, list] of Object.entries(commands)) world.commands.set(id, list);
   world.tasks.clear();
   for (const task of tasks) takeTask(world, task);
+}
+
+/**
+ * @param {World} world
+ * @param {KitNow} kit
+ */
+function takeKit(world, kit) {
+  world.kit = kit;
+  const time_ms = Date.parse(kit.times['wans'] ?? '');
+  for (const { name, latency_ms } of kit.wans) {
+    const samples = world.latencies.get(name) ?? [];
+    const isNew = time_ms > (samples.at(-1)?.time_ms ?? 0);
+    if (isNew)
+      world.latencies.set(name, [...samples, { time_ms, value: latency_ms ?? null }].slice(-samples_max));
+  }
 }
 
 /**

@@ -137,6 +137,20 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     expect(lab.lab.dispatched).toEqual([]);
   });
 
+  it('draws the latency of a link while it watches, with a gap where there was no answer', async () => {
+    const { page, lab } = await show();
+    const link = { name: 'eth3', type: 'satellite', status: 'online' };
+    for (const latency_ms of [40, 90, null, 60, 50]) {
+      await lab.publish(channels.telemetry, { wans: [{ ...link, latency_ms }] });
+      await page
+        .locator('#links')
+        .getByText(latency_ms === null ? 'no figures reported' : `${latency_ms} ms`)
+        .waitFor();
+    }
+    const line = page.getByRole('img', { name: 'Latency while this page was open, 40 to 90 ms' });
+    expect(await line.locator('path').getAttribute('d')).toMatch(/^M[\d. ]+(?:L[\d. ]+)+M[\d. ]+L/u);
+  });
+
   it('comes back after its socket was cut', async () => {
     const { page, link, lab } = await show();
     link.cut();
@@ -243,7 +257,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     expect(lab.lab.dispatched).toEqual([]);
   });
 
-  it('takes a payload as JSON where the schema says more than a form can, and shows why the service refuses it', async () => {
+  it('takes a payload as JSON where the schema says more than a form can', async () => {
     const lab = await show();
     await openDrone(lab);
     const form = lab.page.getByRole('form', { name: 'upload' });
@@ -255,6 +269,34 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     await eventually('it is sent', () => lab.lab.dispatched.length === 1);
     await lab.lab.publish(channels.commands(ids.drone), { revision: 2, commands: [] });
     await lab.page.getByText('This asset takes no commands.').waitFor();
+  });
+
+  it('shows why an order was refused, never sends one again, and admits when its fate is unknown', async () => {
+    const lab = await show();
+    const { page } = lab;
+    await openDrone(lab);
+    const form = page.getByRole('form', { name: 'beep' });
+    let sent = 0;
+    const problem = {
+      detail: 'the payload breaks the <b>schema</b>',
+      errors: [{ pointer: '#/payload/lat', detail: 'too far' }],
+    };
+    await page.route('**/commands/beep', async (route) => {
+      sent += 1;
+      if (sent > 1) await route.abort();
+      else
+        await route.fulfill({
+          status: 422,
+          contentType: 'application/problem+json',
+          body: JSON.stringify(problem),
+        });
+    });
+    await form.getByRole('button').click();
+    await form.getByText('Not sent: the payload breaks the <b>schema</b> (lat: too far)').waitFor();
+    await form.getByRole('button').click();
+    await form.getByText('nobody knows whether it was sent').waitFor();
+    await lab.page.waitForTimeout(1_500);
+    expect([sent, lab.lab.dispatched.length]).toEqual([2, 0]);
   });
 
   it('locks commands for a key that may only read', async () => {
