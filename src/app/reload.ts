@@ -21,44 +21,34 @@ export class LiveConfig {
     return this.#config;
   }
 
-  /** Keeps what only a start can change as it runs. */
+  /** What only a start can change stays as it runs. */
   change(next: Config): void {
-    const { kit_id, state_dir, runtime_dir, control_socket, socket_gid, broker, outbox, media } =
-      this.#started;
-    const { service } = this.#started;
-    const lasting = {
-      kit_id,
-      state_dir,
-      runtime_dir,
-      control_socket,
-      socket_gid,
-      broker,
-      outbox,
-      media,
-      service,
-    };
+    const { kit_name, feeds, telemetry, commands, log, drivers } = next;
     const uplink = { ...next.uplink, window_messages: this.#started.uplink.window_messages };
     const waiting = restartKeys(this.#started, next);
     const warnings = waiting.length > 0 ? [...next.warnings, restartSentence(waiting)] : next.warnings;
-    this.#config = { ...next, ...lasting, uplink, warnings };
+    const live = { kit_name, uplink, feeds, telemetry, commands, log, drivers, warnings };
+    this.#config = { ...this.#started, ...live };
   }
 }
 
-/** Keys of the file that differ and that only a restart brings in. */
+/** Sections that hold at once. */
+const live_keys = ['kit_name', 'uplink', 'feeds', 'telemetry', 'commands', 'log'] as const;
+/** Not compared: drivers are looked at one by one, and the others follow from the rest. */
+const followed_keys = ['drivers', 'warnings', 'file', 'control_socket'] as const;
+
+/** Keys of the file that differ and that only a restart brings in: all that are not known to hold at once. */
 export function restartKeys(running: Config, next: Config): readonly string[] {
-  const pairs: readonly (readonly [key: string, running: unknown, next: unknown])[] = [
-    ['kit_id', running.kit_id, next.kit_id],
-    ['state_dir', running.state_dir, next.state_dir],
-    ['runtime_dir', running.runtime_dir, next.runtime_dir],
-    ['socket_group', running.socket_gid, next.socket_gid],
-    ['broker', running.broker, next.broker],
-    ['uplink.window_messages', running.uplink.window_messages, next.uplink.window_messages],
-    ['outbox', running.outbox, next.outbox],
-    ['media', running.media, next.media],
-    ['service', running.service, next.service],
-    ['metrics', running.metrics, next.metrics],
+  const free: ReadonlySet<string> = new Set([...live_keys, ...followed_keys]);
+  const after = new Map<string, unknown>(Object.entries(next));
+  const differing = Object.entries(running).filter(
+    ([key, before]) => !free.has(key) && !isDeepStrictEqual(before, after.get(key)),
+  );
+  const isWindowAnother = running.uplink.window_messages !== next.uplink.window_messages;
+  return [
+    ...differing.map(([key]) => (key === 'socket_gid' ? 'socket_group' : key)),
+    ...(isWindowAnother ? ['uplink.window_messages'] : []),
   ];
-  return pairs.filter(([, before, after]) => !isDeepStrictEqual(before, after)).map(([key]) => key);
 }
 
 function restartSentence(keys: readonly string[]): string {
@@ -96,8 +86,7 @@ export function telemetryPace({ telemetry }: Config) {
 
 /** Sections that changed and hold already. */
 function liveKeys(before: Config, now: Config): readonly string[] {
-  const keys = ['kit_name', 'uplink', 'feeds', 'telemetry', 'commands', 'log'] as const;
-  return keys.filter((key) => !isDeepStrictEqual(before[key], now[key]));
+  return live_keys.filter((key) => !isDeepStrictEqual(before[key], now[key]));
 }
 
 function said(drivers: FleetChange, changed_keys: readonly string[]): Readonly<Record<string, string>> {

@@ -157,15 +157,15 @@ describe('a reload without a broker', () => {
       });
       expect(await reload(daemon)).toEqual({ settings_changed: 'kit_name, uplink' });
       const sentence =
-        'the configuration changed state_dir, broker, uplink.window_messages, outbox, which take a restart; restart kit-connector';
+        /^the configuration changed state_dir, outbox, broker, uplink\.window_messages, which take a restart; restart kit-connector$/;
       const { degraded, kit_name, uplink } = await kit.status();
-      expect(degraded).toContain(sentence);
+      expect(degraded).toEqual(expect.arrayContaining([expect.stringMatching(sentence)]));
       expect({ kit_name, broker: uplink.broker }).toEqual({ kit_name: 'Kit 8', broker: nobody.url });
-      expect(daemon.log().filter(({ msg }) => msg === sentence)).toHaveLength(1);
+      expect(daemon.log().filter(({ msg }) => sentence.test(msg))).toHaveLength(1);
 
       await kit.configure(settings);
       await reload(daemon);
-      expect((await kit.status()).degraded).not.toContain(sentence);
+      expect((await kit.status()).degraded.filter((reason) => sentence.test(reason))).toEqual([]);
     });
   });
 
