@@ -10,6 +10,7 @@ import { no_broker } from '../config/broker.ts';
 import { ConfigInvalid } from '../errors.ts';
 import { check } from './check.ts';
 import { plain } from './doctor/finding.ts';
+import { credential_store } from './doctor/stored-secrets.ts';
 import { keepBefore, readBefore, writeConfig, writeSecret } from './setup/files.ts';
 import { scan } from './setup/scan.ts';
 import { type Answers, configText, type Found } from './setup/text.ts';
@@ -32,8 +33,7 @@ export interface SetupOptions {
   readonly force?: true;
 }
 
-/** systemd hands what lies here to the service, and to nobody else. */
-const credstore = '/etc/credstore';
+/** systemd hands it to the service, and to nobody else. */
 const credential = 'kit-connector.mqtt-password';
 
 /** Exit code 64 when the file is there and may not be replaced; else that of `check`. */
@@ -144,8 +144,8 @@ async function storePassword(
   password: string,
   shell: Shell,
 ): Promise<string | undefined> {
-  const isService = config_file === config_file_default && getuid?.() === 0 && existsSync(credstore);
-  const path = isService ? join(credstore, credential) : join(dirname(config_file), 'mqtt-password');
+  const isService = config_file === config_file_default && getuid?.() === 0 && existsSync(credential_store);
+  const path = isService ? join(credential_store, credential) : join(dirname(config_file), 'mqtt-password');
   await writeSecret(path, password);
   say(shell, `the password is written to ${path}`);
   return isService ? undefined : path;

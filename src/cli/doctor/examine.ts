@@ -17,6 +17,7 @@ import { kitFindings } from './kit.ts';
 import { checkNetwork, reach } from './network.ts';
 import { checkConfigFile, checkPing, checkSecretFiles } from './permissions.ts';
 import { checkSerialPorts } from './serial.ts';
+import { withStoredSecrets } from './stored-secrets.ts';
 import { type Host, touchpointsOf, type Touchpoints } from './touchpoints.ts';
 
 /** For everything; a check has a little less, so that its own words come through. */
@@ -69,12 +70,17 @@ function configChecks(config: Config, touched: Touchpoints, daemon: Promise<Daem
   const broker = config.broker?.url === no_broker ? undefined : config.broker;
   return [
     ['disk', async () => checkDisk(config)],
-    ...(broker ? [['broker', async (over) => checkNetwork(broker, over)] satisfies Check] : []),
+    ...(broker
+      ? [['broker', async (over) => checkNetwork(await withStoredSecrets(broker), over)] satisfies Check]
+      : []),
     ...(broker
       ? [
           [
             'broker login',
-            async (over) => ((await daemon).runs ? [] : checkBrokerSession(config.kit_id, broker, over)),
+            async (over) =>
+              (await daemon).runs
+                ? []
+                : checkBrokerSession(config.kit_id, await withStoredSecrets(broker), over),
           ] satisfies Check,
         ]
       : []),

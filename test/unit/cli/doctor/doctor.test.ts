@@ -1,0 +1,145 @@
+/** The doctor as it is typed: what it makes of the daemon's own words, its exit codes, and that nothing stops it. */
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { kitFindings } from '../../../../src/cli/doctor/kit.ts';
+import { withStoredSecrets } from '../../../../src/cli/doctor/stored-secrets.ts';
+import { runProgram } from '../../../../src/cli/program.ts';
+import { serveLocal } from '../../../../src/local/server.ts';
+import { withDirectory } from '../../../support/temporary.ts';
+import { fakeDaemon, statusOf, time } from '../../local/fake-daemon.ts';
+import { recordedShell } from '../shell-of-test.ts';
+
+const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
+const answer = z.object({
+  level: z.enum(['ok', 'warn', 'fail']),
+  findings: z.array(
+    z.strictObject({
+      level: z.enum(['ok', 'warn', 'fail']),
+      what: z.string().min(1),
+      finding: z.string().min(1),
+      remedy: z.string().min(1).nullable(),
+    }),
+  ),
+});
+
+async function typed(dir: string, config: string, ...words: readonly string[]) {
+  const file = join(dir, 'config.yaml');
+  await writeFile(file, config);
+  const shell = recordedShell();
+  const code = await runProgram(['doctor', '--config', file, ...words], shell);
+  return { code, stdout: shell.stdout(), stderr: shell.stderr() };
+}
+
+function configIn(dir: string, more = ''): string {
+  return `kit_id: ${kit_id}\nstate_dir: ${dir}\nruntime_dir: ${dir}\noutbox: { free_disk_min_mb: 0 }\n${more}`;
+}
+
+test('a kit that is well ends with 0, one that deserves a look with 1, one that is broken with 2', async () => {
+  await withDirectory(async (dir) => {
+    const stopped = await typed(dir, configIn(dir));
+    expect(stopped.stdout).toMatch(
+      /^warn {2}daemon: kit-connector is not running .*; systemctl start kit-connector$/mu,
+    );
+    expect(stopped.code).toBe(1);
+
+    const ends = new AbortController();
+    const socket = join(dir, 'control.sock');
+    const { closed } = await serveLocal(fakeDaemon(), { socket, gid: undefined, signal: ends.signal });
+    const well = await typed(dir, configIn(dir));
+    expect(well.stdout).not.toMatch(/^(?:warn|fail)/mu);
+    expect(well.code).toBe(0);
+    ends.abort();
+    await closed;
+
+    const broken = await typed(dir, configIn(dir, 'drivres: []\n'), '--json');
+    const { level, findings } = answer.parse(JSON.parse(broken.stdout));
+    expect([broken.code, level]).toEqual([2, 'fail']);
+    expect(findings.find(({ what }) => what === 'configuration')).toMatchObject({ level: 'fail' });
+    expect(findings.every((each) => (each.level === 'ok') === (each.remedy === null))).toBe(true);
+  });
+});
+
+test('a configuration that is not there, and a daemon that answers nonsense, are findings like others', async () => {
+  await withDirectory(async (dir) => {
+    const shell = recordedShell();
+    const words = ['doctor', '--config', join(dir, 'none.yaml'), '--socket', join(dir, 'control.sock')];
+    expect(await runProgram(words, shell)).toBe(2);
+    expect(shell.stdout()).toMatch(/^fail {2}configuration: .*none\.yaml: does not exist; create it/mu);
+
+    const nonsense = createServer((_request, response) => response.end('<html>'));
+    nonsense.listen(join(dir, 'control.sock'));
+    await once(nonsense, 'listening');
+    const { code, stdout } = await typed(dir, configIn(dir, "broker: { url: 'mqtt://127.0.0.1:1' }\n"));
+    nonsense.close();
+    expect(code).toBe(2);
+    expect(stdout).toMatch(/^fail {2}daemon: .*; systemctl restart kit-connector/mu);
+    // Somebody is there: a login of the doctor could end the session of the daemon.
+    expect(stdout).not.toContain('broker login');
+  });
+});
+
+test('each trouble that the daemon reports has a line with its remedy', () => {
+  const { uplink, outbox, drivers, assets } = statusOf();
+  const [driver] = drivers;
+  const [asset] = assets;
+  if (!driver || !asset) throw new Error('the sample has a driver and an asset');
+  const stateOf = (state: string) => ({ ...driver, name: state, state, reason: 'no answer\u001B[31m' });
+  const report = statusOf({
+    uplink: { ...uplink, state: 'waiting', last_error: 'connect ETIMEDOUT', unheard: ['feed'] },
+    outbox: { ...outbox, balanced: false, quarantined: 2, health: { state: 'failing', detail: 'EIO' } },
+    drivers: ['up', 'starting', 'down', 'rejected', 'hung'].map(stateOf),
+    assets: [{ ...asset, status: 'offline', reason: 'no heartbeat', last_seen_at: time }],
+  });
+  const refused = { id: 1, lane: 'feed', time, code: 0x87, reason: 'not authorized', body: '{}' } as const;
+  const findings = kitFindings(report, [
+    { ...refused, channel: 'feed/a/gps' },
+    { ...refused, channel: 'feed/b/gps' },
+  ]);
+  expect(
+    findings.map(({ level, what, finding }) =>
+      `${level} ${what}: ${finding}`.replaceAll(/\d\d:\d\d:\d\d/gu, 'TIME'),
+    ),
+  ).toEqual([
+    'ok daemon: kit-connector 0.1.0 runs since 1h 2m',
+    'fail broker session: not connected to mqtts://broker.example.com:8883 since TIME: connect ETIMEDOUT',
+    'fail broker rights: 2 messages were refused for good: feed (not authorized)',
+    'warn broker listeners: nobody listens to feed',
+    'fail buffer: the disk refuses: EIO',
+    'fail books: the two sides of the buffer differ',
+    'ok driver up (mavlink): up since TIME',
+    'warn driver starting (mavlink): has heard nothing of its devices yet',
+    'fail driver down (mavlink): no device since TIME: no answer [31m',
+    'fail driver rejected (mavlink): refused: no answer [31m',
+    'fail driver hung (mavlink): does not stop: no answer [31m',
+    'warn drone Falcon (mavlink:1): offline: no heartbeat, last seen at TIME',
+  ]);
+  expect(kitFindings(statusOf({ uplink: { ...uplink, state: 'stopped' } }), [])[1]).toMatchObject({
+    level: 'warn',
+    finding: 'no broker is configured',
+  });
+});
+
+test('secrets that systemd keeps for the service are found in its store, and those of the configuration count first', async () => {
+  await withDirectory(async (dir) => {
+    await mkdir(join(dir, 'store'));
+    await writeFile(join(dir, 'store', 'kit-connector.mqtt-password'), 'stored\n');
+    const none = { password: undefined, ca: undefined, cert: undefined, key: undefined };
+    const rest = {
+      url: 'mqtt://h:1',
+      username: 'u',
+      protocol: 'auto',
+      keepalive_s: 30,
+      connect_timeout_ms: 1,
+      ack: 'auto',
+    } as const;
+    expect((await withStoredSecrets({ ...none, ...rest }, join(dir, 'store'))).password).toBe('stored');
+    expect(
+      (await withStoredSecrets({ ...none, ...rest, password: 'own' }, join(dir, 'store'))).password,
+    ).toBe('own');
+    expect(await withStoredSecrets({ ...none, ...rest }, join(dir, 'nowhere'))).toEqual({ ...none, ...rest });
+  });
+});
