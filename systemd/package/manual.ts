@@ -77,7 +77,7 @@ function keyLines(schema: unknown, path: string): readonly string[] {
     const name = path ? `${path}.${key}` : key;
     const about = shown.parse(value);
     const facts = [
-      about.description ?? '',
+      about.description ? sentence(about.description) : '',
       required.includes(key) ? 'Required.' : '',
       isSimple(about.default) ? `Default: ${JSON.stringify(about.default)}.` : '',
     ].filter(Boolean);
@@ -124,8 +124,10 @@ function commandLines({ words, command }: Leaf): readonly string[] {
   ];
 }
 
+/** Of a description, which is a few words; what begins with an address or a name of the file stays as it is. */
 function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  const isWord = /^[a-z]+[ ,]/.test(text);
+  return `${isWord ? text.charAt(0).toUpperCase() : text.charAt(0)}${text.slice(1)}.`;
 }
 
 function section(title: string, lines: readonly string[]): readonly string[] {

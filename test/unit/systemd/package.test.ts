@@ -143,7 +143,8 @@ test('the manual of the configuration has its required key, defaults and the sec
     await readFile(join(import.meta.dirname, '../../../src/config.schema.json'), 'utf8'),
   );
   const page = configPage(schema, edition);
-  expect(page).toMatch(/\.B kit_id\n.*Required\./);
+  expect(page).toMatch(/\.B kit_id\nThe UUID .*\. Required\./);
+  expect(page).toMatch(/\.B broker\.url\nmqtts:/);
   expect(page).toMatch(/\.B broker\.keepalive_s\n.*Default: 30\./);
   expect(page).toContain('.B drivers[].driver');
 });
