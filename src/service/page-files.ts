@@ -10,7 +10,10 @@ const types: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
 };
 /** Served beside the page's own modules, under the names by which those import them. */
-const libraries: Readonly<Record<string, string>> = { 'preact.js': 'preact', 'htm.js': 'htm' };
+const libraries: Readonly<Record<string, string>> = {
+  'preact.js': import.meta.resolve('preact'),
+  'htm.js': import.meta.resolve('htm'),
+};
 const first_file = 'index.html';
 /** Brotli's best costs seconds on a gateway and saves a few percent. */
 const brotli_quality = 9;
@@ -58,8 +61,8 @@ async function readTexts(): Promise<Record<string, string>> {
   const dir = new URL('page/', import.meta.url);
   const names = (await readdir(dir)).filter((name) => types[extensionOf(name)] !== undefined).sort();
   const own = names.map(async (name) => [name, await readFile(new URL(name, dir), 'utf8')] as const);
-  const others = Object.entries(libraries).map(async ([name, library]) => {
-    const text = await readFile(new URL(import.meta.resolve(library)), 'utf8');
+  const others = Object.entries(libraries).map(async ([name, url]) => {
+    const text = await readFile(new URL(url), 'utf8');
     // Their source maps are not served.
     return [name, text.replace(/\n\/\/# sourceMappingURL=.*\s*$/u, '\n')] as const;
   });

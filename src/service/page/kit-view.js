@@ -33,22 +33,31 @@ export function attentionView(view) {
 export function kitView(view) {
   const { kit, queue } = view.world;
   if (!kit) return section('kit', 'Kit', html`<p>Not reported yet</p>`);
-  const { gateway } = kit;
-  const ofGateway = partFreshness('gateway', view);
+  const ofClients = kit.times['clients'] ? partFreshness('clients', view) : undefined;
   return section(
     'kit',
     'Kit',
     html`<dl class="facts">
       ${fact('Battery', batteryText(kit), kit.battery === null ? undefined : partFreshness('battery', view))}
       ${fact('Position', positionText(kit), kit.location ? partFreshness('location', view) : undefined)}
-      ${fact('Gateway', gateway ? html`${name(gateway.name)}${gateway.model ? html`, ${name(gateway.model)}` : ''}` : 'not reported')}
-      ${gateway && fact('CPU', amount(gateway.cpu_pct, ' %'), ofGateway)}
-      ${gateway && fact('Memory', amount(gateway.mem_pct, ' %'), ofGateway)}
-      ${gateway && fact('Up for', gateway.uptime_s ? duration(gateway.uptime_s * 1_000) : 'not reported')}
-      ${fact('Local devices', String(kit.clients.length))} ${fact('Speed test', speedtestText(kit, view))}
+      ${gatewayFacts(kit, view)} ${fact('Local devices', String(kit.clients.length), ofClients)}
+      ${fact('Speed test', speedtestText(kit, view))}
       ${queue?.software ? fact('Software', plain(queue.software)) : ''}
     </dl>`,
   );
+}
+
+/**
+ * @param {KitNow} kit
+ * @param {View} view
+ */
+function gatewayFacts({ gateway }, view) {
+  if (!gateway) return fact('Gateway', 'not reported');
+  const { model, cpu_pct, mem_pct, uptime_s } = gateway;
+  const freshness = partFreshness('gateway', view);
+  return html`${fact('Gateway', html`${name(gateway.name)}${model ? html`, ${name(model)}` : ''}`)}
+  ${fact('CPU', amount(cpu_pct, ' %'), freshness)} ${fact('Memory', amount(mem_pct, ' %'), freshness)}
+  ${fact('Up for', uptime_s ? duration(uptime_s * 1_000) : 'not reported', freshness)}`;
 }
 
 /** @param {KitNow} kit */

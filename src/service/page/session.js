@@ -43,11 +43,11 @@ export class Session {
 
   /** Logs in with the key that the address may hold (`#key=`); else asks who is logged in already. */
   async start() {
-    const key = /^#key=(.+)$/u.exec(location.hash)?.[1];
-    if (key === undefined) return this.#begin();
+    const key = fromAddress('key');
+    if (key === null) return this.#begin();
     // The key must not stay in the address, nor in the history.
     history.replaceState(null, '', location.pathname);
-    return this.login(decodeURIComponent(key));
+    return this.login(key);
   }
 
   /** @param {string} key */
@@ -115,7 +115,7 @@ export class Session {
       choices.kits = kitsOf(await ask('GET', '/api/kits'));
       choices.needsKey = false;
       choices.trouble = choices.kits.length === 0 ? 'This key has no kit yet. Looking again.' : '';
-      const wanted = choices.kit_id ?? /^#kit=(.+)$/u.exec(location.hash)?.[1];
+      const wanted = choices.kit_id ?? fromAddress('kit');
       const chosen = choices.kits.find(({ id }) => id === wanted) ?? choices.kits[0];
       if (chosen) this.watch(chosen.id);
       else this.#beginLater();
@@ -148,6 +148,15 @@ export class Session {
     this.#socket = undefined;
     this.#onNews();
   }
+}
+
+/**
+ * What stands behind the `#` of the address, which no server sees.
+ * @param {string} name
+ * @returns {string | null}
+ */
+function fromAddress(name) {
+  return new URLSearchParams(location.hash.slice(1)).get(name);
 }
 
 /**
