@@ -55,10 +55,15 @@ export function createOwnService(config: ServiceConfig, parts: ReportParts, log:
     // What was in its memory is gone with the last run.
     parts.hub.announceAll();
   };
+  const isStarted = async (): Promise<boolean> =>
+    attempt().then(
+      () => true,
+      () => false,
+    );
   const keepTrying = async (): Promise<void> => {
-    while (!ends.signal.aborted && running === undefined) {
+    while (!ends.signal.aborted) {
       await sleep(retry_ms, ends.signal);
-      if (!ends.signal.aborted) await attempt().catch(() => undefined);
+      if (ends.signal.aborted || (await isStarted())) return;
     }
   };
   return {

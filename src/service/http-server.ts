@@ -4,7 +4,7 @@ import { getRequestListener } from '@hono/node-server';
 import { messageOf } from '../errors.ts';
 import { aborted, within } from '../platform/time.ts';
 import { acceptSockets, type UpgradeParts } from './live/upgrade.ts';
-import { httpApp, type HttpParts } from './server/app.ts';
+import { httpApp, type HttpParts } from './server/http-app.ts';
 
 const headers_timeout_ms = 10_000;
 const request_timeout_ms = 15_000;

@@ -13,6 +13,7 @@ const look_every_ms = 250;
 export class KeyRing {
   readonly #store: Pick<Store, 'keys'>;
   #keys: ReadonlyMap<string, ApiKey> = new Map();
+  #isFailing = false;
   #looked_ms = Number.NEGATIVE_INFINITY;
 
   constructor(store: Pick<Store, 'keys'>) {
@@ -22,20 +23,19 @@ export class KeyRing {
   /** Reads the keys now, and again and again until the signal aborts. Rejects with `StorageUnavailable`. */
   async keep(log: ServiceLog, signal: AbortSignal): Promise<void> {
     await this.reload();
-    let isFailing = false;
-    every(reload_every_ms, signal, () => {
-      this.reload().then(
-        () => {
-          isFailing = false;
-        },
-        (error: unknown) => {
-          if (!isFailing && !signal.aborted) {
-            log.warn({ reason: messageOf(error) }, 'the API keys cannot be read: those known so far count');
-          }
-          isFailing = true;
-        },
-      );
-    });
+    every(reload_every_ms, signal, () => void this.#follow(log, signal));
+  }
+
+  async #follow(log: ServiceLog, signal: AbortSignal): Promise<void> {
+    try {
+      await this.reload();
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing && !signal.aborted) {
+        log.warn({ reason: messageOf(error) }, 'the API keys cannot be read: those known so far count');
+      }
+      this.#isFailing = true;
+    }
   }
 
   async reload(): Promise<void> {

@@ -162,7 +162,7 @@ describe.skipIf(peerMissing('mosquitto'))('the service against a broker', () => 
       task_id: one.id,
       asset_id,
       command_name: 'goto_waypoint',
-      created_at: expect.stringMatching(/Z$/u),
+      created_at: expect.stringMatching(/Z$/u) as unknown,
     });
     await fetch(`${service.url}/api/kits/${kit_id}/tasks/${one.id}/cancel`, {
       method: 'POST',

@@ -5,7 +5,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type IClientOptions, MqttClient, type Packet, Store } from 'mqtt';
-import { messageOf } from '../../errors.ts';
+import { InvariantBroken, messageOf } from '../../errors.ts';
 import { within } from '../../platform/time.ts';
 
 /** How to reach the broker. PEM texts; with `ca`, no other authority is trusted. */
@@ -192,17 +192,23 @@ function acknowledgeStored(client: MqttClient, onMessage: SessionParts['onMessag
   client.handleMessage = (packet, done) => {
     const { topic, retain, messageId, qos } = packet;
     const stored = onMessage({ topic, payload: Buffer.from(packet.payload), retained: retain });
-    stored.then(
-      () => {
-        if (qos === 1 && messageId !== undefined && client.connected) {
-          // Not in its types, and the one way to write a packet.
-          client['_sendPacket']({ cmd: 'puback', messageId, reasonCode: 0 });
-        }
-      },
-      () => client.stream.destroy(),
-    );
+    void acknowledgeWhen(stored, client, qos === 1 ? messageId : undefined);
     done(acknowledged_later);
   };
+}
+
+async function acknowledgeWhen(stored: Promise<void>, client: MqttClient, messageId: number | undefined) {
+  try {
+    await stored;
+  } catch {
+    client.stream.destroy();
+    return;
+  }
+  if (messageId === undefined || !client.connected) return;
+  // Not among its types, and the one way to write a packet.
+  const write: unknown = Reflect.get(client, '_sendPacket');
+  if (typeof write !== 'function') throw new InvariantBroken('MQTT.js writes packets by another name');
+  Reflect.apply(write, client, [{ cmd: 'puback', messageId, reasonCode: 0 }]);
 }
 
 function openSocket(broker: BrokerAddress): Socket {

@@ -37,20 +37,12 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   });
   const perKey = new Map<string, number>();
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
-    const kit_id = z
-      .uuid()
-      .safeParse(address.exec(request.url ?? '')?.[1])
-      .data?.toLowerCase();
     const asker: Asker = { headers: request.headers, address: request.socket.remoteAddress ?? '' };
-    if (!gate.serves(asker.headers.host)) return refuse(stream, 421);
-    if (!kit_id) return refuse(stream, 404);
-    if (!gate.isOwnPage(asker)) return refuse(stream, 403);
-    if (sockets.clients.size >= sockets_max) return refuse(stream, 503);
-    const principal = await principalOf(gate, asker);
-    if (principal && !maySee(principal, kit_id)) return refuse(stream, 404);
+    const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
+    if (sockets.clients.size >= sockets_max) throw new RequestProblem('unavailable', 'too many sockets');
     const key = principal?.key_id ?? `at ${asker.address}`;
     const open = perKey.get(key) ?? 0;
-    if (open >= sockets_of_key_max) return refuse(stream, 429);
+    if (open >= sockets_of_key_max) throw new RequestProblem('too-many-requests', 'too many sockets');
     perKey.set(key, open + 1);
     stream.on('close', () => {
       const left = (perKey.get(key) ?? 1) - 1;
@@ -60,7 +52,6 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
     sockets.handleUpgrade(request, stream, head, (socket) => {
       serveSocket(socket, { ...parts, kit_id, principal, asker });
     });
-    return undefined;
   };
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
@@ -70,10 +61,17 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   });
 }
 
-/** By key or cookie; undefined when the handshake brings neither, and the first frame must tell. */
-async function principalOf(gate: Gate, asker: Asker) {
-  if (asker.headers['x-api-key'] !== undefined || hasCookieOnly(asker.headers)) return gate.identify(asker);
-  return undefined;
+/** Which kit, and for whom: undefined when the handshake says neither, and the first frame must tell. Throws `RequestProblem`. */
+async function admit(gate: Gate, url: string, asker: Asker) {
+  const { headers } = asker;
+  if (!gate.serves(headers.host)) throw new RequestProblem('misdirected-request', 'another host');
+  const kit_id = z.uuid().safeParse(address.exec(url)?.[1]).data?.toLowerCase();
+  if (!kit_id) throw new RequestProblem('not-found', 'there is no such socket');
+  if (!gate.isOwnPage(asker)) throw new RequestProblem('forbidden', 'another origin');
+  const isNamed = headers['x-api-key'] !== undefined || hasCookieOnly(headers);
+  const principal = isNamed ? await gate.identify(asker) : undefined;
+  if (principal && !maySee(principal, kit_id)) throw new RequestProblem('not-found', 'there is no such kit');
+  return { kit_id, principal };
 }
 
 function refuse(stream: Duplex, status: number): void {

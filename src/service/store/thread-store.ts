@@ -49,18 +49,26 @@ export async function openThreadStore(file: string): Promise<Store> {
   const opened = new Promise<void>((resolve, reject) => waiting.set(0, { resolve, reject }));
   worker.postMessage(file);
   await opened;
-
-  const method =
+  return methodsOf(
     <K extends keyof Store>(name: K) =>
-    async (...args: Parameters<Store[K]>): Promise<Awaited<ReturnType<Store[K]>>> => {
-      if (ended) throw ended;
-      const id = (last_id += 1);
-      const answer = new Promise<Awaited<ReturnType<Store[K]>>>((resolve, reject) =>
-        waiting.set(id, { resolve, reject }),
-      );
-      worker.postMessage({ id, method: name, args } satisfies ThreadCall);
-      return answer;
-    };
+      async (...args: Parameters<Store[K]>): Promise<Awaited<ReturnType<Store[K]>>> => {
+        if (ended) throw ended;
+        const id = (last_id += 1);
+        const answer = new Promise<Awaited<ReturnType<Store[K]>>>((resolve, reject) =>
+          waiting.set(id, { resolve, reject }),
+        );
+        worker.postMessage({ id, method: name, args } satisfies ThreadCall);
+        return answer;
+      },
+  );
+}
+
+type Method = <K extends keyof Store>(
+  name: K,
+) => (...args: Parameters<Store[K]>) => Promise<Awaited<ReturnType<Store[K]>>>;
+
+/** Each method of the store as a question to the thread. */
+function methodsOf(method: Method): Store {
   return {
     commit: method('commit'),
     kits: method('kits'),

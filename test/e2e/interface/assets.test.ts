@@ -4,12 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { serverFrame, type ServerFrame } from '../../../src/service/api/frames.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
-import { type Answer, openScene, type Scene } from '../../support/interface-scene.ts';
+import { type Answer, type Body, openScene, type Scene } from '../../support/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { playedDrone } from '../../support/played-kit.ts';
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/u;
 const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/u;
+/** A text of this form. */
+const like = (form: RegExp): unknown => expect.stringMatching(form);
 const timestamp = '2026-11-21T10:00:00.000Z';
 const nobody = '00000000-0000-4000-8000-000000000009';
 
@@ -28,7 +30,7 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('asse
       body: payload === undefined ? {} : { payload },
     });
   /** The task when it is over. */
-  const ended = async (sent: Answer): Promise<Answer['body']> => {
+  const ended = async (sent: Answer): Promise<Body> => {
     let task = sent.body;
     await eventually(`${task.command_name} is over`, async () => {
       await letPass(150);
@@ -41,8 +43,8 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('asse
   it('1.3, 8.1, 8.3, 8.4, 8.5, 8.6, 8.7, 8.8, 8.9, 12.7 lists the assets of the connector by type, with these fields', async () => {
     const { status, body } = await scene.ask(`${kit}/assets`);
     expect(status).toBe(200);
-    const plain = { status: 'online', last_seen_at: expect.stringMatching(utc), vendor: null, model: null };
-    const whep_url = expect.stringMatching(/^http:\/\/127\.0\.0\.1:8889\/[\w-]+\/whep$/u);
+    const plain = { status: 'online', last_seen_at: like(utc), vendor: null, model: null };
+    const whep_url = like(/^http:\/\/127\.0\.0\.1:8889\/[\w-]+\/whep$/u);
     const nowhere = { lat: null, lon: null, parent_id: null, whep_url: null };
     expect(body.assets).toEqual([
       {
@@ -82,7 +84,8 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('asse
   });
 
   it('1.6, 11.1, 11.2, 11.3, 12.12 reads the newest message of each feed, and only feeds that have one', async () => {
-    const feeds = async (id: string) => (await scene.ask(`${kit}/assets/${id}/telemetry`)).body;
+    const feeds = async (id: string): Promise<unknown> =>
+      (await scene.ask(`${kit}/assets/${id}/telemetry`)).body;
     expect(await feeds(scene.drone)).toEqual(playedDrone);
     expect(await feeds(scene.vendorcam)).toEqual({
       status: { online: true, motion_alarm: true, ai_alarm: true },
@@ -112,12 +115,12 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('asse
     expect(headers.get('location')).toBe(`${kit}/assets/${id}`);
     expect(body).toEqual({
       ...wanted,
-      id: expect.stringMatching(uuid),
+      id: like(uuid),
       asset_key: `${scene.kit_id}:partner:${id}`,
       kit_id: scene.kit_id,
       protocol: 'partner',
       status: 'online',
-      last_seen_at: expect.stringMatching(utc),
+      last_seen_at: like(utc),
     });
     const bare = await create({ name: 'Van', type: 'vehicle' });
     expect(bare.body).toMatchObject({ vendor: null, model: null, metadata: {}, parent_id: null });
@@ -140,10 +143,10 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('asse
     const fix = { lat: 47.41, lon: 8.56, alt_m: 450.5, bearing: 90, speed_mps: 5.5 };
     const pushed = await scene.ask(`${kit}/assets/${truck.id}/location`, { body: fix });
     expect([pushed.status, pushed.text]).toEqual([204, '']);
-    const gps = { ...fix, source: 'api', timestamp: expect.stringMatching(utc) };
+    const gps = { ...fix, source: 'api', timestamp: like(utc) };
     expect((await scene.ask(`${kit}/assets/${truck.id}/telemetry`)).body).toEqual({ gps });
     const { body } = await scene.ask(`${kit}/assets`);
-    const listed = body.assets.find(({ id }: { id: string }) => id === truck.id);
+    const listed = body.assets.find(({ id }) => id === truck.id);
     expect(listed).toMatchObject({ lat: 47.41, lon: 8.56 });
     expect(listed).not.toHaveProperty('alt_m');
     await eventually('the fix is told', () => frames.some(({ type }) => type === 'asset'));
@@ -171,12 +174,16 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('asse
 
   it('9.1, 9.2, 9.3, 12.8 lists the enabled commands with their definitions', async () => {
     const { body } = await scene.ask(`${kit}/assets/${scene.vendorcam}/commands`);
-    const names = body.commands.map(({ name }: { name: string }) => name);
-    expect(names.sort()).toEqual(['ptz_move', 'ptz_preset', 'set_motion_detection']);
+    const names = body.commands.map(({ name }) => name);
+    expect(names.sort((a, b) => a.localeCompare(b))).toEqual([
+      'ptz_move',
+      'ptz_preset',
+      'set_motion_detection',
+    ]);
     const { body: ofDrone } = await scene.ask(`${kit}/assets/${scene.drone}/commands`);
-    const disarm = ofDrone.commands.find(({ name }: { name: string }) => name === 'disarm');
+    const disarm = ofDrone.commands.find(({ name }) => name === 'disarm');
     expect(disarm).toEqual({
-      id: expect.stringMatching(uuid),
+      id: like(uuid),
       name: 'disarm',
       description: 'Plays disarm.',
       risk_level: 'high',
@@ -190,14 +197,14 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('asse
     const sent = await send(scene.drone, 'goto_waypoint', payload);
     expect(sent.status).toBe(202);
     expect(sent.body).toMatchObject({
-      id: expect.stringMatching(uuid),
+      id: like(uuid),
       asset_id: scene.drone,
       command_name: 'goto_waypoint',
       payload,
       status: 'pending',
       result: {},
-      requested_by: expect.stringMatching(uuid),
-      created_at: expect.stringMatching(utc),
+      requested_by: like(uuid),
+      created_at: like(utc),
     });
     expect(sent.headers.get('location')).toBe(`${kit}/tasks/${sent.body.id}`);
     expect(await ended(sent)).toMatchObject({ status: 'completed', payload, result: { reached: payload } });
@@ -270,7 +277,7 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('asse
     const { body } = await scene.ask(`${kit}/tasks?limit=1`);
     expect(body.tasks).toMatchObject([{ id: sent.body.id, status: 'completed' }]);
     const { body: ofCamera } = await scene.ask(`${kit}/assets/${scene.onvif}/tasks?status=completed`);
-    expect(ofCamera.tasks.every((task: { asset_id: string }) => task.asset_id === scene.onvif)).toBe(true);
+    expect(ofCamera.tasks.every((task) => task.asset_id === scene.onvif)).toBe(true);
   });
 
   it('16.3 a body over 64 KiB is 413', async () => {

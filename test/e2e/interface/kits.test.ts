@@ -29,12 +29,12 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('kits
     const { status, body } = await scene.ask('/api/kits');
     expect(status).toBe(200);
     expect(body).toMatchObject([{ id: scene.kit_id }]);
-    expect((await scene.ask(`/api/kits/${body[0].id}/telemetry`)).status).toBe(200);
+    expect((await scene.ask(`/api/kits/${body[0]?.id}/telemetry`)).status).toBe(200);
   });
 
   it('2.1, 2.2, 2.3, 3.2, 3.3, 3.4 the kit has a name, is online, and was seen a moment ago', async () => {
     const { headers, body } = await scene.ask('/api/kits');
-    const [{ id, name, online, last_seen }] = body;
+    const { id = '', name, online, last_seen = '' } = body[0] ?? {};
     expect(headers.get('content-type')).toBe('application/json');
     expect(id).toMatch(uuid);
     expect([form === 'kit' ? 'Kit Seven' : 'gw-7', true]).toEqual([name, online]);
@@ -45,7 +45,7 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('kits
   it('3.5, 3.6, 3.7, 5.1, 6.5 live has location, links, battery and gateway', async () => {
     const { body } = await scene.ask('/api/kits');
     const { wans, battery, battery_charging, gateway } = played;
-    expect(body[0].live).toEqual({ location, wans, battery, battery_charging, gateway });
+    expect(body[0]?.live).toEqual({ location, wans, battery, battery_charging, gateway });
   });
 
   it('1.2, 4.1, 4.2, 4.3, 4.4, 7.1, 7.2, 12.2 telemetry is the whole of it in one call', async () => {
@@ -69,7 +69,7 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('kits
   ])('12.5 the link "%s" is %s, by interface name or type, whatever the case', async (wanted, name) => {
     const { status, body } = await scene.ask(`${kit}/links/${wanted}`);
     expect([status, body.name]).toEqual([200, name]);
-    if (name === 'eth3') expect(body.usage).toEqual(played.wans[0].usage);
+    expect(body).toEqual(played.wans.find((link) => link.name === name));
   });
 
   it('12.15 single parts have addresses of their own', async () => {
