@@ -56,7 +56,7 @@ Version: ${version}
 Architecture: ${architecture}
 Maintainer: ${maintainer}
 Installed-Size: ${installed_kib}
-Depends: init-system-helpers (>= 1.54), libc6 (>= 2.34), libgcc-s1, libstdc++6 (>= 11), passwd, systemd (>= 249)
+Depends: init-system-helpers (>= 1.54), libc6 (>= 2.34), libgcc-s1, libstdc++6 (>= 11), passwd, systemd (>= 252)
 Recommends: ca-certificates, polkitd | policykit-1
 Suggests: modemmanager, gpsd
 Section: net

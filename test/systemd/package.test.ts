@@ -189,8 +189,7 @@ END`);
   });
 
   test('reads a credential that lies in the store of systemd', async () => {
-    await inside.sh(`install -D -m 600 /dev/null /etc/credstore/kit-connector.mqtt-password
-      echo s3cret >/etc/credstore/kit-connector.mqtt-password
+    await inside.sh(`umask 077; echo s3cret >/etc/credstore/kit-connector.mqtt-password
       sed -i 's|url: none|url: mqtt://192.0.2.1:1883|' ${config}
       systemctl restart ${unit}`);
     // It is said of a password only if there is one.
@@ -237,6 +236,7 @@ END`);
       `find / -xdev -name '*kit-connector*' -not -path '/proc/*' -not -path '/packages*' -not -path '/sys/*'; find /run /var -name '*kit-connector*'`,
     );
     expect(left).toBe('');
+    expect((await inside.attempt('test', '-e', '/etc/credstore')).code).toBe(1);
     expect((await inside.attempt('getent', 'passwd', 'kit-connector')).code).not.toBe(0);
     expect(await inside.sh(`systemctl list-units --all --no-legend 'kit-connector*'`)).toBe('');
   });
