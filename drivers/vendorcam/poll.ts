@@ -9,6 +9,8 @@ import type { Fault } from './rsp-codes.ts';
 export interface Asking {
   readonly channel: number;
   hasEvents: boolean;
+  /** When GetEvents, once refused, is tried again (monotonic): only it tells of infrared sensors and packages. */
+  events_again_mono_ms: number;
   hasMotion: boolean;
   hasAi: boolean;
 }
@@ -22,8 +24,11 @@ export interface PollResult {
   readonly channels: readonly ChannelFacts[] | undefined;
 }
 
+/** A device that was busy may have refused what it can do. */
+const events_again_ms = 600_000;
+
 export function newAsking(channel: number): Asking {
-  return { channel, hasEvents: true, hasMotion: true, hasAi: true };
+  return { channel, hasEvents: true, events_again_mono_ms: 0, hasMotion: true, hasAi: true };
 }
 
 /** Rejects when the host as a whole does not answer. */
@@ -32,6 +37,8 @@ export async function poll(
   askings: readonly Asking[],
   { isRecorder }: { readonly isRecorder: boolean },
 ): Promise<PollResult> {
+  const now_mono_ms = performance.now();
+  for (const asking of askings) asking.hasEvents ||= now_mono_ms >= asking.events_again_mono_ms;
   const questions = askings.flatMap(questionsOf);
   const all = isRecorder ? [channelStatusCommand, ...questions] : questions;
   // Whoever has nothing to tell is asked for a sign of life all the same.
@@ -69,6 +76,7 @@ function seenBy(asking: Asking, outcomes: ReadonlyMap<string, Outcome | undefine
     const fault = faultIn(outcome);
     if (fault && fault.kind !== 'unsupported') return { fault };
     asking.hasEvents = false;
+    asking.events_again_mono_ms = performance.now() + events_again_ms;
     return undefined;
   }
   const md = outcomes.get('GetMdState');
