@@ -1,6 +1,11 @@
 /** How much a running daemon logs, changed from the command line for a time. */
 import { describe, expect, it } from 'vitest';
-import type { LogLevels } from '../../src/local/api.ts';
+import type { LogLevelChange, LogLevels } from '../../src/local/api.ts';
+import { localClient } from '../../src/local/client.ts';
+import { isAnswered } from '../../src/local/server.ts';
+import { exit } from '../../src/cli/shell.ts';
+import { runProgram } from '../../src/cli/program.ts';
+import { recordedShell } from '../unit/cli/shell-of-test.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Kit, withKit } from '../support/kit.ts';
 
@@ -13,36 +18,34 @@ async function withDaemon(play: (kit: Kit, log: () => readonly string[]) => Prom
     });
     // At this level the line that says that it runs is not written.
     const daemon = kit.launch();
-    await eventually('it answers', async () => (await kit.run('status')).code === 0);
+    await eventually('it answers', async () => isAnswered(kit.socket), 15_000);
     await play(kit, () => daemon.log().map(({ level, msg }) => `${level} ${msg}`));
   });
 }
 
-async function levels(kit: Kit, ...words: readonly string[]): Promise<LogLevels['levels']> {
-  const { code, stdout, stderr } = await kit.run('log-level', ...words, '--json');
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  return (JSON.parse(stdout) as LogLevels).levels;
-}
+const configured = [
+  { name: null, level: 'warn', until: null },
+  { name: 'gateway', level: 'error', until: null },
+];
 
 describe('kit-connector log-level', () => {
-  it('shows the levels, raises one for a time, after which it is again as configured', async () => {
+  it('raises a level for a time, after which it is again as configured', async () => {
     await withDaemon(async (kit, log) => {
-      expect(await levels(kit)).toEqual([
-        { name: null, level: 'warn', until: null },
-        { name: 'gateway', level: 'error', until: null },
-      ]);
+      const daemon = localClient(kit.socket, new AbortController().signal);
+      const levels = async (): Promise<LogLevels['levels']> => (await daemon.logLevels()).levels;
+      const change = async (name: string | null, level: LogLevelChange['level'], for_s: number) =>
+        (await daemon.changeLogLevels({ changes: [{ name, level }], for_s })).levels;
+      expect(await levels()).toEqual(configured);
       const asked_ms = Date.now();
-      const [, gateway, uplink] = await levels(kit, 'uplink=debug', 'gateway=info', '--for', '2s');
-      expect(gateway).toMatchObject({ name: 'gateway', level: 'info' });
-      expect(Date.parse(uplink?.until ?? '') - asked_ms).toBeGreaterThan(1_000);
+      const [, , uplink] = await change('uplink', 'debug', 600);
+      expect(uplink).toMatchObject({ name: 'uplink', level: 'debug' });
+      expect(Date.parse(uplink?.until ?? '') - asked_ms).toBeGreaterThanOrEqual(600_000);
       await eventually('a debug line', () => log().includes('debug the broker still does not take us'));
-      await eventually('it is over', async () => (await levels(kit)).length === 2);
-      expect(await levels(kit)).toEqual([
-        { name: null, level: 'warn', until: null },
-        { name: 'gateway', level: 'error', until: null },
-      ]);
-      expect((await levels(kit, 'fatal', '--for', '1h'))[0]).toMatchObject({ name: null, level: 'fatal' });
-      expect((await levels(kit, 'reset'))[0]).toEqual({ name: null, level: 'warn', until: null });
+      expect(await change('uplink', null, 1)).toEqual(configured);
+
+      expect((await change(null, 'info', 0.5))[0]).toMatchObject({ name: null, level: 'info' });
+      await eventually('it is over', async () => (await levels())[0]?.until === null);
+      expect(await levels()).toEqual(configured);
     });
   });
 
@@ -56,9 +59,10 @@ describe('kit-connector log-level', () => {
         [['gateway=debug', '--for', 'ever'], /"ever" is no time up to 24h/],
       ] as const;
       for (const [words, refusal] of refusals) {
-        const { code, stderr } = await kit.run('log-level', ...words);
-        expect(stderr).toMatch(refusal);
-        expect(code).not.toBe(0);
+        const typed = recordedShell();
+        const code = await runProgram(['log-level', ...words, '--socket', kit.socket], typed);
+        expect(typed.stderr()).toMatch(refusal);
+        expect([exit.failed, exit.usage]).toContain(code);
       }
       const { stdout } = await kit.run('log-level', 'gateway=debug');
       expect(stdout).toMatch(
