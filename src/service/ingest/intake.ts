@@ -9,6 +9,8 @@ import type { Reception } from './read-message.ts';
 /** Receptions of one transaction. */
 const receptions_max = 500;
 const retry_ms = 1_000;
+/** Receptions that wait while the database takes none; beyond it the sender keeps them, or they are lost to this service. */
+const waiting_max = 20_000;
 /** A kit that breaks the contract is told of this often at most. */
 const faults_every_ms = 60_000;
 /** Kits whose faults are remembered until then. */
@@ -48,9 +50,12 @@ export class Intake {
     return this.#isFailing ? 'the database does not take messages' : undefined;
   }
 
-  /** Resolves when the message is on disk. Rejects only when the service stops before. */
+  /** Resolves when the message is on disk. Rejects when the service stops before, or when too many wait already. */
   async take(reception: Reception): Promise<void> {
     this.#tellFaults(reception);
+    if (this.#waiting.length >= waiting_max) {
+      throw new StorageUnavailable('too many messages wait for the database');
+    }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ reception, stored: resolve, failed: reject });
       this.#running ??= this.#run();
