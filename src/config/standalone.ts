@@ -73,11 +73,6 @@ export async function readStandalone(
     read.data &&
     (await readBroker(read.data.broker, username_default, { source, faults, warnings, credentials_dir }));
   const database = read.data && (await databaseOf(read.data, dirname(file), faults));
-  if (database?.kind === 'sqlite' && read.data?.share !== undefined)
-    faults.add(
-      ['share'],
-      'is for replicas, which share a PostgreSQL; name one in "database", or remove "share"',
-    );
   const lines = faults.lines();
   if (!read.success || !broker || !database || lines.length > 0) throw new ConfigInvalid(lines);
   const { client_id, share, log } = read.data;
@@ -110,15 +105,25 @@ export async function readDatabase(file: string, named: string | undefined): Pro
   return database;
 }
 
-type DatabaseSection = Pick<z.output<typeof standaloneFile>, 'database' | 'database_password_file'>;
+type DatabaseSection = Pick<z.output<typeof standaloneFile>, 'database' | 'database_password_file'> & {
+  readonly share?: string | undefined;
+};
 
 /** Undefined when a fault was added. */
 async function databaseOf(
-  { database, database_password_file }: DatabaseSection,
+  { database, database_password_file, share }: DatabaseSection,
   dir: string,
   faults: FaultList,
 ): Promise<DatabaseConfig | undefined> {
-  if (!isPostgres(database)) return { kind: 'sqlite', file: resolve(dir, database) };
+  if (!isPostgres(database)) {
+    if (share !== undefined) {
+      faults.add(
+        ['share'],
+        'is for replicas, which share a PostgreSQL; name one in "database", or remove "share"',
+      );
+    }
+    return { kind: 'sqlite', file: resolve(dir, database) };
+  }
   if (!URL.canParse(database) || new URL(database).password !== '') {
     faults.add(
       ['database'],

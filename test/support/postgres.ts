@@ -40,8 +40,9 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
   const asPlain = isRoot
     ? [program('setpriv'), '--reuid', plain_user, '--regid', plain_user, '--clear-groups', '--']
     : [];
-  const [first = '', ...words] = [...asPlain, program('initdb'), '-D', data, '-U', superuser, '-A', 'trust'];
-  await promisify(execFile)(first, [...words, '--no-sync', '-E', 'UTF8', '--locale', 'C']);
+  const flags = ['-D', data, '-U', superuser, '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'];
+  const [first, ...words] = [...asPlain, program('initdb'), ...flags];
+  await promisify(execFile)(first ?? '', words);
   const port = await freePort();
   const url = `postgres://${superuser}@127.0.0.1:${port}/postgres`;
   let child: ChildProcess | undefined;

@@ -41,6 +41,11 @@ export function retainedPublishPacket(packet_id: number, topic: string, payload:
   return packet(0x33, text(topic), uint16(packet_id), Buffer.from(payload));
 }
 
+/** QoS 1, not retained. */
+export function publishPacket(packet_id: number, topic: string, payload: string): Buffer {
+  return packet(0x32, text(topic), uint16(packet_id), Buffer.from(payload));
+}
+
 export function pubackPacket(packet_id: number): Buffer {
   return packet(0x40, uint16(packet_id));
 }

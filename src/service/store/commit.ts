@@ -5,65 +5,82 @@ import { ack_ranges_max } from '../../contract/tasks.ts';
 import type { Message, Reception } from '../ingest/read-message.ts';
 import { applyMessage } from './apply.ts';
 import type { Queries } from './database.ts';
+import {
+  count,
+  type Count,
+  forgetOldEpochs,
+  type KnownRanges,
+  lockKits,
+  readRanges,
+  writeRanges,
+} from './commit-rows.ts';
 import { addToRanges, type Range } from './ranges.ts';
-import { rangesOf } from './rows.ts';
 import type { Change, Committed } from './store.ts';
-
-/** Epochs of one kit whose messages are remembered; a connector that starts every minute for an hour stays inside. */
-export const epochs_max = 64;
 
 /** What came of one kit, from all receptions of the transaction. */
 interface Delivery {
+  readonly kit_id: string;
   readonly messages: Message[];
   readonly cleared: string[];
   refused: number;
   heard_ms: number;
 }
 
-/** Runs inside a transaction. Kits are taken in the order of their ids, so that two replicas never wait for each other. */
+/** Runs inside a transaction. */
 export async function commitReceptions(
   queries: Queries,
   receptions: readonly Reception[],
   now_ms: number,
 ): Promise<Committed> {
+  const deliveries = deliveriesOf(receptions, now_ms);
+  const new_kits = await lockKits(
+    queries,
+    deliveries.map(({ kit_id }) => kit_id),
+  );
+  const known = await readRanges(queries, deliveries.flatMap(epochsOf));
+  const changes: Change[] = [];
+  const acks: { kit_id: string; ack: CloudAck }[] = [];
+  const seen: KitEpoch[] = [];
+  const counts: Count[] = [];
+  for (const delivery of deliveries) {
+    const { kit_id, heard_ms } = delivery;
+    const separated = separate(delivery, known);
+    const applied = await applyDelivery(queries, { delivery, fresh: separated.fresh, now_ms });
+    changes.push(...applied.changes);
+    acks.push(...separated.epochs.map(({ epoch, ranges }) => ({ kit_id, ack: ackOf(epoch, ranges) })));
+    seen.push(...separated.epochs.filter(({ isMore }) => isMore));
+    const { received, duplicates } = separated;
+    counts.push({ kit_id, received, duplicates, refused: applied.refused, heard_ms });
+  }
+  await writeRanges(queries, seen);
+  for (const { kit_id } of seen.filter(({ isNew }) => isNew)) await forgetOldEpochs(queries, kit_id);
+  await count(queries, counts);
+  return { changes, acks, new_kits };
+}
+
+/** One for each kit, in the order of their ids, so that two replicas never wait for each other. */
+function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonly Delivery[] {
   const byKit = new Map<string, Delivery>();
   for (const reception of receptions) {
     const { kit_id, messages, cleared, faults } = reception;
-    const delivery = byKit.get(kit_id) ?? { messages: [], cleared: [], refused: 0, heard_ms: 0 };
+    const delivery = byKit.get(kit_id) ?? { kit_id, messages: [], cleared: [], refused: 0, heard_ms: 0 };
     byKit.set(kit_id, delivery);
     delivery.messages.push(...messages);
     delivery.cleared.push(...cleared);
     delivery.refused += faults.length;
     delivery.heard_ms = Math.max(delivery.heard_ms, spokenAt(reception, now_ms));
   }
-  const changes: Change[] = [];
-  const acks: { kit_id: string; ack: CloudAck }[] = [];
-  const new_kits: string[] = [];
-  for (const kit_id of [...byKit.keys()].sort()) {
-    const delivery = byKit.get(kit_id);
-    if (!delivery) continue;
-    const done = await commitDelivery(queries, { kit_id, delivery, now_ms });
-    changes.push(...done.changes);
-    acks.push(...done.acks.map((ack) => ({ kit_id, ack })));
-    if (done.isNew) new_kits.push(kit_id);
-  }
-  return { changes, acks, new_kits };
+  return [...byKit.values()].sort((a, b) => (a.kit_id < b.kit_id ? -1 : 1));
 }
 
 interface Work {
-  readonly kit_id: string;
   readonly delivery: Delivery;
+  readonly fresh: readonly Message[];
   readonly now_ms: number;
 }
 
-async function commitDelivery(queries: Queries, work: Work) {
-  const { kit_id, delivery, now_ms } = work;
-  // Changes nothing of a kit that is there, and locks it: what follows reads and writes its ranges.
-  const [before] = await queries.all(
-    `INSERT INTO kits (kit_id) VALUES (?) ON CONFLICT (kit_id) DO UPDATE SET kit_id = excluded.kit_id RETURNING heard_ms`,
-    kit_id,
-  );
-  const { fresh, seen, duplicates, acks } = await separate(queries, kit_id, delivery.messages);
+async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work) {
+  const { kit_id, cleared } = delivery;
   const changes: Change[] = [];
   let { refused } = delivery;
   for (const message of fresh) {
@@ -71,18 +88,8 @@ async function commitDelivery(queries: Queries, work: Work) {
     if ('fault' in applied) refused += 1;
     else changes.push(...applied);
   }
-  for (const asset_id of delivery.cleared) changes.push(...(await clearAsset(queries, kit_id, asset_id)));
-  await queries.all(
-    `UPDATE kits SET received = received + ?, duplicates = duplicates + ?, refused = refused + ?,
-       heard_ms = CASE WHEN heard_ms > ? THEN heard_ms ELSE ? END WHERE kit_id = ?`,
-    seen,
-    duplicates,
-    refused,
-    delivery.heard_ms,
-    delivery.heard_ms,
-    kit_id,
-  );
-  return { changes, acks, isNew: before?.['heard_ms'] === null };
+  for (const asset_id of cleared) changes.push(...(await clearAsset(queries, kit_id, asset_id)));
+  return { changes, refused };
 }
 
 /**
@@ -101,69 +108,42 @@ function isBirth(data: Json): boolean {
   return typeof data === 'object' && data !== null && Reflect.get(data, 'online') === true;
 }
 
+interface KitEpoch {
+  readonly kit_id: string;
+  readonly epoch: number;
+  readonly ranges: readonly Range[];
+  /** Something was added. */
+  readonly isMore: boolean;
+  /** Nothing of this epoch was known. */
+  readonly isNew: boolean;
+}
+
 /** Which messages were not seen before. Presence stands outside the sequence and is looked at each time. */
-async function separate(queries: Queries, kit_id: string, messages: readonly Message[]) {
+function separate({ kit_id, messages }: Delivery, known: KnownRanges) {
   const fresh: Message[] = messages.filter(({ channel }) => channel.kind === 'state');
-  const byEpoch = Map.groupBy(
-    messages.filter(({ channel }) => channel.kind !== 'state'),
-    ({ epoch }) => epoch,
-  );
-  const acks: CloudAck[] = [];
-  let seen = 0;
-  for (const [epoch, ofEpoch] of byEpoch) {
-    const known = await readRanges(queries, kit_id, epoch);
+  const counted = messages.filter(({ channel }) => channel.kind !== 'state');
+  const epochs: KitEpoch[] = [];
+  let received = 0;
+  for (const [epoch, ofEpoch] of Map.groupBy(counted, (message) => message.epoch)) {
+    const before = known(kit_id, epoch);
     const unseen = new Map<number, Message>();
-    for (const message of ofEpoch) if (!isIn(known, message.seq)) unseen.set(message.seq, message);
-    const { ranges } = addToRanges(known, [...unseen.keys()]);
-    if (unseen.size > 0) await writeRanges(queries, { kit_id, epoch, ranges });
-    if (known.length === 0) await forgetOldEpochs(queries, kit_id);
-    seen += unseen.size;
+    for (const message of ofEpoch) if (!isIn(before, message.seq)) unseen.set(message.seq, message);
+    const { ranges } = addToRanges(before, [...unseen.keys()]);
+    received += unseen.size;
     fresh.push(...unseen.values());
-    acks.push(ackOf(epoch, ranges));
+    epochs.push({ kit_id, epoch, ranges, isMore: unseen.size > 0, isNew: before.length === 0 });
   }
-  const counted = messages.filter(({ channel }) => channel.kind !== 'state').length;
-  return { fresh, seen, duplicates: counted - seen, acks };
+  return { fresh, epochs, received, duplicates: counted.length - received };
+}
+
+function epochsOf({ kit_id, messages }: Delivery): readonly (readonly [kit_id: string, epoch: number])[] {
+  const epochs = messages.filter(({ channel }) => channel.kind !== 'state').map(({ epoch }) => epoch);
+  return [...new Set(epochs)].map((epoch) => [kit_id, epoch]);
 }
 
 /** The lowest ranges first, and no more than a message may hold. */
 export function ackOf(epoch: number, ranges: readonly Range[]): CloudAck {
   return { epoch, ranges: ranges.slice(0, ack_ranges_max).map(([first, last]) => [first, last]) };
-}
-
-async function readRanges(queries: Queries, kit_id: string, epoch: number): Promise<readonly Range[]> {
-  const [row] = await queries.all(
-    'SELECT ranges FROM received WHERE kit_id = ? AND epoch = ?',
-    kit_id,
-    epoch,
-  );
-  return row ? rangesOf.parse(row['ranges']) : [];
-}
-
-async function writeRanges(
-  queries: Queries,
-  {
-    kit_id,
-    epoch,
-    ranges,
-  }: { readonly kit_id: string; readonly epoch: number; readonly ranges: readonly Range[] },
-): Promise<void> {
-  await queries.all(
-    `INSERT INTO received (kit_id, epoch, ranges) VALUES (?, ?, ?)
-     ON CONFLICT (kit_id, epoch) DO UPDATE SET ranges = excluded.ranges`,
-    kit_id,
-    epoch,
-    JSON.stringify(ranges),
-  );
-}
-
-async function forgetOldEpochs(queries: Queries, kit_id: string): Promise<void> {
-  await queries.all(
-    `DELETE FROM received WHERE kit_id = ? AND epoch NOT IN
-       (SELECT epoch FROM received WHERE kit_id = ? ORDER BY epoch DESC LIMIT ?)`,
-    kit_id,
-    kit_id,
-    epochs_max,
-  );
 }
 
 export function isIn(ranges: readonly Range[], seq: number): boolean {

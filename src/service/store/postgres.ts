@@ -36,8 +36,11 @@ export function connectionOf({ url, password }: PostgresOptions) {
     keepAlive: true,
     application_name: 'kit-connector',
     types: {
-      getTypeParser: (oid: number, format?: 'text' | 'binary'): ((text: string) => unknown) =>
-        oid === bigint_oid ? Number : types.getTypeParser(oid, format === 'binary' ? 'text' : format),
+      getTypeParser: (oid: number): ((text: string) => unknown) => {
+        if (oid === bigint_oid) return Number;
+        const parse: (text: string) => unknown = types.getTypeParser(oid, 'text');
+        return parse;
+      },
     },
   };
 }

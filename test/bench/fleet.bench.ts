@@ -1,0 +1,243 @@
+/** A thousand kits against one mosquitto and one service: how fast it stores, how late a WebSocket hears, what a kit costs; and two replicas. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { Client } from 'pg';
+import { WebSocket } from 'ws';
+import { z } from 'zod';
+import { sleep } from '../../src/platform/time.ts';
+import { type Broker, startMosquitto, unthrottled } from '../support/broker.ts';
+import { type Child, startChild } from '../support/child.ts';
+import { eventually } from '../support/eventually.ts';
+import { command_file } from '../support/kit.ts';
+import { findProgram } from '../support/peers.ts';
+import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { residentMb } from '../support/process-stats.ts';
+import { freePort } from '../support/temporary.ts';
+import { type Bench, type BenchContext, type Figure, median } from './figure.ts';
+import { type Fleet, startFleet } from './fleet-kits.ts';
+
+const kits = 1_000;
+/** 12 of them introduce a kit with its five assets. */
+const introduction = 12;
+const watched_kits = 32;
+const sockets_of_key = 16;
+const stored_within_ms = 120_000;
+/** A position every five seconds of each asset. */
+const steady_per_s = 1_000;
+
+interface Side {
+  readonly name: string;
+  readonly replicas: number;
+  /** File of SQLite, or address of PostgreSQL. */
+  readonly database: string;
+}
+
+interface Measured {
+  readonly ingest_per_s: number;
+  readonly p99_ms: number;
+  readonly kb_per_kit: number;
+}
+
+async function run(context: BenchContext): Promise<readonly Figure[]> {
+  const { dir, say } = context;
+  const lite = await measure({ name: 'SQLite', replicas: 1, database: join(dir, 'service.db') }, context);
+  const shared = await onPostgres(context);
+  if (!shared) say('PostgreSQL is not installed: replicas are not measured');
+  const skipped = shared ? {} : { skipped: 'PostgreSQL is not installed' };
+  const plain = { against: '', against_value: null };
+  return [
+    { figure: 'ingest_per_s', value: lite.ingest_per_s, unit: 'messages/s', ...plain, target: '>= 2000' },
+    {
+      figure: 'publish_to_websocket_p99_ms',
+      value: lite.p99_ms,
+      unit: `ms at ${steady_per_s}/s`,
+      ...plain,
+      target: '<= 100',
+    },
+    { figure: 'kb_per_kit', value: lite.kb_per_kit, unit: 'kB of memory', ...plain, target: '<= 64' },
+    {
+      figure: 'postgres_ingest_per_s',
+      value: shared?.one.ingest_per_s ?? null,
+      unit: 'messages/s',
+      against: 'SQLite',
+      against_value: lite.ingest_per_s,
+      target: '',
+      ...skipped,
+    },
+    {
+      figure: 'two_replicas_ingest_per_s',
+      value: shared?.two.ingest_per_s ?? null,
+      unit: 'messages/s',
+      against: 'one replica',
+      against_value: shared?.one.ingest_per_s ?? null,
+      target: '',
+      ...skipped,
+    },
+    {
+      figure: 'two_replicas_websocket_p99_ms',
+      value: shared?.two.p99_ms ?? null,
+      unit: `ms at ${steady_per_s}/s`,
+      against: 'one replica',
+      against_value: shared?.one.p99_ms ?? null,
+      target: '<= 250',
+      ...skipped,
+    },
+  ];
+}
+
+async function onPostgres(context: BenchContext) {
+  if (findProgram('postgres') === undefined) return undefined;
+  const server: Postgres = await startPostgres({ durable: true });
+  try {
+    const [first, second] = [await server.newDatabase('one'), await server.newDatabase('two')];
+    const one = await measure({ name: 'one replica', replicas: 1, database: first }, context);
+    const two = await measure({ name: 'two replicas', replicas: 2, database: second }, context);
+    return { one, two };
+  } finally {
+    await server.stop();
+  }
+}
+
+async function measure(side: Side, { dir, long, say, calm }: BenchContext): Promise<Measured> {
+  await calm();
+  const conf = [...unthrottled, 'max_connections -1'];
+  const broker = await startMosquitto({ conf });
+  const fleet = startFleet(kits);
+  const services: Service[] = [];
+  try {
+    for (let n = 0; n < side.replicas; n += 1) services.push(await startService(side, broker, dir));
+    const [service] = services;
+    if (!service) throw new Error('no service');
+    const before_mb = await residentMb(service.child.pid);
+    await fleet.order({ kind: 'connect', port: broker.port, kit_ids: fleet.kit_ids });
+    await stored(side, kits * (introduction - 1));
+    await sleep(2_000, new AbortController().signal);
+    const kb_per_kit = (((await residentMb(service.child.pid)) - before_mb) * 1_024) / kits;
+    const rates: number[] = [];
+    for (let round = 1; round <= (long ? 5 : 3); round += 1)
+      rates.push(await burst(side, fleet, long ? 40 : 20));
+    const ingest_per_s = median(rates);
+    const p99_ms = await steady(services, fleet, { seconds: long ? 60 : 15 });
+    say(
+      `${side.name}: ${Math.round(ingest_per_s)} messages/s, p99 ${p99_ms.toFixed(0)} ms, ${kb_per_kit.toFixed(1)} kB a kit`,
+    );
+    return { ingest_per_s, p99_ms, kb_per_kit };
+  } finally {
+    fleet.stop();
+    for (const { child } of services) await child.end('SIGKILL');
+    await broker.stop();
+  }
+}
+
+interface Service {
+  readonly child: Child;
+  readonly url: string;
+  readonly database: string;
+}
+
+async function startService({ replicas, database }: Side, broker: Broker, dir: string): Promise<Service> {
+  const port = await freePort();
+  const config = join(dir, `service-${port}.yaml`);
+  const share = database.startsWith('postgres:') && replicas > 1 ? { share: 'bench' } : {};
+  const listen = `127.0.0.1:${port}`;
+  await writeFile(config, JSON.stringify({ broker: { url: broker.url }, database, listen, ...share }));
+  const child = startChild([command_file, 'service', '--config', config]);
+  await child.printed(/the service is connected to the broker/u);
+  return { child, url: `ws://${listen}`, database };
+}
+
+/** Messages that the database has counted. */
+async function countOf({ database }: Side): Promise<number> {
+  const sql = 'SELECT SUM(received) AS received FROM kits';
+  if (!database.startsWith('postgres:')) {
+    const file = new Sqlite(database, { readonly: true });
+    try {
+      return received.parse(file.prepare(sql).get()).received;
+    } finally {
+      file.close();
+    }
+  }
+  const client = new Client({ connectionString: database });
+  await client.connect();
+  try {
+    return received.parse((await client.query(sql)).rows[0]).received;
+  } finally {
+    await client.end();
+  }
+}
+const received = z.object({ received: z.coerce.number() });
+
+async function stored(side: Side, count: number): Promise<void> {
+  await eventually('everything is stored', async () => (await countOf(side)) >= count, stored_within_ms);
+}
+
+/** Everything at once: how many a second are in the database. */
+async function burst(side: Side, fleet: Fleet, of_each: number): Promise<number> {
+  const before = await countOf(side);
+  const start_ms = performance.now();
+  const sent = fleet.order({ kind: 'burst', of_each });
+  await stored(side, before + of_each * kits);
+  await sent;
+  return (of_each * kits) / ((performance.now() - start_ms) / 1_000);
+}
+
+/** At a steady rate: the 99th percentile of the time from the kit to a WebSocket, over all replicas. */
+async function steady(services: readonly Service[], fleet: Fleet, { seconds }: { readonly seconds: number }) {
+  const delays: number[] = [];
+  const sockets: WebSocket[] = [];
+  for (let at = 0; at < watched_kits; at += sockets_of_key) {
+    const key = await newKey(services[0]?.database ?? '');
+    const some = fleet.kit_ids.slice(at, at + sockets_of_key);
+    for (const [n, kit_id] of some.entries()) {
+      const service = services[n % services.length];
+      if (service) sockets.push(await watch(`${service.url}/api/kits/${kit_id}/ws`, key, delays));
+    }
+  }
+  await fleet.order({ kind: 'pace', per_s: steady_per_s, seconds });
+  await sleep(1_000, new AbortController().signal);
+  for (const socket of sockets) socket.terminate();
+  const expected = (steady_per_s * seconds * watched_kits) / kits;
+  if (delays.length < expected * 0.95) throw new Error(`${delays.length} of ${expected} messages were heard`);
+  return delays.sort((a, b) => a - b)[Math.floor(delays.length * 0.99)] ?? 0;
+}
+
+async function newKey(database: string): Promise<string> {
+  const { ended } = startChild([
+    command_file,
+    'service',
+    'key',
+    'add',
+    'bench',
+    '--all-kits',
+    '--database',
+    database,
+  ]);
+  const { stdout, stderr } = await ended;
+  if (stdout === '') throw new Error(stderr);
+  return stdout.trim();
+}
+
+const feedFrame = z.looseObject({
+  type: z.string(),
+  message: z.looseObject({ data: z.looseObject({ sent_ms: z.number() }) }).optional(),
+});
+
+/** Resolves when the snapshot has come. */
+async function watch(url: string, key: string, delays: number[]): Promise<WebSocket> {
+  const socket = new WebSocket(url, ['kit.v1'], { headers: { 'x-api-key': key } });
+  const ready = new Promise<void>((resolve, reject) => {
+    socket.once('error', reject);
+    socket.on('open', () => socket.send('{"type":"subscribe","assets":"*"}'));
+    socket.on('message', (raw: Buffer) => {
+      const now_ms = Date.now();
+      const frame = feedFrame.safeParse(JSON.parse(raw.toString('utf8'))).data;
+      if (frame?.type === 'snapshot') resolve();
+      if (frame?.type === 'feed' && frame.message) delays.push(now_ms - frame.message.data.sent_ms);
+    });
+  });
+  await ready;
+  return socket;
+}
+
+export const bench: Bench = { name: 'fleet', run };
