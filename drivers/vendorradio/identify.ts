@@ -31,26 +31,28 @@ export async function identifyRadio(ubus: Ubus, options: UbusRadio, limits: Limi
     );
   }
   const board = await boardOf(ubus);
-  const objects = options.profile === 'auto' ? await ubus.list() : [];
-  const isMeshRider =
-    options.profile === 'meshrider' ||
-    (options.profile === 'auto' && (board.sub_model !== null || objects.includes('message-system')));
+  const profile = options.profile === 'auto' ? await profileOf(ubus, board) : options.profile;
   const { device, info } = await interfaceOf(ubus, options);
   const mac = options.identity ?? (await ownMac(ubus, device, info, limits));
   return {
-    profile: isMeshRider ? 'meshrider' : 'openwrt',
+    profile,
     device,
     info,
     board,
     identity: {
       mac,
       hostname: board.hostname,
-      vendor: isMeshRider ? 'Doodle Labs' : null,
+      vendor: profile === 'meshrider' ? 'Doodle Labs' : null,
       model: board.sub_model ?? board.model ?? board.board_name ?? info.hardware.name,
       firmware: [board.release.distribution, board.release.version].filter(Boolean).join(' ') || null,
       serial: board.serial,
     },
   };
+}
+
+async function profileOf(ubus: Ubus, { sub_model }: Board): Promise<Found['profile']> {
+  const isMeshRider = sub_model !== null || (await ubus.list()).includes('message-system');
+  return isMeshRider ? 'meshrider' : 'openwrt';
 }
 
 async function boardOf(ubus: Ubus): Promise<Board> {

@@ -100,17 +100,12 @@ function stationOf({ mac, rx, tx, ...row }: z.output<typeof stationRow>): Statio
     mac,
     rssi: dbmOf(row.signal_avg) ?? dbmOf(row.signal),
     noise: dbmOf(row.noise),
-    tx_rate_bps: rateOf(tx?.rate),
-    rx_rate_bps: rateOf(rx?.rate),
-    mcs: tx?.mcs ?? null,
-    tx_retries: tx?.retries ?? null,
-    tx_failed: tx?.failed ?? null,
-    rx_errors: rx?.drop_misc ?? null,
     inactive_ms: row.inactive,
     connected_s: row.connected_time,
     hops: 'direct',
-    tx_bytes: tx?.bytes ?? null,
-    rx_bytes: rx?.bytes ?? null,
+    ...(rx ? { rx_rate_bps: rateOf(rx.rate), rx_errors: rx.drop_misc, rx_bytes: rx.bytes } : {}),
+    ...(tx ? { tx_rate_bps: rateOf(tx.rate), mcs: tx.mcs, tx_bytes: tx.bytes } : {}),
+    ...(tx ? { tx_retries: tx.retries, tx_failed: tx.failed } : {}),
   };
 }
 

@@ -6,7 +6,7 @@ import { commandsFor } from './commands.ts';
 import { type Found, identifyRadio } from './identify.ts';
 import { fileText, healthOf, infoOf, linkOf, stationsOf, surveyOf, ticksOf } from './iwinfo.ts';
 import { Led } from './led.ts';
-import { linkStateOf, meshrider_files, positionOf, sensorsOf } from './linkstate.ts';
+import { type LinkState, linkStateOf, meshrider_files, positionOf, sensorsOf } from './linkstate.ts';
 import type { Limits } from './limits.ts';
 import type { UbusRadio, VendorradioOptions } from './options.ts';
 import type { LinkReading, Reading } from './reading.ts';
@@ -98,20 +98,26 @@ function readingOf({ profile }: Found, bodies: ReadonlyMap<string, unknown>): Re
   return {
     at_mono_ms: performance.now(),
     source: state ? 'linkstate' : 'iwinfo',
-    protocol: protocolOf(profile, info.mode, state?.stations.some(({ tq_pct }) => tq_pct !== null) ?? false),
-    link: state
-      ? {
-          ...link,
-          channel: state.channel ?? link.channel,
-          freq_mhz: state.freq_mhz ?? link.freq_mhz,
-          bandwidth_mhz: state.bandwidth_mhz ?? link.bandwidth_mhz,
-          noise: state.noise ?? link.noise,
-          busy_pct: state.busy_pct,
-        }
-      : link,
+    protocol: protocolOf(profile, info.mode, hasPaths(state)),
+    link: state ? linkWith(state, link) : link,
     stations: state ? merged(state.stations, listed) : listed,
     health: { ...healthOf(bodies.get('system')), cpu_ticks: ticksOf(text('stat')), ...sensors },
     position: positionOf(text('latitude'), text('longitude')),
+  };
+}
+
+function hasPaths(state: LinkState | undefined): boolean {
+  return state?.stations.some(({ tq_pct }) => tq_pct !== null) ?? false;
+}
+
+function linkWith(state: LinkState, link: LinkReading): LinkReading {
+  return {
+    ...link,
+    channel: state.channel ?? link.channel,
+    freq_mhz: state.freq_mhz ?? link.freq_mhz,
+    bandwidth_mhz: state.bandwidth_mhz ?? link.bandwidth_mhz,
+    noise: state.noise ?? link.noise,
+    busy_pct: state.busy_pct,
   };
 }
 

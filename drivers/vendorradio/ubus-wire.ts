@@ -103,16 +103,12 @@ function errorAnswer(code: number, message: string): Answer {
 
 /** What is said of an answer that is no success. */
 export function answerWords(answer: Answer): string {
-  switch (answer.kind) {
-    case 'ok':
-      return 'success';
-    case 'denied':
-      return 'no right in the ACL of the login';
-    case 'absent':
-      return 'no such object; its plugin is not installed';
-    case 'failed':
-      return answer.sentence;
-    case 'status':
-      return status_words[answer.code] ?? `status ${answer.code}`;
-  }
+  if (answer.kind === 'status') return status_words[answer.code] ?? `status ${answer.code}`;
+  if (answer.kind === 'failed') return answer.sentence;
+  return { ok: 'success', ...no_answer_words }[answer.kind];
 }
+
+const no_answer_words = {
+  denied: 'no right in the ACL of the login',
+  absent: 'no such object; its plugin is not installed',
+} as const;

@@ -168,10 +168,7 @@ export class RadioState {
     if (known === undefined) return [4];
     if (name === 'file read') return [0, { data: known }];
     this.written.push(String(data));
-    this.files.set(
-      String(path),
-      `${known.replaceAll(/[[\]]/gu, '').replace(String(data), `[${String(data)}]`)}`,
-    );
+    this.files.set(String(path), known.replaceAll(/[[\]]/gu, '').replace(String(data), `[${String(data)}]`));
     return [0];
   }
 

@@ -63,7 +63,8 @@ async function agent({ isAiros = false } = {}) {
   const script = join(dir, 'airos');
   await writeFile(script, airos);
   await chmod(script, 0o755);
-  const conf = join(dir, 'snmpd.conf');
+  // Not snmpd.conf: the agent keeps a file of that name in its own folder, and would replace ours.
+  const conf = join(dir, 'agent.conf');
   await writeFile(
     conf,
     [
@@ -75,7 +76,7 @@ async function agent({ isAiros = false } = {}) {
       ...(isAiros ? [`pass .1.3.6.1.4.1.41112.1.4 /bin/sh ${script}`] : []),
     ].join('\n'),
   );
-  const [command = '', ...args] = [
+  const [command, ...args] = [
     ...dyingWithUs(),
     program('snmpd'),
     '-f',
@@ -87,7 +88,7 @@ async function agent({ isAiros = false } = {}) {
     '-smux',
   ];
   const start = () => {
-    const child = spawn(command, args, {
+    const child = spawn(command ?? 'snmpd', args, {
       stdio: 'ignore',
       env: { ...process.env, SNMP_PERSISTENT_DIR: dir },
     });
@@ -227,12 +228,12 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
     async () => {
       const peer = await agent();
       peer.run({ ...(await peer.v2c()), device: 'wlan9' });
-      const [name = 'lo'] = Object.keys(networkInterfaces());
+      const [name] = Object.keys(networkInterfaces());
       await eventually(
         'it is said',
         () =>
           JSON.stringify(peer.lab.log.lines).includes('has no interface wlan9; its interfaces are') &&
-          JSON.stringify(peer.lab.log.lines).includes(name),
+          JSON.stringify(peer.lab.log.lines).includes(name ?? 'lo'),
         20_000,
       );
     },
