@@ -150,10 +150,10 @@ export class KitLink {
     if (now_ms - this.#looked_ms > slept_ms) this.#woke_ms = now_ms;
     this.#looked_ms = now_ms;
     if (!this.#socket) {
-      if (now_ms - Math.max(this.#heard_ms, this.#woke_ms) > closed_grace_ms) this.#lose();
+      if (now_ms - Math.max(this.#heard_ms, this.#woke_ms) > closed_grace_ms) this.#say('lost');
       if (now_ms >= this.#retry_at_ms) this.#open();
     } else if (this.#socket.readyState === WebSocket.CONNECTING) {
-      if (now_ms - Math.max(this.#heard_ms, this.#woke_ms) > closed_grace_ms) this.#lose();
+      if (now_ms - Math.max(this.#heard_ms, this.#woke_ms) > closed_grace_ms) this.#say('lost');
       if (now_ms - this.#opened_ms > give_up_ms) this.#open();
     } else {
       this.#judge(this.#socket, now_ms);
@@ -167,16 +167,12 @@ export class KitLink {
   #judge(socket, now_ms) {
     const woke_ms = this.#woke_ms - lost_after_ms + closed_grace_ms;
     const silent_ms = now_ms - Math.max(this.#heard_ms, this.#opened_ms, woke_ms);
-    if (silent_ms > lost_after_ms) this.#lose();
+    if (silent_ms > lost_after_ms) this.#say('lost');
     if (silent_ms > give_up_ms) this.#open();
     else if (silent_ms > ask_after_ms && now_ms - this.#asked_ms > ask_after_ms) {
       this.#asked_ms = now_ms;
       socket.send(JSON.stringify({ type: 'ping' }));
     }
-  }
-
-  #lose() {
-    this.#say('lost');
   }
 
   /** @param {PageLink['state']} state */
