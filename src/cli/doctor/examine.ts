@@ -25,6 +25,8 @@ const total_ms = 20_000;
 /** A check that hears its signal still says in its own words what it waited for. */
 const check_ms = 8_000;
 const grace_ms = 2_000;
+/** Devices are on the kit's own network. */
+const host_ms = 2_500;
 const hosts_at_once = 8;
 const hosts_max = 128;
 
@@ -101,11 +103,23 @@ async function checkHosts(hosts: readonly Host[], over: AbortSignal): Promise<re
   const findings: Finding[] = [];
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
-      findings.push(await reach(`device of ${next.driver}`, next.host, next.port, over));
+      findings.push(await checkHost(next, over));
     }
   };
   await Promise.all(Array.from({ length: hosts_at_once }, work));
   return findings;
+}
+
+async function checkHost({ driver, host, port }: Host, over: AbortSignal): Promise<Finding> {
+  const what = `device of ${driver}`;
+  if (over.aborted) {
+    return warn(
+      what,
+      `${host} port ${port} was not tried: too many others do not answer`,
+      'mend those first',
+    );
+  }
+  return reach(what, host, port, AbortSignal.any([over, AbortSignal.timeout(host_ms)]));
 }
 
 interface Daemon {
@@ -160,12 +174,12 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
       ],
     };
   } catch (error) {
-    if (!(error instanceof ConfigInvalid)) throw error;
+    const faults = error instanceof ConfigInvalid ? error.faults : [messageOf(error)];
     return {
       config: undefined,
       touched: { ports: [], hosts: [], secrets: [] },
       socket: await readControlSocket(config_file).catch(() => controlSocket(runtime_dir_default)),
-      findings: error.faults.map((fault) => fail('configuration', ...halves(fault))),
+      findings: faults.map((fault) => fail('configuration', ...halves(fault))),
     };
   }
 }
