@@ -95,17 +95,23 @@ export function meshMessage({
   if (!stations) return undefined;
   // The strongest ones where there are more than may be told.
   const told = stations.toSorted((a, b) => (b.rssi ?? -Infinity) - (a.rssi ?? -Infinity));
-  const neighbours = told.slice(0, neighbours_max).map((station) => {
-    const { tx_bytes: _tx, rx_bytes: _rx, rx_errors: _errors, rssi_ant, ...rest } = station;
-    return {
-      ...rest,
-      name: book.nameOf(station.mac),
-      asset_key: book.assetOf(station.mac),
-      rssi_ant: rssi_ant === null ? null : [...rssi_ant],
-      snr_db: difference(station.rssi, station.noise ?? link.noise),
-    };
-  });
+  const neighbours = told.slice(0, neighbours_max).map((station) => neighbourOf(station, link.noise, book));
   return { protocol, neighbours, truncated: stations.length > neighbours_max, timestamp };
+}
+
+/** What a neighbour is in the feed: without the counters, which `link` and `radio` stand on. */
+function neighbourOf(
+  { tx_bytes: _tx, rx_bytes: _rx, rx_errors: _errors, rssi_ant, ...rest }: Station,
+  noise: number | null,
+  book: PeerBook,
+) {
+  return {
+    ...rest,
+    name: book.nameOf(rest.mac),
+    asset_key: book.assetOf(rest.mac),
+    rssi_ant: rssi_ant === null ? null : [...rssi_ant],
+    snr_db: difference(rest.rssi, rest.noise ?? noise),
+  };
 }
 
 export function statusMessage({ identity, reading, before, timestamp }: Context): Message<'status'> {
@@ -190,9 +196,11 @@ function busyPct({ link }: Reading, before: Reading | undefined): number | null 
 }
 
 function cpuPct({ health }: Reading, before: Reading | undefined): number | null {
+  const now = health.cpu_ticks;
   const old = before?.health.cpu_ticks;
-  const all = growth(health.cpu_ticks?.all ?? null, old?.all ?? null);
-  const idle = growth(health.cpu_ticks?.idle ?? null, old?.idle ?? null);
+  if (!now || !old) return null;
+  const all = growth(now.all, old.all);
+  const idle = growth(now.idle, old.idle);
   return all === null || all === 0 || idle === null ? null : percent(1 - idle / all);
 }
 
