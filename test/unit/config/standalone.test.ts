@@ -42,8 +42,8 @@ it.each([
 ])('names the fault of "%s"', async (line, key, remedy) => {
   const faults = await read(`broker: { url: 'mqtt://127.0.0.1:1883' }\n${line}\n`);
   expect(faults).toHaveLength(1);
-  expect(String(faults)).toContain(key);
-  expect(String(faults)).toContain(remedy);
+  expect(JSON.stringify(faults)).toContain(key);
+  expect(JSON.stringify(faults)).toContain(remedy);
 });
 
 it('takes an address of IPv6, and a name in capitals', async () => {
