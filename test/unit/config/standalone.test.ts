@@ -37,7 +37,7 @@ it.each([
   ['listen: 8080', 'listen', 'in quotes'],
   ['listen: kit.example.com:80', 'listen', 'ADDRESS:PORT'],
   ['listen: 127.0.0.1:99999', 'listen', 'ADDRESS:PORT'],
-  ['media_origins: ["http://10.0.0.1:8889/x"]', 'media_origins[0]', 'without a "/"'],
+  ['media_origins: ["http://10.0.0.1:8889/x"]', 'media_origins[0]', 'host and port only'],
   ['lisen: 127.0.0.1:80', 'lisen', 'listen'],
 ])('names the fault of "%s"', async (line, key, remedy) => {
   const faults = await read(`broker: { url: 'mqtt://127.0.0.1:1883' }\n${line}\n`);
