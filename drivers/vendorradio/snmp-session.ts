@@ -26,17 +26,7 @@ export interface SnmpSession {
 }
 
 export function openSnmp(host: string, port: number, login: SnmpLogin, limits: Limits): SnmpSession {
-  const options = {
-    port,
-    timeout: limits.snmp_timeout_ms,
-    retries: limits.snmp_retries,
-    backoff: 1,
-    transport: host.includes(':') ? ('udp6' as const) : ('udp4' as const),
-  };
-  const session =
-    login.version === '2c'
-      ? snmp.createSession(host, login.community, { ...options, version: snmp.Version2c })
-      : snmp.createV3Session(host, userOf(login), { ...options, version: snmp.Version3 });
+  const session = sessionTo(host, port, login, limits);
   const broken = Promise.withResolvers<never>();
   broken.promise.catch(() => undefined);
   session.on('error', (error) => broken.reject(failureOf(error, login)));
@@ -89,6 +79,19 @@ export function openSnmp(host: string, port: number, login: SnmpLogin, limits: L
       session.close();
     },
   };
+}
+
+function sessionTo(host: string, port: number, login: SnmpLogin, limits: Limits): snmp.Session {
+  const options = {
+    port,
+    timeout: limits.snmp_timeout_ms,
+    retries: limits.snmp_retries,
+    backoff: 1,
+    transport: host.includes(':') ? ('udp6' as const) : ('udp4' as const),
+  };
+  return login.version === '2c'
+    ? snmp.createSession(host, login.community, { ...options, version: snmp.Version2c })
+    : snmp.createV3Session(host, userOf(login), { ...options, version: snmp.Version3 });
 }
 
 function userOf(login: Extract<SnmpLogin, { readonly version: '3' }>): snmp.User {

@@ -190,6 +190,7 @@ export class FakeRadio {
     if (isReboot) await this.#reboot();
   }
 
+  // oxlint-disable-next-line complexity -- the order of the web server's own checks
   #answer({ method, params }: Request): object {
     if (method === 'list') {
       const objects = this.isRpcdUp ? ['file', 'iwinfo', 'session', 'system', 'uci'] : ['system'];
