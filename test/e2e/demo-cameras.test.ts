@@ -8,6 +8,8 @@ import { type Cloud, startCloud } from '../support/cloud.ts';
 import { command_file } from '../support/kit.ts';
 import { withDirectory } from '../support/temporary.ts';
 
+const start_ms = 25_000;
+
 it('a newcomer sees two cameras that see somebody, and can pan both', { timeout: 60_000 }, async () => {
   await withDirectory(async (dir) => {
     await withDemo(dir, async (cloud) => {
@@ -29,23 +31,27 @@ it('a newcomer sees two cameras that see somebody, and can pan both', { timeout:
   });
 });
 
-it('a demo whose configuration is older than the cameras goes on without them', async () => {
-  await withDirectory(async (dir) => {
-    await withDemo(dir, async () => undefined);
-    const file = join(dir, 'kit-connector-demo', 'config.yaml');
-    const text = await readFile(file, 'utf8');
-    const older = text
-      .replace(/ {2}# The demo simulates[^]*?(?=^feeds:)/mu, '')
-      .replace(/ {2}# Its simulated camera.*\n.*\n/u, '');
-    expect(older).not.toContain('onvif');
-    await writeFile(file, older);
-    await withDemo(dir, async (cloud) => {
-      await cloud.until('telemetry', ({ channel }) => channel === 'telemetry');
-      const cameras = cloud.on('asset/').filter(({ data }) => data?.['type'] === 'camera');
-      expect(cameras.filter(({ data }) => data?.['status'] === 'online')).toEqual([]);
+it(
+  'a demo whose configuration is older than the cameras goes on without them',
+  { timeout: 60_000 },
+  async () => {
+    await withDirectory(async (dir) => {
+      await withDemo(dir, async () => undefined);
+      const file = join(dir, 'kit-connector-demo', 'config.yaml');
+      const text = await readFile(file, 'utf8');
+      const older = text
+        .replace(/ {2}# The demo simulates[^]*?(?=^feeds:)/mu, '')
+        .replace(/ {2}# Its simulated camera.*\n.*\n/u, '');
+      expect(older).not.toContain('onvif');
+      await writeFile(file, older);
+      await withDemo(dir, async (cloud) => {
+        await cloud.until('telemetry', ({ channel }) => channel === 'telemetry');
+        const cameras = cloud.on('asset/').filter(({ data }) => data?.['type'] === 'camera');
+        expect(cameras.filter(({ data }) => data?.['status'] === 'online')).toEqual([]);
+      });
     });
-  });
-});
+  },
+);
 
 async function pan(cloud: Cloud, asset_id: string) {
   const task_id = randomUUID();
@@ -65,7 +71,7 @@ async function pan(cloud: Cloud, asset_id: string) {
 async function withDemo(state_home: string, play: (cloud: Cloud) => Promise<void>): Promise<void> {
   const demo = startChild([command_file, 'demo'], { env: { XDG_STATE_HOME: state_home } });
   try {
-    await demo.printed(/Published now \(Ctrl-C stops\):/, 20_000);
+    await demo.printed(/Published now \(Ctrl-C stops\):/, start_ms);
     const [, kit_id = '', url = ''] =
       /Demo kit (\S+): this machine is the gateway, .* goes to (mqtt:\S+) /.exec(demo.output()) ?? [];
     const cloud = await startCloud(url, kit_id, { protocolVersion: 4 });

@@ -10,7 +10,7 @@ it('a newcomer sees a drone fly and can dispatch a task to it', async () => {
   await withDirectory(async (dir) => {
     const demo = startChild([command_file, 'demo'], { env: { XDG_STATE_HOME: dir } });
     try {
-      await demo.printed(/Published now \(Ctrl-C stops\):/, 10_000);
+      await demo.printed(/Published now \(Ctrl-C stops\):/, 25_000);
       const [, kit_id = '', url = ''] =
         /Demo kit (\S+): this machine is the gateway, .* goes to (mqtt:\S+) /.exec(demo.output()) ?? [];
       const cloud = await startCloud(url, kit_id, { protocolVersion: 4 });

@@ -25,7 +25,7 @@ it('says what runs where, shows what is published, stops at Ctrl-C and is the sa
 async function visit(state_home: string): Promise<{ readonly kit_id: string; readonly text: string }> {
   const demo: Child = startChild([command_file, 'demo'], { env: { XDG_STATE_HOME: state_home } });
   try {
-    await demo.printed(/Published now \(Ctrl-C stops\):/, 10_000);
+    await demo.printed(/Published now \(Ctrl-C stops\):/, 25_000);
     const [, kit_id = '', url = ''] =
       /Demo kit (\S+): this machine is the gateway, .* goes to (mqtt:\S+) /.exec(demo.output()) ?? [];
     expect(demo.output()).toContain(`mosquitto_sub -h 127.0.0.1 -p ${new URL(url).port} -t 'k1/#' -v`);
