@@ -185,7 +185,10 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
 }
 
 function splitWarning(sentence: string): Finding {
-  return warn('configuration', ...halves(sentence));
+  return warn(
+    'configuration',
+    ...halves(sentence.includes('; ') ? sentence : sentence.replace(/: (?=[^:]*$)/u, '; ')),
+  );
 }
 
 /** Our sentences say what is wrong, a semicolon, and what to do. */

@@ -63,6 +63,15 @@ test('a kit that is well ends with 0, one that deserves a look with 1, one that 
   });
 });
 
+test('a kit without a broker is told to name one', async () => {
+  await withDirectory(async (dir) => {
+    const { code, stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
+    expect(stdout).toMatch(/^warn {2}configuration: no broker is configured.*; write its address/mu);
+    expect(stdout).not.toContain('broker tcp');
+    expect(code).toBe(1);
+  });
+});
+
 test('a configuration that is not there, and a daemon that answers nonsense, are findings like others', async () => {
   await withDirectory(async (dir) => {
     const shell = recordedShell();
