@@ -74,6 +74,10 @@ drivers:
   - driver: links
     options:
       interval_s: 2
+  # The demo's kit stands still, and says where.
+  - driver: location
+    options:
+      manual: { latitude: 47.3977, longitude: 8.5454 }
   # The demo flies a simulated drone that sends to this port.
   - driver: mavlink
     options:

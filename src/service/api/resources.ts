@@ -62,7 +62,10 @@ export const queue = z
     received: z.int().nonnegative().describe('different messages of the kit that this service has stored'),
     duplicates: z.int().nonnegative(),
     missing: z.int().nonnegative().describe('sequence numbers not seen and not reported as dropped'),
-    dropped: z.int().nonnegative().describe('messages that the kit gave up, as it reported'),
+    dropped: z
+      .int()
+      .nonnegative()
+      .describe('messages that the kit gave up, as it reported; not those that a newer value replaced'),
     refused: z.int().nonnegative().describe('messages that break the contract'),
     degraded: z.array(z.string()).describe('what is wrong with the kit, in its own words'),
   })

@@ -185,7 +185,14 @@ async function applyStatus(queries: Queries, arrival: Arrival, { asset_id, statu
 async function applyDrops(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {
   const read = readLenient(dropReport, message.data);
   if ('fault' in read) return { fault: `drops: ${read.fault}` };
-  const rows = read.data.drops.reduce((sum, drop) => sum + drop.rows, 0);
-  await queries.all('UPDATE kits SET dropped = dropped + ? WHERE kit_id = ?', rows, kit_id);
+  const rowsOf = (drops: typeof read.data.drops): number => drops.reduce((sum, { rows }) => sum + rows, 0);
+  // What a newer value of the same thing has replaced is no loss to anybody.
+  const superseded = rowsOf(read.data.drops.filter(({ reason }) => reason === 'superseded'));
+  await queries.all(
+    'UPDATE kits SET dropped = dropped + ?, superseded = superseded + ? WHERE kit_id = ?',
+    rowsOf(read.data.drops) - superseded,
+    superseded,
+    kit_id,
+  );
   return [{ kind: 'kit', kit_id }];
 }

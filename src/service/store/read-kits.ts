@@ -58,7 +58,7 @@ function kitOf(
     counts: {
       received: count('received'),
       duplicates: count('duplicates'),
-      missing: Math.max(0, holes - dropped),
+      missing: Math.max(0, holes - dropped - count('superseded')),
       dropped,
       refused: count('refused'),
     },

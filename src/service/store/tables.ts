@@ -22,7 +22,7 @@ export const tables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS kits (
      kit_id TEXT PRIMARY KEY, name TEXT, state TEXT, state_epoch BIGINT NOT NULL DEFAULT 0, state_seq BIGINT NOT NULL DEFAULT 0,
      heard_ms BIGINT, since_ms BIGINT, received BIGINT NOT NULL DEFAULT 0, duplicates BIGINT NOT NULL DEFAULT 0,
-     dropped BIGINT NOT NULL DEFAULT 0, refused BIGINT NOT NULL DEFAULT 0)`,
+     dropped BIGINT NOT NULL DEFAULT 0, superseded BIGINT NOT NULL DEFAULT 0, refused BIGINT NOT NULL DEFAULT 0)`,
   `CREATE TABLE IF NOT EXISTS kit_parts (
      kit_id TEXT NOT NULL, part TEXT NOT NULL, data TEXT NOT NULL, ${stamp}, PRIMARY KEY (kit_id, part))`,
   `CREATE TABLE IF NOT EXISTS received (

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { packBatch } from '../../../src/contract/batch.ts';
+import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { readMessage, type Reception } from '../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../src/service/store/sqlite.ts';
@@ -173,6 +174,21 @@ it('forgets an asset that was cleared, until it is announced again', async () =>
   expect(await store.assets(kit_id)).toEqual([]);
   await store.commit([announce(2)], start_ms);
   expect(await store.assets(kit_id)).toHaveLength(1);
+});
+
+it('counts what a kit gave up apart from what a newer value has replaced', async () => {
+  const store = newStore();
+  const drop = (reason: string, lo: number): JsonObject => ({
+    epoch: 17,
+    lane: 'feed',
+    reason,
+    rows: 2,
+    lo,
+    hi: lo + 1,
+  });
+  const data = { drops: [drop('evicted', 2), drop('superseded', 4)] };
+  await store.commit([received(gps(1, 47)), received({ channel: channels.drops, seq: 6, data })], start_ms);
+  expect((await store.kit(kit_id))?.counts).toMatchObject({ dropped: 2, missing: 0 });
 });
 
 it('never throws for any bytes on any topic', () => {
