@@ -18,11 +18,15 @@ import { type Bench, type BenchContext, type Figure, median } from './figure.ts'
 import { type Fleet, startFleet } from './fleet-kits.ts';
 
 const kits = 1_000;
-/** 12 of them introduce a kit with its five assets. */
-const introduction = 12;
+/** They come first, so that what the program needs for itself is not counted as the kits'. */
+const early_kits = 50;
+const early_of_each = 300;
 const watched_kits = 32;
 const sockets_of_key = 16;
 const stored_within_ms = 120_000;
+const settle_ms = 2_000;
+/** Of what was sent; less came because the newest value took the place of those before it. */
+const heard_share_min = 0.95;
 /** A position every five seconds of each asset. */
 const steady_per_s = 1_000;
 
@@ -35,7 +39,8 @@ interface Side {
 
 interface Measured {
   readonly ingest_per_s: number;
-  readonly p99_ms: number;
+  /** Null: it cannot keep this pace here. */
+  readonly p99_ms: number | null;
   readonly kb_per_kit: number;
 }
 
@@ -44,44 +49,32 @@ async function run(context: BenchContext): Promise<readonly Figure[]> {
   const lite = await measure({ name: 'SQLite', replicas: 1, database: join(dir, 'service.db') }, context);
   const shared = await onPostgres(context);
   if (!shared) say('PostgreSQL is not installed: replicas are not measured');
-  const skipped = shared ? {} : { skipped: 'PostgreSQL is not installed' };
-  const plain = { against: '', against_value: null };
+  const rate = 'messages/s';
+  const delay = `ms at ${steady_per_s}/s`;
+  const figure = (name: string, value: number | null | undefined, unit: string, target: string): Figure => {
+    const skipped = value === undefined ? 'PostgreSQL is not installed' : 'cannot keep this pace here';
+    const plain = { figure: name, unit, against: '', against_value: null, target };
+    return typeof value === 'number' ? { ...plain, value } : { ...plain, value: null, skipped };
+  };
+  const than = (against: string, against_value: number | null | undefined) => ({
+    against,
+    against_value: against_value ?? null,
+  });
   return [
-    { figure: 'ingest_per_s', value: lite.ingest_per_s, unit: 'messages/s', ...plain, target: '>= 2000' },
+    figure('ingest_per_s', lite.ingest_per_s, rate, '>= 2000'),
+    figure('publish_to_websocket_p99_ms', lite.p99_ms, delay, '<= 100'),
+    figure('kb_per_kit', lite.kb_per_kit, 'kB of memory', '<= 64'),
     {
-      figure: 'publish_to_websocket_p99_ms',
-      value: lite.p99_ms,
-      unit: `ms at ${steady_per_s}/s`,
-      ...plain,
-      target: '<= 100',
-    },
-    { figure: 'kb_per_kit', value: lite.kb_per_kit, unit: 'kB of memory', ...plain, target: '<= 64' },
-    {
-      figure: 'postgres_ingest_per_s',
-      value: shared?.one.ingest_per_s ?? null,
-      unit: 'messages/s',
-      against: 'SQLite',
-      against_value: lite.ingest_per_s,
-      target: '',
-      ...skipped,
+      ...figure('postgres_ingest_per_s', shared?.one.ingest_per_s, rate, ''),
+      ...than('SQLite', lite.ingest_per_s),
     },
     {
-      figure: 'two_replicas_ingest_per_s',
-      value: shared?.two.ingest_per_s ?? null,
-      unit: 'messages/s',
-      against: 'one replica',
-      against_value: shared?.one.ingest_per_s ?? null,
-      target: '',
-      ...skipped,
+      ...figure('two_replicas_ingest_per_s', shared?.two.ingest_per_s, rate, ''),
+      ...than('one replica', shared?.one.ingest_per_s),
     },
     {
-      figure: 'two_replicas_websocket_p99_ms',
-      value: shared?.two.p99_ms ?? null,
-      unit: `ms at ${steady_per_s}/s`,
-      against: 'one replica',
-      against_value: shared?.one.p99_ms ?? null,
-      target: '<= 250',
-      ...skipped,
+      ...figure('two_replicas_websocket_p99_ms', shared?.two.p99_ms, delay, '<= 250'),
+      ...than('one replica', shared?.one.p99_ms),
     },
   ];
 }
@@ -103,27 +96,32 @@ async function measure(side: Side, { dir, long, say, calm }: BenchContext): Prom
   await calm();
   const conf = [...unthrottled, 'max_connections -1'];
   const broker = await startMosquitto({ conf });
-  const fleet = startFleet(kits);
+  const [early, fleet] = [startFleet(early_kits), startFleet(kits)];
   const services: Service[] = [];
   try {
     for (let n = 0; n < side.replicas; n += 1) services.push(await startService(side, broker, dir));
     const [service] = services;
     if (!service) throw new Error('no service');
+    await early.order({ kind: 'connect', port: broker.port, kit_ids: early.kit_ids });
+    const warm = (await early.order({ kind: 'burst', of_each: early_of_each })) - early_kits;
+    await stored(side, warm);
     const before_mb = await residentMb(service.child.pid);
-    await fleet.order({ kind: 'connect', port: broker.port, kit_ids: fleet.kit_ids });
-    await stored(side, kits * (introduction - 1));
-    await sleep(2_000, new AbortController().signal);
+    const introduced = await fleet.order({ kind: 'connect', port: broker.port, kit_ids: fleet.kit_ids });
+    // Presence is not counted.
+    await stored(side, warm + introduced - kits);
+    await sleep(settle_ms, new AbortController().signal);
     const kb_per_kit = (((await residentMb(service.child.pid)) - before_mb) * 1_024) / kits;
     const rates: number[] = [];
-    for (let round = 1; round <= (long ? 5 : 3); round += 1)
+    for (let round = 1; round <= (long ? 5 : 3); round += 1) {
       rates.push(await burst(side, fleet, long ? 40 : 20));
+    }
     const ingest_per_s = median(rates);
     const p99_ms = await steady(services, fleet, { seconds: long ? 60 : 15 });
-    say(
-      `${side.name}: ${Math.round(ingest_per_s)} messages/s, p99 ${p99_ms.toFixed(0)} ms, ${kb_per_kit.toFixed(1)} kB a kit`,
-    );
+    const late = p99_ms === null ? 'too slow for the steady pace' : `p99 ${p99_ms} ms`;
+    say(`${side.name}: ${Math.round(ingest_per_s)} messages/s, ${late}, ${kb_per_kit.toFixed(1)} kB a kit`);
     return { ingest_per_s, p99_ms, kb_per_kit };
   } finally {
+    early.stop();
     fleet.stop();
     for (const { child } of services) await child.end('SIGKILL');
     await broker.stop();
@@ -198,8 +196,8 @@ async function steady(services: readonly Service[], fleet: Fleet, { seconds }: {
   await sleep(1_000, new AbortController().signal);
   for (const socket of sockets) socket.terminate();
   const expected = (steady_per_s * seconds * watched_kits) / kits;
-  if (delays.length < expected * 0.95) throw new Error(`${delays.length} of ${expected} messages were heard`);
-  return delays.sort((a, b) => a - b)[Math.floor(delays.length * 0.99)] ?? 0;
+  if (delays.length < expected * heard_share_min) return null;
+  return delays.sort((a, b) => a - b)[Math.floor(delays.length * 0.99)] ?? null;
 }
 
 async function newKey(database: string): Promise<string> {

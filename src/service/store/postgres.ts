@@ -1,5 +1,5 @@
 /** PostgreSQL behind `Database`, for fleets and for replicas that share one database. */
-import { DatabaseError, Pool, type PoolClient, types } from 'pg';
+import { DatabaseError, Pool, type PoolClient } from 'pg';
 import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { schema_version, tables } from './tables.ts';
@@ -21,12 +21,11 @@ const prepared_max = 128;
 const texts_max = 1_000;
 /** Any number will do that all versions agree on: one replica at a time looks after the tables. */
 const schema_lock = 7_236_401;
-const bigint_oid = 20;
 
 /** SQLSTATE classes of a statement or value that will never be taken: data, integrity, syntax. */
 const hopeless: ReadonlySet<string> = new Set(['22', '23', '42']);
 
-/** Settings of a connection. 64-bit integers are numbers, as with SQLite: none of ours is above 2^53. */
+/** Settings of a connection. Its 64-bit integers come as text, which the readers of rows turn into numbers. */
 export function connectionOf({ url, password }: PostgresOptions) {
   return {
     connectionString: url,
@@ -35,13 +34,6 @@ export function connectionOf({ url, password }: PostgresOptions) {
     query_timeout: query_timeout_ms,
     keepAlive: true,
     application_name: 'kit-connector',
-    types: {
-      getTypeParser: (oid: number): ((text: string) => unknown) => {
-        if (oid === bigint_oid) return Number;
-        const parse: (text: string) => unknown = types.getTypeParser(oid, 'text');
-        return parse;
-      },
-    },
   };
 }
 
