@@ -24,6 +24,8 @@ const plain_files = [
   ['systemd/kit-connector.polkit.rules', 'usr/share/polkit-1/rules.d/50-kit-connector.rules'],
   ['systemd/config.yaml', 'usr/share/kit-connector/config.yaml'],
   ['src/config.schema.json', 'usr/share/kit-connector/config.schema.json'],
+  ['systemd/grafana-dashboard.json', 'usr/share/kit-connector/grafana-dashboard.json'],
+  ['systemd/alerts.yaml', 'usr/share/kit-connector/alerts.yaml'],
   ['systemd/package/debian/kit-connector.sh', 'usr/bin/kit-connector'],
   ['systemd/package/debian/lintian-overrides', 'usr/share/lintian/overrides/kit-connector'],
 ] as const;
