@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
+    globalSetup: 'test/support/run-directory.ts',
     include: ['test/faults/**/*.long.ts'],
     testTimeout: 1_200_000,
     hookTimeout: 20_000,

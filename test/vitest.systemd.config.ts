@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
+    globalSetup: 'test/support/run-directory.ts',
     include: ['test/systemd/**/*.test.ts'],
     testTimeout: 60_000,
     // The first run makes the root file system of the container.
