@@ -1,7 +1,7 @@
 /** Asks one host: commands in batches under its session, in turn, with what its firmware gets wrong put right. */
 import { CommandRefused, DeviceUnreachable } from '../../src/errors.ts';
+import type { HttpReply, PinnedHttp } from '../../src/platform/pinned-http.ts';
 import { sleep } from '../../src/platform/time.ts';
-import type { Client, HttpReply } from './client.ts';
 import { failureOf } from './failure.ts';
 import type { Limits } from './limits.ts';
 import { Line, type Urgency } from './line.ts';
@@ -10,7 +10,7 @@ import { faultOf } from './rsp-codes.ts';
 import { type SavedSession, type RefusedLogin, Session, type SessionParts } from './session.ts';
 
 export interface DeviceParts {
-  readonly client: Client;
+  readonly http: PinnedHttp;
   readonly username: string;
   readonly password: () => Promise<string>;
   readonly saved: { readonly session: SavedSession | undefined; readonly refused: RefusedLogin | undefined };
@@ -57,7 +57,7 @@ export class Device {
   }
 
   close(): void {
-    this.#parts.client.close();
+    this.#parts.http.close();
   }
 
   /**
@@ -177,7 +177,9 @@ export class Device {
     const query = `?cmd=${commands[0]?.cmd ?? ''}&token=${encodeURIComponent(token ?? 'null')}`;
     const reply = await this.#line.take(urgency, async (giveUp) => {
       if (signal?.aborted) throw new CommandRefused('stopped before it was sent; nothing was done');
-      return this.#parts.client.post(`${this.#path}${query}`, JSON.stringify(commands), giveUp);
+      const { http, limits } = this.#parts;
+      const within = { deadline_ms: limits.request_ms, signal: giveUp };
+      return http.post(`${this.#path}${query}`, JSON.stringify(commands), within);
     });
     if (reply.status === 404) {
       this.#path = paths.find((path) => path !== this.#path) ?? this.#path;

@@ -1,8 +1,8 @@
 /** Keeps one host served: connects, polls, and tries again later when it is lost, without a word to the other hosts. */
 import { DeviceRejected, DeviceUnreachable, messageOf } from '../../src/errors.ts';
+import { pinnedHttp } from '../../src/platform/pinned-http.ts';
 import { aborted, backoff, sleep, within } from '../../src/platform/time.ts';
 import { Arrangement, type Host } from './arrangement.ts';
-import { openClient } from './client.ts';
 import { Contact } from './contact.ts';
 import {
   type ChannelFacts,
@@ -62,11 +62,16 @@ export async function keepHost(parts: KeeperParts): Promise<string | undefined> 
 function build(parts: KeeperParts, memory: Memory, life: AbortSignal): Served {
   const { host, camera, limits, options, claim } = parts;
   const device = new Device({
-    client: openClient(
-      { host: camera.host, port: portOf(camera), tls: camera.tls },
-      certificateCheck(camera, memory, host.log),
-      limits,
-    ),
+    http: pinnedHttp({
+      host: camera.host,
+      port: portOf(camera),
+      tls: camera.tls,
+      check: certificateCheck(camera, memory, host.log),
+      connect_ms: limits.request_ms,
+      reply_bytes_max: limits.reply_bytes_max,
+      refused_remedy:
+        'switch HTTPS on in its network settings (firmware updates switch it off), or check port and tls',
+    }),
     username: camera.username,
     password: async () => readPassword(camera.password_file),
     saved: { session: memory.facts.session, refused: memory.facts.refused },

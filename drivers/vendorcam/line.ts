@@ -1,6 +1,7 @@
 /** Lets one request at a time reach a host; a Stop goes before all others and does not wait long for a poll. */
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
+import { GivenUp } from './failure.ts';
 import type { Limits } from './limits.ts';
 
 /** `read` may be given up for what is urgent; `write` never is. */
@@ -65,6 +66,6 @@ export class Line {
     const current = this.#under_way;
     if (current?.urgency !== 'read') return;
     await sleep(this.#limits.urgent_wait_ms, current.giveUp.signal);
-    current.giveUp.abort();
+    current.giveUp.abort(new GivenUp('the request was given up for a more urgent one'));
   }
 }

@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { z } from 'zod';
 import type { DriverLog } from '../../src/driver/driver.ts';
 import { DeviceRejected, messageOf } from '../../src/errors.ts';
-import type { CheckCertificate } from './client.ts';
+import type { CheckCertificate } from '../../src/platform/pinned-http.ts';
 import { type HostOptions, password_chars_max, portOf } from './options.ts';
 import { refusedLogin, savedSession } from './session.ts';
 import { StateFile } from './state.ts';

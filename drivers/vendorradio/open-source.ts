@@ -1,5 +1,5 @@
 /** Opens what a radio is spoken to with, as its section of the options says. */
-import { openHttp } from './http.ts';
+import { pinnedHttp } from '../../src/platform/pinned-http.ts';
 import { certificateCheck, type Memory, readSecret } from './memory.ts';
 import { portOf } from './options.ts';
 import type { RadioAssetParts } from './radio-asset.ts';
@@ -21,8 +21,16 @@ export function openSource({ host, radio, options, limits, memory, hooks }: Sour
   if (!tls) log.warn({ radio: radio.name }, 'tls is off: the password crosses the network in the clear');
   const address = `${radio.host}:${port}`;
   const check = certificateCheck({ pinned: radio.certificate_sha256, memory, address, log });
-  const http = openHttp({ host: radio.host, port, path, tls }, check, limits);
+  const http = pinnedHttp({
+    host: radio.host,
+    port,
+    tls,
+    check,
+    connect_ms: limits.request_ms,
+    reply_bytes_max: limits.reply_bytes_max,
+    refused_remedy: 'check that its web server runs, and check port and tls',
+  });
   const password = async (): Promise<string> => readSecret('password_file', password_file);
-  const ubus = new Ubus({ http, username, password, limits });
+  const ubus = new Ubus({ http, path, username, password, limits });
   return ubusSource({ ubus, close: http.close, radio, options, limits, log, hooks });
 }

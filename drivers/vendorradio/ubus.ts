@@ -1,9 +1,9 @@
 /** Asks one radio over ubus: one request at a time, under one session that is renewed once when it was lost. */
 import { z } from 'zod';
 import { CommandRefused, DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
+import type { PinnedHttp } from '../../src/platform/pinned-http.ts';
 import { TryLater } from './failure.ts';
 import { type Grants, readGrants } from './grants.ts';
-import type { Http } from './http.ts';
 import type { Limits } from './limits.ts';
 import {
   type Answer,
@@ -17,7 +17,8 @@ import {
 } from './ubus-wire.ts';
 
 export interface UbusParts {
-  readonly http: Http;
+  readonly http: Pick<PinnedHttp, 'post'>;
+  readonly path: string;
   readonly username: string;
   /** Read anew for each login. */
   readonly password: () => Promise<string>;
@@ -160,11 +161,11 @@ export class Ubus {
   }
 
   async #post(body: string, deadline_ms: number): Promise<string> {
-    const { http, limits } = this.#parts;
+    const { http, path, limits } = this.#parts;
     if (Buffer.byteLength(body) > limits.request_bytes_max) {
       throw new CommandRefused('the request is too large for the radio');
     }
-    const { status, text } = await http.post(body, deadline_ms);
+    const { status, text } = await http.post(path, body, { deadline_ms });
     if (status === 200) return text;
     if (status === 404) {
       throw new DeviceUnreachable('has no ubus at this path; install uhttpd-mod-ubus there, or correct path');

@@ -1,4 +1,4 @@
-/** Posts to one radio over one kept connection, whose certificate is checked before anything is sent. */
+/** Posts to one device over one kept HTTP or HTTPS connection, whose certificate is checked before anything is sent. */
 import {
   Agent as HttpAgent,
   type ClientRequest,
@@ -8,51 +8,64 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect, type TLSSocket } from 'node:tls';
-import { DeviceUnreachable, messageOf } from '../../src/errors.ts';
-import type { Limits } from './limits.ts';
-
-export interface Endpoint {
-  readonly host: string;
-  readonly port: number;
-  readonly path: string;
-  readonly tls: boolean;
-}
+import { DeviceUnreachable, messageOf } from '../errors.ts';
 
 /** Resolves when the certificate with this SHA-256 fingerprint may be trusted; rejects otherwise. */
-type CheckCertificate = (fingerprint: string) => Promise<void>;
+export type CheckCertificate = (fingerprint: string) => Promise<void>;
 
-interface HttpReply {
+export interface PinnedHttpParts {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
+  readonly check: CheckCertificate;
+  readonly connect_ms: number;
+  readonly reply_bytes_max: number;
+  /** What the technician may do where nothing listens; follows `refuses the connection; `. */
+  readonly refused_remedy: string;
+}
+
+export interface HttpReply {
   readonly status: number;
   readonly text: string;
 }
 
-export interface Http {
-  /** Rejects with DeviceUnreachable, or with what the check of the certificate threw. */
-  readonly post: (body: string, deadline_ms: number) => Promise<HttpReply>;
+interface PostLimits {
+  /** For the whole exchange: a reply that drips is over with it too. */
+  readonly deadline_ms: number;
+  /** Ends the request, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface PinnedHttp {
+  /**
+   * Posts JSON. Resolves with any HTTP status; bytes that are no UTF-8 become replacement characters. Rejects with
+   * DeviceUnreachable, with what the check of the certificate threw, or with the reason of the signal.
+   */
+  readonly post: (path: string, body: string, limits: PostLimits) => Promise<HttpReply>;
   /** Ends every request and connection, for good. */
   readonly close: () => void;
 }
 
-export function openHttp(
-  endpoint: Endpoint,
-  check: CheckCertificate,
-  limits: Pick<Limits, 'request_ms' | 'reply_bytes_max'>,
-): Http {
-  const agent = endpoint.tls
-    ? new PinnedAgent(endpoint, check, limits.request_ms)
-    : new HttpAgent({ keepAlive: true, maxSockets: 1 });
+/** One request at a time; devices sign their certificates themselves, so that only `check` tells them from an impostor. */
+export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
+  const { host, port, tls, reply_bytes_max, refused_remedy } = parts;
+  const agent = tls ? new PinnedAgent(parts) : new HttpAgent({ keepAlive: true, maxSockets: 1 });
   const requests = new Set<ClientRequest>();
   let isClosed = false;
   return {
-    async post(body, deadline_ms) {
+    async post(path, body, limits) {
       if (isClosed) throw new DeviceUnreachable('the connector stops');
-      const { host, port, path } = endpoint;
+      limits.signal?.throwIfAborted();
       const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
       const options = { host, port, path, agent, method: 'POST', headers };
-      const request = endpoint.tls ? httpsRequest(options) : httpRequest(options);
+      const request = tls ? httpsRequest(options) : httpRequest(options);
       requests.add(request);
       request.once('close', () => requests.delete(request));
-      return exchange(request, body, deadline_ms, limits.reply_bytes_max);
+      try {
+        return await exchange(request, body, { ...limits, reply_bytes_max });
+      } catch (error) {
+        throw plain(error, refused_remedy);
+      }
     },
     close() {
       isClosed = true;
@@ -62,32 +75,34 @@ export function openHttp(
   };
 }
 
-/** The deadline is for the whole exchange: a reply that drips is over with it too. */
 async function exchange(
   request: ClientRequest,
   body: string,
-  deadline_ms: number,
-  bytes_max: number,
+  { deadline_ms, signal, reply_bytes_max }: PostLimits & Pick<PinnedHttpParts, 'reply_bytes_max'>,
 ): Promise<HttpReply> {
-  const deadline = setTimeout(() => {
-    request.destroy(new DeviceUnreachable(`does not answer within ${deadline_ms / 1000} s`));
-  }, deadline_ms);
   const done = Promise.withResolvers<HttpReply>();
+  const end = (error: Error): void => {
+    done.reject(error);
+    request.destroy();
+  };
+  const onAbort = (): void => end(errorOf(signal?.reason));
+  const deadline = setTimeout(
+    () => end(new DeviceUnreachable(`does not answer within ${deadline_ms / 1_000} s`)),
+    deadline_ms,
+  );
+  signal?.addEventListener('abort', onAbort, { once: true });
   let isAnswered = false;
   // Stays until the end: errors may come after the promise is settled.
-  request.on('error', (error) => done.reject(plain(error)));
+  request.on('error', done.reject);
   request.once('close', () => {
     // Reading the reply tells how it ended, and comes to its end after this event.
     if (!isAnswered) done.reject(new DeviceUnreachable('closed the connection'));
   });
   request.once('response', (response) => {
     isAnswered = true;
-    readText(response, bytes_max).then(
+    readText(response, reply_bytes_max).then(
       (text) => done.resolve({ status: response.statusCode ?? 0, text }),
-      (error: unknown) => {
-        request.destroy();
-        done.reject(plain(error));
-      },
+      (error: unknown) => end(errorOf(error)),
     );
   });
   request.end(body);
@@ -95,6 +110,7 @@ async function exchange(
     return await done.promise;
   } finally {
     clearTimeout(deadline);
+    signal?.removeEventListener('abort', onAbort);
   }
 }
 
@@ -112,7 +128,6 @@ async function readText(response: IncomingMessage, bytes_max: number): Promise<s
 
 /** Error codes of the operating system, as a technician understands them. */
 const plain_words: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'refuses the connection; check that its web server runs, and check port and tls',
   EHOSTUNREACH: 'is not in the network; check its power and cable',
   ENETUNREACH: 'is in a network that this gateway does not reach',
   ETIMEDOUT: 'does not answer; check its power and cable',
@@ -123,37 +138,41 @@ const plain_words: Readonly<Record<string, string>> = {
 };
 
 /** What was thrown, as one of the house's errors. */
-function plain(error: unknown): Error {
-  if (!(error instanceof Error)) return new DeviceUnreachable(String(error));
-  if (!('code' in error) || typeof error.code !== 'string') {
-    return error.constructor === Error ? new DeviceUnreachable(error.message, { cause: error }) : error;
+function plain(error: unknown, refused_remedy: string): Error {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') {
+    return error instanceof Error && error.constructor !== Error
+      ? error
+      : new DeviceUnreachable(messageOf(error), { cause: error });
   }
-  const word = error.code.startsWith('ERR_SSL') ? plain_words['EPROTO'] : plain_words[error.code];
+  if (error.code === 'ECONNREFUSED') {
+    return new DeviceUnreachable(`refuses the connection; ${refused_remedy}`, { cause: error });
+  }
+  const word = plain_words[error.code.startsWith('ERR_SSL') ? 'EPROTO' : error.code];
   return new DeviceUnreachable(word ?? `cannot be asked (${messageOf(error)})`, { cause: error });
 }
 
-/** Radios sign their certificates themselves, so its fingerprint is all that tells a radio from an impostor. */
+function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(messageOf(thrown));
+}
+
+/** Hands a connection to a request only after its certificate was found good. */
 class PinnedAgent extends HttpsAgent {
-  readonly #endpoint: Endpoint;
-  readonly #check: CheckCertificate;
-  readonly #connect_ms: number;
+  readonly #parts: PinnedHttpParts;
   readonly #connecting = new Set<TLSSocket>();
 
-  constructor(endpoint: Endpoint, check: CheckCertificate, connect_ms: number) {
+  constructor(parts: PinnedHttpParts) {
     super({ keepAlive: true, maxSockets: 1 });
-    this.#endpoint = endpoint;
-    this.#check = check;
-    this.#connect_ms = connect_ms;
+    this.#parts = parts;
   }
 
   override createConnection(
     _options: unknown,
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
-    const { host, port } = this.#endpoint;
+    const { host, port, connect_ms, check } = this.#parts;
     const socket = connect({ host, port, rejectUnauthorized: false });
     this.#connecting.add(socket);
-    socket.setTimeout(this.#connect_ms, () => socket.destroy());
+    socket.setTimeout(connect_ms, () => socket.destroy());
     const fail = (error: Error): void => {
       this.#connecting.delete(socket);
       socket.destroy();
@@ -170,7 +189,7 @@ class PinnedAgent extends HttpsAgent {
     socket.once('secureConnect', () => {
       const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
       if (fingerprint === undefined) fail(new DeviceUnreachable('shows no certificate'));
-      else this.#check(fingerprint).then(hand, (error: unknown) => fail(plain(error)));
+      else check(fingerprint).then(hand, (error: unknown) => fail(errorOf(error)));
     });
     return undefined;
   }
