@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { z } from 'zod';
 import { jsonObject } from '../contract/json.ts';
 import { messageOf } from '../errors.ts';
-import { backoff, sleep } from '../platform/time.ts';
+import { backoff, every, sleep, within } from '../platform/time.ts';
 import type { Changes } from './changes.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Queries } from './store/database.ts';
@@ -18,6 +18,11 @@ const payload_bytes_max = 7_900;
 /** Of a change with its message. */
 const message_bytes_max = 2_000;
 const pause_ms = { first: 200, max: 10_000 } as const;
+/** A connection that only listens would not notice that the other end is gone. */
+const look_ms = 10_000;
+const end_ms = 1_000;
+/** Notices that wait to be told; beyond it they are left out, and everything is told when the others are through. */
+const notices_max = 1_000;
 /** Tasks of a kit that are told again after a gap; those that a snapshot has. */
 const tasks_told = 50;
 
@@ -86,16 +91,15 @@ export class Neighbours {
 
   async #listenOnce(parts: NeighbourParts, signal: AbortSignal, onUp: () => Promise<void>): Promise<void> {
     const client = new Client(connectionOf(parts.options));
+    const over = new AbortController();
     const ended = new Promise<never>((_, reject) => {
       client.on('error', reject);
       client.on('end', () => reject(new Error('the connection ended')));
+      every(look_ms, over.signal, () => void client.query('SELECT 1').catch(reject));
     });
     ended.catch(() => undefined);
-    /** News are told in the order in which they came, though some are read from the database. */
-    let last: Promise<void> = Promise.resolve();
-    client.on('notification', ({ payload }) => {
-      last = last.then(async () => this.#hear(parts, payload)).catch(() => undefined);
-    });
+    const hear = this.#hearer(parts);
+    client.on('notification', ({ payload }) => hear(payload));
     const stop = (): void => void client.end().catch(() => undefined);
     signal.addEventListener('abort', stop, { once: true });
     try {
@@ -104,9 +108,37 @@ export class Neighbours {
       await onUp();
       await ended;
     } finally {
+      over.abort();
       signal.removeEventListener('abort', stop);
-      await client.end().catch(() => undefined);
+      await within(end_ms, client.end());
     }
+  }
+
+  /** Takes notices in the order in which they come, though some of what they tell is read from the database first. */
+  #hearer(parts: NeighbourParts): (payload: string | undefined) => void {
+    let last: Promise<void> = Promise.resolve();
+    let waiting = 0;
+    let isBehind = false;
+    const tell = async (payload: string | undefined): Promise<void> => {
+      try {
+        await this.#hear(parts, payload);
+        if (waiting === 1 && isBehind) {
+          isBehind = false;
+          await tellEverything(parts);
+        }
+      } catch {
+        // The database does not answer: the connection that listens will notice, and everything is told when it is back.
+      } finally {
+        waiting -= 1;
+      }
+    };
+    return (payload) => {
+      if (waiting >= notices_max) isBehind = true;
+      else {
+        waiting += 1;
+        last = last.then(async () => tell(payload));
+      }
+    };
   }
 
   async #hear({ changes, store }: NeighbourParts, payload: string | undefined): Promise<void> {

@@ -16,9 +16,8 @@ const connect_timeout_ms = 5_000;
 /** A server that does not answer for so long is as good as gone. */
 const query_timeout_ms = 15_000;
 const idle_timeout_ms = 60_000;
-/** Statements that the server keeps prepared for each connection. */
-const prepared_max = 128;
-const texts_max = 1_000;
+/** Statements that the server keeps prepared for each connection; there are fewer than 100. */
+const texts_max = 200;
 /** Any number will do that all versions agree on: one replica at a time looks after the tables. */
 const schema_lock = 7_236_401;
 
@@ -116,8 +115,10 @@ function statementMaker(): (sql: string) => Statement {
     if (made) return made;
     let count = 0;
     const text = sql.replace(/\?/gu, () => `$${(count += 1)}`);
-    const statement = known.size < prepared_max ? { text, name: `s${known.size}` } : { text };
-    if (known.size < texts_max) known.set(sql, statement);
+    // Lists have any number of entries: each would be a statement of its own.
+    const isFixed = !sql.includes('IN (?');
+    const statement = isFixed && known.size < texts_max ? { text, name: `s${known.size}` } : { text };
+    if (isFixed && known.size < texts_max) known.set(sql, statement);
     return statement;
   };
 }

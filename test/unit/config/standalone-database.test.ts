@@ -1,0 +1,69 @@
+/** Where the service that runs alone keeps its data: a file, or a PostgreSQL that replicas share. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { readDatabase, readStandalone } from '../../../src/config/standalone.ts';
+import { ConfigInvalid } from '../../../src/errors.ts';
+import { withDirectory } from '../../support/temporary.ts';
+
+const url = 'postgres://kits@db.example.com:5432/kits?sslmode=verify-full';
+
+/** What `work` makes of a file with these lines beside the broker's; faults as one text. */
+async function reading<T>(lines: string, work: (file: string) => Promise<T>): Promise<T | string> {
+  return withDirectory(async (dir) => {
+    await mkdir(join(dir, 'secrets'));
+    await writeFile(join(dir, 'secrets/db'), 'se cret\n', { mode: 0o600 });
+    const file = join(dir, 'service.yaml');
+    await writeFile(file, `broker: { url: 'mqtt://127.0.0.1:1883' }\n${lines}\n`);
+    return work(file).catch((error: unknown) => {
+      if (error instanceof ConfigInvalid) return error.faults.join('\n');
+      throw error;
+    });
+  });
+}
+
+it('takes an address of PostgreSQL, its password from a file, and a shared subscription with client ids that differ', async () => {
+  const lines = `database: ${url}\ndatabase_password_file: secrets/db\nshare: kits-1`;
+  const read = async (): Promise<unknown> => reading(lines, async (file) => readStandalone(file, undefined));
+  const [one, two] = [await read(), await read()];
+  const database = { kind: 'postgres', url, password: 'se cret' };
+  expect(one).toMatchObject({
+    database,
+    share: 'kits-1',
+  });
+  expect([one, two].map((each) => JSON.stringify(each))).toSatisfy((texts: string[]) =>
+    texts.every((text) => /"client_id":"kit-service-\w{8}"/u.test(text)),
+  );
+  expect(one).not.toEqual(two);
+});
+
+it('keeps the client id of a service that is the only one, so that the broker knows it again', async () => {
+  const read = await reading('database: ./x/kits.db', async (file) => readStandalone(file, undefined));
+  expect(read).toMatchObject({ client_id: 'kit-service', share: undefined, database: { kind: 'sqlite' } });
+});
+
+it.each([
+  ['share: kits', 'share', 'PostgreSQL'],
+  [`database: ${url}\nshare: a/b`, 'share', 'letters, digits'],
+  ['database: postgres://kits:secret@db/kits', 'database', 'database_password_file'],
+  ['database: "postgres://kits@:99999/x"', 'database', 'postgres://user@host:5432/name'],
+  [`database: ${url}\ndatabase_password_file: secrets/none`, 'database_password_file', 'does not exist'],
+])('names the fault of %j', async (lines, key, remedy) => {
+  const fault = await reading(lines, async (file) => readStandalone(file, undefined));
+  expect(fault).toContain(key);
+  expect(fault).toContain(remedy);
+  expect(fault).not.toContain('secret@');
+});
+
+it('the commands for keys take the database of the file, or another one that is named', async () => {
+  const lines = `database: ${url}\ndatabase_password_file: secrets/db\nshare: kits`;
+  const named = async (database: string | undefined): Promise<unknown> =>
+    reading(lines, async (file) => readDatabase(file, database));
+  expect(await named(undefined)).toEqual({ kind: 'postgres', url, password: 'se cret' });
+  expect(await named('/tmp/other.db')).toEqual({ kind: 'sqlite', file: '/tmp/other.db' });
+  expect(await named('postgresql://a@b/c')).toEqual({
+    kind: 'postgres',
+    url: 'postgresql://a@b/c',
+    password: undefined,
+  });
+});
