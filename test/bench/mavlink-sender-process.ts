@@ -1,9 +1,9 @@
-/** Twenty drones that talk to one port: 70 messages a second each, from a process of their own. */
+/** Drones that talk to one port, twenty or as many as the second argument says: 70 messages a second each, from a process of their own. */
 import { createSocket } from 'node:dgram';
 import { MavLinkProtocolV2 } from 'node-mavlink';
 import { dealt, filled, lehmer } from './mavlink-stream.ts';
 
-const drones = 20;
+const drones = Number(process.argv[3] ?? 20);
 const messages_per_s = 70;
 const tick_ms = 50;
 

@@ -1,9 +1,9 @@
-/** Sixteen vendor cameras in a process of their own, so that their work is not counted as the driver's. */
+/** Vendor cameras, sixteen or as many as the argument says, in a process of their own, so that their work is not counted as the driver's. */
 import { makeDirectory } from '../support/temporary.ts';
 import { FakeVendorCamera } from '../fakes/fake-vendor-camera.ts';
 import { selfSigned } from '../support/vendorcam-lab.ts';
 
-const cameras_count = 16;
+const cameras_count = Number(process.argv[2] ?? 16);
 
 const tls = await selfSigned(await makeDirectory());
 const cameras = Array.from({ length: cameras_count }, (_none, index) => {
