@@ -85,6 +85,9 @@ drivers:
         - { kind: udp_listen, host: ${loopback}, port: ${drone_port} }
 ${cameras}feeds:
   rates_hz: { default: 0.2, gps: 1 }
+# A demo is watched: its figures may leave more often than on a metered link.
+telemetry:
+  pace_s: 2
 `;
 }
 

@@ -29,7 +29,7 @@ export const telemetrySection = z.strictObject({
     .number()
     .min(1)
     .max(3_600)
-    .default(5)
+    .default(30)
     .describe('figures alone are sent at most this often; states are sent at once'),
   deadbands: deadbands
     .prefault({})
