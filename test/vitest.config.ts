@@ -1,14 +1,47 @@
 import { defineConfig } from 'vitest/config';
 
+const common = { testTimeout: 60_000, hookTimeout: 60_000 };
+/** Their drivers wait for deadlines of real protocols most of the time. */
+const drivers = ['test/unit/drivers/**/*.test.ts'];
+/** These measure how long something takes on the wire. */
+const measuring = ['test/unit/drivers/links/**/*.test.ts'];
+
 // oxlint-disable-next-line import/no-default-export -- vitest reads its settings from a default export
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     globalSetup: 'test/support/run-directory.ts',
-    include: ['test/{unit,contract,faults,e2e}/**/*.test.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
-    // Most of the time goes into waiting for deadlines of real protocols, so that more files than cores may run at once.
-    maxWorkers: 5,
+    // One after the other: what keeps the cores busy must not run beside what only waits.
+    projects: [
+      {
+        test: {
+          ...common,
+          name: 'system',
+          include: ['test/{unit,contract,faults,e2e}/**/*.test.ts'],
+          exclude: drivers,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'drivers',
+          include: drivers,
+          exclude: measuring,
+          maxWorkers: 6,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'links',
+          include: measuring,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
+        },
+      },
+    ],
   },
 });

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { z } from 'zod';
 import { within } from '../../src/platform/time.ts';
+import { dyingWithUs } from './peers.ts';
 
 export interface Ended {
   /** Exit code, or the name of the signal that ended it. */
@@ -29,18 +30,20 @@ export interface Child {
   end(signal: NodeJS.Signals): Promise<Ended>;
 }
 
-const patience_ms = 10_000;
+/** Bounds a hang; a busy machine may need much of it. */
+const patience_ms = 30_000;
 
 /** Starts `node` with these arguments; everything in `env` is added to the environment. */
 export function startChild(
   args: readonly string[],
   { env = {} }: { readonly env?: Readonly<Record<string, string>> } = {},
 ): Child {
-  const child = spawn(process.execPath, args, {
+  const [command = '', ...words] = [...dyingWithUs(), process.execPath, ...args];
+  const child = spawn(command, words, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   });
-  // A test process that ends in the middle must not leave a daemon behind.
+  // A test process that ends in the middle must not leave a daemon behind, wherever there is no setpriv too.
   const orphaned = (): void => void child.kill('SIGKILL');
   process.once('exit', orphaned);
 

@@ -43,7 +43,7 @@ export interface Conformance {
 }
 
 const stop_deadline_ms = 3_000;
-const answer_deadline_ms = 10_000;
+const answer_deadline_ms = 30_000;
 /** How long a driver that says nothing is listened to, before it counts as silent. */
 const silence_ms = 300;
 const payload_samples = 100;
@@ -52,7 +52,7 @@ export function driverConformance({
   driver,
   options,
   peer,
-  notice_ms = 15_000,
+  notice_ms = 30_000,
   without = {},
 }: Conformance): void {
   afterEach(async () => peer.stop());
@@ -110,14 +110,14 @@ export function driverConformance({
     },
   );
 
-  it('publishes only messages that satisfy the schemas of its feeds', { timeout: 30_000 }, async () => {
+  it('publishes only messages that satisfy the schemas of its feeds', { timeout: 60_000 }, async () => {
     await peer.start();
     const recorded = await run(driver, options());
     await recorded.stop();
     expect(recorded.invalid).toEqual([]);
   });
 
-  it.skipIf(without.commands)('refuses a bad payload of each command', { timeout: 30_000 }, async () => {
+  it.skipIf(without.commands)('refuses a bad payload of each command', { timeout: 60_000 }, async () => {
     await peer.start();
     const recorded = await run(driver, options());
     try {
@@ -128,7 +128,7 @@ export function driverConformance({
     }
   });
 
-  it('ends within 3 s of the abort and leaves nothing open', { timeout: 30_000 }, async () => {
+  it('ends within 3 s of the abort and leaves nothing open', { timeout: 60_000 }, async () => {
     await peer.start();
     // The first run loads modules and lets libraries open what they keep for good.
     await (await run(driver, options())).stop();
@@ -142,7 +142,7 @@ export function driverConformance({
     expect(await leftOver(before)).toEqual([]);
   });
 
-  it('ends at once when it is stopped before it was ready', { timeout: 30_000 }, async () => {
+  it('ends at once when it is stopped before it was ready', { timeout: 60_000 }, async () => {
     await peer.start();
     const stopping = new AbortController();
     const { host } = recordingHost(driver, stopping.signal);

@@ -2,12 +2,14 @@
 import { sleep } from '../../src/platform/time.ts';
 
 const ask_every_ms = 20;
+/** Bounds a hang; a busy machine may need much of it. */
+const patience_ms = 30_000;
 
 /** Resolves once `holds`; rejects with `what` after `ms`. */
 export async function eventually(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  ms = 10_000,
+  ms = patience_ms,
 ): Promise<void> {
   const deadline_ms = performance.now() + ms;
   while (!(await holds())) {

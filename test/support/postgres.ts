@@ -25,7 +25,7 @@ export interface Postgres {
   stop(): Promise<void>;
 }
 
-const start_ms = 15_000;
+const start_ms = 30_000;
 const superuser = 'kit';
 /** The server refuses to run as root. */
 const plain_user = 'postgres';
@@ -80,14 +80,9 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
     kill,
     start: async () => {
       const flags = settings.flatMap((setting) => ['-c', setting]);
-      const [command = '', ...args] = [
-        ...dyingWithUs(),
-        ...asPlain,
-        program('postgres'),
-        '-D',
-        data,
-        ...flags,
-      ];
+      // A change of the user clears the wish to die with us, so that comes second.
+      const line = [...asPlain, ...dyingWithUs(), program('postgres'), '-D', data, ...flags];
+      const [command = '', ...args] = line;
       child = spawn(command, args, { stdio: 'ignore' });
       await eventually(
         'PostgreSQL answers',
