@@ -41,7 +41,7 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
   beforeAll(async () => {
     dir = await makeDirectory();
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterAll(async () => {
     await postgres?.stop();
     await rm(dir, { recursive: true, force: true, maxRetries: 3 });
@@ -54,7 +54,7 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     key = made.stdout.trim();
     replicas = await Promise.all([startReplica(), startReplica()]);
     kit = await playKit(broker.url);
-  }, 60_000);
+  });
   afterEach(async () => {
     for (const socket of sockets.splice(0)) socket.terminate();
     await kit?.leave();

@@ -10,7 +10,7 @@ import { peerMissing } from '../support/peers.ts';
 import { watchWhep } from '../support/whep-viewer.ts';
 
 describe.skipIf(peerMissing('mosquitto'))('video', () => {
-  it('a viewer of the address that an announcement names receives video', { timeout: 60_000 }, async () => {
+  it('a viewer of the address that an announcement names receives video', async () => {
     const camera = await startFakeCamera();
     const media = await startFakeMediaMtx();
     const broker = await startMosquitto();

@@ -21,5 +21,5 @@ describe.skipIf(peerMissing('mosquitto'))('a topic without a subscriber', () => 
       const subscriber = await lab.subscribe();
       await everythingArrives(connector, subscriber, 20_000);
     });
-  }, 30_000);
+  });
 });

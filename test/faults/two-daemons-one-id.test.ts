@@ -41,5 +41,5 @@ describe.skipIf(peerMissing('mosquitto'))('two connectors with one kit id', () =
       await eventually('its file is empty', () => again.outbox.ledger().buffered === 0);
       expect((await subscriber.until(({ unique }) => unique === total, 10_000)).unique).toBe(total);
     });
-  }, 40_000);
+  });
 });

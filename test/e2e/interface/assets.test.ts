@@ -21,7 +21,7 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('asse
   beforeAll(async () => {
     scene = await openScene(form);
     kit = `/api/kits/${scene.kit_id}`;
-  }, 30_000);
+  });
   afterAll(async () => scene?.close());
 
   const create = async (body: object): Promise<Answer> => scene.ask(`${kit}/assets`, { body });

@@ -22,7 +22,7 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('kits
   beforeAll(async () => {
     scene = await openScene(form);
     kit = `/api/kits/${scene.kit_id}`;
-  }, 30_000);
+  });
   afterAll(async () => scene?.close());
 
   it('1.1, 3.1, 12.1, 13.2 lists the kits of the key as an array whose ids open all other paths', async () => {

@@ -144,7 +144,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))(
     beforeAll(async () => {
       lab = await startWanLab();
       leave = lab.enter();
-    }, 30_000);
+    });
     afterAll(async () => {
       leave();
       await lab.stop();

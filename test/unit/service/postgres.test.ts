@@ -25,7 +25,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
   const ends: AbortController[] = [];
   beforeAll(async () => {
     server = await startPostgres();
-  }, 60_000);
+  });
   afterEach(async () => {
     for (const end of ends.splice(0)) end.abort();
     for (const store of open.splice(0)) await store.close().catch(() => undefined);

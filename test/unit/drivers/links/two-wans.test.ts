@@ -28,7 +28,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
       public_ip: { stun: [{ ip: lab_targets[0], port: lab_ports.stun }] },
     };
     links = startLinks(lab.gateway.prefix, options, await makeDirectory());
-  }, 30_000);
+  });
   afterAll(async () => {
     await links.stop();
     await lab.stop();
@@ -43,19 +43,15 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
       ms,
     );
 
-  it(
-    'finds the one in use and the one that stands by, each with its own address',
-    { timeout: 30_000 },
-    async () => {
-      await becomes('online', 'standby', 20_000);
-      const { wans } = await links.until('addresses', (each) => each.wans.every(({ ip }) => ip));
-      const ips = Object.fromEntries(wans.map(({ name, ip }) => [name, ip]));
-      expect(ips).toEqual(lab_public_ip);
-      expect(wans.map(({ name }) => name)).toEqual(['sat0', 'wwan0']);
-    },
-  );
+  it('finds the one in use and the one that stands by, each with its own address', async () => {
+    await becomes('online', 'standby', 20_000);
+    const { wans } = await links.until('addresses', (each) => each.wans.every(({ ip }) => ip));
+    const ips = Object.fromEntries(wans.map(({ name, ip }) => [name, ip]));
+    expect(ips).toEqual(lab_public_ip);
+    expect(wans.map(({ name }) => name)).toEqual(['sat0', 'wwan0']);
+  });
 
-  it('says within seconds that a WAN leads nowhere, and that it is back', { timeout: 60_000 }, async () => {
+  it('says within seconds that a WAN leads nowhere, and that it is back', async () => {
     await lab.set('sat0', { blackhole: true });
     const { reasons } = await becomes('offline', 'standby', lost_within_ms);
     expect(reasons['sat0']).toBeTruthy();
@@ -64,7 +60,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     expect(links.reports.at(-1)?.reasons['sat0']).toBeNull();
   });
 
-  it('follows the route to the other WAN and back at once', { timeout: 60_000 }, async () => {
+  it('follows the route to the other WAN and back at once', async () => {
     const to = async (metric: string) =>
       lab.ip('route', 'add', 'default', 'via', '10.64.0.1', 'dev', 'wwan0', 'metric', metric);
     await to('50');
@@ -78,7 +74,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     await becomes('online', 'standby', event_within_ms);
   });
 
-  it('follows a rule for all traffic, and not one for marked traffic', { timeout: 60_000 }, async () => {
+  it('follows a rule for all traffic, and not one for marked traffic', async () => {
     await lab.ip('route', 'add', 'default', 'via', '10.64.0.1', 'dev', 'wwan0', 'table', '77');
     await lab.ip('rule', 'add', 'fwmark', '0x100/0x3f00', 'lookup', '77', 'priority', '1000');
     await lab.ip('rule', 'add', 'lookup', '77', 'priority', '2000');
@@ -90,7 +86,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     await lab.ip('route', 'flush', 'table', '77');
   });
 
-  it('sees a lost carrier at once although the route stays', { timeout: 60_000 }, async () => {
+  it('sees a lost carrier at once although the route stays', async () => {
     await lab.carrier('sat0', 'off');
     const { reasons } = await becomes('offline', 'standby', event_within_ms);
     expect(reasons['sat0']).toMatch(/^no carrier/u);
@@ -99,19 +95,15 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     await becomes('online', 'standby', 15_000);
   });
 
-  it(
-    'keeps an unplugged modem as offline, and takes a new device of its name as new',
-    { timeout: 60_000 },
-    async () => {
-      await lab.unplug('wwan0');
-      const { reasons, wans } = await becomes('online', 'offline', event_within_ms);
-      expect(reasons['wwan0']).toBe('the interface is not there');
-      expect(wans.find(({ name }) => name === 'wwan0')?.latency_ms).toBeNull();
-      await lab.plug('wwan0');
-      await lab.set('wwan0', { rtt_ms: 20 });
-      await becomes('online', 'standby', 15_000);
-    },
-  );
+  it('keeps an unplugged modem as offline, and takes a new device of its name as new', async () => {
+    await lab.unplug('wwan0');
+    const { reasons, wans } = await becomes('online', 'offline', event_within_ms);
+    expect(reasons['wwan0']).toBe('the interface is not there');
+    expect(wans.find(({ name }) => name === 'wwan0')?.latency_ms).toBeNull();
+    await lab.plug('wwan0');
+    await lab.set('wwan0', { rtt_ms: 20 });
+    await becomes('online', 'standby', 15_000);
+  });
 
   it('never gives one WAN the figures of the other', () => {
     const latencies = (name: string) =>
@@ -123,66 +115,57 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
 });
 
 describe.skipIf(rootMissing() || peerMissing('ip'))('links over netlink in a plain namespace', () => {
-  it(
-    'counts a multipath route as all of its links, and none through a tunnel',
-    { timeout: 60_000 },
-    async () => {
-      await withNamespace(async ({ prefix }) => {
-        const ip = async (...args: readonly string[]) =>
-          run('ip', ...prefix.slice(1), program('ip'), ...args);
-        for (const [device, net] of [
-          ['wan1', '10.1.0'],
-          ['wan2', '10.2.0'],
-          ['lan1', '10.3.0'],
-        ] as const) {
-          await ip('link', 'add', device, 'type', 'veth', 'peer', 'name', `${device}p`);
-          await ip('addr', 'add', `${net}.2/24`, 'dev', device);
-          for (const end of [device, `${device}p`]) await ip('link', 'set', end, 'up');
+  it('counts a multipath route as all of its links, and none through a tunnel', async () => {
+    await withNamespace(async ({ prefix }) => {
+      const ip = async (...args: readonly string[]) => run('ip', ...prefix.slice(1), program('ip'), ...args);
+      for (const [device, net] of [
+        ['wan1', '10.1.0'],
+        ['wan2', '10.2.0'],
+        ['lan1', '10.3.0'],
+      ] as const) {
+        await ip('link', 'add', device, 'type', 'veth', 'peer', 'name', `${device}p`);
+        await ip('addr', 'add', `${net}.2/24`, 'dev', device);
+        for (const end of [device, `${device}p`]) await ip('link', 'set', end, 'up');
+      }
+      await ip('tuntap', 'add', 'tun0', 'mode', 'tun');
+      await ip('addr', 'add', '10.9.0.2/24', 'dev', 'tun0');
+      await ip('link', 'set', 'tun0', 'up');
+      await withDirectory(async (dir) => {
+        const links = startLinks(prefix, { interval_s: 30 }, dir);
+        try {
+          await links.until('no link yet', ({ wans }) => wans.length === 0);
+          const hops = [
+            'nexthop',
+            'via',
+            '10.1.0.1',
+            'weight',
+            '1',
+            'nexthop',
+            'via',
+            '10.2.0.1',
+            'weight',
+            '3',
+          ];
+          await ip('route', 'add', 'default', 'metric', '10', ...hops);
+          await ip('route', 'add', 'default', 'dev', 'tun0');
+          const { wans } = await links.until('two links', (each) => each.wans.length === 2, event_within_ms);
+          expect(wans.map(({ name, status }) => [name, status])).toEqual([
+            ['wan2', 'online'],
+            ['wan1', 'online'],
+          ]);
+          await ip('route', 'del', 'default', 'metric', '10');
+          await links.until('none is routed', () =>
+            Object.values(links.statuses()).every((status) => status === 'offline'),
+          );
+          await ip('link', 'del', 'wan1');
+          const { reasons } = await links.until('gone', (each) =>
+            /not there/u.test(each.reasons['wan1'] ?? ''),
+          );
+          expect(reasons['wan2']).toBe('no default route leads through it');
+        } finally {
+          await links.stop();
         }
-        await ip('tuntap', 'add', 'tun0', 'mode', 'tun');
-        await ip('addr', 'add', '10.9.0.2/24', 'dev', 'tun0');
-        await ip('link', 'set', 'tun0', 'up');
-        await withDirectory(async (dir) => {
-          const links = startLinks(prefix, { interval_s: 30 }, dir);
-          try {
-            await links.until('no link yet', ({ wans }) => wans.length === 0);
-            const hops = [
-              'nexthop',
-              'via',
-              '10.1.0.1',
-              'weight',
-              '1',
-              'nexthop',
-              'via',
-              '10.2.0.1',
-              'weight',
-              '3',
-            ];
-            await ip('route', 'add', 'default', 'metric', '10', ...hops);
-            await ip('route', 'add', 'default', 'dev', 'tun0');
-            const { wans } = await links.until(
-              'two links',
-              (each) => each.wans.length === 2,
-              event_within_ms,
-            );
-            expect(wans.map(({ name, status }) => [name, status])).toEqual([
-              ['wan2', 'online'],
-              ['wan1', 'online'],
-            ]);
-            await ip('route', 'del', 'default', 'metric', '10');
-            await links.until('none is routed', () =>
-              Object.values(links.statuses()).every((status) => status === 'offline'),
-            );
-            await ip('link', 'del', 'wan1');
-            const { reasons } = await links.until('gone', (each) =>
-              /not there/u.test(each.reasons['wan1'] ?? ''),
-            );
-            expect(reasons['wan2']).toBe('no default route leads through it');
-          } finally {
-            await links.stop();
-          }
-        });
       });
-    },
-  );
+    });
+  });
 });

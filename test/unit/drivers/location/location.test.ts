@@ -110,7 +110,7 @@ describe('with a gpsd that misbehaves', () => {
     });
   });
 
-  it('hangs up on a line without end, and on a server that says nothing', { timeout: 30_000 }, async () => {
+  it('hangs up on a line without end, and on a server that says nothing', async () => {
     await withDriver({ gpsd: { port: gpsd.port } }, async ({ hub }) => {
       await eventually('up', () => hub.drivers()[0]?.state === 'up');
       gpsd.greeting = '';
@@ -143,7 +143,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
   });
   const options = () => ({ gpsd: { port, mute_s: 2 } });
 
-  it('takes what a receiver says 45 s late as old from the first fix on', { timeout: 60_000 }, async () => {
+  it('takes what a receiver says 45 s late as old from the first fix on', async () => {
     receiver.delay_ms = 45_000;
     await withDriver(options(), async ({ hub }) => {
       await eventually('old', () => hub.kit().location?.stale === true, 20_000);
@@ -152,7 +152,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
     });
   });
 
-  it('tells a 3-D fix, a 2-D fix, none and one that comes late apart', { timeout: 60_000 }, async () => {
+  it('tells a 3-D fix, a 2-D fix, none and one that comes late apart', async () => {
     await withDriver(options(), async ({ hub, pass }) => {
       const now = () => hub.kit().location;
       await eventually(
@@ -180,7 +180,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
     });
   });
 
-  it('finds out a mute receiver, and lets its fix grow old', { timeout: 60_000 }, async () => {
+  it('finds out a mute receiver, and lets its fix grow old', async () => {
     await withDriver(options(), async ({ hub, log, pass }) => {
       await eventually('fix', () => hub.kit().location?.source === 'satellite', 20_000);
       receiver.manner = 'mute';
@@ -192,7 +192,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
     });
   });
 
-  it('goes on after gpsd was frozen, and is down when it is killed', { timeout: 60_000 }, async () => {
+  it('goes on after gpsd was frozen, and is down when it is killed', async () => {
     await withDriver(options(), async ({ hub, pass }) => {
       await eventually('fix', () => hub.kit().location?.source === 'satellite', 20_000);
       gpsd.kill('SIGSTOP');

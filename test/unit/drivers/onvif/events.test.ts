@@ -100,7 +100,7 @@ it('keeps the newest of endlessly many detectors', () => {
   expect(edges).toEqual([true, false]);
 });
 
-it('lets a camera call that cannot be pulled', { timeout: 30_000 }, async () => {
+it('lets a camera call that cannot be pulled', async () => {
   const { camera, prepare } = await serve({}, {}, { webhook: { listen: '127.0.0.1' } });
   camera.misbehave('CreatePullPointSubscription', { fault: 'ter:ActionNotSupported' });
   const { outbox } = await prepare();

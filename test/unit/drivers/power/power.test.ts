@@ -122,40 +122,36 @@ interface RealNut {
 }
 
 describe.skipIf(peerMissing('upsd') || findProgram('upsd') === undefined)('with a real upsd', () => {
-  it(
-    'follows a discharge, reports unknown while the driver hangs, and recovers',
-    { timeout: 60_000 },
-    async () => {
-      await withNut(async (nut) => {
-        let lab = driverLab(power, { interval_s: 1, nut: { port: nut.port } });
-        // upsd needs a moment to listen and to hear of its UPS; the supervisor would try again likewise.
-        for (let attempt = 0; attempt < 40; attempt += 1) {
-          const known = await Promise.race([
-            lab.until('the UPS', () => lab.kit.battery === 87).then(() => true),
-            lab.ended.then(
-              () => false,
-              () => false,
-            ),
-          ]);
-          if (known) break;
-          await letPass(250);
-          lab = driverLab(power, { interval_s: 1, nut: { port: nut.port } });
-        }
-        expect(lab.kit).toMatchObject({ battery: 87, battery_charging: true });
-        expect(lab.shown.facts['runtime_s']).toBe(5_400);
-        await nut.set({ 'ups.status': 'OB DISCHRG LB', 'battery.charge': '11' });
-        await lab.until('discharge', () => lab.kit.battery === 11 && lab.kit.battery_charging === false);
-        expect(lab.log.at('warn')).toHaveLength(1);
-        nut.stall();
-        await lab.until('unknown', () => lab.kit.battery === null);
-        expect(String(lab.shown.facts['reason'])).toMatch(/no fresh data/u);
-        nut.wake();
-        await lab.until('back', () => lab.kit.battery === 11);
-        await lab.stop();
-        await expect(driverLab(power, { nut: { port: nut.port, ups: 'other' } }).ended).rejects.toThrow(
-          /it has kit/u,
-        );
-      });
-    },
-  );
+  it('follows a discharge, reports unknown while the driver hangs, and recovers', async () => {
+    await withNut(async (nut) => {
+      let lab = driverLab(power, { interval_s: 1, nut: { port: nut.port } });
+      // upsd needs a moment to listen and to hear of its UPS; the supervisor would try again likewise.
+      for (let attempt = 0; attempt < 40; attempt += 1) {
+        const known = await Promise.race([
+          lab.until('the UPS', () => lab.kit.battery === 87).then(() => true),
+          lab.ended.then(
+            () => false,
+            () => false,
+          ),
+        ]);
+        if (known) break;
+        await letPass(250);
+        lab = driverLab(power, { interval_s: 1, nut: { port: nut.port } });
+      }
+      expect(lab.kit).toMatchObject({ battery: 87, battery_charging: true });
+      expect(lab.shown.facts['runtime_s']).toBe(5_400);
+      await nut.set({ 'ups.status': 'OB DISCHRG LB', 'battery.charge': '11' });
+      await lab.until('discharge', () => lab.kit.battery === 11 && lab.kit.battery_charging === false);
+      expect(lab.log.at('warn')).toHaveLength(1);
+      nut.stall();
+      await lab.until('unknown', () => lab.kit.battery === null);
+      expect(String(lab.shown.facts['reason'])).toMatch(/no fresh data/u);
+      nut.wake();
+      await lab.until('back', () => lab.kit.battery === 11);
+      await lab.stop();
+      await expect(driverLab(power, { nut: { port: nut.port, ups: 'other' } }).ended).rejects.toThrow(
+        /it has kit/u,
+      );
+    });
+  });
 });

@@ -93,7 +93,7 @@ it('measures both directions within its limits, reports them and tells how far i
   await lab.stop();
 });
 
-it('stops at its time on a slow link, and has measured what came', { timeout: 20_000 }, async () => {
+it('stops at its time on a slow link, and has measured what came', async () => {
   server.bytes_per_s = 100_000;
   const lab = start({ bytes_max: 1_000_000_000, seconds_max: 2, connections: 4 });
   const result = await lab.test();
@@ -144,7 +144,7 @@ it('counts an upload only as far as it was answered', async () => {
   await lab.stop();
 });
 
-it('gives up on a connection on which nothing moves any more', { timeout: 30_000 }, async () => {
+it('gives up on a connection on which nothing moves any more', async () => {
   server.manner = 'deaf';
   const lab = start({ seconds_max: 60 });
   await expect(lab.test()).rejects.toThrow('download by lo: nothing moved for 10 s');
@@ -200,23 +200,17 @@ it.each(['no-such0', '../../../etc', '..'])(
   },
 );
 
-it(
-  'names the servers that are configured, and says why one cannot be reached',
-  { timeout: 20_000 },
-  async () => {
-    const lab = start();
-    await expect(lab.test({ server: 'far' })).rejects.toThrow(
-      'no server is called "far"; configured are near',
-    );
-    const nowhere = start({ servers: [serverAt('http://127.0.0.1:9')] });
-    await expect(nowhere.test()).rejects.toThrow(/127\.0\.0\.1 port 9 by lo: connection refused/u);
-    const unnamed = start({ servers: [serverAt('http://no-such-host.invalid')] });
-    await expect(unnamed.test()).rejects.toThrow(/no-such-host\.invalid/u);
-    const unrouted = start({ servers: [serverAt('http://192.0.2.1')] });
-    await expect(unrouted.test()).rejects.toThrow(/192\.0\.2\.1 port 80 by lo: /u);
-    for (const each of [lab, nowhere, unnamed, unrouted]) await each.stop();
-  },
-);
+it('names the servers that are configured, and says why one cannot be reached', async () => {
+  const lab = start();
+  await expect(lab.test({ server: 'far' })).rejects.toThrow('no server is called "far"; configured are near');
+  const nowhere = start({ servers: [serverAt('http://127.0.0.1:9')] });
+  await expect(nowhere.test()).rejects.toThrow(/127\.0\.0\.1 port 9 by lo: connection refused/u);
+  const unnamed = start({ servers: [serverAt('http://no-such-host.invalid')] });
+  await expect(unnamed.test()).rejects.toThrow(/no-such-host\.invalid/u);
+  const unrouted = start({ servers: [serverAt('http://192.0.2.1')] });
+  await expect(unrouted.test()).rejects.toThrow(/192\.0\.2\.1 port 80 by lo: /u);
+  for (const each of [lab, nowhere, unnamed, unrouted]) await each.stop();
+});
 
 it('leaves the upload unknown where the server takes none', async () => {
   const { upload_url: _, ...only_down } = serverAt(server.origin);

@@ -143,21 +143,17 @@ describe('a camera', () => {
     ['cuts off', /closed|aborted|answered/u],
     ['bad gateway', /HTTP status 502/u],
     ['redirects', /set tls: true/u],
-  ])(
-    'is lost when its answer is of the kind "%s", says so, and comes back',
-    { timeout: 30_000 },
-    async (mood, reason) => {
-      const { camera, start, online, offline, hub } = await running();
-      start();
-      await online();
-      camera.mood = mood;
-      expect(await offline()).toMatch(reason);
-      hub.outbox.clear();
-      camera.mood = 'well';
-      await online();
-      expect(camera.sessions.logins).toBeLessThanOrEqual(2);
-    },
-  );
+  ])('is lost when its answer is of the kind "%s", says so, and comes back', async (mood, reason) => {
+    const { camera, start, online, offline, hub } = await running();
+    start();
+    await online();
+    camera.mood = mood;
+    expect(await offline()).toMatch(reason);
+    hub.outbox.clear();
+    camera.mood = 'well';
+    await online();
+    expect(camera.sessions.logins).toBeLessThanOrEqual(2);
+  });
 
   it.each<Mood>(['not UTF-8', 'slow'])('is served on while its replies are %s', async (mood) => {
     const { camera, start, online, feed } = await running();

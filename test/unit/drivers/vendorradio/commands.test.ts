@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { full_acls } from '../../../fakes/fake-radio.ts';
+import { full_acls } from '../../../../drivers/vendorradio/sim/sessions.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { type VendorradioLab, vendorradioLab } from '../../../support/vendorradio-lab.ts';
 
@@ -30,7 +30,7 @@ describe('what is offered', () => {
   });
 
   it('shrinks with its rights, without a single attempt', async () => {
-    lab.radio.acls = {
+    lab.radio.sessions.acls = {
       ...full_acls,
       ubus: { iwinfo: ['info', 'devices', 'assoclist'], system: ['board', 'info'] },
     };
@@ -64,13 +64,13 @@ describe('set_channel', () => {
       bandwidth_mhz: 40,
       peers: 1,
     });
-    expect(lab.radio.state).toMatchObject({ isPending: false, channel: 40 });
+    expect(lab.radio.wifi).toMatchObject({ settings: { isPending: false }, channel: 40 });
     expect(lab.radio.count('uci apply')).toBe(1);
   });
 
-  it('that cuts the link reverts by itself, and says so', { timeout: 40_000 }, async () => {
-    lab.radio.state.stations[0]!.channel = 36;
-    lab.radio.acls = {
+  it('that cuts the link reverts by itself, and says so', async () => {
+    lab.radio.wifi.stations[0]!.channel = 36;
+    lab.radio.sessions.acls = {
       ...full_acls,
       ubus: { ...full_acls.ubus, uci: full_acls.ubus.uci.filter((right) => right !== 'rollback') },
     };
@@ -78,12 +78,12 @@ describe('set_channel', () => {
     await expect(lab.command('set_channel', { channel: 40 })).rejects.toThrow(
       'no peer after change, rolled back to channel 36 at 20 dBm',
     );
-    expect(lab.radio.state).toMatchObject({ isPending: false, channel: 36 });
+    expect(lab.radio.wifi).toMatchObject({ settings: { isPending: false }, channel: 36 });
     expect(lab.radio.count('uci confirm')).toBe(0);
   });
 
-  it('that has no effect is not reported as done', { timeout: 40_000 }, async () => {
-    lab.radio.state.isObedient = false;
+  it('that has no effect is not reported as done', async () => {
+    lab.radio.wifi.settings.isObedient = false;
     await online();
     await expect(lab.command('set_channel', { channel: 40 })).rejects.toThrow(
       /seen without channel 40, rolled back/u,
@@ -91,24 +91,24 @@ describe('set_channel', () => {
   });
 
   it('that is stopped is taken back at once', async () => {
-    lab.radio.state.stations[0]!.channel = 36;
+    lab.radio.wifi.stations[0]!.channel = 36;
     await online();
     const stopping = new AbortController();
     const done = lab.command('set_channel', { channel: 40 }, stopping.signal);
     done.catch(() => undefined);
-    await eventually('it is applied', () => lab.radio.state.isPending);
+    await eventually('it is applied', () => lab.radio.wifi.settings.isPending);
     stopping.abort();
     await expect(done).rejects.toThrow(/stopped before the change was confirmed, rolled back/u);
-    expect(lab.radio.state.channel).toBe(36);
+    expect(lab.radio.wifi.channel).toBe(36);
   });
 
   it('survives that the session is lost while it waits, as by a restart of rpcd', async () => {
     await online();
     const done = lab.command('set_channel', { channel: 40 });
-    await eventually('it is applied', () => lab.radio.state.isPending);
-    lab.radio.forgetSessions();
+    await eventually('it is applied', () => lab.radio.wifi.settings.isPending);
+    lab.radio.sessions.forgetAll();
     await expect(done).resolves.toMatchObject({ channel: 40 });
-    expect(lab.radio.state.isPending).toBe(false);
+    expect(lab.radio.wifi.settings.isPending).toBe(false);
   });
 
   it.each([
@@ -121,7 +121,7 @@ describe('set_channel', () => {
       await online();
       lab.radio.answers.set(`uci ${method}`, answer);
       await expect(lab.command('set_channel', { channel: 40 })).rejects.toThrow(sentence);
-      expect(lab.radio.state.channel).toBe(36);
+      expect(lab.radio.wifi.channel).toBe(36);
     },
   );
 
@@ -144,11 +144,11 @@ it('set_txpower is completed with the power that was read back', async () => {
   await online();
   await expect(lab.command('set_txpower', { dbm: 10 })).resolves.toEqual({ txpower_dbm: 10 });
   await expect(lab.command('set_txpower', { dbm: 'auto' })).resolves.toEqual({ txpower_dbm: 17 });
-  expect(lab.radio.state.settings['txpower']).toBeUndefined();
+  expect(lab.radio.wifi.settings.saved['txpower']).toBeUndefined();
 });
 
 it('set_mesh_channel is completed when the radio is seen on the frequency with a peer', async () => {
-  lab.radio.state.isMeshRider = true;
+  lab.radio.wifi.isMeshRider = true;
   await online();
   await expect(lab.command('set_mesh_channel', { freq_mhz: 5200, bandwidth_mhz: 20 })).resolves.toMatchObject(
     {
@@ -159,7 +159,7 @@ it('set_mesh_channel is completed when the radio is seen on the frequency with a
 });
 
 it('set_mesh_channel that was not seen says that it is not taken back', async () => {
-  lab.radio.state.isMeshRider = true;
+  lab.radio.wifi.isMeshRider = true;
   await online();
   await expect(lab.command('set_mesh_channel', { freq_mhz: 5999, bandwidth_mhz: 20 })).rejects.toThrow(
     /not taken back/u,
@@ -177,16 +177,16 @@ it('reboot is completed when the radio is back with a smaller uptime, and is giv
 it('identify lets the LED blink and puts back what it did before', async () => {
   await online({ identify_led: 'green:status' });
   await lab.command('identify', { seconds: 1 });
-  expect(lab.radio.state.written).toEqual(['timer', 'heartbeat']);
+  expect(lab.radio.wifi.written).toEqual(['timer', 'heartbeat']);
 });
 
 it('identify puts the LED back when the connector is stopped', async () => {
   await online({ identify_led: 'green:status' });
   const blinking = lab.command('identify', { seconds: 60 });
   blinking.catch(() => undefined);
-  await eventually('it blinks', () => lab.radio.state.written.length === 1);
+  await eventually('it blinks', () => lab.radio.wifi.written.length === 1);
   await lab.hub.stop();
-  expect(lab.radio.state.written).toEqual(['timer', 'heartbeat']);
+  expect(lab.radio.wifi.written).toEqual(['timer', 'heartbeat']);
 });
 
 it('scan lists what was found, strongest first', async () => {

@@ -137,34 +137,30 @@ async function agent({ isAiros = false } = {}) {
 }
 
 describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
-  it(
-    'v2c: tells its status and throughput, has no commands, is lost and comes back',
-    { timeout: 60_000 },
-    async () => {
-      const peer = await agent();
-      peer.run(await peer.v2c());
-      await eventually('it is online', () => peer.status() === 'online', 20_000);
-      await eventually('its throughput is known', () =>
-        peer.feed('link').some((link) => typeof link?.['rx_bps'] === 'number'),
-      );
-      expect(peer.feed('status').at(0)).toMatchObject({
-        hostname: 'bridge',
-        source: 'snmp',
-        uptime_s: expect.any(Number) as number,
-      });
-      expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: null, noise: null, peer: null });
-      expect(peer.feed('link').at(-1)).toMatchObject({ freq_mhz: null, peers: null });
-      expect(
-        peer.lab.outbox.drafts.findLast(({ channel }) => channel.endsWith('/commands'))?.data,
-      ).toMatchObject({ commands: [] });
-      await peer.stop();
-      await eventually('it is lost', () => peer.status() === 'offline', 20_000);
-      peer.start();
-      await eventually('it is back', () => peer.status() === 'online', 20_000);
-    },
-  );
+  it('v2c: tells its status and throughput, has no commands, is lost and comes back', async () => {
+    const peer = await agent();
+    peer.run(await peer.v2c());
+    await eventually('it is online', () => peer.status() === 'online', 20_000);
+    await eventually('its throughput is known', () =>
+      peer.feed('link').some((link) => typeof link?.['rx_bps'] === 'number'),
+    );
+    expect(peer.feed('status').at(0)).toMatchObject({
+      hostname: 'bridge',
+      source: 'snmp',
+      uptime_s: expect.any(Number) as number,
+    });
+    expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: null, noise: null, peer: null });
+    expect(peer.feed('link').at(-1)).toMatchObject({ freq_mhz: null, peers: null });
+    expect(
+      peer.lab.outbox.drafts.findLast(({ channel }) => channel.endsWith('/commands'))?.data,
+    ).toMatchObject({ commands: [] });
+    await peer.stop();
+    await eventually('it is lost', () => peer.status() === 'offline', 20_000);
+    peer.start();
+    await eventually('it is back', () => peer.status() === 'online', 20_000);
+  });
 
-  it('v3: authenticates and encrypts', { timeout: 60_000 }, async () => {
+  it('v3: authenticates and encrypts', async () => {
     const peer = await agent();
     peer.run({
       username: 'watcher',
@@ -174,7 +170,7 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
     await eventually('it is online', () => peer.status() === 'online', 20_000);
   });
 
-  it('v3: with a wrong password it is refused, and not asked again', { timeout: 60_000 }, async () => {
+  it('v3: with a wrong password it is refused, and not asked again', async () => {
     const peer = await agent();
     peer.run({
       username: 'watcher',
@@ -189,53 +185,41 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
     expect(peer.lab.hub.assets()).toEqual([]);
   });
 
-  it(
-    'of airOS tells its signal and its stations by the OIDs of the preset',
-    { timeout: 60_000 },
-    async () => {
-      const peer = await agent({ isAiros: true });
-      peer.run(await peer.v2c());
-      await eventually('it is online', () => peer.status() === 'online', 20_000);
-      expect(peer.feed('link').at(-1)).toMatchObject({
-        freq_mhz: 5800,
-        bandwidth_mhz: 40,
-        quality_pct: 91,
-        noise: -96,
-        peers: 1,
-      });
-      expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: -62, noise: -95, peer: '02:00:00:aa:bb:02' });
-    },
-  );
+  it('of airOS tells its signal and its stations by the OIDs of the preset', async () => {
+    const peer = await agent({ isAiros: true });
+    peer.run(await peer.v2c());
+    await eventually('it is online', () => peer.status() === 'online', 20_000);
+    expect(peer.feed('link').at(-1)).toMatchObject({
+      freq_mhz: 5800,
+      bandwidth_mhz: 40,
+      quality_pct: 91,
+      noise: -96,
+      peers: 1,
+    });
+    expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: -62, noise: -95, peer: '02:00:00:aa:bb:02' });
+  });
 
-  it(
-    'takes OIDs of the configuration before those of the preset, with their scale',
-    { timeout: 60_000 },
-    async () => {
-      const peer = await agent({ isAiros: true });
-      peer.run({
-        ...(await peer.v2c()),
-        preset: 'generic',
-        oids: { voltage: { oid: '1.3.6.1.4.1.41112.1.4.1.1.4.1', scale: 0.01 } },
-      });
-      await eventually('it is online', () => peer.status() === 'online', 20_000);
-      expect(peer.feed('status').at(0)).toMatchObject({ voltage: 58 });
-    },
-  );
+  it('takes OIDs of the configuration before those of the preset, with their scale', async () => {
+    const peer = await agent({ isAiros: true });
+    peer.run({
+      ...(await peer.v2c()),
+      preset: 'generic',
+      oids: { voltage: { oid: '1.3.6.1.4.1.41112.1.4.1.1.4.1', scale: 0.01 } },
+    });
+    await eventually('it is online', () => peer.status() === 'online', 20_000);
+    expect(peer.feed('status').at(0)).toMatchObject({ voltage: 58 });
+  });
 
-  it(
-    'names the interfaces there are when the one of the configuration is missing',
-    { timeout: 60_000 },
-    async () => {
-      const peer = await agent();
-      peer.run({ ...(await peer.v2c()), device: 'wlan9' });
-      const [name] = Object.keys(networkInterfaces());
-      await eventually(
-        'it is said',
-        () =>
-          JSON.stringify(peer.lab.log.lines).includes('has no interface wlan9; its interfaces are') &&
-          JSON.stringify(peer.lab.log.lines).includes(name ?? 'lo'),
-        20_000,
-      );
-    },
-  );
+  it('names the interfaces there are when the one of the configuration is missing', async () => {
+    const peer = await agent();
+    peer.run({ ...(await peer.v2c()), device: 'wlan9' });
+    const [name] = Object.keys(networkInterfaces());
+    await eventually(
+      'it is said',
+      () =>
+        JSON.stringify(peer.lab.log.lines).includes('has no interface wlan9; its interfaces are') &&
+        JSON.stringify(peer.lab.log.lines).includes(name ?? 'lo'),
+      20_000,
+    );
+  });
 });
