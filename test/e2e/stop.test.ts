@@ -6,12 +6,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buffer_file } from '../../src/app.ts';
 import { startMosquitto, type Broker } from '../support/broker.ts';
 import { startChild } from '../support/child.ts';
+import type { Cloud } from '../support/cloud.ts';
+import { letPass } from '../support/eventually.ts';
 import { command_file, withKit } from '../support/kit.ts';
 import { peerMissing } from '../support/peers.ts';
 import { startProxy } from '../support/proxy.ts';
 
 /** What the README promises. */
 const stop_ms = 10_000;
+/** Ten positions would have come meanwhile. */
+const quiet_ms = 500;
+
+/** How many messages were heard once what was under way has come. */
+async function settled(cloud: Cloud): Promise<number> {
+  for (let before = -1; before !== cloud.heard.length; await letPass(quiet_ms)) before = cloud.heard.length;
+  return cloud.heard.length;
+}
 
 describe.skipIf(peerMissing('mosquitto'))('a daemon that is told to stop', () => {
   let broker: Broker;
@@ -66,7 +76,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is told to stop', () =>
         const daemon = await kit.start();
         await cloud.until('a position', ({ channel }) => channel.endsWith('/gps'));
         proxy.stall();
-        const before = cloud.heard.length;
+        const before = await settled(cloud);
         const asked_ms = performance.now();
         const { code, stderr } = await daemon.end('SIGTERM');
         expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
