@@ -58,7 +58,7 @@ export async function commitReceptions(
   return { changes, acks, new_kits };
 }
 
-/** One for each kit, in the order of their ids, so that two replicas never wait for each other. */
+/** One for each kit, in the order of their ids, so that two replicas never wait for each other in a circle. */
 function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonly Delivery[] {
   const byKit = new Map<string, Delivery>();
   for (const reception of receptions) {
