@@ -4,6 +4,8 @@ import { every } from '../../platform/time.ts';
 import type { Store } from '../store/store.ts';
 
 const tell_every_ms = 1_000;
+/** Another replica may have stored a newer epoch meanwhile. */
+const look_again_ms = 60_000;
 /** Kits whose newest epoch is remembered. */
 const kits_max = 100_000;
 
@@ -24,6 +26,7 @@ export class Acks {
   constructor(parts: AckParts) {
     this.#parts = parts;
     every(tell_every_ms, parts.signal, () => void this.#tell());
+    every(look_again_ms, parts.signal, () => this.#newest.clear());
   }
 
   note(acks: readonly { readonly kit_id: string; readonly ack: CloudAck }[]): void {
