@@ -206,6 +206,8 @@ function clientOptions({ broker, client_id, protocol, will }: SessionOptions): I
     reconnectPeriod: 0,
     resubscribe: false,
     queueQoSZero: false,
+    // The library would make and keep a buffer for each of the 65,536 numbers that a packet may bear: 10 MB.
+    writeCache: false,
     username: broker.username,
     ...(broker.password !== undefined && { password: broker.password }),
     messageIdProvider: new MessageIds(),

@@ -31,7 +31,7 @@ export async function makeForms(dir: string): Promise<readonly Form[]> {
     {
       name: 'package',
       entry: join(app, 'kit-connector.mjs'),
-      env: { NODE_COMPILE_CACHE: join(dir, 'compiled') },
+      env: { NODE_COMPILE_CACHE: join(dir, 'compiled'), MALLOC_ARENA_MAX: '1' },
     },
     { name: 'sources', entry: join(root, 'src/kit-connector.mjs'), env: { NODE_DISABLE_COMPILE_CACHE: '1' } },
   ];
