@@ -1,6 +1,7 @@
 /** Turns what zod finds wrong into sentences that a technician can act on. */
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
+import { keysOf, schemaAt, valueAt } from './schema-at.ts';
 import type { FaultList, KeyPath } from './source.ts';
 
 export type Issue = z.core.$ZodIssue;
@@ -15,19 +16,33 @@ interface Checked {
 
 /** Adds a fault for each issue; several when several keys are unknown. */
 export function addIssues(faults: FaultList, checked: Checked, issues: readonly Issue[]): void {
-  for (const issue of issues) {
-    const path = [...checked.at, ...issue.path];
-    if (issue.code === 'unrecognized_keys') {
-      const known = keysOf(schemaAt(checked.schema, issue.path));
-      for (const key of issue.keys) faults.add([...path, key], unknownKey(key, known));
-      continue;
-    }
-    const value = valueAt(checked.value, issue.path);
-    faults.add(
-      path,
-      value === undefined ? missing(schemaAt(checked.schema, issue.path)) : sentence(issue, value),
-    );
+  for (const issue of issues) addIssue(faults, checked, issue);
+}
+
+function addIssue(faults: FaultList, checked: Checked, issue: Issue): void {
+  const path = [...checked.at, ...issue.path];
+  const schema = schemaAt(checked, issue.path);
+  const value = valueAt(checked.value, issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    const known = schema ? keysOf({ schema, value }) : [];
+    for (const key of issue.keys) faults.add([...path, key], unknownKey(key, known));
+    return;
   }
+  const meant = issue.code === 'invalid_union' ? meantShape(issue.errors) : undefined;
+  if (meant && schema instanceof z.ZodUnion) {
+    addIssues(faults, { schema: schema.options[meant.at] ?? schema, value, at: path }, meant.issues);
+    return;
+  }
+  faults.add(path, value === undefined ? missing(issue, schema) : sentence(issue, value));
+}
+
+/** Of several shapes that a value may have, the one that it resembles: its own type is right, and only details are wrong. */
+function meantShape(shapes: readonly (readonly Issue[])[]) {
+  const at = shapes.findIndex(
+    (issues) => !issues.some(({ code, path }) => code === 'invalid_type' && path.length === 0),
+  );
+  const issues = shapes[at];
+  return issues && { at, issues };
 }
 
 const secretName = /pass(word|wd|phrase)?$|secret|token|api_?key/i;
@@ -54,17 +69,23 @@ export function didYouMean(word: string, known: readonly string[]): string | und
   return distance(word, guess) <= slips_max ? guess : undefined;
 }
 
-function missing(schema: z.core.$ZodType | undefined): string {
+function missing(issue: Issue, schema: z.core.$ZodType | undefined): string {
   const description = schema && z.globalRegistry.get(schema)?.description;
-  const words = schema instanceof z.ZodEnum ? schema.options.join(', ') : undefined;
-  const hint = description ?? words;
+  const words = schema instanceof z.ZodEnum ? schema.options.map(String) : choicesOf(issue);
+  const hint = description ?? words?.join(', ');
   return hint ? `is missing; add it (${hint})` : 'is missing; add it';
+}
+
+/** The words of the key that tells several shapes apart. */
+function choicesOf(issue: Issue): readonly string[] | undefined {
+  return issue.code === 'invalid_union' && 'options' in issue ? issue.options?.map(String) : undefined;
 }
 
 /** What is wrong and its remedy. */
 function sentence(issue: Issue, value: unknown): string {
   if (issue.code === 'invalid_type') return wrongType(issue, value);
   if (issue.code === 'invalid_value') return wrongWord(issue.values.map(String), value);
+  if (issue.code === 'invalid_union') return wrongShape(issue, value);
   if (issue.code === 'too_small') return tooSmall(issue, value);
   if (issue.code === 'too_big') {
     return isCounted(issue.origin)
@@ -103,6 +124,16 @@ function wrongType(issue: z.core.$ZodIssueInvalidType, value: unknown): string {
   return `is ${show(value)}; write ${wanted}${quotesHint(issue.expected, value)}`;
 }
 
+/** None of several shapes fits. */
+function wrongShape(issue: z.core.$ZodIssueInvalidUnion, value: unknown): string {
+  const words = choicesOf(issue);
+  if (words) return wrongWord(words, value);
+  const wanted = issue.errors
+    .flat()
+    .flatMap((inner) => (inner.code === 'invalid_type' ? [inner.expected] : []));
+  return `is ${show(value)}; write ${wanted.map((type) => typeNames[type] ?? `of type ${type}`).join(' or ')}`;
+}
+
 /** YAML makes a text of what stands in quotes, and a number or a truth of some things that do not. */
 function quotesHint(expected: string, value: unknown): string {
   if (expected === 'string' && typeof value !== 'object') return ' in quotes';
@@ -130,42 +161,4 @@ function show(value: unknown): string {
   if (typeof value === 'object') return 'a group of keys';
   const text = typeof value === 'number' ? value.toString() : JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}..."` : text;
-}
-
-function valueAt(value: unknown, path: KeyPath): unknown {
-  return path.reduce<unknown>(
-    (inner, step) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, step) : undefined),
-    value,
-  );
-}
-
-/** The schema that checks what stands at `path`, as far as it is made of objects, lists and records. */
-function schemaAt(schema: z.core.$ZodType, path: KeyPath): z.core.$ZodType | undefined {
-  return path.reduce<z.core.$ZodType | undefined>((outer, step) => {
-    const inner = outer && unwrapped(outer);
-    if (inner instanceof z.ZodObject) {
-      const shape: Readonly<Record<string, z.core.$ZodType>> = inner.shape;
-      return shape[String(step)];
-    }
-    if (inner instanceof z.ZodArray) return inner.element;
-    if (inner instanceof z.ZodRecord) return inner.valueType;
-    return undefined;
-  }, schema);
-}
-
-function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
-  if (
-    schema instanceof z.ZodDefault ||
-    schema instanceof z.ZodPrefault ||
-    schema instanceof z.ZodOptional ||
-    schema instanceof z.ZodNullable
-  ) {
-    return unwrapped(schema.unwrap());
-  }
-  return schema;
-}
-
-function keysOf(schema: z.core.$ZodType | undefined): readonly string[] {
-  const inner = schema && unwrapped(schema);
-  return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
 }

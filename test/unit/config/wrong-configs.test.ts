@@ -25,7 +25,9 @@ const cases: readonly Case[] = [
   [
     'a media server without the address for viewers',
     `${id}media: { server: mediamtx }\n`,
-    ['config.yaml:2:1 media.viewer_url: is missing; add it'],
+    [
+      'config.yaml:2:1 media.viewer_url: is missing; add it (where viewers reach the server, such as http://192.168.1.1:8889)',
+    ],
   ],
   [
     'a media password that is not there',
@@ -205,6 +207,11 @@ const cases: readonly Case[] = [
     'an unknown type of link',
     `${id}uplink: { metered: [starlink] }\n`,
     ['config.yaml:2:21 uplink.metered[0]: is "starlink"; write one of satellite, cellular, ethernet, wifi'],
+  ],
+  [
+    'an unknown media server',
+    `${id}media: { server: mediamxt }\n`,
+    ['config.yaml:2:10 media.server: is "mediamxt"; did you mean "mediamtx"? (mediamtx, go2rtc, template)'],
   ],
   [
     'a word for a list',
