@@ -143,8 +143,10 @@ function addViews(program: Command, shell: Shell, finish: (code: number) => void
       ) => {
         const { listTasks, runTask } = await import('./task.ts');
         if (asset === undefined) return finish(await listTasks(options, shell));
-        if (command === undefined)
-          throw new Error('name the command too: kit-connector task ASSET COMMAND [JSON]');
+        if (command === undefined) {
+          complain(shell, 'name the command too: kit-connector task ASSET COMMAND [JSON]');
+          return finish(exit.usage);
+        }
         return finish(await runTask({ asset, command, payload }, options, shell));
       },
     );

@@ -22,14 +22,14 @@ export interface AddKeyOptions extends KeyOptions {
 const day_ms = 86_400_000;
 
 export async function addKey(label: string, options: AddKeyOptions, shell: Shell): Promise<number> {
-  const kits = options.allKits === true ? '*' : z.array(z.uuid()).safeParse(options.kit).data;
-  if (kits === undefined) throw new Error('a kit is named by its UUID: --kit 0f8c1a52-...');
-  if (kits.length === 0) throw new Error('name the kits that the key may see: --kit UUID, or --all-kits');
+  const fault = addKeyFault(options);
+  if (fault !== undefined) {
+    complain(shell, fault);
+    return exit.usage;
+  }
+  const kits = options.allKits === true ? '*' : options.kit;
   const now_ms = Date.now();
   const expires_ms = options.days === undefined ? null : now_ms + options.days * day_ms;
-  const known: readonly string[] = scopes;
-  const unknown = options.scope.find((scope) => !known.includes(scope));
-  if (unknown !== undefined) throw new Error(`"${unknown}" is no scope; there are ${scopes.join(', ')}`);
   const wanted = options.scope.length === 0 ? [...scopes] : options.scope;
   const lower = kits === '*' ? kits : kits.map((id) => id.toLowerCase());
   const { text, key } = makeKey({ label, scopes: wanted, kits: lower, expires_ms }, now_ms);
@@ -40,6 +40,17 @@ export async function addKey(label: string, options: AddKeyOptions, shell: Shell
     say(shell, text);
   }
   return exit.ok;
+}
+
+/** What is wrong with the command line, and the remedy. */
+function addKeyFault({ allKits, kit, scope }: AddKeyOptions): string | undefined {
+  if (allKits !== true) {
+    if (kit.length === 0) return 'name the kits that the key may see: --kit UUID, or --all-kits';
+    if (!z.array(z.uuid()).safeParse(kit).success) return 'a kit is named by its UUID: --kit 0f8c1a52-...';
+  }
+  const known: readonly string[] = scopes;
+  const unknown = scope.find((word) => !known.includes(word));
+  return unknown === undefined ? undefined : `"${unknown}" is no scope; there are ${scopes.join(', ')}`;
 }
 
 export async function listKeys(options: KeyOptions, shell: Shell): Promise<number> {

@@ -7,6 +7,7 @@ import { getuid } from 'node:process';
 import { drivers } from '../../drivers/index.ts';
 import { config_file_default, readConfig } from '../config.ts';
 import { no_broker } from '../config/broker.ts';
+import { unreadable } from '../config/source.ts';
 import { ConfigInvalid } from '../errors.ts';
 import { check } from './check.ts';
 import { plain } from './doctor/finding.ts';
@@ -15,6 +16,7 @@ import { keepBefore, readBefore, writeConfig, writeSecret } from './setup/files.
 import { scan } from './setup/scan.ts';
 import { type Answers, configText, type Found } from './setup/text.ts';
 import { complain, exit, painter, say, type Shell } from './shell.ts';
+import { unwritable } from './unwritable.ts';
 
 export interface SetupOptions {
   readonly config: string;
@@ -52,7 +54,7 @@ export async function setup(options: SetupOptions, shell: Shell): Promise<number
   if (shell.signal.aborted) return exit.failed;
   const password_file = password === undefined ? undefined : await storePassword(file, password, shell);
   if (before) say(shell, `the file that was there is kept as ${await keepBefore(file)}`);
-  await writeConfig(file, configText({ ...answers, password_file }, found));
+  await writeConfig(file, configText({ ...answers, password_file }, found)).catch(unwritable(file));
   say(shell, `${file} is written`);
   return finish(file, shell);
 }
@@ -133,7 +135,9 @@ async function passwordOf({ passwordFile }: SetupOptions, ask: Shell['ask']): Pr
   const text =
     passwordFile === undefined
       ? await ask?.('password at the broker (empty: none): ', { hidden: true })
-      : await readFile(passwordFile, 'utf8');
+      : await readFile(passwordFile, 'utf8').catch((error: unknown) => {
+          throw new Error(`--password-file: ${passwordFile} ${unreadable(error)}`, { cause: error });
+        });
   const password = text?.replace(/\r?\n$/u, '');
   return password === '' ? undefined : password;
 }
@@ -146,7 +150,7 @@ async function storePassword(
 ): Promise<string | undefined> {
   const isService = config_file === config_file_default && getuid?.() === 0 && existsSync(credential_store);
   const path = isService ? join(credential_store, credential) : join(dirname(config_file), 'mqtt-password');
-  await writeSecret(path, password);
+  await writeSecret(path, password).catch(unwritable(path));
   say(shell, `the password is written to ${path}`);
   return isService ? undefined : path;
 }

@@ -17,6 +17,7 @@ import { examine } from './doctor/examine.ts';
 import { touchpointsOf } from './doctor/touchpoints.ts';
 import { findingLine } from './doctor.ts';
 import { exit, say, type Shell, size } from './shell.ts';
+import { unwritable } from './unwritable.ts';
 import { version } from './version.ts';
 
 const compress = promisify(gzip);
@@ -47,7 +48,7 @@ export async function supportBundle(options: BundleOptions, shell: Shell): Promi
   const archive = await compress(tarOf(scrubbed, time_ms));
   const path = resolve(options.output ?? `${stem}.tar.gz`);
   // Never over another file, and for its owner only: it tells much about the kit.
-  await using handle = await open(path, 'wx', 0o600);
+  await using handle = await open(path, 'wx', 0o600).catch(unwritable(path));
   await handle.writeFile(archive);
   say(shell, `${path} (${size(archive.length)}): look into it before you send it`);
   return exit.ok;

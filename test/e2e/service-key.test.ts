@@ -55,6 +55,6 @@ it.each([
       '--database',
       database,
     ]).ended;
-    expect([code, stderr]).toEqual([1, expect.stringMatching(sentence)]);
+    expect([code, stderr]).toEqual([64, expect.stringMatching(sentence)]);
   });
 });

@@ -292,3 +292,20 @@ describe('a driver that looks around', () => {
     }
   });
 });
+
+test('what cannot be read or written is named with its remedy', async () => {
+  await withDirectory(async (dir) => {
+    const astray = await typed(join(dir, 'nowhere'), ['--no-ask', '--broker', 'none']);
+    expect(astray).toMatchObject({
+      code: 1,
+      stderr: `${astray.file} cannot be written: its folder does not exist; make it, or name another place\n`,
+    });
+    const absent = join(dir, 'absent');
+    const words = ['--no-ask', '--broker', 'mqtts://b', '--password-file', absent];
+    expect(await typed(dir, words)).toMatchObject({
+      code: 1,
+      stderr: `--password-file: ${absent} does not exist; create it or name another file\n`,
+    });
+    expect(await readdir(dir)).toEqual([]);
+  });
+});
