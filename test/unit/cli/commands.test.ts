@@ -201,7 +201,7 @@ test.each([
     'number of seconds above 0',
   ],
   ['a misspelt subcommand', ['statsu'], 64, 'Did you mean status?'],
-  ['an asset without a command', ['task', 'Falcon'], 1, 'name the command too'],
+  ['an asset without a command', ['task', 'Falcon'], 64, 'name the command too'],
   ['an unknown asset', ['task', 'Falcno', 'arm'], 1, 'did you mean "Falcon"?'],
 ])('%s is told in one sentence', async (_, words, code, sentence) => {
   const result = await typed(fakeDaemon(), words);
