@@ -10,7 +10,7 @@ const measuring = ['test/unit/drivers/links/**/*.test.ts'];
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
-    globalSetup: 'test/support/run-directory.ts',
+    globalSetup: ['test/support/run-directory.ts', 'test/support/tell-skipped.ts'],
     // One after the other: what keeps the cores busy must not run beside what only waits.
     projects: [
       {

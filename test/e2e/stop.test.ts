@@ -97,11 +97,11 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is told to stop', () =>
   });
 
   it('has told a reader of its messages that they end', async () => {
-    await withKit({ rehearsed: false }, async (kit) => {
-      await kit.configure({ broker: { url: broker.url }, drivers: [kit.gateway] });
+    await withKit({ rehearsed: true }, async (kit) => {
+      await kit.configure({ broker: { url: broker.url }, drivers: [kit.rehearse({ gps_hz: 5 })] });
       const daemon = await kit.start();
       const tail = startChild([command_file, 'tail', '--socket', kit.socket]);
-      await tail.printed(/telemetry/);
+      await tail.printed(/gps/);
       await daemon.end('SIGTERM');
       expect(await tail.ended).toMatchObject({ code: 69, stderr: 'kit-connector has stopped\n' });
     });

@@ -71,53 +71,48 @@ export function driverConformance({
     expect(() => driver.configure({ ...options(), no_such_option: 1 })).toThrow(/no_such_option/u);
   });
 
-  it.skipIf(without.loss)(
-    'announces an asset only after its device has answered',
-    { timeout: 60_000 },
-    async () => {
-      await peer.start();
+  it('announces an asset only after its device has answered', async ({ skip }) => {
+    skip(without.loss !== undefined, without.loss);
+    await peer.start();
+    await peer.lose();
+    const lab = startHub();
+    try {
+      await triedInVain(lab.hub);
+      expect(lab.hub.assets()).toEqual([]);
+      await peer.restore();
+      await lab.outbox.until(isStatus('online'), notice_ms);
+    } finally {
+      await lab.stop();
+    }
+  });
+
+  it('reports a lost device offline once, and online again', async ({ skip }) => {
+    skip(without.loss !== undefined, without.loss);
+    await peer.start();
+    const lab = startHub();
+    try {
+      await lab.outbox.until(isStatus('online'), answer_deadline_ms);
       await peer.lose();
-      const lab = startHub();
-      try {
-        await triedInVain(lab.hub);
-        expect(lab.hub.assets()).toEqual([]);
-        await peer.restore();
-        await lab.outbox.until(isStatus('online'), notice_ms);
-      } finally {
-        await lab.stop();
-      }
-    },
-  );
+      await lab.outbox.until(isStatus('offline'), notice_ms);
+      const lost = lab.outbox.drafts.filter(isStatus('offline'));
+      expect(new Set(lost.map((draft) => draft.channel)).size).toBe(lost.length);
+      lab.outbox.clear();
+      await peer.restore();
+      await lab.outbox.until(isStatus('online'), notice_ms);
+    } finally {
+      await lab.stop();
+    }
+  });
 
-  it.skipIf(without.loss)(
-    'reports a lost device offline once, and online again',
-    { timeout: 60_000 },
-    async () => {
-      await peer.start();
-      const lab = startHub();
-      try {
-        await lab.outbox.until(isStatus('online'), answer_deadline_ms);
-        await peer.lose();
-        await lab.outbox.until(isStatus('offline'), notice_ms);
-        const lost = lab.outbox.drafts.filter(isStatus('offline'));
-        expect(new Set(lost.map((draft) => draft.channel)).size).toBe(lost.length);
-        lab.outbox.clear();
-        await peer.restore();
-        await lab.outbox.until(isStatus('online'), notice_ms);
-      } finally {
-        await lab.stop();
-      }
-    },
-  );
-
-  it('publishes only messages that satisfy the schemas of its feeds', { timeout: 60_000 }, async () => {
+  it('publishes only messages that satisfy the schemas of its feeds', async () => {
     await peer.start();
     const recorded = await run(driver, options());
     await recorded.stop();
     expect(recorded.invalid).toEqual([]);
   });
 
-  it.skipIf(without.commands)('refuses a bad payload of each command', { timeout: 60_000 }, async () => {
+  it('refuses a bad payload of each command', async ({ skip }) => {
+    skip(without.commands !== undefined, without.commands);
     await peer.start();
     const recorded = await run(driver, options());
     try {
@@ -128,7 +123,7 @@ export function driverConformance({
     }
   });
 
-  it('ends within 3 s of the abort and leaves nothing open', { timeout: 60_000 }, async () => {
+  it('ends within 3 s of the abort and leaves nothing open', async () => {
     await peer.start();
     // The first run loads modules and lets libraries open what they keep for good.
     await (await run(driver, options())).stop();
@@ -142,7 +137,7 @@ export function driverConformance({
     expect(await leftOver(before)).toEqual([]);
   });
 
-  it('ends at once when it is stopped before it was ready', { timeout: 60_000 }, async () => {
+  it('ends at once when it is stopped before it was ready', async () => {
     await peer.start();
     const stopping = new AbortController();
     const { host } = recordingHost(driver, stopping.signal);
