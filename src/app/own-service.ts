@@ -10,7 +10,7 @@ import { positionOf, type Row } from '../outbox/row.ts';
 import type { Log } from '../platform/log.ts';
 import { every, sleep } from '../platform/time.ts';
 import type { Message } from '../service/ingest/read-message.ts';
-import { loadPage } from '../service/page-files.ts';
+import { pageOnDemand } from '../service/page-files.ts';
 import { makeKey, scopes } from '../service/principal.ts';
 import type { Dispatcher } from '../service/service.ts';
 import { type RunningService, startService } from '../service/start.ts';
@@ -100,7 +100,7 @@ async function start(config: ServiceConfig, parts: ReportParts, log: Log): Promi
     listen: config.listen,
     hosts: config.hosts,
     media_origins: config.media_origins,
-    page: await loadPage(),
+    page: pageOnDemand(),
     version: parts.version,
     log,
     group_ms,

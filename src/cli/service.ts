@@ -2,7 +2,7 @@
 import { readStandalone } from '../config/standalone.ts';
 import { createLog } from '../platform/log.ts';
 import { aborted } from '../platform/time.ts';
-import { loadPage } from '../service/page-files.ts';
+import { pageOnDemand } from '../service/page-files.ts';
 import { startStandalone } from '../service/standalone.ts';
 import { nameOf, openStore } from '../service/store/open-store.ts';
 import { exit, type Shell } from './shell.ts';
@@ -17,7 +17,7 @@ export async function service(file: string, shell: Shell): Promise<number> {
   const running = await startStandalone({
     ...config,
     ...opened,
-    page: await loadPage(),
+    page: pageOnDemand(),
     version: version(),
     log: log.child({ part: 'service' }),
   });

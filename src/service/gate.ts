@@ -14,6 +14,9 @@ const session_bytes = 32;
 /** Of one address; a right key is never slowed down by this. */
 const wrong_keys = { per_s: 5 / 60, burst: 5 } as const;
 
+/** Of one key: each session is written to the disk. */
+const new_sessions = { per_s: 10 / 60, burst: 10 } as const;
+
 /** What of a request tells who asks. */
 export interface Asker {
   readonly headers: Readonly<IncomingHttpHeaders>;
@@ -31,6 +34,7 @@ export interface GateParts {
 export class Gate {
   readonly #parts: GateParts;
   readonly #wrong = new RateLimit(wrong_keys);
+  readonly #begun = new RateLimit(new_sessions);
 
   constructor(parts: GateParts) {
     this.#parts = parts;
@@ -69,9 +73,18 @@ export class Gate {
     return (await this.bySession(asker)) !== undefined;
   }
 
-  /** Begins a session for the holder of the key; answers the cookie. Throws as `byKey`. */
+  /**
+   * Begins a session for the holder of the key, in place of the one that the cookie names; answers the cookie. Throws as
+   * `byKey`. The new secret is never one that came with the request.
+   */
   async openSession(api_key: string, { headers, address }: Asker): Promise<string> {
     const { key_id } = await this.byKey(api_key, address);
+    const wait_s = this.#begun.take(key_id, performance.now());
+    if (wait_s > 0) {
+      const detail = `too many sessions begin with this key; ask again in ${wait_s} s`;
+      throw new RequestProblem('too-many-requests', detail, { retry_after_s: wait_s });
+    }
+    await this.#parts.store.endSession(hashOf(cookieIn(headers) ?? ''));
     const secret = randomBytes(session_bytes).toString('base64url');
     await this.#parts.store.addSession(hashOf(secret), key_id, Date.now() + session_s * 1_000);
     return `${cookie_name}=${secret}; Max-Age=${session_s}; ${attributes(headers)}`;
@@ -100,7 +113,8 @@ export class Gate {
    */
   serves(host: string | undefined): boolean {
     const url = `http://${host ?? ''}`;
-    if (!URL.canParse(url)) return false;
+    // A host header is a name and a port, and nothing around them that a parser would leave out.
+    if (!URL.canParse(url) || /[/?#@\\\s]/u.test(host ?? '')) return false;
     const name = new URL(url).hostname.replace(/^\[|\]$/gu, '').toLowerCase();
     return (
       isIP(name) !== 0 || name === 'localhost' || name.endsWith('.local') || this.#parts.hosts.includes(name)

@@ -9,6 +9,10 @@ import { httpApp, type HttpParts } from './server/http-app.ts';
 const headers_timeout_ms = 10_000;
 const request_timeout_ms = 15_000;
 const keep_alive_ms = 15_000;
+/** How often connections are looked at that break these times; it adds to them. */
+const look_every_ms = 2_000;
+/** Nobody reads or writes: the other end is gone, or holds the connection on purpose. */
+const idle_ms = 60_000;
 const header_bytes_max = 8 * 1024;
 const connections_max = 1_024;
 /** Answers that are under way may end in this time. */
@@ -34,11 +38,15 @@ export async function serveHttp(at: ListenAt, parts: HttpParts & UpgradeParts): 
       headersTimeout: headers_timeout_ms,
       requestTimeout: request_timeout_ms,
       keepAliveTimeout: keep_alive_ms,
+      connectionsCheckingInterval: look_every_ms,
       maxHeaderSize: header_bytes_max,
+      // Clients that offer HTTP/2 (`Upgrade: h2c`) with a request are answered in HTTP/1.1, as RFC 9110 section 7.8 has it.
+      shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
     },
     (request, response) => void listener(request, response),
   );
   server.maxConnections = connections_max;
+  server.setTimeout(idle_ms);
   acceptSockets(server, parts);
   await listen(server, at);
   const address = server.address();

@@ -16,7 +16,11 @@ const libraries: Readonly<Record<string, string>> = {
 };
 const first_file = 'index.html';
 /** Brotli's best costs seconds on a gateway and saves a few percent. */
-const brotli_quality = 9;
+const brotli = {
+  [constants.BROTLI_PARAM_QUALITY]: 9,
+  /** The whole of each file, where the default takes 4 MB for any. */
+  [constants.BROTLI_PARAM_LGWIN]: 16,
+};
 const hash_chars = 16;
 
 const encodings = ['br', 'gzip', 'identity'] as const;
@@ -36,17 +40,29 @@ export interface Page {
   readonly files: ReadonlyMap<string, PageFile>;
 }
 
+/** Answers the page, which is read when it is asked for first. Rejects when a file of it is missing. */
+export type PageSource = () => Promise<Page>;
+
+/** Most kits are asked by programs only, and many never: nothing is read and compressed for them. */
+export function pageOnDemand(): PageSource {
+  let page: Promise<Page> | undefined;
+  return async () => {
+    page ??= loadPage();
+    return page;
+  };
+}
+
 /** Reads and compresses the page; about 100 kB. */
 export async function loadPage(): Promise<Page> {
   const texts = new Map(Object.entries(await readTexts()));
   const index = texts.get(first_file) ?? '';
   texts.delete(first_file);
   const version = hashOf([...texts].flat().join('\0'));
-  const files = await Promise.all(
-    [...texts].map(async ([name, text]) => [name, await compress(name, text)] as const),
-  );
+  const files = new Map<string, PageFile>();
+  // One after the other: each needs memory of its own while it is compressed.
+  for (const [name, text] of texts) files.set(name, await compress(name, text));
   const linked = withPreloads(index, [...texts.keys()]).replaceAll('"./', `"/page/${version}/`);
-  return { version, index: await compress(first_file, linked), files: new Map(files) };
+  return { version, index: await compress(first_file, linked), files };
 }
 
 /** Lets the browser ask for all modules at once, where it would find them one by one from import to import. */
@@ -72,7 +88,7 @@ async function readTexts(): Promise<Record<string, string>> {
 async function compress(name: string, text: string): Promise<PageFile> {
   const identity = Buffer.from(text);
   const [br, gz] = await Promise.all([
-    promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: brotli_quality } }),
+    promisify(brotliCompress)(identity, { params: brotli }),
     promisify(gzip)(identity, { level: constants.Z_BEST_COMPRESSION }),
   ]);
   const bodies = { identity, br: Buffer.from(br), gzip: Buffer.from(gz) };

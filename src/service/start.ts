@@ -7,7 +7,7 @@ import { type ListenAt, serveHttp } from './http-server.ts';
 import { Intake } from './ingest/intake.ts';
 import type { Reception } from './ingest/read-message.ts';
 import { KeyRing } from './keys.ts';
-import type { Page } from './page-files.ts';
+import type { PageSource } from './page-files.ts';
 import { type Dispatcher, Service } from './service.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Committed, Store } from './store/store.ts';
@@ -24,7 +24,7 @@ export interface ServiceOptions {
   readonly hosts: readonly string[];
   /** WebRTC servers that the page may ask for video. */
   readonly media_origins: readonly string[];
-  readonly page: Page;
+  readonly page: PageSource;
   readonly version: string;
   readonly log: ServiceLog;
   /** Messages that arrive within this time are committed together. */

@@ -1,6 +1,5 @@
 /** What is stored, as clients see it. Pure. */
 import { type Link, type Location, kitTelemetry, linkType } from '../contract/kit.ts';
-import type { KitState } from '../contract/presence.ts';
 import type {
   AssetResource,
   CreatedAsset,
@@ -21,6 +20,22 @@ const stale_after_ms = 30_000;
 
 export function isOnline(kit: StoredKit, now_ms: number): boolean {
   return kit.state?.online === true && kit.heard_ms !== null && now_ms - kit.heard_ms < silent_after_ms;
+}
+
+/** When the kit looks different though nothing more is heard of it: it falls silent, or its fix grows old. Undefined: never. */
+export function turnsAt(kit: {
+  readonly online: boolean;
+  readonly last_seen: string | null;
+  readonly location: Location | null;
+  readonly times: Readonly<Record<string, string>>;
+}): number | undefined {
+  const { online, last_seen, location, times } = kit;
+  const turns: number[] = [];
+  if (online && last_seen !== null) turns.push(Date.parse(last_seen) + silent_after_ms);
+  const fix = times['location'];
+  const canAge = location !== null && !location.stale && location.source !== 'manual';
+  if (canAge && fix !== undefined) turns.push(Date.parse(fix) + stale_after_ms + 1);
+  return turns.length === 0 ? undefined : Math.min(...turns);
 }
 
 /** Since when it is online or offline. One that fell silent is offline since its last word. */
@@ -86,6 +101,7 @@ export function findLink(wans: readonly Link[], wanted: string): Link | undefine
 const silence = {
   reason: null,
   software: null,
+  as_of: null,
   waiting_rows: null,
   waiting_bytes: null,
   oldest: null,
@@ -103,9 +119,10 @@ export function queueResource(kit: StoredKit, now_ms: number): QueueResource {
   };
 }
 
-function spoken({ reason, software, outbox, degraded }: KitState) {
+function spoken({ reason, software, outbox, degraded, said_ms }: NonNullable<StoredKit['state']>) {
   const { rows, bytes, oldest } = outbox;
-  return { reason, software, waiting_rows: rows, waiting_bytes: bytes, oldest, degraded };
+  const as_of = isoOrNull(said_ms ?? null);
+  return { reason, software, as_of, waiting_rows: rows, waiting_bytes: bytes, oldest, degraded };
 }
 
 export function assetResource(asset: StoredAsset): AssetResource {

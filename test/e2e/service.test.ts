@@ -7,7 +7,7 @@ import { connectAsync, type MqttClient } from 'mqtt';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/contract/json.ts';
 import { channels, upTopic } from '../../src/contract/topics.ts';
-import { loadPage } from '../../src/service/page-files.ts';
+import { pageOnDemand } from '../../src/service/page-files.ts';
 import { makeKey, scopes } from '../../src/service/principal.ts';
 import { startStandalone } from '../../src/service/standalone.ts';
 import type { RunningService } from '../../src/service/start.ts';
@@ -53,7 +53,7 @@ describe.skipIf(peerMissing('mosquitto'))('the service against a broker', () => 
       listen: { host: '127.0.0.1', port: 0 },
       hosts: [],
       media_origins: [],
-      page: await loadPage(),
+      page: pageOnDemand(),
       version: '0',
       log,
     });

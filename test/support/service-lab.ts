@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/contract/json.ts';
 import { upTopic } from '../../src/contract/topics.ts';
 import { readMessage } from '../../src/service/ingest/read-message.ts';
 import { type KeyRights, makeKey, scopes } from '../../src/service/principal.ts';
-import { loadPage } from '../../src/service/page-files.ts';
+import { pageOnDemand } from '../../src/service/page-files.ts';
 import { startService } from '../../src/service/start.ts';
 import { openSqlite } from '../../src/service/store/sqlite.ts';
 import { SqlStore } from '../../src/service/store/sql-store.ts';
@@ -14,7 +14,7 @@ import { recordingLog } from './recording-log.ts';
 export type ServiceLab = Awaited<ReturnType<typeof startServiceLab>>;
 
 /** Compressing it takes time, and it is the same each time. */
-let page: ReturnType<typeof loadPage> | undefined;
+const page = pageOnDemand();
 
 interface LabOptions {
   readonly hosts?: readonly string[];
@@ -47,7 +47,7 @@ export async function startServiceLab(kit_id: string, { hosts = [], media_origin
     listen: { host: '127.0.0.1', port: 0 },
     hosts,
     media_origins,
-    page: await (page ??= loadPage()),
+    page,
     version: '0',
     log,
     group_ms: 0,

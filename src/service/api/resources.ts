@@ -56,6 +56,11 @@ export const queue = z
     since: timestamp.nullable().describe('since when it is online or offline'),
     reason: z.string().nullable().describe('why it is offline'),
     software: z.string().nullable(),
+    as_of: timestamp
+      .nullable()
+      .describe(
+        'when the kit said what follows, up to `oldest`: with its birth, and each time it reports its state',
+      ),
     waiting_rows: z.int().nonnegative().nullable().describe('messages that wait on the kit'),
     waiting_bytes: z.int().nonnegative().nullable(),
     oldest: timestamp.nullable().describe('observation time of the oldest message that waits'),

@@ -4,8 +4,9 @@ import { every } from '../../platform/time.ts';
 import { type ClientFrame, clientFrame, closeCodes } from '../api/frames.ts';
 import type { Changes } from '../changes.ts';
 import type { Asker, Gate } from '../gate.ts';
-import { maySee, type Principal } from '../principal.ts';
+import { maySee, type Principal, type Scope } from '../principal.ts';
 import type { Change, Store } from '../store/store.ts';
+import { turnsAt } from '../views.ts';
 import { type FrameBody, framesOf, keyOf, snapshotOf } from './snapshot.ts';
 
 export const heartbeat_ms = 5_000;
@@ -13,6 +14,8 @@ const auth_deadline_ms = 5_000;
 /** Beyond this nothing more is written until the reader has caught up. */
 const buffered_bytes_max = 256 * 1024;
 const catch_up_ms = 100;
+/** A kit that turns at once all the same, by a clock that was set, is told this often at most. */
+const turn_ms_min = 250;
 /** Frames of a client within a second. */
 const frames_per_s_max = 20;
 
@@ -48,6 +51,8 @@ class LiveSocket {
   #frames_in_s = 0;
   #last_frame: Promise<void> = Promise.resolve();
   #seq = 0;
+  /** Tells the kit again when it falls silent or its fix grows old: nothing is heard then that would say so. */
+  #turn: NodeJS.Timeout | undefined;
 
   constructor(socket: WebSocket, parts: LiveParts) {
     this.#socket = socket;
@@ -61,6 +66,7 @@ class LiveSocket {
     const stop = (): void => this.#socket.close(1001, 'the service stops');
     signal.addEventListener('abort', stop, { once: true, signal: ends });
     this.#socket.on('close', () => this.#closed.abort());
+    ends.addEventListener('abort', () => clearTimeout(this.#turn), { once: true });
     this.#socket.on('error', () => this.#socket.terminate());
     this.#socket.on('pong', () => {
       this.#isAlive = true;
@@ -107,7 +113,8 @@ class LiveSocket {
     const { gate, asker, kit_id } = this.#parts;
     try {
       const principal = await gate.byKey(api_key, asker.address);
-      if (maySee(principal, kit_id)) this.#principal = principal;
+      const mayRead = principal.scopes.includes('read' satisfies Scope) && maySee(principal, kit_id);
+      if (mayRead) this.#principal = principal;
       else this.#socket.close(closeCodes.forbidden, 'there is no such kit');
     } catch {
       this.#socket.close(closeCodes.unauthorised, 'not a valid key');
@@ -176,8 +183,18 @@ class LiveSocket {
     if (!isKnown) this.#socket.close(closeCodes.unauthorised, 'the key or the session is over');
   }
 
+  #expectTurn(kit: Parameters<typeof turnsAt>[0]): void {
+    clearTimeout(this.#turn);
+    const turn_ms = turnsAt(kit);
+    if (turn_ms === undefined) return;
+    const { kit_id } = this.#parts;
+    const wait_ms = Math.max(turn_ms_min, turn_ms - Date.now());
+    this.#turn = setTimeout(() => this.#note([{ kind: 'kit', kit_id }]), wait_ms);
+  }
+
   #send(body: FrameBody): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
+    if ('kit' in body) this.#expectTurn(body.kit);
     const { type, ...rest } = body;
     const stamp = { seq: this.#seq, time: new Date().toISOString() };
     this.#seq += 1;

@@ -5,7 +5,7 @@ import { WebSocketServer } from 'ws';
 import { z } from 'zod';
 import type { Changes } from '../changes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../gate.ts';
-import { maySee } from '../principal.ts';
+import { demandScope, maySee } from '../principal.ts';
 import { RequestProblem } from '../problem.ts';
 import type { Store } from '../store/store.ts';
 import { serveSocket } from './live-socket.ts';
@@ -39,6 +39,8 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
     const asker: Asker = { headers: request.headers, address: request.socket.remoteAddress ?? '' };
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
+    // Who left while the key was looked up closes nothing any more, and would be counted for ever.
+    if (stream.destroyed) return;
     if (sockets.clients.size >= sockets_max) throw new RequestProblem('unavailable', 'too many sockets');
     const key = principal?.key_id ?? `at ${asker.address}`;
     const open = perKey.get(key) ?? 0;
@@ -70,10 +72,13 @@ async function admit(gate: Gate, url: string, asker: Asker) {
   if (!gate.isOwnPage(asker)) throw new RequestProblem('forbidden', 'another origin');
   const isNamed = headers['x-api-key'] !== undefined || hasCookieOnly(headers);
   const principal = isNamed ? await gate.identify(asker) : undefined;
+  if (principal) demandScope(principal, 'read');
   if (principal && !maySee(principal, kit_id)) throw new RequestProblem('not-found', 'there is no such kit');
   return { kit_id, principal };
 }
 
 function refuse(stream: Duplex, status: number): void {
+  // A client that never closes its side would hold the connection for ever.
+  stream.once('finish', () => stream.destroy());
   stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }

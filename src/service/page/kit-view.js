@@ -1,14 +1,17 @@
 /** The kit itself: what needs attention, its state, its links and what waits to be delivered. */
-import { duration, isKitHeard, partFreshness } from './age.js';
+import { duration, freshness, isKitHeard, partFreshness } from './age.js';
 import { attentionList } from './attention.js';
 import { placeText } from './geo.js';
 import { html } from './html.js';
 import { age, fact, name, section, state } from './marks.js';
 import { spark } from './spark.js';
 import { amount, plain, rate, size } from './text.js';
+import { drainsIn } from './world.js';
 
 /** @import { KitNow, Link, View } from './types.d.ts' */
 
+/** A kit with a broker says how its queue is when it connects; what it said longer ago is old. */
+const queue_limit_ms = 60_000;
 const latency = { what: 'Latency while this page was open', unit: 'ms' };
 
 /** @param {View} view */
@@ -155,21 +158,33 @@ function sum(a, b) {
 }
 
 /** @param {View} view */
+function drainText({ world, time_ms }) {
+  if (world.queue?.waiting_rows === 0) return 'empty';
+  const drain_ms = drainsIn(world, time_ms);
+  return drain_ms === undefined ? 'not known' : `about ${duration(drain_ms)}`;
+}
+
+/** @param {View} view */
 export function queueView(view) {
-  const { queue } = view.world;
+  const { queue, kit } = view.world;
   if (!queue) return section('uplink', 'Uplink queue', html`<p>Not reported yet</p>`);
   const { waiting_rows, waiting_bytes, oldest, received, missing, dropped, refused } = queue;
   const since = queue.since ? ` for ${duration(view.time_ms - Date.parse(queue.since))}` : '';
   const word = queue.online ? (isKitHeard(view) ? 'connected' : 'was online') : 'offline';
+  const said = freshness(queue.as_of, queue_limit_ms, view, isKitHeard(view));
+  const none = waiting_rows === null ? 'not reported' : 'none';
+  const last_seen = kit?.last_seen ?? null;
+  const stored = last_seen === null ? 'nothing yet' : `${duration(view.time_ms - Date.parse(last_seen))} ago`;
   const bytes = waiting_bytes === null ? '' : ` (${size(waiting_bytes)})`;
   return section(
     'uplink',
     'Uplink queue',
     html`<dl class="facts">
       ${fact('Kit to service', html`${state(word)}${since}${queue.reason ? html`: ${name(queue.reason)}` : ''}`)}
-      ${fact('Waiting on the kit', waiting_rows === null ? 'not reported' : `${waiting_rows} messages${bytes}`)}
-      ${fact('Oldest waits', oldest === null ? 'none' : duration(view.time_ms - Date.parse(oldest)))}
-      ${fact('Received', `${received} messages`)} ${fact('On the way or missing', String(missing))}
+      ${fact('Waiting on the kit', waiting_rows === null ? 'not reported' : `${waiting_rows} messages${bytes}`, said)}
+      ${fact('Oldest waits', oldest === null ? none : duration(view.time_ms - Date.parse(oldest)), said)}
+      ${fact('Empty in', drainText(view), said)} ${fact('Received', `${received} messages`)}
+      ${fact('Last stored here', stored)} ${fact('On the way or missing', String(missing))}
       ${fact('Given up by the kit', String(dropped))} ${fact('Unreadable', String(refused))}
     </dl>`,
   );

@@ -26,10 +26,19 @@ export interface Sample {
   readonly value: number | null;
 }
 
+/** One word of the kit on its queue. */
+export interface QueueReport {
+  /** By the kit's clock. */
+  readonly time_ms: number;
+  readonly rows: number;
+}
+
 /** What the page knows of its kit. The entries are replaced, never changed, so that views may compare them. */
 export interface World {
   kit: KitNow | null;
   queue: QueueResource | null;
+  /** What the kit said of its queue within the last minutes, oldest first. */
+  readonly reports: QueueReport[];
   readonly assets: Map<string, LiveAsset>;
   readonly feeds: Map<string, Readonly<Record<string, FeedMessage>>>;
   readonly commands: Map<string, readonly CommandDefinition[]>;

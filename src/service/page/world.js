@@ -2,7 +2,7 @@
 import { field } from './json.js';
 import { plain } from './text.js';
 
-/** @import { FeedMessage, Fix, KitNow, LiveAsset, ServerFrame, Snapshot, TaskResource, World } from './types.d.ts' */
+/** @import { FeedMessage, Fix, KitNow, LiveAsset, QueueResource, ServerFrame, Snapshot, TaskResource, World } from './types.d.ts' */
 
 const trail_ms = 600_000;
 const trail_fixes_max = 150;
@@ -10,12 +10,18 @@ const trail_fixes_max = 150;
 const trail_step_ms = 3_000;
 const tasks_max = 50;
 const samples_max = 120;
+const reports_max = 60;
+/** Older reports say nothing of how fast the queue drains now. */
+const reports_ms = 120_000;
+/** A rate from two reports that are closer together is chance. */
+const drain_over_ms = 4_000;
 
 /** @returns {World} */
 export function emptyWorld() {
   return {
     kit: null,
     queue: null,
+    reports: [],
     assets: new Map(),
     feeds: new Map(),
     commands: new Map(),
@@ -40,7 +46,7 @@ export function takeFrame(world, frame) {
       takeKit(world, frame.kit);
       break;
     case 'queue':
-      world.queue = frame.queue;
+      takeQueue(world, frame.queue);
       break;
     case 'asset':
       world.assets.set(frame.asset.id, frame.asset);
@@ -68,7 +74,7 @@ export function takeFrame(world, frame) {
  */
 function takeSnapshot(world, { kit, queue, assets, feeds, commands, tasks }) {
   takeKit(world, kit);
-  world.queue = queue;
+  takeQueue(world, queue);
   for (const id of world.assets.keys()) if (!assets.some((asset) => asset.id === id)) forget(world, id);
   for (const asset of assets) world.assets.set(asset.id, asset);
   for (const [id, ofAsset] of Object.entries(feeds)) {
@@ -94,6 +100,40 @@ function takeKit(world, kit) {
     if (isNew)
       world.latencies.set(name, [...samples, { time_ms, value: latency_ms ?? null }].slice(-samples_max));
   }
+}
+
+/**
+ * @param {World} world
+ * @param {QueueResource} queue
+ */
+function takeQueue(world, queue) {
+  world.queue = queue;
+  const { as_of, waiting_rows: rows } = queue;
+  if (as_of === null || rows === null) return;
+  const time_ms = Date.parse(as_of);
+  const before = world.reports.at(-1);
+  if (before && time_ms <= before.time_ms) return;
+  // A queue that has grown is another story: what it did before tells nothing of when it will be empty.
+  const kept = before && rows > before.rows ? [] : world.reports;
+  const recent = kept.filter((report) => time_ms - report.time_ms <= reports_ms);
+  world.reports.splice(0, world.reports.length, ...[...recent, { time_ms, rows }].slice(-reports_max));
+}
+
+/**
+ * In how long the kit's queue will be empty when it goes on as it did between its first and its last report of these
+ * minutes. Undefined where two reports do not say it: it is empty, does not shrink, or was reported once.
+ * @param {World} world
+ * @param {number} time_ms the server's clock
+ * @returns {number | undefined}
+ */
+export function drainsIn({ reports }, time_ms) {
+  const first = reports[0];
+  const last = reports.at(-1);
+  if (!first || !last || time_ms - last.time_ms > reports_ms) return undefined;
+  const span_ms = last.time_ms - first.time_ms;
+  const gone = first.rows - last.rows;
+  if (last.rows === 0 || gone <= 0 || span_ms < drain_over_ms) return undefined;
+  return (last.rows * span_ms) / gone;
 }
 
 /**

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import { type Asker, type Gate, hasCookieOnly } from '../gate.ts';
+import { demandScope } from '../principal.ts';
 import { RequestProblem } from '../problem.ts';
 import { RateLimit } from '../rate-limit.ts';
 import type { Env } from './context.ts';
@@ -113,9 +114,10 @@ export function authenticate({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHa
     if (c.req.path === '/api/session' && c.req.method === 'POST') return next();
     const asker = askerOf(c);
     const principal = await gate.identify(asker);
-    const isRead = c.req.method === 'GET';
+    const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
     if (hasCookieOnly(asker.headers)) demandOwnPage(gate, asker, isRead ? 'read' : 'change');
     slowDown((isRead ? limits.read : limits.change).take(principal.key_id, performance.now()));
+    if (isRead && c.req.path !== '/api/session') demandScope(principal, 'read');
     c.set('principal', principal);
     return next();
   };

@@ -1,6 +1,6 @@
 /** The HTTP side of the service: guards, routes, problems, the page, and the document that describes them. */
 import { OpenAPIHono } from '@hono/zod-openapi';
-import type { Page } from '../page-files.ts';
+import type { PageSource } from '../page-files.ts';
 import { RequestProblem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
@@ -28,7 +28,7 @@ export interface HttpParts extends GuardOptions {
   readonly store: AnswerStore;
   readonly log: ServiceLog;
   readonly version: string;
-  readonly page: Page;
+  readonly page: PageSource;
   /** Why the service cannot serve now; undefined: it can. */
   readonly unready: () => Promise<string | undefined>;
 }
@@ -51,11 +51,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     in: 'header',
     name: 'X-API-Key',
   });
-  app.doc31('/openapi.json', {
-    openapi: '3.1.0',
-    info: { title: 'Kit, Asset and Telemetry Service', version },
-    security: [{ apiKey: [] }],
-  });
+  serveDocument(app, version);
   app.get('/ready', async (c) => {
     const reason = await parts.unready();
     if (reason !== undefined) throw new RequestProblem('unavailable', reason, { retry_after_s: 5 });
@@ -64,6 +60,21 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   servePage(app, parts.page);
   refuseTheRest(app, log);
   return app;
+}
+
+/** The document is made when somebody asks for it, once: most kits never need it, and a stranger may ask for it often. */
+function serveDocument(app: OpenAPIHono<Env>, version: string): void {
+  let document: string | undefined;
+  app.get('/openapi.json', (c) => {
+    document ??= JSON.stringify(
+      app.getOpenAPI31Document({
+        openapi: '3.1.0',
+        info: { title: 'Kit, Asset and Telemetry Service', version },
+        security: [{ apiKey: [] }],
+      }),
+    );
+    return c.body(document, 200, { 'content-type': 'application/json' });
+  });
 }
 
 function refuseTheRest(app: OpenAPIHono<Env>, log: ServiceLog): void {

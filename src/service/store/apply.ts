@@ -73,7 +73,7 @@ async function applyState(queries: Queries, { kit_id, message, now_ms }: Arrival
   const kept_ms = before['since_ms'] === null ? null : Number(before['since_ms']);
   await queries.all(
     'UPDATE kits SET state = ?, state_epoch = ?, state_seq = ?, since_ms = ? WHERE kit_id = ?',
-    JSON.stringify(read.data),
+    JSON.stringify({ ...read.data, said_ms: message.time_ms }),
     message.epoch,
     message.seq,
     was?.online === read.data.online ? kept_ms : sinceOf(read.data, { was, message, now_ms }),

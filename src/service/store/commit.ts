@@ -42,15 +42,19 @@ export async function commitReceptions(
   const acks: { kit_id: string; ack: CloudAck }[] = [];
   const seen: KitEpoch[] = [];
   const counts: Count[] = [];
-  for (const delivery of deliveries) {
-    const { kit_id, heard_ms } = delivery;
+  // Kits have nothing in common: over a network their statements need not wait for each other.
+  const applied = deliveries.map(async (delivery) => {
     const separated = separate(delivery, known);
-    const applied = await applyDelivery(queries, { delivery, fresh: separated.fresh, now_ms });
-    changes.push(...applied.changes);
+    const { fresh } = separated;
+    return { delivery, separated, ...(await applyDelivery(queries, { delivery, fresh, now_ms })) };
+  });
+  for (const { delivery, separated, ...done } of await Promise.all(applied)) {
+    const { kit_id, heard_ms } = delivery;
+    changes.push(...done.changes);
     acks.push(...separated.epochs.map(({ epoch, ranges }) => ({ kit_id, ack: ackOf(epoch, ranges) })));
     seen.push(...separated.epochs.filter(({ isMore }) => isMore));
     const { received, duplicates } = separated;
-    counts.push({ kit_id, received, duplicates, refused: applied.refused, heard_ms });
+    counts.push({ kit_id, received, duplicates, refused: done.refused, heard_ms });
   }
   await writeRanges(queries, seen);
   for (const { kit_id } of seen.filter(({ isNew }) => isNew)) await forgetOldEpochs(queries, kit_id);

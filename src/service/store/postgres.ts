@@ -13,8 +13,8 @@ export interface PostgresOptions {
 /** Reads beside transactions; a server has 100 connections unless told otherwise, and replicas share them. */
 const connections_max = 8;
 const connect_timeout_ms = 5_000;
-/** A server that does not answer for so long is as good as gone. */
-const query_timeout_ms = 15_000;
+/** A server that does not answer for so long is as good as gone; a commit's questions wait for each other within it. */
+const query_timeout_ms = 30_000;
 const idle_timeout_ms = 60_000;
 /** Statements that the server keeps prepared for each connection; there are fewer than 100. */
 const texts_max = 200;
@@ -40,6 +40,8 @@ export function connectionOf({ url, password }: PostgresOptions) {
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const pool = new Pool({
     ...connectionOf(options),
+    // Questions are sent without waiting for the answers before them: a commit asks for many kits at once.
+    pipeline: true,
     max: connections_max,
     idleTimeoutMillis: idle_timeout_ms,
   });

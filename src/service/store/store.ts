@@ -17,7 +17,8 @@ export interface StoredKit {
   readonly kit_id: string;
   readonly name: string | null;
   /** The newest presence; undefined: none yet. */
-  readonly state: KitState | undefined;
+  /** The kit's last word on itself, and when it said that: a will was written when the kit connected. */
+  readonly state: (KitState & { readonly said_ms?: number | undefined }) | undefined;
   /** When this service last heard of the kit, its own clock, milliseconds since 1970. */
   readonly heard_ms: number | null;
   /** Since when its presence is what it is; null: that was before anybody looked. */
