@@ -4,8 +4,10 @@
 
 /** A kit's fix that is older is stale (interface, Limits). */
 export const fix_old_ms = 30_000;
-/** A kit reports at least every 60 s; after three missed reports it counts as silent. */
-export const kit_old_ms = 180_000;
+/** A kit says all of its telemetry again every 300 s, and between that only what is new: what nobody repeated then is old. */
+export const kit_old_ms = 330_000;
+/** A drone or vehicle that tells no fix of its own may be elsewhere by then. */
+export const place_old_ms = 180_000;
 /** A feed is old after three of its usual intervals, and until those are known after this. */
 export const feed_old_ms = 30_000;
 const feed_old_min_ms = 6_000;

@@ -1,5 +1,5 @@
 /** Where things are, for list, detail and map alike. */
-import { feedFreshness, freshness, isAssetHeard, kit_old_ms, partFreshness } from './age.js';
+import { feedFreshness, freshness, isAssetHeard, partFreshness, place_old_ms } from './age.js';
 import { fixOf, numberOf } from './world.js';
 
 /** @import { Freshness, LiveAsset, Now } from './types.d.ts' */
@@ -27,7 +27,7 @@ export function placeOfAsset(asset, now) {
   if (fix) return { lat: fix.lat, lon: fix.lon, ...feedFreshness(asset, 'gps', now) };
   if (asset.lat === null || asset.lon === null) return undefined;
   const isMoving = asset.type === 'drone' || asset.type === 'vehicle';
-  const limit_ms = isMoving ? kit_old_ms : Number.POSITIVE_INFINITY;
+  const limit_ms = isMoving ? place_old_ms : Number.POSITIVE_INFINITY;
   return {
     lat: asset.lat,
     lon: asset.lon,

@@ -1,6 +1,7 @@
 /** The parts of the page that only compute: ages, places, names, forms and the tree. The browser's modules run here as they are. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { telemetrySection } from '../../../../src/config/telemetry.ts';
 import { payloadFaults } from '../../../../src/service/payload.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import type { Field, LiveAsset, Now, World } from '../../../../src/service/page/types.d.ts';
@@ -17,7 +18,8 @@ const { project, bearingText, roundDown } = await load<{
   bearingText: (from: Place, to: Place) => string;
   roundDown: (m: number) => number;
 }>('geo.js');
-const { duration, freshness, assetState } = await load<{
+const { duration, freshness, assetState, kit_old_ms } = await load<{
+  kit_old_ms: number;
   duration: (ms: number) => string;
   freshness: (time: string | null, limit_ms: number, now: Now, isHeard: boolean) => object;
   assetState: (asset: LiveAsset, now: Now) => string;
@@ -86,6 +88,11 @@ describe('ages', () => {
   ] as const)('with the page link %s and the kit online: %s, %j is %s', (link, online, about, word) => {
     expect(assetState(asset(about), now(link, online))).toBe(word);
   });
+});
+
+it('a kit that has said all within its usual time is not called old', () => {
+  const { floor_s } = telemetrySection.parse({});
+  expect(kit_old_ms).toBeGreaterThan(floor_s * 1_000);
 });
 
 describe('places', () => {
