@@ -27,7 +27,7 @@ export async function bundle(root: string, out: string): Promise<readonly string
     input: { 'kit-connector': 'src/kit-connector.mjs' },
     platform: 'node',
     external: external_packages,
-    plugins: [besideItself(root, assets)],
+    plugins: [besideItself(root, assets), latinOnly()],
     onLog: (level, log, handle) => {
       // A library that uses eval does so in a branch for browsers.
       if (level === 'warn' && log.code !== 'EVAL') throw new Error(`the bundler warns: ${log.message}`);
@@ -82,6 +82,23 @@ function besideItself(root: string, assets: Set<string>): Plugin {
         this.emitFile({ type: 'chunk', id: target, fileName });
         return `new URL('./${fileName}', import.meta.url)`;
       });
+    },
+  };
+}
+
+const other_than_latin = /[\u0100-\uffff]/g;
+/** Where an escape would mean something else: behind a backslash, or in a template that is taken raw. */
+const not_to_escape = /\\[\u0100-\uffff]|String\.raw`[^`]*[\u0100-\uffff]/;
+
+/** V8 keeps a file in two bytes for each character if one of them is not Latin; as escapes these cost nothing. */
+function latinOnly(): Plugin {
+  return {
+    name: 'latin-only',
+    renderChunk(code, { fileName }) {
+      const [found] = not_to_escape.exec(code) ?? [];
+      if (found !== undefined) throw new Error(`${fileName}: ${found} cannot be written with an escape`);
+      const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+      return code.replaceAll(other_than_latin, escape);
     },
   };
 }
