@@ -1,6 +1,7 @@
 /**
  * The internet of the lab: answers STUN binding requests on port 3478, tells callers of port 8080 their address by HTTP,
- * and accepts and ends every connection to port 443. Arguments: its IPv4 addresses. Ends with its standard input.
+ * gives them `/down?bytes=N` and takes what they post, and accepts and ends every connection to port 443. Arguments: its
+ * IPv4 addresses. Ends with its standard input.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -38,7 +39,11 @@ const stuns = process.argv.slice(2).map((address) => {
   return stun.bind(3478, address);
 });
 const web = createHttpServer((request, response) => {
-  response.end(request.socket.remoteAddress?.replace('::ffff:', ''));
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://internet');
+  request.on('error', () => undefined).resume();
+  const address = request.socket.remoteAddress?.replace('::ffff:', '');
+  const body = pathname === '/down' ? Buffer.alloc(Number(searchParams.get('bytes')), 7) : address;
+  request.once('end', () => response.end(body));
 }).listen(8080, '::');
 const accepting = createServer((socket) => {
   socket.on('error', () => undefined);
