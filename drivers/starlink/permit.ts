@@ -9,30 +9,28 @@ export type Permission = 'off' | 'refused' | 'no fix' | 'fresh';
 export const refused_pause_ms = 10 * 60_000;
 
 export class Permit {
-  readonly #log: DriverLog;
   #refused_ms: number | undefined;
-
-  constructor(log: DriverLog) {
-    this.#log = log;
-  }
 
   /** `now_ms` is monotonic. */
   mayAsk(now_ms: number): boolean {
     return this.#refused_ms === undefined || now_ms - this.#refused_ms >= refused_pause_ms;
   }
 
-  heard({ refusal }: Whereabouts, now_ms: number): Extract<Permission, 'refused' | 'no fix'> {
+  heard(
+    { refusal }: Whereabouts,
+    { now_ms, log }: { readonly now_ms: number; readonly log: DriverLog },
+  ): Extract<Permission, 'refused' | 'no fix'> {
     const wasRefused = this.#refused_ms !== undefined;
     this.#refused_ms = refusal ? now_ms : undefined;
     if (!refusal) {
-      if (wasRefused) this.#log.info({}, 'the dish tells its position now');
+      if (wasRefused) log.info({}, 'the dish tells its position now');
       return 'no fix';
     }
     if (!wasRefused) {
       const remedy = refusal.denied
         ? 'allow it in the Starlink app: Settings, Advanced, Debug data, Starlink location, "allow access on local network"'
         : 'see the reason';
-      this.#log.warn(
+      log.warn(
         { reason: refusal.reason, remedy },
         'the dish does not tell its position; asked again each 10 minutes',
       );

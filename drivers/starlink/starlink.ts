@@ -23,6 +23,9 @@ export const starlink = defineDriver({
   run: runStarlink,
 });
 
+/** A refusal outlives the run: a dish that is lost and found again is not asked each time. By the instance's own options. */
+const permits = new WeakMap<StarlinkOptions, Permit>();
+
 async function runStarlink(options: StarlinkOptions, host: Host): Promise<void> {
   // The connection must not outlive a run that failed for another reason.
   const closing = new AbortController();
@@ -47,7 +50,8 @@ function told(error: unknown, { link, host, port }: StarlinkOptions): unknown {
 
 /** Looks at the dish until the signal aborts; each round is at most three questions, one after the other. */
 async function watch(dish: Dish, options: StarlinkOptions, host: Host): Promise<void> {
-  const permit = new Permit(host.log);
+  const permit = permits.get(options) ?? new Permit();
+  permits.set(options, permit);
   let uptime_s = 0;
   let hasHistory = true;
   while (!host.signal.aborted) {
@@ -83,7 +87,7 @@ interface Asking {
 async function locate({ dish, permit, status }: Asking, host: Host): Promise<Permission> {
   if (!permit.mayAsk(performance.now())) return 'refused';
   const answer = await dish.location();
-  const permission = permit.heard(answer, performance.now());
+  const permission = permit.heard(answer, { now_ms: performance.now(), log: host.log });
   if (permission === 'refused' || !answer.location) return permission;
   const fix = fixOf(answer.location, status.gps_valid);
   if (fix) host.reportLocation(fix);

@@ -185,18 +185,36 @@ describe('the position of the dish', () => {
     },
   );
 
+  it('is not asked for again, nor its refusal told, when the dish was lost and found meanwhile', async () => {
+    const dish = await startDish();
+    dish.state.location = 'denied';
+    const { up, down, log, fact } = startLab(dish.port, { location: true });
+    await up();
+    await eventually('asked', () => fact('location') === 'refused');
+    await dish.lose();
+    await down();
+    await dish.restore();
+    await up();
+    const rounds = dish.asked.get(1004) ?? 0;
+    await eventually('two rounds', () => (dish.asked.get(1004) ?? 0) >= rounds + 2);
+    expect(dish.asked.get(1017)).toBe(1);
+    expect(fact('location')).toBe('refused');
+    expect(log.at('warn').filter((line) => /does not tell its position/u.test(line))).toHaveLength(1);
+  });
+
   it('is asked for again after the pause, and what changed is told once each way', () => {
     const log = recordingLog();
-    const permit = new Permit(log);
+    const permit = new Permit();
+    const at = (now_ms: number) => ({ now_ms, log });
     const refusal = { denied: true, reason: denied_text };
     expect(permit.mayAsk(0)).toBe(true);
-    permit.heard({ refusal }, 0);
+    permit.heard({ refusal }, at(0));
     expect(permit.mayAsk(refused_pause_ms - 1)).toBe(false);
     expect(permit.mayAsk(refused_pause_ms)).toBe(true);
-    permit.heard({ refusal }, refused_pause_ms);
+    permit.heard({ refusal }, at(refused_pause_ms));
     expect(log.at('warn')).toHaveLength(1);
-    permit.heard({}, refused_pause_ms * 2);
-    permit.heard({}, refused_pause_ms * 2);
+    permit.heard({}, at(refused_pause_ms * 2));
+    permit.heard({}, at(refused_pause_ms * 2));
     expect(log.at('info')).toEqual(['the dish tells its position now']);
     expect(permit.mayAsk(refused_pause_ms * 2)).toBe(true);
   });
