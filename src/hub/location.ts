@@ -22,6 +22,8 @@ export interface Place {
   readonly age_ms: number | null;
   /** The driver instance that reported it; null: kept from an earlier run. */
   readonly owner: string | null;
+  /** A source goes on speaking, but its fixes are so much older than their arrival that none is fresh; else 0. */
+  readonly late_ms: number;
 }
 
 interface Noted {
@@ -29,6 +31,8 @@ interface Noted {
   readonly fix: Omit<Fix, 'age_ms' | 'time_ms'>;
   /** Monotonic time of the fix; minus infinity when nobody knows. */
   readonly fixed_ms: number;
+  /** How old it was when it came, by the receiver's time. */
+  readonly late_ms: number;
   /** The source does not stand behind it any more. */
   readonly kept: boolean;
 }
@@ -45,7 +49,7 @@ export class Locations {
     const age_ms = time_ms === null || !now.synced ? -1 : now.time_ms - time_ms;
     const fixed_ms = age_ms < 0 ? Number.NEGATIVE_INFINITY : now.mono_ms - age_ms;
     const fix = { latitude, longitude, altitude, source: 'satellite' } as const;
-    this.#last_satellite ??= { owner: null, fix, fixed_ms, kept: true };
+    this.#last_satellite ??= { owner: null, fix, fixed_ms, late_ms: 0, kept: true };
   }
 
   /** Null takes back what this instance measured; the last satellite fix stays as `satellite_cached`. */
@@ -55,8 +59,10 @@ export class Locations {
       return;
     }
     const { age_ms, time_ms, ...rest } = fix;
-    const fixed_ms = now.mono_ms - trueAge_ms(age_ms, time_ms, now);
-    const noted: Noted = { owner, fix: rest, fixed_ms, kept: false };
+    const true_age_ms = trueAge_ms(age_ms, time_ms, now);
+    const fixed_ms = now.mono_ms - true_age_ms;
+    const late_ms = true_age_ms - Math.max(0, age_ms);
+    const noted: Noted = { owner, fix: rest, fixed_ms, late_ms, kept: false };
     (fix.source === 'manual' ? this.#manual : this.#byOwner).set(owner, noted);
     if (fix.source === 'satellite' && fixed_ms >= (this.#last_satellite?.fixed_ms ?? -Infinity)) {
       this.#last_satellite = { ...noted, kept: true };
@@ -80,6 +86,7 @@ export class Locations {
       stale,
       age_ms: source === 'manual' || !Number.isFinite(age_ms) ? null : age_ms,
       owner: best.owner,
+      late_ms: Math.max(0, ...[...this.#byOwner.values()].map((each) => lateness_ms(each, mono_ms))),
     };
   }
 
@@ -95,6 +102,12 @@ function trueAge_ms(arrival_ms: number, time_ms: number | null | undefined, now:
   if (time_ms === null || time_ms === undefined || !now.synced) return age_ms;
   const told_ms = now.time_ms - time_ms;
   return Math.abs(told_ms) > time_off_max_ms ? age_ms : Math.max(age_ms, told_ms);
+}
+
+/** Of a source that spoke a moment ago. */
+function lateness_ms({ late_ms, fixed_ms }: Noted, mono_ms: number): number {
+  const isSpeaking = mono_ms - (fixed_ms + late_ms) <= stale_after_ms;
+  return isSpeaking && late_ms > stale_after_ms ? late_ms : 0;
 }
 
 /** Lower comes first. */

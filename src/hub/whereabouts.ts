@@ -103,9 +103,12 @@ export class Whereabouts {
   }
 }
 
-function reasonOf({ source, stale, age_ms, owner }: Place): string | null {
+function reasonOf({ source, stale, age_ms, owner, late_ms }: Place): string | null {
   if (source === 'manual') return 'from the configuration';
   if (owner === null) return 'no fix since the connector was started; the last one of an earlier run';
+  if (source === 'satellite_cached' && late_ms > 0) {
+    return `the fixes are ${Math.round(late_ms / 1_000)} s old when they come; check the receiver's clock and this machine's`;
+  }
   if (source === 'satellite_cached') return 'no fix from satellites now; the last one counts';
   return stale && age_ms !== null ? 'the source has no newer fix' : null;
 }

@@ -47,6 +47,19 @@ it('takes fresh satellites, then a fresh modem, then the last satellite fix, the
   expect(locations.at(day_later)).toMatchObject({ latitude: 1, source: 'manual', stale: false });
 });
 
+it('tells that a receiver goes on speaking with fixes that are too old, until it is mute or in time again', () => {
+  const locations = new Locations();
+  const late_ms = (mono_ms: number) => locations.at(mono_ms)?.late_ms;
+  locations.note('gps', fix('satellite', 2), at(0));
+  expect(late_ms(0)).toBe(0);
+  locations.note('gps', fix('satellite', 2, { time_ms: noon + 60_000 - 45_000 }), at(60_000));
+  expect(locations.at(60_000)).toMatchObject({ source: 'satellite_cached', stale: true, late_ms: 45_000 });
+  expect(late_ms(90_000)).toBe(45_000);
+  expect(late_ms(90_001)).toBe(0);
+  locations.note('gps', fix('satellite', 2, { time_ms: noon + 100_000 }), at(100_000));
+  expect(late_ms(100_000)).toBe(0);
+});
+
 it('takes a pinned manual position before everything', () => {
   const locations = new Locations();
   locations.note('gps', fix('satellite', 2), at(0));

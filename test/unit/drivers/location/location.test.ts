@@ -149,6 +149,9 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
       await eventually('old', () => hub.kit().location?.stale === true, 20_000);
       expect(hub.kit().location?.source).toBe('satellite_cached');
       expect(hub.location().age_s).toBeGreaterThanOrEqual(45);
+      expect(hub.location().reason).toMatch(
+        /^the fixes are 4\d s old when they come; check the receiver's clock/u,
+      );
     });
   });
 
