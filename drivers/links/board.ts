@@ -1,6 +1,7 @@
 /** Puts together, at each reading, what is known of every WAN link. */
 import { join } from 'node:path';
-import type { Link } from '../../src/contract/kit.ts';
+import type { Link, LinkStatus } from '../../src/contract/kit.ts';
+import type { DriverLog } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { ownPublicAddress } from './addresses.ts';
 import { calendar } from './calendar.ts';
@@ -27,6 +28,7 @@ export interface BoardParts {
   readonly availability: Availability;
   readonly public_addresses: PublicAddresses;
   readonly boot: Boot;
+  readonly log: DriverLog;
 }
 
 export interface Moment {
@@ -58,7 +60,7 @@ export class Board {
   constructor(parts: BoardParts) {
     const { options, memory, boot } = parts;
     this.#parts = parts;
-    this.#interfaces = new Interfaces(options.roots.sys);
+    this.#interfaces = new Interfaces(options.roots.sys, parts.log);
     this.#dayOf = calendar(options.usage.zone);
     this.#ledger = new Ledger({
       memory,
@@ -167,7 +169,7 @@ export class Board {
       ip: this.#ip({ name, ifindex, addresses, isUsable: status !== 'offline' }, sight.at),
       ...tally.rates,
       ...tally.peaks,
-      ...figures(probed, present !== null),
+      ...figures(probed, status),
       availability_pct: availability.pct(name),
       usage,
     };
@@ -193,7 +195,7 @@ export class Board {
       addresses: this.#addressesOf(ifindex, sight.routing),
       isRouted,
       isSelected: isSelected || (wanOptions(options, name)?.balanced ?? false),
-      isProbed: options.probe.targets.length > 0,
+      asked: options.probe.targets.map(({ ip }) => ip),
       reachable: probed?.reachable ?? null,
       probe_reason: probed?.reason ?? null,
     });
@@ -223,9 +225,10 @@ function standingOf(ifindex: number | undefined, { routed, selected }: Sight) {
   return { isRouted: routed.has(ifindex), isSelected: selected.includes(ifindex) };
 }
 
-/** What the probes have measured; a link that is not there has no figures. */
-function figures(probed: ProbeReading | null, isPresent: boolean) {
-  if (!probed || !isPresent) return { latency_ms: null, jitter_ms: null, packet_loss_pct: null };
+/** What the probes have measured. Of a link that is offline only what says so too: the rest is of the time before. */
+function figures(probed: ProbeReading | null, status: LinkStatus | undefined) {
+  const isOver = status === 'offline' && probed?.reachable !== false;
+  if (!probed || isOver) return { latency_ms: null, jitter_ms: null, packet_loss_pct: null };
   const { latency_ms, jitter_ms, packet_loss_pct } = probed;
   return {
     latency_ms: tenths(latency_ms),

@@ -20,10 +20,15 @@ export function calendar(zone: string): (wall_ms: number) => string | null {
   };
 }
 
-/** The first day of the billing month that `day` is in. `starts_on` is 1 to 28. */
+/** The first day of the billing month that `day` is in. `starts_on` is 1 to 31; a shorter month begins on its last day. */
 export function monthStart(day: string, starts_on: number): string {
-  const [year = 0, month = 0, of_month = 0] = day.split('-').map(Number);
-  const isBefore = of_month < starts_on;
-  const start = new Date(Date.UTC(year, month - 1 - (isBefore ? 1 : 0), starts_on));
-  return start.toISOString().slice(0, 10);
+  const [year = 0, month = 0] = day.split('-').map(Number);
+  const start = dayOf(year, month - 1, starts_on);
+  return start <= day ? start : dayOf(year, month - 2, starts_on);
+}
+
+/** `month` counts from 0 and may be -1, the December before. */
+function dayOf(year: number, month: number, of_month: number): string {
+  const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  return new Date(Date.UTC(year, month, Math.min(of_month, last))).toISOString().slice(0, 10);
 }

@@ -50,6 +50,7 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
       source,
       memory,
       boot,
+      log: host.log,
       availability,
       probing: new Probing({
         start: startProber,

@@ -80,7 +80,12 @@ const usage = z
       .refine(isTimeZone, 'must be a time zone such as Europe/Berlin')
       .default('UTC')
       .describe('IANA time zone of the day'),
-    month_starts_on: z.int().min(1).max(28).default(1).describe('day on which the billing month begins'),
+    month_starts_on: z
+      .int()
+      .min(1)
+      .max(31)
+      .default(1)
+      .describe('day on which the billing month begins; of a shorter month it is the last day'),
   })
   .prefault({});
 

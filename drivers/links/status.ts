@@ -14,8 +14,8 @@ export interface Signs {
   readonly isSelected: boolean;
   /** Null: nobody is asked, or no verdict yet. */
   readonly reachable: boolean | null;
-  /** False: the configuration names nobody to ask. */
-  readonly isProbed: boolean;
+  /** Addresses that are asked through the link; empty: the configuration names nobody. */
+  readonly asked: readonly string[];
   /** What the prober says. */
   readonly probe_reason: string | null;
 }
@@ -35,7 +35,8 @@ export const not_probed = 'answers are not checked: options.probe.targets is emp
 export function judge(signs: Signs): Verdict {
   const fault = faultOf(signs);
   if (fault !== null) return { status: 'offline', reason: fault };
-  const { reachable, isProbed, isSelected, probe_reason } = signs;
+  const { reachable, asked, isSelected, probe_reason } = signs;
+  const isProbed = asked.length > 0;
   if (isProbed && reachable === null)
     return { status: undefined, reason: probe_reason ?? 'the first probes are under way' };
   const caveat = isProbed ? null : not_probed;
@@ -45,11 +46,13 @@ export function judge(signs: Signs): Verdict {
 }
 
 /** Why nothing can pass; null when something could. */
-function faultOf({ state, addresses, isRouted, reachable, isProbed, probe_reason }: Signs): string | null {
+function faultOf({ state, addresses, isRouted, reachable, asked, probe_reason }: Signs): string | null {
   const fault = interfaceFault(state);
   if (fault !== null) return fault;
   if (addresses !== null && !isConfigured(addresses)) return 'no address';
-  if (isProbed && reachable === false) return probe_reason ?? 'nobody answers';
+  if (asked.length > 0 && reachable === false) {
+    return `${probe_reason ?? 'nobody answers'}; asked were ${asked.join(', ')}`;
+  }
   // An answer is better evidence than the tables.
   return isRouted || reachable ? null : 'no default route leads through it';
 }

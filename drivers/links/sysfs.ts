@@ -1,5 +1,6 @@
 /** Reads what sysfs says of network interfaces: their nature, once, and their state, each time. */
 import { join } from 'node:path';
+import type { DriverLog } from '../../src/driver/driver.ts';
 import { exists, linkName, readNames, readNumber, readText } from './files.ts';
 
 /** What does not change while the interface exists. */
@@ -39,16 +40,20 @@ const iff_up = 0x1;
 /** Remembers the natures, so that a machine with many container interfaces costs one small file each. */
 export class Interfaces {
   readonly #dir: string;
+  readonly #log: DriverLog;
   #known: ReadonlyMap<string, Nature> = new Map();
+  #saidUnreadable = false;
 
-  constructor(sys: string) {
+  constructor(sys: string, log: DriverLog) {
     this.#dir = join(sys, 'class/net');
+    this.#log = log;
   }
 
   /** All interfaces of the machine by name; undefined when the kernel does not list them. */
   natures(): ReadonlyMap<string, Nature> | undefined {
     const names = readNames(this.#dir);
     if (!names) return undefined;
+    this.#tellUnreadable(names);
     const natures = names.flatMap((name) => {
       const dir = join(this.#dir, name);
       const ifindex = readNumber(join(dir, 'ifindex'));
@@ -59,6 +64,16 @@ export class Interfaces {
     });
     this.#known = new Map(natures.map((nature) => [nature.name, nature]));
     return this.#known;
+  }
+
+  /** The kernel takes any bytes for a name; those that are no UTF-8 come as replacement characters, which name no file. */
+  #tellUnreadable(names: readonly string[]): void {
+    const unreadable = names.filter((name) => name.includes('\uFFFD') && !exists(join(this.#dir, name)));
+    if (unreadable.length > 0 && !this.#saidUnreadable) {
+      const facts = { interfaces: unreadable, remedy: 'rename it: ip link set dev OLD name NEW' };
+      this.#log.warn(facts, 'an interface is not listed, because its name is not UTF-8');
+    }
+    this.#saidUnreadable = unreadable.length > 0;
   }
 
   state(name: string): InterfaceState {

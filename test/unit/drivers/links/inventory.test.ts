@@ -1,4 +1,6 @@
 /** Which interfaces are WAN links and of which type, on fake machines with every odd interface that was met. */
+import { mkdir, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { isTunnel, typeByName, typeOf } from '../../../../drivers/links/classify.ts';
 import { findWans, type Wan } from '../../../../drivers/links/inventory.ts';
@@ -6,6 +8,7 @@ import { pppoeDevices } from '../../../../drivers/links/pppoe.ts';
 import { procRouting } from '../../../../drivers/links/proc-routes.ts';
 import { routedInterfaces } from '../../../../drivers/links/routing.ts';
 import { Interfaces } from '../../../../drivers/links/sysfs.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
 import { fakeMachine, type FakeMachine } from '../../../support/fake-machine.ts';
 
 let machine: FakeMachine;
@@ -22,7 +25,7 @@ const add = async (name: string, more: Partial<Parameters<FakeMachine['setInterf
 function find(
   more: { configured?: string[]; ignored?: string[]; remembered?: string[] } = {},
 ): readonly Wan[] {
-  const interfaces = new Interfaces(machine.roots.sys);
+  const interfaces = new Interfaces(machine.roots.sys, recordingLog());
   const natures = interfaces.natures() ?? new Map<string, never>();
   const routing = procRouting(machine.roots.proc, (name) => natures.get(name)?.ifindex, null);
   return findWans({
@@ -39,7 +42,7 @@ function find(
 const names = (wans: readonly Wan[]) => wans.map(({ name }) => name).sort();
 const types = () =>
   Object.fromEntries(
-    [...(new Interfaces(machine.roots.sys).natures() ?? [])].map(([name, nature]) => [
+    [...(new Interfaces(machine.roots.sys, recordingLog()).natures() ?? [])].map(([name, nature]) => [
       name,
       typeOf(nature, false),
     ]),
@@ -93,7 +96,7 @@ it('leaves out loopback, containers, bridges and their members, access points, t
 it('sees through a tunnel, which a TAP of a lab or a container is not', async () => {
   await add('tun0', { hardware: false, type: 65_534, tun: true });
   await add('tap0', { hardware: false, tun: true });
-  const natures = [...(new Interfaces(machine.roots.sys).natures() ?? [])];
+  const natures = [...(new Interfaces(machine.roots.sys, recordingLog()).natures() ?? [])];
   const tunnels = natures.filter(([, nature]) => isTunnel(nature));
   expect(tunnels.map(([name]) => name)).toEqual(['tun0']);
 });
@@ -140,15 +143,40 @@ it('takes a name as data, whatever it is', async () => {
 
 it('reads an interface that is down, whose carrier the kernel refuses to tell', async () => {
   await add('eth0', { carrier: undefined, flags: '0x1002', operstate: 'down' });
-  expect(new Interfaces(machine.roots.sys).state('eth0')).toMatchObject({ isUp: false, carrier: undefined });
+  expect(new Interfaces(machine.roots.sys, recordingLog()).state('eth0')).toMatchObject({
+    isUp: false,
+    carrier: undefined,
+  });
 });
 
 it('knows an interface anew when its index has changed', async () => {
-  const interfaces = new Interfaces(machine.roots.sys);
+  const interfaces = new Interfaces(machine.roots.sys, recordingLog());
   await add('usb0', { driver: 'rndis_host' });
   expect(interfaces.natures()?.get('usb0')?.driver).toBe('rndis_host');
   await add('usb0', { driver: 'cdc_ncm' });
   expect(interfaces.natures()?.get('usb0')?.driver).toBe('cdc_ncm');
+});
+
+it('says once that an interface whose name is not UTF-8 is not listed, and lists the others', async () => {
+  const log = recordingLog();
+  const interfaces = new Interfaces(machine.roots.sys, log);
+  await add('eth0');
+  await add('\u{1F4E1}');
+  const strange = Buffer.concat([
+    Buffer.from(`${join(machine.roots.sys, 'class/net')}/wan`),
+    Buffer.from([0xff]),
+  ]);
+  await mkdir(strange);
+  const told = () => log.at('warn');
+  for (let reading = 0; reading < 3; reading += 1) {
+    expect([...(interfaces.natures()?.keys() ?? [])].sort()).toEqual(['eth0', '\u{1F4E1}']);
+  }
+  expect(told()).toEqual(['an interface is not listed, because its name is not UTF-8']);
+  await rmdir(strange);
+  interfaces.natures();
+  await mkdir(strange);
+  interfaces.natures();
+  expect(told()).toHaveLength(2);
 });
 
 it('reads the main table of both families from /proc', async () => {

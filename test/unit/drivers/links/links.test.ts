@@ -228,7 +228,7 @@ it.each([
   [{ probe: { targets: ['1.1.1.1'] } }, /two targets or more/u],
   [{ probe: { targets: ['one.one.one.one', '1.1.1.1'] } }, /targets/u],
   [{ usage: { zone: 'Mars/Olympus' } }, /time zone such as/u],
-  [{ usage: { month_starts_on: 31 } }, /month_starts_on/u],
+  [{ usage: { month_starts_on: 32 } }, /month_starts_on/u],
 ])('refuses the options %j', (wrong, words) => {
   expect(() => links.configure(wrong)).toThrow(words);
 });

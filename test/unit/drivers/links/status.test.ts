@@ -22,7 +22,7 @@ const signs: Signs = {
   isRouted: true,
   isSelected: true,
   reachable: true,
-  isProbed: true,
+  asked: ['198.51.100.1', '198.51.100.2'],
   probe_reason: null,
 };
 const judged = (more: Partial<Signs>) => judge({ ...signs, ...more });
@@ -44,8 +44,8 @@ describe('the status of a link', () => {
     ['not connected (dormant)', { state: { ...state, operstate: 'dormant' } }],
     ['no address', { addresses: [] }],
     ['no address', { addresses: ['169.254.3.4', 'fe80::1'] }],
-    ['no answer from 1.1.1.1', { reachable: false, probe_reason: 'no answer from 1.1.1.1' }],
-    ['no default route leads through it', { isRouted: false, isProbed: false, reachable: null }],
+    ['no answer; asked were 198.51.100.1, 198.51.100.2', { reachable: false, probe_reason: 'no answer' }],
+    ['no default route leads through it', { isRouted: false, asked: [], reachable: null }],
   ])('is offline, with the reason: %s', (reason, more) => {
     expect(judged(more)).toEqual({ status: 'offline', reason });
   });
@@ -58,7 +58,7 @@ describe('the status of a link', () => {
   });
 
   it('takes answers for granted where nobody is asked, and says so', () => {
-    expect(judged({ reachable: null, isProbed: false })).toEqual({ status: 'online', reason: not_probed });
+    expect(judged({ reachable: null, asked: [] })).toEqual({ status: 'online', reason: not_probed });
   });
 
   it('takes the unknown state of a modem as up, and an answer as better evidence than the tables', () => {
@@ -81,7 +81,7 @@ describe('the status of a link', () => {
       addresses: fc.option(fc.subarray(['10.0.0.2', 'fe80::1'])),
       isRouted: fc.boolean(),
       isSelected: fc.boolean(),
-      isProbed: fc.boolean(),
+      asked: fc.constantFrom([], ['198.51.100.1', '198.51.100.2']),
       reachable: fc.option(fc.boolean()),
       probe_reason: fc.constantFrom(null, 'no answer'),
     });

@@ -88,8 +88,11 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
 
   it('sees a lost carrier at once although the route stays', async () => {
     await lab.carrier('sat0', 'off');
-    const { reasons } = await becomes('offline', 'standby', event_within_ms);
+    const { reasons, wans } = await becomes('offline', 'standby', event_within_ms);
     expect(reasons['sat0']).toMatch(/^no carrier/u);
+    // What was measured before says nothing of a link without a carrier: no delay, and no loss of 0 %.
+    expect(wans.find(({ name }) => name === 'sat0')).toMatchObject({ latency_ms: null });
+    expect(wans.find(({ name }) => name === 'sat0')?.packet_loss_pct).not.toBe(0);
     await expect(lab.ip('route', 'show', 'default')).resolves.toContain('dev sat0');
     await lab.carrier('sat0', 'on');
     await becomes('online', 'standby', 15_000);

@@ -156,6 +156,30 @@ describe('the calendar of the accountant', () => {
     expect(utc(evening_ms + 1_000)).toBe('2026-12-01');
   });
 
+  it('has a day of 23 and one of 25 hours where the clocks are changed', () => {
+    const berlin = calendar('Europe/Berlin');
+    const hours = (from_ms: number, day: string): number =>
+      Array.from({ length: 72 }, (_, hour) => berlin(from_ms + hour * 3_600_000)).filter(
+        (each) => each === day,
+      ).length;
+    expect(hours(Date.UTC(2027, 2, 27), '2027-03-28')).toBe(23);
+    expect(hours(Date.UTC(2027, 9, 30), '2027-10-31')).toBe(25);
+  });
+
+  it('gives every byte to the day of its zone over midnights at which the clocks are changed', () => {
+    // Beirut skips the first hour of that Sunday: its midnight does not exist.
+    const beirut = calendar('Asia/Beirut');
+    const begin_ms = Date.UTC(2027, 2, 27, 0);
+    let ledger = all({});
+    for (let hour = 0; hour <= 72; hour += 1) {
+      const day_there = beirut(begin_ms + hour * 3_600_000);
+      ledger = count(ledger, reading({ rx_bytes: hour * 1e6, uptime_ms: hour * 3_600_000, day: day_there }));
+    }
+    expect(ledger.days['2027-03-28']?.[0]).toBe(23e6);
+    const total = Object.values(ledger.days).reduce((sum, [rx]) => sum + rx, 0);
+    expect(total).toBe(72e6);
+  });
+
   it('knows no day while the clock stands where no clock can', () => {
     expect(calendar('UTC')(Date.UTC(1970, 0, 1, 0, 1))).toBeNull();
     expect(calendar('UTC')(Number.NaN)).toBeNull();
@@ -166,6 +190,13 @@ describe('the calendar of the accountant', () => {
     ['2026-11-14', 15, '2026-10-15'],
     ['2027-01-05', 28, '2026-12-28'],
     ['2028-02-29', 28, '2028-02-28'],
+    ['2027-02-27', 31, '2027-01-31'],
+    ['2027-02-28', 31, '2027-02-28'],
+    ['2027-03-30', 31, '2027-02-28'],
+    ['2027-04-30', 31, '2027-04-30'],
+    ['2028-02-28', 30, '2028-01-30'],
+    ['2028-02-29', 30, '2028-02-29'],
+    ['2027-01-30', 31, '2026-12-31'],
   ])('the month of %s that begins on day %i began on %s', (today, starts_on, start) => {
     expect(monthStart(today, starts_on)).toBe(start);
   });
