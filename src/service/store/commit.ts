@@ -46,9 +46,9 @@ export async function commitReceptions(
   const applied = deliveries.map(async (delivery) => {
     const separated = separate(delivery, known);
     const { fresh } = separated;
-    return { delivery, separated, ...(await applyDelivery(queries, { delivery, fresh, now_ms })) };
+    return { delivery, separated, done: await applyDelivery(queries, { delivery, fresh, now_ms }) };
   });
-  for (const { delivery, separated, ...done } of await Promise.all(applied)) {
+  for (const { delivery, separated, done } of await all(applied)) {
     const { kit_id, heard_ms } = delivery;
     changes.push(...done.changes);
     acks.push(...separated.epochs.map(({ epoch, ranges }) => ({ kit_id, ack: ackOf(epoch, ranges) })));
@@ -60,6 +60,12 @@ export async function commitReceptions(
   for (const { kit_id } of seen.filter(({ isNew }) => isNew)) await forgetOldEpochs(queries, kit_id);
   await count(queries, counts);
   return { changes, acks, new_kits };
+}
+
+/** What all of them came to, when the last one is through: one that fails must leave none that still writes. */
+async function all<T>(works: readonly Promise<T>[]): Promise<readonly T[]> {
+  await Promise.allSettled(works);
+  return Promise.all(works);
 }
 
 /** One for each kit, in the order of their ids, so that two replicas never wait for each other in a circle. */
