@@ -35,8 +35,6 @@ interface Outage {
   readonly to_us: number;
 }
 
-/** A producer needs so long to open its file and to connect. */
-const start_ms = 300;
 const run_min_ms = 100;
 const run_max_ms = 1_500;
 const drain_ms = 60_000;
@@ -56,7 +54,8 @@ export async function killDaemons(kills: number): Promise<Account> {
     let duplicates_max = 0;
     for (let kill = 0; kill < kills; kill++) {
       const producer = startProducer(spec);
-      const run_ms = start_ms + run_min_ms + Math.random() * (run_max_ms - run_min_ms);
+      await producer.opened();
+      const run_ms = run_min_ms + Math.random() * (run_max_ms - run_min_ms);
       await letPass(Math.max(0, run_ms - undeleted_ms));
       const { messages: deleted } = await subscriber.report();
       await letPass(Math.min(run_ms, undeleted_ms));
@@ -119,7 +118,8 @@ export async function cutPower(cuts: number, where: BrokerAtCut): Promise<Accoun
       if (where === 'away') proxy.setAdmission('refuse');
       for (let cut = 0; cut < cuts; cut++) {
         const producer = startProducer(spec);
-        await letPass(start_ms + Math.random() * run_max_ms);
+        await producer.opened();
+        await letPass(Math.random() * run_max_ms);
         if (where === 'silent') proxy.stall();
         await letPass(lazy_window_ms * 1.5);
         const from_us = monotonic_us();

@@ -1,9 +1,11 @@
 /** Starts the producer that is made to be killed, and reads what it had accepted. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { AckRule } from '../../../src/outbox/dispatch.ts';
 import { within } from '../../../src/platform/time.ts';
+import { eventually } from '../../support/eventually.ts';
 import { dyingWithUs } from '../../support/peers.ts';
 import type { Range } from '../../support/witness.ts';
 
@@ -24,6 +26,8 @@ export interface ProducerSpec {
 }
 
 export interface Producer {
+  /** Resolves once it has opened its file and accepts messages. */
+  opened(): Promise<void>;
   readonly exited: Promise<unknown>;
   kill(signal: NodeJS.Signals): Promise<void>;
 }
@@ -31,6 +35,7 @@ export interface Producer {
 const exit_ms = 30_000;
 
 export function startProducer(spec: ProducerSpec): Producer {
+  const earlier = opensIn(spec.record);
   const entry = new URL('producer-process.ts', import.meta.url).pathname;
   const [command, ...args] = [...dyingWithUs(), process.execPath, entry, JSON.stringify(spec)];
   const child = spawn(command, args, {
@@ -39,12 +44,21 @@ export function startProducer(spec: ProducerSpec): Producer {
   const exited = once(child, 'exit');
   return {
     exited,
+    opened: async () => eventually('the producer has opened its file', () => opensIn(spec.record) > earlier),
     async kill(signal) {
       child.kill(signal);
       if (!(await within(exit_ms, exited))) child.kill('SIGKILL');
       await exited;
     },
   };
+}
+
+/** How many producers have written into the record that they opened the file. */
+function opensIn(record: string): number {
+  if (!existsSync(record)) return 0;
+  return readFileSync(record, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('open ')).length;
 }
 
 interface AcceptedRun {
