@@ -69,11 +69,17 @@ export class Asking {
   }
 }
 
-/** "No data" and timeouts pass by themselves. */
+/** "No data", timeouts and what goes wrong within the radio pass by themselves. */
+const lasting_codes: ReadonlySet<number> = new Set([
+  ubus_status.invalid_command,
+  ubus_status.invalid_argument,
+  ubus_status.method_not_found,
+  ubus_status.not_found,
+  ubus_status.permission_denied,
+  ubus_status.not_supported,
+]);
+
 function isLasting(answer: Answer): boolean {
-  return (
-    answer.kind === 'denied' ||
-    answer.kind === 'absent' ||
-    (answer.kind === 'status' && answer.code !== ubus_status.no_data && answer.code !== 7)
-  );
+  if (answer.kind === 'status') return lasting_codes.has(answer.code);
+  return answer.kind === 'denied' || answer.kind === 'absent';
 }

@@ -89,12 +89,15 @@ export function meshMessage({
   reading,
   book,
   neighbours_max,
+  peer_lost_ms,
   timestamp,
 }: Context): Message<'mesh'> | undefined {
   const { stations, protocol, link } = reading;
   if (!stations) return undefined;
-  // The strongest ones where there are more than may be told.
-  const told = stations.toSorted((a, b) => (b.rssi ?? -Infinity) - (a.rssi ?? -Infinity));
+  // The strongest ones that are heard where there are more than may be told: the dead linger with the signal they had.
+  const weight = (station: Station): number =>
+    (station.rssi ?? -200) - (isHeard(station, peer_lost_ms) ? 0 : 1_000);
+  const told = stations.toSorted((a, b) => weight(b) - weight(a));
   const neighbours = told.slice(0, neighbours_max).map((station) => neighbourOf(station, link.noise, book));
   return { protocol, neighbours, truncated: stations.length > neighbours_max, timestamp };
 }

@@ -163,7 +163,8 @@ export function fileText(body: unknown): string | undefined {
 const channelRow = z.looseObject({
   channel: figure,
   mhz: figure,
-  restricted: z.boolean().catch(false),
+  /** What is not clearly allowed is not sent on. */
+  restricted: z.unknown().transform((raw) => raw !== undefined && raw !== false && raw !== 0 && raw !== '0'),
 });
 export interface Channel {
   readonly channel: number;

@@ -20,7 +20,14 @@ export type Answer =
   | { readonly kind: 'failed'; readonly sentence: string };
 
 /** UBUS_STATUS values that the driver tells apart. */
-export const ubus_status = { invalid_argument: 2, not_found: 4, no_data: 5, permission_denied: 6 } as const;
+export const ubus_status = {
+  invalid_command: 1,
+  invalid_argument: 2,
+  method_not_found: 3,
+  not_found: 4,
+  permission_denied: 6,
+  not_supported: 8,
+} as const;
 
 const status_words: Readonly<Record<number, string>> = {
   1: 'an invalid command',
@@ -31,7 +38,14 @@ const status_words: Readonly<Record<number, string>> = {
   6: 'no permission',
   7: 'a timeout in the radio',
   8: 'not supported',
+  9: 'an unknown error in the radio',
+  10: 'a lost connection within the radio',
+  11: 'no memory left in the radio',
+  12: 'a parse error in the radio',
+  13: 'a system error in the radio',
 };
+
+const parse_error = -32_700;
 
 export const no_session = '0'.repeat(32);
 
@@ -61,6 +75,11 @@ export function answersIn(text: string, count: number): readonly Answer[] {
     );
   }
   return replies.map(answerIn);
+}
+
+/** Whether a batch was refused as a whole, so that none of its calls was carried out: some forks know no batches. */
+export function isBatchRefused(text: string): boolean {
+  return replySchema.safeParse(readJson(text)).data?.error?.code === parse_error;
 }
 
 /** The result of a `list`, which needs no session. */

@@ -10,6 +10,7 @@ import {
   answersIn,
   answerWords,
   type Call,
+  isBatchRefused,
   listIn,
   no_session,
   requestText,
@@ -45,6 +46,8 @@ export class Ubus {
   readonly #parts: UbusParts;
   #session: Session | undefined;
   #next_id = 1;
+  /** Until it refuses one. */
+  #knowsBatches = true;
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
   /** How often a session was found dead; staged changes die with it. */
@@ -155,9 +158,16 @@ export class Ubus {
     sid: string,
     { deadline_ms = this.#parts.limits.request_ms }: AskOptions,
   ): Promise<readonly Answer[]> {
-    const body = requestText(calls, sid, this.#next_id);
-    this.#next_id += calls.length;
-    return answersIn(await this.#post(body, deadline_ms), calls.length);
+    if (calls.length < 2 || this.#knowsBatches) {
+      const body = requestText(calls, sid, this.#next_id);
+      this.#next_id += calls.length;
+      const text = await this.#post(body, deadline_ms);
+      if (calls.length < 2 || !isBatchRefused(text)) return answersIn(text, calls.length);
+      this.#knowsBatches = false;
+    }
+    const answers: Answer[] = [];
+    for (const call of calls) answers.push(...(await this.#exchange([call], sid, { deadline_ms })));
+    return answers;
   }
 
   async #post(body: string, deadline_ms: number): Promise<string> {

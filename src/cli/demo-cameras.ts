@@ -1,35 +1,18 @@
 /** The two cameras of the demo: their part of its configuration, and the simulated devices that stand behind it. */
-import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
 import type { Config } from '../config.ts';
-import { messageOf } from '../errors.ts';
+import { demoEntry, type DemoEntry, passwordIn, tried, writePassword } from './demo-devices.ts';
 import { loopback } from './embedded-broker.ts';
 import { freeTcpPort } from './free-ports.ts';
 
-/** The simulated cameras are told from others by their names and by the loopback. */
 const gate = 'Gate camera';
 const yard = 'Yard camera';
 const username = 'admin';
 
-const entry = z.looseObject({
-  name: z.string(),
-  host: z.string(),
-  port: z.int(),
-  password_file: z.string(),
-});
-type Entry = z.output<typeof entry>;
-const entries = z
-  .array(z.unknown())
-  .transform((all) => all.flatMap((each) => entry.safeParse(each).data ?? []));
-const onvifOptions = z.looseObject({ cameras: entries });
-const vendorcamOptions = z.looseObject({ hosts: entries });
-
 /** The driver sections, as YAML; makes the file with the password of both. */
 export async function demoCameras(dir: string): Promise<string> {
   const password_file = join(dir, 'camera-password');
-  await writeFile(password_file, randomBytes(12).toString('hex'), { mode: 0o600 });
+  await writePassword(password_file);
   const [onvif_port, vendor_port] = await Promise.all([freeTcpPort(), freeTcpPort()]);
   const login = `username: ${username}, password_file: ${JSON.stringify(password_file)}`;
   return `  # The demo simulates these two cameras; remove a section, and its camera is gone.
@@ -46,10 +29,9 @@ export async function demoCameras(dir: string): Promise<string> {
 }
 
 /** Starts the simulated cameras that the configuration names. Answers a sentence for each that could not be. */
-export async function startDemoCameras({ drivers }: Config, signal: AbortSignal): Promise<readonly string[]> {
-  const optionsOf = (name: string): unknown => drivers.find(({ driver }) => driver.name === name)?.options;
-  const onvif = onvifOptions.safeParse(optionsOf('onvif')).data?.cameras.find(isOurs(gate));
-  const vendor = vendorcamOptions.safeParse(optionsOf('vendorcam')).data?.hosts.find(isOurs(yard));
+export async function startDemoCameras(config: Config, signal: AbortSignal): Promise<readonly string[]> {
+  const onvif = demoEntry(config, 'onvif', 'cameras', gate);
+  const vendor = demoEntry(config, 'vendorcam', 'hosts', yard);
   const failures = await Promise.all([
     onvif && tried(gate, async () => startOnvif(onvif, signal)),
     vendor && tried(yard, async () => startVendor(vendor, signal)),
@@ -57,21 +39,7 @@ export async function startDemoCameras({ drivers }: Config, signal: AbortSignal)
   return failures.filter((failure) => failure !== undefined);
 }
 
-const isOurs =
-  (wanted: string) =>
-  ({ name, host }: Entry): boolean =>
-    name === wanted && host === loopback;
-
-async function tried(name: string, start: () => Promise<unknown>): Promise<string | undefined> {
-  try {
-    await start();
-    return undefined;
-  } catch (error) {
-    return `${name} is not simulated: ${messageOf(error)}; give it another port in the configuration`;
-  }
-}
-
-async function startOnvif({ port, password_file }: Entry, signal: AbortSignal): Promise<void> {
+async function startOnvif({ port, password_file }: DemoEntry, signal: AbortSignal): Promise<void> {
   const { startSimCamera } = await import('../../drivers/onvif/sim/sim-camera.ts');
   const settings = {
     username,
@@ -96,11 +64,7 @@ async function startOnvif({ port, password_file }: Entry, signal: AbortSignal): 
   await startSimCamera(settings, port, signal);
 }
 
-async function startVendor({ port, password_file }: Entry, signal: AbortSignal): Promise<void> {
+async function startVendor({ port, password_file }: DemoEntry, signal: AbortSignal): Promise<void> {
   const { startSimHost } = await import('../../drivers/vendorcam/sim/sim-host.ts');
   await startSimHost({ password: await passwordIn(password_file), name: yard }, port, signal);
-}
-
-async function passwordIn(file: string): Promise<string> {
-  return (await readFile(file, 'utf8')).trim();
 }

@@ -1,4 +1,4 @@
-/** `npm start`: a whole kit on this machine. A broker of its own, this machine as the gateway, a simulated drone and two cameras, and what is published, live. */
+/** `npm start`: a whole kit on this machine. A broker of its own, this machine as the gateway, a simulated drone, two cameras and a radio, and what is published, live. */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -11,6 +11,7 @@ import { contract_major } from '../contract/topics.ts';
 import { createLog } from '../platform/log.ts';
 import { runDaemon, type Running } from './daemon.ts';
 import { demoCameras, startDemoCameras } from './demo-cameras.ts';
+import { demoRadio, startDemoRadio } from './demo-radio.ts';
 import { demoService, demoServiceLines } from './demo-service.ts';
 import { loopback } from './embedded-broker.ts';
 import { freeUdpPort } from './free-ports.ts';
@@ -38,9 +39,16 @@ export async function demo(shell: Shell): Promise<number> {
     const { outbox } = await app.local.report();
     tally = balance(outbox);
   };
-  await flyDrone(config, shell.signal);
-  say(shell, ...(await startDemoCameras(config, shell.signal)));
-  await runDaemon({ config, log, onReady, onStopping }, shell);
+  // They outlive the daemon, which would call them lost while it stops.
+  const devices = new AbortController();
+  try {
+    await flyDrone(config, devices.signal);
+    say(shell, ...(await startDemoCameras(config, devices.signal)));
+    say(shell, ...(await startDemoRadio(config, devices.signal)));
+    await runDaemon({ config, log, onReady, onStopping }, shell);
+  } finally {
+    devices.abort();
+  }
   say(shell, `${paint('bold', 'stopped')}: ${tally}`);
   return exit.ok;
 }
@@ -51,11 +59,12 @@ async function demoConfig(env: Shell['env']): Promise<string> {
   const file = join(dir, 'config.yaml');
   if (existsSync(file)) return file;
   await mkdir(dir, { recursive: true });
-  await writeFile(file, demoText(dir, await freeUdpPort(), await demoCameras(dir)) + (await demoService()));
+  const devices = (await demoCameras(dir)) + (await demoRadio(dir));
+  await writeFile(file, demoText(dir, await freeUdpPort(), devices) + (await demoService()));
   return file;
 }
 
-function demoText(dir: string, drone_port: number, cameras: string): string {
+function demoText(dir: string, drone_port: number, devices: string): string {
   return `# The demo's kit; made at its first start, yours to change.
 kit_id: ${randomUUID()}
 kit_name: Demo kit
@@ -64,8 +73,8 @@ runtime_dir: ${JSON.stringify(dir)}
 # No broker section: a broker of its own runs on loopback.
 log:
   level: warn
-  # Its simulated camera speaks without TLS, which need not be said each time.
-  drivers: { vendorcam: error }
+  # Its simulated camera and radio speak without TLS, which need not be said each time.
+  drivers: { vendorcam: error, vendorradio: error }
 drivers:
   - driver: gateway
     options:
@@ -83,7 +92,7 @@ drivers:
     options:
       links:
         - { kind: udp_listen, host: ${loopback}, port: ${drone_port} }
-${cameras}feeds:
+${devices}feeds:
   rates_hz: { default: 0.2, gps: 1 }
 # A demo is watched: its figures may leave more often than on a metered link.
 telemetry:

@@ -1,4 +1,4 @@
-/** The cameras of `npm start`: both appear and see somebody, and they can be panned. */
+/** The cameras and the radio of `npm start`: the cameras see somebody and can be panned, the radio tells of its link. */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,6 +27,31 @@ it('a newcomer sees two cameras that see somebody, and can pan both', async () =
         );
         expect(await pan(cloud, asset_id)).toMatchObject({ status: 'completed' });
       }
+    });
+  });
+});
+
+it('a newcomer sees a radio with its feeds', async () => {
+  await withDirectory(async (dir) => {
+    await withDemo(dir, async (cloud) => {
+      const announced = await cloud.until(
+        'the radio is announced',
+        ({ channel, data }) => /^asset\/[^/]+$/u.test(channel) && data?.['protocol'] === 'vendorradio',
+      );
+      expect(announced.data).toMatchObject({ type: 'radio', status: 'online', name: 'Mast radio' });
+      const asset_id = announced.channel.replace('asset/', '');
+      const feed = async (name: string, known: string) => {
+        const told = await cloud.until(
+          `its feed ${name}`,
+          ({ channel, data }) => channel.endsWith(`/${asset_id}/${name}`) && data?.[known] !== null,
+          30_000,
+        );
+        return told.data;
+      };
+      expect(await feed('radio', 'rssi')).toMatchObject({ peer: '02:00:00:aa:bb:02' });
+      expect(await feed('link', 'tx_bps')).toMatchObject({ channel: 36, peers: 1 });
+      expect(await feed('mesh', 'protocol')).toMatchObject({ protocol: '80211s' });
+      expect(await feed('status', 'uptime_s')).toMatchObject({ online: true, source: 'iwinfo' });
     });
   });
 });

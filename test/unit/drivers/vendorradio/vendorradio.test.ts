@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FakeRadio, full_acls } from '../../../fakes/fake-radio.ts';
+import { full_acls } from '../../../../drivers/vendorradio/sim/sessions.ts';
+import { FakeRadio } from '../../../fakes/fake-radio.ts';
 import { driverConformance } from '../../../support/driver-conformance.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
@@ -78,22 +79,22 @@ describe('a radio with OpenWrt', () => {
     lab.start();
     await lab.until('online');
     await eventually('it was polled ten times', () => lab.feed('link').length > 10);
-    expect(lab.radio).toMatchObject({ logins: 1, busiest: 1, connections: 1 });
+    expect(lab.radio).toMatchObject({ sessions: { logins: 1 }, busiest: 1, connections: 1 });
   });
 
   it('tells its throughput from what its counters have grown', async () => {
     lab = await vendorradioLab();
     lab.start();
     await lab.newest('link', ({ tx_bps }) => tx_bps === 0);
-    lab.radio.state.stations[0]!.tx = { bytes: 1_000_000, rate: 72_200 };
+    lab.radio.wifi.stations[0]!.tx = { bytes: 1_000_000, rate: 72_200 };
     expect((await lab.newest('link', ({ tx_bps }) => Number(tx_bps) > 0))['rx_bps']).toBe(0);
-    lab.radio.state.stations[0]!.tx = { bytes: 5, rate: 72_200 };
+    lab.radio.wifi.stations[0]!.tx = { bytes: 5, rate: 72_200 };
     await lab.newest('link', ({ tx_bps }) => tx_bps === null);
   });
 
   it('counts a station that lingers as away by its inactive time', async () => {
     lab = await vendorradioLab();
-    lab.radio.state.stations[0]!.inactive = 31_000;
+    lab.radio.wifi.stations[0]!.inactive = 31_000;
     lab.start();
     expect(await lab.newest('link', () => true)).toMatchObject({ peers: 0 });
     expect(await lab.newest('radio', () => true)).toMatchObject({ rssi: null, peer: null });
@@ -101,8 +102,8 @@ describe('a radio with OpenWrt', () => {
 
   it('takes noise of 0 and stations without rates or with texts for numbers as they are: unknown', async () => {
     lab = await vendorradioLab();
-    lab.radio.state.noise = 0;
-    lab.radio.state.stations = [
+    lab.radio.wifi.noise = 0;
+    lab.radio.wifi.stations = [
       { mac: '02:00:00:AA:BB:03', signal: '-70' as unknown as number, noise: -255, inactive: 5 },
       { mac: 'nonsense', inactive: 0 },
     ];
@@ -114,7 +115,7 @@ describe('a radio with OpenWrt', () => {
 
   it('tells at most 64 of 300 neighbours, the strongest', async () => {
     lab = await vendorradioLab();
-    lab.radio.state.stations = Array.from({ length: 300 }, (_none, index) => ({
+    lab.radio.wifi.stations = Array.from({ length: 300 }, (_none, index) => ({
       mac: `02:00:00:00:${(index >> 8).toString(16).padStart(2, '0')}:${(index & 255).toString(16).padStart(2, '0')}`,
       signal: -90 + (index % 60),
       inactive: 1,
@@ -132,11 +133,11 @@ describe('the session', () => {
     lab = await vendorradioLab();
     lab.start();
     await lab.until('online');
-    lab.radio.forgetSessions();
-    await eventually('a second login', () => lab.radio.logins === 2);
+    lab.radio.sessions.forgetAll();
+    await eventually('a second login', () => lab.radio.sessions.logins === 2);
     const polls = lab.feed('link').length;
     await eventually('it goes on', () => lab.feed('link').length > polls + 2);
-    expect(lab.radio.logins).toBe(2);
+    expect(lab.radio.sessions.logins).toBe(2);
     expect(lab.asset()?.status).toBe('online');
   });
 
@@ -163,7 +164,7 @@ describe('the session', () => {
       await lab.until('online');
       await eventually('it is said', () => lab.logged(/refuses the connector/u).length === 1);
       await letPass(500);
-      expect(other.logins).toBe(1);
+      expect(other.sessions.logins).toBe(1);
       expect(lab.asset('mast')?.status).toBe('online');
     } finally {
       await other.stop();
@@ -172,11 +173,11 @@ describe('the session', () => {
 
   it('that may do nothing is no success, and the remedy is told', async () => {
     lab = await vendorradioLab();
-    lab.radio.acls = {};
+    lab.radio.sessions.acls = {};
     lab.start();
     await eventually('it is said', () => lab.logged(/install the ACL/u).length === 1);
     expect(lab.hub.hub.assets()).toEqual([]);
-    lab.radio.acls = full_acls;
+    lab.radio.sessions.acls = full_acls;
     await lab.until('online');
   });
 });
@@ -200,7 +201,7 @@ describe('an answer that is no success', () => {
     expect(lab.feed('link').at(-1)).toMatchObject({ channel: 36, peers: null });
     expect(lab.feed('mesh')).toEqual([]);
     expect(lab.logged(/does not tell its peers/u).length).toBeLessThanOrEqual(1);
-    expect(lab.radio.logins).toBeLessThanOrEqual(2);
+    expect(lab.radio.sessions.logins).toBeLessThanOrEqual(2);
   });
 
   it.each([
@@ -226,22 +227,22 @@ describe('the certificate', () => {
     lab.start();
     await lab.until('online');
     await lab.radio.lose();
-    const { logins } = lab.radio;
+    const { logins } = lab.radio.sessions;
     lab.radio.showCertificate(await selfSignedRadio(dir, 'other'));
     await lab.radio.start();
     await eventually('it is refused', () => lab.logged(/another certificate/u).length > 0);
     await lab.restart();
     await eventually('it is refused after a restart', () => lab.logged(/another certificate/u).length > 0);
-    expect(lab.radio.logins).toBe(logins);
+    expect(lab.radio.sessions.logins).toBe(logins);
   });
 });
 
 describe('Mesh Rider firmware', () => {
   it('tells link state, temperature, voltage and position by its files', async () => {
     lab = await vendorradioLab();
-    const { state } = lab.radio;
-    state.isMeshRider = true;
-    state.files.set(
+    const { wifi } = lab.radio;
+    wifi.isMeshRider = true;
+    wifi.files.set(
       '/tmp/linkstate_current.json',
       JSON.stringify({
         linkstate: {
@@ -266,9 +267,9 @@ describe('Mesh Rider firmware', () => {
         },
       }),
     );
-    state.files.set('/tmp/run/pancake.txt', '{"Temperature":"45","VIN VOLTAGE":"151"}');
-    state.files.set('/var/run/gps/latitude', '47.39\n');
-    state.files.set('/var/run/gps/longitude', '8.54\n');
+    wifi.files.set('/tmp/run/pancake.txt', '{"Temperature":"45","VIN VOLTAGE":"151"}');
+    wifi.files.set('/var/run/gps/latitude', '47.39\n');
+    wifi.files.set('/var/run/gps/longitude', '8.54\n');
     lab.start();
     expect(await lab.newest('link', () => true)).toMatchObject({
       freq_mhz: 915,
@@ -300,7 +301,7 @@ describe('Mesh Rider firmware', () => {
 
   it('without the link state falls back to iwinfo and says what to switch on', async () => {
     lab = await vendorradioLab();
-    lab.radio.state.isMeshRider = true;
+    lab.radio.wifi.isMeshRider = true;
     lab.start();
     expect(await lab.newest('status', () => true)).toMatchObject({ source: 'iwinfo' });
     expect(lab.logged(/Enable Link Status Log/u)).toHaveLength(1);
@@ -313,7 +314,7 @@ describe('radios of one kit', () => {
     lab = await vendorradioLab();
     const boat = new FakeRadio({ mac: '02:00:00:AA:BB:02' });
     await boat.start();
-    boat.state.stations = [{ mac: '02:00:00:AA:BB:01', signal: -64, inactive: 5 }];
+    boat.wifi.stations = [{ mac: '02:00:00:AA:BB:01', signal: -64, inactive: 5 }];
     try {
       const radios = [lab.radioOptions(), lab.radioOptions({ name: 'boat', port: boat.port })];
       lab.start({ radios, poll_s: 0.1, peers: 'assets' });
@@ -348,9 +349,9 @@ describe('radios of one kit', () => {
       inactive_ms: 40,
       source: 'peer',
     });
-    lab.radio.state.stations[0]!.inactive = 40_000;
+    lab.radio.wifi.stations[0]!.inactive = 40_000;
     await lab.until('offline', 'Rover');
-    lab.radio.state.stations[0]!.inactive = 1;
+    lab.radio.wifi.stations[0]!.inactive = 1;
     await lab.until('online', 'Rover');
   });
 

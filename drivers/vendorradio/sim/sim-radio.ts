@@ -1,0 +1,207 @@
+/** A simulated OpenWrt radio on the loopback, for trying out and as the ground of the tests' fake: uhttpd's ubus JSON-RPC, without TLS. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { z } from 'zod';
+import { every, sleep } from '../../../src/platform/time.ts';
+import { SimSessions } from './sessions.ts';
+import { SimWifi } from './wifi.ts';
+import {
+  type Args,
+  callParams,
+  no_session,
+  sim_errors,
+  type SimReply,
+  simRequest,
+  type SimRequest,
+} from './wire.ts';
+
+export interface SimRadioOptions {
+  readonly mac?: string;
+  readonly user?: { readonly name: string; readonly password: string };
+}
+
+const address = '127.0.0.1';
+const keep_alive_ms = 20_000;
+/** uhttpd takes no more from a client and closes the connection. */
+const body_bytes_max = 65_536;
+const step_ms = 1_000;
+/** A peer that comes nearer and goes away again. */
+const sway = { middle_dbm: -62, width_db: 8, period_s: 60 };
+const bytes_per_step = { rx: 90_000, tx: 260_000 };
+
+/** Listens until the signal aborts, with a peer that moves and traffic that goes on. Rejects when the port is taken. */
+export async function startSimRadio(
+  about: Required<SimRadioOptions>,
+  port: number,
+  signal: AbortSignal,
+): Promise<SimRadio> {
+  const radio = new SimRadio(about);
+  await radio.listen(port);
+  signal.addEventListener('abort', () => void radio.stop(), { once: true });
+  const { wifi } = radio;
+  let steps = 0;
+  every(step_ms, signal, () => {
+    steps += 1;
+    wifi.uptime_s += 1;
+    const turn = Math.sin((2 * Math.PI * steps) / sway.period_s);
+    for (const station of wifi.stations) {
+      station.signal = Math.round(sway.middle_dbm + sway.width_db * turn);
+      station.rx = { ...station.rx, bytes: steps * bytes_per_step.rx };
+      station.tx = { ...station.tx, bytes: steps * bytes_per_step.tx };
+    }
+  });
+  return radio;
+}
+
+export class SimRadio {
+  readonly wifi: SimWifi;
+  readonly sessions: SimSessions;
+  isRpcdUp = true;
+  /** How long a restart takes. */
+  away_ms = 3_000;
+  readonly #sockets = new Set<Socket>();
+  readonly #stopping = new AbortController();
+  #server: Server | undefined;
+  #port = 0;
+
+  constructor({
+    mac = '02:00:00:AA:BB:01',
+    user = { name: 'kit', password: 'secret' },
+  }: SimRadioOptions = {}) {
+    this.wifi = new SimWifi(mac);
+    this.sessions = new SimSessions(user);
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Ends with the radio for good. */
+  protected get signal(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /** Listens, after `lose` on the same port again. */
+  async listen(port = this.#port): Promise<void> {
+    if (this.#server) return;
+    const server = this.openServer((request, response) => {
+      void this.serve(request, response).catch(() => response.destroy());
+    });
+    server.keepAliveTimeout = keep_alive_ms;
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    server.listen(port, address);
+    await once(server, 'listening');
+    const at = server.address();
+    this.#port = typeof at === 'object' && at !== null ? at.port : 0;
+    this.#server = server;
+  }
+
+  /** Power off: no port, no connections. */
+  async lose(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    for (const socket of this.#sockets) socket.destroy();
+    if (!server) return;
+    server.close();
+    await once(server, 'close');
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.wifi.settings.stop();
+    await this.lose();
+  }
+
+  protected openServer(serve: (request: IncomingMessage, response: ServerResponse) => void): Server {
+    return createServer(serve);
+  }
+
+  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await bodyOf(request);
+    if (body === undefined) {
+      response.destroy();
+    } else if (request.method !== 'POST' || request.url !== '/ubus') {
+      response.writeHead(404).end();
+    } else {
+      await this.reply(response, body);
+    }
+  }
+
+  /** With status 200, whatever the answer is. */
+  protected async reply(response: ServerResponse, body: string): Promise<void> {
+    const text = JSON.stringify(this.answerText(body));
+    response.writeHead(200, { 'content-type': 'application/json' });
+    // In chunks, as uhttpd writes it.
+    response.write(text.slice(0, 10));
+    response.end(text.slice(10));
+    if (this.wifi.isRebooting) await this.#reboot();
+  }
+
+  protected answerText(body: string): object {
+    const asked = z.union([simRequest, z.array(simRequest)]).safeParse(jsonIn(body)).data;
+    if (asked === undefined) return { jsonrpc: '2.0', id: null, error: sim_errors.parse };
+    const whole = (each: SimRequest) => ({ jsonrpc: '2.0', id: each.id, ...this.answer(each) });
+    return Array.isArray(asked) ? asked.map(whole) : whole(asked);
+  }
+
+  /** In the order of the web server's own checks. */
+  protected answer({ method, params }: SimRequest): SimReply {
+    if (method === 'list') return { result: this.#objects() };
+    const read = callParams.safeParse(params);
+    if (!read.success) return { error: sim_errors.parse };
+    const [sid, object, name, args] = read.data;
+    if (!this.isRpcdUp && object !== 'system') return { error: sim_errors.no_object };
+    if (object === 'session' && name === 'login' && sid === no_session) {
+      return { result: this.sessions.login(args) };
+    }
+    if (!this.sessions.mayCall(sid, object, name)) return { error: sim_errors.denied };
+    if (object === 'file' && !this.sessions.mayFile(String(args['path']), name)) return { result: [6] };
+    return this.carryOut(sid, object, name, args);
+  }
+
+  /** What the session has the right to. */
+  protected carryOut(sid: string, object: string, name: string, args: Args): SimReply {
+    const result = this.wifi.call(sid, object, name, args);
+    return result ? { result } : { error: sim_errors.no_object };
+  }
+
+  #objects(): readonly string[] {
+    const own = this.isRpcdUp ? ['file', 'iwinfo', 'session', 'system', 'uci'] : ['system'];
+    return this.wifi.isMeshRider ? [...own, 'message-system'] : own;
+  }
+
+  async #reboot(): Promise<void> {
+    this.wifi.isRebooting = false;
+    await this.lose();
+    this.sessions.forgetAll();
+    await sleep(this.away_ms, this.signal);
+    this.wifi.uptime_s = 1;
+    if (!this.signal.aborted) await this.listen();
+  }
+}
+
+/** Undefined: it was longer than the web server takes. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    size += chunk.length;
+    if (size > body_bytes_max) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,330 @@
+import { Agent, request } from 'node:http';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { full_acls } from '../../../../drivers/vendorradio/sim/sessions.ts';
+import { Ubus } from '../../../../drivers/vendorradio/ubus.ts';
+import {
+  type Answer,
+  answersIn,
+  answerWords,
+  type Call,
+  listIn,
+  requestText,
+} from '../../../../drivers/vendorradio/ubus-wire.ts';
+import { CommandRefused, DeviceRejected, DeviceUnreachable } from '../../../../src/errors.ts';
+import { pinnedHttp, type PinnedHttp } from '../../../../src/platform/pinned-http.ts';
+import { FakeRadio } from '../../../fakes/fake-radio.ts';
+import { quick_limits } from '../../../support/vendorradio-lab.ts';
+
+const radios: FakeRadio[] = [];
+const clients: PinnedHttp[] = [];
+afterEach(async () => {
+  for (const http of clients.splice(0)) http.close();
+  await Promise.all(radios.splice(0).map(async (radio) => radio.stop()));
+});
+
+async function radioOn(): Promise<FakeRadio> {
+  const radio = new FakeRadio();
+  radios.push(radio);
+  await radio.start();
+  return radio;
+}
+
+function ubusTo(radio: FakeRadio, password = 'secret'): Ubus {
+  const http = pinnedHttp({
+    host: '127.0.0.1',
+    port: radio.port,
+    tls: false,
+    check: async () => undefined,
+    connect_ms: 5_000,
+    reply_bytes_max: 100_000,
+    refused_remedy: '',
+  });
+  clients.push(http);
+  const limits = { ...quick_limits, request_ms: 10_000 };
+  return new Ubus({ http, path: '/ubus', username: 'kit', password: async () => password, limits });
+}
+
+const info: Call = { object: 'iwinfo', method: 'info', args: { device: 'wlan0' } };
+const system: Call = { object: 'system', method: 'info' };
+const reply = (more: object): string => JSON.stringify({ jsonrpc: '2.0', id: 1, ...more });
+
+describe('an answer on the wire', () => {
+  it.each<readonly [string, object, Answer]>([
+    ['a body', { result: [0, { up: 1 }] }, { kind: 'ok', body: { up: 1 } }],
+    ['success without a body', { result: [0] }, { kind: 'ok', body: undefined }],
+    ['-32000', { error: { code: -32_000, message: 'Object not found' } }, { kind: 'absent' }],
+    ['-32001', { error: { code: -32_001, message: 'Session not found' } }, { kind: 'denied' }],
+    ['-32002', { error: { code: -32_002, message: 'Access denied' } }, { kind: 'denied' }],
+    [
+      '-32003',
+      { error: { code: -32_003, message: 'ubus request timed out' } },
+      { kind: 'failed', sentence: 'a timeout in its web server' },
+    ],
+    [
+      '-32700',
+      { error: { code: -32_700, message: 'Parse error' } },
+      { kind: 'failed', sentence: 'error -32700 Parse error' },
+    ],
+    ['an error without words', { error: { code: -32_603 } }, { kind: 'failed', sentence: 'error -32603' }],
+    ['no status', { result: [] }, { kind: 'failed', sentence: 'an answer without a status' }],
+    ['nothing', {}, { kind: 'failed', sentence: 'an answer without a status' }],
+  ])('is read: %s', (_what, more, answer) => {
+    expect(answersIn(reply(more), 1)).toEqual([answer]);
+  });
+
+  it.each([
+    [1, 'an invalid command'],
+    [2, 'an invalid argument'],
+    [3, 'an unknown method'],
+    [4, 'nothing of that name'],
+    [5, 'no data'],
+    [6, 'no permission'],
+    [7, 'a timeout in the radio'],
+    [8, 'not supported'],
+    [9, 'an unknown error in the radio'],
+    [10, 'a lost connection within the radio'],
+    [11, 'no memory left in the radio'],
+    [12, 'a parse error in the radio'],
+    [13, 'a system error in the radio'],
+    [99, 'status 99'],
+  ])('with the ubus status %d has words of its own', (code, words) => {
+    const [answer] = answersIn(reply({ result: [code] }), 1);
+    expect(answer).toEqual({ kind: 'status', code });
+    expect(answer && answerWords(answer)).toBe(words);
+  });
+
+  it('is one for each call in order, or an outage, whatever the radio writes', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.integer({ min: 1, max: 5 }), (json, count) => {
+        try {
+          const answers = answersIn(JSON.stringify(json), count);
+          expect(answers).toHaveLength(count);
+          for (const answer of answers) expect(answerWords(answer)).toMatch(/\S/u);
+        } catch (error) {
+          expect(error).toBeInstanceOf(DeviceUnreachable);
+        }
+      }),
+    );
+  });
+
+  it('is an outage when it is no JSON at all', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        expect(() => answersIn(`<${text}`, 1)).toThrow(DeviceUnreachable);
+        expect(() => listIn(`<${text}`)).toThrow(DeviceUnreachable);
+      }),
+    );
+  });
+
+  it('to a list is names, or none', () => {
+    expect(listIn(reply({ result: ['session', 'system'] }))).toEqual(['session', 'system']);
+    fc.assert(
+      fc.property(fc.jsonValue(), (json) => {
+        expect(listIn(JSON.stringify(json)).every((name) => typeof name === 'string')).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('a request on the wire', () => {
+  const call = fc.record({ object: fc.string(), method: fc.string() });
+
+  it('has four parameters in each call, the last an object, and no two equal ids', () => {
+    const args = fc.option(fc.dictionary(fc.string(), fc.jsonValue()), { nil: undefined });
+    const calls = fc.array(
+      fc.tuple(call, args).map(([one, more]): Call => (more === undefined ? one : { ...one, args: more })),
+      { minLength: 1, maxLength: 8 },
+    );
+    fc.assert(
+      fc.property(calls, fc.nat(), (asked, first_id) => {
+        const json: unknown = JSON.parse(requestText(asked, 'a'.repeat(32), first_id));
+        expect(Array.isArray(json)).toBe(asked.length > 1);
+        const requests = [json].flat() as { id: number; params: unknown[] }[];
+        expect(requests.map(({ id }) => id)).toEqual(asked.map((_each, index) => first_id + index));
+        for (const [index, { params }] of requests.entries()) {
+          const { object, method } = asked[index]!;
+          expect(params.slice(0, 3)).toEqual(['a'.repeat(32), object, method]);
+          expect(params).toHaveLength(4);
+          expect(params[3]).toBeTypeOf('object');
+        }
+      }),
+    );
+  });
+
+  it('that is too long for the web server is refused before it is sent, and the radio goes on', async () => {
+    const radio = await radioOn();
+    const ubus = ubusTo(radio);
+    await ubus.open();
+    const before = radio.requests;
+    const data = 'x'.repeat(quick_limits.request_bytes_max);
+    await expect(ubus.askOne({ object: 'file', method: 'write', args: { data } })).rejects.toThrow(
+      CommandRefused,
+    );
+    expect(radio.requests).toBe(before);
+    await expect(ubus.askOne(system)).resolves.toMatchObject({ kind: 'ok' });
+  });
+});
+
+describe('the simulated web server, as the real one', () => {
+  const post = async (radio: FakeRadio, body: string, method = 'POST') =>
+    new Promise<{ status: number; text: string; head: object }>((resolve, reject) => {
+      const agent = new Agent({ keepAlive: false });
+      const sent = request({ host: '127.0.0.1', port: radio.port, path: '/ubus', method, agent }, (got) => {
+        let text = '';
+        got.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        got.on('end', () => resolve({ status: got.statusCode ?? 0, text, head: got.headers }));
+        got.on('error', reject);
+      });
+      sent.on('error', reject);
+      sent.end(body);
+    });
+  const login = (args: object) =>
+    reply({ method: 'call', params: ['0'.repeat(32), 'session', 'login', args] });
+  const user = { username: 'kit', password: 'secret' };
+
+  it.each([
+    [
+      'with fewer than four parameters',
+      reply({ method: 'call', params: ['0'.repeat(32), 'session', 'login'] }),
+    ],
+    ['that is no JSON', '{"jsonrpc"'],
+  ])('answers a call %s with a parse error and status 200', async (_what, body) => {
+    const { status, text } = await post(await radioOn(), body);
+    expect(status).toBe(200);
+    expect(JSON.parse(text)).toMatchObject({ error: { code: -32_700, message: 'Parse error' } });
+  });
+
+  it.each([
+    ['a wrong password', { ...user, password: 'x' }, [6]],
+    ['a missing field', { username: 'kit' }, [2]],
+  ])('answers a login with %s', async (_what, args, result) => {
+    const { status, text } = await post(await radioOn(), login(args));
+    expect({ status, reply: JSON.parse(text) as unknown }).toEqual({
+      status: 200,
+      reply: { jsonrpc: '2.0', id: 1, result },
+    });
+  });
+
+  it('tells at the login what may be done, in chunks', async () => {
+    const { text, head } = await post(await radioOn(), login(user));
+    expect(head).toMatchObject({ 'transfer-encoding': 'chunked' });
+    expect(JSON.parse(text)).toMatchObject({
+      result: [
+        0,
+        { timeout: 300, expires: 300, acls: full_acls, data: user.username && { username: 'kit' } },
+      ],
+    });
+  });
+
+  it('knows no GET, closes on more than 64 KiB, and lists without a session', async () => {
+    const radio = await radioOn();
+    expect((await post(radio, '', 'GET')).status).toBe(404);
+    await expect(post(radio, ' '.repeat(65_537))).rejects.toThrow();
+    expect((await post(radio, ' '.repeat(65_536))).status).toBe(200);
+    const { text } = await post(radio, reply({ method: 'list' }));
+    expect(listIn(text)).toContain('session');
+  });
+
+  it('keeps what is staged to the session that staged it', async () => {
+    const { wifi } = await radioOn();
+    const values = { channel: '40' };
+    wifi.call('a', 'uci', 'set', { config: 'wireless', section: 'radio0', values });
+    wifi.call('b', 'uci', 'apply', { rollback: true, timeout: 60 });
+    expect(wifi.channel).toBe(36);
+    expect(wifi.call('b', 'uci', 'confirm', {})).toEqual([0]);
+    expect(wifi.call('b', 'uci', 'confirm', {})).toEqual([5]);
+  });
+});
+
+describe('the session', () => {
+  it('lives on by being used, and is renewed once after it ended by time', async () => {
+    const radio = await radioOn();
+    const ubus = ubusTo(radio);
+    for (let turn = 0; turn < 3; turn += 1) {
+      await expect(ubus.askOne(system)).resolves.toMatchObject({ kind: 'ok' });
+      radio.sessions.ahead_ms += 200_000;
+    }
+    expect(radio.sessions.logins).toBe(1);
+    radio.sessions.ahead_ms += 200_000;
+    await expect(ubus.ask([system, info])).resolves.toMatchObject([{ kind: 'ok' }, { kind: 'ok' }]);
+    expect(radio.sessions.logins).toBe(2);
+    expect(ubus.losses).toBe(1);
+  });
+
+  it('is not renewed for a right that it lacks from its beginning on', async () => {
+    const radio = await radioOn();
+    const ubus = ubusTo(radio);
+    const exec = { object: 'file', method: 'exec' };
+    await expect(ubus.askOne(exec)).resolves.toEqual({ kind: 'denied' });
+    expect(radio.sessions.logins).toBe(1);
+    await expect(ubus.askOne(exec)).resolves.toEqual({ kind: 'denied' });
+    expect(radio.sessions.logins).toBe(2);
+  });
+
+  it('is opened once for all who ask at the same time', async () => {
+    const radio = await radioOn();
+    const ubus = ubusTo(radio);
+    await Promise.all([ubus.open(), ubus.askOne(system), ubus.askOne(info)]);
+    expect(radio).toMatchObject({ sessions: { logins: 1 }, busiest: 1, connections: 1 });
+  });
+
+  it('whose file right is missing is not renewed', async () => {
+    const radio = await radioOn();
+    const ubus = ubusTo(radio);
+    const shadow = { object: 'file', method: 'read', args: { path: '/etc/shadow' } };
+    await expect(ubus.askOne(shadow)).resolves.toEqual({ kind: 'status', code: 6 });
+    expect(radio.sessions.logins).toBe(1);
+  });
+
+  it.each([
+    ['a wrong password', [6], DeviceRejected, /refuses user kit/u],
+    ['a missing field', [2], DeviceUnreachable, /an invalid argument/u],
+    ['a timeout', { code: -32_003, message: 'ubus request timed out' }, DeviceUnreachable, /a timeout/u],
+    ['rpcd down', { code: -32_000, message: 'Object not found' }, DeviceUnreachable, /rpcd/u],
+    ['no session in it', [0, { timeout: 300 }], DeviceUnreachable, /without a session/u],
+    [
+      'a session without rights',
+      [0, { ubus_rpc_session: 'a'.repeat(32), acls: {} }],
+      DeviceUnreachable,
+      /ACL/u,
+    ],
+  ])('is not opened by a login that is answered with %s', async (_what, answer, kind, sentence) => {
+    const radio = await radioOn();
+    radio.answers.set('session login', answer);
+    const error: unknown = await ubusTo(radio)
+      .open()
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(kind);
+    expect(String(error)).toMatch(sentence);
+    expect(radio.count('session login')).toBe(1);
+  });
+});
+
+describe('firmware without batches', () => {
+  it('is asked one call after another, in order, and each call is carried out once', async () => {
+    const radio = await radioOn();
+    radio.mood = 'no batches';
+    const ubus = ubusTo(radio);
+    const calls = [system, info, { object: 'file', method: 'exec' }];
+    await expect(ubus.ask(calls)).resolves.toMatchObject([
+      { kind: 'ok' },
+      { kind: 'ok' },
+      { kind: 'denied' },
+    ]);
+    const before = radio.requests;
+    await ubus.ask([system, info]);
+    expect(radio.requests - before).toBe(2);
+    expect(radio.count('system info')).toBe(2);
+  });
+
+  it('that loses a session between two calls is logged in to anew', async () => {
+    const radio = await radioOn();
+    radio.mood = 'no batches';
+    const ubus = ubusTo(radio);
+    await ubus.ask([system, info]);
+    radio.sessions.forgetAll();
+    await expect(ubus.ask([system, info])).resolves.toMatchObject([{ kind: 'ok' }, { kind: 'ok' }]);
+    expect(radio.sessions.logins).toBe(2);
+  });
+});
