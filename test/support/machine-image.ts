@@ -94,7 +94,7 @@ async function unpackedKernel(): Promise<Kernel> {
       const depends = await run('apt-cache', 'depends', 'linux-image-amd64');
       const name = /Depends: (linux-image-\S+)/.exec(depends)?.[1] ?? 'linux-image-amd64';
       await execute(program('apt-get'), ['download', '--quiet', name], { cwd: unfinished });
-      const [deb = ''] = (await readdir(unfinished)).filter((file) => file.endsWith('.deb'));
+      const deb = (await readdir(unfinished)).find((file) => file.endsWith('.deb')) ?? '';
       await run('dpkg-deb', '--extract', join(unfinished, deb), unfinished);
       await rm(join(unfinished, deb));
       const [version = ''] = await readdir(join(unfinished, 'lib/modules'));

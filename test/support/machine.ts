@@ -29,6 +29,11 @@ const answer_ms = 150_000;
 const stop_ms = 30_000;
 const console_chars_max = 200_000;
 
+/** Two emulated processors and nothing that a network could be reached by. */
+const hardware =
+  '-accel tcg,thread=multi -cpu max -smp 2 -m 1536 -nographic -no-reboot -nic none -monitor none'.split(' ');
+const kernel_line = 'console=ttyS0 panic=-1 quiet mitigations=off';
+
 /** For `describe.skipIf`, with a printed reason. The kernel that is fetched is one for amd64. */
 export function machineMissing(): boolean {
   const tools = ['qemu-system-x86_64', 'mmdebstrap', 'mke2fs', 'cpio', 'depmod', 'modprobe', 'dpkg-deb'];
@@ -44,15 +49,24 @@ export async function startMachine(deb: string): Promise<Machine> {
   const server = createServer();
   server.listen(port);
   await once(server, 'listening');
-  const [command = '', ...args] = [
+  const [command, ...args] = [
     ...dyingWithUs(),
     program('qemu-system-x86_64'),
-    ...['-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2', '-m', '1536'],
-    ...['-nographic', '-no-reboot', '-nic', 'none', '-monitor', 'none'],
-    ...['-kernel', image.kernel, '-initrd', image.first_root],
-    ...['-append', 'console=ttyS0 panic=-1 quiet mitigations=off'],
-    ...['-drive', `file=${image.disk},format=raw,if=virtio,cache=unsafe`],
-    ...['-serial', 'stdio', '-chardev', `socket,id=agent,path=${port}`, '-serial', 'chardev:agent'],
+    ...hardware,
+    '-append',
+    kernel_line,
+    '-kernel',
+    image.kernel,
+    '-initrd',
+    image.first_root,
+    '-drive',
+    `file=${image.disk},format=raw,if=virtio,cache=unsafe`,
+    '-chardev',
+    `socket,id=agent,path=${port}`,
+    '-serial',
+    'stdio',
+    '-serial',
+    'chardev:agent',
   ];
   const agent = once(server, 'connection') as Promise<[Socket]>;
   const emulator = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+// oxlint-disable-next-line import/no-default-export -- vitest reads its settings from a default export
+export default defineConfig({
+  test: {
+    root: new URL('..', import.meta.url).pathname,
+    include: ['test/machine/**/*.test.ts'],
+    // An emulated processor is twenty times slower than a real one.
+    testTimeout: 300_000,
+    hookTimeout: 900_000,
+    maxWorkers: 1,
+  },
+});
