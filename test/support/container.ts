@@ -12,8 +12,8 @@ import { makeDirectory, run } from './temporary.ts';
 
 const execute = promisify(execFile);
 
-/** Root file systems are kept between runs, outside of the sources. */
-const cache_dir = process.env['KIT_CONNECTOR_TEST_CACHE'] ?? '/var/cache/kit-connector-test';
+/** Root file systems and kernels are kept between runs, outside of the sources. */
+export const cache_dir = process.env['KIT_CONNECTOR_TEST_CACHE'] ?? '/var/cache/kit-connector-test';
 const suite = 'bookworm';
 const packages = ['systemd', 'systemd-sysv', 'dbus', 'iproute2', 'procps', 'init-system-helpers'];
 
@@ -40,8 +40,8 @@ export interface Container {
   readonly stop: () => Promise<void>;
 }
 
-/** Made once with mmdebstrap, half a minute; the name tells what is in it. */
-async function rootFileSystem(): Promise<string> {
+/** A directory with these packages and all that they need, made once with mmdebstrap, half a minute; the name tells what is in it. */
+export async function rootFileSystem(packages: readonly string[]): Promise<string> {
   const dir = join(cache_dir, `${suite}-${packages.join('-')}`);
   if (existsSync(dir)) return dir;
   const unfinished = `${dir}.${process.pid}`;
@@ -73,7 +73,7 @@ exec "$4" --quiet --register=no --keep-unit --directory="$1/root" --machine=kit-
 
 /** Boots one whose `/packages` is the directory `shared`. Resolves when systemd has started everything. */
 export async function startContainer(shared: string): Promise<Container> {
-  const root = await rootFileSystem();
+  const root = await rootFileSystem(packages);
   const place = await makeDirectory();
   mkdirSync(shared, { recursive: true });
   const [first, ...rest] = [
