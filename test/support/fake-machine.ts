@@ -48,9 +48,13 @@ export interface FakeMachine {
 export async function fakeMachine(): Promise<FakeMachine> {
   const dir = await mkdtemp(join(tmpdir(), 'kit-connector-machine-'));
   const roots = { proc: join(dir, 'proc'), sys: join(dir, 'sys'), etc: join(dir, 'etc') };
+  let count = 0;
   const write = async (path: string, text: string): Promise<void> => {
     await mkdir(join(dir, path, '..'), { recursive: true });
-    await writeFile(join(dir, path), text);
+    // As the kernel answers: a reader gets all of it, before or after.
+    const made = join(dir, `next-${(count += 1)}`);
+    await writeFile(made, text);
+    await rename(made, join(dir, path));
   };
   let present = true;
   const machine: FakeMachine = {

@@ -1,4 +1,5 @@
 /** The prober on a gateway with two WANs: real sockets, real devices, real address translation. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { ProberSpec } from '../../../../../drivers/links/probe/api.ts';
@@ -25,6 +26,8 @@ const timeout_ms = 1_000;
 const down_within_ms = timeout_ms + 4 * interval_ms;
 /** What a busy machine may add. */
 const slack_ms = 1_500;
+/** Time between two looks at how late the event loop comes. */
+const turn_ms = 10;
 const targetsV6 = lab_targets_v6.map((ip) => ({ ip, port: lab_ports.tcp }));
 const targets = lab_targets.map((ip) => ({ ip, port: lab_ports.tcp }));
 
@@ -32,6 +35,9 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
   let lab: WanLab;
   let leave: () => void = () => undefined;
   let stopping = new AbortController();
+  const turns = monitorEventLoopDelay({ resolution: turn_ms });
+  /** What the prober and the relay of the lab each had to wait for a processor, as this process had to. */
+  const starved_ms = (): number => 2 * Math.max(0, turns.percentile(99) / 1e6 - turn_ms);
 
   beforeAll(async () => {
     lab = await startWanLab();
@@ -43,10 +49,15 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
   });
   beforeEach(async () => {
     stopping = new AbortController();
+    turns.reset();
+    turns.enable();
     await lab.set('sat0', {});
     await lab.set('wwan0', {});
   });
-  afterEach(() => stopping.abort());
+  afterEach(() => {
+    turns.disable();
+    stopping.abort();
+  });
 
   const probe = async (device: LabWan, more: Partial<ProberSpec> = {}) => {
     const changes: (boolean | null)[] = [];
@@ -83,9 +94,9 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
       const [far, near] = [satellite.read(), cellular.read()];
       losses.push(far.packet_loss_pct ?? Number.NaN);
       expect(far.latency_ms).toBeGreaterThan(630);
-      expect(far.latency_ms).toBeLessThan(770);
+      expect(far.latency_ms).toBeLessThan(770 + starved_ms());
       expect(near.latency_ms).toBeGreaterThan(72);
-      expect(near.latency_ms).toBeLessThan(88);
+      expect(near.latency_ms).toBeLessThan(88 + starved_ms());
       expect(near.packet_loss_pct).toBe(0);
     }
     const loss_pct = losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
@@ -93,7 +104,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     expect(loss_pct).toBeLessThan(5.5);
     // Two even variations of 10 ms each way differ by a third of their range, a little less where frames may not overtake.
     expect(cellular.read().jitter_ms).toBeGreaterThan(3);
-    expect(cellular.read().jitter_ms).toBeLessThan(10);
+    expect(cellular.read().jitter_ms).toBeLessThan(10 + starved_ms());
     expect([satellite.changes, cellular.changes]).toEqual([[true], [true]]);
   });
 
@@ -110,7 +121,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     expect(prober.read().reason).toBe('no answer');
     await lab.set('wwan0', { rtt_ms: 40 });
     await reachable(prober, slack_ms);
-    expect(prober.read().latency_ms).toBeLessThan(44);
+    expect(prober.read().latency_ms).toBeLessThan(44 + starved_ms());
     expect(prober.changes).toEqual([true, false, true]);
     expect(other.changes).toEqual([true]);
   });
@@ -157,10 +168,9 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     await reachable(prober);
     await lab.filterIcmp('sat0', 'on');
     await eventually('TCP is used', () => prober.read().method === 'tcp');
-    await eventually('TCP has figures', () => prober.read().packet_loss_pct !== null);
-    expect(prober.read().packet_loss_pct).toBe(0);
+    await eventually('TCP has figures', () => prober.read().packet_loss_pct === 0);
     expect(prober.read().latency_ms).toBeGreaterThan(45);
-    expect(prober.read().latency_ms).toBeLessThan(60);
+    expect(prober.read().latency_ms).toBeLessThan(60 + starved_ms());
     await lab.filterIcmp('sat0', 'off');
     await eventually('ICMP is used', () => prober.read().method === 'icmp');
     expect(prober.changes).toEqual([true]);
@@ -177,9 +187,11 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
       interval_ms: 10,
       timeout_ms: 200,
     });
-    await eventually('it is named', () => prober.log.lines.length > 0);
-    expect(prober.log.lines[0]?.facts).toEqual({ link: 'sat0', targets: [silent] });
-    expect(prober.read()).toMatchObject({ reachable: true, packet_loss_pct: 0 });
+    const named = () => prober.log.lines.find(({ facts }) => 'targets' in facts);
+    await eventually('it is named', () => named() !== undefined);
+    expect(named()?.facts).toEqual({ link: 'sat0', targets: [silent] });
+    await eventually('nothing is lost', () => prober.read().packet_loss_pct === 0);
+    expect(prober.read().reachable).toBe(true);
   });
 
   it('probes targets of IPv6', async () => {
@@ -188,7 +200,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     await reachable(prober);
     await eventually('there are figures', () => prober.read().packet_loss_pct === 0);
     expect(prober.read().latency_ms).toBeGreaterThan(27);
-    expect(prober.read().latency_ms).toBeLessThan(36);
+    expect(prober.read().latency_ms).toBeLessThan(36 + starved_ms());
   });
 
   it('finds the public address of each WAN by STUN, whichever has the default route', async () => {
