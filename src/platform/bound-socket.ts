@@ -10,7 +10,9 @@ export { reasonOf } from './bound-fd.ts';
 export { type EchoReply, type EchoSocket, openIcmp } from './bound-icmp.ts';
 export { connectTcp, knockTcp } from './bound-tcp.ts';
 export { type Neighbour, readNeighbours } from './neighbours.ts';
-export { type NetlinkSocket, openNetlink } from './netlink.ts';
+export { listenNetlink } from './netlink.ts';
+export { dumpTable } from './netlink-dump.ts';
+export { type Attributes, aligned, readAttributes, uint32 } from './netlink-message.ts';
 export { canonicalIp, familyOf, type Family, ipv6Text } from './socket-address.ts';
 
 /**

@@ -1,7 +1,12 @@
 /** Addresses, default routes and rules from rtnetlink messages (linux/rtnetlink.h, linux/fib_rules.h). Pure. */
-import { ipv6Text } from '../../../src/platform/bound-socket.ts';
+import {
+  aligned,
+  type Attributes,
+  ipv6Text,
+  readAttributes,
+  uint32,
+} from '../../../src/platform/bound-socket.ts';
 import { type DefaultRoute, type Family, type Path, type Rule, table_local } from '../routing.ts';
-import { aligned, type Attributes, readAttributes, uint32 } from './message.ts';
 
 export const address_header_bytes = 8;
 export const route_header_bytes = 12;

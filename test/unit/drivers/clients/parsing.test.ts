@@ -3,7 +3,8 @@ import { assert, property, uint8Array } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseForwarding } from '../../../../drivers/clients/lan.ts';
 import { cleanName, parseLeases } from '../../../../drivers/clients/leases.ts';
-import { parseAnswer } from '../../../../src/platform/neighbours.ts';
+import { decodeNeighbour } from '../../../../src/platform/neighbours.ts';
+import { readMessages } from '../../../../src/platform/netlink-message.ts';
 
 describe('the lease file of dnsmasq', () => {
   it('reads IPv4 leases, names that are unknown, and IPv6 leases after the line of the server', () => {
@@ -87,6 +88,8 @@ describe('the table of a bridge', () => {
 });
 
 describe('a dump of the neighbour table', () => {
+  const neighboursOf = (datagram: Buffer) =>
+    readMessages(datagram).flatMap(({ body }) => decodeNeighbour(body) ?? []);
   /** A message of the layout of linux/rtnetlink.h: header, ndmsg, then address, link address and ages as attributes. */
   const reachable = Buffer.from(
     [
@@ -102,30 +105,24 @@ describe('a dump of the neighbour table', () => {
     'hex',
   );
 
-  it('gives address, link, state and age, and ends with the dump', () => {
-    const done = Buffer.alloc(20);
-    done.writeUInt32LE(20, 0);
-    done.writeUInt16LE(3, 4);
-    expect(parseAnswer(Buffer.concat([reachable, done]))).toEqual({
-      isLast: true,
-      neighbours: [
-        { ifindex: 3, ip: '192.168.7.50', mac: '02:00:00:00:00:11', state: 'reachable', confirmed_s: 1 },
-      ],
-    });
+  it('gives address, link, state and age', () => {
+    expect(neighboursOf(reachable)).toEqual([
+      { ifindex: 3, ip: '192.168.7.50', mac: '02:00:00:00:00:11', state: 'reachable', confirmed_s: 1 },
+    ]);
   });
 
   it.each([0x00, 0x01, 0x20, 0x40])('leaves out a neighbour of state %i, which nobody has heard', (state) => {
     const silent = Buffer.from(reachable);
     silent.writeUInt16LE(state, 24);
-    expect(parseAnswer(silent)).toEqual({ isLast: false, neighbours: [] });
+    expect(neighboursOf(silent)).toEqual([]);
   });
 
   it('stands any bytes', () => {
     assert(
       property(uint8Array({ maxLength: 200 }), uint8Array({ maxLength: 40 }), (any, tail) => {
         const bytes = Buffer.concat([reachable, tail]);
-        expect(parseAnswer(bytes).neighbours.length).toBeGreaterThanOrEqual(1);
-        expect(() => parseAnswer(Buffer.from(any))).not.toThrow();
+        expect(neighboursOf(bytes).length).toBeGreaterThanOrEqual(1);
+        expect(() => decodeNeighbour(Buffer.from(any))).not.toThrow();
       }),
     );
   });

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeAddress, decodeDefaultRoute, decodeRule } from '../../../../drivers/links/rtnetlink/decode.ts';
-import { readAttributes, readMessages, uint32 } from '../../../../drivers/links/rtnetlink/message.ts';
+import { readAttributes, readMessages, uint32 } from '../../../../src/platform/netlink-message.ts';
 
 const u32 = (value: number): Buffer => {
   const bytes = Buffer.alloc(4);
