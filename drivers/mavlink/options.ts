@@ -56,7 +56,11 @@ const vehicleOptions = z.strictObject({
 });
 
 export const mavlinkOptions = z.strictObject({
-  links: z.array(linkOptions).min(1).max(links_max),
+  links: z
+    .array(linkOptions)
+    .min(1)
+    .max(links_max)
+    .describe('ways by which vehicles are reached, each with a kind'),
   system_id: systemId
     .refine((id) => id !== station_system_id, {
       error:
