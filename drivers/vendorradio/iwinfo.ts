@@ -111,7 +111,8 @@ function stationOf({ mac, rx, tx, ...row }: z.output<typeof stationRow>): Statio
 
 /** kbit/s; 0 until the first frame. */
 function rateOf(kbps: number | null | undefined): number | null {
-  return kbps === null || kbps === undefined || kbps <= 0 ? null : kbps * 1_000;
+  const bps = (kbps ?? 0) * 1_000;
+  return bps > 0 && Number.isFinite(bps) ? bps : null;
 }
 
 const surveyRow = z.looseObject({ mhz: figure, noise: figure, active_time: counter, busy_time: counter });

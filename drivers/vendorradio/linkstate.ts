@@ -92,13 +92,16 @@ function joined(
   return [...stations.values()];
 }
 
+/** Far above what any converter of a radio shows. */
+const sensor_steps_max = 1e6;
+
 /** What the radio shows of itself; the voltage is written as a reading of a converter of 20.2 steps for each volt. */
 export function sensorsOf(file: string) {
   const sensors = z.looseObject({ Temperature: figure, 'VIN VOLTAGE': figure }).safeParse(jsonIn(file)).data;
   const raw = sensors?.['VIN VOLTAGE'] ?? null;
   return {
     temperature_c: sensors?.Temperature ?? null,
-    voltage: raw !== null && raw > 0 ? Math.round((raw / 20.2) * 100) / 100 : null,
+    voltage: raw !== null && raw > 0 && raw <= sensor_steps_max ? Math.round((raw / 20.2) * 100) / 100 : null,
   };
 }
 
