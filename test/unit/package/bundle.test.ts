@@ -1,0 +1,35 @@
+/** The bundle that the package ships, against the sources that it is made of. */
+import { readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { bundle, versionedPackageFile } from '../../../systemd/package/bundle.ts';
+import { startChild } from '../../support/child.ts';
+import { command_file } from '../../support/kit.ts';
+import { withDirectory } from '../../support/temporary.ts';
+
+const root = join(import.meta.dirname, '../../..');
+
+test('the bundle says what the sources say, and has no character that would double its memory', async () => {
+  await withDirectory(async (dir) => {
+    const app = join(dir, 'app');
+    await bundle(root, app);
+    await writeFile(join(app, 'package.json'), await versionedPackageFile(root, '0.1.0'));
+    await symlink(join(root, 'node_modules'), join(dir, 'node_modules'));
+    const files = (await readdir(app)).filter((name) => name.endsWith('.mjs'));
+    expect(files.length).toBeGreaterThan(10);
+    const texts = await Promise.all(files.map(async (file) => readFile(join(app, file), 'utf8')));
+    expect(texts.flatMap((text) => /[\u0100-\uffff]/.exec(text) ?? [])).toEqual([]);
+    const config = join(dir, 'config.yaml');
+    await writeFile(
+      config,
+      'kit_id: "Zürich – 基地"\ndrivers:\n  - { driver: mavlink }\n  - { driver: onvif }\n',
+    );
+    const said = await Promise.all(
+      [join(app, 'kit-connector.mjs'), command_file].map(
+        async (entry) => startChild([entry, 'check', config]).ended,
+      ),
+    );
+    expect(said[0]).toEqual(said[1]);
+    expect(said[0]).toMatchObject({ code: 78 });
+  });
+});
