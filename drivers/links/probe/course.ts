@@ -32,6 +32,10 @@ export class ProbeCourse {
   /** What was asked before this probe was asked of another device. */
   #valid_from = 0;
   #next = 0;
+  /** The first probe that left after TCP was answered while ICMP was not: what ICMP lost before may have been the link's fault. */
+  #comparable_from: number | null = null;
+  /** The newest echo that was lost. */
+  #lost_icmp = -1;
   /** Consecutive losses and answers of each method. */
   readonly #runs = { icmp: { misses: 0, hits: 0 }, tcp: { misses: 0, hits: 0 } };
 
@@ -70,7 +74,7 @@ export class ProbeCourse {
       this.#refuse(method, echo.reason);
       return;
     }
-    this.#count(method, answered);
+    this.#count(method, answered, sequence);
     if (method === this.#method) this.#window.settled(sequence, answered ? echo : 'lost');
     if (method === this.#method || answered) {
       if (!answered) this.#reason = echo.reason;
@@ -104,19 +108,26 @@ export class ProbeCourse {
     return this.#window.silentTargets();
   }
 
-  #count(method: Method, answered: boolean): void {
+  #count(method: Method, answered: boolean, sequence: number): void {
     const run = this.#runs[method];
     run.misses = answered ? 0 : run.misses + 1;
     run.hits = answered ? run.hits + 1 : 0;
     // A TCP answer from before the last ICMP answer is no reason to leave ICMP.
     if (answered && method === 'icmp') this.#runs.tcp.hits = 0;
+    if (this.#runs.tcp.hits === 0) this.#comparable_from = null;
+    else this.#comparable_from ??= this.#next;
+    if (method === 'icmp' && !answered) this.#lost_icmp = sequence;
   }
 
-  /** ICMP is left when no target answers it while TCP is answered, and is taken again as soon as it is answered. */
+  /**
+   * ICMP is left when no target answers it while TCP is answered, and is taken again as soon as it is answered. When a link
+   * comes back, TCP repeats what was lost and is answered first: so an echo must be lost that left after that answer.
+   */
   #isOtherBetter(): boolean {
     const { icmp, tcp } = this.#runs;
     if (this.#method === 'tcp') return icmp.hits >= hysteresis.up_after;
-    return icmp.misses >= hysteresis.down_after && tcp.hits > 0;
+    const isCompared = this.#comparable_from !== null && this.#lost_icmp >= this.#comparable_from;
+    return icmp.misses >= hysteresis.down_after && tcp.hits > 0 && isCompared;
   }
 
   #switch(): void {

@@ -64,6 +64,18 @@ describe('the course of a link', () => {
     expect(course.read(21_000)).toMatchObject({ reachable: true, method: 'icmp', latency_ms: 20 });
   });
 
+  it('stays with ICMP when a link comes back and TCP, which repeats what was lost, is answered first', () => {
+    const course = new ProbeCourse({ timeout_ms: 3_000 });
+    play(course, 0, [up, up, ...times(4, down)]);
+    // On their way when the link comes back: the echoes are lost, the handshakes are repeated.
+    for (const sequence of [6, 7, 8]) course.begin(sequence, 'target', sequence * 1_000);
+    for (const sequence of [6, 7, 8]) course.settle(sequence, 'tcp', { rtt_ms: 900 });
+    for (const sequence of [6, 7, 8]) course.settle(sequence, 'icmp', { reason: 'no answer' });
+    expect(course.method).toBe('icmp');
+    play(course, 9, [up, up]);
+    expect(course.read(20_000)).toMatchObject({ reachable: true, method: 'icmp', latency_ms: 20 });
+  });
+
   it('stays with TCP while the process may not use ICMP, and says why', () => {
     const course = new ProbeCourse({ timeout_ms: 3_000 });
     course.begin(0, 'target', 0);
