@@ -2,6 +2,7 @@
 import Database from 'better-sqlite3';
 import { mkdir, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { startMosquitto, unthrottled } from '../../support/broker.ts';
 import { letPass } from '../../support/eventually.ts';
 import { test_kit } from '../../support/gps.ts';
@@ -21,6 +22,8 @@ export interface Account {
   readonly duplicates_max: number;
   /** The longest time before its kill that a lost lazy message was accepted. */
   readonly lazy_window_s: number;
+  /** The longest that this process waited for a processor meanwhile, so that a busy machine is not taken for a slow connector. */
+  readonly starved_s: number;
   readonly starts: number;
   /** Files beside the buffer, its log and its reserve of disk space: a damaged one that was moved aside would be one. */
   readonly foreign_files: readonly string[];
@@ -39,6 +42,8 @@ const run_min_ms = 100;
 const run_max_ms = 1_500;
 const drain_ms = 60_000;
 const disk_mb = 256;
+/** Time between two looks at how late the event loop comes. */
+const turn_ms = 10;
 /** What may be lost of telemetry at a power cut: 1 s until it is written while online, and a commit. */
 const lazy_window_ms = 1_250;
 /** What the broker acknowledged is deleted with the next commit, or with the one after if one is under way. */
@@ -116,12 +121,15 @@ export async function cutPower(cuts: number, where: BrokerAtCut): Promise<Accoun
       const spec = { ...(await specOf(dir, mounted, url)), ...pace };
       const outages: Outage[] = [];
       if (where === 'away') proxy.setAdmission('refuse');
+      const turns = monitorEventLoopDelay({ resolution: turn_ms });
       for (let cut = 0; cut < cuts; cut++) {
         const producer = startProducer(spec);
         await producer.opened();
+        turns.enable();
         await letPass(Math.random() * run_max_ms);
         if (where === 'silent') proxy.stall();
         await letPass(lazy_window_ms * 1.5);
+        turns.disable();
         const from_us = monotonic_us();
         disk.shutdown();
         await producer.kill('SIGKILL');
@@ -134,7 +142,7 @@ export async function cutPower(cuts: number, where: BrokerAtCut): Promise<Accoun
       await subscriber.stop();
       await proxy.close();
       await broker.stop();
-      return account;
+      return { ...account, starved_s: Math.max(0, turns.max / 1e6 - turn_ms) / 1e3 };
     }),
   );
 }
@@ -173,6 +181,7 @@ async function settle(
     lazy,
     duplicates: (await subscriber.report()).duplicates,
     duplicates_max: Number.POSITIVE_INFINITY,
+    starved_s: 0,
     lazy_window_s: windowOf(lazy.at_us, outages),
     starts: record.opened.length,
     foreign_files: files.filter((name) => !/^buffer\.db(-wal|-shm|\.reserve)?$/.test(name)),
