@@ -9,6 +9,7 @@ import { type Proxy, startProxy } from './proxy.ts';
 import { type ServiceLab, startServiceLab } from './service-lab.ts';
 
 export const page_kit_id = '0f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a';
+export const other_kit_id = '9f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6b';
 /** Phone, narrow phone and laptop. */
 export const widths_px = [320, 390, 1280] as const;
 
@@ -49,6 +50,10 @@ export interface PageLab {
 
 export interface PageLabOptions {
   readonly width_px?: number;
+  /** Device pixels for one of the page: the browser's zoom. */
+  readonly scale?: number;
+  /** The key has a second kit. */
+  readonly isOfTwoKits?: boolean;
   readonly scopes?: readonly string[];
   readonly media_origins?: readonly string[];
   /** Done before the page is loaded. */
@@ -57,11 +62,14 @@ export interface PageLabOptions {
 
 /** Opens the page, logged in, at the kit. */
 export async function openPage(browser: Browser, options: PageLabOptions = {}): Promise<PageLab> {
-  const { width_px = 390, scopes, media_origins = [], prepare } = options;
+  const { width_px = 390, scale = 1, scopes, media_origins = [], prepare } = options;
   const lab = await startServiceLab(page_kit_id, { media_origins });
   const link = await startProxy(Number(new URL(lab.url).port));
   const url = `http://127.0.0.1:${link.port}`;
-  const context = await browser.newContext({ viewport: { width: width_px, height: 844 } });
+  const context = await browser.newContext({
+    viewport: { width: width_px, height: 844 },
+    deviceScaleFactor: scale,
+  });
   const page = await context.newPage();
   await prepare?.(page);
   const complaints: string[] = [];
@@ -74,8 +82,10 @@ export async function openPage(browser: Browser, options: PageLabOptions = {}): 
     const asked = request.url();
     if (!asked.startsWith(url) && !/^(?:data|blob):/u.test(asked)) strangers.push(asked);
   });
-  const key = await lab.giveKey(scopes ? { scopes: [...scopes] } : {});
+  const kits = options.isOfTwoKits ? [page_kit_id, other_kit_id] : [page_kit_id];
+  const key = await lab.giveKey({ kits, ...(scopes && { scopes: [...scopes] }) });
   await playKit(lab);
+  if (options.isOfTwoKits) await playOtherKit(lab);
   await page.goto(`${url}/#key=${encodeURIComponent(key)}`);
   return {
     lab,
@@ -135,6 +145,8 @@ export const ids = {
   drone: '1b671a64-40d5-591e-99b0-da01ff1f3341',
   camera: '2b671a64-40d5-591e-99b0-da01ff1f3342',
   silent: '3b671a64-40d5-591e-99b0-da01ff1f3343',
+  /** Of the second kit. */
+  other: '4b671a64-40d5-591e-99b0-da01ff1f3344',
 } as const;
 const here = { lat: 47.39, lon: 8.54 };
 
@@ -170,6 +182,13 @@ async function playKit(lab: ServiceLab): Promise<void> {
   await lab.publish(channels.feed(ids.drone, 'sys_status'), samples['droneSysStatus'] ?? {});
   await lab.publish(channels.feed(ids.drone, 'battery'), samples['droneBattery'] ?? {});
   await lab.publish(channels.event(ids.camera, 'motion'), { detected: true, timestamp: now });
+}
+
+async function playOtherKit(lab: ServiceLab): Promise<void> {
+  const kit = { kit: other_kit_id };
+  await lab.publish(channels.state, samples['kitState'] ?? {}, kit);
+  const other = { id: ids.other, asset_key: 'test:other', name: 'Other drone' };
+  await lab.publish(channels.asset(ids.other), { ...samples['announcement'], ...other }, kit);
 }
 
 /** One fix of the drone, `step` seconds on its way. */

@@ -1,7 +1,8 @@
 /** A service on loopback with an empty database in memory, a key that may do everything, and a kit that a test plays. */
 import { writeEnvelope } from '../../src/contract/envelope.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
-import { upTopic } from '../../src/contract/topics.ts';
+import { channels, upTopic } from '../../src/contract/topics.ts';
+import { Changes } from '../../src/service/changes.ts';
 import { readMessage } from '../../src/service/ingest/read-message.ts';
 import { type KeyRights, makeKey, scopes } from '../../src/service/principal.ts';
 import { pageOnDemand } from '../../src/service/page-files.ts';
@@ -9,6 +10,7 @@ import { startService } from '../../src/service/start.ts';
 import { openSqlite } from '../../src/service/store/sqlite.ts';
 import { SqlStore } from '../../src/service/store/sql-store.ts';
 import type { TaskOrder } from '../../src/service/store/store.ts';
+import { samples } from './contract-samples.ts';
 import { recordingLog } from './recording-log.ts';
 
 export type ServiceLab = Awaited<ReturnType<typeof startServiceLab>>;
@@ -22,7 +24,9 @@ interface LabOptions {
 }
 
 export async function startServiceLab(kit_id: string, { hosts = [], media_origins = [] }: LabOptions = {}) {
-  const store = new SqlStore(openSqlite(':memory:'));
+  const database = openSqlite(':memory:');
+  const store = new SqlStore(database);
+  const changes = new Changes();
   const log = recordingLog();
   const dispatched: TaskOrder[] = [];
   const cancelled: string[] = [];
@@ -53,6 +57,7 @@ export async function startServiceLab(kit_id: string, { hosts = [], media_origin
     group_ms: 0,
     unready: () => broker.fault,
     onCommitted: () => undefined,
+    changes,
   });
   const { keys } = service;
   const giveKey = async (rights: Partial<KeyRights> = {}): Promise<string> => {
@@ -80,12 +85,25 @@ export async function startServiceLab(kit_id: string, { hosts = [], media_origin
     revoke,
     key: await giveKey(),
     /** Publishes as the kit does. */
-    async publish(channel: string, data: JsonObject, kit = kit_id): Promise<void> {
+    async publish(
+      channel: string,
+      data: JsonObject,
+      { kit = kit_id, said_ms = Date.now() }: { readonly kit?: string; readonly said_ms?: number } = {},
+    ): Promise<void> {
       seq += 1;
-      const text = writeEnvelope({ epoch: 1, seq, time_ms: Date.now() }, JSON.stringify(data));
+      const text = writeEnvelope({ epoch: 1, seq, time_ms: said_ms }, JSON.stringify(data));
       const reception = readMessage(upTopic(kit, channel), Buffer.from(text));
       if (!reception) throw new Error(`no channel of the contract: ${channel}`);
       await service.take(reception);
+    },
+    /** Reports the kit's queue, as said at that time. */
+    async report(outbox: JsonObject, said_ms: number): Promise<void> {
+      await this.publish(channels.state, { ...samples['kitState'], outbox }, { said_ms });
+    },
+    /** The kit's last word is as old as this, and whoever watches is told of the kit. */
+    async heardAt(heard_ms: number): Promise<void> {
+      await database.all('UPDATE kits SET heard_ms = ? WHERE kit_id = ?', heard_ms, kit_id);
+      changes.tell([{ kind: 'kit', kit_id }]);
     },
     stop: service.stop,
   };

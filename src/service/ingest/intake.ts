@@ -10,7 +10,7 @@ import type { Reception } from './read-message.ts';
 const receptions_max = 500;
 const retry_ms = 1_000;
 /** Receptions that wait while the database takes none; beyond it the sender keeps them, or they are lost to this service. */
-const waiting_max = 20_000;
+export const waiting_max = 20_000;
 /** A kit that breaks the contract is told of this often at most. */
 const faults_every_ms = 60_000;
 /** Kits whose faults are remembered until then. */

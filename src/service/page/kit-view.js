@@ -164,17 +164,24 @@ function drainText({ world, time_ms }) {
   return drain_ms === undefined ? 'not known' : `about ${duration(drain_ms)}`;
 }
 
+/**
+ * What is stored is acknowledged within the second.
+ * @param {View} view
+ */
+function storedText({ world, time_ms }) {
+  const last_seen = world.kit?.last_seen ?? null;
+  return last_seen === null ? 'nothing yet' : `${duration(time_ms - Date.parse(last_seen))} ago`;
+}
+
 /** @param {View} view */
 export function queueView(view) {
-  const { queue, kit } = view.world;
+  const { queue } = view.world;
   if (!queue) return section('uplink', 'Uplink queue', html`<p>Not reported yet</p>`);
   const { waiting_rows, waiting_bytes, oldest, received, missing, dropped, refused } = queue;
   const since = queue.since ? ` for ${duration(view.time_ms - Date.parse(queue.since))}` : '';
   const word = queue.online ? (isKitHeard(view) ? 'connected' : 'was online') : 'offline';
   const said = freshness(queue.as_of, queue_limit_ms, view, isKitHeard(view));
   const none = waiting_rows === null ? 'not reported' : 'none';
-  const last_seen = kit?.last_seen ?? null;
-  const stored = last_seen === null ? 'nothing yet' : `${duration(view.time_ms - Date.parse(last_seen))} ago`;
   const bytes = waiting_bytes === null ? '' : ` (${size(waiting_bytes)})`;
   return section(
     'uplink',
@@ -184,7 +191,7 @@ export function queueView(view) {
       ${fact('Waiting on the kit', waiting_rows === null ? 'not reported' : `${waiting_rows} messages${bytes}`, said)}
       ${fact('Oldest waits', oldest === null ? none : duration(view.time_ms - Date.parse(oldest)), said)}
       ${fact('Empty in', drainText(view), said)} ${fact('Received', `${received} messages`)}
-      ${fact('Last stored here', stored)} ${fact('On the way or missing', String(missing))}
+      ${fact('Last stored here', storedText(view))} ${fact('On the way or missing', String(missing))}
       ${fact('Given up by the kit', String(dropped))} ${fact('Unreadable', String(refused))}
     </dl>`,
   );

@@ -2,6 +2,8 @@
 
 const gathering_ms = 1_000;
 const answer_ms = 10_000;
+/** The browser tells of a barred request after it has ended it. */
+const barred_ms = 100;
 const look_every_ms = 1_000;
 /** The far side can be gone while the connection still says "connected": only frames prove a live picture. */
 const frozen_ms = 3_000;
@@ -55,11 +57,23 @@ export async function play(url, video, { signal, onState }) {
 }
 
 /**
+ * The address comes from the kit and is asked only where it is one of a server; which servers, the page's policy says.
+ * @param {string} url
+ */
+function demandWebAddress(url) {
+  const { protocol, username, password } = URL.parse(url, location.href) ?? {};
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw new NoVideo('the address of the stream is none of a web server');
+  if (username || password) throw new NoVideo('the address of the stream holds a password');
+}
+
+/**
  * @param {string} url
  * @param {HTMLVideoElement} video
  * @param {{ readonly signal: AbortSignal, readonly onState: (state: VideoState) => void }} about
  */
 async function playOnce(url, video, { signal, onState }) {
+  demandWebAddress(url);
   const peer = new RTCPeerConnection({ iceServers: [] });
   /** @type {string | undefined} */
   let resource;
@@ -108,12 +122,14 @@ async function gathered(peer, signal) {
  * @param {AbortSignal} signal
  */
 async function offer(url, sdp, signal) {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/sdp' },
-    body: sdp,
-    signal: AbortSignal.any([signal, AbortSignal.timeout(answer_ms)]),
-  });
+  const response = await asBarred(url, signal, async () =>
+    fetch(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/sdp' },
+      body: sdp,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(answer_ms)]),
+    }),
+  );
   const answer = await response.text();
   if (response.status === 404) throw new NoVideo('the media server has no picture of this camera now');
   if (response.status === 400 || response.status === 406) {
@@ -121,7 +137,37 @@ async function offer(url, sdp, signal) {
   }
   if (response.status !== 201) throw new NoVideo(`the media server answered ${response.status}`);
   const location = response.headers.get('Location');
-  return { answer, location: location === null ? undefined : new URL(location, url).href };
+  const resource = location === null ? null : URL.parse(location, url);
+  // A media server must not choose what of another server is deleted.
+  return { answer, location: resource?.origin === new URL(url).origin ? resource.href : undefined };
+}
+
+/**
+ * Says so where the page's policy has barred the request: to the request itself it looks like a server that is away.
+ * @template T
+ * @param {string} url
+ * @param {AbortSignal} signal
+ * @param {() => Promise<T>} send
+ * @returns {Promise<T>}
+ */
+async function asBarred(url, signal, send) {
+  let isBarred = false;
+  const over = new AbortController();
+  /** @param {SecurityPolicyViolationEvent} event */
+  const note = ({ blockedURI }) => {
+    if (URL.parse(blockedURI)?.origin === new URL(url, location.href).origin) isBarred = true;
+  };
+  document.addEventListener('securitypolicyviolation', note, { signal: over.signal });
+  try {
+    return await send();
+  } catch (error) {
+    await rest(barred_ms, signal);
+    if (isBarred)
+      throw new NoVideo('the address of the stream is not among the media_origins of the service');
+    throw error;
+  } finally {
+    over.abort();
+  }
 }
 
 /**

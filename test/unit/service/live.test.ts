@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { channels } from '../../../src/contract/topics.ts';
 import { serverFrame, type ServerFrame } from '../../../src/service/api/frames.ts';
+import { silent_after_ms } from '../../../src/service/views.ts';
 import { asset_id, kit_id, samples } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type ServiceLab, startServiceLab } from '../../support/service-lab.ts';
@@ -122,6 +123,28 @@ it('gives a reader that was slow the newest of each thing and not all that was b
     ),
   );
   expect(of(client.frames, 'feed').length).toBeLessThan(400);
+});
+
+it('tells by itself when a fix grows stale and when a kit falls silent, though nothing more is heard', async () => {
+  const client = connect({ key: lab.key });
+  await once(client.socket, 'open');
+  client.send({ type: 'subscribe', assets: [] });
+  await eventually('the snapshot', () => client.frames.length > 0);
+  const fix = { latitude: 47, longitude: 8, source: 'satellite', kit_location: null, stale: false };
+  await lab.publish(channels.telemetry, { location: fix }, { said_ms: Date.now() - 29_000 });
+  await eventually('the fresh fix', () => of(client.frames, 'kit').length > 0);
+  expect(of(client.frames, 'kit')).toMatchObject([{ kit: { location: { stale: false } } }]);
+  await eventually('the stale fix', () => of(client.frames, 'kit').length > 1);
+  expect(of(client.frames, 'kit')[1]).toMatchObject({
+    kit: { online: true, location: { stale: true, source: 'satellite_cached' } },
+  });
+  // What was heard an hour ago, as the database has it after a restart of the service.
+  await lab.heardAt(Date.now() - silent_after_ms + 1_500);
+  await eventually('it is still online', () => of(client.frames, 'kit').length > 2);
+  expect(of(client.frames, 'kit')[2]).toMatchObject({ kit: { online: true } });
+  await eventually('it is offline', () => of(client.frames, 'queue').length > 3);
+  expect(of(client.frames, 'kit')[3]).toMatchObject({ kit: { online: false } });
+  expect(of(client.frames, 'queue')[3]).toMatchObject({ queue: { online: false } });
 });
 
 it('says goodbye when the service stops', async () => {

@@ -65,6 +65,28 @@ it('a will is not a word of the kit: it is offline from then on, and was seen be
   expect(await kitAt(start_ms + 10 * minute_ms)).toEqual({ online: false, last_seen: at(0), since: at(9) });
 });
 
+it('what a kit said of its queue has the time at which it said so; of a will, when it was written', async () => {
+  const asOf = async (): Promise<string | null> => {
+    const kit = await store.kit(kit_id);
+    if (!kit) throw new Error('the kit is not known');
+    return queueResource(kit, start_ms).as_of;
+  };
+  await hear({
+    channel: channels.telemetry,
+    seq: 9,
+    data: { battery: 5 },
+    said_ms: start_ms,
+    now_ms: start_ms,
+  });
+  expect(await asOf()).toBeNull();
+  await hear({ ...birth, now_ms: start_ms + minute_ms });
+  expect(await asOf()).toBe(at(0));
+  await hear({ ...will, now_ms: start_ms + 9 * minute_ms });
+  expect(await asOf()).toBe(at(0));
+  await hear({ ...birth, seq: 3, said_ms: start_ms + 12 * minute_ms, now_ms: start_ms + 12 * minute_ms });
+  expect(await asOf()).toBe(at(12));
+});
+
 it('a reconnect within the delay of the will does not begin its time online again', async () => {
   await hear({ ...birth, now_ms: start_ms });
   const again_ms = start_ms + 3 * minute_ms;

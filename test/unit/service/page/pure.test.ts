@@ -35,7 +35,9 @@ const { fieldsOf, readFields } = await load<{
     typed: (name: string) => string,
   ) => { readonly payload: JsonObject; readonly faults: ReadonlyMap<string, string> };
 }>('form.js');
-const { assetTree, emptyWorld } = await load<{
+const { assetTree, drainsIn, emptyWorld, takeFrame } = await load<{
+  drainsIn: (world: World, time_ms: number) => number | undefined;
+  takeFrame: (world: World, frame: object) => void;
   assetTree: (
     world: World,
     isShown: (asset: LiveAsset) => boolean,
@@ -56,6 +58,103 @@ const asset = (about: Partial<LiveAsset>): LiveAsset =>
     parent_id: null,
     ...about,
   }) as LiveAsset;
+
+describe('how long a queue will last', () => {
+  const queue = (s: number, waiting_rows: number | null): object => ({
+    type: 'queue',
+    queue: { as_of: new Date(time_ms + s * 1_000).toISOString(), waiting_rows },
+  });
+
+  it.each<[string, readonly (readonly [number, number | null])[], number | undefined]>([
+    ['one report', [[0, 100]], undefined],
+    [
+      'the same report twice',
+      [
+        [0, 100],
+        [0, 100],
+      ],
+      undefined,
+    ],
+    [
+      'two reports that are too close',
+      [
+        [0, 100],
+        [2, 50],
+      ],
+      undefined,
+    ],
+    [
+      'a queue that shrinks',
+      [
+        [0, 100],
+        [10, 80],
+      ],
+      40_000,
+    ],
+    [
+      'a queue that shrinks, over all its reports',
+      [
+        [0, 100],
+        [5, 95],
+        [10, 80],
+      ],
+      40_000,
+    ],
+    [
+      'a queue that stands',
+      [
+        [0, 100],
+        [10, 100],
+      ],
+      undefined,
+    ],
+    [
+      'a queue that grows',
+      [
+        [0, 100],
+        [10, 120],
+      ],
+      undefined,
+    ],
+    [
+      'a queue that shrinks again after it grew',
+      [
+        [0, 100],
+        [10, 120],
+        [20, 60],
+      ],
+      10_000,
+    ],
+    [
+      'a queue that is empty',
+      [
+        [0, 100],
+        [10, 0],
+      ],
+      undefined,
+    ],
+    [
+      'a kit that does not say',
+      [
+        [0, 100],
+        [10, null],
+      ],
+      undefined,
+    ],
+    [
+      'reports of long ago',
+      [
+        [-500, 100],
+        [-490, 80],
+      ],
+      undefined,
+    ],
+  ])('%s', (_, reports, expected) => {
+    const world = emptyWorld();
+    for (const [s, rows] of reports) takeFrame(world, queue(s, rows));
+    expect(drainsIn(world, time_ms + 20_000)).toBe(expected);
+  });
+});
 
 describe('ages', () => {
   it.each([

@@ -39,6 +39,26 @@ describe.skipIf(peerMissing('chromium'))('the video of a camera', () => {
   });
 
   it.each([
+    ['a script', 'javascript:document.title="broken"'],
+    ['a data address', 'data:application/sdp,v=0'],
+    ['a file', 'file:///etc/passwd'],
+    ['a server that the policy does not name', 'http://127.0.0.1:9/gate/whep'],
+    ['a server with a password', 'http://a:b@127.0.0.1:9/gate/whep'],
+  ])('asks nobody where the address is %s', async (_, whep_url) => {
+    const { page } = lab;
+    const camera = { name: 'Fence', type: 'camera', protocol: 'onvif', feeds: [], whep_url };
+    await announce(lab.lab, ids.silent, camera);
+    await page.getByRole('button', { name: /^Fence/u }).click();
+    await page.getByRole('button', { name: 'Show video' }).click();
+    await page.getByText(/No video: the address of the stream/u).waitFor();
+    expect(whep.requests).toEqual([]);
+    expect(lab.strangers).toEqual([]);
+    expect(await page.title()).toBe('Kit');
+    expect(page.url()).toContain(lab.url);
+    expect(await page.locator('a[href^="javascript:"], a[href^="data:"]').count()).toBe(0);
+  });
+
+  it.each([
     [404, 'the media server has no picture of this camera now'],
     [400, 'set its sub-stream to H.264'],
     [500, 'the media server answered 500'],

@@ -1,0 +1,127 @@
+/** The service inside the daemon: it waits for its address, and what people made of it outlives the daemon. */
+import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { type App, startApp } from '../../../src/app.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { createLog } from '../../../src/platform/log.ts';
+import { openSqlite } from '../../../src/service/store/sqlite.ts';
+import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { eventually } from '../../support/eventually.ts';
+import { withDirectory } from '../../support/temporary.ts';
+import { kit_id, readText } from '../config/lab.ts';
+
+const logLine = z.looseObject({ level: z.string(), msg: z.string() });
+const made = z.looseObject({ id: z.string() });
+const kit = `/api/kits/${kit_id}`;
+
+interface Daemon {
+  readonly app: App;
+  readonly log: () => readonly z.output<typeof logLine>[];
+}
+
+/** A daemon without devices and broker, with the service on this port. */
+async function startDaemon(dir: string, port: number): Promise<Daemon> {
+  const text = `kit_id: ${kit_id}\nbroker:\n  url: none\nstate_dir: ${dir}\nruntime_dir: ${dir}\nservice:\n  listen: 127.0.0.1:${port}\n`;
+  const config = await readText(dir, text);
+  if (!config.broker) throw new Error('the section is there');
+  const lines: string[] = [];
+  const out = { write: (line: string) => lines.push(line) > 0 };
+  const log = createLog({ level: 'info', out, readable: false });
+  const app = await startApp(config, { log, clock: systemClock(), version: '0.0.0', broker: config.broker });
+  return { app, log: () => lines.map((line) => logLine.parse(JSON.parse(line))) };
+}
+
+function client({ app }: Daemon) {
+  const key = readFileSync(app.service?.key_file ?? '', 'utf8').trim();
+  return async (path: string, body?: object) => {
+    const response = await fetch(`${app.service?.url()}${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: { 'x-api-key': key, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? null : z.json().parse(JSON.parse(text)) };
+  };
+}
+
+it(
+  'an address that is taken is named in the log once, and tried again until it is free; the kit works meanwhile',
+  { timeout: 60_000 },
+  async () => {
+    await withDirectory(async (dir) => {
+      const other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      const at = other.address();
+      const port = typeof at === 'object' && at ? at.port : 0;
+      const daemon = await startDaemon(dir, port);
+      try {
+        expect(daemon.app.service?.url()).toBeUndefined();
+        expect((await daemon.app.local.report()).uplink.broker).toBe('none');
+        const errors = daemon.log().filter(({ level }) => level === 'error');
+        expect(errors).toMatchObject([
+          {
+            msg: 'the service cannot be started: the kit works without it, and tries again',
+            reason: expect.stringContaining(`port ${port}`) as unknown,
+          },
+        ]);
+        expect(JSON.stringify(errors)).toContain('choose another service.listen');
+        other.close();
+        await eventually('the service runs', () => daemon.app.service?.url() !== undefined);
+        const kits = z.array(z.looseObject({ id: z.string(), online: z.boolean() }));
+        await eventually('the kit is online', async () => {
+          const [first] = kits.parse((await client(daemon)('/api/kits')).body);
+          return first?.id === kit_id && first.online;
+        });
+        expect(daemon.log().filter(({ level }) => level === 'error')).toHaveLength(1);
+      } finally {
+        other.close();
+        await daemon.app.stop();
+      }
+    });
+  },
+);
+
+it(
+  'keys, partner assets and tasks are there again after a restart of the daemon',
+  { timeout: 60_000 },
+  async () => {
+    await withDirectory(async (dir) => {
+      const first = await startDaemon(dir, 0);
+      const key_file = join(dir, 'service-key');
+      let key = '';
+      let asset_id = '';
+      const order = { kit_id, task_id: '3f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a', command_name: 'beep' };
+      try {
+        key = readFileSync(key_file, 'utf8');
+        expect(statSync(key_file).mode & 0o777).toBe(0o600);
+        expect(JSON.stringify(first.log())).not.toContain(key.trim());
+        const answer = await client(first)(`${kit}/assets`, { name: 'Truck', type: 'vehicle' });
+        expect(answer.status).toBe(201);
+        asset_id = made.parse(answer.body).id;
+      } finally {
+        await first.app.stop();
+      }
+      const store = new SqlStore(openSqlite(join(dir, 'service.db'), 'memory'));
+      await store.addTask({ ...order, asset_id, payload: {}, requested_by: kit_id, created_ms: Date.now() });
+      await store.close();
+      const second = await startDaemon(dir, 0);
+      try {
+        expect(readFileSync(key_file, 'utf8')).toBe(key);
+        const ask = client(second);
+        expect((await ask(`${kit}/assets/${asset_id}`)).body).toMatchObject({
+          name: 'Truck',
+          protocol: 'partner',
+        });
+        expect((await ask(`${kit}/tasks`)).body).toMatchObject({
+          tasks: [{ id: order.task_id, status: 'pending' }],
+        });
+      } finally {
+        await second.app.stop();
+      }
+    });
+  },
+);
