@@ -15,11 +15,14 @@ import {
 } from 'systeminformation';
 import { drivers } from '../../drivers/index.ts';
 import { every, sleep } from '../../src/platform/time.ts';
+import { startFakeGpsd } from '../fakes/fake-gpsd.ts';
 import { hubLab } from '../support/hub-lab.ts';
 import type { GatewayCost } from './gateway-cost.bench.ts';
 
 const family = ['gateway', 'links', 'location', 'power', 'clients'];
 const settle_ms = 5_000;
+/** As a receiver does; gpsd is played in this process, so its part is counted too. */
+const fix_every_ms = 1_000;
 const lag_resolution_ms = 10;
 const ticks_per_second = 100;
 
@@ -42,7 +45,16 @@ process.stdout.write(`${JSON.stringify(cost)}\n`, () => process.exit(0));
 async function startFamily(): Promise<readonly string[]> {
   // A machine without a bridge has a local network too: whatever it is on.
   const lan = Object.keys(networkInterfaces()).find((name) => name !== 'lo') ?? 'lo';
-  const options: Readonly<Record<string, object>> = { clients: { interfaces: [lan] } };
+  const gpsd = await startFakeGpsd();
+  every(fix_every_ms, stopping.signal, () => {
+    const time = new Date().toISOString();
+    const fix = { class: 'TPV', device: '/dev/a', mode: 3, time, lat: 59.3293, lon: 18.0686, altHAE: 68.4 };
+    gpsd.say(`${JSON.stringify(fix)}\r\n`);
+  });
+  const options: Readonly<Record<string, object>> = {
+    clients: { interfaces: [lan] },
+    location: { gpsd: { port: gpsd.port } },
+  };
   const present = drivers.filter(({ name }) => family.includes(name));
   const lab = hubLab({ configured: family });
   for (const { name, load } of present) void lab.run(await load(), name, { options: options[name] ?? {} });
