@@ -5,6 +5,7 @@ import { assetId } from '../contract/identity.ts';
 import type { App } from '../app.ts';
 import type { Config } from '../config.ts';
 import { loopback } from './embedded-broker.ts';
+import { freeTcpPort } from './free-ports.ts';
 import type { Paint } from './shell.ts';
 
 const port_wanted = 8_080;
@@ -13,11 +14,19 @@ const drone_key = 'mavlink:00000000000de300';
 
 /** The section of the configuration. The port is kept: a bookmark of the page stays good. */
 export async function demoService(): Promise<string> {
-  const port = await listenOnce(port_wanted).catch(async () => listenOnce(0));
+  const port = await listenOnce(port_wanted).catch(freeTcpPort);
   return `# The page and the interface of this kit; see service-key beside this file for its API key.
 service:
   listen: ${loopback}:${port}
 `;
+}
+
+/** The configuration, with another port for the service where another program, such as a second demo, has that one now. */
+export async function withFreePort(config: Config): Promise<Config> {
+  const { service } = config;
+  if (!service) return config;
+  const port = await listenOnce(service.listen.port).catch(freeTcpPort);
+  return { ...config, service: { ...service, listen: { ...service.listen, port } } };
 }
 
 /** What somebody who has just started the demo reads of it; nothing when no service is configured. */
@@ -38,15 +47,11 @@ export function demoServiceLines({ service }: App, { kit_id }: Config, paint: Pa
   ];
 }
 
-/** The port, or a free one for 0, when it can be listened on. */
+/** The port when it can be listened on; rejects when it is taken. */
 async function listenOnce(port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);
-    server.listen(port, loopback, () => {
-      const address = server.address();
-      const found = typeof address === 'object' && address ? address.port : port;
-      server.close(() => resolve(found));
-    });
+    server.listen(port, loopback, () => server.close(() => resolve(port)));
   });
 }

@@ -12,7 +12,7 @@ import { createLog } from '../platform/log.ts';
 import { runDaemon, type Running } from './daemon.ts';
 import { demoCameras, startDemoCameras } from './demo-cameras.ts';
 import { demoRadio, startDemoRadio } from './demo-radio.ts';
-import { demoService, demoServiceLines } from './demo-service.ts';
+import { demoService, demoServiceLines, withFreePort } from './demo-service.ts';
 import { loopback } from './embedded-broker.ts';
 import { freeUdpPort } from './free-ports.ts';
 import { type Paint, type Shell, exit, painter, say } from './shell.ts';
@@ -26,7 +26,7 @@ const droneLinks = z.looseObject({
 
 export async function demo(shell: Shell): Promise<number> {
   const file = await demoConfig(shell.env);
-  const config = await readConfig(file, { drivers, credentials_dir: undefined });
+  const config = await withFreePort(await readConfig(file, { drivers, credentials_dir: undefined }));
   const log = createLog({ ...config.log, out: shell.err, readable: shell.err.isTTY === true });
   const paint = painter(shell);
   let tally = '';

@@ -52,7 +52,7 @@ export function assetOf(row: Row): StoredAsset {
 export const commandsOf = jsonText.pipe(z.array(commandDefinition));
 export const jsonOf = jsonText.pipe(json);
 /** What the kit said of itself, and when by its own clock. */
-export const storedState = kitState.extend({ said_ms: number.optional() });
+const storedState = kitState.extend({ said_ms: number.optional() });
 export const stateOf = jsonText.pipe(storedState);
 
 const keyRow = z.object({

@@ -44,7 +44,7 @@ beforeAll(async () => {
   await lab.publish(channels.asset(asset_id), { ...samples['announcement'], name: own_secret });
   await lab.publish(channels.commands(asset_id), samples['commandList'] ?? {});
   await lab.publish(channels.task(task_id), samples['taskReport'] ?? {});
-  await lab.publish(channels.state, samples['kitState'] ?? {}, stranger_kit);
+  await lab.publish(channels.state, samples['kitState'] ?? {}, { kit: stranger_kit });
   const make = async (kits: readonly string[]) =>
     Promise.all(Array.from({ length: keys_used }, async () => lab.giveKey({ kits })));
   owners = await make([kit_id]);

@@ -1,0 +1,38 @@
+/** Two demos at once: the service of the second one takes a free port, and the file of the first one stays as it is. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { expect, it } from 'vitest';
+import { demoService, withFreePort } from '../../../src/cli/demo-service.ts';
+import { withDirectory } from '../../support/temporary.ts';
+import { kit_id, readText } from '../config/lab.ts';
+
+it('a port that another program has is left to it, and one that is free is kept', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const at = other.address();
+  const taken = typeof at === 'object' && at ? at.port : 0;
+  await withDirectory(async (dir) => {
+    const text = `kit_id: ${kit_id}\nservice:\n  listen: 127.0.0.1:${taken}\n`;
+    const config = await readText(dir, text);
+    const moved = await withFreePort(config);
+    expect(moved.service?.listen.host).toBe('127.0.0.1');
+    expect(moved.service?.listen.port).not.toBe(taken);
+    expect(moved.service?.listen.port).toBeGreaterThan(0);
+    other.close();
+    await once(other, 'close');
+    expect((await withFreePort(config)).service?.listen.port).toBe(taken);
+  });
+});
+
+it('a new demo writes a port that can be listened on, also where 8080 is taken', async () => {
+  const other = createServer().listen(8_080, '127.0.0.1');
+  // Somebody else may have it already, which is as good.
+  await once(other, 'listening').catch(() => undefined);
+  try {
+    const [, port = ''] = /listen: 127\.0\.0\.1:(\d+)\n/u.exec(await demoService()) ?? [];
+    expect(Number(port)).toBeGreaterThan(0);
+    expect(port).not.toBe('8080');
+  } finally {
+    other.close();
+  }
+});
