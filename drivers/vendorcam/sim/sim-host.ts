@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { z } from 'zod';
-import { every } from '../../../src/platform/time.ts';
+import { every, sleep } from '../../../src/platform/time.ts';
 import { type Firmware, new_firmware, SimChannel } from './channel.ts';
 import { SimSessions } from './sessions.ts';
 import { errorReply, okReply, type SimCommand, type SimReply } from './wire.ts';
@@ -22,6 +22,7 @@ const first_visit_ms = 4_000;
 const visit_every_ms = 20_000;
 const visit_ms = 6_000;
 const visit_step_ms = 500;
+const reboot_ms = 5_000;
 
 const commands = z.array(
   z.looseObject({ cmd: z.string(), param: z.record(z.string(), z.unknown()).optional() }),
@@ -40,6 +41,7 @@ export async function startSimHost(
   host.camera.name = name;
   await host.listen(port);
   signal.addEventListener('abort', () => void host.close(), { once: true });
+  host.onReboot = () => void restart(host, signal);
   const first_ms = performance.now() + first_visit_ms;
   every(visit_step_ms, signal, () => {
     const since_ms = performance.now() - first_ms;
@@ -51,7 +53,17 @@ export async function startSimHost(
   return host;
 }
 
+/** It is gone for a moment, and nobody is logged in afterwards. */
+async function restart(host: SimHost, signal: AbortSignal): Promise<void> {
+  await host.close();
+  host.sessions.forgetAll();
+  await sleep(reboot_ms, signal);
+  if (!signal.aborted) await host.listen();
+}
+
 export class SimHost {
+  /** Called once the order to restart was answered. */
+  onReboot: () => void = () => undefined;
   readonly sessions = new SimSessions();
   readonly channels: readonly SimChannel[];
   mac: string;
@@ -129,6 +141,8 @@ export class SimHost {
   /** The real ones call it HTML. */
   protected async send(response: ServerResponse, replies: readonly SimReply[]): Promise<void> {
     response.writeHead(200, { 'content-type': 'text/html' }).end(JSON.stringify(replies));
+    const [first] = replies;
+    if (first?.['cmd'] === 'Reboot' && first['code'] === 0) response.once('close', () => this.onReboot());
   }
 
   protected answer(asked: readonly SimCommand[], token: string | null): readonly SimReply[] {

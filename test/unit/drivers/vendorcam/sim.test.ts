@@ -1,0 +1,38 @@
+/** The simulated camera of the demo. */
+import { expect, it } from 'vitest';
+import { startSimHost } from '../../../../drivers/vendorcam/sim/sim-host.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { freePort } from '../../../support/temporary.ts';
+
+it('is gone for a moment after it was told to restart, and nobody is logged in afterwards', async () => {
+  const stopping = new AbortController();
+  const port = await freePort();
+  await startSimHost({ password: 'secret', name: 'Yard' }, port, stopping.signal);
+  const ask = async (command: object, token = ''): Promise<string> => {
+    const url = `http://127.0.0.1:${port}/api.cgi?token=${token}`;
+    return (await fetch(url, { method: 'POST', body: JSON.stringify([command]) })).text();
+  };
+  try {
+    const user = { Version: '0', userName: 'admin', password: 'secret' };
+    const token = /"name":"([^"]+)"/u.exec(await ask({ cmd: 'Login', param: { User: user } }))?.[1];
+    expect(await ask({ cmd: 'Reboot' }, token)).toContain('"rspCode":200');
+    await eventually('it is gone', async () =>
+      ask({ cmd: 'GetDevInfo' }, token).then(
+        () => false,
+        () => true,
+      ),
+    );
+    await eventually(
+      'it is back',
+      async () =>
+        ask({ cmd: 'GetDevInfo' }, token).then(
+          () => true,
+          () => false,
+        ),
+      20_000,
+    );
+    expect(await ask({ cmd: 'GetDevInfo' }, token)).toContain('please login first');
+  } finally {
+    stopping.abort();
+  }
+});
