@@ -189,7 +189,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, { outbox, pace, ends }: Foun
     },
     version,
     broker_url: broker.url,
-    started_ms: clock.stamp().time_ms,
+    started: clock.stamp(),
     clock,
     hub,
     outbox,

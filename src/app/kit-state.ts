@@ -10,7 +10,7 @@ export function kitState(parts: ReportParts, how: Pick<KitState, 'online' | 'rea
     ...how,
     epoch: outbox.epoch,
     boot: clock.boot_id,
-    started_at: new Date(parts.started_ms).toISOString(),
+    started_at: new Date(parts.started.time_ms).toISOString(),
     software: `kit-connector ${parts.version}`,
     contract: contract_version,
     outbox: {

@@ -7,13 +7,13 @@ import type { ReportParts } from './report.ts';
 
 export function processMetrics(
   registry: Registry,
-  { version, config, started_ms, lag, clock }: ReportParts,
+  { version, config, started, lag, clock }: ReportParts,
 ): void {
   gauge(registry, { name: 'info', help: 'Always 1; what runs here', labels: ['version', 'kit_id'] }, () => [
     { value: 1, labels: { version, kit_id: config.kit_id } },
   ]);
   gauge(registry, { name: 'start_time_seconds', help: 'UTC of the start, seconds since 1970' }, () =>
-    one(started_ms / 1_000),
+    one(started.time_ms / 1_000),
   );
   gauge(registry, { name: 'clock_synchronized', help: '1: the clock was set from the network' }, () =>
     one(clock.stamp().synced ? 1 : 0),

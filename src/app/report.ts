@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { StatusReport } from '../local/api.ts';
 import type { Outbox } from '../outbox/outbox.ts';
-import type { Clock } from '../platform/clock.ts';
+import type { Clock, Stamp } from '../platform/clock.ts';
 import type { LoopLag } from '../platform/loop-lag.ts';
 import type { TaskRunner } from '../tasks/runner.ts';
 import type { Uplink } from '../uplink/uplink.ts';
@@ -13,7 +13,7 @@ export interface ReportParts {
   readonly config: Config;
   readonly version: string;
   readonly broker_url: string;
-  readonly started_ms: number;
+  readonly started: Stamp;
   readonly clock: Clock;
   readonly hub: Hub;
   readonly outbox: Outbox;
@@ -28,13 +28,13 @@ const recent_tasks = 20;
 
 export async function statusReport(parts: ReportParts): Promise<StatusReport> {
   const { config, hub, clock } = parts;
-  const now_ms = clock.stamp().time_ms;
   return {
     kit_id: config.kit_id,
     kit_name: config.kit_name ?? null,
     version: parts.version,
-    started_at: iso(parts.started_ms),
-    uptime_s: Math.max(0, Math.round((now_ms - parts.started_ms) / 1000)),
+    started_at: iso(parts.started.time_ms),
+    // Since boot: the time of day may have been set since.
+    uptime_s: Math.max(0, Math.round((clock.stamp().mono_ms - parts.started.mono_ms) / 1000)),
     degraded: degraded(parts),
     uplink: uplinkReport(parts),
     outbox: await outboxReport(parts.outbox),
