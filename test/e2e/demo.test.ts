@@ -32,7 +32,7 @@ async function visit(state_home: string): Promise<{ readonly kit_id: string; rea
     const cloud = await startCloud(url, kit_id, { protocolVersion: 4 });
     await cloud.until('telemetry', ({ channel }) => channel === 'telemetry');
     await cloud.leave();
-    await demo.printed(/kit {2}telemetry {2}gateway=/);
+    await demo.printed(/kit {2}telemetry {2}.*gateway=/);
     const { code, stdout, stderr } = await demo.end('SIGINT');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return { kit_id, text: stdout };
