@@ -6,7 +6,7 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     include: ['test/machine/**/*.test.ts'],
     // An emulated processor is twenty times slower than a real one.
-    testTimeout: 300_000,
+    testTimeout: 900_000,
     hookTimeout: 900_000,
     maxWorkers: 1,
   },

@@ -17,7 +17,7 @@ const unit = 'kit-connector.service';
 const config = '/etc/kit-connector/config.yaml';
 const state_dir = '/var/lib/kit-connector';
 /** Starting the daemon alone takes ten seconds on an emulated processor. */
-const patience_ms = 120_000;
+const patience_ms = 240_000;
 
 const status = z.looseObject({
   uptime_s: z.number(),

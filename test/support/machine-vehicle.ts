@@ -3,16 +3,20 @@ import type { Machine } from './machine.ts';
 
 /** Runs inside, on the package's own Node.js and library. */
 const script = `
-const { constants, openSync, writeSync } = require('node:fs');
+const { closeSync, constants, openSync, writeSync } = require('node:fs');
 const { common, MavLinkProtocolV2, minimal } = require('/usr/lib/kit-connector/node_modules/node-mavlink');
-const fd = openSync('/dev/ttyGS0', constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK);
+const open = () => openSync('/dev/ttyGS0', constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK);
+let fd = open();
 const protocol = new MavLinkProtocolV2(1, 1);
 let seq = 0;
 const say = (Message, fields) => {
   try {
     writeSync(fd, protocol.serialize(Object.assign(new Message(), fields), seq++ & 0xff));
-  } catch {
-    // Nobody reads while the cable is out.
+  } catch (error) {
+    // EAGAIN: nobody reads. Anything else: the terminal was hung up, and only another open heals that.
+    if (error.code === 'EAGAIN') return;
+    closeSync(fd);
+    fd = open();
   }
 };
 setInterval(() => {
