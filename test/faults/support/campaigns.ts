@@ -9,7 +9,7 @@ import { test_kit } from '../../support/gps.ts';
 import { withExt4 } from '../../support/disks.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { startSubscriber, type Subscriber } from '../../support/subscriber.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { run, withDirectory } from '../../support/temporary.ts';
 import { monotonic_us } from '../../support/witness.ts';
 import { lostOf, readRecord, startProducer, type Lost, type ProducerSpec } from './producer.ts';
 
@@ -119,6 +119,8 @@ export async function cutPower(cuts: number, where: BrokerAtCut): Promise<Accoun
       // the window of telemetry would look smaller than it is.
       const pace = { pause_ms: 20, ahead_max: 1_000_000, sync_every: 40 };
       const spec = { ...(await specOf(dir, mounted, url)), ...pace };
+      // The folder is of the installation and survives; else a cut before the first commit would take it away.
+      await run('sync', '--file-system', mounted);
       const outages: Outage[] = [];
       if (where === 'away') proxy.setAdmission('refuse');
       const turns = monitorEventLoopDelay({ resolution: turn_ms });
