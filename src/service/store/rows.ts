@@ -41,9 +41,14 @@ const assetData = announcement
   .omit({ driver: true })
   .strip();
 
-/** `row` is one of `assets`, with `status` and `reason` of `asset_status` where there is one. */
+/**
+ * `row` is one of `assets`, with `status` and `reason` of `asset_status` where there is one, and `fed_ms`, the time of the
+ * newest feed message: an announcement is as old as it is, and the asset was heard since.
+ */
 export function assetOf(row: Row): StoredAsset {
-  const asset = jsonText.pipe(assetData).parse(row['data']);
+  const announced = jsonText.pipe(assetData).parse(row['data']);
+  const heard_ms = Math.max(Date.parse(announced.last_seen_at), number.safeParse(row['fed_ms']).data ?? 0);
+  const asset = { ...announced, last_seen_at: new Date(heard_ms).toISOString() };
   const status = assetStatus.safeParse(row['status']).data;
   if (!status) return asset;
   return { ...asset, status, status_reason: text.nullable().parse(row['reason']) };

@@ -26,7 +26,8 @@ import type {
 /** Answers to repeated requests are kept for so long. */
 const answers_kept_ms = 86_400_000;
 
-const asset_select = `SELECT assets.data, asset_status.status, asset_status.reason FROM assets
+const asset_select = `SELECT assets.data, asset_status.status, asset_status.reason,
+  (SELECT MAX(time_ms) FROM feeds WHERE feeds.kit_id = assets.kit_id AND feeds.asset_id = assets.asset_id) AS fed_ms FROM assets
   LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id`;
 
 export type Announce = (queries: Queries, changes: readonly Change[]) => Promise<void>;

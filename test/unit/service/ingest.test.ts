@@ -176,6 +176,13 @@ it('forgets an asset that was cleared, until it is announced again', async () =>
   expect(await store.assets(kit_id)).toHaveLength(1);
 });
 
+it('takes a feed message for a sign of life that is newer than the announcement', async () => {
+  const store = newStore();
+  const announce = { channel: channels.asset(asset_id), seq: 1, data: samples['announcement'] ?? {} };
+  await store.commit([received(announce), received({ ...gps(2, 47), time_ms: start_ms + 60_000 })], start_ms);
+  expect((await store.asset(kit_id, asset_id))?.last_seen_at).toBe(new Date(start_ms + 60_000).toISOString());
+});
+
 it('counts what a kit gave up apart from what a newer value has replaced', async () => {
   const store = newStore();
   const drop = (reason: string, lo: number): JsonObject => ({
