@@ -29,7 +29,7 @@ describe.skipIf(peerMissing('mosquitto'))('a kit and its cloud', () => {
       const { data: with_wans } = await telemetryWith('wans');
       expect(with_wans?.['wans']).toMatchObject([{ name: 'wan0', type: 'ethernet', status: 'online' }]);
 
-      const [birth] = cloud.heard;
+      const birth = cloud.heard[0]!;
       expect(birth).toMatchObject({
         channel: 'state',
         retain: true,
@@ -41,14 +41,14 @@ describe.skipIf(peerMissing('mosquitto'))('a kit and its cloud', () => {
           degraded: [],
         },
       });
-      expect(birth?.data?.['software']).toMatch(/^kit-connector \d+\.\d+\.\d+/);
-      expect(birth?.data?.['epoch']).toBe(birth?.epoch);
-      const asset = cloud.heard.find(({ data }) => data?.['type'] === 'gateway');
-      expect(asset).toMatchObject({ retain: true, epoch: birth?.epoch });
-      expect(asset?.data).toMatchObject({ status: 'online', driver: 'gateway', name: 'gw' });
-      const { id } = announcement.parse(asset?.data);
-      expect(asset?.channel).toBe(`asset/${id}`);
-      const commands = cloud.on(`${asset?.channel}/commands`)[0];
+      expect(birth.data?.['software']).toMatch(/^kit-connector \d+\.\d+\.\d+/);
+      expect(birth.data?.['epoch']).toBe(birth.epoch);
+      const asset = cloud.heard.find(({ data }) => data?.['type'] === 'gateway')!;
+      expect(asset).toMatchObject({ retain: true, epoch: birth.epoch });
+      expect(asset.data).toMatchObject({ status: 'online', driver: 'gateway', name: 'gw' });
+      const { id } = announcement.parse(asset.data);
+      expect(asset.channel).toBe(`asset/${id}`);
+      const commands = cloud.on(`${asset.channel}/commands`)[0];
       expect(commands).toMatchObject({ retain: true, data: { commands: [] } });
     });
   });
