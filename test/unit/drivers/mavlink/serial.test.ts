@@ -50,9 +50,10 @@ async function plugIn(path: string) {
     say: (bytes: Uint8Array) => void child.stdin.write(bytes),
     got: () => Buffer.concat(got),
     async unplug() {
+      // First the name: the kernel may give the number of a closed pseudo-terminal to somebody else at once.
+      await rm(path);
       child.kill();
       await once(child, 'exit');
-      await rm(path);
     },
   };
 }
