@@ -1,4 +1,5 @@
 /** MAVLink over a serial port: a telemetry radio, a receiver's UART or an autopilot's USB. */
+import { stat } from 'node:fs/promises';
 import type { SerialPort } from 'serialport';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { every } from '../../src/platform/time.ts';
@@ -20,14 +21,18 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
   let rate_index = 0;
   const port = new SerialPort({ path, baudRate: baud[rate_index] ?? 0, autoOpen: false });
   const over = new AbortController();
-  const lost = new Promise<never>((_, reject) => {
-    const fail = (reason: string): void => reject(new DeviceUnreachable(`serial port ${path}: ${reason}`));
-    port.on('close', (error: Error | null) => fail(error?.message ?? 'the port was closed'));
-    port.on('error', (error) => fail(error.message));
-  });
+  const { promise: lost, reject } = Promise.withResolvers<never>();
   lost.catch(() => undefined);
+  const fail = (reason: string): void => reject(new DeviceUnreachable(`serial port ${path}: ${reason}`));
+  port.on('close', (error: Error | null) => fail(error?.message ?? 'the port was closed'));
+  port.on('error', (error) => fail(error.message));
   await opened(port, path);
+  const device = await deviceAt(path);
   const stream = medium.stream(path);
+  /** Not every driver of the kernel tells that its port was unplugged. */
+  const check = async (): Promise<void> => {
+    if ((await deviceAt(path)) !== device) fail('it was unplugged');
+  };
   try {
     port.on('data', (chunk: Uint8Array) => stream.push(chunk));
     medium.opened((bytes, peer) => (peer === undefined || peer === path) && write(port, bytes));
@@ -40,12 +45,21 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
       since_ms = performance.now();
       port.update({ baudRate: baud[rate_index] ?? 0 }, (error) => error && port.destroy(error));
     });
+    every(look_every_ms, over.signal, () => void check());
     await untilLost(lost, medium.signal);
   } finally {
     over.abort();
     stream.close();
     await closed(port);
   }
+}
+
+/** The number of the device behind the name; undefined when there is none. */
+async function deviceAt(path: string): Promise<number | undefined> {
+  return stat(path).then(
+    ({ rdev }) => rdev,
+    () => undefined,
+  );
 }
 
 async function opened(port: SerialPort, path: string): Promise<void> {

@@ -49,6 +49,8 @@ async function plugIn(path: string) {
   return {
     say: (bytes: Uint8Array) => void child.stdin.write(bytes),
     got: () => Buffer.concat(got),
+    /** The port's name is gone, and nobody tells those who have it open. */
+    vanish: async () => rm(path),
     async unplug() {
       // First the name: the kernel may give the number of a closed pseudo-terminal to somebody else at once.
       await rm(path);
@@ -83,6 +85,16 @@ describe.skipIf(peerMissing('python3'))('a serial link', () => {
     expect(states.map(([up]) => up)).toEqual([false, true, false, true]);
     over.abort();
     await link.ended;
+  });
+
+  it('is down when its port has vanished although no error tells so', async () => {
+    const path = join(dir, 'usb-radio');
+    const radio = await plugIn(path);
+    const { states, untilDown, untilUp } = listen({ kind: 'serial', path }, { signal: over.signal });
+    await untilUp();
+    await radio.vanish();
+    await untilDown();
+    expect(states.at(-1)?.[1]).toContain('it was unplugged');
   });
 
   it('tries its baud rates one after the other until it hears MAVLink', async () => {
