@@ -1,11 +1,11 @@
 /** What outlives a restart of the daemon: which links there were, what they have carried, and their peaks. */
 import { readFileSync, renameSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
 import { z } from 'zod';
 import { linkType, wans_max } from '../../src/contract/kit.ts';
 import type { DriverLog } from '../../src/driver/driver.ts';
 import { messageOf } from '../../src/errors.ts';
 import { empty_ledger, usageLedger } from './usage.ts';
+import { replaceFile } from '../../src/platform/replace-file.ts';
 
 /** Wear of the flash: one small file so often, and once more at the stop. */
 export const save_every_ms = 60_000;
@@ -142,17 +142,4 @@ function attempt(act: () => void): void {
   } catch {
     // The caller goes on either way.
   }
-}
-
-/** The file is the old one or the new one, whenever the power fails. */
-async function replaceFile(file: string, text: string): Promise<void> {
-  const next = `${file}.next`;
-  const handle = await open(next, 'w', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(next, file);
 }

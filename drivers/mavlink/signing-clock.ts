@@ -2,8 +2,9 @@
  * The clock of signatures: 10 microsecond ticks since 2015 that never repeat and never go back, whatever the time of
  * day does. Receivers take a repeated tick for a replay, and a clock in the past for an old recording.
  */
-import { open, readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import type { DriverLog } from '../../src/driver/driver.ts';
+import { replaceFile } from '../../src/platform/replace-file.ts';
 import { every } from '../../src/platform/time.ts';
 
 export const ticks_per_s = 100_000;
@@ -91,17 +92,4 @@ async function readTicks(file: string, log: DriverLog): Promise<number> {
   if (Number.isSafeInteger(ticks) && ticks >= 0 && ticks <= ticks_max) return ticks;
   log.warn({ file }, 'the file of the signing clock is damaged; the clock begins at the time of day');
   return 0;
-}
-
-/** Whole or not at all, also at a power cut. */
-async function replaceFile(file: string, text: string): Promise<void> {
-  const draft = `${file}.new`;
-  const handle = await open(draft, 'w', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(draft, file);
 }

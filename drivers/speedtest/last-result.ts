@@ -1,6 +1,7 @@
 /** Keeps the last result over restarts, in one small file. */
-import { open, readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { type Speedtest, speedtest } from '../../src/contract/kit.ts';
+import { replaceFile } from '../../src/platform/replace-file.ts';
 
 /** The last result, or undefined when there is none. Throws when the file holds anything else. */
 export async function readLast(file: string): Promise<Speedtest | undefined> {
@@ -10,13 +11,5 @@ export async function readLast(file: string): Promise<Speedtest | undefined> {
 
 /** Replaces the file as a whole, so that a power cut leaves the old one or the new one. */
 export async function writeLast(file: string, result: Speedtest): Promise<void> {
-  const next = `${file}.next`;
-  const handle = await open(next, 'w', 0o600);
-  try {
-    await handle.writeFile(`${JSON.stringify(result)}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(next, file);
+  await replaceFile(file, `${JSON.stringify(result)}\n`);
 }

@@ -1,7 +1,7 @@
 /** What must outlive a restart for one host or asset, in small files that only the daemon may read. */
-import { randomUUID } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import type { z } from 'zod';
+import { replaceFile } from '../../src/platform/replace-file.ts';
 
 /** A file of one JSON value. Writes follow one another; each is whole or not there. */
 export class StateFile<S extends z.ZodType> {
@@ -27,18 +27,7 @@ export class StateFile<S extends z.ZodType> {
 
   /** Resolves when the value is on the disk; rejects when it cannot be. */
   async write(value: z.input<S>): Promise<void> {
-    return this.#next(async () => {
-      const fresh = `${this.#path}.${randomUUID()}`;
-      try {
-        await using handle = await open(fresh, 'wx', 0o600);
-        await handle.writeFile(JSON.stringify(value));
-        await handle.sync();
-        await rename(fresh, this.#path);
-      } catch (error) {
-        await rm(fresh, { force: true });
-        throw error;
-      }
-    });
+    return this.#next(async () => replaceFile(this.#path, JSON.stringify(value)));
   }
 
   async remove(): Promise<void> {

@@ -1,9 +1,10 @@
 /** What is remembered of one radio over restarts: its certificate and its MAC address. And its secrets, read from their files. */
-import { createHash, randomUUID } from 'node:crypto';
-import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
 import { z } from 'zod';
 import type { DriverLog } from '../../src/driver/driver.ts';
 import { DeviceRejected, messageOf } from '../../src/errors.ts';
+import { replaceFile } from '../../src/platform/replace-file.ts';
 
 const radioMemory = z.object({
   /** SHA-256 of the certificate of the first contact. */
@@ -38,7 +39,7 @@ export class Memory {
   async change(change: Facts): Promise<void> {
     this.#facts = { ...this.#facts, ...change };
     try {
-      await this.#write();
+      await replaceFile(this.#path, JSON.stringify(this.#facts));
       this.#isFailing = false;
     } catch (error) {
       const reason = messageOf(error);
@@ -49,19 +50,6 @@ export class Memory {
         );
       }
       this.#isFailing = true;
-    }
-  }
-
-  async #write(): Promise<void> {
-    const fresh = `${this.#path}.${randomUUID()}`;
-    try {
-      await using handle = await open(fresh, 'wx', 0o600);
-      await handle.writeFile(JSON.stringify(this.#facts));
-      await handle.sync();
-      await rename(fresh, this.#path);
-    } catch (error) {
-      await rm(fresh, { force: true });
-      throw error;
     }
   }
 }

@@ -1,5 +1,4 @@
 /** The service inside the daemon, for its own kit: fed with what is accepted for delivery, whether or not a broker is there. */
-import { open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { ServiceConfig } from '../config/service.ts';
@@ -8,6 +7,7 @@ import { readChannel } from '../contract/topics.ts';
 import { messageOf } from '../errors.ts';
 import { positionOf, type Row } from '../outbox/row.ts';
 import type { Log } from '../platform/log.ts';
+import { replaceFile } from '../platform/replace-file.ts';
 import { every, sleep } from '../platform/time.ts';
 import type { Message } from '../service/ingest/read-message.ts';
 import { pageOnDemand } from '../service/page-files.ts';
@@ -168,14 +168,7 @@ async function makeFirstKey(
   if ((await store.keys()).length > 0) return;
   const rights = { label: 'made at the first start', scopes: [...scopes], kits: [kit_id], expires_ms: null };
   const { text, key } = makeKey(rights, Date.now());
-  const handle = await open(`${file}.new`, 'w', 0o600);
-  try {
-    await handle.writeFile(`${text}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(`${file}.new`, file);
+  await replaceFile(file, `${text}\n`);
   await store.addKey(key);
   log.info({ file }, 'an API key for the service of this kit was made; it is in this file');
 }

@@ -5,8 +5,9 @@
  */
 import { MqttClient, Store, type IClientOptions, type IConnackPacket, type Packet } from 'mqtt';
 import { messageOf } from '../errors.ts';
+import { openBrokerSocket } from '../platform/broker-socket.ts';
 import { within } from '../platform/time.ts';
-import { openSocket, type BrokerOptions } from './broker.ts';
+import type { BrokerOptions } from './broker.ts';
 import { MessageIds } from './message-ids.ts';
 
 /** Down messages that we take before the broker must wait for our PUBACKs. */
@@ -165,7 +166,7 @@ export class Session {
 
 /** Connects once. Rejects with `ConnectFailed`. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
-  const client = new MqttClient(() => openSocket(options.broker), clientOptions(options));
+  const client = new MqttClient(() => openBrokerSocket(options.broker), clientOptions(options));
   acknowledgeHandled(client, options.onMessage);
   return new Promise((resolve, reject) => {
     let reason: string | undefined;

@@ -12,7 +12,7 @@ import type { BrokerOptions } from '../../config/broker.ts';
 import { downFilter, upTopic } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
 import { within } from '../../platform/time.ts';
-import { openSocket } from '../../uplink/broker.ts';
+import { openBrokerSocket } from '../../platform/broker-socket.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 
 /** As long as the daemon's: a shorter one would throw away what waits in the session if it is the daemon's. */
@@ -94,7 +94,7 @@ interface Who {
 }
 
 async function open(broker: BrokerOptions, who: Who, signal: AbortSignal): Promise<Visit | Refusal> {
-  const client = new MqttClient(() => openSocket(broker), clientOptions(broker, who));
+  const client = new MqttClient(() => openBrokerSocket(broker), clientOptions(broker, who));
   // What waits for the kit is not for us: MQTT.js acknowledges nothing that was refused here, and reads on.
   client.handleMessage = (_message, done) => done(not_for_us);
   return new Promise((resolve) => {

@@ -2,10 +2,9 @@
  * One MQTT connection of the service, from CONNECT to its end, over a fresh MQTT.js client that keeps nothing. Each PUBACK
  * waits for its own message to be stored while the next ones are read already.
  */
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
 import { type IClientOptions, MqttClient, type Packet, Store } from 'mqtt';
 import { InvariantBroken, messageOf } from '../../errors.ts';
+import { openBrokerSocket } from '../../platform/broker-socket.ts';
 import { within } from '../../platform/time.ts';
 
 /** How to reach the broker. PEM texts; with `ca`, no other authority is trusted. */
@@ -130,7 +129,7 @@ export class MqttSession {
 
 /** Connects once. Rejects with the reason; with `VersionRefused` when another version may do. */
 export async function openMqttSession(parts: SessionParts, signal: AbortSignal): Promise<MqttSession> {
-  const client = new MqttClient(() => openSocket(parts.broker), clientOptions(parts));
+  const client = new MqttClient(() => openBrokerSocket(parts.broker), clientOptions(parts));
   acknowledgeStored(client, parts.onMessage);
   return new Promise((resolve, reject) => {
     let reason: Error | undefined;
@@ -173,6 +172,8 @@ function clientOptions({ broker, client_id, protocol, session_expiry_s }: Sessio
     reconnectPeriod: 0,
     resubscribe: false,
     queueQoSZero: false,
+    // The library would make and keep a buffer for each of the 65,536 numbers that a packet may bear: 10 MB.
+    writeCache: false,
     username: broker.username,
     ...(broker.password !== undefined && { password: broker.password }),
     outgoingStore: new NullStore(),
@@ -209,25 +210,6 @@ async function acknowledgeWhen(stored: Promise<void>, client: MqttClient, messag
   const write: unknown = Reflect.get(client, '_sendPacket');
   if (typeof write !== 'function') throw new InvariantBroken('MQTT.js writes packets by another name');
   Reflect.apply(write, client, [{ cmd: 'puback', messageId, reasonCode: 0 }]);
-}
-
-function openSocket(broker: BrokerAddress): Socket {
-  const url = new URL(broker.url);
-  const host = url.hostname.replace(/^\[(.*)\]$/u, '$1');
-  const port = Number(url.port);
-  if (url.protocol !== 'mqtts:') return connectTcp({ host, port, noDelay: true });
-  const { ca, cert, key } = broker;
-  const socket = connectTls({
-    host,
-    port,
-    minVersion: 'TLSv1.2',
-    ...(isIP(host) === 0 && { servername: host }),
-    ...(ca !== undefined && { ca }),
-    ...(cert !== undefined && { cert }),
-    ...(key !== undefined && { key }),
-  });
-  socket.setNoDelay(true);
-  return socket;
 }
 
 /** Keeps nothing, so that MQTT.js finds nothing to replay. */
