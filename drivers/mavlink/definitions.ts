@@ -1,17 +1,6 @@
 /** What is known of each message: its id, the seed of its checksum, its lengths and its fields, from node-mavlink and our additions. */
-import {
-  ardupilotmega,
-  asluav,
-  common,
-  development,
-  icarous,
-  minimal,
-  standard,
-  storm32,
-  ualberta,
-  uavionix,
-} from 'node-mavlink';
-import { extraChecks, extraDefinitions } from './extra-definitions.ts';
+import { checks, layouts } from './definitions-table.ts';
+import { extraChecks, extraLayouts } from './extra-definitions.ts';
 
 export interface Field {
   /** As in the XML. */
@@ -27,42 +16,22 @@ export interface Definition {
   readonly id: number;
   readonly name: string;
   readonly crc_extra: number;
-  /** Without and with the extension fields. MAVLink 1 knows the former only. */
-  readonly base_length: number;
+  /** With the extension fields. */
   readonly full_length: number;
   readonly fields: readonly Field[];
 }
 
 /** Ids of MAVLink 2 have 24 bits; no dialect has one beyond 16. */
-export const known_ids_max = 0x1_00_00;
+const known_ids_max = 0x1_00_00;
+/** Ids of MAVLink 1 have 8 bits. */
+const ids_v1_max = 0x1_00;
 
-/** Later ones win where two dialects have the same id. */
-const dialects = [
-  development,
-  storm32,
-  asluav,
-  icarous,
-  ualberta,
-  uavionix,
-  minimal,
-  standard,
-  common,
-  ardupilotmega,
-];
+/** By id: CRC_EXTRA and one more. Most stay 0, for messages that are not known, and what is never written takes no memory. */
+const seeds = new Uint16Array(known_ids_max);
 
-const byId = new Map<number, Definition>(
-  dialects.flatMap((dialect) =>
-    Object.values(dialect.REGISTRY).map((message) => [message.MSG_ID, fromLibrary(message)]),
-  ),
-);
-for (const definition of extraDefinitions) byId.set(definition.id, definition);
-const byName = new Map([...byId.values()].map((definition) => [definition.name, definition]));
-
-/** By id: the seed of the checksum, and -1 where the message is not known. */
-export const crcExtras = new Int16Array(known_ids_max).fill(-1);
 /** By id: the lengths that a MAVLink 1 frame may have. Some senders append the extensions, which MAVLink 1 does not know. */
-export const baseLengths = new Uint8Array(known_ids_max);
-export const fullLengths = new Uint8Array(known_ids_max);
+export const baseLengths = new Uint8Array(ids_v1_max);
+export const fullLengths = new Uint8Array(ids_v1_max);
 
 /**
  * By id: the seed of a second definition, where a message that was work in progress has changed since. Its frames are recognised by
@@ -70,42 +39,60 @@ export const fullLengths = new Uint8Array(known_ids_max);
  */
 export const otherCrcExtras = new Map<number, number>();
 
-for (const { id, crc_extra, base_length, full_length } of byId.values()) {
-  crcExtras[id] = crc_extra;
-  baseLengths[id] = base_length;
-  fullLengths[id] = full_length;
+for (const check of checks.split(',')) {
+  const [id = 0, crc_extra = 0, base_length = 0, full_length = 0] = check.trim().split(' ').map(Number);
+  know(id, crc_extra, { base_length, full_length });
 }
 for (const [id, crc_extra, base_length] of extraChecks) {
-  const other = byId.get(id);
-  if (other && other.crc_extra !== crc_extra) otherCrcExtras.set(id, other.crc_extra);
-  crcExtras[id] = crc_extra;
-  baseLengths[id] = base_length;
-  fullLengths[id] = base_length;
+  const other = crcExtraOf(id);
+  if (other !== -1 && other !== crc_extra) otherCrcExtras.set(id, other);
+  know(id, crc_extra, { base_length, full_length: base_length });
 }
 
-/** The definition of a message by its name in the XML. */
+const byName = new Map(
+  `${layouts}${extraLayouts}`
+    .split('\n')
+    .filter((line) => line !== '')
+    .map(definitionFrom)
+    .map((definition) => [definition.name, definition]),
+);
+
+/** The seed of the checksum, and -1 where the message is not known. */
+export function crcExtraOf(msgid: number): number {
+  return msgid < known_ids_max ? (seeds[msgid] ?? 0) - 1 : -1;
+}
+
+/** The definition of a message by its name in the XML; undefined for one that the driver neither reads nor writes. */
 export function definitionOf(name: string): Definition | undefined {
   return byName.get(name);
 }
 
-type LibraryMessage = (typeof common.REGISTRY)[number];
+function know(
+  id: number,
+  crc_extra: number,
+  { base_length, full_length }: { readonly base_length: number; readonly full_length: number },
+): void {
+  seeds[id] = crc_extra + 1;
+  // What MAVLink 1 cannot say lies beyond these arrays and is not kept.
+  baseLengths[id] = base_length;
+  fullLengths[id] = full_length;
+}
 
-function fromLibrary(message: LibraryMessage): Definition {
-  const own = message.FIELDS.filter((field) => !field.extension);
-  return {
-    id: message.MSG_ID,
-    name: message.MSG_NAME,
-    crc_extra: message.MAGIC_NUMBER,
-    base_length: own.reduce(
-      (end, field) => Math.max(end, field.offset + field.size * (field.length || 1)),
-      0,
-    ),
-    full_length: message.PAYLOAD_LENGTH,
-    fields: message.FIELDS.map((field) => ({
-      name: field.source,
-      type: field.type.replace('[]', '').replace('_mavlink_version', ''),
-      at: field.offset,
-      length: field.length,
-    })),
-  };
+/** From `id NAME: type field, type field[length], ...`, in the order of the wire and without gaps. */
+function definitionFrom(line: string): Definition {
+  const [, id = '', name = '', list = ''] = /^(\d+) (\w+): (.*)$/u.exec(line) ?? [];
+  let at = 0;
+  const fields = list.split(', ').map((text): Field => {
+    const [, type = '', field = '', length = '0'] = /^(\w+) (\w+)(?:\[(\d+)\])?$/u.exec(text) ?? [];
+    const begin = at;
+    at += sizeOf(type) * (Number(length) || 1);
+    return { name: field, type, at: begin, length: Number(length) };
+  });
+  return { id: Number(id), name, crc_extra: crcExtraOf(Number(id)), full_length: at, fields };
+}
+
+/** Bytes of one value. */
+function sizeOf(type: string): number {
+  if (type === 'char') return 1;
+  return type === 'float' ? 4 : Number(type.replaceAll(/\D/g, '')) / 8;
 }

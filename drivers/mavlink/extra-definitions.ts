@@ -1,66 +1,16 @@
 /** Messages that autopilots send and node-mavlink does not define, because their XML calls them work in progress. */
-import type { Definition } from './definitions.ts';
 
-export const extraDefinitions: readonly Definition[] = [
-  {
-    id: 410,
-    name: 'EVENT',
-    crc_extra: 160,
-    base_length: 53,
-    full_length: 53,
-    fields: [
-      { name: 'id', type: 'uint32_t', at: 0, length: 0 },
-      { name: 'event_time_boot_ms', type: 'uint32_t', at: 4, length: 0 },
-      { name: 'sequence', type: 'uint16_t', at: 8, length: 0 },
-      { name: 'destination_component', type: 'uint8_t', at: 10, length: 0 },
-      { name: 'destination_system', type: 'uint8_t', at: 11, length: 0 },
-      { name: 'log_levels', type: 'uint8_t', at: 12, length: 0 },
-      { name: 'arguments', type: 'uint8_t', at: 13, length: 40 },
-    ],
-  },
-  {
-    id: 411,
-    name: 'CURRENT_EVENT_SEQUENCE',
-    crc_extra: 106,
-    base_length: 3,
-    full_length: 3,
-    fields: [
-      { name: 'sequence', type: 'uint16_t', at: 0, length: 0 },
-      { name: 'flags', type: 'uint8_t', at: 2, length: 0 },
-    ],
-  },
-  {
-    id: 412,
-    name: 'REQUEST_EVENT',
-    crc_extra: 33,
-    base_length: 6,
-    full_length: 6,
-    fields: [
-      { name: 'first_sequence', type: 'uint16_t', at: 0, length: 0 },
-      { name: 'last_sequence', type: 'uint16_t', at: 2, length: 0 },
-      { name: 'target_system', type: 'uint8_t', at: 4, length: 0 },
-      { name: 'target_component', type: 'uint8_t', at: 5, length: 0 },
-    ],
-  },
-  {
-    id: 413,
-    name: 'RESPONSE_EVENT_ERROR',
-    crc_extra: 77,
-    base_length: 7,
-    full_length: 7,
-    fields: [
-      { name: 'sequence', type: 'uint16_t', at: 0, length: 0 },
-      { name: 'sequence_oldest_available', type: 'uint16_t', at: 2, length: 0 },
-      { name: 'target_system', type: 'uint8_t', at: 4, length: 0 },
-      { name: 'target_component', type: 'uint8_t', at: 5, length: 0 },
-      { name: 'reason', type: 'uint8_t', at: 6, length: 0 },
-    ],
-  },
-];
+/** As in definitions-table.ts. */
+export const extraLayouts = `
+410 EVENT: uint32_t id, uint32_t event_time_boot_ms, uint16_t sequence, uint8_t destination_component, uint8_t destination_system, uint8_t log_levels, uint8_t arguments[40]
+411 CURRENT_EVENT_SEQUENCE: uint16_t sequence, uint8_t flags
+412 REQUEST_EVENT: uint16_t first_sequence, uint16_t last_sequence, uint8_t target_system, uint8_t target_component
+413 RESPONSE_EVENT_ERROR: uint16_t sequence, uint16_t sequence_oldest_available, uint8_t target_system, uint8_t target_component, uint8_t reason
+`;
 
 /**
- * Id, CRC_EXTRA and length without extensions of messages that are recognised and not read. Where the library's
- * definition is older than the XML, this one counts.
+ * Id, CRC_EXTRA and length without extensions of messages. Where the library's definition is older than the XML, this one
+ * counts. Those without a layout are recognised and not read.
  */
 export const extraChecks: readonly (readonly [id: number, crc_extra: number, base_length: number])[] = [
   [8, 117, 36], // LINK_NODE_STATUS
@@ -78,6 +28,10 @@ export const extraChecks: readonly (readonly [id: number, crc_extra: number, bas
   [380, 232, 20], // TIME_ESTIMATE_TO_TARGET
   [390, 156, 238], // ONBOARD_COMPUTER_STATUS
   [397, 182, 108], // COMPONENT_METADATA
+  [410, 160, 53], // EVENT
+  [411, 106, 3], // CURRENT_EVENT_SEQUENCE
+  [412, 33, 6], // REQUEST_EVENT
+  [413, 77, 7], // RESPONSE_EVENT_ERROR
   [421, 149, 6], // RC_CHANNELS_OVERRIDE_V2
   [513, 99, 45], // RANGING_BEACON
   [514, 197, 54], // ESTIMATOR_SENSOR_FUSION_STATUS

@@ -3,7 +3,7 @@
  * costs one byte: a stray start byte never swallows the good frames behind it.
  */
 import { checksum } from './checksum.ts';
-import { baseLengths, crcExtras, fullLengths, known_ids_max, otherCrcExtras } from './definitions.ts';
+import { baseLengths, crcExtraOf, fullLengths, otherCrcExtras } from './definitions.ts';
 import {
   frame_length_max,
   FrameView,
@@ -144,7 +144,7 @@ function lengthV2(bytes: Uint8Array, at: number, tally: FramerTally): number {
   const isSigned = bytes[at + 2] === signed_flag;
   const length = overhead_v2 + payload_length + (isSigned ? signature_length : 0);
   const msgid = byteAt(bytes, at + 7) | (byteAt(bytes, at + 8) << 8) | (byteAt(bytes, at + 9) << 16);
-  const crc_extra = msgid < known_ids_max ? crcExtraOf(msgid) : -1;
+  const crc_extra = crcExtraOf(msgid);
   if (crc_extra < 0) {
     if (endsLikeFrame(bytes, at + length)) tally.unknownId(msgid);
     return no_frame;
@@ -154,10 +154,6 @@ function lengthV2(bytes: Uint8Array, at: number, tally: FramerTally): number {
   if (isIntact(bytes, at, crc_at, crc_extra) || isIntactOther(bytes, at, crc_at, msgid)) return length;
   tally.badChecksum();
   return no_frame;
-}
-
-function crcExtraOf(msgid: number): number {
-  return crcExtras[msgid] ?? -1;
 }
 
 /** The caller has checked the bounds; the zero is for the compiler. */
