@@ -7,11 +7,11 @@ import { backoff, sleep } from '../../src/platform/time.ts';
 import { readPassword } from './credentials.ts';
 import { type Device, readDevice } from './device.ts';
 import { hear } from './events.ts';
+import type { LargeReplies } from './large-replies.ts';
 import { type CameraOptions, type OnvifOptions, portOf } from './options.ts';
 import { ptzCommands } from './ptz.ts';
 import { Served } from './served.ts';
-import { type Soap, soapOf, StalledCamera } from './soap.ts';
-import type { SoapThread } from './soap-thread.ts';
+import { type Soap, StalledCamera } from './soap.ts';
 import { untilAborted } from './waiting.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -20,18 +20,18 @@ export type CameraState =
   | { readonly state: 'offline' | 'refused'; readonly reason: string };
 
 export interface CameraParts {
-  /** Stands for the camera within this run of the driver. */
-  readonly id: number;
   readonly camera: CameraOptions;
   readonly options: OnvifOptions;
   readonly host: DriverHost<typeof onvifFeeds>;
-  readonly thread: SoapThread;
+  readonly large: LargeReplies;
   readonly webhook: Webhook;
   /** Name of the camera that has this key now; only one may. */
   readonly owners: Map<string, string>;
   readonly onState: (state: CameraState) => void;
   /** Told of what must be done before the driver ends: a camera that moves is stopped. */
   readonly stopping: (stop: Promise<unknown>) => void;
+  /** Aborts when that is done, or takes too long: nothing is said to a camera from then on. */
+  readonly ending: AbortSignal;
 }
 
 const retry_first_ms = 1_000;
@@ -55,6 +55,13 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
   });
   let pauses = backoff(retry_first_ms, retry_max_ms);
   let isLost = false;
+  let line: Soap | undefined;
+  /** The stop of a movement may still be on the line before: that is closed only now. */
+  const open = async (): Promise<Soap> => {
+    line?.close();
+    line = await openLine(parts);
+    return line;
+  };
   const onUp = (): void => {
     if (isLost) log.info({ camera: camera.name }, 'camera is back');
     isLost = false;
@@ -63,7 +70,7 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
   onState({ state: 'trying' });
   while (!signal.aborted) {
     const begin_ms = performance.now();
-    const loss = await serveOnce(parts, served, onUp);
+    const loss = await serveOnce(parts, served, { open, onUp });
     if (signal.aborted) break;
     const reason = messageOf(loss);
     served.lose(reason);
@@ -82,14 +89,18 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
 }
 
 /** One connection, from the first question to the loss; answers with the loss. */
-async function serveOnce(parts: CameraParts, served: Served, onUp: () => void): Promise<unknown> {
+async function serveOnce(
+  parts: CameraParts,
+  served: Served,
+  { open, onUp }: { readonly open: () => Promise<Soap>; readonly onUp: () => void },
+): Promise<unknown> {
   const { host, camera, options, owners } = parts;
   const over = new AbortController();
   const onAbort = (): void => over.abort();
   host.signal.addEventListener('abort', onAbort, { once: true });
   let key: string | undefined;
   try {
-    const soap = await openLine(parts);
+    const soap = await open();
     const device = await untilAborted(readDevice(soap, camera), host.signal);
     if (!device) return undefined;
     claim(owners, device.asset_key, camera.name);
@@ -108,8 +119,9 @@ async function serveOnce(parts: CameraParts, served: Served, onUp: () => void): 
   }
 }
 
-/** A fresh line: nothing of an earlier login, clock or nonce is left. */
-async function openLine({ camera, id, thread }: CameraParts): Promise<Soap> {
+/** npm onvif is loaded for the first camera that is served, not for a look at the configuration. */
+async function openLine({ camera, large, ending }: CameraParts): Promise<Soap> {
+  const { openLine: open } = await import('./line.ts');
   const password = camera.password_file === undefined ? undefined : await readPassword(camera.password_file);
   const connection = {
     host: camera.host,
@@ -120,8 +132,7 @@ async function openLine({ camera, id, thread }: CameraParts): Promise<Soap> {
     username: camera.username,
     password,
   };
-  thread.open(id, connection);
-  return soapOf(thread, id, connection);
+  return open(connection, large, ending);
 }
 
 /** A camera under two addresses would be two assets that fight over one key. */

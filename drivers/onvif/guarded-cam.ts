@@ -1,10 +1,9 @@
 /** npm onvif's camera with its transport and its login put on a safe footing: what it does well stays in use. */
 import { createHash, randomBytes } from 'node:crypto';
 import onvif from 'onvif';
-import { parseSOAPString } from 'onvif/lib/utils.js';
-import { agentFor, post, type Posted, ReplyRefused } from './transport.ts';
-import type { Connection, SoapOutcome, SoapRequest } from './soap-messages.ts';
-import { escapeXml, find, tamed, textAt, treeOf, type XmlNode } from './xml.ts';
+import { type Connection, failure, type Reading, type SoapOutcome, type SoapRequest } from './soap-call.ts';
+import { agentFor, post, type Posted } from './transport.ts';
+import { escapeXml, find, textAt, type XmlNode } from './xml.ts';
 
 declare module 'onvif' {
   // Members that its declarations leave out.
@@ -15,29 +14,26 @@ declare module 'onvif' {
   }
 }
 
-const clock_timeout_ms = 5_000;
 /** As the library begins it elsewhere: simple devices look for these very signs. */
 const body_start =
   '<s:Body xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">';
+/** Challenges of HTTP digest that are looked at, and characters of each: what is longer is none. */
+const challenges_max = 8;
+const challenge_chars_max = 2_048;
 const digest_known = /algorithm="?(?:md5|sha-256)"?\s*(?:,|$)/iu;
 
-interface Reading {
-  readonly status: number;
-  readonly body: XmlNode | undefined;
-  readonly xml: string;
-  readonly local_address: string | undefined;
-}
+/** Reads a reply; never rejects. */
+export type ReadReply = (xml: string, signal: AbortSignal) => Promise<Reading>;
 
 /** Guards the login: clock offset, digest nonce. One for each camera; requests may overlap. */
 export class GuardedCam extends onvif.Cam {
   readonly #connection: Connection;
   readonly #agent;
-  readonly #reading: (begun: boolean) => void;
+  readonly #readReply: ReadReply;
   #hasClock = false;
   #challenges: readonly string[] = [];
 
-  /** `reading` is told before and after a reply is parsed. */
-  constructor(connection: Connection, reading: (begun: boolean) => void) {
+  constructor(connection: Connection, readReply: ReadReply) {
     const { host, port, path, username, password } = connection;
     super({
       hostname: host,
@@ -47,12 +43,8 @@ export class GuardedCam extends onvif.Cam {
       ...(username === undefined ? {} : { username, password: password ?? '' }),
     });
     this.#connection = connection;
-    this.#agent = agentFor(connection.secure);
-    this.#reading = reading;
-  }
-
-  close(): void {
-    this.#agent.destroy();
+    this.#agent = agentFor(connection);
+    this.#readReply = readReply;
   }
 
   /** One operation. Asks the camera for its time first, and once more when a login was refused: clocks jump. */
@@ -80,8 +72,12 @@ export class GuardedCam extends onvif.Cam {
 
   async #once(request: SoapRequest, signal: AbortSignal): Promise<SoapOutcome> {
     const envelope = this.#envelope(request);
-    const read = await this.#exchange({ ...request, envelope }, signal);
-    return outcomeOf(read, request.raw === true);
+    const posted = await this.#exchange({ ...request, envelope }, signal);
+    const isEmpty = posted.text.trim() === '';
+    const reading = isEmpty
+      ? failure('malformed', 'its reply is empty')
+      : await this.#readReply(posted.text, signal);
+    return outcomeOf(posted, reading, request.raw === true);
   }
 
   /** The library does not escape the user name that it writes into the header, yet digest needs it as it is. */
@@ -103,7 +99,7 @@ export class GuardedCam extends onvif.Cam {
   async #exchange(
     what: Pick<SoapRequest, 'url' | 'action' | 'login'> & { readonly envelope: string },
     signal: AbortSignal,
-  ): Promise<Reading> {
+  ): Promise<Posted> {
     const { host, port, path, secure, fingerprint } = this.#connection;
     const name = host.includes(':') ? `[${host}]` : host;
     const url = new URL(what.url ?? `${secure ? 'https' : 'http'}://${name}:${port}${path}`);
@@ -113,16 +109,17 @@ export class GuardedCam extends onvif.Cam {
       const headers = { 'Content-Type': type, ...(login === undefined ? {} : { Authorization: login }) };
       return post({ url, body: what.envelope, headers, agent: this.#agent, fingerprint, signal });
     };
-    let posted = await send();
-    if (posted.status === 401 && what.login !== 'none' && this.#learn(posted.challenges))
-      posted = await send();
-    return this.#read(posted);
+    const posted = await send();
+    const isChallenged = posted.status === 401 && what.login !== 'none';
+    return isChallenged && this.#learn(posted.challenges) ? send() : posted;
   }
 
   /** Remembers the challenges that can be met; false when there is none. A nonce serves until the camera wants another. */
   #learn(challenges: readonly string[]): boolean {
     this._nc = 0;
     this.#challenges = challenges
+      .slice(0, challenges_max)
+      .filter((each) => each.length <= challenge_chars_max)
       .filter((each) => /^digest /iu.test(each) && (!/algorithm=/iu.test(each) || digest_known.test(each)))
       .map((each) =>
         each.replace(/qop="[^"]*\bauth\b(?!-)[^"]*"/iu, 'qop="auth"').replace(/^digest /iu, 'Digest '),
@@ -140,24 +137,11 @@ export class GuardedCam extends onvif.Cam {
     }
   }
 
-  #read({ status, text, local_address }: Posted): Reading {
-    this.#reading(true);
-    try {
-      return { status, body: text.trim() === '' ? undefined : parseEnvelope(text), xml: text, local_address };
-    } catch (error) {
-      // A login page or an empty answer with an error status is told by its status.
-      if (status >= 400) return { status, body: undefined, xml: '', local_address };
-      throw error;
-    } finally {
-      this.#reading(false);
-    }
-  }
-
   /** WS-Security is stamped with the camera's time (ONVIF Core, section 5.12.2.1), which needs no login. */
   async #readClock(signal: AbortSignal): Promise<void> {
     const body = '<GetSystemDateAndTime xmlns="http://www.onvif.org/ver10/device/wsdl"/>';
     const action = 'http://www.onvif.org/ver10/device/wsdl/GetSystemDateAndTime';
-    const request = { body, action, login: 'none', deadline_ms: clock_timeout_ms } as const;
+    const request = { body, action, login: 'none' } as const;
     const outcome = await this.#once(request, signal);
     this.#hasClock = true;
     const time_ms = outcome.kind === 'reply' ? cameraTime(outcome.body) : undefined;
@@ -181,35 +165,20 @@ function cameraTime(body: XmlNode): number | undefined {
   return Number.isFinite(time_ms) ? time_ms : undefined;
 }
 
-/** The SOAP body of an envelope. Throws ReplyRefused for anything else. */
-export function parseEnvelope(xml: string): XmlNode {
-  let found: XmlNode | undefined;
-  let reason = 'it is no SOAP envelope';
-  try {
-    parseSOAPString(tamed(xml), (error: Error | null, body: unknown) => {
-      // The library calls twice when its callback throws; the first word counts.
-      if (found) return;
-      const first: unknown = Array.isArray(body) ? body[0] : body;
-      if (typeof first === 'object' && first !== null) found = treeOf(first);
-      else if (typeof first === 'string' && !error) found = treeOf(first);
-      else if (error) reason = error.message;
-    });
-  } catch (error) {
-    reason = error instanceof Error ? error.message : String(error);
-  }
-  if (!found) throw new ReplyRefused(`its reply cannot be read: ${reason}`);
-  return found;
-}
-
-function outcomeOf({ status, body, xml, local_address }: Reading, raw: boolean): SoapOutcome {
+function outcomeOf({ status, text, local_address }: Posted, reading: Reading, raw: boolean): SoapOutcome {
+  // A login page or an empty answer with an error status is told by its status.
+  const isUnread = reading.kind === 'failure' && (reading.why !== 'malformed' || status < 400);
+  if (isUnread) return reading;
+  const body = reading.kind === 'read' ? reading.body : undefined;
   const fault = find(body, 'fault');
   if (fault) return { kind: 'fault', status, ...faultOf(fault) };
   if (status === 401 || status === 403) {
     return { kind: 'fault', status, code: 'NotAuthorized', reason: `HTTP status ${status}` };
   }
-  if (status >= 400) return { kind: 'fault', status, code: `HTTP${status}`, reason: `HTTP status ${status}` };
-  if (!body) return { kind: 'failure', why: 'malformed', reason: 'its reply is empty' };
-  return { kind: 'reply', body, local_address, ...(raw ? { xml } : {}) };
+  if (!body || status >= 400) {
+    return { kind: 'fault', status, code: `HTTP${status}`, reason: `HTTP status ${status}` };
+  }
+  return { kind: 'reply', body, local_address, ...(raw ? { xml: text } : {}) };
 }
 
 /** SOAP 1.2, section 5.4: subcodes nest, the innermost says most. */

@@ -1,10 +1,10 @@
-/** The onvif driver: each configured camera by itself, all of them through one thread that reads their replies. */
+/** The onvif driver: each configured camera by itself. */
 import { onvifFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver } from '../../src/driver/driver.ts';
 import { aborted, within } from '../../src/platform/time.ts';
 import { type CameraState, serveCamera } from './camera.ts';
+import { LargeReplies } from './large-replies.ts';
 import { onvifOptions } from './options.ts';
-import { SoapThread } from './soap-thread.ts';
 import { lookAround } from './surroundings.ts';
 import { Webhook } from './webhook.ts';
 
@@ -18,20 +18,20 @@ export const onvif = defineDriver({
   feeds: onvifFeeds,
   options: onvifOptions,
   run: async (options, host) => {
-    const thread = new SoapThread({ log: host.log, signal: host.signal });
+    const ending = new AbortController();
+    const large = new LargeReplies({ log: host.log, signal: ending.signal });
     const webhook = new Webhook(options.webhook);
     const states = new Map<string, CameraState>();
     const stops = new Set<Promise<unknown>>();
     const unknown = { count: 0, names: '' };
-    const report = (): void => host.reportStatus(factsOf(states, unknown, thread.restarts));
+    const report = (): void => host.reportStatus(factsOf(states, unknown, large.stalls));
     const owners = new Map<string, string>();
-    const cameras = options.cameras.map(async (camera, id) =>
+    const cameras = options.cameras.map(async (camera) =>
       serveCamera({
-        id,
         camera,
         options,
         host,
-        thread,
+        large,
         webhook,
         owners,
         onState: (state) => {
@@ -42,6 +42,7 @@ export const onvif = defineDriver({
           stops.add(stop);
           void stop.finally(() => stops.delete(stop));
         },
+        ending: ending.signal,
       }),
     );
     const looking = lookAround({
@@ -60,8 +61,9 @@ export const onvif = defineDriver({
       });
       await within(last_stops_ms, Promise.all([...stops, ...cameras, looking]));
     } finally {
+      ending.abort();
       await webhook.stop();
-      await thread.stop();
+      await large.ended();
     }
   },
 });
@@ -69,7 +71,7 @@ export const onvif = defineDriver({
 function factsOf(
   states: ReadonlyMap<string, CameraState>,
   unknown: { readonly count: number; readonly names: string },
-  restarts: number,
+  stalls: number,
 ): Record<string, string | number> {
   const list = [...states];
   const bad = list.filter(([, { state }]) => state !== 'online');
@@ -82,7 +84,7 @@ function factsOf(
   return {
     cameras: list.length,
     cameras_online: list.length - bad.length,
-    ...(restarts > 0 ? { soap_thread_restarts: restarts } : {}),
+    ...(stalls > 0 ? { replies_that_stalled: stalls } : {}),
     ...(unknown.count > 0 ? { not_configured: unknown.names } : {}),
     ...Object.fromEntries(named),
   };

@@ -10,7 +10,7 @@ import { CommandRefused } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { isMoving } from './media.ts';
 import { describe, operation, schema_namespace, type Soap } from './soap.ts';
-import type { SoapOutcome } from './soap-messages.ts';
+import type { SoapOutcome } from './soap-call.ts';
 import { all, attribute, escapeXml, find, textAt } from './xml.ts';
 
 export interface PtzParts {

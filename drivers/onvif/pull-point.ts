@@ -1,7 +1,7 @@
 /** Hears a camera's events by pulling (ONVIF Core, section 9.2): our own loop, with a pace, back-off and an end. */
 import { backoff, sleep } from '../../src/platform/time.ts';
 import { describe, expectReply, operation, type Soap, StalledCamera } from './soap.ts';
-import type { SoapOutcome } from './soap-messages.ts';
+import type { SoapOutcome } from './soap-call.ts';
 import { pull, renew, subscribe, type Subscription, synchronise, unsubscribe } from './subscription.ts';
 import { untilAborted } from './waiting.ts';
 import type { XmlNode } from './xml.ts';
@@ -112,7 +112,7 @@ async function pullUntilLost(subscription: Subscription, listener: EventListener
   return { reason, pulls };
 }
 
-/** One pull, given up at once when the signal aborts; once more when the SOAP thread was replaced meanwhile. */
+/** One pull, given up at once when the signal aborts; once more when other cameras kept its reply from being read. */
 async function pullOnce(
   subscription: Subscription,
   { soap, pull_s, signal }: EventListener,

@@ -1,7 +1,6 @@
 /** Operations of the ONVIF services, and what becomes of a camera that does not answer them. */
 import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
-import type { Connection, SoapOutcome, SoapRequest } from './soap-messages.ts';
-import type { SoapThread } from './soap-thread.ts';
+import type { Connection, Reading, SoapOutcome, SoapRequest } from './soap-call.ts';
 
 export const namespaces = {
   device: 'http://www.onvif.org/ver10/device/wsdl',
@@ -23,33 +22,20 @@ export type Login = SoapRequest['login'];
 type Reply = Extract<SoapOutcome, { kind: 'reply' }>;
 
 /** An operation without its login. */
-export interface Operation extends Omit<SoapRequest, 'login' | 'deadline_ms'> {
+export interface Operation extends Omit<SoapRequest, 'login'> {
   readonly deadline_ms?: number;
 }
 
-/** The line to one camera. */
+/** The line to one camera. What goes wrong is an outcome: nothing of it rejects. */
 export interface Soap {
   readonly connection: Connection;
   /** How it wants to be logged into; found out when it was connected. */
   login: Login;
   call(operation: Operation): Promise<SoapOutcome>;
   /** Reads a message that the camera sent by itself. */
-  parse(xml: string): Promise<SoapOutcome>;
-}
-
-export function soapOf(
-  thread: Pick<SoapThread, 'call' | 'parse'>,
-  camera: number,
-  connection: Connection,
-): Soap {
-  const soap: Soap = {
-    connection,
-    login: 'ws_security',
-    call: async ({ deadline_ms = call_deadline_ms, ...operation }) =>
-      thread.call(camera, { ...operation, deadline_ms, login: soap.login }),
-    parse: async (xml) => thread.parse(camera, xml),
-  };
-  return soap;
+  parse(xml: string): Promise<Reading>;
+  /** Ends the calls under way; they and all later ones are interrupted. */
+  close(): void;
 }
 
 /** An operation of a service: `inner` is XML in the service's namespace. */

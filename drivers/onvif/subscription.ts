@@ -1,6 +1,6 @@
 /** Subscriptions to a camera's events (ONVIF Core section 9, WS-BaseNotification): made, kept, given up. */
 import { randomUUID } from 'node:crypto';
-import type { SoapOutcome } from './soap-messages.ts';
+import type { SoapOutcome } from './soap-call.ts';
 import { namespaces, type Operation, operation, reachable, type Soap } from './soap.ts';
 import { escapeXml, everywhere, textAt, type XmlNode } from './xml.ts';
 
@@ -25,8 +25,10 @@ const lifetime_s = 180;
 const lifetime_min_s = 5;
 const renew_deadline_ms = 8_000;
 const unsubscribe_deadline_ms = 1_000;
-/** Times are text of the camera: what is longer is no time. */
+/** Reference parameters go back with each request: those that are longer are left out. */
 const headers_chars_max = 4_096;
+/** The answer to a subscription is a tenth of that. */
+const answer_chars_max = 32_768;
 
 /** Subscribes with the first form of time that the camera takes. `consumer`: where it shall call; it is pulled when left out. */
 export async function subscribe(
@@ -156,7 +158,8 @@ function addressed(
 }
 
 /** The children of ReferenceParameters as they came, with the namespaces that they were written in. */
-export function referenceParameters(xml: string): string {
+export function referenceParameters(answer: string): string {
+  const xml = answer.slice(0, answer_chars_max);
   const inner =
     /<(?:[\w.-]{1,64}:)?ReferenceParameters(?:\s[^<>]{0,1000})?>([^]{0,4000}?)<\/(?:[\w.-]{1,64}:)?ReferenceParameters>/u
       .exec(xml)?.[1]

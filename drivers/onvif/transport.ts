@@ -1,7 +1,8 @@
 /** One HTTP exchange with a camera: bounded in time and size, over a certificate that was checked before anything is said. */
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as SecureAgent, request as httpsRequest } from 'node:https';
-import { TLSSocket } from 'node:tls';
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import type { Connection } from './soap-call.ts';
 import { reply_bytes_max } from './xml.ts';
 
 export interface Posted {
@@ -17,7 +18,7 @@ export class CertificateRefused extends Error {
   override readonly name = 'CertificateRefused';
 }
 
-/** The answer is not one that can be read: too large, or no HTTP. */
+/** The answer is larger than anything that is read. */
 export class ReplyRefused extends Error {
   override readonly name = 'ReplyRefused';
 }
@@ -39,10 +40,19 @@ const sockets_max = 4;
  * A connection for each request: the small HTTP servers of cameras close idle ones at moments that cannot be told apart
  * from failures. A TLS session is not taken up again either, since such a one shows no certificate to compare.
  */
-export function agentFor(secure: boolean): Agent {
-  return secure
-    ? new SecureAgent({ keepAlive: false, maxSockets: sockets_max, maxCachedSessions: 0 })
-    : new Agent({ keepAlive: false, maxSockets: sockets_max });
+export function agentFor({ secure, fingerprint }: Pick<Connection, 'secure' | 'fingerprint'>): Agent {
+  const settings = { keepAlive: false, maxSockets: sockets_max };
+  if (!secure) return new Agent(settings);
+  const context = fingerprint === undefined ? {} : { secureContext: contextWithoutAuthorities() };
+  return new SecureAgent({ ...settings, maxCachedSessions: 0, ...context });
+}
+
+let without_authorities: SecureContext | undefined;
+
+/** A fingerprint vouches for a certificate by itself: the certificates of all authorities are not read for it. */
+function contextWithoutAuthorities(): SecureContext {
+  without_authorities ??= createSecureContext({ ca: [] });
+  return without_authorities;
 }
 
 export async function post(what: Post): Promise<Posted> {
@@ -53,6 +63,8 @@ export async function post(what: Post): Promise<Posted> {
     ? httpsRequest(what.url, { ...settings, rejectUnauthorized: what.fingerprint === undefined })
     : httpRequest(what.url, settings);
   request.on('error', (error) => reject(explain(error, what)));
+  // Whatever state the exchange is in: not every one of them ends with an event.
+  what.signal.addEventListener('abort', () => reject(new Error('given up')), { once: true });
   request.on('response', (response) => collect(request, response, { resolve, reject }));
   if (isSecure && what.fingerprint !== undefined) sendOnceTrusted(request, what, what.fingerprint);
   else request.end(what.body);
@@ -92,7 +104,7 @@ function collect(
       request.destroy(new ReplyRefused(`its reply is larger than ${reply_bytes_max} bytes`));
     else chunks.push(chunk);
   });
-  response.once('error', reject);
+  response.on('error', reject);
   response.once('end', () =>
     resolve({
       status: response.statusCode ?? 0,

@@ -1,22 +1,28 @@
 /** Hears a camera's events where it calls us, which is for those that cannot be pulled. */
 import { sleep } from '../../src/platform/time.ts';
 import { expectAlive, type EventListener } from './pull-point.ts';
-import { describe } from './soap.ts';
+import { describe, StalledCamera } from './soap.ts';
+import type { Failure } from './soap-call.ts';
 import { renew, subscribe, synchronise, unsubscribe } from './subscription.ts';
 import type { Webhook } from './webhook.ts';
 
 const renew_share = 0.6;
 
-/** Runs until the signal aborts. Resolves with the reason when the camera refuses to call or forgets that it should. */
+/**
+ * Runs until the signal aborts. Resolves with the reason when the camera refuses to call or forgets that it should;
+ * throws DeviceUnreachable when it does not answer any more, or when what it brings stalls us.
+ */
 export async function hearEvents(
   listener: EventListener,
   webhook: Webhook,
   local_address: string | undefined,
 ): Promise<string> {
   const { soap, url, signal, onEvents, onSubscribed, onLost, pull_s } = listener;
+  let stall: Failure | undefined;
   const hook = await webhook.open(async (xml) => {
-    const outcome = await soap.parse(xml);
-    if (outcome.kind === 'reply') onEvents(outcome.body);
+    const reading = stall ?? (await soap.parse(xml));
+    if (reading.kind === 'read') onEvents(reading.body);
+    else if (reading.why === 'stalled') stall = reading;
   });
   if (typeof hook === 'string') return hook;
   try {
@@ -33,6 +39,7 @@ export async function hearEvents(
       while (!signal.aborted) {
         await sleep(Math.min(pull_s, made.lifetime_s * renew_share) * 1_000, signal);
         if (signal.aborted) break;
+        if (stall) throw new StalledCamera(describe(stall));
         await expectAlive(soap);
         if (performance.now() - renewed_ms < made.lifetime_s * renew_share * 500) continue;
         if ((await renew(soap, made)) === undefined) {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { messageOf } from '../../src/errors.ts';
+import { sleep } from '../../src/platform/time.ts';
 import { reply_bytes_max } from './xml.ts';
 
 export interface WebhookOptions {
@@ -20,10 +21,15 @@ export interface Hook {
 const connections_max = 128;
 const request_timeout_ms = 10_000;
 /** Messages of one camera that wait to be read; more are refused, and the camera says its state again when asked. */
-const waiting_max = 16;
+const waiting_max = 32;
+/** Between two messages of one camera that are read: the time of the main thread belongs to all. */
+const gap_ms = 20;
 
 interface Receiver {
   waiting: number;
+  /** Resolves when the message before was taken. */
+  turn: Promise<void>;
+  /** Never rejects. */
   readonly take: (xml: string) => Promise<void>;
 }
 
@@ -31,6 +37,7 @@ interface Receiver {
 export class Webhook {
   readonly #options: WebhookOptions;
   readonly #receivers = new Map<string, Receiver>();
+  readonly #stopping = new AbortController();
   #opening: Promise<Server> | undefined;
 
   constructor(options: WebhookOptions) {
@@ -38,7 +45,7 @@ export class Webhook {
   }
 
   /** A place for one camera, or the sentence that says why there is none: the camera itself is not to blame. */
-  async open(take: (xml: string) => Promise<void>): Promise<Hook | string> {
+  async open(take: Receiver['take']): Promise<Hook | string> {
     this.#opening ??= this.#listen();
     let server: Server;
     try {
@@ -48,7 +55,7 @@ export class Webhook {
       return `webhook.listen and webhook.port cannot be opened: ${messageOf(error)}`;
     }
     const path = `/${randomBytes(16).toString('hex')}`;
-    this.#receivers.set(path, { waiting: 0, take });
+    this.#receivers.set(path, { waiting: 0, turn: Promise.resolve(), take });
     return {
       url: (local_address) => {
         const at = server.address();
@@ -61,6 +68,7 @@ export class Webhook {
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort();
     this.#receivers.clear();
     const server = await this.#opening?.catch(() => undefined);
     if (!server) return;
@@ -99,10 +107,17 @@ export class Webhook {
         return;
       }
       response.writeHead(200, { Connection: 'close' }).end();
-      await receiver.take(xml);
+      receiver.turn = this.#takeAfter(receiver.turn, receiver, xml);
+      await receiver.turn;
     } finally {
       receiver.waiting -= 1;
     }
+  }
+
+  async #takeAfter(before: Promise<void>, { take }: Receiver, xml: string): Promise<void> {
+    await before;
+    await take(xml);
+    await sleep(gap_ms, this.#stopping.signal);
   }
 }
 

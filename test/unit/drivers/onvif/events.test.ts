@@ -181,21 +181,45 @@ it('gives reference parameters back in their namespace', () => {
   expect(referenceParameters('<a/>')).toBe('');
 });
 
+async function post(to: string, body: string, method = 'POST'): Promise<number> {
+  return new Promise((resolve) => {
+    const sent = request(to, { method, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    sent.on('error', () => resolve(0));
+    sent.end(body);
+  });
+}
+
+it('takes what one camera brings one after the other, and refuses more than may wait', async () => {
+  const webhook = new Webhook({ listen: '127.0.0.1', port: 0 });
+  const free = Promise.withResolvers<void>();
+  let [taken, at_once] = [0, 0];
+  const hook = await webhook.open(async () => {
+    at_once += 1;
+    expect(at_once).toBe(1);
+    await free.promise;
+    at_once -= 1;
+    taken += 1;
+  });
+  if (typeof hook === 'string') throw new Error(hook);
+  const url = hook.url('127.0.0.1');
+  const answers: number[] = [];
+  for (let index = 0; index < 33; index += 1) answers.push(await post(url, '<a/>'));
+  expect(answers).toEqual([...Array.from({ length: 32 }, () => 200), 404]);
+  free.resolve();
+  await eventually('all are taken', () => taken === 32);
+  hook.close();
+  await webhook.stop();
+});
+
 it('answers nothing but its secret paths, and takes no more than it can read', async () => {
   const webhook = new Webhook({ listen: '127.0.0.1', port: 0 });
   const taken: string[] = [];
   const hook = await webhook.open(async (xml) => void taken.push(xml));
   if (typeof hook === 'string') throw new Error(hook);
   const url = hook.url('::ffff:127.0.0.1');
-  const post = async (to: string, body: string, method = 'POST'): Promise<number> =>
-    new Promise((resolve) => {
-      const sent = request(to, { method, agent: false }, (response) => {
-        response.resume();
-        resolve(response.statusCode ?? 0);
-      });
-      sent.on('error', () => resolve(0));
-      sent.end(body);
-    });
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}$/u);
   expect(await post(url, '<a/>')).toBe(200);
   expect(await post(new URL('/', url).href, '<b/>')).toBe(404);

@@ -1,4 +1,4 @@
-/** What the main thread and the thread that speaks SOAP say to each other. */
+/** One call of a camera: what is asked, and what becomes of it. */
 import type { XmlNode } from './xml.ts';
 
 /** How one camera is reached and logged into. */
@@ -22,7 +22,6 @@ export interface SoapRequest {
   readonly action: string;
   /** Further SOAP headers, as XML. */
   readonly headers?: string;
-  readonly deadline_ms: number;
   /** `none`: as far as the specification allows it without a login. */
   readonly login: 'ws_security' | 'digest' | 'none';
   /** The raw text of the reply is wanted as well. */
@@ -40,9 +39,16 @@ export type SoapOutcome =
     }
   /** The device answered that it will not. `code`: the innermost subcode without prefix, such as NotAuthorized. */
   | { readonly kind: 'fault'; readonly code: string; readonly reason: string; readonly status: number }
-  /** There was no usable answer. */
-  | { readonly kind: 'failure'; readonly why: FailureKind; readonly reason: string };
+  | Failure;
 
+/** There was no usable answer. */
+export interface Failure {
+  readonly kind: 'failure';
+  readonly why: FailureKind;
+  readonly reason: string;
+}
+
+/** `stalled`: reading its reply took too long. `interrupted`: the camera is not to blame. */
 export type FailureKind =
   | 'unreachable'
   | 'deadline'
@@ -51,18 +57,9 @@ export type FailureKind =
   | 'stalled'
   | 'interrupted';
 
-export type ToThread =
-  | { readonly kind: 'open'; readonly camera: number; readonly connection: Connection }
-  | { readonly kind: 'close'; readonly camera: number }
-  | { readonly kind: 'call'; readonly id: number; readonly camera: number; readonly request: SoapRequest }
-  | { readonly kind: 'parse'; readonly id: number; readonly camera: number; readonly xml: string };
+/** What a reply was read as. */
+export type Reading = { readonly kind: 'read'; readonly body: XmlNode } | Failure;
 
-export interface FromThread {
-  readonly id: number;
-  readonly outcome: SoapOutcome;
+export function failure(why: FailureKind, reason: string): Failure {
+  return { kind: 'failure', why, reason };
 }
-
-/** Cells of the memory that both threads share: whose reply is being read, and how many have been read. */
-export const cell_camera = 0;
-export const cell_count = 1;
-export const cells = 2;

@@ -1,0 +1,180 @@
+/** Replies that are read here, and large ones that are read in a thread that comes and goes. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { readEnvelope } from '../../../../drivers/onvif/envelope.ts';
+import { LargeReplies } from '../../../../drivers/onvif/large-replies.ts';
+import { openLine, small_chars_max } from '../../../../drivers/onvif/line.ts';
+import { envelope } from '../../../../drivers/onvif/sim/services.ts';
+import { expectReply, operation, type Soap, StalledCamera } from '../../../../drivers/onvif/soap.ts';
+import { type FakeCamera, startFakeCamera } from '../../../fakes/fake-onvif-camera.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+import { withDirectory } from '../../../support/temporary.ts';
+
+const cameras: FakeCamera[] = [];
+const forever = new AbortController().signal;
+let stopping: AbortController;
+let log: ReturnType<typeof recordingLog>;
+beforeEach(() => {
+  stopping = new AbortController();
+  log = recordingLog();
+});
+const open: LargeReplies[] = [];
+afterEach(async () => {
+  stopping.abort();
+  for (const each of open.splice(0)) await each.ended();
+  for (const camera of cameras.splice(0)) await camera.stop();
+});
+
+function reader(more: { readonly script?: URL; readonly idle_ms?: number } = {}): LargeReplies {
+  const large = new LargeReplies({ log, signal: stopping.signal, ...more });
+  open.push(large);
+  return large;
+}
+
+/** Reads with a thread that stalls when a reply says "stall" and uses up its memory when it says "devour". */
+function badReader(): LargeReplies {
+  return reader({ script: new URL('../../../support/stalling-reply-process.ts', import.meta.url) });
+}
+
+async function lineTo(large: LargeReplies): Promise<{ readonly camera: FakeCamera; readonly line: Soap }> {
+  const camera = await startFakeCamera({ auth: 'none' });
+  cameras.push(camera);
+  const where = { host: '127.0.0.1', port: camera.port, path: '/onvif/device_service', secure: false };
+  const login = { fingerprint: undefined, username: undefined, password: undefined };
+  return { camera, line: openLine({ ...where, ...login }, large, stopping.signal) };
+}
+
+const services = operation('device', 'GetServices');
+const information = operation('device', 'GetDeviceInformation');
+const many = '<Service><Namespace>urn:a</Namespace></Service>'.repeat(1_500);
+const body = `<GetServicesResponse>${many}</GetServicesResponse>`;
+
+it('starts a thread for a large reply and none for a small one, and reads the same in both', async () => {
+  const large = reader();
+  const { camera, line } = await lineTo(large);
+  expect(await line.call(services)).toMatchObject({ kind: 'reply' });
+  expect(large.starts).toBe(0);
+  camera.misbehave('GetServices', { body });
+  const xml = envelope(body, 's');
+  expect(xml.length).toBeGreaterThan(small_chars_max);
+  const here = readEnvelope(xml);
+  expect(here.kind).toBe('read');
+  const outcome = await line.call(services);
+  expect(outcome.kind === 'reply' && { kind: 'read', body: outcome.body }).toEqual(here);
+  expect(await line.parse(xml)).toEqual(here);
+  expect(large.starts).toBe(1);
+});
+
+it('refuses in the thread what it refuses here', async () => {
+  const large = reader();
+  const { camera, line } = await lineTo(large);
+  for (const raw of [
+    `<a ${'xmlns'.repeat(20_000)}/>`,
+    envelope('<a>'.repeat(20_000), 's'),
+    `<html>${'x'.repeat(60_000)}</html>`,
+  ]) {
+    camera.misbehave('GetServices', { raw });
+    expect(await line.call(services)).toEqual(readEnvelope(raw));
+  }
+  camera.misbehave('GetServices', { raw: `<html>${'x'.repeat(60_000)}</html>`, status: 503 });
+  expect(await line.call(services)).toMatchObject({ kind: 'fault', code: 'HTTP503' });
+  expect(large.stalls).toBe(0);
+});
+
+it('ends the thread when no large reply comes any more, and starts another for the next', async () => {
+  const large = reader({ idle_ms: 30 });
+  const xml = envelope(body, 's');
+  expect(await large.read(xml, forever)).toMatchObject({ kind: 'read' });
+  await eventually('the thread has ended', () => large.state === 'absent');
+  await large.ended();
+  expect(await large.read(xml, forever)).toMatchObject({ kind: 'read' });
+  expect(large.starts).toBe(2);
+  expect(log.lines).toEqual([]);
+});
+
+it('leaves the other cameras alone while the large reply of one stalls the thread, small and large replies alike', async () => {
+  const large = badReader();
+  const [hostile, good] = [await lineTo(large), await lineTo(large)];
+  hostile.camera.misbehave('GetServices', { raw: `stall${' '.repeat(small_chars_max)}` });
+  good.camera.misbehave('GetServices', { raw: `fine${' '.repeat(small_chars_max)}` });
+  const guilty = hostile.line.call(services);
+  await eventually('it is being read', () => large.state === 'reading');
+  const innocent = good.line.call(services);
+  expect(await good.line.call(information)).toMatchObject({ kind: 'reply' });
+  expect(await hostile.line.call(information)).toMatchObject({ kind: 'reply' });
+  const outcome = await guilty;
+  expect(outcome).toMatchObject({ kind: 'failure', why: 'stalled' });
+  expect(() => expectReply(outcome, 'GetServices')).toThrow(StalledCamera);
+  expect(await innocent).toMatchObject({ kind: 'reply', body: { text: 'fine' } });
+  expect(large.stalls).toBe(1);
+});
+
+it('reads those that waited behind a stalled thread in their order, and refuses more than it can keep', async () => {
+  const large = badReader();
+  const order: string[] = [];
+  const guilty = large.read('stall', forever);
+  await eventually('it is being read', () => large.state === 'reading');
+  const waiting = Array.from({ length: 64 }, async (_, index) => {
+    const reading = await large.read(`reply ${index}`, forever);
+    if (reading.kind === 'read') order.push(reading.body.text);
+  });
+  expect(await large.read('one too many', forever)).toMatchObject({ why: 'interrupted' });
+  expect(await guilty).toMatchObject({ why: 'stalled' });
+  await Promise.all(waiting);
+  expect(order).toEqual(Array.from({ length: 64 }, (_, index) => `reply ${index}`));
+});
+
+it('loses the thread by a reply that needs too much memory, and nothing else', async () => {
+  const large = badReader();
+  const [guilty, innocent] = [large.read('devour', forever), large.read('fine', forever)];
+  expect(await guilty).toMatchObject({ why: 'stalled' });
+  expect(await innocent).toMatchObject({ kind: 'read', body: { text: 'fine' } });
+  expect(large.stalls).toBe(1);
+});
+
+it('does not read what nobody waits for any more', async () => {
+  const large = badReader();
+  const guilty = large.read('stall', forever);
+  const call = new AbortController();
+  const late = large.read('late', call.signal);
+  call.abort();
+  expect(await late).toMatchObject({ why: 'interrupted' });
+  expect(await guilty).toMatchObject({ why: 'stalled' });
+  expect(await large.read('later', call.signal)).toMatchObject({ why: 'interrupted' });
+});
+
+it('ends with its signal, in the middle of a reply and before one', async () => {
+  const large = badReader();
+  const reading = [large.read('stall', forever), large.read('waits', forever)];
+  await eventually('it is being read', () => large.state === 'reading');
+  stopping.abort();
+  for (const each of reading) expect(await each).toMatchObject({ why: 'interrupted' });
+  await large.ended();
+  expect(large.state).toBe('absent');
+  expect(await large.read('fine', forever)).toMatchObject({ why: 'interrupted' });
+  expect(large.state).toBe('absent');
+});
+
+it('blames no camera for a thread that cannot run, and says once that it cannot and once that it can', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'thread.mjs');
+    await writeFile(file, 'throw new Error("no memory");');
+    const large = reader({ script: pathToFileURL(file) });
+    for (let round = 0; round < 2; round += 1) {
+      expect(await large.read('x', forever)).toMatchObject({ why: 'interrupted' });
+    }
+    expect(log.at('warn')).toEqual(['the thread that reads the large replies of cameras cannot run']);
+    await writeFile(
+      file,
+      `import { parentPort } from 'node:worker_threads';
+      parentPort.on('message', (text) => parentPort.postMessage({ kind: 'read', body: { text } }));
+      parentPort.postMessage('ready');`,
+    );
+    expect(await large.read('x', forever)).toMatchObject({ kind: 'read' });
+    expect(log.at('info')).toEqual(['the large replies of cameras are read again']);
+    expect(large.stalls).toBe(0);
+  });
+});
