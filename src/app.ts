@@ -8,6 +8,7 @@ import { commandPolicy, PacePolicy } from './app/policy.ts';
 import { LiveConfig, reload, telemetryPace } from './app/reload.ts';
 import type { ReportParts } from './app/report.ts';
 import type { OwnService } from './app/own-service.ts';
+import { Story } from './app/story.ts';
 import { openStreams } from './app/streams.ts';
 import { Tail } from './app/tail.ts';
 import { type Vitals, vitals } from './app/vitals.ts';
@@ -87,9 +88,11 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const parts = joinParts(live, deps, { outbox, pace, ends });
   const { hub, tasks, uplink } = parts;
   const tail = new Tail(() => hub.assets());
+  const story = new Story(deps.log, () => hub.assets());
   const service = await ownService(config, parts, deps.log);
   outbox.onAccepted = (row) => {
     tail.tell(row);
+    story.tell(row);
     service?.take(row);
   };
   await service?.start();

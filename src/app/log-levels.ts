@@ -1,6 +1,7 @@
 /** Log levels at run time, as the control socket asks for them. */
 import type { LocalApi, LogLevelChange, LogLevels } from '../local/api.ts';
 import { CommandRefused } from '../errors.ts';
+import { saidDuration } from '../platform/log-entry.ts';
 import type { LogRoot } from '../platform/log.ts';
 import type { ReportParts } from './report.ts';
 
@@ -19,6 +20,12 @@ export function logLevels(
       until: until_ms === null ? null : new Date(until_ms).toISOString(),
     })),
   });
+  /** Whoever reads the log later sees why it says more for a time. */
+  const tell = (name: string | null, level: LogLevelChange['level'], for_s: number): void => {
+    const owner = name === null ? log : log.child({ part: name });
+    if (level === null) owner.info({}, 'the level of the log is as configured');
+    else owner.info({}, `the level of the log is ${level} for ${saidDuration(for_s)}`);
+  };
   return {
     logLevels: report,
     changeLogLevels({ changes, for_s }) {
@@ -27,6 +34,7 @@ export function logLevels(
       for (const { name, level } of changes) {
         if (level === null) log.reset(name);
         else log.override(name, level, for_s * 1_000);
+        tell(name, level, for_s);
       }
       return report();
     },

@@ -66,7 +66,8 @@ export async function runDaemon(
       const socket = config.control_socket;
       const metrics = await openMetrics(app, config, log, shell.signal);
       const local = await serveLocal(app.local, { socket, gid: config.socket_gid, signal: shell.signal });
-      log.info({ kit_id: config.kit_id, broker: running.broker_url, socket }, 'kit-connector is running');
+      const facts = { version: version(), kit_id: config.kit_id, broker: running.broker_url, socket };
+      log.info(facts, 'kit-connector is running');
       attendSystemd({ vitals: app.vitals, notifier, log }, shell.signal);
       notifier.ready();
       reloads?.onHangup(reloader({ ...reloads, app, notifier, log, signal: shell.signal }));

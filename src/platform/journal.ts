@@ -100,7 +100,10 @@ export function journalDatagram(entry: LogEntry, kit_id: string, chars_max = mes
 
 /** `cameras gate: camera is back after 4 min  port=554`; a crash shows where it happened. */
 function journalMessage(entry: LogEntry): string {
-  const { subject, text, tail } = prose(entry);
+  // Every line has its kit and its task as fields.
+  const facts = new Map(entry.facts);
+  for (const name of ['kit_id', 'task_id']) facts.delete(name);
+  const { subject, text, tail } = prose({ ...entry, facts });
   const said = [subject ? `${subject}: ${text}` : text, ...tail].join('  ');
   const stack = entry.level === 'fatal' ? errorPart(entry.facts, 'stack') : undefined;
   return stack === undefined ? said : `${said}\n${stack}`;
@@ -110,16 +113,24 @@ function journalMessage(entry: LogEntry): string {
 function knownFields(facts: ReadonlyMap<string, unknown>): (readonly [string, string])[] {
   const textOf = (...names: readonly string[]): string | undefined =>
     names.map((name) => facts.get(name)).find((value) => typeof value === 'string');
-  const known = {
-    DRIVER: textOf('driver'),
-    PART: textOf('part'),
-    ASSET: textOf('asset_key', 'asset', 'asset_id'),
-    TASK: textOf('task_id'),
-    CODE: codeOf(facts),
-    STACK: errorPart(facts, 'stack'),
-  };
-  return Object.entries(known).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  const known: readonly (readonly [string, string | undefined])[] = [
+    ['DRIVER', textOf('driver')],
+    ['PART', textOf('part')],
+    ...assetNames(facts).map((name) => ['ASSET', name] as const),
+    ['TASK', textOf('task_id')],
+    ['CODE', codeOf(facts)],
+    ['STACK', errorPart(facts, 'stack')],
+  ];
+  return known.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
 }
+
+/** An asset is found by its key and by its name: a field may have several values. */
+function assetNames(facts: ReadonlyMap<string, unknown>): readonly string[] {
+  const names = facts.has('asset_key') ? [...asset_keys, 'name'] : asset_keys;
+  const values = names.map((name) => facts.get(name));
+  return [...new Set(values.filter((value) => typeof value === 'string'))];
+}
+const asset_keys = ['asset_key', 'asset', 'camera', 'radio', 'host', 'asset_id'] as const;
 
 function codeOf(facts: ReadonlyMap<string, unknown>): string | undefined {
   const code = facts.get('code') ?? errorPart(facts, 'code');
@@ -133,14 +144,17 @@ function errorPart(facts: ReadonlyMap<string, unknown>, name: 'stack' | 'code'):
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
-/** Every plain fact under its own name: `FACT_RETRY_MS=1000`. */
+/** Every other plain fact under its own name: `FACT_RETRY_MS=1000`. */
 function otherFields(facts: ReadonlyMap<string, unknown>): (readonly [string, string])[] {
   return Array.from(facts).flatMap(([name, value]) =>
-    isPlain(value)
+    isPlain(value) && !own_fields.has(name)
       ? [[`FACT_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`.slice(0, 64), String(value)]]
       : [],
   );
 }
+
+/** They are fields already. */
+const own_fields: ReadonlySet<string> = new Set(['driver', 'part', 'task_id', 'code', 'kit_id']);
 
 function isPlain(value: unknown): value is string | number | boolean {
   return ['string', 'number', 'boolean'].includes(typeof value);

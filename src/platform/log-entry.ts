@@ -13,7 +13,7 @@ export interface LogEntry {
 export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const satisfies readonly Level[];
 
 /** Facts that name who or what a line is of, the driver or part of the program aside; the first one counts. */
-export const subject_keys = ['asset_key', 'asset', 'camera', 'host', 'link', 'asset_id'] as const;
+export const subject_keys = ['asset_key', 'asset', 'camera', 'radio', 'host', 'link', 'asset_id'] as const;
 
 export function isLevel(text: unknown): text is Level {
   return levels.some((level) => level === text);
@@ -66,16 +66,26 @@ export function prose({ sentence, facts }: LogEntry): Prose {
   };
   const own = take('driver') ?? take('part');
   const key = subject_keys.find((name) => typeof left.get(name) === 'string');
-  const subject = [own, key === undefined ? undefined : take(key)].filter(
-    (word) => typeof word === 'string' && word !== '',
-  );
+  const named = key === undefined ? undefined : take(key);
+  // A person knows an asset by its name; its key is for queries.
+  const whom = key === 'asset_key' && typeof left.get('name') === 'string' ? take('name') : named;
+  const subject = [own, whom].filter((word) => typeof word === 'string' && word !== '').join(' ');
   const text = woven(sentence, take);
-  const tail = Array.from(left, ([name, value]) => `${name}=${factText(value)}`);
-  return { subject: subject.join(' '), text, tail };
+  // The words of a suppressed line give its number.
+  left.delete('suppressed');
+  const news = Array.from(left).filter(([, value]) => !isSaid(value, text));
+  return { subject, text, tail: news.map(([name, value]) => `${name}=${factText(value)}`) };
+}
+
+/** Shorter words may stand in a sentence by chance. */
+const said_chars_min = 4;
+
+function isSaid(value: unknown, text: string): boolean {
+  return typeof value === 'string' && value.length >= said_chars_min && text.includes(value);
 }
 
 function woven(sentence: string, take: (key: string) => unknown): string {
-  const after = durationText(take('down_s'), 1);
+  const after = durationText(take('down_s') ?? take('took_s'), 1);
   const err = take('err');
   const reason = take('reason') ?? err;
   const next = durationText(take('retry_ms'), 1_000);

@@ -60,7 +60,7 @@ export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
     },
   );
   const levels: LogLevels = new LogLevels(base, (name, level) =>
-    log.info({ name: name ?? 'all', now: level }, level_is_over),
+    (name === null ? log : log.child({ part: name })).info({}, `the level of the log is ${level} again`),
   );
   const repeats = new Repeats();
   const bind = (logger: Logger, owner: string | undefined, who: string): Log =>
@@ -90,7 +90,6 @@ export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
     },
   };
 }
-const level_is_over = 'the time of a log level is over';
 
 function logOf(write: Write, child: Log['child']): Log {
   return {

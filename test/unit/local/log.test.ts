@@ -132,8 +132,8 @@ describe('as time goes by', () => {
     log.child({ driver: 'cameras' }).debug({}, 'not heard');
     vi.advanceTimersByTime(1_000);
     drones.debug({}, 'not heard any more');
-    expect(sentences()).toEqual(['heard', 'the time of a log level is over']);
-    expect(lines[1]).toContain('"name":"drones","now":"info"');
+    expect(sentences()).toEqual(['heard', 'the level of the log is info again']);
+    expect(lines[1]).toContain('"part":"drones"');
   });
 
   test('a level for all leaves those alone that have their own, and no level lasts longer than a day', () => {

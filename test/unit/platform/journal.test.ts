@@ -42,7 +42,7 @@ test('a line reads like prose and has its driver, asset, kit, task and code as f
   expect(STACK).toContain('journal.test.ts');
   expect(fields).toEqual({
     MESSAGE:
-      'cameras onvif:gate: device is unavailable (connect ECONNREFUSED 10.0.0.7:554), next try in 2 s  task_id=t-1  port=554',
+      'cameras onvif:gate: device is unavailable (connect ECONNREFUSED 10.0.0.7:554), next try in 2 s  port=554',
     PRIORITY: '4',
     SYSLOG_IDENTIFIER: 'kit-connector',
     KIT: kit_id,
@@ -50,12 +50,39 @@ test('a line reads like prose and has its driver, asset, kit, task and code as f
     ASSET: 'onvif:gate',
     TASK: 't-1',
     CODE: 'ECONNREFUSED',
-    FACT_DRIVER: 'cameras',
     FACT_ASSET_KEY: 'onvif:gate',
-    FACT_TASK_ID: 't-1',
     FACT_RETRY_MS: '2000',
     FACT_PORT: '554',
   });
+});
+
+test('an asset is called by its name, and found by its name and by its key', async () => {
+  const { log, journald } = await journaled();
+  const drones = log.child({ driver: 'drones' });
+  drones.info({ asset_key: 'mavlink:0de3', name: 'Falcon', down_s: 22 }, 'vehicle is online again');
+  log.child({ driver: 'cameras' }).warn({ camera: 'Gate' }, 'camera is unavailable');
+  log.child({ driver: 'mesh' }).warn({ radio: 'Mast' }, 'radio is unavailable');
+  const [drone, camera, radio] = journald.read().map(String);
+  expect(drone).toContain('MESSAGE=drones Falcon: vehicle is online again after 22 s\n');
+  expect(drone).toContain('\nASSET=mavlink:0de3\n');
+  expect(drone).toContain('\nASSET=Falcon\n');
+  expect(camera).toContain('MESSAGE=cameras Gate: camera is unavailable\n');
+  expect(camera).toContain('\nASSET=Gate\n');
+  expect(radio).toContain('MESSAGE=mesh Mast: radio is unavailable\n');
+  expect(radio).toContain('\nASSET=Mast\n');
+});
+
+test('what a sentence says is not said again behind it, and stays a field', async () => {
+  const { log, entries } = await journaled();
+  log.warn({ file: '/etc/x.yaml', port: 80 }, 'no broker is configured: write its address into /etc/x.yaml');
+  log.info({ kit_id, broker: 'mqtt://b:1883' }, 'it runs');
+  expect(entries()).toMatchObject([
+    {
+      MESSAGE: 'no broker is configured: write its address into /etc/x.yaml  port=80',
+      FACT_FILE: '/etc/x.yaml',
+    },
+    { MESSAGE: 'it runs  broker=mqtt://b:1883', KIT: kit_id },
+  ]);
 });
 
 test('every level has its priority, and a crash shows where it happened in lines of its own', async () => {
