@@ -1,9 +1,8 @@
 /** Answers /healthz and /metrics on a TCP port of the loopback, for the tools that watch this machine. */
 import { createServer } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
-import { Hono } from 'hono';
 import { messageOf } from '../errors.ts';
 import { aborted } from '../platform/time.ts';
+import { type Answer, answerBy, NotAnswered, type Routes, text } from './exchange.ts';
 
 export interface MetricsPage {
   readonly content_type: string;
@@ -28,11 +27,7 @@ export async function serveMetrics(
   page: MetricsPage,
   signal: AbortSignal,
 ): Promise<{ readonly port: number; readonly closed: Promise<void> }> {
-  const answer = getRequestListener(metricsRoutes(page).fetch, { overrideGlobalObjects: false });
-  const server = createServer(
-    { requestTimeout: request_ms },
-    (request, response) => void answer(request, response),
-  );
+  const server = createServer({ requestTimeout: request_ms }, answerBy(metricsRoutes(page), refusal));
   server.maxConnections = connections_max;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) =>
@@ -56,15 +51,16 @@ export async function serveMetrics(
   return { port: typeof address === 'object' && address ? address.port : listen.port, closed };
 }
 
-function metricsRoutes({ content_type, scrape, check, summary }: MetricsPage): Hono {
-  const routes = new Hono();
-  routes.get('/metrics', async (context) =>
-    context.body(await scrape(), 200, { 'content-type': content_type }),
-  );
-  routes.get('/healthz', async (context) => {
-    const fault = await check(check_ms);
-    return fault === undefined ? context.text(`ok: ${summary()}\n`) : context.text(`${fault}\n`, 503);
-  });
-  routes.onError((error, context) => context.text(`${messageOf(error)}\n`, 500));
-  return routes;
+function metricsRoutes({ content_type, scrape, check, summary }: MetricsPage): Routes {
+  return {
+    'GET /metrics': async () => ({ content_type, content: await scrape() }),
+    'GET /healthz': async () => {
+      const fault = await check(check_ms);
+      return fault === undefined ? text(`ok: ${summary()}\n`) : text(`${fault}\n`, 503);
+    },
+  };
+}
+
+function refusal(error: unknown): Answer {
+  return text(`${messageOf(error)}\n`, error instanceof NotAnswered ? error.status : 500);
 }

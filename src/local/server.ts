@@ -3,11 +3,11 @@ import { chmod, chown, mkdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
-import { getRequestListener } from '@hono/node-server';
 import { messageOf } from '../errors.ts';
 import { aborted, within } from '../platform/time.ts';
 import type { LocalApi } from './api.ts';
-import { localRoutes } from './routes.ts';
+import { answerBy } from './exchange.ts';
+import { localRoutes, refusal } from './routes.ts';
 
 export interface ListenOptions {
   readonly socket: string;
@@ -42,10 +42,7 @@ export async function serveLocal(
     );
   }
   await rm(socket, { force: true });
-  const answer = getRequestListener(localRoutes(api, signal).fetch, { overrideGlobalObjects: false });
-  const server = createServer((request, response) => {
-    void answer(request, response);
-  });
+  const server = createServer(answerBy(localRoutes(api, signal), refusal));
   await listen(server, socket);
   if (gid !== undefined) await chown(socket, -1, gid);
   await chmod(socket, socket_mode);

@@ -1,33 +1,24 @@
 /** Streams accepted messages to one reader as lines of JSON, without ever waiting for a slow one. */
+import type { ServerResponse } from 'node:http';
 import type { LocalApi, TailLine } from './api.ts';
+import type { Answer } from './exchange.ts';
 import { isMeant } from './find-asset.ts';
 
 /** Text that waits for a slow reader; further lines are skipped and counted. */
 const waiting_bytes_max = 1_000_000;
 
-interface Filter {
-  /** Id, key or name. */
-  readonly asset: string | undefined;
-  readonly feed: string | undefined;
-}
-
-/** A response that ends when the reader goes or `signal` aborts. */
-export function tailStream(
-  api: Pick<LocalApi, 'tail'>,
-  { asset, feed }: Filter,
-  signal: AbortSignal,
-): Response {
-  const ended = new AbortController();
-  const encoder = new TextEncoder();
-  const start = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+/** An answer that ends when the reader goes or `signal` aborts. `asset` in the query is an id, a key or a name. */
+export function tailStream(api: Pick<LocalApi, 'tail'>, query: URLSearchParams, signal: AbortSignal): Answer {
+  const [asset, feed] = [query.get('asset'), query.get('feed')];
+  const content = (response: ServerResponse): void => {
     let skipped = 0;
-    const write = (line: TailLine): void => controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
+    const write = (line: TailLine): void => void response.write(`${JSON.stringify(line)}\n`);
     // The empty line carries the head of the response to the reader before anything happens.
-    controller.enqueue(encoder.encode('\n'));
+    response.write('\n');
     const unsubscribe = api.tail((message) => {
-      if (asset !== undefined && !isMeant(message.asset, asset)) return;
-      if (feed !== undefined && message.feed !== feed) return;
-      if ((controller.desiredSize ?? 0) <= 0) {
+      if (asset !== null && !isMeant(message.asset, asset)) return;
+      if (feed !== null && message.feed !== feed) return;
+      if (response.writableLength >= waiting_bytes_max) {
         skipped += 1;
         return;
       }
@@ -35,17 +26,13 @@ export function tailStream(
       skipped = 0;
       write(message);
     });
-    const over = AbortSignal.any([signal, ended.signal]);
-    const end = (): void => {
+    const end = (): void => void response.end();
+    signal.addEventListener('abort', end, { once: true });
+    response.once('close', () => {
+      signal.removeEventListener('abort', end);
       unsubscribe();
-      if (!ended.signal.aborted) controller.close();
-    };
-    if (over.aborted) end();
-    else over.addEventListener('abort', end, { once: true });
+    });
+    if (signal.aborted) end();
   };
-  const body = new ReadableStream<Uint8Array>(
-    { start, cancel: () => ended.abort() },
-    new ByteLengthQueuingStrategy({ highWaterMark: waiting_bytes_max }),
-  );
-  return new Response(body, { headers: { 'content-type': 'application/x-ndjson' } });
+  return { content_type: 'application/x-ndjson', content };
 }
