@@ -1,17 +1,9 @@
 /** What stands on `drops`: messages that were given up before delivery, so that a hole is never mistaken for a loss on the way. */
 import { z } from 'zod';
+import { drop_reasons } from './drop-reasons.ts';
 import { lanes } from './lanes.ts';
 
-export const dropReason = z.enum([
-  'evicted',
-  'thinned',
-  'expired',
-  'superseded',
-  'memory_full',
-  'unreadable',
-  'too_large',
-  'discarded',
-]);
+export const dropReason = z.enum(drop_reasons);
 
 const drop = z.strictObject({
   epoch: z.int().positive(),

@@ -1,5 +1,5 @@
 /** What the outbox hands to the uplink: one MQTT message, and what it stands for. */
-import { packBatch, type BatchItem } from '../contract/batch.ts';
+import { packBatch, type BatchItem } from '../contract/batch-pack.ts';
 import { writeEnvelope, type TimeQuality } from '../contract/envelope.ts';
 import { laneRules, type Lane } from '../contract/lanes.ts';
 import { channels } from '../contract/topics.ts';

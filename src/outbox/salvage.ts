@@ -1,19 +1,16 @@
 /** Brings what a damaged file still holds into a new one, the most important first. */
-import { z } from 'zod';
-import { dropReason } from '../contract/drops.ts';
 import { lanes, type Lane } from '../contract/lanes.ts';
 import { Changes, perLane, no_depth, type Depth } from './changes.ts';
 import { lastKey, readEnds, readPast } from './damaged-file.ts';
 import { diskFault } from './disk-fault.ts';
-import { isJson } from './json-text.ts';
-import { positionOf, rowId, seq_max, type RowId } from './row.ts';
+import { positionOf, rowId, type RowId } from './row.ts';
+import { epochNumber, rowShapes, valid } from './row-shapes.ts';
 import { laneTable, writeMeta, type Handle } from './schema.ts';
 import type { Tables } from './tables.ts';
 
 /** Nobody waits longer for a damaged file; what is not read by then stays in the file that was moved aside. */
 const salvage_ms_max = 60_000;
 const commit_rows = 5_000;
-const epochs_end = 2 ** 20;
 
 export interface Salvaged {
   readonly depth: Depth;
@@ -30,37 +27,6 @@ export const nothing_salvaged: Salvaged = {
   expected: undefined,
   epoch: undefined,
   epoch_seen: 0,
-};
-
-const text = z.string();
-const whole = z.int();
-const count = whole.min(0);
-const epochNumber = whole.min(1).max(epochs_end);
-const rowKey = whole.min(seq_max).max(epochs_end * seq_max);
-const jsonText = text.refine(isJson);
-const laneName = z.enum(lanes);
-
-/** What a row of each table must be, to be more than what a broken page happens to say. */
-const shapes = {
-  topics: z.tuple([whole, text]),
-  channels: z.tuple([text, whole]),
-  lane: z.tuple([rowKey, whole, whole, whole.nullable(), jsonText]),
-  depth: z.tuple([laneName, count, count]),
-  meta: z.tuple([text, z.number()]),
-  announced: z.tuple([text, rowKey, jsonText]),
-  epochs: z.tuple([epochNumber, text, z.number().nullable()]),
-  drops: z.tuple([epochNumber, laneName, dropReason, whole.min(1), count, count]),
-  tasks: z.tuple([
-    whole,
-    text,
-    z.enum(['pending', 'running', 'completed', 'failed']),
-    jsonText,
-    jsonText,
-    whole,
-    whole,
-    whole.nullable(),
-  ]),
-  quarantine: z.tuple([rowKey, laneName, text, whole, whole.nullable(), whole, text, jsonText]),
 };
 
 const columns = {
@@ -80,9 +46,9 @@ const columns = {
 export function salvage(damaged: Handle, into: Tables): Salvaged {
   const end_ms = performance.now() + salvage_ms_max;
   const goOn = (): boolean => performance.now() < end_ms;
-  const meta = new Map(valid(shapes.meta, readEnds(damaged, 'meta', columns.meta)));
+  const meta = new Map(valid(rowShapes.meta, readEnds(damaged, 'meta', columns.meta)));
   const counters = new Map<Lane, { rows: number; bytes: number }>();
-  for (const [lane, rows, bytes] of valid(shapes.depth, readEnds(damaged, 'depth', columns.depth))) {
+  for (const [lane, rows, bytes] of valid(rowShapes.depth, readEnds(damaged, 'depth', columns.depth))) {
     counters.set(lane, { rows, bytes });
   }
   into.db.transaction(() => {
@@ -90,13 +56,14 @@ export function salvage(damaged: Handle, into: Tables): Salvaged {
     if (meta.get('cloud_acks') === 1) writeMeta(into.db, 'cloud_acks', 1);
   })();
   const { depth, newest } = copyLanes(damaged, into, goOn);
+  const epoch = meta.get('epoch');
   return {
     depth,
     expected:
       counters.size === lanes.length
         ? perLane((lane) => counters.get(lane) ?? { rows: 0, bytes: 0 })
         : undefined,
-    epoch: epochNumber.safeParse(meta.get('epoch')).data,
+    epoch: epochNumber(epoch) ? epoch : undefined,
     epoch_seen: Math.max(positionOf(newest).epoch, ...into.epochs.all()),
   };
 }
@@ -109,7 +76,7 @@ function copyLanes(damaged: Handle, into: Tables, goOn: () => boolean): { depth:
   for (const lane of lanes) {
     const anchors = epochStarts(damaged, laneTable(lane), into);
     const stored = valid(
-      shapes.lane,
+      rowShapes.lane,
       readPast(damaged, laneTable(lane), { columns: columns.lane, anchors, goOn }),
     );
     for (const part of inParts(stored, commit_rows)) {
@@ -139,10 +106,10 @@ function epochStarts(damaged: Handle, table: string, into: Tables): readonly Row
 
 /** Without its channel a row is worth nothing, and one page holds many: what the table has lost its index may have. */
 function readChannels(damaged: Handle, goOn: () => boolean): ReadonlyMap<number, string> {
-  const indexed = valid(shapes.channels, readEnds(damaged, 'topics', columns.channels));
+  const indexed = valid(rowShapes.channels, readEnds(damaged, 'topics', columns.channels));
   const channels = new Map([...indexed].map(([channel, id]) => [id, channel]));
   const stored = valid(
-    shapes.topics,
+    rowShapes.topics,
     readPast(damaged, 'topics', { columns: columns.topics, anchors: [], goOn }),
   );
   for (const [id, channel] of stored) channels.set(id, channel);
@@ -162,34 +129,26 @@ function hasRoomFor(insert: () => void): boolean {
 function copyRecords(damaged: Handle, into: Tables, goOn: () => boolean): void {
   const read = (table: 'epochs' | 'tasks') =>
     readPast(damaged, table, { columns: columns[table], anchors: [], goOn });
-  for (const [epoch, boot_id, offset_ms] of valid(shapes.epochs, read('epochs'))) {
+  for (const [epoch, boot_id, offset_ms] of valid(rowShapes.epochs, read('epochs'))) {
     into.epochs.put(epoch, boot_id, offset_ms);
   }
-  for (const task of valid(shapes.tasks, read('tasks'))) {
+  for (const task of valid(rowShapes.tasks, read('tasks'))) {
     const [, task_id, state, dispatch, result, received_ms, updated_ms, deadline_ms] = task;
     into.journal.put({ task_id, state, dispatch, result, received_ms, updated_ms, deadline_ms });
   }
   const anchors = epochStarts(damaged, 'quarantine', into);
   const quarantined = readPast(damaged, 'quarantine', { columns: columns.quarantine, anchors, goOn });
-  for (const kept of valid(shapes.quarantine, quarantined)) {
+  for (const kept of valid(rowShapes.quarantine, quarantined)) {
     const [id, lane, channel, time_ms, mono_ms, code, reason, body] = kept;
     const row = { id, lane, channel, time_ms, mono_ms, body };
     into.quarantine.put([{ row, code, reason }], new Changes(no_depth));
   }
-  for (const told of valid(shapes.drops, readEnds(damaged, 'drops', columns.drops))) {
+  for (const told of valid(rowShapes.drops, readEnds(damaged, 'drops', columns.drops))) {
     const [epoch, lane, reason, rows, lo, hi] = told;
     into.drops.add({ epoch, lane, reason, rows, lo, hi });
   }
-  const announced = valid(shapes.announced, readEnds(damaged, 'announced', columns.announced));
+  const announced = valid(rowShapes.announced, readEnds(damaged, 'announced', columns.announced));
   for (const [channel, id, body] of announced) into.announced.put({ channel, id, body });
-}
-
-/** The rows that are what their table says. */
-function* valid<T>(shape: z.ZodType<T>, rows: Iterable<unknown>): Generator<T> {
-  for (const row of rows) {
-    const read = shape.safeParse(row);
-    if (read.success) yield read.data;
-  }
 }
 
 function* inParts<T>(items: Iterable<T>, size: number): Generator<readonly T[]> {

@@ -1,5 +1,5 @@
 /** Hands buffered rows out: one by one, or packed into a compressed batch of the contract. */
-import { batch_items_max, packBatch, type BatchItem } from '../contract/batch.ts';
+import { batch_items_max, packBatch, type BatchItem } from '../contract/batch-pack.ts';
 import type { Lane } from '../contract/lanes.ts';
 import { isJson } from './json-text.ts';
 import type { Hands } from './hands.ts';

@@ -1,6 +1,7 @@
 /** Turns what came from the broker into messages that the store can take, or into the reason why it cannot. */
 import { z } from 'zod';
-import { type BatchItem, batchItems, openBatch } from '../../contract/batch.ts';
+import { batchItems, openBatch } from '../../contract/batch.ts';
+import type { BatchItem } from '../../contract/batch-pack.ts';
 import { timeQuality } from '../../contract/envelope.ts';
 import { json, type Json } from '../../contract/json.ts';
 import { type Channel, parseUp, readChannel } from '../../contract/topics.ts';

@@ -1,7 +1,7 @@
 /** What the service keeps of what kits publish, whatever the order in which it comes and however often. */
 import * as fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
-import { packBatch } from '../../../src/contract/batch.ts';
+import { packBatch } from '../../../src/contract/batch-pack.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { readMessage, type Reception } from '../../../src/service/ingest/read-message.ts';

@@ -2,7 +2,7 @@
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt';
 import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { packBatch } from '../../../src/contract/batch.ts';
+import { packBatch } from '../../../src/contract/batch-pack.ts';
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import { within } from '../../../src/platform/time.ts';
 import { startMosquitto } from '../../support/broker.ts';
