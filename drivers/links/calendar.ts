@@ -3,8 +3,20 @@
 /** Gateways without a battery-backed clock boot in the past: no time before this release can be right. */
 export const earliest_plausible_ms = Date.UTC(2026, 10, 1);
 
+/** Needs none of the tables of time zones and languages, which take 6 MB once the first is asked for. */
+export const utc = 'UTC';
+
 /** Tells the day of a time in this IANA zone; null while the clock was not set yet. */
 export function calendar(zone: string): (wall_ms: number) => string | null {
+  const tell = zone === utc ? dayInUtc : dayIn(zone);
+  return (wall_ms) => (wall_ms >= earliest_plausible_ms ? tell(wall_ms) : null);
+}
+
+function dayInUtc(wall_ms: number): string {
+  return new Date(wall_ms).toISOString().slice(0, 10);
+}
+
+function dayIn(zone: string): (wall_ms: number) => string {
   const format = new Intl.DateTimeFormat('en', {
     timeZone: zone,
     calendar: 'gregory',
@@ -14,7 +26,6 @@ export function calendar(zone: string): (wall_ms: number) => string | null {
     day: '2-digit',
   });
   return (wall_ms) => {
-    if (!(wall_ms >= earliest_plausible_ms)) return null;
     const parts = new Map(format.formatToParts(wall_ms).map(({ type, value }) => [type, value]));
     return `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`;
   };

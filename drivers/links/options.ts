@@ -1,6 +1,7 @@
 /** The options of the links driver. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { utc } from './calendar.ts';
 import { linkType, wans_max } from '../../src/contract/kit.ts';
 
 /** Also of the kernel: an interface name has 15 bytes at most. */
@@ -78,7 +79,7 @@ const usage = z
     zone: z
       .string()
       .refine(isTimeZone, 'must be a time zone such as Europe/Berlin')
-      .default('UTC')
+      .default(utc)
       .describe('IANA time zone of the day'),
     month_starts_on: z
       .int()
@@ -124,6 +125,7 @@ export function wanOptions({ wan }: LinksOptions, name: string): LinksOptions['w
 }
 
 function isTimeZone(zone: string): boolean {
+  if (zone === utc) return true;
   try {
     new Intl.DateTimeFormat('en', { timeZone: zone }).format(0);
     return true;
