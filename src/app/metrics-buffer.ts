@@ -1,5 +1,6 @@
 /** Figures of the buffer: the books (accepted = delivered + buffered + quarantined + dropped), its lanes and its disk. */
 import type { Registry } from 'prom-client';
+import { dropReason } from '../contract/drops.ts';
 import { counter, gauge, one, type Sample } from './metric.ts';
 import type { ReportParts } from './report.ts';
 
@@ -7,6 +8,8 @@ export function bufferMetrics(registry: Registry, parts: ReportParts): void {
   books(registry, parts);
   lanesAndDisk(registry, parts);
 }
+
+const none_dropped = Object.fromEntries(dropReason.options.map((reason) => [reason, 0]));
 
 function books(registry: Registry, { outbox }: ReportParts): void {
   counter(
@@ -23,7 +26,11 @@ function books(registry: Registry, { outbox }: ReportParts): void {
   counter(
     registry,
     { name: 'messages_dropped_total', help: 'Messages that were given up', labels: ['reason'] },
-    () => Object.entries(outbox.ledger().dropped).map(([reason, value]) => ({ value, labels: { reason } })),
+    // Every reason from the start on: an increase from nothing would not be seen by those who watch.
+    () => {
+      const dropped = { ...none_dropped, ...outbox.ledger().dropped };
+      return Object.entries(dropped).map(([reason, value]) => ({ value, labels: { reason } }));
+    },
   );
   gauge(registry, { name: 'messages_buffered', help: 'Messages that wait for delivery' }, () =>
     one(outbox.ledger().buffered),

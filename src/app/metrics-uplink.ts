@@ -1,5 +1,6 @@
 /** Figures of the connection to the broker: whether it is there, how fast it answers, and what it carried over which link. */
 import { Counter, Histogram, type Registry } from 'prom-client';
+import { linkType } from '../contract/kit.ts';
 import { every } from '../platform/time.ts';
 import { counter, gauge, known, one, prefix } from './metric.ts';
 import type { ReportParts } from './report.ts';
@@ -43,6 +44,7 @@ export function uplinkMetrics(registry: Registry, { uplink, hub }: ReportParts, 
     labelNames: ['link_type'],
     registers: [registry],
   });
+  for (const link_type of [...linkType.options, 'unknown']) sent.inc({ link_type }, 0);
   uplink.onAcknowledged = ({ bytes, delay_ms }) => {
     puback.observe(delay_ms / 1_000);
     const link = hub.links().find(({ status }) => status === 'online');

@@ -1,5 +1,5 @@
 /** Tells the log what only the messages show: commands that begin and end, and assets that are there for the first time. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { announcement } from '../contract/assets.ts';
 import { taskReport } from '../contract/tasks.ts';
 import type { Row } from '../outbox/row.ts';

@@ -53,7 +53,16 @@ export async function retryQuarantine(
   const daemon = await findDaemon(options, shell);
   const rows = await daemon.retryQuarantined(ids.length > 0 ? ids : undefined);
   say(shell, `${rows} put back into the buffer`);
-  return exit.ok;
+  return foundAll(ids, rows, shell);
+}
+
+/** Somebody who names an id and misspells it must not believe that it was done. */
+function foundAll(ids: readonly number[], rows: number, shell: Shell): number {
+  const missing = new Set(ids).size - rows;
+  if (missing <= 0) return exit.ok;
+  const what = rows === 0 ? 'no such id is in quarantine' : `${missing} of these ids are not in quarantine`;
+  complain(shell, `${what}; "kit-connector buffer quarantine list" shows what is`);
+  return exit.failed;
 }
 
 export interface DiscardOptions extends DaemonOptions {
@@ -73,5 +82,5 @@ export async function discardQuarantine(
   const daemon = await findDaemon(options, shell);
   const rows = await daemon.discardQuarantined(options.all ? undefined : ids);
   say(shell, `${rows} discarded`);
-  return exit.ok;
+  return options.all ? exit.ok : foundAll(ids, rows, shell);
 }

@@ -6,12 +6,12 @@ import { pid } from 'node:process';
 import { startApp, type App } from '../app.ts';
 import type { Config } from '../config.ts';
 import { messageOf } from '../errors.ts';
-import { serveMetrics } from '../local/metrics-server.ts';
 import { isAnswered, serveLocal } from '../local/server.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { LogRoot } from '../platform/log.ts';
 import { openNotifier } from '../platform/notify.ts';
 import { aborted, within } from '../platform/time.ts';
+import { keepMetrics } from './daemon-metrics.ts';
 import { reloader, type Reloads } from './daemon-reload.ts';
 import { attendSystemd } from './daemon-systemd.ts';
 import { exit, type Shell } from './shell.ts';
@@ -64,7 +64,7 @@ export async function runDaemon(
     const running = { app, broker_url: broker.options.url };
     try {
       const socket = config.control_socket;
-      const metrics = await openMetrics(app, config, log, shell.signal);
+      const metrics = await metricsOf(app, config, log, shell.signal);
       const local = await serveLocal(app.local, { socket, gid: config.socket_gid, signal: shell.signal });
       const facts = { version: version(), kit_id: config.kit_id, broker: running.broker_url, socket };
       log.info(facts, 'kit-connector is running');
@@ -86,21 +86,8 @@ export async function runDaemon(
   }
 }
 
-/** Answers when the port is closed. One that is taken costs the figures only. */
-async function openMetrics(
-  app: App,
-  { metrics }: Config,
-  log: LogRoot,
-  signal: AbortSignal,
-): Promise<{ readonly closed: Promise<void> } | undefined> {
-  if (!metrics) return undefined;
-  const page = { ...(await app.openMetrics()), ...app.vitals };
-  try {
-    return await serveMetrics(metrics.listen, page, signal);
-  } catch (error) {
-    log.error({ reason: messageOf(error) }, 'there are no metrics: their address cannot be used');
-    return undefined;
-  }
+async function metricsOf(app: App, { metrics }: Config, log: LogRoot, signal: AbortSignal) {
+  return metrics && keepMetrics(app, { listen: metrics.listen, log, signal });
 }
 
 async function stop(app: App, log: LogRoot): Promise<void> {

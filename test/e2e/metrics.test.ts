@@ -91,6 +91,9 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon with metrics', () => {
       expect(samples.get('kit_connector_driver_up{name="rehearsal",driver="rehearsal"}')).toBe(1);
       expect(samples.get('kit_connector_driver_starts_total{name="rehearsal",driver="rehearsal"}')).toBe(1);
       expect(samples.get('kit_connector_driver_failures_total{name="rehearsal",driver="rehearsal"}')).toBe(0);
+      // Each reason and each link is there from the start on, so that an increase is seen.
+      expect(samples.get('kit_connector_messages_dropped_total{reason="evicted"}')).toBe(0);
+      expect(samples.get('kit_connector_uplink_sent_bytes_total{link_type="satellite"}')).toBe(0);
       expect(figure('resident_memory_bytes')).toBeGreaterThan(10e6);
       expect((await kit.status()).outbox.balanced).toBe(true);
     });

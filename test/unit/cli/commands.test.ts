@@ -119,6 +119,21 @@ test('tail writes a line for each message and ends with Ctrl-C', async () => {
   expect(await typing).toEqual({ code: 0, stdout: `${at_ten}  Falcon  gps  lat=52.1 lon=4.3\n`, stderr: '' });
 });
 
+test('tail of an asset that nobody knows says so, and waits for it', async () => {
+  const daemon = fakeDaemon();
+  const stop = new AbortController();
+  const shell = recordedShell({ signal: stop.signal, onOutput: () => stop.abort() });
+  const typing = typed(daemon, ['tail', '--asset', 'Falcno'], shell);
+  await daemon.followed(1);
+  daemon.say(messageOf({ asset: { ...drone, name: 'Falcno' } }));
+  expect(await typing).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('Falcno  gps') as string,
+    stderr:
+      'there is no asset "Falcno"; did you mean "Falcon"? (kit-connector status lists them); waiting for one (Ctrl-C ends)\n',
+  });
+});
+
 test('tail says that the daemon has stopped', async () => {
   const daemon = fakeDaemon();
   await withDirectory(async (dir) => {
@@ -190,6 +205,27 @@ test('the quarantine is listed with ids, put back by id, and discarded as a whol
   });
   expect((await typed(daemon, ['buffer', 'quarantine', 'discard', '--all'])).stdout).toBe('3 discarded\n');
   expect(daemon.selections).toEqual([[7, 8], undefined]);
+});
+
+test.each(['retry', 'discard'])('to %s a message that is not in quarantine is no success', async (verb) => {
+  const nothing: LocalApi = {
+    ...fakeDaemon(),
+    retryQuarantined: async () => 0,
+    discardQuarantined: async () => 0,
+  };
+  expect(await typed(nothing, ['buffer', 'quarantine', verb, '99'])).toMatchObject({
+    code: 1,
+    stderr: 'no such id is in quarantine; "kit-connector buffer quarantine list" shows what is\n',
+  });
+  const one: LocalApi = {
+    ...fakeDaemon(),
+    retryQuarantined: async () => 1,
+    discardQuarantined: async () => 1,
+  };
+  expect(await typed(one, ['buffer', 'quarantine', verb, '7', '98', '99'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('2 of these ids are not in quarantine') as string,
+  });
 });
 
 test.each([

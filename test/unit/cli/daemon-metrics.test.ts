@@ -1,0 +1,48 @@
+/** The port of the figures: taken by another program at the start, free later, and closed at the end. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { expect, test } from 'vitest';
+import { keepMetrics } from '../../../src/cli/daemon-metrics.ts';
+import { eventually } from '../../support/eventually.ts';
+import { recordingLog } from '../../support/recording-log.ts';
+
+const app = {
+  openMetrics: async () => ({ content_type: 'text/plain', scrape: async () => 'figures\n' }),
+  vitals: { check: async () => undefined, summary: () => 'well' },
+};
+
+test('a port that is taken is said once, tried again, and used when it is free', async () => {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const address = holder.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  const { port } = address;
+  const log = recordingLog();
+  const end = new AbortController();
+  const listen = { host: '127.0.0.1', port };
+  const { closed } = await keepMetrics(app, { listen, log, signal: end.signal }, 20);
+  expect(log.at('error')).toEqual(['there are no metrics: their address cannot be used, and is tried again']);
+  holder.close();
+  await once(holder, 'close');
+  await eventually('there are figures', async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined);
+    return (await answer?.text()) === 'figures\n';
+  });
+  expect(log.at('error')).toHaveLength(1);
+  expect(log.at('info')).toEqual(['there are metrics again']);
+  end.abort();
+  await closed;
+});
+
+test('a daemon that ends does not wait for a port that never became free', async () => {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const address = holder.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  const end = new AbortController();
+  const listen = { host: '127.0.0.1', port: address.port };
+  const { closed } = await keepMetrics(app, { listen, log: recordingLog(), signal: end.signal });
+  end.abort();
+  expect(await closed).toBeUndefined();
+  holder.close();
+});
