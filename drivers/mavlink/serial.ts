@@ -2,9 +2,10 @@
 import { stat } from 'node:fs/promises';
 import type { SerialPort } from 'serialport';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { every } from '../../src/platform/time.ts';
+import { every, within } from '../../src/platform/time.ts';
 import type { LinkOptions } from './link-options.ts';
-import { type MediumHost, untilLost } from './medium.ts';
+import { type MediumHost, type Send, untilLost } from './medium.ts';
+import { hearWhileWaiting } from './serial-poll.ts';
 
 type Serial = Extract<LinkOptions, { kind: 'serial' }>;
 
@@ -15,6 +16,12 @@ const baud_silence_ms = 30_000;
 const look_every_ms = 500;
 /** Less than a second at 57,600 baud: what waits longer is no longer worth sending. */
 const unsent_bytes_max = 4_096;
+/** A device that has taken nothing for so long gets nothing new: it would come upon old orders when it wakes up. */
+const unsent_ms_max = 1_000;
+/** The kernel goes on alone: it gives a device that takes nothing half a minute before it lets go of the port. */
+const close_ms_max = 1_000;
+/** So an open may have to wait until an earlier close is through. */
+const open_ms_max = 40_000;
 
 export async function runSerial({ path, baud }: Serial, medium: MediumHost): Promise<void> {
   const { SerialPort } = await import('serialport');
@@ -26,7 +33,8 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
   const fail = (reason: string): void => reject(new DeviceUnreachable(`serial port ${path}: ${reason}`));
   port.on('close', (error: Error | null) => fail(error?.message ?? 'the port was closed'));
   port.on('error', (error) => fail(error.message));
-  await opened(port, path);
+  if (!(await opened(port, path, medium.signal))) return;
+  hearWhileWaiting(port);
   const device = await deviceAt(path);
   const stream = medium.stream(path);
   /** Not every driver of the kernel tells that its port was unplugged. */
@@ -35,7 +43,7 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
   };
   try {
     port.on('data', (chunk: Uint8Array) => stream.push(chunk));
-    medium.opened((bytes, peer) => (peer === undefined || peer === path) && write(port, bytes));
+    medium.opened(sender(port, path));
     let since_ms = performance.now();
     every(look_every_ms, over.signal, () => {
       const heard_ms = stream.heard_ms() ?? 0;
@@ -62,24 +70,40 @@ async function deviceAt(path: string): Promise<number | undefined> {
   );
 }
 
-async function opened(port: SerialPort, path: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
+/** Answers whether it is open: not when the signal aborts first. */
+async function opened(port: SerialPort, path: string, signal: AbortSignal): Promise<boolean> {
+  const opening = new Promise<true>((resolve, reject) => {
     port.open((error) => {
       if (error) reject(new DeviceUnreachable(`serial port ${path}: ${error.message}`, { cause: error }));
-      else resolve();
+      else resolve(true);
     });
   });
+  if (await within(open_ms_max, opening, signal)) return true;
+  void opening.then(async () => closed(port)).catch(() => undefined);
+  if (signal.aborted) return false;
+  throw new DeviceUnreachable(`serial port ${path}: it did not open within ${open_ms_max / 1_000} s`);
 }
 
 async function closed(port: SerialPort): Promise<void> {
   if (!port.isOpen) return;
-  await new Promise<void>((resolve) => {
+  const closing = new Promise<void>((resolve) => {
     port.close(() => resolve());
   });
+  await within(close_ms_max, closing);
 }
 
-function write(port: SerialPort, bytes: Uint8Array): boolean {
-  if (!port.isOpen || port.writableLength > unsent_bytes_max) return false;
-  port.write(bytes);
-  return true;
+/** Gives the port what it takes; what cannot leave soon is refused. */
+function sender(port: SerialPort, path: string): Send {
+  let taken_ms = 0;
+  return (bytes, peer) => {
+    if (peer !== undefined && peer !== path) return false;
+    const now_ms = performance.now();
+    if (port.writableLength === 0) taken_ms = now_ms;
+    if (!port.isOpen || port.writableLength > unsent_bytes_max || now_ms - taken_ms > unsent_ms_max)
+      return false;
+    port.write(bytes, (error) => {
+      if (!error) taken_ms = performance.now();
+    });
+    return true;
+  };
 }

@@ -10,19 +10,35 @@ import { eventually } from '../../../support/eventually.ts';
 import { peerMissing, program } from '../../../support/peers.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
 
-/** Opens a pseudo-terminal, prints its name, then carries bytes between it and its own standard streams. */
+/**
+ * Opens a pseudo-terminal, prints its name, then carries bytes between it and its own standard streams. On SIGUSR1 it
+ * takes nothing any more, and the port is full; on the next one it takes everything again.
+ */
 const relay = `
-import os, select, sys, tty
+import os, select, signal, sys, tty
 master, port = os.openpty()
 tty.setraw(port)
+os.set_blocking(port, False)
+class Turn(Exception): pass
+def turn(*_): raise Turn
+signal.signal(signal.SIGUSR1, turn)
 sys.stdout.write(os.ttyname(port) + "\\n")
 sys.stdout.flush()
+ears = [0, master]
 while True:
-    for fd in select.select([0, master], [], [])[0]:
-        data = os.read(fd, 4096)
-        if fd == 0 and not data:
-            sys.exit()
-        os.write(master if fd == 0 else 1, data)
+    try:
+        for fd in select.select(ears, [], [])[0]:
+            data = os.read(fd, 4096)
+            if fd == 0 and not data:
+                sys.exit()
+            os.write(master if fd == 0 else 1, data)
+    except Turn:
+        ears = [0] if master in ears else [0, master]
+        try:
+            while master not in ears: os.write(port, bytes(4096))
+        except BlockingIOError:
+            pass
+        sys.stderr.write("turned\\n")
 `;
 
 let over: AbortController;
@@ -49,6 +65,12 @@ async function plugIn(path: string) {
   return {
     say: (bytes: Uint8Array) => void child.stdin.write(bytes),
     got: () => Buffer.concat(got),
+    /** It takes nothing from now on; or everything again. */
+    async turn() {
+      const turned = once(child.stderr, 'data');
+      child.kill('SIGUSR1');
+      await turned;
+    },
     /** The port's name is gone, and nobody tells those who have it open. */
     vanish: async () => rm(path),
     async unplug() {
@@ -95,6 +117,28 @@ describe.skipIf(peerMissing('python3'))('a serial link', () => {
     await radio.vanish();
     await untilDown();
     expect(states.at(-1)?.[1]).toContain('it was unplugged');
+  });
+
+  it('hears a device that takes nothing, and keeps no old orders for it', async () => {
+    const path = join(dir, 'usb-radio');
+    const radio = await plugIn(path);
+    const { link, untilUp, untilHeard } = listen({ kind: 'serial', path }, { signal: over.signal });
+    await untilUp();
+    await radio.turn();
+    await eventually('nothing more is sent to it', () => {
+      link.send(heartbeat(2, 245));
+      return link.stats().unsent > 0;
+    });
+    expect(link.stats().bytes_out).toBeLessThan(4_096);
+    radio.say(heartbeat(1));
+    await untilHeard(1);
+    await radio.turn();
+    await eventually('it takes orders again', () => {
+      link.send(heartbeat(3, 245));
+      return radio.got().includes(heartbeat(3, 245));
+    });
+    over.abort();
+    await link.ended;
   });
 
   it('tries its baud rates one after the other until it hears MAVLink', async () => {
