@@ -105,6 +105,7 @@ function addDiagnosis(program: Command, shell: Shell, finish: (code: number) => 
     .option('--state-dir <dir>', 'where the buffer lies; the place of the package when left out')
     .option('--runtime-dir <dir>', 'where the control socket lies; the same')
     .option('--scan <seconds>', 'how long to look for devices; 0: not at all', notNegative, 4)
+    .option('--no-try', 'do not try the broker before the configuration is written')
     .option('--no-ask', 'ask nothing: what no flag says is left out')
     .option('--force', 'replace a configuration that is there')
     .action(async (options: SetupOptions) =>

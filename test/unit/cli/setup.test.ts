@@ -21,6 +21,7 @@ import { configText } from '../../../src/cli/setup/text.ts';
 import { type Config, readConfig } from '../../../src/config.ts';
 import { startFakeDish } from '../../fakes/fake-dish.ts';
 import { startFakeModemManager } from '../../fakes/fake-modem-manager.ts';
+import { startMosquitto } from '../../support/broker.ts';
 import { makeMessageBus } from '../../support/message-bus.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort, withDirectory } from '../../support/temporary.ts';
@@ -35,6 +36,11 @@ async function read(file: string): Promise<Config> {
 }
 
 async function typed(dir: string, words: readonly string[], ask?: Ask) {
+  return typedTrying(dir, ['--no-try', ...words], ask);
+}
+
+/** The broker is tried before the configuration is written. */
+async function typedTrying(dir: string, words: readonly string[], ask?: Ask) {
   const shell = { ...recordedShell(), ...(ask && { ask }) };
   const file = join(dir, 'config.yaml');
   const code = await runProgram(['setup', '--config', file, '--scan', '0', ...words], shell);
@@ -109,11 +115,85 @@ test('a configuration that somebody wrote is replaced by force only, and kept; t
   });
 });
 
-test('a wrong address is told as check tells it, with its exit code', async () => {
+test('a wrong address is told as check tells it, with its exit code, and what was there stays', async () => {
   await withDirectory(async (dir) => {
-    const { code, stderr } = await typed(dir, ['--no-ask', '--broker', 'broker.example.com']);
-    expect(code).toBe(78);
-    expect(stderr).toMatch(/broker\.url: .*write it like mqtts:\/\//u);
+    const before = `kit_id: ${kit_id}\nbroker: { url: none }\n`;
+    await writeFile(join(dir, 'config.yaml'), before);
+    await writeFile(join(dir, 'given'), 'secret\n');
+    const words = ['--no-ask', '--broker', 'broker.example.com', '--password-file', join(dir, 'given')];
+    const { code, file, stdout, stderr } = await typed(dir, words);
+    expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
+    expect(stderr).toMatch(/^nothing was written:\n/u);
+    expect(stderr).toMatch(new RegExp(`${file}:\\d+:\\d+ broker\\.url: .*write it like mqtts://`, 'u'));
+    expect(await readFile(file, 'utf8')).toBe(before);
+    expect((await readdir(dir)).toSorted()).toEqual(['config.yaml', 'given']);
+  });
+});
+
+test('an answer that cannot be right is said to be wrong, and asked for again', async () => {
+  await withDirectory(async (dir) => {
+    const asked: string[] = [];
+    const answers = ['kit seven', kit_id, '', 'broker.example.com', 'mqtt://127.0.0.1:1883', '', ''];
+    const { code, file, stderr } = await typed(dir, [], async (question) => {
+      asked.push(question.replace(/[[:,(].*/u, '').trim());
+      return answers[asked.length - 1] ?? '';
+    });
+    expect(code).toBe(0);
+    expect(asked).toEqual([
+      'kit id',
+      'kit id',
+      'name of the kit',
+      'broker',
+      'broker',
+      'user name at the broker',
+      'password at the broker',
+    ]);
+    expect(stderr).toContain('"kit seven" is no UUID; press Enter for the one that is offered');
+    expect(stderr).toContain('"broker.example.com" is no address of a broker; write mqtts://host:port');
+    expect((await read(file)).broker?.url).toBe('mqtt://127.0.0.1:1883');
+  });
+});
+
+test('a broker that does not answer is told before anything is written; a person may stop there', async () => {
+  await withDirectory(async (dir) => {
+    const flags = ['--kit-id', kit_id, '--kit-name', '', '--username', kit_id];
+    const away = [...flags, '--broker', `mqtt://127.0.0.1:${await freePort()}`];
+    const typing = (answer: string) =>
+      typedTrying(dir, away, async (question) => (question.startsWith('password') ? '' : answer));
+    const stopped = await typing('no');
+    expect(stopped.code).toBe(1);
+    expect(stopped.stdout).toMatch(/fail {2}broker tcp: 127\.0\.0\.1 port \d+: ECONNREFUSED; /u);
+    expect(stopped.stderr).toBe('nothing was written\n');
+    expect(await readdir(dir)).toEqual([]);
+
+    const goes_on = await typing('');
+    expect(goes_on.code).toBe(0);
+    expect(goes_on.stdout).toMatch(/broker tcp: [^]*config\.yaml is written\n/u);
+
+    const alone = await typedTrying(dir, [...away, '--no-ask', '--force']);
+    expect(alone.code).toBe(0);
+    expect(alone.stderr).toContain('the configuration is written all the same');
+    expect(alone.stdout).toContain(`next: kit-connector run --config ${alone.file}, then `);
+  });
+});
+
+describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wants a password', () => {
+  test('is logged in at before anything is written', async () => {
+    const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
+    try {
+      await withDirectory(async (dir) => {
+        const words = ['--no-ask', '--kit-id', kit_id, '--broker', broker.url, '--password-file'];
+        await writeFile(join(dir, 'wrong'), 'wrong\n');
+        await writeFile(join(dir, 'right'), 'right\n');
+        const refused = await typedTrying(dir, [...words, join(dir, 'wrong')]);
+        expect(refused.stdout).toMatch(new RegExp(`fail {2}broker login: the broker refuses ${kit_id}`, 'u'));
+        const taken = await typedTrying(dir, [...words, join(dir, 'right'), '--force']);
+        expect(taken.stdout).toContain(`ok    broker login: MQTT 5 as ${kit_id}`);
+        expect(taken.stderr).not.toContain('all the same');
+      });
+    } finally {
+      await broker.stop();
+    }
   });
 });
 
