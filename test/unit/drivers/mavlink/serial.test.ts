@@ -135,7 +135,7 @@ describe.skipIf(peerMissing('python3'))('a serial link', () => {
     await radio.turn();
     await eventually('it takes orders again', () => {
       link.send(heartbeat(3, 245));
-      return radio.got().includes(heartbeat(3, 245));
+      return radio.got().includes(Buffer.from(heartbeat(3, 245)));
     });
     over.abort();
     await link.ended;
