@@ -11,8 +11,8 @@ const start_ms = 10_000;
 const idle_ms = 10_000;
 /** Replies of all cameras together that wait to be read: one of each at the most that can be configured. */
 const waiting_max = 64;
-/** A reply at the limits of size and elements needs a third; what a hostile one needs more ends the thread, not the daemon. */
-const memory = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 };
+/** The worst reply within the limits of size and elements needs half; what took more would end the thread, not the daemon. */
+const memory = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 4 };
 
 /** `ready` once, then one reading for each reply that it was given. */
 export type FromReplyThread = 'ready' | Reading;

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { discover } from '../../../../drivers/onvif/discovery.ts';
 import { GuardedCam } from '../../../../drivers/onvif/guarded-cam.ts';
@@ -296,6 +297,25 @@ it('D20: a reply that drips ends at the deadline of the call', async () => {
     kind: 'failure',
     why: 'deadline',
   });
+});
+
+it.each([
+  ['changes the protocol', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'],
+  ['only ever promises to go on', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['speaks no HTTP', 'garbage\r\n\r\n'],
+])('D20: a call to what %s ends at its deadline at the latest', async (_, said) => {
+  const strange = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.write(said.repeat(100)));
+  }).listen(0, '127.0.0.1');
+  await once(strange, 'listening');
+  const address = strange.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const where = { host: '127.0.0.1', port, path: '/', secure: false, fingerprint: undefined };
+  const line = openLine({ ...where, username: undefined, password: undefined }, large, stopping.signal);
+  const outcome = await line.call({ ...information, deadline_ms: 300 });
+  expect(outcome.kind === 'failure' && outcome.why).toMatch(/^(?:deadline|unreachable)$/u);
+  strange.close();
 });
 
 it('D21: a call for a camera that was let go is answered like any other', async () => {

@@ -2,11 +2,13 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { onvif } from '../../../../drivers/onvif/onvif.ts';
+import { agentFor } from '../../../../drivers/onvif/transport.ts';
 import {
   type FakeCamera,
   type FakeCameraSettings,
@@ -246,6 +248,16 @@ it('speaks HTTPS to the certificate with the configured fingerprint, and tells a
     camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
     await outbox.until(said('motion', (data) => data['detected'] === true));
   });
+});
+
+it('reads the certificates of authorities for no camera whose fingerprint is known, and shares what that takes', () => {
+  const contextOf = (fingerprint: string | undefined): unknown => {
+    const agent = agentFor({ secure: true, fingerprint });
+    return agent instanceof Agent && agent.options.secureContext;
+  };
+  expect(contextOf('ab')).toBeDefined();
+  expect(contextOf('ab')).toBe(contextOf('cd'));
+  expect(contextOf(undefined)).toBeUndefined();
 });
 
 it('refuses options that contradict each other, and names them', () => {
