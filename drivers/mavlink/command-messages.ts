@@ -68,8 +68,4 @@ export const commandDecoders = {
     target_component: u8(v, 51),
     coordinate_frame: u8(v, 52),
   }),
-  MESSAGE_INTERVAL: (v: DataView) => ({
-    interval_us: i32(v, 0),
-    message_id: u16(v, 4),
-  }),
 } as const;

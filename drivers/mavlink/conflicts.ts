@@ -8,22 +8,25 @@ const same_boot_ms = 2_000;
 
 /** The system ids that are in use twice now. */
 export function sharedSystemIds(
-  contacts: Iterable<Contact>,
+  contacts: ReadonlySet<Contact>,
   vehicleOf: (contact: Contact) => Vehicle | undefined,
   now_ms: number,
 ): ReadonlySet<number> {
-  const live = [...contacts].filter(({ last_ms }) => now_ms - last_ms < live_ms);
   const shared = new Set<number>();
-  for (const [index, one] of live.entries()) {
-    const is_shared =
-      one.isShared(now_ms) || live.slice(index + 1).some((other) => areTwo(one, other, vehicleOf));
-    if (is_shared) shared.add(one.sysid);
+  const isLive = ({ last_ms }: Contact): boolean => now_ms - last_ms < live_ms;
+  for (const one of contacts) {
+    if (!isLive(one)) continue;
+    if (one.isShared(now_ms)) shared.add(one.sysid);
+    for (const other of contacts) {
+      if (other === one) break;
+      if (other.sysid === one.sysid && isLive(other) && areTwo(one, other, vehicleOf)) shared.add(one.sysid);
+    }
   }
   return shared;
 }
 
 function areTwo(one: Contact, other: Contact, vehicleOf: (contact: Contact) => Vehicle | undefined): boolean {
-  if (one.sysid !== other.sysid || one.compid !== other.compid || !overlap(one, other)) return false;
+  if (one.compid !== other.compid || !overlap(one, other)) return false;
   if (vehicleOf(one) === undefined || vehicleOf(other) === undefined) return false;
   if (one.uid !== undefined && other.uid !== undefined) return one.uid !== other.uid;
   // Without an identity, the same vehicle shows by the time at which it was started.

@@ -65,12 +65,10 @@ export const layouts = `
 0 HEARTBEAT: uint32_t custom_mode, uint8_t type, uint8_t autopilot, uint8_t base_mode, uint8_t system_status, uint8_t mavlink_version
 1 SYS_STATUS: uint32_t onboard_control_sensors_present, uint32_t onboard_control_sensors_enabled, uint32_t onboard_control_sensors_health, uint16_t load, uint16_t voltage_battery, int16_t current_battery, uint16_t drop_rate_comm, uint16_t errors_comm, uint16_t errors_count1, uint16_t errors_count2, uint16_t errors_count3, uint16_t errors_count4, int8_t battery_remaining, uint32_t onboard_control_sensors_present_extended, uint32_t onboard_control_sensors_enabled_extended, uint32_t onboard_control_sensors_health_extended
 2 SYSTEM_TIME: uint64_t time_unix_usec, uint32_t time_boot_ms
-4 PING: uint64_t time_usec, uint32_t seq, uint8_t target_system, uint8_t target_component
 11 SET_MODE: uint32_t custom_mode, uint8_t target_system, uint8_t base_mode
 24 GPS_RAW_INT: uint64_t time_usec, int32_t lat, int32_t lon, int32_t alt, uint16_t eph, uint16_t epv, uint16_t vel, uint16_t cog, uint8_t fix_type, uint8_t satellites_visible, int32_t alt_ellipsoid, uint32_t h_acc, uint32_t v_acc, uint32_t vel_acc, uint32_t hdg_acc, uint16_t yaw
 30 ATTITUDE: uint32_t time_boot_ms, float roll, float pitch, float yaw, float rollspeed, float pitchspeed, float yawspeed
 33 GLOBAL_POSITION_INT: uint32_t time_boot_ms, int32_t lat, int32_t lon, int32_t alt, int32_t relative_alt, int16_t vx, int16_t vy, int16_t vz, uint16_t hdg
-42 MISSION_CURRENT: uint16_t seq, uint16_t total, uint8_t mission_state, uint8_t mission_mode, uint32_t mission_id, uint32_t fence_id, uint32_t rally_points_id
 66 REQUEST_DATA_STREAM: uint16_t req_message_rate, uint8_t target_system, uint8_t target_component, uint8_t req_stream_id, uint8_t start_stop
 74 VFR_HUD: float airspeed, float groundspeed, float alt, float climb, int16_t heading, uint16_t throttle
 75 COMMAND_INT: float param1, float param2, float param3, float param4, int32_t x, int32_t y, float z, uint16_t command, uint8_t target_system, uint8_t target_component, uint8_t frame, uint8_t current, uint8_t autocontinue
@@ -79,22 +77,17 @@ export const layouts = `
 86 SET_POSITION_TARGET_GLOBAL_INT: uint32_t time_boot_ms, int32_t lat_int, int32_t lon_int, float alt, float vx, float vy, float vz, float afx, float afy, float afz, float yaw, float yaw_rate, uint16_t type_mask, uint8_t target_system, uint8_t target_component, uint8_t coordinate_frame
 87 POSITION_TARGET_GLOBAL_INT: uint32_t time_boot_ms, int32_t lat_int, int32_t lon_int, float alt, float vx, float vy, float vz, float afx, float afy, float afz, float yaw, float yaw_rate, uint16_t type_mask, uint8_t coordinate_frame
 109 RADIO_STATUS: uint16_t rxerrors, uint16_t fixed, uint8_t rssi, uint8_t remrssi, uint8_t txbuf, uint8_t noise, uint8_t remnoise
-111 TIMESYNC: int64_t tc1, int64_t ts1, uint8_t target_system, uint8_t target_component
-141 ALTITUDE: uint64_t time_usec, float altitude_monotonic, float altitude_amsl, float altitude_local, float altitude_relative, float altitude_terrain, float bottom_clearance
 147 BATTERY_STATUS: int32_t current_consumed, int32_t energy_consumed, int16_t temperature, uint16_t voltages[10], int16_t current_battery, uint8_t id, uint8_t battery_function, uint8_t type, int8_t battery_remaining, int32_t time_remaining, uint8_t charge_state, uint16_t voltages_ext[4], uint8_t mode, uint32_t fault_bitmask
 148 AUTOPILOT_VERSION: uint64_t capabilities, uint64_t uid, uint32_t flight_sw_version, uint32_t middleware_sw_version, uint32_t os_sw_version, uint32_t board_version, uint16_t vendor_id, uint16_t product_id, uint8_t flight_custom_version[8], uint8_t middleware_custom_version[8], uint8_t os_custom_version[8], uint8_t uid2[18]
 166 RADIO: uint16_t rxerrors, uint16_t fixed, uint8_t rssi, uint8_t remrssi, uint8_t txbuf, uint8_t noise, uint8_t remnoise
 193 EKF_STATUS_REPORT: float velocity_variance, float pos_horiz_variance, float pos_vert_variance, float compass_variance, float terrain_alt_variance, uint16_t flags, float airspeed_variance
 230 ESTIMATOR_STATUS: uint64_t time_usec, float vel_ratio, float pos_horiz_ratio, float pos_vert_ratio, float mag_ratio, float hagl_ratio, float tas_ratio, float pos_horiz_accuracy, float pos_vert_accuracy, uint16_t flags
 242 HOME_POSITION: int32_t latitude, int32_t longitude, int32_t altitude, float x, float y, float z, float q[4], float approach_x, float approach_y, float approach_z, uint64_t time_usec
-244 MESSAGE_INTERVAL: int32_t interval_us, uint16_t message_id
 245 EXTENDED_SYS_STATE: uint8_t vtol_state, uint8_t landed_state
 253 STATUSTEXT: uint8_t severity, char text[50], uint16_t id, uint8_t chunk_seq
 259 CAMERA_INFORMATION: uint32_t time_boot_ms, uint32_t firmware_version, float focal_length, float sensor_size_h, float sensor_size_v, uint32_t flags, uint16_t resolution_h, uint16_t resolution_v, uint16_t cam_definition_version, uint8_t vendor_name[32], uint8_t model_name[32], uint8_t lens_id, char cam_definition_uri[140], uint8_t gimbal_device_id, uint8_t camera_device_id
 269 VIDEO_STREAM_INFORMATION: float framerate, uint32_t bitrate, uint16_t flags, uint16_t resolution_h, uint16_t resolution_v, uint16_t rotation, uint16_t hfov, uint8_t stream_id, uint8_t count, uint8_t type, char name[32], char uri[160], uint8_t encoding, uint8_t camera_device_id
-280 GIMBAL_MANAGER_INFORMATION: uint32_t time_boot_ms, uint32_t cap_flags, float roll_min, float roll_max, float pitch_min, float pitch_max, float yaw_min, float yaw_max, uint8_t gimbal_device_id
 283 GIMBAL_DEVICE_INFORMATION: uint64_t uid, uint32_t time_boot_ms, uint32_t firmware_version, uint32_t hardware_version, float roll_min, float roll_max, float pitch_min, float pitch_max, float yaw_min, float yaw_max, uint16_t cap_flags, uint16_t custom_cap_flags, char vendor_name[32], char model_name[32], char custom_name[32], uint8_t gimbal_device_id
 396 COMPONENT_INFORMATION_BASIC: uint64_t capabilities, uint32_t time_boot_ms, uint32_t time_manufacture_s, char vendor_name[32], char model_name[32], char software_version[24], char hardware_version[24], char serial_number[32]
 435 AVAILABLE_MODES: uint32_t custom_mode, uint32_t properties, uint8_t number_modes, uint8_t mode_index, uint8_t standard_mode, char mode_name[35]
-436 CURRENT_MODE: uint32_t custom_mode, uint32_t intended_custom_mode, uint8_t standard_mode
 `;

@@ -10,8 +10,8 @@ export interface EstimatorHealth {
 }
 
 const attitude = 1;
-const horizontal_velocity = 2;
-const vertical_velocity = 4;
+/** Horizontal and vertical. */
+const velocity = 2 | 4;
 const absolute_horizontal = 16;
 const absolute_vertical = 32;
 const constant_position = 128;
@@ -26,56 +26,57 @@ const ardupilot_variance_max = 0.8;
 /** A ratio of 1 is where PX4 rejects the measurement. */
 const px4_ratio_max = 1;
 
-/** `EKF_STATUS_REPORT`. A disarmed vehicle has no absolute position yet, only the promise of one. */
+/** What makes an estimate bad, in words. */
+type Faults<T> = readonly (readonly [isSo: (report: T, armed: boolean) => boolean, reason: string])[];
+
+const ardupilot_faults: Faults<Messages['EKF_STATUS_REPORT']> = [
+  [({ flags }) => has(flags, ardupilot_uninitialized), 'not initialised'],
+  [({ flags }) => !has(flags, attitude), 'no attitude'],
+  [({ flags }) => !has(flags, velocity), 'no velocity'],
+  // A disarmed vehicle has no absolute position yet, only the promise of one.
+  [
+    ({ flags }, armed) => !has(flags, absolute_horizontal) && (armed || !has(flags, predicted_absolute)),
+    'no horizontal position',
+  ],
+  [({ flags }) => !has(flags, absolute_vertical), 'no vertical position'],
+  [({ flags }) => has(flags, constant_position), 'constant position mode'],
+  [({ flags }) => has(flags, ardupilot_gps_glitch), 'GPS glitch'],
+  [(report) => exceeds(report.velocity_variance, ardupilot_variance_max), 'velocity variance'],
+  [(report) => exceeds(report.pos_horiz_variance, ardupilot_variance_max), 'horizontal position variance'],
+  [(report) => exceeds(report.pos_vert_variance, ardupilot_variance_max), 'vertical position variance'],
+  [(report) => exceeds(report.compass_variance, ardupilot_variance_max), 'compass variance'],
+];
+
+const px4_faults: Faults<Messages['ESTIMATOR_STATUS']> = [
+  [({ flags }) => !has(flags, attitude), 'no attitude'],
+  [({ flags }) => !has(flags, velocity), 'no velocity'],
+  [({ flags }) => !has(flags, absolute_horizontal), 'no horizontal position'],
+  [({ flags }) => !has(flags, absolute_vertical), 'no vertical position'],
+  [({ flags }) => has(flags, px4_gps_glitch), 'GPS glitch'],
+  [({ flags }) => has(flags, px4_accel_error), 'accelerometer error'],
+  [(status) => exceeds(status.vel_ratio, px4_ratio_max), 'velocity innovation'],
+  [(status) => exceeds(status.pos_horiz_ratio, px4_ratio_max), 'horizontal position innovation'],
+  [(status) => exceeds(status.pos_vert_ratio, px4_ratio_max), 'vertical position innovation'],
+  [(status) => exceeds(status.mag_ratio, px4_ratio_max), 'compass innovation'],
+];
+
+/** `EKF_STATUS_REPORT`. */
 export function ardupilotHealth(report: Messages['EKF_STATUS_REPORT'], armed: boolean): EstimatorHealth {
   const { flags } = report;
-  const has_position = (flags & absolute_horizontal) !== 0;
-  const will_have_position = has_position || (!armed && (flags & predicted_absolute) !== 0);
-  return verdict(has_position && (flags & constant_position) === 0, [
-    [(flags & ardupilot_uninitialized) !== 0, 'not initialised'],
-    [(flags & attitude) === 0, 'no attitude'],
-    [
-      (flags & (horizontal_velocity | vertical_velocity)) !== (horizontal_velocity | vertical_velocity),
-      'no velocity',
-    ],
-    [!will_have_position, 'no horizontal position'],
-    [(flags & absolute_vertical) === 0, 'no vertical position'],
-    [(flags & constant_position) !== 0, 'constant position mode'],
-    [(flags & ardupilot_gps_glitch) !== 0, 'GPS glitch'],
-    [exceeds(report.velocity_variance, ardupilot_variance_max), 'velocity variance'],
-    [exceeds(report.pos_horiz_variance, ardupilot_variance_max), 'horizontal position variance'],
-    [exceeds(report.pos_vert_variance, ardupilot_variance_max), 'vertical position variance'],
-    [exceeds(report.compass_variance, ardupilot_variance_max), 'compass variance'],
-  ]);
+  const reasons = ardupilot_faults.filter(([isSo]) => isSo(report, armed)).map(([, reason]) => reason);
+  const has_position = has(flags, absolute_horizontal) && !has(flags, constant_position);
+  return { ok: reasons.length === 0, has_position, reasons };
 }
 
 /** `ESTIMATOR_STATUS`. PX4 sets the bit of the constant position also while it stands still in good health: it says nothing. */
 export function px4Health(status: Messages['ESTIMATOR_STATUS']): EstimatorHealth {
-  const { flags } = status;
-  const has_position = (flags & absolute_horizontal) !== 0;
-  return verdict(has_position, [
-    [(flags & attitude) === 0, 'no attitude'],
-    [
-      (flags & (horizontal_velocity | vertical_velocity)) !== (horizontal_velocity | vertical_velocity),
-      'no velocity',
-    ],
-    [!has_position, 'no horizontal position'],
-    [(flags & absolute_vertical) === 0, 'no vertical position'],
-    [(flags & px4_gps_glitch) !== 0, 'GPS glitch'],
-    [(flags & px4_accel_error) !== 0, 'accelerometer error'],
-    [exceeds(status.vel_ratio, px4_ratio_max), 'velocity innovation'],
-    [exceeds(status.pos_horiz_ratio, px4_ratio_max), 'horizontal position innovation'],
-    [exceeds(status.pos_vert_ratio, px4_ratio_max), 'vertical position innovation'],
-    [exceeds(status.mag_ratio, px4_ratio_max), 'compass innovation'],
-  ]);
+  const reasons = px4_faults.filter(([isSo]) => isSo(status, false)).map(([, reason]) => reason);
+  return { ok: reasons.length === 0, has_position: has(status.flags, absolute_horizontal), reasons };
 }
 
-function verdict(
-  has_position: boolean,
-  faults: readonly (readonly [isSo: boolean, reason: string])[],
-): EstimatorHealth {
-  const reasons = faults.filter(([isSo]) => isSo).map(([, reason]) => reason);
-  return { ok: reasons.length === 0, has_position, reasons };
+/** All of the bits. */
+function has(flags: number, bits: number): boolean {
+  return (flags & bits) === bits;
 }
 
 /** A value that is not a number says nothing: PX4 sends NaN for tests it does not run. */

@@ -54,7 +54,7 @@ export class EventIntake {
 
   /** What to ask for now. */
   next(now_ms: number): MissedEvents | undefined {
-    if (now_ms - this.#asked_ms < ask_pause_ms) return undefined;
+    if (this.#missed.size === 0 || now_ms - this.#asked_ms < ask_pause_ms) return undefined;
     const [first] = this.#missed.keys();
     if (first === undefined) return undefined;
     this.#asked_ms = now_ms;

@@ -168,5 +168,6 @@ function finite(value: number, digits: number): number | null {
 }
 
 function rounded(value: number, digits: number): number {
-  return Number(value.toFixed(digits));
+  const scale = 10 ** digits;
+  return Math.round(value * scale) / scale;
 }

@@ -12,7 +12,6 @@ export const f32: Reader = (view, at) => view.getFloat32(at, true);
 
 /** Exact up to 2^53, which is 285 years in microseconds; what must be exact beyond is read with `hex`. */
 export const u64: Reader = (view, at) => view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);
-export const i64: Reader = (view, at) => view.getInt32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);
 
 export function bytes(view: DataView, at: number, length: number): readonly number[] {
   const values: number[] = [];

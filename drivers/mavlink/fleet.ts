@@ -4,6 +4,7 @@ import type { DriverHost } from '../../src/driver/driver.ts';
 import { vehicleCommands } from './commands.ts';
 import { sharedSystemIds } from './conflicts.ts';
 import { Contact } from './contact.ts';
+import { Contacts } from './contacts.ts';
 import type { Frame } from './frame.ts';
 import { assetKeyOf, isProvisional, vehicleAsset } from './identity.ts';
 import { senderOf } from './kind.ts';
@@ -41,7 +42,7 @@ const texts_remembered_max = 200;
 /** Feed it frames and ticks. */
 export class Fleet {
   readonly #parts: FleetParts;
-  readonly #contacts = new Map<string, Contact>();
+  readonly #contacts = new Contacts();
   readonly #vehicleOf = new Map<Contact, Vehicle>();
   /** By asset_key. */
   readonly #vehicles = new Map<string, Vehicle>();
@@ -71,23 +72,17 @@ export class Fleet {
   }
 
   /** Takes one verified frame. `now_ms` is monotonic. */
-  frame(
-    link: Link,
-    frame: Frame,
-    { peer, now_ms }: { readonly peer: string; readonly now_ms: number },
-  ): void {
+  frame(link: Link, frame: Frame, peer: string, now_ms: number): void {
     if (this.#parts.out.isEcho(frame)) return;
     const message = decode(frame);
     if (!message) return;
-    const place = `${link.name}|${peer}|${frame.sysid}`;
-    const key = `${place}.${frame.compid}`;
-    const contact = this.#present(key, now_ms);
+    const contact = this.#present(this.#contacts.find(link, peer, frame), now_ms);
     if (message.name === 'RADIO_STATUS' || message.name === 'RADIO') {
       this.#radio(message, { link, peer, contact, now_ms });
     } else if (contact) {
       this.#contact(contact, message, now_ms);
     } else if (message.name === 'HEARTBEAT' && senderOf(message.fields).is === 'autopilot') {
-      const met = this.#meet(key, { link, peer, frame, now_ms });
+      const met = this.#meet({ link, peer, frame, now_ms });
       if (met) this.#contact(met, message, now_ms);
     } else {
       this.#component(message, { link, peer, frame, now_ms });
@@ -95,10 +90,10 @@ export class Fleet {
   }
 
   tick(now_ms: number): void {
-    for (const [key, contact] of this.#contacts) {
+    for (const contact of this.#contacts.all) {
       contact.tick(now_ms);
       this.#identify(contact, now_ms);
-      if (now_ms - contact.last_ms > this.#offline_after_ms + forget_ms) this.#drop(key, contact);
+      if (now_ms - contact.last_ms > this.#offline_after_ms + forget_ms) this.#drop(contact);
     }
     this.#findConflicts(now_ms);
     for (const vehicle of this.#vehicles.values()) vehicle.tick(now_ms);
@@ -111,15 +106,15 @@ export class Fleet {
     this.#vehicleOf.get(contact)?.take(message, contact, now_ms);
   }
 
-  #meet(key: string, { link, peer, frame, now_ms }: From): Contact | undefined {
-    if (this.#contacts.size >= contacts_max) return this.#refuse('autopilots', contacts_max);
+  #meet({ link, peer, frame, now_ms }: From): Contact | undefined {
+    if (this.#contacts.all.size >= contacts_max) return this.#refuse('autopilots', contacts_max);
     const { sysid, compid } = frame;
     const { options, out } = this.#parts;
     const { streams: rates, passive } = options;
     const onText = (from: Contact, text: StatusText): void => this.#log(from, text);
     const onEvent = (from: Contact, event: VehicleEvent): void => this.#logEvent(from, event);
     const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, onText, onEvent });
-    this.#contacts.set(key, contact);
+    this.#contacts.add(contact);
     return contact;
   }
 
@@ -171,15 +166,14 @@ export class Fleet {
   }
 
   /** After an outage another vehicle may speak from the address, so that it has to say again who it is. */
-  #present(key: string, now_ms: number): Contact | undefined {
-    const contact = this.#contacts.get(key);
+  #present(contact: Contact | undefined, now_ms: number): Contact | undefined {
     if (!contact || now_ms - contact.last_ms < this.#offline_after_ms) return contact;
-    this.#drop(key, contact);
+    this.#drop(contact);
     return undefined;
   }
 
-  #drop(key: string, contact: Contact): void {
-    this.#contacts.delete(key);
+  #drop(contact: Contact): void {
+    this.#contacts.delete(contact);
     this.#vehicleOf.get(contact)?.contacts.delete(contact);
     this.#vehicleOf.delete(contact);
   }
@@ -217,8 +211,9 @@ export class Fleet {
   }
 
   #vehicleAt(link: Link, peer: string, sysid: number): Vehicle | undefined {
-    for (const [contact, vehicle] of this.#vehicleOf) {
-      if (contact.link === link && contact.peer === peer && contact.sysid === sysid) return vehicle;
+    for (const contact of this.#contacts.at(link, peer)) {
+      const vehicle = contact.sysid === sysid ? this.#vehicleOf.get(contact) : undefined;
+      if (vehicle) return vehicle;
     }
     return undefined;
   }
@@ -241,16 +236,13 @@ export class Fleet {
 
   #findConflicts(now_ms: number): void {
     const { log } = this.#parts.host;
-    const shared = sharedSystemIds(
-      this.#contacts.values(),
-      (contact) => this.#vehicleOf.get(contact),
-      now_ms,
-    );
-    for (const id of [...shared].filter((each) => !this.#shared.has(each))) {
-      log.error({ system_id: id }, 'two vehicles have the same system id; their commands are refused');
+    const shared = sharedSystemIds(this.#contacts.all, (contact) => this.#vehicleOf.get(contact), now_ms);
+    for (const id of shared) {
+      if (!this.#shared.has(id))
+        log.error({ system_id: id }, 'two vehicles have the same system id; their commands are refused');
     }
-    for (const id of [...this.#shared].filter((each) => !shared.has(each))) {
-      log.info({ system_id: id }, 'the system id belongs to one vehicle again');
+    for (const id of this.#shared) {
+      if (!shared.has(id)) log.info({ system_id: id }, 'the system id belongs to one vehicle again');
     }
     this.#shared = shared;
     for (const vehicle of this.#vehicles.values()) {

@@ -3,10 +3,16 @@ import type { Decoded, MessageName, Messages } from './messages.ts';
 
 /** One entry for each kind of message. Times are monotonic milliseconds. */
 export class Heard {
-  readonly #newest = new Map<MessageName, { readonly message: Decoded; readonly at_ms: number }>();
+  readonly #newest = new Map<MessageName, { message: Decoded; at_ms: number }>();
 
   put(message: Decoded, at_ms: number): void {
-    this.#newest.set(message.name, { message, at_ms });
+    const newest = this.#newest.get(message.name);
+    if (newest) {
+      newest.message = message;
+      newest.at_ms = at_ms;
+    } else {
+      this.#newest.set(message.name, { message, at_ms });
+    }
   }
 
   /** The newest one if it is not older than `age_max_ms`. */

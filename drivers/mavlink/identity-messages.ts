@@ -1,22 +1,10 @@
 /** Decoders of what vehicles and their components say of themselves: the names, offsets and raw units of the MAVLink XML. */
-import { bytes, f32, hex, i64, text, u16, u32, u64, u8 } from './fields.ts';
+import { bytes, f32, hex, text, u16, u32, u64, u8 } from './fields.ts';
 
 export const identityDecoders = {
   SYSTEM_TIME: (v: DataView) => ({
     time_unix_usec: u64(v, 0),
     time_boot_ms: u32(v, 8),
-  }),
-  TIMESYNC: (v: DataView) => ({
-    tc1: i64(v, 0),
-    ts1: i64(v, 8),
-    target_system: u8(v, 16),
-    target_component: u8(v, 17),
-  }),
-  PING: (v: DataView) => ({
-    time_usec: u64(v, 0),
-    seq: u32(v, 8),
-    target_system: u8(v, 12),
-    target_component: u8(v, 13),
   }),
   AUTOPILOT_VERSION: (v: DataView) => ({
     capabilities: u64(v, 0),
@@ -66,17 +54,6 @@ export const identityDecoders = {
     encoding: u8(v, 213),
     camera_device_id: u8(v, 214),
   }),
-  GIMBAL_MANAGER_INFORMATION: (v: DataView) => ({
-    time_boot_ms: u32(v, 0),
-    cap_flags: u32(v, 4),
-    roll_min: f32(v, 8),
-    roll_max: f32(v, 12),
-    pitch_min: f32(v, 16),
-    pitch_max: f32(v, 20),
-    yaw_min: f32(v, 24),
-    yaw_max: f32(v, 28),
-    gimbal_device_id: u8(v, 32),
-  }),
   GIMBAL_DEVICE_INFORMATION: (v: DataView) => ({
     uid: hex(v, 0, 8),
     time_boot_ms: u32(v, 8),
@@ -112,11 +89,6 @@ export const identityDecoders = {
     mode_index: u8(v, 9),
     standard_mode: u8(v, 10),
     mode_name: text(v, 11, 35),
-  }),
-  CURRENT_MODE: (v: DataView) => ({
-    custom_mode: u32(v, 0),
-    intended_custom_mode: u32(v, 4),
-    standard_mode: u8(v, 8),
   }),
   EVENT: (v: DataView) => ({
     id: u32(v, 0),

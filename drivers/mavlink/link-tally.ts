@@ -34,8 +34,9 @@ type Count = keyof typeof zero;
 export class LinkTally implements FramerTally {
   readonly #counts = { ...zero };
   readonly #unknown = new Map<number, number>();
-  /** By peer, then by system and component. The oldest entry gives way when there are too many. */
-  readonly #components = new Map<string, Component>();
+  /** By peer, then by system and component. One of the oldest peer gives way when there are too many. */
+  readonly #components = new Map<string, Map<number, Component>>();
+  #components_count = 0;
   up = false;
 
   add(what: Count, by = 1): void {
@@ -58,11 +59,9 @@ export class LinkTally implements FramerTally {
   /** A frame was accepted. Each component of each peer has a sequence of its own. */
   frame({ sysid, compid, seq }: Frame, peer: string): void {
     this.#counts.frames++;
-    const key = `${peer} ${sysid}/${compid}`;
-    const known = this.#components.get(key);
+    const known = this.#components.get(peer)?.get((sysid << 8) | compid);
     if (known === undefined) {
-      if (this.#components.size >= components_max) this.#dropOldest();
-      this.#components.set(key, { peer, sysid, compid, received: 1, lost: 0, next_seq: next(seq) });
+      this.#begin({ peer, sysid, compid, received: 1, lost: 0, next_seq: next(seq) });
       return;
     }
     known.received++;
@@ -78,16 +77,31 @@ export class LinkTally implements FramerTally {
   }
 
   stats(): LinkStats {
-    const components = [...this.#components.values()].map(
-      ({ peer, sysid, compid, received, lost }): ComponentStats => ({ peer, sysid, compid, received, lost }),
-    );
+    const components: ComponentStats[] = [];
+    for (const of_peer of this.#components.values()) {
+      for (const { peer, sysid, compid, received, lost } of of_peer.values()) {
+        components.push({ peer, sysid, compid, received, lost });
+      }
+    }
     return { up: this.up, ...this.#counts, unknown_ids: new Map(this.#unknown), components };
   }
 
+  #begin(component: Component): void {
+    if (this.#components_count >= components_max) this.#dropOldest();
+    const of_peer = this.#components.get(component.peer) ?? new Map<number, Component>();
+    this.#components.set(component.peer, of_peer);
+    of_peer.set((component.sysid << 8) | component.compid, component);
+    this.#components_count += 1;
+  }
+
   #dropOldest(): void {
-    for (const key of this.#components.keys()) {
-      this.#components.delete(key);
-      return;
+    for (const [peer, of_peer] of this.#components) {
+      for (const sender of of_peer.keys()) {
+        of_peer.delete(sender);
+        this.#components_count -= 1;
+        if (of_peer.size === 0) this.#components.delete(peer);
+        return;
+      }
     }
   }
 }

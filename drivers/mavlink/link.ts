@@ -64,16 +64,8 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
   const host: MediumHost = {
     signal,
     opened,
-    datagram(bytes, peer) {
-      tally.add('bytes_in', bytes.length);
-      let accepted = false;
-      const frame = (each: FrameView): void => {
-        accepted = accept(each, peer) || accepted;
-      };
-      parseDatagram(bytes, { tally, frame });
-      return accepted;
-    },
-    stream: (peer) => openStream(tally, (frame) => accept(frame, peer), signal),
+    datagram: datagramReader(tally, accept),
+    stream: (peer) => openStream(tally, (frame, at_ms) => accept(frame, peer, at_ms), signal),
   };
   const down = (reason: string): void => {
     send = undefined;
@@ -90,11 +82,11 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
   };
 }
 
-type Accept = (frame: FrameView, peer: string) => boolean;
+type Accept = (frame: FrameView, peer: string, at_ms: number) => boolean;
 
 /** Decides whether a frame may be believed, counts it and hands it on. */
 function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefined): Accept {
-  return (frame, peer) => {
+  return (frame, peer, at_ms) => {
     if (signing && frame.signed) {
       frame.signature_ok = signing.verify(frame.bytes);
       if (!frame.signature_ok) {
@@ -107,7 +99,7 @@ function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefin
     }
     tally.frame(frame, peer);
     try {
-      on.frame(frame, peer, performance.now());
+      on.frame(frame, peer, at_ms);
     } catch (error) {
       // What comes from outside must not end the daemon, whatever the listener makes of it.
       tally.add('faults');
@@ -117,11 +109,34 @@ function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefin
   };
 }
 
-function openStream(tally: LinkTally, accept: (frame: FrameView) => boolean, signal: AbortSignal): Stream {
+/** One datagram is read at a time, so that one sink serves them all. */
+function datagramReader(tally: LinkTally, accept: Accept): MediumHost['datagram'] {
+  let peer = '';
+  let at_ms = 0;
+  let has_accepted = false;
+  const frame = (each: FrameView): void => {
+    if (accept(each, peer, at_ms)) has_accepted = true;
+  };
+  const sink = { tally, frame };
+  return (bytes, from, now_ms) => {
+    tally.add('bytes_in', bytes.length);
+    peer = from;
+    at_ms = now_ms;
+    has_accepted = false;
+    parseDatagram(bytes, sink);
+    return has_accepted;
+  };
+}
+
+function openStream(
+  tally: LinkTally,
+  accept: (frame: FrameView, at_ms: number) => boolean,
+  signal: AbortSignal,
+): Stream {
   let heard_ms: number | undefined;
   let pushed_ms = 0;
   const frame = (each: FrameView): void => {
-    if (accept(each)) heard_ms = performance.now();
+    if (accept(each, pushed_ms)) heard_ms = pushed_ms;
   };
   const framer = new StreamFramer({ tally, frame });
   const over = new AbortController();

@@ -34,7 +34,7 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
     const link: Link = openLink(
       link_options,
       {
-        frame: (frame, peer, now_ms) => fleet.frame(link, frame, { peer, now_ms }),
+        frame: (frame, peer, now_ms) => fleet.frame(link, frame, peer, now_ms),
         state: (up, reason) => {
           if (up) log.info({ link: link.name }, 'link is open');
           else log.warn({ link: link.name, reason }, 'link is lost');

@@ -12,8 +12,8 @@ export interface MediumHost {
   readonly signal: AbortSignal;
   /** From now on the link is up, and sends with this. */
   opened(send: Send): void;
-  /** A datagram came; answers whether it held a frame that was accepted. */
-  datagram(bytes: Uint8Array, peer: string): boolean;
+  /** A datagram came at `at_ms` (`performance.now()`); answers whether it held a frame that was accepted. */
+  datagram(bytes: Uint8Array, peer: string, at_ms: number): boolean;
   /** Takes the bytes of a new connection. */
   stream(peer: string): Stream;
 }

@@ -12,7 +12,7 @@ import {
   vfrHudFeed,
 } from './feeds.ts';
 import type { Decoded, Messages } from './messages.ts';
-import { estimatorOf, isPositionValid, situationOf } from './situation.ts';
+import { isPositionValid, situationOf } from './situation.ts';
 
 export type DroneSink = AssetSink<typeof droneFeeds>;
 type Reading = NonNullable<ReturnType<typeof batteryReading>>;
@@ -35,13 +35,13 @@ interface Moment {
 /** Publishes the feeds of one vehicle; keeps what its batteries said. */
 export class Publishing {
   readonly #sink: DroneSink;
-  readonly #batteries = new Map<number, { readonly reading: Reading; readonly at_ms: number }>();
+  readonly #batteries = new Map<number, Reading & { readonly at_ms: number }>();
 
   constructor(sink: DroneSink) {
     this.#sink = sink;
   }
 
-  take(message: Decoded, contact: Contact, { now_ms, alarms }: Moment): void {
+  take(message: Decoded, contact: Contact, now_ms: number): void {
     const { name, fields } = message;
     if (name === 'GLOBAL_POSITION_INT') this.#position(fields, contact, now_ms);
     else if (name === 'GPS_RAW_INT') this.#sink.publish('gps_raw', gpsRawFeed(fields));
@@ -49,7 +49,6 @@ export class Publishing {
     else if (name === 'VFR_HUD') this.#sink.publish('vfr_hud', vfrHudFeed(fields));
     else if (name === 'BATTERY_STATUS') this.#battery(fields, now_ms);
     else if (name === 'SYS_STATUS') this.#systemBattery(fields, now_ms);
-    else if (name === 'HEARTBEAT') this.#status(fields, contact, { now_ms, alarms });
   }
 
   /** Nothing is known of the vehicle but what is wrong with it. */
@@ -77,11 +76,11 @@ export class Publishing {
     const reading = batteryReading(status);
     const is_known = this.#batteries.has(status.id);
     if (!reading || (!is_known && this.#batteries.size >= batteries_max)) return;
-    this.#batteries.set(status.id, { reading, at_ms: now_ms });
+    this.#batteries.set(status.id, { ...reading, at_ms: now_ms });
     for (const [id, { at_ms }] of this.#batteries) {
       if (now_ms - at_ms > battery_fresh_ms) this.#batteries.delete(id);
     }
-    const message = batteryFeed(new Map([...this.#batteries].map(([id, battery]) => [id, battery.reading])));
+    const message = batteryFeed(this.#batteries);
     if (message) this.#sink.publish('battery', message);
   }
 
@@ -92,9 +91,9 @@ export class Publishing {
     if (message) this.#sink.publish('battery', message);
   }
 
-  #status({ system_status }: Messages['HEARTBEAT'], contact: Contact, { now_ms, alarms }: Moment): void {
-    const { armed, mode, pre_arm_check, pre_arm_reasons } = situationOf(contact, now_ms);
-    const estimator = estimatorOf(contact, now_ms);
+  /** With each heartbeat. */
+  status({ system_status }: Messages['HEARTBEAT'], contact: Contact, { now_ms, alarms }: Moment): void {
+    const { armed, mode, pre_arm_check, pre_arm_reasons, estimator } = situationOf(contact, now_ms);
     this.#sink.publish('sys_status', {
       armed,
       flight_mode: mode,

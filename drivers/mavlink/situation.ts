@@ -86,8 +86,8 @@ export function estimatorOf({ autopilot, heard }: Contact, now_ms: number): Esti
  */
 export function isPositionValid(contact: Contact, now_ms: number): boolean {
   const gps = contact.heard.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
-  const estimator = estimatorOf(contact, now_ms);
   if (gps && gps.fix_type >= fix_2d) return true;
+  const estimator = estimatorOf(contact, now_ms);
   if (estimator) return estimator.has_position;
   return contact.autopilot === 'px4' && !gps;
 }

@@ -20,6 +20,7 @@ const chunks_max = 16;
 /** A text of which chunks are missing for this long is told with a gap. */
 export const chunk_wait_ms = 700;
 const chunk_chars = 50;
+const none: readonly StatusText[] = [];
 
 /** Texts of one sender (one component). Not for use by two senders: their ids would collide. */
 export class StatusTexts {
@@ -45,6 +46,7 @@ export class StatusTexts {
 
   /** Texts that have waited too long for a chunk that was lost. */
   overdue(now_ms: number): readonly StatusText[] {
+    if (this.#open.size === 0) return none;
     const late = [...this.#open].filter(([, { begun_ms }]) => now_ms - begun_ms >= chunk_wait_ms);
     return late.map(([id, chunks]) => this.#close(id, chunks)).filter((text) => text !== undefined);
   }

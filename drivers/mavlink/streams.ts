@@ -54,11 +54,6 @@ const result_in_progress = 5;
 
 const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
 
-function unheard(wanted: Wanted): Want {
-  const never_ms = Number.NEGATIVE_INFINITY;
-  return { wanted, heard_ms: never_ms, asked_ms: never_ms, asks: 0, refused: false };
-}
-
 export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readonly Wanted[] {
   const position_ms = 1_000 / rates.position_hz;
   const attitude_ms = 1_000 / rates.attitude_hz;
@@ -86,7 +81,8 @@ export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readon
 export class Streams {
   readonly #autopilot: Autopilot;
   readonly #rates: StreamRates;
-  #wants: readonly Want[] = [];
+  /** By name of the message. */
+  readonly #wants = new Map<keyof Messages, Want>();
   #begun_ms: number;
   #in_flight: { readonly want: Want; readonly ask: Ask; sent_ms: number; tries: number } | undefined;
   #unanswered = 0;
@@ -103,17 +99,17 @@ export class Streams {
     this.#begun_ms = now_ms;
     this.#in_flight = undefined;
     this.#unanswered = 0;
-    this.#wants = wantedMessages(this.#autopilot, this.#rates).map(unheard);
+    this.#wants.clear();
+    for (const wanted of wantedMessages(this.#autopilot, this.#rates)) this.#want(wanted);
   }
 
   /** The list of flight modes is needed. It is long, and most vehicles have none that is not known anyway. */
   wantModes(): void {
-    if (this.#wants.some(({ wanted }) => wanted === available_modes)) return;
-    this.#wants = [...this.#wants, unheard(available_modes)];
+    if (!this.#wants.has(available_modes.name)) this.#want(available_modes);
   }
 
   heard(name: keyof Messages, now_ms: number): void {
-    const want = this.#wants.find((each) => each.wanted.name === name);
+    const want = this.#wants.get(name);
     if (!want) return;
     want.heard_ms = now_ms;
     want.asks = 0;
@@ -121,11 +117,10 @@ export class Streams {
 
   /** There may be a second vehicle: who is there is asked again at once. */
   doubt(now_ms: number): void {
-    for (const want of this.#wants) {
-      if (want.wanted.name !== 'AUTOPILOT_VERSION' || now_ms - want.asked_ms < doubt_every_ms) continue;
-      want.heard_ms = Number.NEGATIVE_INFINITY;
-      want.asks = 0;
-    }
+    const want = this.#wants.get('AUTOPILOT_VERSION');
+    if (!want || now_ms - want.asked_ms < doubt_every_ms) return;
+    want.heard_ms = Number.NEGATIVE_INFINITY;
+    want.asks = 0;
   }
 
   /** `COMMAND_ACK` for 511 or 512. */
@@ -150,7 +145,7 @@ export class Streams {
       this.#in_flight = undefined;
       this.#unanswered += 1;
     }
-    const want = this.#wants.find((each) => this.#isDue(each, now_ms));
+    const want = this.#due(now_ms);
     if (!want) return undefined;
     want.asked_ms = now_ms;
     want.asks += 1;
@@ -160,12 +155,23 @@ export class Streams {
       want.wanted.interval_ms !== undefined
     ) {
       // One request asks for all streams, so the others need not be asked for now.
-      for (const other of this.#wants) other.asked_ms = now_ms;
+      for (const other of this.#wants.values()) other.asked_ms = now_ms;
       return { command: 'data_streams', rate_hz: Math.max(1, Math.round(this.#rates.position_hz)) };
     }
     const ask = this.#askFor(want);
     this.#in_flight = { want, ask, sent_ms: now_ms, tries: 1 };
     return ask;
+  }
+
+  #want(wanted: Wanted): void {
+    const never_ms = Number.NEGATIVE_INFINITY;
+    this.#wants.set(wanted.name, { wanted, heard_ms: never_ms, asked_ms: never_ms, asks: 0, refused: false });
+  }
+
+  /** The first that is due. */
+  #due(now_ms: number): Want | undefined {
+    for (const want of this.#wants.values()) if (this.#isDue(want, now_ms)) return want;
+    return undefined;
   }
 
   #askFor({ wanted: { msgid, interval_ms } }: Want): Ask {

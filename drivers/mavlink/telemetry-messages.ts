@@ -66,15 +66,6 @@ export const telemetryDecoders = {
     vz: i16(v, 24),
     hdg: u16(v, 26),
   }),
-  MISSION_CURRENT: (v: DataView) => ({
-    seq: u16(v, 0),
-    total: u16(v, 2),
-    mission_state: u8(v, 4),
-    mission_mode: u8(v, 5),
-    mission_id: u32(v, 6),
-    fence_id: u32(v, 10),
-    rally_points_id: u32(v, 14),
-  }),
   VFR_HUD: (v: DataView) => ({
     airspeed: f32(v, 0),
     groundspeed: f32(v, 4),
@@ -116,15 +107,6 @@ export const telemetryDecoders = {
     txbuf: u8(v, 6),
     noise: u8(v, 7),
     remnoise: u8(v, 8),
-  }),
-  ALTITUDE: (v: DataView) => ({
-    time_usec: u64(v, 0),
-    altitude_monotonic: f32(v, 8),
-    altitude_amsl: f32(v, 12),
-    altitude_local: f32(v, 16),
-    altitude_relative: f32(v, 20),
-    altitude_terrain: f32(v, 24),
-    bottom_clearance: f32(v, 28),
   }),
   BATTERY_STATUS: (v: DataView) => ({
     current_consumed: i32(v, 0),

@@ -76,8 +76,9 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
   });
   lost.catch(() => undefined);
   socket.on('message', (bytes, from) => {
-    const peer = nameOf(from);
-    if (medium.datagram(bytes, peer)) peers.heard(peer, from, performance.now());
+    const now_ms = performance.now();
+    const peer = peers.nameOf(from);
+    if (medium.datagram(bytes, peer, now_ms)) peers.heard(peer, from, now_ms);
   });
   let isClosing = false;
   try {
@@ -133,16 +134,32 @@ function nameOf({ address, port }: RemoteInfo): string {
   return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
+interface Peer extends Address {
+  readonly name: string;
+  heard_ms: number;
+}
+
 /** Who was heard lately, and where. */
 class Peers {
-  readonly #peers = new Map<string, Address & { readonly heard_ms: number }>();
+  readonly #peers = new Map<string, Peer>();
+
+  /** Known names are not made anew for each datagram. */
+  nameOf(from: RemoteInfo): string {
+    for (const { port, host, name } of this.#peers.values()) {
+      if (port === from.port && host === from.address) return name;
+    }
+    return nameOf(from);
+  }
 
   heard(name: string, { address, port }: RemoteInfo, now_ms: number): void {
-    if (!this.#peers.has(name) && this.#peers.size >= peers_max) {
-      this.#forgetSilent(now_ms);
-      if (this.#peers.size >= peers_max) return;
+    const known = this.#peers.get(name);
+    if (known) {
+      known.heard_ms = now_ms;
+      return;
     }
-    this.#peers.set(name, { host: address, port, heard_ms: now_ms });
+    if (this.#peers.size >= peers_max) this.#forgetSilent(now_ms);
+    if (this.#peers.size >= peers_max) return;
+    this.#peers.set(name, { name, host: address, port, heard_ms: now_ms });
   }
 
   all(now_ms: number): readonly Address[] {
@@ -157,7 +174,7 @@ class Peers {
   }
 
   #forgetSilent(now_ms: number): void {
-    for (const [name, { heard_ms }] of this.#peers) {
+    for (const { name, heard_ms } of this.#peers.values()) {
       if (now_ms - heard_ms > peer_silence_max_ms) this.#peers.delete(name);
     }
   }

@@ -75,12 +75,17 @@ export class Vehicle {
   take(message: Decoded, contact: Contact, now_ms: number): void {
     if (contact !== this.#active) return;
     if (!this.#online) this.#comeBack();
-    const conflict = this.#conflictAt(now_ms);
-    const alarms = conflict === undefined ? [] : [conflict];
-    if (!contact.isShared(now_ms)) this.#publishing.take(message, contact, { now_ms, alarms });
-    else if (message.name === 'HEARTBEAT') this.#publishing.warn(alarms);
+    if (message.name === 'HEARTBEAT') this.#publishStatus(message.fields, now_ms);
+    else if (!contact.isShared(now_ms)) this.#publishing.take(message, contact, now_ms);
     if (message.name === 'AUTOPILOT_VERSION' || message.name === 'HEARTBEAT') this.#announceIfNew();
     this.changes.tell();
+  }
+
+  #publishStatus(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
+    const conflict = this.#conflictAt(now_ms);
+    const alarms = conflict === undefined ? [] : [conflict];
+    if (this.#active.isShared(now_ms)) this.#publishing.warn(alarms);
+    else this.#publishing.status(heartbeat, this.#active, { now_ms, alarms });
   }
 
   /** The radio of the link over which the vehicle is heard. */
@@ -89,14 +94,19 @@ export class Vehicle {
   }
 
   tick(now_ms: number): void {
-    const alive = [...this.contacts].filter((contact) => now_ms - contact.last_ms < quiet_ms);
-    const [other] = alive.toSorted((a, b) => b.last_ms - a.last_ms);
-    if (other && !alive.includes(this.#active)) {
-      this.#active = other;
-      this.#switches += 1;
-    }
+    const is_quiet = now_ms - this.#active.last_ms >= quiet_ms;
+    if (is_quiet || !this.contacts.has(this.#active)) this.#switch(now_ms);
     if (this.#online) this.#noticeSilence(now_ms);
     this.changes.tell();
+  }
+
+  /** Another contact speaks for it from now on, if there is one. */
+  #switch(now_ms: number): void {
+    const alive = [...this.contacts].filter((contact) => now_ms - contact.last_ms < quiet_ms);
+    const [newest] = alive.toSorted((a, b) => b.last_ms - a.last_ms);
+    if (!newest) return;
+    this.#active = newest;
+    this.#switches += 1;
   }
 
   #noticeSilence(now_ms: number): void {
