@@ -1,6 +1,6 @@
 /** `kit-connector support-bundle`: one file with all that a developer asks for, and none of the kit's secrets. */
 import { open, readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { drivers } from '../../drivers/index.ts';
@@ -14,6 +14,7 @@ import { systemFacts } from './bundle/system.ts';
 import { type TarFile, tarOf } from './bundle/tar.ts';
 import { findDaemon } from './daemon-client.ts';
 import { examine } from './doctor/examine.ts';
+import { withStoredSecrets } from './doctor/stored-secrets.ts';
 import { touchpointsOf } from './doctor/touchpoints.ts';
 import { findingLine } from './doctor.ts';
 import { exit, say, type Shell, size } from './shell.ts';
@@ -110,9 +111,14 @@ async function readKnown(file: string, shell: Shell): Promise<Known> {
     credentials_dir: shell.env['CREDENTIALS_DIRECTORY'],
   }).catch(() => undefined);
   const media = config?.media && 'password' in config.media ? config.media.password : undefined;
-  const own = [config?.broker?.password, config?.broker?.key, media];
-  const named = config ? touchpointsOf(value, config.drivers).secrets : [];
-  const texts = await Promise.all(named.map(async ({ path }) => readFile(path, 'utf8').catch(() => '')));
+  const broker = config?.broker && (await withStoredSecrets(config.broker));
+  const own_key =
+    config && (await readFile(join(config.state_dir, 'service-key'), 'utf8').catch(() => undefined));
+  const own = [broker?.password, broker?.key, media, own_key];
+  const dir = dirname(resolve(file));
+  const named = config ? touchpointsOf(value, config.drivers, dir).secrets : [];
+  const secret = named.filter(({ isPublic }) => !isPublic);
+  const texts = await Promise.all(secret.map(async ({ path }) => readFile(path, 'utf8').catch(() => '')));
   return {
     config,
     value,

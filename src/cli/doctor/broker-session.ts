@@ -14,6 +14,7 @@ import { messageOf } from '../../errors.ts';
 import { within } from '../../platform/time.ts';
 import { openBrokerSocket } from '../../platform/broker-socket.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
+import { keys_only, look_as_root, type Places } from './places.ts';
 
 /** As long as the daemon's: a shorter one would throw away what waits in the session if it is the daemon's. */
 const session_expiry_s = 86_400;
@@ -24,6 +25,9 @@ const no_listener = 0x10;
 const unsupported_version: ReadonlySet<number> = new Set([0x84, 1]);
 const bad_credentials: ReadonlySet<number> = new Set([0x86, 0x87, 0x8a, 4, 5]);
 const bad_client_id: ReadonlySet<number> = new Set([0x85, 2]);
+
+/** The package brings them. */
+const rules = 'rules for mosquitto and EMQX lie in /usr/share/kit-connector/broker';
 
 const not_for_us = new Error('this message is for the daemon');
 
@@ -41,9 +45,10 @@ export async function checkBrokerSession(
   kit_id: string,
   broker: BrokerOptions,
   signal: AbortSignal,
+  places: Places = keys_only,
 ): Promise<readonly Finding[]> {
   const { who, visit } = await enter(kit_id, broker, signal);
-  if ('reason' in visit) return [refusalFinding(visit, broker)];
+  if ('reason' in visit) return [refusalFinding(visit, broker, places)];
   const { client, connack } = visit;
   const isV5 = who.version === 5;
   const findings = [ok('broker login', `MQTT ${isV5 ? '5' : '3.1.1'} as ${broker.username}`)];
@@ -141,16 +146,17 @@ function clientOptions(broker: BrokerOptions, { client_id, version, clean = fals
   };
 }
 
-function refusalFinding({ code, reason }: Refusal, { username }: BrokerOptions): Finding {
+function refusalFinding({ code, reason }: Refusal, { username }: BrokerOptions, places: Places): Finding {
   const what = 'broker login';
   if (code === undefined) return fail(what, reason, 'see the lines on dns, broker tcp and broker tls');
   if (!bad_credentials.has(code)) {
     return fail(what, `${reason} (0x${code.toString(16)})`, 'ask the operator of the broker');
   }
+  if (places.isBlind) return warn(what, `the broker refuses ${username}: ${reason}`, look_as_root);
   return fail(
     what,
     `the broker refuses ${username}: ${reason}`,
-    'correct broker.username and the password in broker.password_file, or let the broker know this kit',
+    `correct broker.username and the password in ${places.password}, or let the broker know this kit`,
   );
 }
 
@@ -158,7 +164,7 @@ function refusalFinding({ code, reason }: Refusal, { username }: BrokerOptions):
 async function subscribeFinding(client: MqttClient, kit_id: string): Promise<Finding> {
   const filter = downFilter(kit_id);
   const what = 'broker rights down';
-  const remedy = 'allow the kit to read there: see systemd/broker for rules that do';
+  const remedy = `allow the kit to read there: ${rules}`;
   try {
     const granted = await within(
       answer_ms,
@@ -167,7 +173,7 @@ async function subscribeFinding(client: MqttClient, kit_id: string): Promise<Fin
     const code = granted?.[0]?.qos;
     if (code === undefined) return warn(what, `no answer to the subscription to ${filter}`, 'try again');
     return code < 0x80
-      ? ok(what, `may read ${filter}`)
+      ? ok(what, `the subscription to ${filter} is taken`)
       : fail(what, `may not read ${filter} (0x${code.toString(16)})`, remedy);
   } catch (error) {
     return fail(what, `may not read ${filter}: ${plain(messageOf(error))}`, remedy);
@@ -186,7 +192,7 @@ async function publishFinding(client: MqttClient, kit_id: string): Promise<Findi
   return fail(
     what,
     `may not write ${topic} (0x${code.toString(16)})`,
-    `allow the kit to write ${upTopic(kit_id, '#')}: see systemd/broker for rules that do`,
+    `allow the kit to write ${upTopic(kit_id, '#')}: ${rules}`,
   );
 }
 

@@ -2,6 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../errors.ts';
+import { saidDuration } from '../../platform/log-entry.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { clockOffset } from './sntp.ts';
@@ -38,7 +39,7 @@ async function offsetFinding(server: string | undefined, signal: AbortSignal): P
   const what = `clock against ${server}`;
   try {
     const offset_ms = await clockOffset(server, signal);
-    const off = `${Math.abs(offset_ms / 1_000).toFixed(3)} s ${offset_ms > 0 ? 'behind' : 'ahead'}`;
+    const off = `${offsetText(Math.abs(offset_ms))} ${offset_ms > 0 ? 'behind' : 'ahead'}`;
     if (Math.abs(offset_ms) > wrong_ms) return [fail(what, off, remedy)];
     return [Math.abs(offset_ms) > tolerable_ms ? warn(what, off, remedy) : ok(what, off)];
   } catch (error) {
@@ -50,6 +51,10 @@ async function offsetFinding(server: string | undefined, signal: AbortSignal): P
       ),
     ];
   }
+}
+
+function offsetText(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : saidDuration(ms / 1_000);
 }
 
 /** The first server of `NTP=`; a later file counts before an earlier one. */

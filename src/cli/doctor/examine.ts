@@ -1,7 +1,14 @@
 /** Runs every check of the doctor at once, each within its time, and puts the findings into one order. */
+import { dirname, resolve } from 'node:path';
 import { drivers as driver_list } from '../../../drivers/index.ts';
 import { no_broker } from '../../config/broker.ts';
-import { type Config, readConfig, readControlSocket, controlSocket } from '../../config.ts';
+import {
+  type Config,
+  config_file_default,
+  controlSocket,
+  readConfig,
+  readControlSocket,
+} from '../../config.ts';
 import { runtime_dir_default } from '../../config/schema.ts';
 import { parseSource, readSource } from '../../config/source.ts';
 import { ConfigInvalid, messageOf } from '../../errors.ts';
@@ -14,10 +21,13 @@ import { checkClock } from './clock.ts';
 import { checkDisk } from './disk.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { kitFindings } from './kit.ts';
+import { checkListeners, type Listener } from './listeners.ts';
 import { checkNetwork, reach } from './network.ts';
 import { checkConfigFile, checkPing, checkSecretFiles } from './permissions.ts';
+import { keys_only, type Places, placesOf } from './places.ts';
 import { checkSerialPorts } from './serial.ts';
-import { withStoredSecrets } from './stored-secrets.ts';
+import { serviceUser } from './service-user.ts';
+import { credentialStore, withStoredSecrets } from './stored-secrets.ts';
 import { type Host, touchpointsOf, type Touchpoints } from './touchpoints.ts';
 
 /** For everything. */
@@ -43,11 +53,11 @@ export interface Patient {
 export async function examine(patient: Patient, signal: AbortSignal): Promise<readonly Finding[]> {
   const read = await readWhole(patient);
   const client = localClient(patient.socket ?? read.socket, signal);
-  const daemon = askDaemon(client, patient.socket ?? read.socket);
+  const daemon = askDaemon(client, patient.socket ?? read.socket, read.places);
   const checks: readonly Check[] = [
     ['clock', async (over) => checkClock(patient.ntp, over)],
     ['permissions', async () => checkConfigFile(patient.config_file)],
-    ...(read.config ? configChecks(read.config, read.touched, daemon) : []),
+    ...(read.config ? configChecks(read.config, read, daemon) : []),
     ['daemon', async () => (await daemon).findings],
   ];
   const run = checks.map(async (check) => runCheck(check, signal));
@@ -70,12 +80,19 @@ function tooLong(what: string): Finding {
   return warn(what, 'the check took too long and was given up', 'try again when the machine has less to do');
 }
 
-function configChecks(config: Config, touched: Touchpoints, daemon: Promise<Daemon>): readonly Check[] {
+function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): readonly Check[] {
+  const { touched, places } = read;
   const broker = config.broker?.url === no_broker ? undefined : config.broker;
+  const user = read.isService ? serviceUser() : Promise.resolve(undefined);
   return [
     ['disk', async () => checkDisk(config)],
     ...(broker
-      ? [['broker', async (over) => checkNetwork(await withStoredSecrets(broker), over)] satisfies Check]
+      ? [
+          [
+            'broker',
+            async (over) => checkNetwork(await withStoredSecrets(broker), over, places),
+          ] satisfies Check,
+        ]
       : []),
     ...(broker
       ? [
@@ -84,16 +101,27 @@ function configChecks(config: Config, touched: Touchpoints, daemon: Promise<Daem
             async (over) =>
               (await daemon).runs
                 ? []
-                : checkBrokerSession(config.kit_id, await withStoredSecrets(broker), over),
+                : checkBrokerSession(config.kit_id, await withStoredSecrets(broker), over, places),
           ] satisfies Check,
         ]
       : []),
-    ['secrets', async () => checkSecretFiles(touched.secrets)],
+    ['secrets', async () => checkSecretFiles(touched.secrets, await user)],
     ...(config.drivers.some(({ driver }) => driver.name === 'links')
       ? [['ping', checkPing] satisfies Check]
       : []),
-    ['serial ports', async () => checkSerialPorts(touched.ports)],
+    ['serial ports', async () => checkSerialPorts(touched.ports, { user: await user })],
+    ['ports', async () => checkListeners(listenersOf(config, touched), await daemon)],
     ['devices', async (over) => checkHosts(touched.hosts, over)],
+  ];
+}
+
+function listenersOf({ metrics, service }: Config, { listeners }: Touchpoints): readonly Listener[] {
+  const own = { metrics: metrics?.listen, service: service?.listen };
+  return [
+    ...Object.entries(own).flatMap(([what, listen]): readonly Listener[] =>
+      listen ? [{ what, protocol: 'tcp', ...listen }] : [],
+    ),
+    ...listeners,
   ];
 }
 
@@ -110,8 +138,8 @@ async function checkHosts(hosts: readonly Host[], over: AbortSignal): Promise<re
   return findings;
 }
 
-async function checkHost({ driver, host, port }: Host, over: AbortSignal): Promise<Finding> {
-  const what = `device of ${driver}`;
+async function checkHost({ driver, name, host, port }: Host, over: AbortSignal): Promise<Finding> {
+  const what = name === undefined ? `device of ${driver}` : `${plain(name)} of ${driver}`;
   if (over.aborted) {
     return warn(
       what,
@@ -128,16 +156,24 @@ interface Daemon {
   readonly findings: readonly Finding[];
 }
 
-async function askDaemon(client: LocalClient, socket: string): Promise<Daemon> {
+async function askDaemon(client: LocalClient, socket: string, places: Places): Promise<Daemon> {
   try {
     const report = await client.status();
     const refused = report.outbox.quarantined > 0 ? await client.quarantine().catch(() => []) : [];
-    return { runs: true, findings: kitFindings(report, refused) };
+    return { runs: true, findings: kitFindings(report, refused, places) };
   } catch (error) {
-    const finding = plain(messageOf(error));
-    const nobody = error instanceof DaemonUnavailable && !(await isAnswered(socket)) && isGone(error.cause);
+    const [finding] = halves(plain(messageOf(error)));
+    if (hasCode(error, 'EACCES', 'EPERM')) {
+      const remedy =
+        'use sudo, or let this user join the group (sudo adduser USER kit-connector) and log in again';
+      return { runs: true, findings: [warn('daemon', finding, remedy)] };
+    }
+    const nobody =
+      error instanceof DaemonUnavailable &&
+      !(await isAnswered(socket)) &&
+      hasCode(error, 'ENOENT', 'ECONNREFUSED');
     return nobody
-      ? { runs: false, findings: [warn('daemon', finding, 'systemctl start kit-connector')] }
+      ? { runs: false, findings: [warn('daemon', finding, start_it)] }
       : {
           runs: true,
           findings: [fail('daemon', finding, 'systemctl restart kit-connector, then look at its log')],
@@ -145,28 +181,38 @@ async function askDaemon(client: LocalClient, socket: string): Promise<Daemon> {
   }
 }
 
-function isGone(cause: unknown): boolean {
-  return (
-    cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ECONNREFUSED')
-  );
+const start_it =
+  'systemctl start kit-connector; if it ends again, journalctl -u kit-connector -n 20 tells why';
+
+/** Whether the daemon was not reached for one of these reasons of the system. */
+function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  if (!(error instanceof DaemonUnavailable)) return false;
+  const { cause } = error;
+  return cause instanceof Error && 'code' in cause && codes.some((code) => code === cause.code);
 }
 
 interface Read {
   readonly config: Config | undefined;
   readonly touched: Touchpoints;
+  readonly places: Places;
+  /** It is the configuration of the package's service, not one of this user. */
+  readonly isService: boolean;
   readonly socket: string;
   readonly findings: readonly Finding[];
 }
 
 /** The configuration, or every fault of it and what can be known without it. */
 async function readWhole({ config_file, credentials_dir }: Patient): Promise<Read> {
+  const isService = config_file === config_file_default;
   try {
     const config = await readConfig(config_file, { drivers: driver_list, credentials_dir });
     const { value } = parseSource(config_file, await readSource(config_file));
     const count = config.drivers.length;
     return {
       config,
-      touched: touchpointsOf(value, config.drivers),
+      touched: touchpointsOf(value, config.drivers, dirname(resolve(config_file))),
+      places: placesOf(value, isService ? await credentialStore() : 'none'),
+      isService,
       socket: config.control_socket,
       findings: [
         ok('configuration', `${config_file} is right, ${count} ${count === 1 ? 'driver' : 'drivers'}`),
@@ -177,7 +223,9 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
     const faults = error instanceof ConfigInvalid ? error.faults : [messageOf(error)];
     return {
       config: undefined,
-      touched: { ports: [], hosts: [], secrets: [] },
+      touched: { ports: [], hosts: [], secrets: [], listeners: [] },
+      places: keys_only,
+      isService,
       socket: await readControlSocket(config_file).catch(() => controlSocket(runtime_dir_default)),
       findings: faults.map((fault) => fail('configuration', ...halves(fault))),
     };

@@ -4,15 +4,17 @@ import type { QuarantinedMessage, StatusReport } from '../../local/api.ts';
 import { clockTime, duration } from '../shell.ts';
 import { balance } from '../status-view.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
+import { keys_only, type Places } from './places.ts';
 
 /** `refused`: what the quarantine holds. */
 export function kitFindings(
   report: StatusReport,
   refused: readonly QuarantinedMessage[],
+  places: Places = keys_only,
 ): readonly Finding[] {
   return [
     ok('daemon', `kit-connector ${report.version} runs since ${duration(report.uptime_s)}`),
-    uplinkFinding(report.uplink),
+    uplinkFinding(report.uplink, places),
     ...rightsFindings(report, refused),
     ...bufferFindings(report.outbox),
     ...report.drivers.map(driverFinding),
@@ -20,14 +22,8 @@ export function kitFindings(
   ];
 }
 
-function uplinkFinding({
-  state,
-  since,
-  last_error,
-  protocol,
-  rtt_ms,
-  broker,
-}: StatusReport['uplink']): Finding {
+function uplinkFinding(uplink: StatusReport['uplink'], places: Places): Finding {
+  const { state, since, last_error, protocol, rtt_ms, broker } = uplink;
   if (state === 'connected') {
     const speed = rtt_ms === null ? '' : `, round trip ${Math.round(rtt_ms)} ms`;
     return ok('broker session', `MQTT ${protocol ?? ''} since ${clockTime(since)}${speed}`);
@@ -42,17 +38,22 @@ function uplinkFinding({
   return fail(
     'broker session',
     `not connected to ${broker} since ${clockTime(since)}: ${plain(last_error ?? 'the first attempt is under way')}`,
-    sessionRemedy(last_error ?? ''),
+    sessionRemedy(last_error ?? '', places),
   );
 }
 
 /** The broker's and OpenSSL's words, not ours: they are all that is known. */
-function sessionRemedy(reason: string): string {
+function sessionRemedy(reason: string, { password, ca }: Places): string {
+  if (/altname|does not match/iu.test(reason))
+    return 'write the name that stands in the certificate into broker.url';
+  if (/expired|not yet valid/iu.test(reason)) {
+    return 'let the operator of the broker renew its certificate; check the clock of this kit too';
+  }
   if (/certificate|self.signed/iu.test(reason)) {
-    return 'renew the certificate, or correct broker.ca_file; check the clock of this kit too';
+    return `put the certificate of the broker's authority into ${ca}, then restart kit-connector`;
   }
   if (/not authori[sz]ed|bad user ?name|password|banned|identifier/iu.test(reason)) {
-    return 'correct broker.username and the password in broker.password_file, or let the broker know this kit; then restart kit-connector';
+    return `correct broker.username and the password in ${password}, or let the broker know this kit; then restart kit-connector`;
   }
   return 'messages are kept; see the lines on dns, broker tcp and broker tls';
 }
@@ -119,7 +120,11 @@ function driverFinding({ name, driver, state, since, reason }: StatusReport['dri
         'check power, cable and address of the device',
       );
     case 'rejected':
-      return fail(what, `refused: ${why}`, 'correct its options or password, then restart kit-connector');
+      return fail(
+        what,
+        `refused: ${why}`,
+        'correct its options or password, then systemctl reload kit-connector',
+      );
     case 'hung':
       return fail(
         what,

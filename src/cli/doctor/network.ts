@@ -6,11 +6,16 @@ import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'nod
 import type { BrokerOptions } from '../../config/broker.ts';
 import { messageOf } from '../../errors.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
+import { keys_only, look_as_root, type Places } from './places.ts';
 
 const soon_ms = 30 * 86_400_000;
 
 /** Stops at the first step that fails, since the others cannot work then. */
-export async function checkNetwork(broker: BrokerOptions, signal: AbortSignal): Promise<readonly Finding[]> {
+export async function checkNetwork(
+  broker: BrokerOptions,
+  signal: AbortSignal,
+  places: Places = keys_only,
+): Promise<readonly Finding[]> {
   const url = new URL(broker.url);
   const host = url.hostname.replace(/^\[(.*)\]$/u, '$1');
   const port = Number(url.port);
@@ -23,7 +28,8 @@ export async function checkNetwork(broker: BrokerOptions, signal: AbortSignal): 
   const reached = await reach('broker tcp', host, port, signal);
   findings.push(reached);
   if (reached.level === 'ok' && url.protocol === 'mqtts:') {
-    findings.push(...(await checkTls(broker, host, port, signal)));
+    const socket = tlsTo(broker, host, port);
+    findings.push(...(await checkTls(socket, host, places, signal)));
   }
   return findings;
 }
@@ -35,7 +41,9 @@ async function resolveName(host: string): Promise<Finding> {
   } catch (error) {
     return fail(
       'dns',
-      `${host} is not found (${codeOf(error)})`,
+      codeOf(error) === 'EAI_AGAIN'
+        ? `no name server answers the question for ${host} (EAI_AGAIN)`
+        : `${host} is not found (${codeOf(error)})`,
       'check the name in broker.url, and that a WAN link is up and gives a name server (resolvectl status)',
     );
   }
@@ -70,14 +78,8 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : plain(messageOf(error));
 }
 
-/** The handshake with the configured certificates; what is wrong is told although the connection is made for looking only. */
-async function checkTls(
-  { ca, cert, key }: BrokerOptions,
-  host: string,
-  port: number,
-  signal: AbortSignal,
-): Promise<readonly Finding[]> {
-  const socket = connectTls({
+function tlsTo({ ca, cert, key }: BrokerOptions, host: string, port: number): TLSSocket {
+  return connectTls({
     host,
     port,
     minVersion: 'TLSv1.2',
@@ -87,11 +89,20 @@ async function checkTls(
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
   });
+}
+
+/** The handshake with the configured certificates; what is wrong is told although the connection is made for looking only. */
+async function checkTls(
+  socket: TLSSocket,
+  host: string,
+  places: Places,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
   const stop = (): Socket => socket.destroy(new Error('no answer in time'));
   signal.addEventListener('abort', stop, { once: true });
   try {
     await once(socket, 'secureConnect');
-    return [trustFinding(socket, host), validityFinding(socket.getPeerCertificate(), Date.now())];
+    return [trustFinding(socket, host, places), validityFinding(socket.getPeerCertificate(), Date.now())];
   } catch (error) {
     return [
       fail(
@@ -107,20 +118,45 @@ async function checkTls(
   }
 }
 
-function trustFinding(socket: TLSSocket, host: string): Finding {
+function trustFinding(socket: TLSSocket, host: string, places: Places): Finding {
   const error = socket.authorizationError;
   if (socket.authorized) return ok('broker tls', `${socket.getProtocol()}, trusted for ${host}`);
-  const reason = plain(error instanceof Error ? messageOf(error) : String(error));
-  const code = error !== undefined && error instanceof Error ? codeOf(error) : reason;
-  return fail('broker tls', `the certificate of the broker is not accepted: ${reason}`, trustRemedy(code));
+  const code = error instanceof Error ? codeOf(error) : plain(String(error));
+  const { why, remedy, isUnknown } = distrust(code, socket, host, places);
+  const finding = `the certificate of the broker is not accepted: ${why} (${code})`;
+  return isUnknown && places.isBlind
+    ? warn('broker tls', finding, look_as_root)
+    : fail('broker tls', finding, remedy);
 }
 
-function trustRemedy(code: string): string {
-  if (code.includes('EXPIRED'))
-    return 'install a new certificate at the broker; then check the clock of this kit';
-  if (code.includes('NOT_YET')) return 'check the clock of this kit';
-  if (code.includes('ALTNAME')) return 'write the name that stands in the certificate into broker.url';
-  return "name the certificate of the broker's authority as broker.ca_file";
+/** The codes are those of OpenSSL and of Node. */
+function distrust(
+  code: string,
+  socket: TLSSocket,
+  host: string,
+  { ca }: Places,
+): { readonly why: string; readonly remedy: string; readonly isUnknown?: true } {
+  if (code.includes('EXPIRED')) {
+    return {
+      why: 'it has expired',
+      remedy: 'install a new certificate at the broker; then check the clock of this kit',
+    };
+  }
+  if (code.includes('NOT_YET')) {
+    return { why: 'it is not valid yet by the clock of this kit', remedy: 'check the clock of this kit' };
+  }
+  if (code.includes('ALTNAME')) {
+    const names = plain(socket.getPeerCertificate().subjectaltname ?? 'no name').replaceAll('DNS:', '');
+    return {
+      why: `it is for ${names}, not for ${host}`,
+      remedy: 'write the name that stands in the certificate into broker.url',
+    };
+  }
+  return {
+    isUnknown: true,
+    why: 'its authority is not known to this kit',
+    remedy: `put the certificate of the broker's authority into ${ca}`,
+  };
 }
 
 /** When the certificate of the broker ends. */

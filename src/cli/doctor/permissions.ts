@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { getgroups } from 'node:process';
 import { messageOf } from '../../errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
+import { obstacle, type ServiceUser } from './service-user.ts';
 import type { SecretFile } from './touchpoints.ts';
 
 const world_read = 0o004;
@@ -31,17 +32,27 @@ export async function checkConfigFile(file: string): Promise<readonly Finding[]>
   }
 }
 
-export async function checkSecretFiles(files: readonly SecretFile[]): Promise<readonly Finding[]> {
-  const findings = await Promise.all(files.map(checkSecretFile));
+/** `user`: of the service, where root asks. */
+export async function checkSecretFiles(
+  files: readonly SecretFile[],
+  user?: ServiceUser,
+): Promise<readonly Finding[]> {
+  const findings = await Promise.all(files.map(async (file) => checkSecretFile(file, user)));
   return findings.filter((finding) => finding !== undefined);
 }
 
-async function checkSecretFile({ driver, path }: SecretFile): Promise<Finding | undefined> {
-  const what = `secret of ${driver}`;
+async function checkSecretFile(
+  { driver, path, isPublic }: SecretFile,
+  user: ServiceUser | undefined,
+): Promise<Finding | undefined> {
+  const what = `${isPublic ? 'certificate' : 'secret'} of ${driver}`;
   try {
     const { mode, size } = await stat(path);
     if (size === 0)
       return fail(what, `${path} is empty`, 'write the secret into it, then restart kit-connector');
+    const barred = user && (await obstacle(path, user, { write: false }));
+    if (barred) return fail(what, barred.finding, barred.remedy);
+    if (isPublic) return undefined;
     return (mode & world_any) === 0
       ? undefined
       : fail(what, `everybody on this machine has access to ${path}`, `run "chmod o= ${path}"`);
@@ -67,12 +78,12 @@ export async function checkPing(): Promise<readonly Finding[]> {
     await readFile('/proc/self/status', 'utf8').catch(() => ''),
   )?.[1];
   const may = capabilities !== undefined && ((BigInt(`0x${capabilities}`) >> cap_net_raw) & 1n) === 1n;
-  if (may) return [ok('ping', 'allowed for this user by CAP_NET_RAW, as the unit gives it to the daemon')];
+  if (may) return [ok('ping', 'allowed for this user by CAP_NET_RAW')];
   return [
     warn(
       'ping',
       `this user may not send echo requests (net.ipv4.ping_group_range is ${low} ${high})`,
-      'run "sysctl -w net.ipv4.ping_group_range=\'0 2147483647\'", or start the daemon by its unit, which has CAP_NET_RAW',
+      'run "sysctl -w net.ipv4.ping_group_range=\'0 2147483647\'", as /usr/lib/sysctl.d/50-kit-connector.conf of the package does at each boot; meanwhile links are probed by TCP',
     ),
   ];
 }

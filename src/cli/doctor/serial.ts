@@ -1,24 +1,27 @@
 /** Checks the serial ports of the configured drivers: plugged in, allowed, and not held by another program. */
 import { constants } from 'node:fs';
-import { access, readdir, readFile, readlink, realpath } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { access, readdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Finding, fail, ok, warn } from './finding.ts';
+import { holdersOf } from './holders.ts';
+import { obstacle, type ServiceUser } from './service-user.ts';
 import type { SerialPort } from './touchpoints.ts';
 
 const by_id = '/dev/serial/by-id';
-const processes_max = 4_096;
-/** The daemon's command line, words parted by zero bytes. */
-const ourselves = /(?:^|[/\0])kit-connector(?:\.mjs)?(?:[/\0]|$)/u;
 
-/** `proc`: where the kernel shows the processes. */
+/** `user`: of the service, where root asks. `proc`: where the kernel shows the processes. */
 export async function checkSerialPorts(
   ports: readonly SerialPort[],
-  proc = '/proc',
+  { user, proc = '/proc' }: { readonly user?: ServiceUser | undefined; readonly proc?: string } = {},
 ): Promise<readonly Finding[]> {
-  return Promise.all(ports.map(async (port) => checkPort(port, proc)));
+  return Promise.all(ports.map(async (port) => checkPort(port, user, proc)));
 }
 
-async function checkPort({ driver, path }: SerialPort, proc: string): Promise<Finding> {
+async function checkPort(
+  { driver, path }: SerialPort,
+  user: ServiceUser | undefined,
+  proc: string,
+): Promise<Finding> {
   const what = `serial port of ${driver}`;
   const device = await realpath(path).catch(() => undefined);
   if (device === undefined) {
@@ -42,34 +45,14 @@ async function checkPort({ driver, path }: SerialPort, proc: string): Promise<Fi
       'add the user of the daemon to the group of the port (usually: adduser kit-connector dialout), then restart it',
     );
   }
-  const holder = await otherHolder(device, proc);
+  const barred = user && (await obstacle(device, user, { write: true }));
+  if (barred) return fail(what, barred.finding, barred.remedy);
+  const holder = (await holdersOf(device, proc)).find(({ isOurs }) => !isOurs);
   return holder === undefined
     ? ok(what, `${path} is there`)
     : warn(
         what,
-        `${path} is held by ${holder}`,
+        `${path} is held by ${holder.words}`,
         `stop that program, or keep it away from the port (ModemManager: ID_MM_DEVICE_IGNORE)`,
       );
-}
-
-/** Name and pid of a foreign process that has the device open, as far as this user may see them. */
-async function otherHolder(device: string, proc: string): Promise<string | undefined> {
-  const pids = (await readdir(proc).catch(() => []))
-    .filter((name) => /^\d+$/u.test(name))
-    .slice(0, processes_max);
-  for (const pid of pids) {
-    if (!(await holds(join(proc, pid, 'fd'), device))) continue;
-    const command = await readFile(join(proc, pid, 'cmdline'), 'utf8').catch(() => '');
-    if (ourselves.test(command)) continue;
-    return `${basename(command.split('\0')[0] ?? '') || 'another program'} (process ${pid})`;
-  }
-  return undefined;
-}
-
-async function holds(fd_dir: string, device: string): Promise<boolean> {
-  const fds = await readdir(fd_dir).catch(() => []);
-  for (const fd of fds) {
-    if ((await readlink(join(fd_dir, fd)).catch(() => '')) === device) return true;
-  }
-  return false;
 }

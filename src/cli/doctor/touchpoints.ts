@@ -1,6 +1,8 @@
 /** What the options of the configured drivers name on this machine and on the network: serial ports, hosts, secret files. Pure. */
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { DriverInstance } from '../../config/drivers.ts';
+import type { Listener } from './listeners.ts';
 
 export interface SerialPort {
   readonly driver: string;
@@ -9,27 +11,36 @@ export interface SerialPort {
 
 export interface Host {
   readonly driver: string;
+  /** What the options call the device there. */
+  readonly name?: string | undefined;
   readonly host: string;
   readonly port: number;
 }
 
 export interface SecretFile {
+  /** Or `the broker`. */
   readonly driver: string;
   readonly path: string;
+  /** Everybody may read it. */
+  readonly isPublic?: true;
 }
 
 export interface Touchpoints {
   readonly ports: readonly SerialPort[];
   readonly hosts: readonly Host[];
   readonly secrets: readonly SecretFile[];
+  /** Ports that drivers listen on. */
+  readonly listeners: readonly Listener[];
 }
 
 const fileDrivers = z.object({
   drivers: z.array(z.object({ options: z.record(z.string(), z.unknown()).catch({}) })).catch([]),
 });
 
+const listening = z.object({ kind: z.enum(['udp_listen', 'tcp_listen']), host: z.string(), port: z.int() });
 const serialPort = z.object({ kind: z.literal('serial'), path: z.string() });
 const host = z.object({
+  name: z.string().optional(),
   host: z.string(),
   port: z.number().optional(),
   kind: z.string().optional(),
@@ -56,29 +67,76 @@ const default_ports: Readonly<Record<string, readonly [number, number]>> = {
   power: [3493, 3493],
 };
 
-/** `file_value` is the configuration file as parsed; the drivers are those that `readConfig` made of it, in its order. */
-export function touchpointsOf(file_value: unknown, drivers: readonly DriverInstance[]): Touchpoints {
+/**
+ * `file_value` is the configuration file as parsed; the drivers are those that `readConfig` made of it, in its order.
+ * `dir`: the folder of the file, from which the paths of the broker's secrets are meant.
+ */
+export function touchpointsOf(
+  file_value: unknown,
+  drivers: readonly DriverInstance[],
+  dir: string,
+): Touchpoints {
   const sections = fileDrivers.safeParse(file_value).data?.drivers ?? [];
   const found = {
     ports: new Array<SerialPort>(),
     hosts: new Array<Host>(),
-    secrets: new Array<SecretFile>(),
+    secrets: brokerFiles(file_value, dir),
+    listeners: new Array<Listener>(),
   };
   for (const [at, { name, driver }] of drivers.entries()) {
     const options = driver.options.safeParse(sections[at]?.options ?? {}).data;
-    for (const node of objectsOf(options)) {
-      const port = serialPort.safeParse(node).data;
-      if (port) found.ports.push({ driver: name, path: port.path });
-      const dialled = hostOf(node, driver.name);
-      if (dialled) found.hosts.push({ driver: name, ...dialled });
-      for (const [key, value] of Object.entries(node)) {
-        if (secret_keys.has(key) && typeof value === 'string') {
-          found.secrets.push({ driver: name, path: value });
-        }
-      }
-    }
+    for (const node of objectsOf(options)) noteNode(node, { name, driver: driver.name }, found);
   }
   return found;
+}
+
+interface Noted {
+  readonly ports: SerialPort[];
+  readonly hosts: Host[];
+  readonly secrets: SecretFile[];
+  readonly listeners: Listener[];
+}
+
+/** `name`: of the instance. */
+function noteNode(
+  node: object,
+  { name, driver }: { readonly name: string; readonly driver: string },
+  found: Noted,
+): void {
+  const port = serialPort.safeParse(node).data;
+  if (port) found.ports.push({ driver: name, path: port.path });
+  const listened = listening.safeParse(node).data;
+  if (listened) {
+    const protocol = listened.kind === 'udp_listen' ? 'udp' : 'tcp';
+    found.listeners.push({ what: `driver ${name}`, protocol, host: listened.host, port: listened.port });
+  }
+  const dialled = hostOf(node, driver);
+  if (dialled) found.hosts.push({ driver: name, ...dialled });
+  for (const [key, value] of Object.entries(node)) {
+    if (secret_keys.has(key) && typeof value === 'string') found.secrets.push({ driver: name, path: value });
+  }
+}
+
+const brokerSection = z.object({
+  broker: z.object({
+    password_file: z.string().optional(),
+    key_file: z.string().optional(),
+    ca_file: z.string().optional(),
+    cert_file: z.string().optional(),
+  }),
+});
+
+function brokerFiles(file_value: unknown, dir: string): SecretFile[] {
+  const named = brokerSection.safeParse(file_value).data?.broker ?? {};
+  const driver = 'the broker';
+  return [
+    ...[named.password_file, named.key_file].flatMap((path) =>
+      path ? [{ driver, path: resolve(dir, path) }] : [],
+    ),
+    ...[named.ca_file, named.cert_file].flatMap((path) =>
+      path ? [{ driver, path: resolve(dir, path), isPublic: true } as const] : [],
+    ),
+  ];
 }
 
 function hostOf(node: object, driver: string): Omit<Host, 'driver'> | undefined {
@@ -86,7 +144,8 @@ function hostOf(node: object, driver: string): Omit<Host, 'driver'> | undefined 
   const read = ports && host.safeParse(node).data;
   if (!read || not_dialled.has(read.kind ?? '')) return undefined;
   const isSecure = read.tls !== undefined && read.tls !== false;
-  return { host: read.host, port: read.port ?? ports[isSecure ? 1 : 0] ?? 0 };
+  const { name, port = ports[isSecure ? 1 : 0] ?? 0 } = read;
+  return { ...(name !== undefined && { name }), host: read.host, port };
 }
 
 /** The value and every object within. */

@@ -42,7 +42,7 @@ test('a kit that is well ends with 0, one that deserves a look with 1, one that 
   await withDirectory(async (dir) => {
     const stopped = await typed(dir, configIn(dir));
     expect(stopped.stdout).toMatch(
-      /^warn {2}daemon: kit-connector is not running .*; systemctl start kit-connector$/mu,
+      /^warn {2}daemon: kit-connector is not running .*; systemctl start kit-connector; if it ends again, journalctl /mu,
     );
     expect(stopped.code).toBe(1);
 

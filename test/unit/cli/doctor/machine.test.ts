@@ -59,7 +59,7 @@ describe('the clock', () => {
     try {
       const [, against] = await checkClock(server, never);
       expect(against).toMatchObject({ level: 'fail', what: `clock against ${server}` });
-      expect(against?.finding).toMatch(/^(?:89|90)\.\d+ s behind$/u);
+      expect(against?.finding).toMatch(/^(?:89|90) s behind$/u);
       expect(against?.remedy).toContain('timedatectl set-ntp true');
     } finally {
       socket.close();
@@ -181,7 +181,7 @@ describe('serial ports', () => {
       const command = join(dir, 'proc', '77', 'cmdline');
       await writeFile(command, '/usr/lib/kit-connector/node\0run\0');
       const look = async () =>
-        (await checkSerialPorts([{ driver: 'drones', path: device }], join(dir, 'proc')))[0];
+        (await checkSerialPorts([{ driver: 'drones', path: device }], { proc: join(dir, 'proc') }))[0];
       expect((await look())?.level).toBe('ok');
       await writeFile(command, '/usr/sbin/ModemManager\0');
       expect(await look()).toMatchObject({
@@ -266,19 +266,20 @@ test('ports, hosts and secrets are found in the options of every driver, with th
     };
     await writeFile(file, JSON.stringify(value));
     const config = await readConfig(file, { drivers, credentials_dir: undefined });
-    expect(touchpointsOf(value, config.drivers)).toEqual({
+    expect(touchpointsOf(value, config.drivers, '/etc/kit')).toEqual({
       ports: [{ driver: 'drones', path: '/dev/ttyACM0' }],
       hosts: [
         { driver: 'location', host: '127.0.0.1', port: 2_947 },
         { driver: 'drones', host: '10.0.0.9', port: 5_761 },
-        { driver: 'onvif', host: '10.0.0.5', port: 80 },
-        { driver: 'onvif', host: '10.0.0.6', port: 443 },
-        { driver: 'vendorcam', host: '10.0.0.7', port: 443 },
+        { driver: 'onvif', name: 'Gate', host: '10.0.0.5', port: 80 },
+        { driver: 'onvif', name: 'Yard', host: '10.0.0.6', port: 443 },
+        { driver: 'vendorcam', name: 'Door', host: '10.0.0.7', port: 443 },
       ],
       secrets: [
         { driver: 'onvif', path: '/secrets/gate' },
         { driver: 'vendorcam', path: '/secrets/door' },
       ],
+      listeners: [{ what: 'driver drones', protocol: 'udp', host: '127.0.0.1', port: 14_550 }],
     });
   });
 });

@@ -1,0 +1,36 @@
+/** Finds the processes that hold a device or a socket open, as far as this user may see them. */
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+
+const processes_max = 4_096;
+/** The daemon's command line, words parted by zero bytes. */
+const ourselves = /(?:^|[/\0])kit-connector(?:\.mjs)?(?:[/\0]|$)/u;
+
+export interface Holder {
+  /** `socat (process 12)` */
+  readonly words: string;
+  readonly isOurs: boolean;
+}
+
+/** `target`: a path, or `socket:[INODE]`. `proc`: where the kernel shows the processes. */
+export async function holdersOf(target: string, proc: string): Promise<readonly Holder[]> {
+  const pids = (await readdir(proc).catch(() => []))
+    .filter((name) => /^\d+$/u.test(name))
+    .slice(0, processes_max);
+  const holders: Holder[] = [];
+  for (const pid of pids) {
+    if (!(await holds(join(proc, pid, 'fd'), target))) continue;
+    const command = await readFile(join(proc, pid, 'cmdline'), 'utf8').catch(() => '');
+    const program = basename(command.split('\0')[0] ?? '') || 'another program';
+    holders.push({ words: `${program} (process ${pid})`, isOurs: ourselves.test(command) });
+  }
+  return holders;
+}
+
+async function holds(fd_dir: string, target: string): Promise<boolean> {
+  const fds = await readdir(fd_dir).catch(() => []);
+  for (const fd of fds) {
+    if ((await readlink(join(fd_dir, fd)).catch(() => '')) === target) return true;
+  }
+  return false;
+}

@@ -1,0 +1,91 @@
+/** Checks the ports on which the daemon listens: that it has them, and nobody else. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Finding, fail, ok, warn } from './finding.ts';
+import { holdersOf } from './holders.ts';
+
+export interface Listener {
+  /** `metrics`, `driver mavlink` */
+  readonly what: string;
+  readonly protocol: 'tcp' | 'udp';
+  readonly host: string;
+  readonly port: number;
+}
+
+/** As in the kernel's tcp_states.h: LISTEN, and CLOSE for a socket of UDP that waits for anybody. */
+const waiting = { tcp: '0A', udp: '07' } as const;
+const any_v4 = '00000000';
+const any_v6 = '0'.repeat(32);
+
+/** Nothing is said of ports that nobody has while the daemon is stopped. */
+export async function checkListeners(
+  listeners: readonly Listener[],
+  { runs }: { readonly runs: boolean },
+  proc = '/proc',
+): Promise<readonly Finding[]> {
+  const findings = await Promise.all(listeners.map(async (each) => checkListener(each, runs, proc)));
+  return findings.filter((finding) => finding !== undefined);
+}
+
+async function checkListener(listener: Listener, runs: boolean, proc: string): Promise<Finding | undefined> {
+  const { protocol, host, port } = listener;
+  const what = `port of ${listener.what}`;
+  const place = `${protocol.toUpperCase()} port ${port} of ${host}`;
+  const inodes = await socketsAt(listener, proc);
+  if (inodes.length === 0) {
+    return runs
+      ? warn(
+          what,
+          `nobody listens on ${place}`,
+          'if the configuration was changed, systemctl restart kit-connector; else see journalctl -u kit-connector',
+        )
+      : undefined;
+  }
+  const holders = (
+    await Promise.all(inodes.map(async (inode) => holdersOf(`socket:[${inode}]`, proc)))
+  ).flat();
+  const foreign = holders.find(({ isOurs }) => !isOurs);
+  if (foreign) {
+    return fail(what, `${place} is held by ${foreign.words}`, 'stop that program, or choose another port');
+  }
+  // Whose socket it is, root alone can see; while the daemon runs it is taken for its own.
+  if (holders.length > 0 || runs) return runs ? ok(what, `the daemon listens on ${place}`) : undefined;
+  return fail(
+    what,
+    `${place} is held by another program`,
+    'find it with "sudo ss --listening --processes --tcp --udp", and stop it or choose another port',
+  );
+}
+
+/** Inodes of the sockets that would be in the way of one that listens there. */
+async function socketsAt({ protocol, host, port }: Listener, proc: string): Promise<readonly string[]> {
+  const rows = await Promise.all(
+    [protocol, `${protocol}6`].map(async (table) =>
+      (await readFile(join(proc, 'net', table), 'utf8').catch(() => '')).split('\n').slice(1),
+    ),
+  );
+  return rows.flat().flatMap((row) => {
+    const [, local = '', , state, , , , , , inode] = row.trim().split(/\s+/u);
+    const [address = '', hex = ''] = local.split(':');
+    const isThere = Number.parseInt(hex, 16) === port && state === waiting[protocol];
+    return isThere && inode !== undefined && meets(address, host) ? [inode] : [];
+  });
+}
+
+/** Whether an address as the kernel writes it, and one of the configuration, exclude each other. */
+function meets(address: string, host: string): boolean {
+  if (address === any_v4 || address === any_v6 || host === '0.0.0.0' || host === '::') return true;
+  if (address === hexOf(host)) return true;
+  return host === 'localhost' && address === hexOf('127.0.0.1');
+}
+
+/** `127.0.0.1` is `0100007F`: the kernel writes the number as it lies in memory. IPv6 is not compared. */
+function hexOf(host: string): string {
+  const bytes = host.split('.').map(Number);
+  return bytes.length === 4
+    ? bytes
+        .toReversed()
+        .map((byte) => byte.toString(16).padStart(2, '0').toUpperCase())
+        .join('')
+    : '';
+}

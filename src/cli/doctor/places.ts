@@ -1,0 +1,36 @@
+/** Where the secrets of the broker lie on this machine, so that a remedy names the very file. Pure. */
+import { join } from 'node:path';
+import { z } from 'zod';
+import { credential_store, type Store } from './stored-secrets.ts';
+
+export interface Places {
+  readonly password: string;
+  readonly ca: string;
+  /** The service has secrets that this user may not see: what is refused without them may be fine with them. */
+  readonly isBlind: boolean;
+}
+
+export const look_as_root = 'run the doctor with sudo: this user does not see the secrets of the service';
+
+/** Where nothing is known of the machine. */
+export const keys_only: Places = {
+  password: 'broker.password_file',
+  ca: 'broker.ca_file',
+  isBlind: false,
+};
+
+const named = z.looseObject({
+  broker: z.looseObject({ password_file: z.string().optional(), ca_file: z.string().optional() }),
+});
+
+/** `file_value`: the configuration file as parsed. */
+export function placesOf(file_value: unknown, store: Store): Places {
+  const broker = named.safeParse(file_value).data?.broker;
+  const hasStore = store !== 'none';
+  const stored = (name: string): string => join(credential_store, `kit-connector.${name}`);
+  return {
+    password: broker?.password_file ?? (hasStore ? stored('mqtt-password') : keys_only.password),
+    ca: broker?.ca_file ?? (hasStore ? `broker.ca_file or ${stored('mqtt-ca')}` : keys_only.ca),
+    isBlind: store === 'closed',
+  };
+}

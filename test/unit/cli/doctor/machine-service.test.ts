@@ -1,0 +1,132 @@
+/** What the doctor finds for the service of the package: files its user may not read, ports that others hold, and where its secrets lie. */
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { checkListeners } from '../../../../src/cli/doctor/listeners.ts';
+import { checkSecretFiles } from '../../../../src/cli/doctor/permissions.ts';
+import { placesOf } from '../../../../src/cli/doctor/places.ts';
+import { lackOfRights, obstacle, serviceUser } from '../../../../src/cli/doctor/service-user.ts';
+import { credentialStore } from '../../../../src/cli/doctor/stored-secrets.ts';
+import { withDirectory } from '../../../support/temporary.ts';
+
+/** Somebody who owns nothing here. */
+const nobody = { name: 'kit-connector', uid: 64_001, gids: new Set([64_001]) };
+const holding = (text: string): unknown => expect.stringContaining(text);
+
+test('the user of the service is looked up with all of its groups, by root alone', async () => {
+  await withDirectory(async (dir) => {
+    await writeFile(
+      join(dir, 'passwd'),
+      'root:x:0:0::/root:/bin/sh\nkit-connector:x:996:995::/:/bin/false\n',
+    );
+    await writeFile(join(dir, 'group'), 'dialout:x:20:tech,kit-connector\nvideo:x:44:tech\n');
+    expect(await serviceUser(dir, 0)).toEqual({ name: 'kit-connector', uid: 996, gids: new Set([995, 20]) });
+    expect(await serviceUser(dir, 1_000)).toBeUndefined();
+    expect(await serviceUser(join(dir, 'none'), 0)).toBeUndefined();
+  });
+});
+
+test('a file is judged by its folders, its owner, its groups and everybody else', async () => {
+  await withDirectory(async (dir) => {
+    const folder = join(dir, 'secrets');
+    const file = join(folder, 'gate');
+    await mkdir(folder);
+    await writeFile(file, 'secret');
+    await chmod(dir, 0o711);
+    const owner = { ...nobody, uid: process.getuid?.() ?? -1 };
+    const member = { ...nobody, gids: new Set([process.getgid?.() ?? -1]) };
+    const remedies = async (write: boolean) =>
+      Promise.all(
+        [owner, member, nobody].map(async (user) => (await lackOfRights(file, user, { write }))?.remedy),
+      );
+    await chmod(folder, 0o750);
+    await chmod(file, 0o640);
+    const enter = `move the file to /etc/kit-connector/secrets, or run "chmod o+x ${folder}"`;
+    expect(await remedies(false)).toEqual([undefined, undefined, enter]);
+    await chmod(folder, 0o755);
+    expect(await remedies(false)).toEqual([
+      undefined,
+      undefined,
+      `run "chgrp kit-connector ${file}; chmod 640 ${file}"`,
+    ]);
+    expect(await remedies(true)).toEqual([undefined, holding('dialout'), holding('dialout')]);
+    expect(await lackOfRights(join(dir, 'none'), nobody, { write: false })).toBeUndefined();
+  });
+});
+
+test('what the sandbox of the service hides is told before any rights', async () => {
+  for (const path of ['/root/ca.pem', '/home/tech/ca.pem', '/tmp/ca.pem']) {
+    expect(await obstacle(path, nobody, { write: false })).toMatchObject({
+      finding: `the service does not see ${path}: its sandbox hides home folders and /tmp`,
+    });
+  }
+  expect(await obstacle('/rooted', nobody, { write: false })).toBeUndefined();
+});
+
+test('a secret that the service may not read is told with the command that helps', async () => {
+  await withDirectory(async (dir) => {
+    const path = join(dir, 'gate');
+    await writeFile(path, 'secret', { mode: 0o600 });
+    expect(await checkSecretFiles([{ driver: 'cameras', path }], nobody)).toMatchObject([
+      { level: 'fail', what: 'secret of cameras', remedy: holding('/etc/kit-connector/secrets') },
+    ]);
+    await chmod(path, 0o644);
+    // A certificate is for everybody.
+    expect(await checkSecretFiles([{ driver: 'the broker', path, isPublic: true }])).toEqual([]);
+    expect(await checkSecretFiles([{ driver: 'the broker', path }])).toMatchObject([{ level: 'fail' }]);
+  });
+});
+
+test('a port is fine when the daemon has it, and told when another program or nobody has', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  const { port } = address;
+  const look = async (runs: boolean, proc?: string) =>
+    checkListeners([{ what: 'metrics', protocol: 'tcp', host: '127.0.0.1', port }], { runs }, proc);
+  const place = `TCP port ${port} of 127.0.0.1`;
+  try {
+    const [held] = await look(true);
+    expect(held).toMatchObject({ level: 'fail', what: 'port of metrics' });
+    expect(held?.finding).toMatch(new RegExp(`^${place} is held by .* \\(process ${process.pid}\\)$`, 'u'));
+  } finally {
+    server.close();
+  }
+  await withDirectory(async (proc) => {
+    const hex = port.toString(16).toUpperCase().padStart(4, '0');
+    const row = (local: string, state: string): string =>
+      `   0: ${local}:${hex} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000 996 0 4711 1\n`;
+    await mkdir(join(proc, 'net'));
+    const table = async (...rows: readonly string[]) =>
+      writeFile(join(proc, 'net', 'tcp'), `head\n${rows.join('')}`);
+    await table(row('0100007F', '01'), row('0200007F', '0A'));
+    expect(await look(true, proc)).toMatchObject([{ level: 'warn', finding: `nobody listens on ${place}` }]);
+    expect(await look(false, proc)).toEqual([]);
+    for (const local of ['0100007F', '00000000']) {
+      await table(row(local, '0A'));
+      // Whose it is, only root sees.
+      expect(await look(true, proc)).toMatchObject([{ level: 'ok' }]);
+      expect(await look(false, proc)).toMatchObject([
+        { level: 'fail', finding: `${place} is held by another program` },
+      ]);
+    }
+  });
+});
+
+test('a remedy names the file that holds the secret on this machine', async () => {
+  const named = { broker: { url: 'mqtts://b', password_file: '/secrets/pw', ca_file: '/secrets/ca.pem' } };
+  expect(placesOf(named, 'none')).toEqual({ password: '/secrets/pw', ca: '/secrets/ca.pem', isBlind: false });
+  expect(placesOf({}, 'none').password).toBe('broker.password_file');
+  expect(placesOf({ broker: { url: 'mqtts://b' } }, 'closed')).toEqual({
+    password: '/etc/credstore/kit-connector.mqtt-password',
+    ca: 'broker.ca_file or /etc/credstore/kit-connector.mqtt-ca',
+    isBlind: true,
+  });
+  await withDirectory(async (dir) => {
+    expect(await credentialStore(join(dir, 'none'))).toBe('none');
+    expect(await credentialStore(dir)).toBe('readable');
+  });
+});
