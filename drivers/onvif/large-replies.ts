@@ -7,7 +7,7 @@ import { failure, type Reading } from './soap-call.ts';
 const stall_ms = 1_500;
 /** Loading its program takes a slow gateway a second. */
 const start_ms = 10_000;
-/** After the last large reply; 12 MB are not kept for the one that may follow tomorrow. */
+/** After the last large reply; 20 MB are not kept for the one that may follow tomorrow. */
 const idle_ms = 10_000;
 /** Replies of all cameras together that wait to be read: one of each at the most that can be configured. */
 const waiting_max = 64;
