@@ -88,6 +88,22 @@ it('announces a camera by its serial number as it is written, with its stream an
   expect(JSON.stringify(outbox.drafts)).not.toContain('ssw');
 });
 
+it('finds the profile that moves at the end of a reply that is large', async () => {
+  const camera = await start();
+  const still = Array.from(
+    { length: 60 },
+    (_, index) => `<Profiles token="P${index}"><Name>${'n'.repeat(1_000)}</Name></Profiles>`,
+  );
+  const moving = '<Profiles token="PTZ"><PTZConfiguration token="C"/></Profiles>';
+  camera.misbehave('GetProfiles', {
+    body: `<GetProfilesResponse>${still.join('')}${moving}</GetProfilesResponse>`,
+  });
+  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(isStatus('online'));
+  const commands = outbox.drafts.find(({ data }) => data && 'commands' in data);
+  expect(JSON.stringify(commands?.data)).toContain('ptz_move');
+});
+
 it('offers no commands for a camera that cannot move', async () => {
   const camera = await start({ ptz: false });
   const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
