@@ -1,5 +1,5 @@
 /** What every feed message of one asset passes before it reaches the outbox: schema, then rate. */
-import { prettifyError } from 'zod';
+import { prettifyError, type z } from 'zod';
 import { channels } from '../contract/topics.ts';
 import { type FeedSet, laneOfFeed } from '../contract/feeds.ts';
 import type { JsonObject } from '../contract/json.ts';
@@ -39,6 +39,9 @@ export interface FeedGate {
 }
 
 interface Counters {
+  readonly schema: z.ZodType;
+  readonly lane: ReturnType<typeof laneOfFeed>;
+  readonly channel: string;
   readonly stream: PacedStream | undefined;
   newest_mono_ms: number;
   messages: number;
@@ -46,17 +49,18 @@ interface Counters {
   invalid: number;
 }
 
-export function createFeedGate({ asset_id, feeds, outbox, clock, pacer }: FeedGateParts): FeedGate {
+export function createFeedGate(parts: FeedGateParts): FeedGate {
+  const { feeds, outbox, clock } = parts;
   /** Only declared feeds get an entry, so that a driver cannot make it grow. */
   const seen = new Map<string, Counters>();
   let undeclared = false;
 
-  const countersOf = (feed: string): Counters => {
+  const countersOf = (feed: string): Counters | undefined => {
     const known = seen.get(feed);
     if (known) return known;
-    const stream = laneOfFeed(feed) === 'feed' ? pacer.open(feed) : undefined;
-    const fresh = { stream, newest_mono_ms: clock.stamp().mono_ms, messages: 0, coalesced: 0, invalid: 0 };
-    seen.set(feed, fresh);
+    const schema = Object.hasOwn(feeds, feed) ? feeds[feed] : undefined;
+    const fresh = schema && freshCounters(feed, schema, parts);
+    if (fresh) seen.set(feed, fresh);
     return fresh;
   };
 
@@ -69,21 +73,19 @@ export function createFeedGate({ asset_id, feeds, outbox, clock, pacer }: FeedGa
   return {
     feeds,
     publish(feed, message, log) {
-      const schema = Object.hasOwn(feeds, feed) ? feeds[feed] : undefined;
-      if (!schema) {
+      const counters = countersOf(feed);
+      if (!counters) {
         if (!undeclared) log.error({ feed }, 'driver publishes a feed that it does not declare; dropped');
         undeclared = true;
         return false;
       }
-      const counters = countersOf(feed);
-      const read = schema.safeParse(message);
+      const read = counters.schema.safeParse(message);
       if (!read.success) return refuse(feed, counters, prettifyError(read.error), log);
       const data = read.data;
       if (!isJsonObject(data)) return refuse(feed, counters, 'the message is not an object', log);
       const stamp = clock.stamp();
       counters.newest_mono_ms = stamp.mono_ms;
-      const lane = laneOfFeed(feed);
-      const channel = lane === 'alarm' ? channels.event(asset_id, feed) : channels.feed(asset_id, feed);
+      const { channel, lane } = counters;
       const send = (): void => {
         try {
           outbox.append({ channel, lane, data, stamp });
@@ -107,6 +109,20 @@ export function createFeedGate({ asset_id, feeds, outbox, clock, pacer }: FeedGa
     close() {
       for (const { stream } of seen.values()) stream?.close();
     },
+  };
+}
+
+function freshCounters(feed: string, schema: z.ZodType, { asset_id, clock, pacer }: FeedGateParts): Counters {
+  const lane = laneOfFeed(feed);
+  return {
+    schema,
+    lane,
+    channel: lane === 'alarm' ? channels.event(asset_id, feed) : channels.feed(asset_id, feed),
+    stream: lane === 'feed' ? pacer.open(feed) : undefined,
+    newest_mono_ms: clock.stamp().mono_ms,
+    messages: 0,
+    coalesced: 0,
+    invalid: 0,
   };
 }
 

@@ -28,6 +28,8 @@ export class Pacer {
   /** Streams that hold a message back. */
   readonly #waiting = new Set<Stream>();
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer fires; infinite while there is none. */
+  #due_ms = Number.POSITIVE_INFINITY;
 
   /** `now_ms` is monotonic. */
   constructor(rates: FeedRates, now_ms: () => number, signal: AbortSignal) {
@@ -59,10 +61,11 @@ export class Pacer {
   }
 
   #offer(stream: Stream, send: () => void): boolean {
-    if (this.#interval_ms(stream) === Number.POSITIVE_INFINITY) return true;
+    const pause_ms = this.#interval_ms(stream);
+    if (pause_ms === Number.POSITIVE_INFINITY) return true;
     const now_ms = this.#now_ms();
     // A turn that lies farther ahead was given at a lower rate than the one that holds now.
-    stream.next_ms = Math.min(stream.next_ms, now_ms + this.#interval_ms(stream));
+    stream.next_ms = Math.min(stream.next_ms, now_ms + pause_ms);
     if (this.#signal.aborted || (stream.held === undefined && now_ms >= stream.next_ms)) {
       this.#take(stream, now_ms);
       send();
@@ -70,9 +73,11 @@ export class Pacer {
     }
     const isReplaced = stream.held !== undefined;
     stream.held = send;
+    if (isReplaced) return true;
     this.#waiting.add(stream);
-    if (!isReplaced) this.#arm(now_ms);
-    return isReplaced;
+    // One that comes after the others is found when the timer has fired for them.
+    if (stream.next_ms < this.#due_ms) this.#arm(now_ms);
+    return false;
   }
 
   #interval_ms({ feed }: Stream): number {
@@ -89,15 +94,16 @@ export class Pacer {
 
   #arm(now_ms: number): void {
     clearTimeout(this.#timer);
+    this.#due_ms = Number.POSITIVE_INFINITY;
     if (this.#waiting.size === 0 || this.#signal.aborted) return;
-    let due_ms = Number.POSITIVE_INFINITY;
-    for (const stream of this.#waiting) due_ms = Math.min(due_ms, stream.next_ms);
-    const pause_ms = Math.min(timer_max_ms, Math.max(1, Math.ceil(due_ms - now_ms)));
+    for (const stream of this.#waiting) this.#due_ms = Math.min(this.#due_ms, stream.next_ms);
+    const pause_ms = Math.min(timer_max_ms, Math.max(1, Math.ceil(this.#due_ms - now_ms)));
     this.#timer = setTimeout(() => this.#sendDue(), pause_ms);
     this.#timer.unref();
   }
 
   #sendDue(): void {
+    this.#due_ms = Number.POSITIVE_INFINITY;
     const now_ms = this.#now_ms();
     for (const stream of this.#waiting) {
       if (stream.next_ms > now_ms) continue;
