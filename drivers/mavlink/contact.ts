@@ -1,6 +1,7 @@
 /** One autopilot as heard from one peer of one link: what it said, whether it has started anew, and what it is asked for. */
 import { EventIntake } from './event-intake.ts';
 import { Heard } from './heard.ts';
+import { assetKeyOf } from './identity.ts';
 import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
 import type { Link } from './link.ts';
 import type { Decoded, Messages } from './messages.ts';
@@ -54,8 +55,8 @@ export class Contact {
   last_ms: number;
   autopilot: Autopilot = 'other';
   kind: Kind = 'other';
-  /** Identity of the hardware, once it has told. */
-  uid: string | undefined;
+  /** Of the asset that it is, as far as it is known who it is. */
+  asset_key: string;
   /** Rises with each new start of the autopilot. */
   boots = 0;
   /** Newest last. */
@@ -77,6 +78,7 @@ export class Contact {
   /** Identities that were heard from this address before the present one. */
   readonly #earlier_uids = new Set<string>();
   #shared_ms = Number.NEGATIVE_INFINITY;
+  #uid: string | undefined;
   #uid_boots = 0;
   #uid_ms = Number.NEGATIVE_INFINITY;
   #beats_ms: readonly number[] = [];
@@ -86,6 +88,7 @@ export class Contact {
     this.peer = peer;
     this.sysid = sysid;
     this.compid = compid;
+    this.asset_key = assetKeyOf({ uid: undefined, sysid, compid });
     this.first_ms = now_ms;
     this.last_ms = now_ms;
     this.#out = out;
@@ -93,6 +96,11 @@ export class Contact {
     this.#passive = passive;
     this.#onText = onText;
     this.#onEvent = onEvent;
+  }
+
+  /** Identity of the hardware, once it has told. */
+  get uid(): string | undefined {
+    return this.#uid;
   }
 
   /** When the autopilot was started, on our clock; undefined until it has told. */
@@ -190,7 +198,8 @@ export class Contact {
       }
       this.#earlier_uids.add(this.uid);
     }
-    this.uid = uid;
+    this.#uid = uid;
+    this.asset_key = assetKeyOf(this);
     this.#uid_boots = this.boots;
     this.#uid_ms = now_ms;
   }

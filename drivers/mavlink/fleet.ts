@@ -6,7 +6,7 @@ import { sharedSystemIds } from './conflicts.ts';
 import { Contact } from './contact.ts';
 import { Contacts } from './contacts.ts';
 import type { Frame } from './frame.ts';
-import { assetKeyOf, isProvisional, vehicleAsset } from './identity.ts';
+import { isProvisional, vehicleAsset } from './identity.ts';
 import { senderOf } from './kind.ts';
 import type { Link } from './link.ts';
 import { decode, type Decoded, type Messages } from './messages.ts';
@@ -133,10 +133,10 @@ export class Fleet {
 
   /** Simulators and clones share one identity: whoever has another system id at the same time is another vehicle. */
   #keyOf(contact: Contact, now_ms: number): string {
-    const key = assetKeyOf(contact);
+    const key = contact.asset_key;
     const other = this.#vehicles.get(key)?.active;
     const is_taken = other && other.sysid !== contact.sysid && now_ms - other.last_ms < identity_wait_ms;
-    return is_taken ? `${key}:system-${contact.sysid}` : key;
+    return is_taken ? cloneKeyOf(contact) : key;
   }
 
   #appear(asset_key: string, contact: Contact): Vehicle {
@@ -252,7 +252,7 @@ export class Fleet {
   }
 
   #log(from: Contact, { severity, text }: StatusText): void {
-    const asset_key = this.#vehicleOf.get(from)?.asset_key ?? assetKeyOf(from);
+    const asset_key = this.#vehicleOf.get(from)?.asset_key ?? from.asset_key;
     const facts = { asset_key, severity, text };
     const { log } = this.#parts.host;
     if (severity >= severity_debug || !this.#isNews(`${asset_key} ${text}`))
@@ -273,7 +273,7 @@ export class Fleet {
   /** PX4 says the more important ones as texts too; what they mean else, only its own file of texts knows. */
   #logEvent(from: Contact, event: VehicleEvent): void {
     const level = eventLevel(event);
-    const asset_key = this.#vehicleOf.get(from)?.asset_key ?? assetKeyOf(from);
+    const asset_key = this.#vehicleOf.get(from)?.asset_key ?? from.asset_key;
     const facts = {
       asset_key,
       event: event.id,
@@ -300,8 +300,12 @@ export class Fleet {
 
 /** Whether the asset with this key is the contact's, with or without the system id that tells clones apart. */
 function isKeyOf(asset_key: string, contact: Contact): boolean {
-  const key = assetKeyOf(contact);
-  return asset_key === key || asset_key === `${key}:system-${contact.sysid}`;
+  const key = contact.asset_key;
+  return asset_key === key || asset_key === cloneKeyOf(contact);
+}
+
+function cloneKeyOf({ asset_key, sysid }: Contact): string {
+  return `${asset_key}:system-${sysid}`;
 }
 
 interface From {

@@ -86,6 +86,8 @@ export class Streams {
   #begun_ms: number;
   #in_flight: { readonly want: Want; readonly ask: Ask; sent_ms: number; tries: number } | undefined;
   #unanswered = 0;
+  /** Nothing is due before. */
+  #look_again_ms = Number.NEGATIVE_INFINITY;
 
   constructor(autopilot: Autopilot, rates: StreamRates, now_ms: number) {
     this.#autopilot = autopilot;
@@ -112,7 +114,9 @@ export class Streams {
     const want = this.#wants.get(name);
     if (!want) return;
     want.heard_ms = now_ms;
+    if (want.asks === 0) return;
     want.asks = 0;
+    this.#look_again_ms = now_ms;
   }
 
   /** There may be a second vehicle: who is there is asked again at once. */
@@ -121,6 +125,7 @@ export class Streams {
     if (!want || now_ms - want.asked_ms < doubt_every_ms) return;
     want.heard_ms = Number.NEGATIVE_INFINITY;
     want.asks = 0;
+    this.#look_again_ms = now_ms;
   }
 
   /** `COMMAND_ACK` for 511 or 512. */
@@ -137,7 +142,7 @@ export class Streams {
     const flying = this.#in_flight;
     if (flying) {
       if (now_ms - flying.sent_ms < answer_wait_ms) return undefined;
-      if (flying.tries < answer_tries_max && !this.#isHere(flying.want, now_ms)) {
+      if (flying.tries < answer_tries_max && now_ms >= hereUntil_ms(flying.want)) {
         flying.tries += 1;
         flying.sent_ms = now_ms;
         return flying.ask;
@@ -145,7 +150,7 @@ export class Streams {
       this.#in_flight = undefined;
       this.#unanswered += 1;
     }
-    const want = this.#due(now_ms);
+    const want = now_ms < this.#look_again_ms ? undefined : this.#due(now_ms);
     if (!want) return undefined;
     want.asked_ms = now_ms;
     want.asks += 1;
@@ -166,11 +171,18 @@ export class Streams {
   #want(wanted: Wanted): void {
     const never_ms = Number.NEGATIVE_INFINITY;
     this.#wants.set(wanted.name, { wanted, heard_ms: never_ms, asked_ms: never_ms, asks: 0, refused: false });
+    this.#look_again_ms = never_ms;
   }
 
-  /** The first that is due. */
+  /** The first that is due; without one it is known when to look again. */
   #due(now_ms: number): Want | undefined {
-    for (const want of this.#wants.values()) if (this.#isDue(want, now_ms)) return want;
+    let next_ms = Number.POSITIVE_INFINITY;
+    for (const want of this.#wants.values()) {
+      const due_ms = this.#dueAt_ms(want);
+      if (now_ms >= due_ms) return want;
+      next_ms = Math.min(next_ms, due_ms);
+    }
+    this.#look_again_ms = next_ms;
     return undefined;
   }
 
@@ -179,17 +191,18 @@ export class Streams {
     return { command: 511, msgid, interval_us: Math.round(interval_ms * 1_000) };
   }
 
-  #isDue(want: Want, now_ms: number): boolean {
-    if (want.refused || this.#isHere(want, now_ms)) return false;
-    if (want.wanted.interval_ms !== undefined && now_ms - this.#begun_ms < look_ms) return false;
-    if (want.asks === 0) return true;
-    return now_ms - want.asked_ms >= (pauses_ms[Math.min(want.asks, pauses_ms.length) - 1] ?? 0);
+  #dueAt_ms(want: Want): number {
+    if (want.refused) return Number.POSITIVE_INFINITY;
+    const look_until_ms = want.wanted.interval_ms === undefined ? 0 : this.#begun_ms + look_ms;
+    const pause_ms = pauses_ms[Math.min(want.asks, pauses_ms.length) - 1] ?? 0;
+    return Math.max(hereUntil_ms(want), look_until_ms, want.asks === 0 ? 0 : want.asked_ms + pause_ms);
   }
+}
 
-  /** It comes, at whatever rate: another station may have asked for that rate, and two stations must not fight. */
-  #isHere({ heard_ms, asks, wanted: { interval_ms, once } }: Want, now_ms: number): boolean {
-    if (once) return asks > once_asks_max || heard_ms !== Number.NEGATIVE_INFINITY;
-    if (interval_ms === undefined) return now_ms - heard_ms < identity_every_ms;
-    return now_ms - heard_ms < Math.max(absent_min_ms, absent_intervals * interval_ms);
-  }
+/** Until then it comes, at whatever rate: another station may have asked for that rate, and two stations must not fight. */
+function hereUntil_ms({ heard_ms, asks, wanted: { interval_ms, once } }: Want): number {
+  const never = Number.POSITIVE_INFINITY;
+  if (once) return asks > once_asks_max || heard_ms !== Number.NEGATIVE_INFINITY ? never : 0;
+  if (interval_ms === undefined) return heard_ms + identity_every_ms;
+  return heard_ms + Math.max(absent_min_ms, absent_intervals * interval_ms);
 }
