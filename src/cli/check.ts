@@ -7,9 +7,15 @@ import { ConfigInvalid } from '../errors.ts';
 import { nearestThere } from './doctor/disk.ts';
 import { type Shell, complain, exit, painter, say } from './shell.ts';
 
-export async function check(file: string, shell: Shell): Promise<number> {
+export interface CheckOptions {
+  /** Nothing is said of what is right, nor of what should not stay as it is. */
+  readonly quiet?: true;
+}
+
+export async function check(file: string, shell: Shell, { quiet }: CheckOptions = {}): Promise<number> {
   const config = await readConfig(file, { drivers, credentials_dir: shell.env['CREDENTIALS_DIRECTORY'] });
   await checkWritable(config, file);
+  if (quiet) return exit.ok;
   const paint = painter(shell);
   complain(shell, ...config.warnings.map((warning) => `${file}: warning: ${warning}`));
   const count = config.drivers.length;

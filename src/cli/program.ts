@@ -3,6 +3,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { config_file_default } from '../config.ts';
 import { ConfigInvalid, messageOf } from '../errors.ts';
 import { DaemonUnavailable } from '../local/client.ts';
+import type { CheckOptions } from './check.ts';
 import type { DaemonOptions } from './daemon-client.ts';
 import type { DiscardOptions } from './buffer.ts';
 import type { LogLevelOptions } from './log-level.ts';
@@ -72,7 +73,10 @@ function addDaemonCommands(program: Command, shell: Shell, finish: (code: number
     .command('check')
     .description('check the configuration without touching a device')
     .argument('[file]', 'configuration file', config_file_default)
-    .action(async (file: string) => finish(await (await import('./check.ts')).check(file, shell)));
+    .option('-q, --quiet', 'say only what is wrong')
+    .action(async (file: string, options: CheckOptions) =>
+      finish(await (await import('./check.ts')).check(file, shell, options)),
+    );
   program
     .command('demo')
     .description('try it out: a broker of its own, this machine as the kit')

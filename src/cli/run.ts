@@ -1,7 +1,8 @@
 /** `kit-connector run`: the daemon. */
+import { writeFile } from 'node:fs/promises';
 import { drivers } from '../../drivers/index.ts';
 import { type Config, readConfig } from '../config.ts';
-import { isJournal, openJournal } from '../platform/journal.ts';
+import { isJournal, openJournal, syslog_identifier } from '../platform/journal.ts';
 import { createLog, type LogOptions } from '../platform/log.ts';
 import { hangupsOf } from './daemon-reload.ts';
 import { runDaemon } from './daemon.ts';
@@ -9,6 +10,7 @@ import type { Shell } from './shell.ts';
 
 export async function run(file: string, shell: Shell): Promise<number> {
   const hangups = hangupsOf(shell);
+  await nameProcess();
   const credentials_dir = shell.env['CREDENTIALS_DIRECTORY'];
   const readAgain = async (): Promise<Config> => readConfig(file, { drivers, credentials_dir });
   const config = await readAgain();
@@ -22,6 +24,11 @@ export async function run(file: string, shell: Shell): Promise<number> {
   } finally {
     log.close();
   }
+}
+
+/** For top, ps and the journal, which would show the name of a thread of Node.js. */
+async function nameProcess(): Promise<void> {
+  await writeFile('/proc/self/comm', syslog_identifier).catch(() => undefined);
 }
 
 /** The journal where systemd started us, coloured lines on a terminal, JSON elsewhere. */

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { leaves } from './manual.ts';
 
-/** The script that bash-completion loads when `kit-connector` is typed. */
+/** The script that bash-completion loads when `kit-connector` is typed. Values of options are completed as names of files. */
 export function completionScript(program: Command): string {
   const commands = leaves(program);
   const branches = new Map<string, Set<string>>([['', new Set()]]);
@@ -13,6 +13,10 @@ export function completionScript(program: Command): string {
       branches.set(before, (branches.get(before) ?? new Set()).add(word));
     });
   }
+  const options = commands.flatMap(({ command }) => command.options);
+  const valued = options
+    .filter(({ required, optional }) => required || optional)
+    .flatMap(({ long, short }) => [long, short].filter((flag) => flag !== undefined));
   const cases = [
     ...[...branches].map(([words, next]) => caseLine(words, [...next])),
     ...commands.map(({ words, command }) =>
@@ -24,13 +28,20 @@ export function completionScript(program: Command): string {
   ];
   return `# bash completion for kit-connector
 _kit_connector() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]} words='' word choices
-  case $previous in
-    --config | -c | --socket) COMPREPLY=($(compgen -f -- "$current")); return ;;
-  esac
+  local current=\${COMP_WORDS[COMP_CWORD]} words='' word next choices='' is_value=''
+  local commands='|${[...branches.keys(), ...commands.map(({ words }) => words)].filter(Boolean).join('|')}|'
+  local valued=' ${[...new Set(valued)].join(' ')} '
+  COMPREPLY=()
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    [[ $word == -* ]] || words+="\${words:+ }$word"
+    if [[ $is_value ]]; then is_value=''; continue; fi
+    if [[ $word == -* ]]; then
+      [[ $valued == *" $word "* ]] && is_value=1
+      continue
+    fi
+    next="\${words:+$words }$word"
+    [[ $commands == *"|$next|"* ]] && words=$next
   done
+  [[ $is_value ]] && return
   case $words in
 ${cases.join('\n')}
   esac

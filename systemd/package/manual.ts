@@ -8,7 +8,15 @@ const shown = z.looseObject({
   properties: z.record(z.string(), z.unknown()).optional(),
   items: z.unknown().optional(),
   required: z.array(z.string()).default([]),
+  enum: z.array(z.unknown()).optional(),
+  const: z.unknown().optional(),
+  oneOf: z.array(z.unknown()).optional(),
+  anyOf: z.array(z.unknown()).optional(),
+  allOf: z.array(z.unknown()).optional(),
 });
+
+/** `if: the driver is X, then: its options are ...` */
+const driverRule = z.record(z.string(), z.unknown());
 
 interface Edition {
   readonly version: string;
@@ -46,7 +54,8 @@ const files = [
 
 const exits = [
   [0, 'Done.'],
-  [1, 'Failed; the reason was printed.'],
+  [1, 'Failed; the reason was printed. Of doctor: something deserves a look.'],
+  [2, 'Of doctor: something is broken.'],
   [64, 'The command line is wrong.'],
   [69, 'No service answers.'],
   [78, 'The configuration is wrong; every fault was printed with its line.'],
@@ -63,30 +72,75 @@ export function configPage(schema: unknown, edition: Edition): string {
       'names every fault in it. These are its keys:',
     ]),
     ...section('KEYS', keyLines(schema, '')),
+    ...driverSections(schema),
     ...section('SEE ALSO', ['.BR kit\\-connector (1)']),
   ]);
 }
 
-/** The options of drivers are long and their own; their sections stop the walk at this depth. */
-const depth_max = 3;
+/** Options of drivers lie deep in lists of devices. */
+const depth_max = 6;
+
+/** A key of the file: its description, and what may lie below it. */
+interface Key {
+  readonly name: string;
+  readonly schemas: readonly unknown[];
+  readonly isRequired: boolean;
+}
 
 function keyLines(schema: unknown, path: string): readonly string[] {
-  const { properties = {}, required } = shown.parse(schema);
   if (path.split('.').length > depth_max) return [];
-  return Object.entries(properties).flatMap(([key, value]) => {
+  return keysOf(schema).flatMap(({ name: key, schemas, isRequired }) => {
     const name = path ? `${path}.${key}` : key;
-    const about = shown.parse(value);
+    const all = schemas.map((each) => shown.parse(each));
+    const described = all.find(({ description }) => description !== undefined)?.description;
+    const [usual, ...others] = new Set(all.map((each) => each.default));
     const facts = [
-      about.description ? sentence(about.description) : '',
-      required.includes(key) ? 'Required.' : '',
-      isSimple(about.default) ? `Default: ${JSON.stringify(about.default)}.` : '',
+      described === undefined ? '' : sentence(described),
+      choiceText(all),
+      isRequired ? 'Required.' : '',
+      // Where kinds of a thing differ, there is no one default.
+      isSimple(usual) && others.length === 0 ? `Default: ${JSON.stringify(usual)}.` : '',
     ].filter(Boolean);
-    const inner = about.properties ? value : about.items;
-    const deeper =
-      typeof inner === 'object' && inner !== null
-        ? keyLines(inner, about.properties ? name : `${name}[]`)
-        : [];
+    const deeper = schemas.flatMap((each) => {
+      const { items } = shown.parse(each);
+      return items === undefined ? keyLines(each, name) : keyLines(items, `${name}[]`);
+    });
     return ['.TP', `.B ${roff(name)}`, roff(facts.join(' ')) || '\\&'].concat(deeper);
+  });
+}
+
+/** The keys of an object, of all its variants together: one that only some have, or need, is not required. */
+function keysOf(schema: unknown): readonly Key[] {
+  const { oneOf = [], anyOf = [] } = shown.parse(schema);
+  const variants = [schema, ...oneOf, ...anyOf]
+    .map((each) => shown.parse(each))
+    .filter(({ properties }) => properties !== undefined);
+  const names = new Set(variants.flatMap(({ properties = {} }) => Object.keys(properties)));
+  return Array.from(names, (name) => ({
+    name,
+    schemas: variants.flatMap(({ properties = {} }) => (name in properties ? [properties[name]] : [])),
+    isRequired: variants.every(({ required }) => required.includes(name)),
+  }));
+}
+
+function choiceText(schemas: readonly z.output<typeof shown>[]): string {
+  const choices = schemas.flatMap(({ enum: of = [], const: only }) => (only === undefined ? of : [only]));
+  const words = new Set(choices.map((each) => JSON.stringify(each)));
+  return words.size > 1 ? `One of ${[...words].join(', ')}.` : '';
+}
+
+/** A section for each driver: what can stand in its `options`. */
+function driverSections(schema: unknown): readonly string[] {
+  const { properties = {} } = shown.parse(schema);
+  const { items } = shown.parse(properties['drivers'] ?? {});
+  const { allOf = [] } = shown.parse(items ?? {});
+  return allOf.flatMap((each) => {
+    const rule = driverRule.parse(each);
+    const { driver } = shown.parse(rule['if'] ?? {}).properties ?? {};
+    const { options } = shown.parse(rule['then'] ?? {}).properties ?? {};
+    const name = shown.parse(driver ?? {}).const;
+    const lines = keyLines(options ?? {}, 'options');
+    return typeof name === 'string' && lines.length > 0 ? section(`DRIVER ${name}`, lines) : [];
   });
 }
 
@@ -97,17 +151,22 @@ function isSimple(value: unknown): boolean {
 interface Leaf {
   readonly words: string;
   readonly command: Command;
+  /** What it does, after what the words before it are about. */
+  readonly about: string;
 }
 
 /** The commands that do something, with the words that lead to them. */
-export function leaves(command: Command, before = ''): readonly Leaf[] {
+export function leaves(command: Command, before = '', group = ''): readonly Leaf[] {
   return command.commands.flatMap((each) => {
     const words = `${before}${each.name()}`;
-    return each.commands.length > 0 ? leaves(each, `${words} `) : [{ words, command: each }];
+    const about = `${group}${each.description()}`;
+    return each.commands.length > 0
+      ? leaves(each, `${words} `, `${each.description()}: `)
+      : [{ words, command: each, about }];
   });
 }
 
-function commandLines({ words, command }: Leaf): readonly string[] {
+function commandLines({ words, command, about }: Leaf): readonly string[] {
   const operands = command.registeredArguments.map((argument: Argument) =>
     argument.required ? `<${argument.name()}>` : `[${argument.name()}${argument.variadic ? '...' : ''}]`,
   );
@@ -115,13 +174,25 @@ function commandLines({ words, command }: Leaf): readonly string[] {
     '.SS',
     `.B ${roff([words, ...operands].join(' '))}`,
     '.br',
-    roff(sentence(command.description())),
+    roff(sentence(about)),
     ...command.options.flatMap((option: Option) => [
       '.TP',
       `.B ${roff(option.flags)}`,
-      roff(sentence(option.description)),
+      roff(
+        [
+          sentence(option.description),
+          isWorthSaying(option) ? `Default: ${String(option.defaultValue)}.` : '',
+        ]
+          .filter(Boolean)
+          .join(' '),
+      ),
     ]),
   ];
+}
+
+/** Of an option that takes a value. */
+function isWorthSaying({ required, defaultValue }: Option): boolean {
+  return required && defaultValue !== undefined;
 }
 
 /** Of a description, which is a few words; what begins with an address or a name of the file stays as it is. */

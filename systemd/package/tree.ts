@@ -26,6 +26,10 @@ const plain_files = [
   ['src/config.schema.json', 'usr/share/kit-connector/config.schema.json'],
   ['systemd/grafana-dashboard.json', 'usr/share/kit-connector/grafana-dashboard.json'],
   ['systemd/alerts.yaml', 'usr/share/kit-connector/alerts.yaml'],
+  ['systemd/broker/mosquitto.conf', 'usr/share/kit-connector/broker/mosquitto.conf'],
+  ['systemd/broker/mosquitto.acl', 'usr/share/kit-connector/broker/mosquitto.acl'],
+  ['systemd/broker/emqx.conf', 'usr/share/kit-connector/broker/emqx.conf'],
+  ['systemd/broker/emqx-acl.conf', 'usr/share/kit-connector/broker/emqx-acl.conf'],
   ['systemd/package/debian/kit-connector.sh', 'usr/bin/kit-connector'],
   ['systemd/package/debian/lintian-overrides', 'usr/share/lintian/overrides/kit-connector'],
 ] as const;

@@ -83,6 +83,10 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
     expect(await inside.sh(`stat --format=%U /proc/${await mainPid()}`)).toBe('kit-connector');
   });
 
+  test('is called by its own name in lists of processes', async () => {
+    expect(await inside.sh(`cat /proc/${await mainPid()}/comm`)).toBe('kit-connector');
+  });
+
   test('says in the journal, in its status and to systemctl what to configure next', async () => {
     const said = await journal(`_SYSTEMD_UNIT=${unit}`, '--priority=warning');
     const line = said.find(({ MESSAGE }) => MESSAGE.includes('no broker is configured'));
@@ -171,6 +175,22 @@ systemctl reload ${unit}`);
     // The native part of serialport was found: what is missing is the device.
     expect(await sentences('DRIVER=mavlink')).toMatch(/ttyACM0.*(no such|not there|cannot be opened)/i);
     expect((await journal(`KIT=${await kitId()}`)).length).toBeGreaterThan(0);
+  });
+
+  test('a reload with a configuration that is wrong fails, says why, and the service goes on as it was', async () => {
+    const pid = await mainPid();
+    await inside.sh(`cp ${config} /root/right.yaml && echo 'brokr: {}' >>${config}`);
+    expect((await inside.attempt('systemctl', 'reload', unit)).code).not.toBe(0);
+    expect(await sentences(`_SYSTEMD_UNIT=${unit}`)).toContain('did you mean "broker"?');
+    expect(await isActive()).toBe(true);
+    await inside.sh(`cat /root/right.yaml >${config} && systemctl reload ${unit}`);
+    expect(await mainPid()).toBe(pid);
+  });
+
+  test('brings the rules for brokers and the manual of every driver', async () => {
+    await inside.run('test', '-s', '/usr/share/kit-connector/broker/mosquitto.acl');
+    const page = await inside.sh('zcat /usr/share/man/man5/kit-connector.yaml.5.gz');
+    for (const { name } of drivers) expect(page).toMatch(new RegExp(`^\\.SH DRIVER ${name}$`, 'm'));
   });
 
   test('every driver that needs a library of its own loads from the package', async () => {

@@ -138,6 +138,13 @@ test('the manual names every command with its options, and no line of text can b
     expect(line).toMatch(/^\.(TH|SH|SS|TP|B|BR|I|br)( |$)/);
 });
 
+test('the manual says what a command is about, what an option is when left out, and what the doctor answers', () => {
+  const page = commandPage(program, edition);
+  expect(page).toContain('Messages that the broker refuses: list them.');
+  expect(page).toMatch(/\\-\\-for <time>\n.*Default: 15m\./);
+  expect(page).toMatch(/\.B 2\nOf doctor: something is broken\./);
+});
+
 test('the manual of the configuration has its required key, defaults and the sections', async () => {
   const schema: unknown = JSON.parse(
     await readFile(join(import.meta.dirname, '../../../src/config.schema.json'), 'utf8'),
@@ -147,6 +154,12 @@ test('the manual of the configuration has its required key, defaults and the sec
   expect(page).toMatch(/\.B broker\.url\nmqtts:/);
   expect(page).toMatch(/\.B broker\.keepalive_s\n.*Default: 30\./);
   expect(page).toContain('.B drivers[].driver');
+  // What only some kinds of a thing have is listed too, and not required.
+  expect(page).toMatch(/\.B media\.server\nOne of "mediamtx", "go2rtc", "template"\. Required\./);
+  expect(page).toMatch(/\.B media\.viewer_url\n(?!.*Required)/);
+  expect(page).toMatch(/\.SH DRIVER mavlink\n/);
+  expect(page).toMatch(/\.B options\.links\[\]\.kind\nOne of "udp_listen", .*"serial"\. Required\./);
+  expect(page).toMatch(/\.SH DRIVER onvif\n[^]*\.B options\.cameras\[\]\.password_file\n/);
 });
 
 describe.skipIf(peerMissing('bash'))('completion in bash', () => {
@@ -165,6 +178,15 @@ describe.skipIf(peerMissing('bash'))('completion in bash', () => {
     expect(await complete('buffer', 'quarantine', '')).toEqual(['list', 'retry', 'discard']);
     expect(await complete('status', '--w')).toEqual(['--watch']);
     expect(await complete('status', '--json', '--w')).toEqual(['--watch']);
+  });
+
+  test('goes on behind the values of options and behind operands, and leaves values to the names of files', async () => {
+    expect(await complete('tail', '--asset', 'Gate', '--f')).toEqual(['--feed']);
+    expect(await complete('setup', '--broker', 'mqtts://b', '--ca')).toEqual(['--ca']);
+    expect(await complete('task', 'Gate', '--dead')).toEqual(['--deadline']);
+    expect(await complete('buffer', 'quarantine', 'discard', '7', '--a')).toEqual(['--all']);
+    expect(await complete('status', '-c', 'buffer', '--w')).toEqual(['--watch']);
+    expect(await complete('setup', '--password-file', '')).toEqual(['']);
   });
 });
 
