@@ -54,7 +54,7 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
     isServed: (asset_key) => parts.owners.has(asset_key),
   });
   let pauses = backoff(retry_first_ms, retry_max_ms);
-  let isLost = false;
+  let lost_since_ms: number | undefined;
   let line: Soap | undefined;
   /** The stop of a movement may still be on the line before: that is closed only now. */
   const open = async (): Promise<Soap> => {
@@ -63,8 +63,11 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
     return line;
   };
   const onUp = (): void => {
-    if (isLost) log.info({ camera: camera.name }, 'camera is back');
-    isLost = false;
+    if (lost_since_ms !== undefined) {
+      const down_s = (performance.now() - lost_since_ms) / 1_000;
+      log.info({ camera: camera.name, down_s }, 'camera is back');
+    }
+    lost_since_ms = undefined;
     onState({ state: 'online' });
   };
   onState({ state: 'trying' });
@@ -81,8 +84,8 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
     }
     if (performance.now() - begin_ms > stable_ms) pauses = backoff(retry_first_ms, retry_max_ms);
     const pause_ms = loss instanceof StalledCamera ? stalled_pause_ms : pauses.next().value;
-    if (!isLost) log.warn({ camera: camera.name, reason }, 'camera is unavailable');
-    isLost = true;
+    if (lost_since_ms === undefined) log.warn({ camera: camera.name, reason }, 'camera is unavailable');
+    lost_since_ms ??= performance.now();
     onState({ state: 'offline', reason });
     await sleep(pause_ms, signal);
   }

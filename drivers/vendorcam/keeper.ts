@@ -229,16 +229,19 @@ function shapeOf(channels: readonly ChannelFacts[]): string {
 
 /** Says once that a host is away and once that it is back, however many attempts lie between. */
 function outageLog(host: Host, name: string) {
-  let isDown = false;
+  let down_since_ms: number | undefined;
   return {
     begins(reason: string, retry_ms: number): void {
-      if (isDown) host.log.debug({ host: name, reason, retry_ms }, 'device is still unavailable');
+      if (down_since_ms !== undefined)
+        host.log.debug({ host: name, reason, retry_ms }, 'device is still unavailable');
       else host.log.warn({ host: name, reason, retry_ms }, 'device is unavailable');
-      isDown = true;
+      down_since_ms ??= performance.now();
     },
     over(): void {
-      if (isDown) host.log.info({ host: name }, 'device is back');
-      isDown = false;
+      if (down_since_ms === undefined) return;
+      const down_s = (performance.now() - down_since_ms) / 1_000;
+      host.log.info({ host: name, down_s }, 'device is back');
+      down_since_ms = undefined;
     },
   };
 }

@@ -45,13 +45,16 @@ export async function keepRadio(parts: KeeperParts): Promise<string | undefined>
 async function serveAgainAndAgain(served: Served): Promise<string | undefined> {
   const { host, radio, limits, asset, pace, tell } = served;
   let pauses = backoff(limits.retry_first_ms, limits.retry_max_ms);
-  let isDown = false;
+  let down_since_ms: number | undefined;
   while (!host.signal.aborted) {
     let up_since_ms: number | undefined;
     const onUp = (): void => {
       up_since_ms = performance.now();
-      if (isDown) host.log.info({ radio: radio.name }, 'radio is back');
-      isDown = false;
+      if (down_since_ms !== undefined) {
+        const down_s = (performance.now() - down_since_ms) / 1_000;
+        host.log.info({ radio: radio.name, down_s }, 'radio is back');
+      }
+      down_since_ms = undefined;
       tell('online');
     };
     try {
@@ -73,8 +76,10 @@ async function serveAgainAndAgain(served: Served): Promise<string | undefined> {
         pauses = backoff(limits.retry_first_ms, limits.retry_max_ms);
       }
       const retry_ms = Math.round(pauseAfter(error, served, pauses));
-      if (!isDown) host.log.warn({ radio: radio.name, reason, retry_ms }, 'radio is unavailable');
-      isDown = true;
+      if (down_since_ms === undefined) {
+        host.log.warn({ radio: radio.name, reason, retry_ms }, 'radio is unavailable');
+      }
+      down_since_ms ??= performance.now();
       await sleep(retry_ms, host.signal);
     }
   }

@@ -1,4 +1,5 @@
 /** The report as a technician reads it. Pure: report in, lines out. */
+import { no_broker } from '../config/broker.ts';
 import type { StatusReport } from '../local/api.ts';
 import { type Paint, clockTime, duration, size, table } from './shell.ts';
 import { linkLines } from './status-links.ts';
@@ -35,6 +36,9 @@ function overall(
 
 function uplinkLines(uplink: StatusReport['uplink'], paint: Paint): readonly string[] {
   const { state, broker, protocol, since, rtt_ms, in_flight, next_try_ms, attempts, last_error } = uplink;
+  if (broker === no_broker) {
+    return [`${paint('bold', 'uplink')}   ${paint('warn', 'no broker is configured')}: messages are kept`];
+  }
   const facts = [
     protocol ? `MQTT ${protocol}` : '',
     rtt_ms === null ? '' : `round trip ${Math.round(rtt_ms)} ms`,

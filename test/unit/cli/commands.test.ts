@@ -108,6 +108,12 @@ test('status --watch goes on until it is told to stop', async () => {
   expect(stdout).toContain('uplink   connected');
 });
 
+test('status of a kit without a broker speaks of none that could come back', async () => {
+  const report = statusOf({ uplink: { ...statusOf().uplink, state: 'stopped', broker: 'none' } });
+  const { stdout } = await typed(fakeDaemon({ report: () => report }), ['status']);
+  expect(stdout).toContain('\nuplink   no broker is configured: messages are kept\nbuffer   ');
+});
+
 test('tail writes a line for each message and ends with Ctrl-C', async () => {
   const daemon = fakeDaemon();
   const stop = new AbortController();

@@ -92,6 +92,7 @@ it('D02: a camera that has lost its power is tried again until it is back', asyn
   await camera.restore();
   await outbox.until(isOnline);
   expect(log.lines.map(({ sentence }) => sentence)).toEqual(['camera is unavailable', 'camera is back']);
+  expect(log.lines[1]?.facts['down_s']).toBeGreaterThanOrEqual(0);
 });
 
 it('D03: pulls that are always refused do not become a storm', async () => {

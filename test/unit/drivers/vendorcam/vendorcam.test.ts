@@ -115,6 +115,8 @@ describe('a camera', () => {
     await eventually('it sees again', () => feed('motion').at(-1)?.['detected'] === true);
     expect(hub.log.at('warn').filter((line) => line === 'device is unavailable')).toHaveLength(1);
     expect(hub.log.at('info').filter((line) => line === 'device is back')).toHaveLength(1);
+    const back = hub.log.lines.find(({ sentence }) => sentence === 'device is back');
+    expect(back?.facts['down_s']).toBeGreaterThan(0);
   });
 
   it('leaves nothing detected when the connector stops', async () => {
