@@ -216,6 +216,8 @@ function restoreAssets(parts: AssetsParts): Map<string, Asset> {
   for (const body of bodies.values()) {
     const { data: earlier } = announcement.safeParse(body);
     if (!earlier || !parts.configured.includes(earlier.driver)) continue;
+    // The ids of another kit_id are not the kit's any more.
+    if (earlier.id !== assetId(parts.kit_id, earlier.asset_key)) continue;
     const { data: commands } = commandList.safeParse(bodies.get(channels.commands(earlier.id)));
     found.set(earlier.asset_key, Asset.restore(parts, earlier, commands));
   }
@@ -224,7 +226,10 @@ function restoreAssets(parts: AssetsParts): Map<string, Asset> {
   );
   for (const channel of bodies.keys()) {
     if (kept.has(channel)) continue;
-    parts.log.info({ channel }, 'announced by a driver that is not configured any more; taken back');
+    parts.log.info(
+      { channel },
+      'announced by a driver or under a kit_id that is not configured any more; taken back',
+    );
     parts.outbox.append({ channel, lane: 'presence', data: null });
   }
   return found;

@@ -313,6 +313,23 @@ it('takes back what a driver announced that is not configured any more, and what
   await lab.stop();
 });
 
+it('takes back what was announced when the kit had another kit_id, and keeps what it announced since', async () => {
+  const other = assetId('0b7f3c52-1d3e-4a7b-8a51-6c1f5a0d9e21', 'drone-1');
+  const lab = hubLab({
+    announced: [
+      ...announced,
+      { channel: channels.asset(other), body: JSON.stringify({ ...earlier, id: other }) },
+      { channel: channels.commands(other), body: JSON.stringify({ revision: 1, commands: [] }) },
+    ],
+  });
+  expect(lab.outbox.drafts.filter(({ data }) => data === null).map(({ channel }) => channel)).toEqual([
+    channels.asset(other),
+    channels.commands(other),
+  ]);
+  expect(lab.hub.assets()).toMatchObject([{ id }]);
+  await lab.stop();
+});
+
 it('tells the caller when a task could find an asset in another state', async () => {
   const assetsChanged = vi.fn<() => void>();
   const lab = hubLab({ announced, assetsChanged });
