@@ -4,9 +4,11 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { getuid } from 'node:process';
 import { drivers } from '../../drivers/index.ts';
-import { type Config, config_file_default, readConfig } from '../config.ts';
+import { type Config, config_file_default, controlSocket, readConfig, readControlSocket } from '../config.ts';
 import { no_broker } from '../config/broker.ts';
+import { runtime_dir_default } from '../config/schema.ts';
 import { ConfigInvalid } from '../errors.ts';
+import { isAnswered } from '../local/server.ts';
 import { check } from './check.ts';
 import { gravest, plain } from './doctor/finding.ts';
 import { credential_store } from './doctor/stored-secrets.ts';
@@ -40,7 +42,8 @@ export async function setup(options: SetupOptions, shell: Shell): Promise<number
     return exit.usage;
   }
   const asked = await answersOf(options, before?.kit_id, shell);
-  const found = await lookAround(options.scan, shell);
+  const socket = await readControlSocket(file).catch(() => controlSocket(runtime_dir_default));
+  const found = await lookAround(options.scan, await isAnswered(socket), shell);
   if (shell.signal.aborted) return exit.failed;
   const config = await readDraft(file, asked, found).catch((error: unknown) => {
     if (error instanceof ConfigInvalid) complain(shell, 'nothing was written:');
@@ -79,8 +82,9 @@ async function broker(config: Config, options: SetupOptions, shell: Shell): Prom
   return false;
 }
 
-async function lookAround(seconds: number, shell: Shell): Promise<readonly Found[]> {
+async function lookAround(seconds: number, isBusy: boolean, shell: Shell): Promise<readonly Found[]> {
   if (seconds === 0) return [];
+  if (isBusy) say(shell, 'kit-connector runs and has its ports: what it hears already is not found again');
   say(shell, `looking for devices for ${seconds} s ...`);
   const found = await scan(drivers, seconds * 1_000, shell.signal);
   const paint = painter(shell);

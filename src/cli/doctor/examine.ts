@@ -1,4 +1,6 @@
 /** Runs every check of the doctor at once, each within its time, and puts the findings into one order. */
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { drivers as driver_list } from '../../../drivers/index.ts';
 import { no_broker } from '../../config/broker.ts';
@@ -164,9 +166,7 @@ async function askDaemon(client: LocalClient, socket: string, places: Places): P
   } catch (error) {
     const [finding] = halves(plain(messageOf(error)));
     if (hasCode(error, 'EACCES', 'EPERM')) {
-      const remedy =
-        'use sudo, or let this user join the group (sudo adduser USER kit-connector) and log in again';
-      return { runs: true, findings: [warn('daemon', finding, remedy)] };
+      return { runs: true, findings: [warn('daemon', finding, become_member)] };
     }
     const nobody =
       error instanceof DaemonUnavailable &&
@@ -221,16 +221,30 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
     };
   } catch (error) {
     const faults = error instanceof ConfigInvalid ? error.faults : [messageOf(error)];
+    const findings =
+      isService && (await isClosed(config_file))
+        ? [warn('configuration', `this user may not read ${config_file}`, become_member)]
+        : faults.map((fault) => fail('configuration', ...halves(fault)));
     return {
       config: undefined,
       touched: { ports: [], hosts: [], secrets: [], listeners: [] },
       places: keys_only,
       isService,
       socket: await readControlSocket(config_file).catch(() => controlSocket(runtime_dir_default)),
-      findings: faults.map((fault) => fail('configuration', ...halves(fault))),
+      findings,
     };
   }
 }
+
+async function isClosed(file: string): Promise<boolean> {
+  return access(file, constants.R_OK).then(
+    () => false,
+    (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EACCES',
+  );
+}
+
+const become_member =
+  'use sudo, or let this user join the group (sudo adduser USER kit-connector) and log in again';
 
 function splitWarning(sentence: string): Finding {
   return warn(

@@ -50,7 +50,7 @@ function sessionRemedy(reason: string, { password, ca }: Places): string {
     return 'let the operator of the broker renew its certificate; check the clock of this kit too';
   }
   if (/certificate|self.signed/iu.test(reason)) {
-    return `put the certificate of the broker's authority into ${ca}, then restart kit-connector`;
+    return `give the certificate of the broker's authority as ${ca}, then restart kit-connector`;
   }
   if (/not authori[sz]ed|bad user ?name|password|banned|identifier/iu.test(reason)) {
     return `correct broker.username and the password in ${password}, or let the broker know this kit; then restart kit-connector`;

@@ -155,7 +155,7 @@ function distrust(
   return {
     isUnknown: true,
     why: 'its authority is not known to this kit',
-    remedy: `put the certificate of the broker's authority into ${ca}`,
+    remedy: `give the certificate of the broker's authority as ${ca}`,
   };
 }
 

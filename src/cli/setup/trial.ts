@@ -14,6 +14,8 @@ import { checkNetwork } from '../doctor/network.ts';
 import type { Asked } from './answers.ts';
 import { configText, type Found } from './text.ts';
 
+/** What a remedy names here: nothing is in its place yet. */
+const places = { password: 'the file of --password-file', ca: '--ca', isBlind: false } as const;
 const trial_ms = 8_000;
 const grace_ms = 2_000;
 const secret_mode = 0o600;
@@ -45,11 +47,11 @@ export async function tryBroker(config: Config, signal: AbortSignal): Promise<re
   if (!broker || broker.url === no_broker) return [];
   const over = AbortSignal.any([signal, AbortSignal.timeout(trial_ms)]);
   const look = async (): Promise<readonly Finding[]> => {
-    const way = await checkNetwork(broker, over);
+    const way = await checkNetwork(broker, over, places);
     if (gravest(way) === 'fail') return way;
     // A daemon that runs may be connected: its session is not to be disturbed.
     if (await isAnswered(config.control_socket)) return way;
-    return [...way, ...(await checkBrokerSession(kit_id, broker, over))];
+    return [...way, ...(await checkBrokerSession(kit_id, broker, over, places))];
   };
   const found = await within(trial_ms + grace_ms, look(), signal);
   return (
