@@ -44,9 +44,9 @@ export async function machineFacts(
   return { vendor: genuine(system?.manufacturer) ?? null, model: genuine(system?.model) ?? null };
 }
 
-/** Loaded only here: it is large, and it runs programs, which nothing else in this driver does. */
+/** Loaded only here, and only the part that is asked: it is large, and it runs programs, which nothing else here does. */
 async function readSystem(): Promise<{ readonly manufacturer: string; readonly model: string }> {
-  const { system } = await import('systeminformation');
+  const { system } = await import('systeminformation/lib/system.js');
   return system();
 }
 

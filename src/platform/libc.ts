@@ -1,4 +1,4 @@
-/** The few functions of the C library that Node.js has no door to: sockets that are bound to a network device. */
+/** The few functions of the C library that Node.js has no door to: sockets that are bound to a network device, memory. */
 import type { KoffiFunc } from 'koffi';
 
 /* oxlint-disable max-params -- the signatures of the C library are not ours to choose */
@@ -35,6 +35,8 @@ export interface Libc {
   readonly clock_gettime: (clock: number, timespec: Uint8Array) => number;
   readonly close: (fd: number) => number;
   readonly if_nametoindex: (name: string) => number;
+  /** Of glibc only; undefined where the C library is another. Nonzero when memory was given back. */
+  readonly malloc_trim: ((keep_bytes: number) => number) | undefined;
   /** Name of the last failure of this thread: `ENODEV`. */
   readonly errno: () => string;
   readonly errnoName: (errno: number) => string;
@@ -93,6 +95,7 @@ async function load(): Promise<Libc> {
     clock_gettime,
     close,
     if_nametoindex,
+    malloc_trim: ifThere(() => self.func('int malloc_trim(size_t)')),
     errno: () => errnoName(koffi.errno()),
     errnoName,
     watch(fd, what, ready) {
@@ -100,4 +103,12 @@ async function load(): Promise<Libc> {
       return () => handle.close();
     },
   };
+}
+
+function ifThere<T>(find: () => T): T | undefined {
+  try {
+    return find();
+  } catch {
+    return undefined;
+  }
 }

@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { connect, type TLSSocket } from 'node:tls';
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { DeviceUnreachable, messageOf } from '../errors.ts';
 
 /** Resolves when the certificate with this SHA-256 fingerprint may be trusted; rejects otherwise. */
@@ -155,6 +155,14 @@ function errorOf(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(messageOf(thrown));
 }
 
+let without_authorities: SecureContext | undefined;
+
+/** The fingerprint alone vouches for a device: the certificates of all authorities would be 3 MB that nobody asks. */
+function contextWithoutAuthorities(): SecureContext {
+  without_authorities ??= createSecureContext({ ca: [] });
+  return without_authorities;
+}
+
 /** Hands a connection to a request only after its certificate was found good. */
 class PinnedAgent extends HttpsAgent {
   readonly #parts: PinnedHttpParts;
@@ -170,7 +178,8 @@ class PinnedAgent extends HttpsAgent {
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
     const { host, port, connect_ms, check } = this.#parts;
-    const socket = connect({ host, port, rejectUnauthorized: false });
+    const secureContext = contextWithoutAuthorities();
+    const socket = connect({ host, port, secureContext, rejectUnauthorized: false });
     this.#connecting.add(socket);
     socket.setTimeout(connect_ms, () => socket.destroy());
     const fail = (error: Error): void => {
