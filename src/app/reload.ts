@@ -76,7 +76,8 @@ export async function reload(next: Config, parts: ReloadParts): Promise<void> {
   if (!isDeepStrictEqual(before.commands, now.commands)) hub.policyChanged();
   const drivers = await fleet.change(now.drivers);
   for (const warning of now.warnings) if (!told.has(warning)) log.warn({ file: now.file }, warning);
-  log.info(said(drivers, liveKeys(before, now)), 'the configuration was read again');
+  const { facts, words } = said(drivers, liveKeys(before, now));
+  log.info(facts, `the configuration was read again: ${words}`);
 }
 
 export function telemetryPace({ telemetry }: Config) {
@@ -89,16 +90,19 @@ function liveKeys(before: Config, now: Config): readonly string[] {
   return live_keys.filter((key) => !isDeepStrictEqual(before[key], now[key]));
 }
 
-function said(drivers: FleetChange, changed_keys: readonly string[]): Readonly<Record<string, string>> {
+function said(drivers: FleetChange, changed_keys: readonly string[]) {
   const { added, removed, changed, tried_again } = drivers;
-  const groups = {
-    drivers_added: added,
-    drivers_removed: removed,
-    drivers_changed: changed,
-    drivers_tried_again: tried_again,
-    settings_changed: changed_keys,
+  const groups = [
+    ['drivers_added', 'added', added],
+    ['drivers_removed', 'removed', removed],
+    ['drivers_changed', 'changed', changed],
+    ['drivers_tried_again', 'tried again', tried_again],
+    ['settings_changed', 'other settings', changed_keys],
+  ] as const;
+  const news = groups.filter(([, , names]) => names.length > 0);
+  if (news.length === 0) return { facts: { changed: 'nothing' }, words: 'nothing changed' };
+  return {
+    facts: Object.fromEntries(news.map(([name, , names]) => [name, names.join(', ')])),
+    words: news.map(([, verb, names]) => `${verb} ${names.join(', ')}`).join('; '),
   };
-  const facts = Object.entries(groups).filter(([, names]) => names.length > 0);
-  if (facts.length === 0) return { changed: 'nothing' };
-  return Object.fromEntries(facts.map(([name, names]) => [name, names.join(', ')]));
 }

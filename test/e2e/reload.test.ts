@@ -13,7 +13,7 @@ const nobody = { url: 'mqtt://127.0.0.1:1' };
 /** Reloads, and answers the facts of the line that tells what came of it. */
 async function reload(daemon: Child): Promise<Readonly<Record<string, unknown>>> {
   const told = (): ReturnType<Child['log']> =>
-    daemon.log().filter(({ msg }) => msg === 'the configuration was read again');
+    daemon.log().filter(({ msg }) => msg.startsWith('the configuration was read again: '));
   const before = told().length;
   daemon.send('SIGHUP');
   await eventually('the reload is told', () => told().length > before);
@@ -66,6 +66,11 @@ describe.skipIf(peerMissing('mosquitto'))('a reload', () => {
         expect(keys).toEqual(expect.arrayContaining(['red', 'ruby', 'green']));
         expect(keys).toHaveLength(4);
         expect(await reload(daemon)).toEqual({ changed: 'nothing' });
+        const told = daemon.log().flatMap(({ msg }) => (msg.includes('read again') ? [msg] : []));
+        expect(told).toEqual([
+          'the configuration was read again: added green; removed blue; changed red',
+          'the configuration was read again: nothing changed',
+        ]);
         expect((await drivers(kit)).get('red')).toEqual(after.get('red'));
         expect((await daemon.end('SIGTERM')).code).toBe(0);
       });
