@@ -51,7 +51,11 @@ export async function supportBundle(options: BundleOptions, shell: Shell): Promi
   // Never over another file, and for its owner only: it tells much about the kit.
   await using handle = await open(path, 'wx', 0o600).catch(unwritable(path));
   await handle.writeFile(archive);
-  say(shell, `${path} (${size(archive.length)}): look into it before you send it`);
+  say(
+    shell,
+    `${path} (${size(archive.length)}): look into it before you send it`,
+    'it holds the log since the last start; of before, send: journalctl -u kit-connector --since -7d',
+  );
   return exit.ok;
 }
 

@@ -226,10 +226,12 @@ function restoreAssets(parts: AssetsParts): Map<string, Asset> {
   );
   for (const channel of bodies.keys()) {
     if (kept.has(channel)) continue;
-    parts.log.info(
-      { channel },
-      'announced by a driver or under a kit_id that is not configured any more; taken back',
-    );
+    const gone = announcement.safeParse(bodies.get(channel)).data;
+    // Its commands go with it.
+    if (gone) {
+      const { asset_key, name } = gone;
+      parts.log.info({ asset_key, name }, 'its driver or kit_id is not configured any more: taken back');
+    }
     parts.outbox.append({ channel, lane: 'presence', data: null });
   }
   return found;

@@ -1,5 +1,5 @@
 /** The support bundle holds what a developer asks for, and none of the kit's secrets, wherever they were repeated. */
-import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -18,6 +18,7 @@ const secrets = {
   camera: 'camera-passw0rd',
   media: 'media geheim',
   url: 'in-an-address',
+  service_key: 'kc_of_the_service',
 } as const;
 const every_secret = [
   ...Object.values(secrets),
@@ -42,6 +43,8 @@ async function withScene(play: (scene: Scene) => Promise<void>): Promise<void> {
       return join(dir, name);
     };
     const port = await freePort();
+    await mkdir(join(dir, 'state'));
+    await secret('state/service-key', secrets.service_key);
     const config = {
       kit_id: '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10',
       state_dir: join(dir, 'state'),

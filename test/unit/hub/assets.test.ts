@@ -309,6 +309,9 @@ it('takes back what a driver announced that is not configured any more, and what
   });
   const cleared = [channels.asset(id), channels.commands(id), unreadable];
   expect(lab.outbox.drafts).toEqual(cleared.map((channel) => ({ channel, lane: 'presence', data: null })));
+  expect(lab.log.lines).toMatchObject([
+    { level: 'info', facts: { asset_key: earlier.asset_key, name: earlier.name } },
+  ]);
   expect(lab.hub.assets()).toEqual([]);
   await lab.stop();
 });
