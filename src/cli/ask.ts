@@ -11,7 +11,8 @@ export function terminalAsk(
   signal: AbortSignal,
 ): Ask {
   return async (question, { hidden }) => {
-    output.write(question);
+    // Whoever echoes what is typed draws the line anew at each key: the question has to be its own there.
+    if (hidden) output.write(question);
     const echo = new Writable({
       write(chunk: Uint8Array, _encoding, done) {
         if (!hidden) output.write(chunk);
@@ -23,7 +24,9 @@ export function terminalAsk(
     lines.once('SIGINT', () => gaveUp.abort(new Error('given up; nothing was written')));
     lines.once('close', () => gaveUp.abort(new Error('given up; nothing was written')));
     try {
-      return (await lines.question('', { signal: AbortSignal.any([signal, gaveUp.signal]) })).trim();
+      return (
+        await lines.question(hidden ? '' : question, { signal: AbortSignal.any([signal, gaveUp.signal]) })
+      ).trim();
     } catch (error) {
       throw gaveUp.signal.aborted ? gaveUp.signal.reason : error;
     } finally {

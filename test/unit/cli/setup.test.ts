@@ -256,6 +256,9 @@ test('what is typed is not shown when it is secret, and giving up ends the quest
   expect(await open).toBe('Kit 7');
   expect(shown.join('')).toContain('Kit 7');
   expect(shown.join('')).not.toContain('geheim');
+  // The terminal clears the line whenever it is drawn anew: what comes after that is seen.
+  const [line] = shown.join('').split('\n').slice(-2);
+  expect(line?.split('\u001B[0J').at(-1)).toContain('name: ');
   const left = ask('name: ', { hidden: false });
   input.write('\u0003');
   await expect(left).rejects.toThrow('given up; nothing was written');
