@@ -28,9 +28,10 @@ const uplinkReport = z.object({
 });
 
 const laneReport = z.object({
+  /** On disk. */
   rows: count,
   bytes: count,
-  /** Of `rows`, those that are in memory only. */
+  /** Beside them, in memory only: on their way to the broker, or while the disk does not take them. */
   memory_rows: count,
 });
 

@@ -176,10 +176,14 @@ export class Outbox implements Appender, Journal {
     return this.#health;
   }
 
-  /** Rows of each lane on disk, and how many are in memory on their way. */
+  /** Rows of each lane on disk, and how many wait in memory: for the broker, or until the disk takes them. */
   depth(): ReadonlyMap<Lane, LaneDepth & { readonly memory_rows: number }> {
+    const memory_rows = new Map(lanes.map((lane) => [lane, this.dispatch.liveRows(lane)]));
+    for (const { row, place } of this.#committer.rows) {
+      if (place !== 'queued') memory_rows.set(row.lane, (memory_rows.get(row.lane) ?? 0) + 1);
+    }
     return new Map(
-      lanes.map((lane) => [lane, { ...this.#ledger.depth[lane], memory_rows: this.dispatch.liveRows(lane) }]),
+      lanes.map((lane) => [lane, { ...this.#ledger.depth[lane], memory_rows: memory_rows.get(lane) ?? 0 }]),
     );
   }
 

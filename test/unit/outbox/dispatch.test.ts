@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeDirectory } from '../../support/temporary.ts';
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { eventually } from '../../support/eventually.ts';
 import { messagesIn, openLab, type OutboxLab } from '../../support/outbox-lab.ts';
+import type { Lane } from '../../../src/contract/lanes.ts';
 import type { Parcel } from '../../../src/outbox/parcel.ts';
 
 let dir: string;
@@ -147,6 +150,25 @@ describe('while the broker is away', () => {
     const backlog = next.filter((parcel) => parcel?.backlog).length;
     expect(backlog).toBeGreaterThanOrEqual(3);
     expect(backlog).toBeLessThanOrEqual(5);
+  });
+});
+
+describe('while the disk refuses', () => {
+  it('messages are shown in their lanes, in memory, and on the disk once it takes them', async () => {
+    const other = new Database(join(dir, 'buffer.db'));
+    other.exec('BEGIN IMMEDIATE');
+    lab.send('feed', 1);
+    lab.send('feed', 2);
+    lab.send('alarm', 3);
+    await soon(() => lab.outbox.health().state === 'failing');
+    const shown = (lane: Lane) => lab.outbox.depth().get(lane);
+    await soon(() => shown('feed')?.memory_rows === 2);
+    expect(shown('feed')).toMatchObject({ rows: 0, memory_rows: 2 });
+    await soon(() => shown('alarm')?.memory_rows === 1);
+    other.exec('ROLLBACK');
+    other.close();
+    await soon(() => shown('feed')?.rows === 2 && shown('alarm')?.rows === 1);
+    expect([shown('feed')?.memory_rows, shown('alarm')?.memory_rows]).toEqual([0, 0]);
   });
 });
 
