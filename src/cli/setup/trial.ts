@@ -6,10 +6,11 @@ import { drivers } from '../../../drivers/index.ts';
 import { no_broker } from '../../config/broker.ts';
 import { type Config, readConfig } from '../../config.ts';
 import { ConfigInvalid } from '../../errors.ts';
+import { localClient } from '../../local/client.ts';
 import { isAnswered } from '../../local/server.ts';
 import { within } from '../../platform/time.ts';
 import { checkBrokerSession } from '../doctor/broker-session.ts';
-import { type Finding, gravest, warn } from '../doctor/finding.ts';
+import { type Finding, gravest, ok, warn } from '../doctor/finding.ts';
 import { checkNetwork } from '../doctor/network.ts';
 import type { Asked } from './answers.ts';
 import { configText, type Found } from './text.ts';
@@ -41,6 +42,15 @@ export async function readDraft(
   }
 }
 
+/** Whether a daemon runs that is connected somewhere, or may be. The one of a new package knows no broker. */
+async function hasSession(socket: string, signal: AbortSignal): Promise<boolean> {
+  if (!(await isAnswered(socket))) return false;
+  const report = await localClient(socket, signal)
+    .status()
+    .catch(() => undefined);
+  return report?.uplink.broker !== no_broker;
+}
+
 /** How the broker takes it; nothing where there is no broker. Takes 10 s at most, and never rejects. */
 export async function tryBroker(config: Config, signal: AbortSignal): Promise<readonly Finding[]> {
   const { broker, kit_id } = config;
@@ -49,8 +59,12 @@ export async function tryBroker(config: Config, signal: AbortSignal): Promise<re
   const look = async (): Promise<readonly Finding[]> => {
     const way = await checkNetwork(broker, over, places);
     if (gravest(way) === 'fail') return way;
-    // A daemon that runs may be connected: its session is not to be disturbed.
-    if (await isAnswered(config.control_socket)) return way;
+    if (await hasSession(config.control_socket, over)) {
+      return [
+        ...way,
+        ok('broker login', 'not tried, since it would end the session of kit-connector, which runs'),
+      ];
+    }
     return [...way, ...(await checkBrokerSession(kit_id, broker, over, places))];
   };
   const found = await within(trial_ms + grace_ms, look(), signal);

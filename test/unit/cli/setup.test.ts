@@ -19,12 +19,15 @@ import { runProgram } from '../../../src/cli/program.ts';
 import { scan } from '../../../src/cli/setup/scan.ts';
 import { configText } from '../../../src/cli/setup/text.ts';
 import { type Config, readConfig } from '../../../src/config.ts';
+import type { LocalApi } from '../../../src/local/api.ts';
+import { serveLocal } from '../../../src/local/server.ts';
 import { startFakeDish } from '../../fakes/fake-dish.ts';
 import { startFakeModemManager } from '../../fakes/fake-modem-manager.ts';
 import { startMosquitto } from '../../support/broker.ts';
 import { makeMessageBus } from '../../support/message-bus.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort, withDirectory } from '../../support/temporary.ts';
+import { fakeDaemon, statusOf } from '../local/fake-daemon.ts';
 import { recordedShell } from './shell-of-test.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
@@ -190,6 +193,27 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wan
         const taken = await typedTrying(dir, [...words, join(dir, 'right'), '--force']);
         expect(taken.stdout).toContain(`ok    broker login: MQTT 5 as ${kit_id}`);
         expect(taken.stderr).not.toContain('all the same');
+
+        const beside = async (api: LocalApi) => {
+          const end = new AbortController();
+          const socket = join(dir, 'control.sock');
+          const { closed } = await serveLocal(api, { socket, gid: undefined, signal: end.signal });
+          const told = await typedTrying(dir, [
+            ...words,
+            join(dir, 'wrong'),
+            '--force',
+            '--runtime-dir',
+            dir,
+          ]);
+          end.abort();
+          await closed;
+          return told.stdout;
+        };
+        // One that has a session there is left alone; the one of a new package has none.
+        expect(await beside(fakeDaemon())).toContain('ok    broker login: not tried');
+        const { uplink } = statusOf();
+        const report = () => statusOf({ uplink: { ...uplink, state: 'stopped', broker: 'none' } });
+        expect(await beside(fakeDaemon({ report }))).toContain('fail  broker login: the broker refuses');
       });
     } finally {
       await broker.stop();
