@@ -14,21 +14,16 @@ import { SimVehicle } from '../../../drivers/mavlink/sim/sim-vehicle.ts';
 import { suggest as suggestModems } from '../../../drivers/modem/suggest.ts';
 import { suggest as suggestCameras } from '../../../drivers/onvif/suggest.ts';
 import { suggest as suggestDishes } from '../../../drivers/starlink/suggest.ts';
-import { type Ask, terminalAsk } from '../../../src/cli/ask.ts';
-import { runProgram } from '../../../src/cli/program.ts';
+import { terminalAsk } from '../../../src/cli/ask.ts';
 import { scan } from '../../../src/cli/setup/scan.ts';
 import { configText } from '../../../src/cli/setup/text.ts';
 import { type Config, readConfig } from '../../../src/config.ts';
-import type { LocalApi } from '../../../src/local/api.ts';
-import { serveLocal } from '../../../src/local/server.ts';
 import { startFakeDish } from '../../fakes/fake-dish.ts';
 import { startFakeModemManager } from '../../fakes/fake-modem-manager.ts';
-import { startMosquitto } from '../../support/broker.ts';
 import { makeMessageBus } from '../../support/message-bus.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort, withDirectory } from '../../support/temporary.ts';
-import { fakeDaemon, statusOf } from '../local/fake-daemon.ts';
-import { recordedShell } from './shell-of-test.ts';
+import { typed } from './setup-typed.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
 const no_dirs = { state_dir: undefined, runtime_dir: undefined };
@@ -36,18 +31,6 @@ const never = new AbortController().signal;
 
 async function read(file: string): Promise<Config> {
   return readConfig(file, { drivers, credentials_dir: undefined });
-}
-
-async function typed(dir: string, words: readonly string[], ask?: Ask) {
-  return typedTrying(dir, ['--no-try', ...words], ask);
-}
-
-/** The broker is tried before the configuration is written. */
-async function typedTrying(dir: string, words: readonly string[], ask?: Ask) {
-  const shell = { ...recordedShell(), ...(ask && { ask }) };
-  const file = join(dir, 'config.yaml');
-  const code = await runProgram(['setup', '--config', file, '--scan', '0', ...words], shell);
-  return { code, file, stdout: shell.stdout(), stderr: shell.stderr() };
 }
 
 test('flags alone make a configuration that check accepts, with the password in a file of its own', async () => {
@@ -154,70 +137,6 @@ test('an answer that cannot be right is said to be wrong, and asked for again', 
     expect(stderr).toContain('"kit seven" is no UUID; press Enter for the one that is offered');
     expect(stderr).toContain('"broker.example.com" is no address of a broker; write mqtts://host:port');
     expect((await read(file)).broker?.url).toBe('mqtt://127.0.0.1:1883');
-  });
-});
-
-test('a broker that does not answer is told before anything is written; a person may stop there', async () => {
-  await withDirectory(async (dir) => {
-    const flags = ['--kit-id', kit_id, '--kit-name', '', '--username', kit_id];
-    const away = [...flags, '--broker', `mqtt://127.0.0.1:${await freePort()}`];
-    const typing = (answer: string) =>
-      typedTrying(dir, away, async (question) => (question.startsWith('password') ? '' : answer));
-    const stopped = await typing('no');
-    expect(stopped.code).toBe(1);
-    expect(stopped.stdout).toMatch(/fail {2}broker tcp: 127\.0\.0\.1 port \d+: ECONNREFUSED; /u);
-    expect(stopped.stderr).toBe('nothing was written\n');
-    expect(await readdir(dir)).toEqual([]);
-
-    const goes_on = await typing('');
-    expect(goes_on.code).toBe(0);
-    expect(goes_on.stdout).toMatch(/broker tcp: [^]*config\.yaml is written\n/u);
-
-    const alone = await typedTrying(dir, [...away, '--no-ask', '--force']);
-    expect(alone.code).toBe(0);
-    expect(alone.stderr).toContain('the configuration is written all the same');
-    expect(alone.stdout).toContain(`next: kit-connector run --config ${alone.file}, then `);
-  });
-});
-
-describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wants a password', () => {
-  test('is logged in at before anything is written', async () => {
-    const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
-    try {
-      await withDirectory(async (dir) => {
-        const words = ['--no-ask', '--kit-id', kit_id, '--broker', broker.url, '--password-file'];
-        await writeFile(join(dir, 'wrong'), 'wrong\n');
-        await writeFile(join(dir, 'right'), 'right\n');
-        const refused = await typedTrying(dir, [...words, join(dir, 'wrong')]);
-        expect(refused.stdout).toMatch(new RegExp(`fail {2}broker login: the broker refuses ${kit_id}`, 'u'));
-        const taken = await typedTrying(dir, [...words, join(dir, 'right'), '--force']);
-        expect(taken.stdout).toContain(`ok    broker login: MQTT 5 as ${kit_id}`);
-        expect(taken.stderr).not.toContain('all the same');
-
-        const beside = async (api: LocalApi) => {
-          const end = new AbortController();
-          const socket = join(dir, 'control.sock');
-          const { closed } = await serveLocal(api, { socket, gid: undefined, signal: end.signal });
-          const told = await typedTrying(dir, [
-            ...words,
-            join(dir, 'wrong'),
-            '--force',
-            '--runtime-dir',
-            dir,
-          ]);
-          end.abort();
-          await closed;
-          return told.stdout;
-        };
-        // One that has a session there is left alone; the one of a new package has none.
-        expect(await beside(fakeDaemon())).toContain('ok    broker login: not tried');
-        const { uplink } = statusOf();
-        const report = () => statusOf({ uplink: { ...uplink, state: 'stopped', broker: 'none' } });
-        expect(await beside(fakeDaemon({ report }))).toContain('fail  broker login: the broker refuses');
-      });
-    } finally {
-      await broker.stop();
-    }
   });
 });
 

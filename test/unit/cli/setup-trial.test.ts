@@ -1,0 +1,77 @@
+/** Setup tries the broker before it writes anything: one that is away, one that refuses, one that has the kit already. */
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { LocalApi } from '../../../src/local/api.ts';
+import { serveLocal } from '../../../src/local/server.ts';
+import { startMosquitto } from '../../support/broker.ts';
+import { peerMissing } from '../../support/peers.ts';
+import { freePort, withDirectory } from '../../support/temporary.ts';
+import { fakeDaemon, statusOf } from '../local/fake-daemon.ts';
+import { typedTrying } from './setup-typed.ts';
+
+const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
+
+test('a broker that does not answer is told before anything is written; a person may stop there', async () => {
+  await withDirectory(async (dir) => {
+    const flags = ['--kit-id', kit_id, '--kit-name', '', '--username', kit_id];
+    const away = [...flags, '--broker', `mqtt://127.0.0.1:${await freePort()}`];
+    const typing = (answer: string) =>
+      typedTrying(dir, away, async (question) => (question.startsWith('password') ? '' : answer));
+    const stopped = await typing('no');
+    expect(stopped.code).toBe(1);
+    expect(stopped.stdout).toMatch(/fail {2}broker tcp: 127\.0\.0\.1 port \d+: ECONNREFUSED; /u);
+    expect(stopped.stderr).toBe('nothing was written\n');
+    expect(await readdir(dir)).toEqual([]);
+
+    const goes_on = await typing('');
+    expect(goes_on.code).toBe(0);
+    expect(goes_on.stdout).toMatch(/broker tcp: [^]*config\.yaml is written\n/u);
+
+    const alone = await typedTrying(dir, [...away, '--no-ask', '--force']);
+    expect(alone.code).toBe(0);
+    expect(alone.stderr).toContain('the configuration is written all the same');
+    expect(alone.stdout).toContain(`next: kit-connector run --config ${alone.file}, then `);
+  });
+});
+
+describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wants a password', () => {
+  test('is logged in at before anything is written', async () => {
+    const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
+    try {
+      await withDirectory(async (dir) => {
+        const words = ['--no-ask', '--kit-id', kit_id, '--broker', broker.url, '--password-file'];
+        await writeFile(join(dir, 'wrong'), 'wrong\n');
+        await writeFile(join(dir, 'right'), 'right\n');
+        const refused = await typedTrying(dir, [...words, join(dir, 'wrong')]);
+        expect(refused.stdout).toMatch(new RegExp(`fail {2}broker login: the broker refuses ${kit_id}`, 'u'));
+        const taken = await typedTrying(dir, [...words, join(dir, 'right'), '--force']);
+        expect(taken.stdout).toContain(`ok    broker login: MQTT 5 as ${kit_id}`);
+        expect(taken.stderr).not.toContain('all the same');
+
+        const beside = async (api: LocalApi) => {
+          const end = new AbortController();
+          const socket = join(dir, 'control.sock');
+          const { closed } = await serveLocal(api, { socket, gid: undefined, signal: end.signal });
+          const told = await typedTrying(dir, [
+            ...words,
+            join(dir, 'wrong'),
+            '--force',
+            '--runtime-dir',
+            dir,
+          ]);
+          end.abort();
+          await closed;
+          return told.stdout;
+        };
+        // One that has a session there is left alone; the one of a new package has none.
+        expect(await beside(fakeDaemon())).toContain('ok    broker login: not tried');
+        const { uplink } = statusOf();
+        const report = () => statusOf({ uplink: { ...uplink, state: 'stopped', broker: 'none' } });
+        expect(await beside(fakeDaemon({ report }))).toContain('fail  broker login: the broker refuses');
+      });
+    } finally {
+      await broker.stop();
+    }
+  });
+});
