@@ -17,8 +17,15 @@ interface Stream {
   readonly feed: string;
   /** Monotonic time from which the next message may leave. */
   next_ms: number;
+  /** When what is held back leaves: soon after `next_ms`, together with others. */
+  turn_ms: number;
   held: (() => void) | undefined;
 }
+
+/** Turns are given on a beat of this, so that the messages of many streams wake the process once and share a packet. */
+const beat_ms = 50;
+/** A stream that is paced more densely gets its turns to the millisecond. */
+const dense_pause_ms = 4 * beat_ms;
 
 /** One timer serves all streams, and only while something is held back. When `signal` aborts, what is held is sent. */
 export class Pacer {
@@ -41,7 +48,8 @@ export class Pacer {
 
   /** Opens a stream of its own for one feed of one asset. */
   open(feed: string): PacedStream {
-    const stream: Stream = { feed, next_ms: Number.NEGATIVE_INFINITY, held: undefined };
+    const never_ms = Number.NEGATIVE_INFINITY;
+    const stream: Stream = { feed, next_ms: never_ms, turn_ms: never_ms, held: undefined };
     return {
       offer: (send) => this.#offer(stream, send),
       close: () => {
@@ -55,7 +63,9 @@ export class Pacer {
     this.#rates = rates;
     const now_ms = this.#now_ms();
     for (const stream of this.#waiting) {
-      stream.next_ms = Math.min(stream.next_ms, now_ms + this.#interval_ms(stream));
+      const pause_ms = this.#interval_ms(stream);
+      stream.next_ms = Math.min(stream.next_ms, now_ms + pause_ms);
+      stream.turn_ms = turnAt_ms(stream.next_ms, pause_ms);
     }
     this.#arm(now_ms);
   }
@@ -74,9 +84,10 @@ export class Pacer {
     const isReplaced = stream.held !== undefined;
     stream.held = send;
     if (isReplaced) return true;
+    stream.turn_ms = turnAt_ms(stream.next_ms, pause_ms);
     this.#waiting.add(stream);
     // One that comes after the others is found when the timer has fired for them.
-    if (stream.next_ms < this.#due_ms) this.#arm(now_ms);
+    if (stream.turn_ms < this.#due_ms) this.#arm(now_ms);
     return false;
   }
 
@@ -96,7 +107,7 @@ export class Pacer {
     clearTimeout(this.#timer);
     this.#due_ms = Number.POSITIVE_INFINITY;
     if (this.#waiting.size === 0 || this.#signal.aborted) return;
-    for (const stream of this.#waiting) this.#due_ms = Math.min(this.#due_ms, stream.next_ms);
+    for (const stream of this.#waiting) this.#due_ms = Math.min(this.#due_ms, stream.turn_ms);
     const pause_ms = Math.min(timer_max_ms, Math.max(1, Math.ceil(this.#due_ms - now_ms)));
     this.#timer = setTimeout(() => this.#sendDue(), pause_ms);
     this.#timer.unref();
@@ -123,5 +134,10 @@ export class Pacer {
     this.#waiting.clear();
   }
 }
+
+function turnAt_ms(next_ms: number, pause_ms: number): number {
+  return pause_ms < dense_pause_ms ? next_ms : Math.ceil(next_ms / beat_ms) * beat_ms;
+}
+
 /** A longer pause would overflow the timer; it is armed again when it fires. */
 const timer_max_ms = 86_400_000;
