@@ -77,18 +77,22 @@ export class Publishing {
     const is_known = this.#batteries.has(status.id);
     if (!reading || (!is_known && this.#batteries.size >= batteries_max)) return;
     this.#batteries.set(status.id, { ...reading, at_ms: now_ms });
-    for (const [id, { at_ms }] of this.#batteries) {
-      if (now_ms - at_ms > battery_fresh_ms) this.#batteries.delete(id);
-    }
+    this.#forgetBatteries(now_ms);
     const message = batteryFeed(this.#batteries);
     if (message) this.#sink.publish('battery', message);
   }
 
   /** Only for vehicles that do not describe their batteries one by one. */
   #systemBattery(status: Messages['SYS_STATUS'], now_ms: number): void {
-    const is_described = this.#batteries.values().some(({ at_ms }) => now_ms - at_ms <= battery_fresh_ms);
-    const message = is_described ? undefined : systemBattery(status);
+    this.#forgetBatteries(now_ms);
+    const message = this.#batteries.size > 0 ? undefined : systemBattery(status);
     if (message) this.#sink.publish('battery', message);
+  }
+
+  #forgetBatteries(now_ms: number): void {
+    for (const [id, { at_ms }] of this.#batteries) {
+      if (now_ms - at_ms > battery_fresh_ms) this.#batteries.delete(id);
+    }
   }
 
   /** With each heartbeat. */

@@ -77,8 +77,7 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
   lost.catch(() => undefined);
   socket.on('message', (bytes, from) => {
     const now_ms = performance.now();
-    const peer = peers.nameOf(from);
-    if (medium.datagram(bytes, peer, now_ms)) peers.heard(peer, from, now_ms);
+    if (medium.datagram(bytes, peers.nameOf(from), now_ms)) peers.heard(from, now_ms);
   });
   let isClosing = false;
   try {
@@ -139,43 +138,42 @@ interface Peer extends Address {
   heard_ms: number;
 }
 
-/** Who was heard lately, and where. */
+/** Who was heard lately, and where. There are so few that looking through them costs less than making a name of an address. */
 class Peers {
-  readonly #peers = new Map<string, Peer>();
+  #peers: readonly Peer[] = [];
 
-  /** Known names are not made anew for each datagram. */
   nameOf(from: RemoteInfo): string {
-    for (const { port, host, name } of this.#peers.values()) {
-      if (port === from.port && host === from.address) return name;
-    }
-    return nameOf(from);
+    return this.#at(from)?.name ?? nameOf(from);
   }
 
-  heard(name: string, { address, port }: RemoteInfo, now_ms: number): void {
-    const known = this.#peers.get(name);
+  heard(from: RemoteInfo, now_ms: number): void {
+    const known = this.#at(from);
     if (known) {
       known.heard_ms = now_ms;
       return;
     }
-    if (this.#peers.size >= peers_max) this.#forgetSilent(now_ms);
-    if (this.#peers.size >= peers_max) return;
-    this.#peers.set(name, { name, host: address, port, heard_ms: now_ms });
+    if (this.#peers.length >= peers_max) this.#forgetSilent(now_ms);
+    if (this.#peers.length >= peers_max) return;
+    const { address: host, port } = from;
+    this.#peers = [...this.#peers, { name: nameOf(from), host, port, heard_ms: now_ms }];
   }
 
   all(now_ms: number): readonly Address[] {
     this.#forgetSilent(now_ms);
-    return [...this.#peers.values()];
+    return this.#peers;
   }
 
   named(name: string, now_ms: number): readonly Address[] {
     this.#forgetSilent(now_ms);
-    const peer = this.#peers.get(name);
-    return peer ? [peer] : [];
+    return this.#peers.filter((peer) => peer.name === name);
+  }
+
+  #at({ address, port }: RemoteInfo): Peer | undefined {
+    for (const peer of this.#peers) if (peer.port === port && peer.host === address) return peer;
+    return undefined;
   }
 
   #forgetSilent(now_ms: number): void {
-    for (const { name, heard_ms } of this.#peers.values()) {
-      if (now_ms - heard_ms > peer_silence_max_ms) this.#peers.delete(name);
-    }
+    this.#peers = this.#peers.filter(({ heard_ms }) => now_ms - heard_ms <= peer_silence_max_ms);
   }
 }

@@ -85,27 +85,28 @@ function sinkOf(
   { assets, log }: HostParts,
   door: { readonly open: boolean },
 ): AssetSink<FeedSet> {
-  /** Does `act` while the run goes on, the asset is this instance's and nobody removed it. */
-  const whileAlive = (act: (live: Asset) => void): void => {
-    if (door.open && asset && !asset.removed) act(asset);
-  };
+  /** The asset while the run goes on, if it is this instance's and nobody removed it. */
+  const live = (): Asset | undefined => (door.open && asset && !asset.removed ? asset : undefined);
   return {
-    publish: (feed, message) =>
-      whileAlive((live) => {
-        if (live.gate?.publish(feed, message, log)) live.touch();
-      }),
-    setPosition: ({ lat, lon, alt_m }) =>
-      whileAlive((live) => {
-        if (!isPlace(lat, lon)) return;
-        live.touch();
-        live.setPosition({ lat, lon, alt_m: alt_m ?? null });
-      }),
-    setOnline: (online, reason) =>
-      whileAlive((live) => {
-        if (online) live.touch();
-        live.setOnline(online, reason);
-      }),
-    remove: () => whileAlive((live) => assets.remove(live)),
+    publish(feed, message) {
+      const alive = live();
+      if (alive?.gate?.publish(feed, message, log)) alive.touch();
+    },
+    setPosition({ lat, lon, alt_m }) {
+      const alive = live();
+      if (!alive || !isPlace(lat, lon)) return;
+      alive.touch();
+      alive.setPosition({ lat, lon, alt_m: alt_m ?? null });
+    },
+    setOnline(online, reason) {
+      const alive = live();
+      if (online) alive?.touch();
+      alive?.setOnline(online, reason);
+    },
+    remove() {
+      const alive = live();
+      if (alive) assets.remove(alive);
+    },
   };
 }
 
