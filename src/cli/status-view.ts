@@ -54,7 +54,7 @@ function uplinkLines(uplink: StatusReport['uplink'], paint: Paint): readonly str
 }
 
 function outboxLines(outbox: StatusReport['outbox'], paint: Paint): readonly string[] {
-  const lanes = Object.entries(outbox.by_lane).filter(([, { rows }]) => rows > 0);
+  const lanes = Object.entries(outbox.by_lane).filter(([, { rows, memory_rows }]) => rows + memory_rows > 0);
   const { state, detail } = outbox.health;
   return [
     `${paint('bold', 'buffer')}   ${balance(outbox)}${outbox.balanced ? '' : `  ${paint('bad', 'does not add up')}`}`,
