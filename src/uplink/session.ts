@@ -3,7 +3,13 @@
  * in flight, and the supervisor owns reconnecting. MQTT.js would replay its own store one packet at a time, and gives up
  * for ever after some refusals.
  */
-import { MqttClient, Store, type IClientOptions, type IConnackPacket, type Packet } from 'mqtt';
+import {
+  MqttClient,
+  NullStore,
+  type IClientOptions,
+  type IConnackPacket,
+  type Packet,
+} from '../platform/mqtt-client.ts';
 import { messageOf } from '../errors.ts';
 import { openBrokerSocket } from '../platform/broker-socket.ts';
 import { within } from '../platform/time.ts';
@@ -245,17 +251,4 @@ async function answerWhen(handled: Promise<void>, client: MqttClient, done: () =
     return;
   }
   done();
-}
-
-/** Keeps nothing, so that MQTT.js finds nothing to replay. */
-class NullStore extends Store {
-  override put(...[, done]: Parameters<Store['put']>): this {
-    done();
-    return this;
-  }
-
-  override del(...[, done]: Parameters<Store['del']>): this {
-    done();
-    return this;
-  }
 }

@@ -2,7 +2,7 @@
  * One MQTT connection of the service, from CONNECT to its end, over a fresh MQTT.js client that keeps nothing. Each PUBACK
  * waits for its own message to be stored while the next ones are read already.
  */
-import { type IClientOptions, MqttClient, type Packet, Store } from 'mqtt';
+import { type IClientOptions, MqttClient, type Packet, NullStore } from '../../platform/mqtt-client.ts';
 import { InvariantBroken, messageOf } from '../../errors.ts';
 import { openBrokerSocket } from '../../platform/broker-socket.ts';
 import { within } from '../../platform/time.ts';
@@ -210,17 +210,4 @@ async function acknowledgeWhen(stored: Promise<void>, client: MqttClient, messag
   const write: unknown = Reflect.get(client, '_sendPacket');
   if (typeof write !== 'function') throw new InvariantBroken('MQTT.js writes packets by another name');
   Reflect.apply(write, client, [{ cmd: 'puback', messageId, reasonCode: 0 }]);
-}
-
-/** Keeps nothing, so that MQTT.js finds nothing to replay. */
-class NullStore extends Store {
-  override put(...[, done]: Parameters<Store['put']>): this {
-    done();
-    return this;
-  }
-
-  override del(...[, done]: Parameters<Store['del']>): this {
-    done();
-    return this;
-  }
 }
