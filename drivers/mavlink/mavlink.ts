@@ -5,6 +5,7 @@ import { messageOf } from '../../src/errors.ts';
 import { aborted, every } from '../../src/platform/time.ts';
 import { Fleet } from './fleet.ts';
 import { type Link, openLink } from './link.ts';
+import { linkLog } from './link-log.ts';
 import { type MavlinkOptions, mavlinkOptions } from './options.ts';
 import { Outgoing } from './outgoing.ts';
 import { beat } from './presence.ts';
@@ -31,13 +32,14 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   const fleet = new Fleet({ host, options, out });
   let has_failed = false;
   const links = options.links.map((link_options) => {
+    let tell: ReturnType<typeof linkLog> | undefined;
     const link: Link = openLink(
       link_options,
       {
         frame: (frame, peer, now_ms) => fleet.frame(link, frame, peer, now_ms),
         state: (up, reason) => {
-          if (up) log.info({ link: link.name }, 'link is open');
-          else log.warn({ link: link.name, reason }, 'link is lost');
+          tell ??= linkLog(log, link.name);
+          tell(up, reason);
         },
         failed: (thrown) => {
           if (!has_failed)

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { checkListeners } from '../../../../src/cli/doctor/listeners.ts';
 import { checkSecretFiles } from '../../../../src/cli/doctor/permissions.ts';
 import { placesOf } from '../../../../src/cli/doctor/places.ts';
+import { checkSerialPorts } from '../../../../src/cli/doctor/serial.ts';
 import { lackOfRights, obstacle, serviceUser } from '../../../../src/cli/doctor/service-user.ts';
 import { credentialStore } from '../../../../src/cli/doctor/stored-secrets.ts';
 import { withDirectory } from '../../../support/temporary.ts';
@@ -63,6 +64,18 @@ test('what the sandbox of the service hides is told before any rights', async ()
     });
   }
   expect(await obstacle('/rooted', nobody, { write: false })).toBeUndefined();
+});
+
+test('a serial port is judged for the user of the service, where root asks', async () => {
+  await withDirectory(async (dir) => {
+    const path = join(dir, 'ttyACM0');
+    await writeFile(path, '');
+    const ports = [{ driver: 'drones', path }];
+    expect(await checkSerialPorts(ports, { proc: dir })).toMatchObject([{ level: 'ok' }]);
+    expect(await checkSerialPorts(ports, { user: nobody, proc: dir })).toMatchObject([
+      { level: 'fail', what: 'serial port of drones', finding: holding('the service does not see') },
+    ]);
+  });
 });
 
 test('a secret that the service may not read is told with the command that helps', async () => {
