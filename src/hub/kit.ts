@@ -56,6 +56,15 @@ interface Part {
 /** A link as status shows it. */
 export type KnownLink = Link & { readonly reason: string | null };
 
+const no_links: readonly Link[] = [];
+
+/** The links, and of what they were made. */
+interface Merged {
+  readonly wans: readonly Link[];
+  readonly revision: number;
+  readonly links: readonly KnownLink[];
+}
+
 export class Kit {
   readonly #options: KitOptions;
   /** Keyed by the names of `kitTelemetry`, so it cannot grow. */
@@ -65,6 +74,8 @@ export class Kit {
   /** Faults that were logged: `owner part`. */
   readonly #told = new Set<string>();
   readonly #known_links = new KnownLinks();
+  /** The uplink asks for the links with each packet, and they change once in a while. */
+  #merged: Merged | undefined;
   #links: LinkStates = new Map();
   #whole_due = true;
   #whole_ms = Number.NEGATIVE_INFINITY;
@@ -106,11 +117,16 @@ export class Kit {
 
   /** The links with all that is known of them. */
   links(): readonly KnownLink[] {
-    const wans = this.#parts.get('wans')?.data.wans ?? [];
-    const reasonOf = (link: Link): Pick<KnownLink, 'reason'> => ({
-      reason: this.#known_links.reason(link.name),
-    });
-    return wans.map((link) => Object.assign(this.#known_links.fill(link), reasonOf(link)));
+    const wans = this.#parts.get('wans')?.data.wans ?? no_links;
+    const { revision } = this.#known_links;
+    if (this.#merged?.wans !== wans || this.#merged.revision !== revision) {
+      const reasonOf = ({ name }: Link): Pick<KnownLink, 'reason'> => ({
+        reason: this.#known_links.reason(name),
+      });
+      const links = wans.map((link) => Object.assign(this.#known_links.fill(link), reasonOf(link)));
+      this.#merged = { wans, revision, links };
+    }
+    return this.#merged.links;
   }
 
   /**

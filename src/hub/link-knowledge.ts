@@ -8,9 +8,16 @@ export const known_links_max = 32;
 /** Keeps the last word of each driver instance on each link. */
 export class KnownLinks {
   readonly #byOwner = new Map<string, Map<string, LinkKnowledge>>();
+  #revision = 0;
+
+  /** Rises when somebody says something else. */
+  get revision(): number {
+    return this.#revision;
+  }
 
   /** Replaces what this instance said of the link. */
   note(owner: string, knowledge: LinkKnowledge): void {
+    this.#revision += 1;
     const links = this.#byOwner.get(owner) ?? new Map<string, LinkKnowledge>();
     this.#byOwner.set(owner, links);
     if (links.has(knowledge.name) || links.size < known_links_max) links.set(knowledge.name, knowledge);
@@ -21,6 +28,7 @@ export class KnownLinks {
    * rest is not.
    */
   withdraw(owner: string, reason: string): void {
+    this.#revision += 1;
     for (const [name, { type, isp }] of this.#byOwner.get(owner) ?? []) {
       const lasting = { ...(type ? { type } : {}), ...(isp ? { isp } : {}) };
       this.#byOwner.get(owner)?.set(name, { name, ...lasting, reason: `${owner}: ${reason}` });
