@@ -90,7 +90,8 @@ export function journalDatagram(entry: LogEntry, kit_id: string, chars_max = mes
     ...knownFields(entry.facts),
     ...otherFields(entry.facts),
   ];
-  const message = journalMessage(entry);
+  // Every line has its kit and its task as fields, which need not be read.
+  const message = journalMessage(entry, ['kit_id', 'task_id']);
   const fitting = message.length > chars_max ? `${message.slice(0, chars_max)}...` : message;
   const limited = fields
     .slice(0, fields_max)
@@ -98,11 +99,10 @@ export function journalDatagram(entry: LogEntry, kit_id: string, chars_max = mes
   return Buffer.concat([encodeField('MESSAGE', fitting), ...limited]);
 }
 
-/** `cameras gate: camera is back after 4 min  port=554`; a crash shows where it happened. */
-function journalMessage(entry: LogEntry): string {
-  // Every line has its kit and its task as fields.
+/** `cameras gate: camera is back after 4 min  port=554`; a crash shows where it happened. `fields`: facts that stand elsewhere. */
+function journalMessage(entry: LogEntry, fields: readonly string[] = []): string {
   const facts = new Map(entry.facts);
-  for (const name of ['kit_id', 'task_id']) facts.delete(name);
+  for (const name of fields) facts.delete(name);
   const { subject, text, tail } = prose({ ...entry, facts });
   const said = [subject ? `${subject}: ${text}` : text, ...tail].join('  ');
   const stack = entry.level === 'fatal' ? errorPart(entry.facts, 'stack') : undefined;

@@ -124,7 +124,7 @@ describe('a daemon under systemd', () => {
       await kit.configure({ broker: nobody, drivers: [kit.gateway] });
       expect(await journalOf(kit, 'uplink: the broker is not reachable')).toEqual(
         expect.arrayContaining([
-          expect.stringMatching(/^<6>kit-connector is running {2}kit_id=/),
+          expect.stringMatching(/^<6>kit-connector is running {2}version=\S+ {2}kit_id=/),
           expect.stringMatching(
             /^<4>uplink: the broker is not reachable: messages are kept until it is \(connect ECONNREFUSED 127\.0\.0\.1:1\)/,
           ),
