@@ -1,17 +1,7 @@
-/**
- * MQTT.js's client by itself: its other half, for WebSocket, SOCKS proxies and browsers, would lie in memory unused. And a
- * store for it that keeps nothing, since whoever uses it here keeps its messages elsewhere.
- */
-import client from 'mqtt/lib/client';
-import store from 'mqtt/lib/store';
+/** MQTT.js as the connector, the service and the doctor use it: as a client of one connection, which keeps no messages. */
+import { Store } from 'mqtt';
 
-export type { IClientOptions, IConnackPacket, Packet } from 'mqtt';
-
-export const MqttClient = client.default;
-export type MqttClient = InstanceType<typeof MqttClient>;
-
-const Store = store.default;
-type Store = InstanceType<typeof Store>;
+export { MqttClient, type IClientOptions, type IConnackPacket, type Packet } from 'mqtt';
 
 /** Keeps nothing, so that MQTT.js finds nothing to replay. */
 export class NullStore extends Store {
