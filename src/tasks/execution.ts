@@ -101,7 +101,7 @@ async function invoke(task: Task, command: Command, { scribe, clock }: Execution
 }
 
 /** A handler that succeeds has seen the effect: that counts, also when it was told to stop. */
-function conclude(task: Task, command: Command, outcome: Outcome, { scribe }: ExecutionParts): void {
+function conclude(task: Task, command: Command, outcome: Outcome, { scribe, log }: ExecutionParts): void {
   const { ending } = task;
   if (outcome.kind === 'succeeded') {
     scribe.finish(task, { kind: 'succeed', result: reportable(outcome.result) });
@@ -109,6 +109,8 @@ function conclude(task: Task, command: Command, outcome: Outcome, { scribe }: Ex
   }
   const { thrown } = outcome;
   const error = thrownSentence(thrown);
+  // The report has a sentence of its own then; what the device did is worth a line.
+  if (ending) log.info({ task_id: task.id, reason: error }, `${command.name} was told to stop`);
   // The next run may do it again, and does so with what it finds in the journal.
   if (ending?.kind === 'stop' && command.repeatable) return;
   const explained = thrown instanceof CommandRefused && thrown !== task.stop.signal.reason;
