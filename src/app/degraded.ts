@@ -32,6 +32,11 @@ function diskReasons({ state, detail }: DiskHealth): string[] {
   ];
 }
 
+/** What the other parts of a report do not tell of. */
+export function otherReasons({ salvage, warnings }: Pick<DegradedFacts, 'salvage' | 'warnings'>): string[] {
+  return [...(salvage ? [salvageReason(salvage)] : []), ...warnings];
+}
+
 function salvageReason({ cause, rows_saved, rows_lost, moved_to }: Salvage): string {
   const lost = rows_lost === null ? 'an unknown number' : String(rows_lost);
   return `the buffer file was damaged (${cause}): ${rows_saved} messages saved, ${lost} lost; it is kept as ${moved_to}`;

@@ -7,7 +7,7 @@ import type { Clock, Stamp } from '../platform/clock.ts';
 import type { LoopLag } from '../platform/loop-lag.ts';
 import type { TaskRunner } from '../tasks/runner.ts';
 import type { Uplink } from '../uplink/uplink.ts';
-import { degradedReasons } from './degraded.ts';
+import { degradedReasons, otherReasons } from './degraded.ts';
 
 export interface ReportParts {
   readonly config: Config;
@@ -36,6 +36,7 @@ export async function statusReport(parts: ReportParts): Promise<StatusReport> {
     // Since boot: the time of day may have been set since.
     uptime_s: Math.max(0, Math.round((clock.stamp().mono_ms - parts.started.mono_ms) / 1000)),
     degraded: degraded(parts),
+    warnings: otherReasons({ salvage: parts.outbox.salvage, warnings: config.warnings }),
     uplink: uplinkReport(parts),
     outbox: await outboxReport(parts.outbox),
     drivers: Array.from(hub.drivers(), (driver) => ({ ...driver, facts: { ...driver.facts } })),

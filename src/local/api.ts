@@ -103,6 +103,8 @@ export const statusReport = z.object({
   uptime_s: z.number().nonnegative(),
   /** Why the kit is not at its best, one sentence each: what is wrong; what to do. */
   degraded: z.array(z.string()),
+  /** Of `degraded`, what nothing else in this report tells of; absent from daemons that are older. */
+  warnings: z.array(z.string()).optional(),
   uplink: uplinkReport,
   outbox: outboxReport,
   drivers: z.array(driverReport),

@@ -55,7 +55,7 @@ export interface Patient {
 export async function examine(patient: Patient, signal: AbortSignal): Promise<readonly Finding[]> {
   const read = await readWhole(patient);
   const client = localClient(patient.socket ?? read.socket, signal);
-  const daemon = askDaemon(client, patient.socket ?? read.socket, read.places);
+  const daemon = askDaemon(client, patient.socket ?? read.socket, read);
   const checks: readonly Check[] = [
     ['clock', async (over) => checkClock(patient.ntp, over)],
     ['permissions', async () => checkConfigFile(patient.config_file)],
@@ -158,11 +158,13 @@ interface Daemon {
   readonly findings: readonly Finding[];
 }
 
-async function askDaemon(client: LocalClient, socket: string, places: Places): Promise<Daemon> {
+async function askDaemon(client: LocalClient, socket: string, { places, config }: Read): Promise<Daemon> {
   try {
     const report = await client.status();
     const refused = report.outbox.quarantined > 0 ? await client.quarantine().catch(() => []) : [];
-    return { runs: true, findings: kitFindings(report, refused, places) };
+    const known = new Set(config?.warnings);
+    const warnings = (report.warnings ?? []).filter((sentence) => !known.has(sentence)).map(daemonWarning);
+    return { runs: true, findings: [...kitFindings(report, refused, places), ...warnings] };
   } catch (error) {
     const [finding] = halves(plain(messageOf(error)));
     if (hasCode(error, 'EACCES', 'EPERM')) {
@@ -247,10 +249,16 @@ const become_member =
   'use sudo, or let this user join the group (sudo adduser USER kit-connector) and log in again';
 
 function splitWarning(sentence: string): Finding {
-  return warn(
-    'configuration',
-    ...halves(sentence.includes('; ') ? sentence : sentence.replace(/: (?=[^:]*$)/u, '; ')),
-  );
+  return warn('configuration', ...warningHalves(sentence));
+}
+
+/** What the daemon knows of its start: a damaged buffer, secrets that this user does not see, changes that wait for a restart. */
+function daemonWarning(sentence: string): Finding {
+  return warn('kit', ...warningHalves(plain(sentence)));
+}
+
+function warningHalves(sentence: string): [finding: string, remedy: string] {
+  return halves(sentence.includes('; ') ? sentence : sentence.replace(/: (?=[^:]*$)/u, '; '));
 }
 
 /** Our sentences say what is wrong, a semicolon, and what to do. */

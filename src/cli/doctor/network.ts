@@ -1,9 +1,11 @@
 /** Checks the way to the broker without a word of MQTT: its name, its port, its certificate. */
+import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls';
 import type { BrokerOptions } from '../../config/broker.ts';
+import { validityWarning } from '../../config/secrets.ts';
 import { messageOf } from '../../errors.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, look_as_root, type Places } from './places.ts';
@@ -19,7 +21,7 @@ export async function checkNetwork(
   const url = new URL(broker.url);
   const host = url.hostname.replace(/^\[(.*)\]$/u, '$1');
   const port = Number(url.port);
-  const findings: Finding[] = [];
+  const findings: Finding[] = broker.cert === undefined ? [] : [ownFinding(broker.cert, Date.now())];
   if (isIP(host) === 0) {
     const found = await resolveName(host);
     findings.push(found);
@@ -157,6 +159,25 @@ function distrust(
     why: 'its authority is not known to this kit',
     remedy: `give the certificate of the broker's authority as ${ca}`,
   };
+}
+
+/** Whether the certificate with which the kit shows itself holds. */
+export function ownFinding(pem: string, now_ms: number): Finding {
+  const what = 'kit certificate';
+  try {
+    const certificate = new X509Certificate(pem);
+    const fault = validityWarning('it', certificate, now_ms);
+    if (fault === undefined) return ok(what, `valid until ${certificate.validTo}`);
+    const isOver = now_ms > Date.parse(certificate.validTo);
+    const [finding = '', remedy = ''] = fault.split('; ');
+    return isOver ? fail(what, finding, remedy) : warn(what, finding, remedy);
+  } catch (error) {
+    return fail(
+      what,
+      `cannot be read: ${plain(messageOf(error))}`,
+      'write it as PEM, beginning with -----BEGIN',
+    );
+  }
 }
 
 /** When the certificate of the broker ends. */

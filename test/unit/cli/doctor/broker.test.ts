@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { connect, connectAsync } from 'mqtt';
 import { describe, expect, test } from 'vitest';
 import { checkBrokerSession } from '../../../../src/cli/doctor/broker-session.ts';
-import { checkNetwork, validityFinding } from '../../../../src/cli/doctor/network.ts';
+import { checkNetwork, ownFinding, validityFinding } from '../../../../src/cli/doctor/network.ts';
 import type { BrokerOptions } from '../../../../src/config/broker.ts';
 import { startMosquitto } from '../../../support/broker.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
@@ -53,6 +53,19 @@ test('a certificate is judged by the day on which it ends', () => {
   expect(at(10)).toMatchObject({ level: 'warn', finding: 'expires on 2026-12-01' });
   expect(at(60).level).toBe('ok');
   expect(validityFinding({ valid_to: '' }, now_ms).level).toBe('warn');
+});
+
+describe.skipIf(peerMissing('openssl'))('the certificate of the kit', () => {
+  test('is judged as the one of the broker is', async () => {
+    await withDirectory(async (dir) => {
+      const { client, expired } = await makeCertificates(dir, kit_id);
+      const read = async (file: string) => ownFinding(await readFile(file, 'utf8'), Date.now());
+      // The certificates of the tests are made for two days.
+      expect(await read(client.cert)).toMatchObject({ level: 'warn', finding: holding('expires on') });
+      expect(await read(expired.cert)).toMatchObject({ level: 'fail', finding: holding('it expired on') });
+      expect(ownFinding('no PEM', Date.now())).toMatchObject({ level: 'fail', what: 'kit certificate' });
+    });
+  });
 });
 
 describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('against a real broker', () => {

@@ -63,6 +63,30 @@ test('a kit that is well ends with 0, one that deserves a look with 1, one that 
   });
 });
 
+test('what only the daemon knows is a finding; what the configuration tells too is told once', async () => {
+  await withDirectory(async (dir) => {
+    const broker = "broker: { url: 'mqtt://127.0.0.1:1' }\n";
+    const { stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
+    const told = /^warn {2}configuration: (.*)$/mu.exec(stdout)?.[1] ?? '';
+    const damaged = 'the buffer file was damaged (torn): 3 messages saved; it is kept as /var/x.damaged';
+    const restart = 'the configuration changed metrics, which takes a restart; restart kit-connector';
+    const ends = new AbortController();
+    const socket = join(dir, 'control.sock');
+    const report = () => statusOf({ warnings: [damaged, restart, told.replace('; ', ': ')] });
+    const { closed } = await serveLocal(fakeDaemon({ report }), {
+      socket,
+      gid: undefined,
+      signal: ends.signal,
+    });
+    const beside = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
+    expect(beside.stdout).toContain(`warn  kit: ${damaged}\nwarn  kit: ${restart}\n`);
+    expect(beside.stdout.match(/no broker is configured/gu)).toHaveLength(1);
+    expect((await typed(dir, configIn(dir, broker))).stdout.match(/^warn {2}kit: /gmu)).toHaveLength(3);
+    ends.abort();
+    await closed;
+  });
+});
+
 test('a kit without a broker is told to name one', async () => {
   await withDirectory(async (dir) => {
     const { code, stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
