@@ -7,7 +7,12 @@
  * expires at once.
  */
 import { randomUUID } from 'node:crypto';
-import { MqttClient, type IClientOptions, type IConnackPacket, type Packet } from '../../platform/mqtt-client.ts';
+import {
+  MqttClient,
+  type IClientOptions,
+  type IConnackPacket,
+  type Packet,
+} from '../../platform/mqtt-client.ts';
 import type { BrokerOptions } from '../../config/broker.ts';
 import { downFilter, upTopic } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
