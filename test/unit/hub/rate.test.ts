@@ -41,6 +41,29 @@ it('uses one timer for all streams, and none while nothing is held back', () => 
   stop();
 });
 
+it('gives the turns of slow streams together, and those of a dense one to the millisecond', () => {
+  const { pacer, sent, send, stop } = start({ default: 2, attitude: 20 });
+  for (let index = 0; index < 7; index += 1) {
+    const stream = pacer.open('gps');
+    stream.offer(send(index));
+    stream.offer(send(100 + index));
+    vi.advanceTimersByTime(7);
+  }
+  const dense = pacer.open('attitude');
+  dense.offer(send(1_000));
+  dense.offer(send(1_001));
+  vi.advanceTimersByTime(600);
+  const slow = sent.filter(({ value }) => value >= 100 && value < 1_000).map(({ at_ms }) => at_ms);
+  expect(slow).toHaveLength(7);
+  expect(new Set(slow).size).toBeLessThanOrEqual(2);
+  for (const [index, at_ms] of slow.toSorted((a, b) => a - b).entries()) {
+    expect(at_ms).toBeGreaterThanOrEqual(500 + 7 * index);
+    expect(at_ms).toBeLessThan(500 + 7 * index + 50);
+  }
+  expect(sent.find(({ value }) => value === 1_001)?.at_ms).toBe(49 + 50);
+  stop();
+});
+
 it('never exceeds its rate by more than one message and always sends the newest', () => {
   const gaps = array(integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 60 });
   assert(
