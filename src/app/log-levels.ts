@@ -6,7 +6,7 @@ import type { LogRoot } from '../platform/log.ts';
 import type { ReportParts } from './report.ts';
 
 /** Parts of the program that name themselves in their lines. */
-const parts_of_program = ['hub', 'media', 'outbox', 'tasks', 'uplink'] as const;
+const parts_of_program = ['hub', 'media', 'outbox', 'service', 'tasks', 'uplink'] as const;
 
 /** A name that nobody has is refused with a sentence, before anything is changed. */
 export function logLevels(
@@ -22,7 +22,7 @@ export function logLevels(
   });
   /** Whoever reads the log later sees why it says more for a time. */
   const tell = (name: string | null, level: LogLevelChange['level'], for_s: number): void => {
-    const owner = name === null ? log : log.child({ part: name });
+    const owner = log.ownerOf(name);
     if (level === null) owner.info({}, 'the level of the log is as configured');
     else owner.info({}, `the level of the log is ${level} for ${saidDuration(for_s)}`);
   };

@@ -21,6 +21,8 @@ export interface Log {
 }
 
 export interface LogRoot extends Log {
+  /** The log of a driver or part that has a level of its own; null: of the program as a whole. */
+  readonly ownerOf: (name: string | null) => Log;
   /** What the configuration says; levels that were set for a time stay until their time is over. */
   readonly configure: (levels: BaseLevels) => void;
   /** Sets the level of one driver or part (null: all without their own) for a time, at most 24 h. */
@@ -60,7 +62,7 @@ export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
     },
   );
   const levels: LogLevels = new LogLevels(base, (name, level) =>
-    (name === null ? log : log.child({ part: name })).info({}, `the level of the log is ${level} again`),
+    ownerOf(name).info({}, `the level of the log is ${level} again`),
   );
   const repeats = new Repeats();
   const bind = (logger: Logger, owner: string | undefined, who: string): Log =>
@@ -72,13 +74,19 @@ export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
           write(level, facts, sentence);
       },
       (facts) => {
+        if (facts['driver'] !== undefined) drivers.add(facts['driver']);
         const name = facts['driver'] ?? facts['part'] ?? owner;
         return bind(logger.child(harmlessFacts(facts)), name, `${who} ${Object.values(facts).join(' ')}`);
       },
     );
   const log = bind(root, undefined, '');
+  /** Names of instances that have logged something, or may. */
+  const drivers = new Set<string>();
+  const ownerOf = (name: string | null): Log =>
+    name === null ? log : log.child(drivers.has(name) ? { driver: name } : { part: name });
   return {
     ...log,
+    ownerOf,
     configure: (base) => levels.configure(base),
     override: (name, level, for_ms) => levels.override(name, level, for_ms),
     reset: (name) => levels.reset(name),

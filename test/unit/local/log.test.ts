@@ -133,7 +133,7 @@ describe('as time goes by', () => {
     vi.advanceTimersByTime(1_000);
     drones.debug({}, 'not heard any more');
     expect(sentences()).toEqual(['heard', 'the level of the log is info again']);
-    expect(lines[1]).toContain('"part":"drones"');
+    expect(lines[1]).toContain('"driver":"drones"');
   });
 
   test('a level for all leaves those alone that have their own, and no level lasts longer than a day', () => {
