@@ -6,6 +6,7 @@ import type { Config } from '../../config.ts';
 import { messageOf } from '../../errors.ts';
 import { size } from '../shell.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
+import { checkWear } from './wear.ts';
 
 const inodes_few = 1_000;
 const probe_bytes = 4_096;
@@ -24,6 +25,7 @@ export async function checkDisk({
         ? [warn('inodes', `${ffree} are free on the disk of ${dir}`, 'delete files, many small ones first')]
         : []),
       await writeFinding(dir),
+      ...(await checkWear(dir)),
     ];
   } catch (error) {
     return [fail('disk', `${dir}: ${messageOf(error)}`, 'check the disk and its mount')];

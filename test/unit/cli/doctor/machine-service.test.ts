@@ -1,5 +1,5 @@
 /** What the doctor finds for the service of the package: files its user may not read, ports that others hold, and where its secrets lie. */
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { placesOf } from '../../../../src/cli/doctor/places.ts';
 import { checkSerialPorts } from '../../../../src/cli/doctor/serial.ts';
 import { lackOfRights, obstacle, serviceUser } from '../../../../src/cli/doctor/service-user.ts';
 import { credentialStore } from '../../../../src/cli/doctor/stored-secrets.ts';
+import { checkWear } from '../../../../src/cli/doctor/wear.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
 /** Somebody who owns nothing here. */
@@ -126,6 +127,30 @@ test('a port is fine when the daemon has it, and told when another program or no
         { level: 'fail', finding: `${place} is held by another program` },
       ]);
     }
+  });
+});
+
+test.each([
+  ['0x02 0x01', '0x01', 'ok', 'up to 20 % of the life'],
+  ['0x09 0x01', '0x01', 'warn', 'up to 90 % of the life'],
+  ['0x03 0x01', '0x02', 'warn', 'its spare blocks run out'],
+  ['0x03 0x01', '0x03', 'fail', 'its spare blocks run out'],
+  ['0x01 0x0b', '0x01', 'fail', 'has outlived'],
+])('flash that tells of its wear is judged by it: %s, %s', async (life, eol, level, words) => {
+  await withDirectory(async (dir) => {
+    const { dev } = await stat(dir);
+    const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
+    const disk = join(dir, 'sys/devices/mmcblk0');
+    await mkdir(join(disk, 'mmcblk0p2'), { recursive: true });
+    await mkdir(join(disk, 'device'));
+    await mkdir(join(dir, 'sys/dev/block'), { recursive: true });
+    await symlink(join(disk, 'mmcblk0p2'), join(dir, `sys/dev/block/${major}:${minor}`));
+    expect(await checkWear(dir, join(dir, 'sys'))).toEqual([]);
+    await writeFile(join(disk, 'device/life_time'), `${life}\n`);
+    await writeFile(join(disk, 'device/pre_eol_info'), `${eol}\n`);
+    expect(await checkWear(dir, join(dir, 'sys'))).toMatchObject([
+      { level, what: 'disk wear', finding: holding(words) },
+    ]);
   });
 });
 

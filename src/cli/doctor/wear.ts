@@ -1,0 +1,68 @@
+/** Checks how much of its life the flash under a directory has spent, as eMMC tells it (JEDEC JESD84-B51, EXT_CSD 267 to 269). */
+import { readFile, realpath, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+/** A step is a tenth of the life; the one after the tenth means that it is over. */
+const over_step = 11;
+const late_step = 9;
+/** Of the spare blocks: 2: most are used, 3: hardly any is left. */
+const [eol_warning, eol_urgent] = [2, 3];
+
+/** Nothing where the disk does not tell. `sys`: where the kernel shows devices. */
+export async function checkWear(dir: string, sys = '/sys'): Promise<readonly Finding[]> {
+  const device = await deviceOf(dir, sys);
+  if (device === undefined) return [];
+  const [life, eol] = await Promise.all([
+    numbersIn(join(device, 'life_time')),
+    numbersIn(join(device, 'pre_eol_info')),
+  ]);
+  // The two kinds of memory in one chip; 0: not told.
+  const step = Math.max(0, ...life);
+  const spare = Math.max(0, ...eol);
+  if (step === 0 && spare === 0) return [];
+  const what = 'disk wear';
+  const finding =
+    step >= over_step
+      ? `the flash under ${dir} has outlived what its maker promises`
+      : `up to ${step * 10} % of the life of the flash under ${dir} is spent${spare >= eol_warning ? ', and its spare blocks run out' : ''}`;
+  if (step >= over_step || spare >= eol_urgent)
+    return [
+      fail(
+        what,
+        finding,
+        'replace it before it fails: copy the configuration and let the buffer drain first',
+      ),
+    ];
+  return step >= late_step || spare >= eol_warning
+    ? [warn(what, finding, 'plan to replace it; lower feeds.rates_hz and see what else writes there')]
+    : [ok(what, finding)];
+}
+
+/** The folder of the device that holds the directory, for a partition and for a whole disk. */
+async function deviceOf(dir: string, sys: string): Promise<string | undefined> {
+  const { dev } = await stat(dir, { bigint: true });
+  const block = await realpath(join(sys, 'dev/block', `${majorOf(dev)}:${minorOf(dev)}`)).catch(
+    () => undefined,
+  );
+  if (block === undefined) return undefined;
+  for (const device of [join(block, 'device'), join(block, '../device')]) {
+    if ((await numbersIn(join(device, 'life_time'))).length > 0) return device;
+  }
+  return undefined;
+}
+
+/** As makedev(3) of Linux packs them. */
+function majorOf(dev: bigint): bigint {
+  return ((dev >> 8n) & 0xfffn) | ((dev >> 32n) & 0xfffff000n);
+}
+
+function minorOf(dev: bigint): bigint {
+  return (dev & 0xffn) | ((dev >> 12n) & 0xffffff00n);
+}
+
+/** `0x01 0x03` */
+async function numbersIn(file: string): Promise<readonly number[]> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return (text.match(/0x[0-9a-f]{1,2}\b/giu) ?? []).map(Number);
+}
