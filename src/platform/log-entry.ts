@@ -80,7 +80,9 @@ export function prose({ sentence, facts }: LogEntry): Prose {
 /** Shorter words may stand in a sentence by chance. */
 const said_chars_min = 4;
 
+/** What is null is not known, and no news. */
 function isSaid(value: unknown, text: string): boolean {
+  if (value === null) return true;
   return typeof value === 'string' && value.length >= said_chars_min && text.includes(value);
 }
 

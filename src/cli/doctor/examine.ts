@@ -37,6 +37,8 @@ const total_ms = 20_000;
 /** A check that hears its signal still says in its own words what it waited for. */
 const check_ms = 8_000;
 const grace_ms = 2_000;
+/** Others wait for its answer. */
+const daemon_ms = 4_000;
 /** Devices are on the kit's own network. */
 const host_ms = 2_500;
 const hosts_at_once = 8;
@@ -160,7 +162,8 @@ interface Daemon {
 
 async function askDaemon(client: LocalClient, socket: string, { places, config }: Read): Promise<Daemon> {
   try {
-    const report = await client.status();
+    const report = await within(daemon_ms, client.status());
+    if (!report) return { runs: true, findings: [hung] };
     const refused = report.outbox.quarantined > 0 ? await client.quarantine().catch(() => []) : [];
     const known = new Set(config?.warnings);
     const warnings = (report.warnings ?? []).filter((sentence) => !known.has(sentence)).map(daemonWarning);
@@ -183,6 +186,12 @@ async function askDaemon(client: LocalClient, socket: string, { places, config }
   }
 }
 
+/** The watchdog of systemd ends it after half a minute. */
+const hung = fail(
+  'daemon',
+  'its socket is there, and it does not answer',
+  'systemctl restart kit-connector, unless the watchdog of systemd has done so in a minute; then make a support bundle',
+);
 const start_it =
   'systemctl start kit-connector; if it ends again, journalctl -u kit-connector -n 20 tells why';
 

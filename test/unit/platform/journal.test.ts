@@ -74,7 +74,10 @@ test('an asset is called by its name, and found by its name and by its key', asy
 
 test('what a sentence says is not said again behind it, and stays a field', async () => {
   const { log, entries } = await journaled();
-  log.warn({ file: '/etc/x.yaml', port: 80 }, 'no broker is configured: write its address into /etc/x.yaml');
+  log.warn(
+    { file: '/etc/x.yaml', port: 80, lost: null },
+    'no broker is configured: write its address into /etc/x.yaml',
+  );
   log.info({ kit_id, broker: 'mqtt://b:1883' }, 'it runs');
   expect(entries()).toMatchObject([
     {

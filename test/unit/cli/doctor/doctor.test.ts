@@ -63,6 +63,22 @@ test('a kit that is well ends with 0, one that deserves a look with 1, one that 
   });
 });
 
+test('a daemon that hangs is said to hang, and does not hold up the rest', async () => {
+  await withDirectory(async (dir) => {
+    const mute = createServer(() => undefined);
+    mute.listen(join(dir, 'control.sock'));
+    await once(mute, 'listening');
+    const { code, stdout } = await typed(dir, configIn(dir, "broker: { url: 'mqtt://127.0.0.1:1' }\n"));
+    mute.closeAllConnections();
+    mute.close();
+    expect(code).toBe(2);
+    expect(stdout).toMatch(
+      /^fail {2}daemon: its socket is there, and it does not answer; systemctl restart/mu,
+    );
+    expect(stdout).not.toContain('took too long');
+  });
+});
+
 test('what only the daemon knows is a finding; what the configuration tells too is told once', async () => {
   await withDirectory(async (dir) => {
     const broker = "broker: { url: 'mqtt://127.0.0.1:1' }\n";
