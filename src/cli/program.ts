@@ -104,6 +104,8 @@ function addDiagnosis(program: Command, shell: Shell, finish: (code: number) => 
     .option('--username <name>', 'at the broker; the kit id when left out')
     .option('--password-file <file>', 'file that holds the password at the broker; it is copied')
     .option('--ca <file>', "certificate of the broker's authority, PEM")
+    .option('--cert <file>', 'certificate of this kit, PEM, where the broker asks for one')
+    .option('--key <file>', 'its private key, PEM; both are copied where the service gets them from')
     .option('--kit-id <uuid>', 'a new one when left out')
     .option('--kit-name <name>', 'for people')
     .option('--state-dir <dir>', 'where the buffer lies; the place of the package when left out')

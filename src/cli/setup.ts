@@ -13,10 +13,10 @@ import { check } from './check.ts';
 import { gravest, plain } from './doctor/finding.ts';
 import { credential_store } from './doctor/stored-secrets.ts';
 import { findingLine } from './doctor.ts';
-import { answersOf, type SetupFlags } from './setup/answers.ts';
+import { answersOf, type Asked, type SetupFlags } from './setup/answers.ts';
 import { keepBefore, readBefore, writeConfig, writeSecret } from './setup/files.ts';
 import { scan } from './setup/scan.ts';
-import { configText, type Found } from './setup/text.ts';
+import { type Answers, configText, type Found } from './setup/text.ts';
 import { readDraft, tryBroker } from './setup/trial.ts';
 import { complain, exit, painter, say, type Shell } from './shell.ts';
 import { unwritable } from './unwritable.ts';
@@ -51,8 +51,8 @@ export async function setup(options: SetupOptions, shell: Shell): Promise<number
   });
   const goes_on = await broker(config, options, shell);
   if (!goes_on || shell.signal.aborted) return exit.failed;
-  const { password, ca_file, ...answers } = asked;
-  const places = await storeSecrets(file, { password, ca_file }, shell);
+  const { password, ca_file, cert_file, key_file, ...answers } = asked;
+  const places = await storeSecrets(file, { password, ca_file, cert_file, key_file }, shell);
   if (before) say(shell, `the file that was there is kept as ${await keepBefore(file)}`);
   await writeConfig(file, configText({ ...answers, ...places }, found)).catch(unwritable(file));
   say(shell, `${file} is written`);
@@ -110,12 +110,14 @@ async function finish(file: string, shell: Shell): Promise<number> {
   return code;
 }
 
+type Secrets = Pick<Asked, 'password' | 'ca_file' | 'cert_file' | 'key_file'>;
+
 /** Answers what the configuration has to name. The service of the package cannot read what root keeps for itself: there systemd hands it over. */
 async function storeSecrets(
   config_file: string,
-  { password, ca_file }: { readonly password: string | undefined; readonly ca_file: string | undefined },
+  { password, ...files }: Secrets,
   shell: Shell,
-): Promise<{ readonly password_file: string | undefined; readonly ca_file: string | undefined }> {
+): Promise<Omit<Secrets, 'password'> & Pick<Answers, 'password_file'>> {
   const isService = config_file === config_file_default && getuid?.() === 0 && existsSync(credential_store);
   const stored = async (name: string, text: string): Promise<string> => {
     const path = isService ? join(credential_store, `${prefix}${name}`) : join(dirname(config_file), name);
@@ -124,8 +126,12 @@ async function storeSecrets(
     return path;
   };
   const password_file = password === undefined ? undefined : await stored('mqtt-password', password);
-  if (!isService) return { password_file, ca_file };
-  if (ca_file !== undefined) await stored('mqtt-ca', (await readFile(ca_file, 'utf8')).trimEnd());
+  if (!isService) return { password_file, ...files };
+  const { ca_file, cert_file, key_file } = files;
+  const named = { 'mqtt-ca': ca_file, 'mqtt-cert': cert_file, 'mqtt-key': key_file };
+  for (const [name, path] of Object.entries(named)) {
+    if (path !== undefined) await stored(name, (await readFile(path, 'utf8')).trimEnd());
+  }
   return { password_file: undefined, ca_file: undefined };
 }
 /** systemd hands them to the service, and to nobody else. */

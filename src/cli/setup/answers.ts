@@ -14,6 +14,8 @@ export interface SetupFlags {
   /** File that holds the password; it is copied. */
   readonly passwordFile?: string;
   readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
   readonly kitId?: string;
   readonly kitName?: string;
   readonly stateDir?: string;
@@ -52,11 +54,16 @@ export async function answersOf(
     kit_name: kit_name === '' ? undefined : kit_name,
     broker_url,
     username: username === kit_id ? undefined : username,
-    ca_file: flags.ca === undefined ? undefined : resolve(flags.ca),
+    ...filesOf(flags),
     password: await passwordOf(flags, hasBroker ? ask : undefined),
     state_dir: flags.stateDir,
     runtime_dir: flags.runtimeDir,
   };
+}
+
+function filesOf({ ca, cert, key }: SetupFlags): Pick<Asked, 'ca_file' | 'cert_file' | 'key_file'> {
+  const absolute = (path: string | undefined): string | undefined => path && resolve(path);
+  return { ca_file: absolute(ca), cert_file: absolute(cert), key_file: absolute(key) };
 }
 
 function questionOf(ask: Shell['ask'], shell: Shell): Question {

@@ -17,6 +17,9 @@ export interface Answers {
   /** Named in the file; undefined when systemd hands the secret over, or there is none. */
   readonly password_file: string | undefined;
   readonly ca_file: string | undefined;
+  /** Of the kit, where the broker asks for a certificate. */
+  readonly cert_file?: string | undefined;
+  readonly key_file?: string | undefined;
   /** Where it does not keep to the places of the package. */
   readonly state_dir: string | undefined;
   readonly runtime_dir: string | undefined;
@@ -27,8 +30,15 @@ const always = ['gateway', 'links'] as const;
 
 export function configText(answers: Answers, found: readonly Found[]): string {
   const { kit_id, kit_name, state_dir, runtime_dir } = answers;
-  const { broker_url, username, password_file, ca_file } = answers;
-  const broker = withoutUnknown({ url: broker_url, username, password_file, ca_file });
+  const { broker_url, username, password_file, ca_file, cert_file, key_file } = answers;
+  const broker = withoutUnknown({
+    url: broker_url,
+    username,
+    password_file,
+    ca_file,
+    cert_file,
+    key_file,
+  });
   return [
     '# Configuration of kit-connector, written by "kit-connector setup"; yours to change.',
     '# "kit-connector check" tells what is wrong with it, "kit-connector doctor" what is wrong with the kit.',

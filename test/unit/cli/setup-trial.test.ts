@@ -1,10 +1,11 @@
 /** Setup tries the broker before it writes anything: one that is away, one that refuses, one that has the kit already. */
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { LocalApi } from '../../../src/local/api.ts';
 import { serveLocal } from '../../../src/local/server.ts';
 import { startMosquitto } from '../../support/broker.ts';
+import { makeCertificates } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort, withDirectory } from '../../support/temporary.ts';
 import { fakeDaemon, statusOf } from '../local/fake-daemon.ts';
@@ -73,5 +74,33 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wan
     } finally {
       await broker.stop();
     }
+  });
+});
+
+describe.skipIf(peerMissing('mosquitto', 'openssl'))('a broker that wants a certificate', () => {
+  test('is shown the one of the kit, which the configuration names then', async () => {
+    await withDirectory(async (dir) => {
+      const { ca, server, client } = await makeCertificates(dir, kit_id);
+      const broker = await startMosquitto({ tls: { ca, pair: server, client_ca: true } });
+      try {
+        const words = ['--no-ask', '--kit-id', kit_id, '--broker', broker.url, '--ca', ca];
+        const without = await typedTrying(dir, words);
+        expect(without.stderr).toContain('the broker does not take this kit yet');
+        const { file, stdout, stderr } = await typedTrying(dir, [
+          ...words,
+          '--cert',
+          client.cert,
+          '--key',
+          client.key,
+          '--force',
+        ]);
+        expect(stderr).not.toContain('the broker does not take this kit yet');
+        expect(stdout).toContain(`broker login: MQTT 5 as ${kit_id}`);
+        const text = await readFile(file, 'utf8');
+        expect(text).toContain(`cert_file: ${client.cert}\n  key_file: ${client.key}\n`);
+      } finally {
+        await broker.stop();
+      }
+    });
   });
 });
