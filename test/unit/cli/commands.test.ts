@@ -140,6 +140,22 @@ test('tail of an asset that nobody knows says so, and waits for it', async () =>
   });
 });
 
+test('tail of a feed that nobody publishes says so, and says nothing of one that is only silent', async () => {
+  for (const [feed, told] of [
+    ['battary', 'nothing here is called "battary" (did you mean "battery"?); waiting for it (Ctrl-C ends)\n'],
+    ['ai_detection', ''],
+    ['telemetry', ''],
+  ] as const) {
+    const daemon = fakeDaemon();
+    const stop = new AbortController();
+    const shell = recordedShell({ signal: stop.signal, onOutput: () => stop.abort() });
+    const typing = typed(daemon, ['tail', '--feed', feed], shell);
+    await daemon.followed(1);
+    daemon.say(messageOf({ feed }));
+    expect(await typing).toMatchObject({ code: 0, stderr: told });
+  }
+});
+
 test('tail says that the daemon has stopped', async () => {
   const daemon = fakeDaemon();
   await withDirectory(async (dir) => {
