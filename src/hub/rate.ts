@@ -15,6 +15,9 @@ export interface PacedStream {
 
 interface Stream {
   readonly feed: string;
+  /** Between two messages, at `rates`. */
+  pause_ms: number;
+  rates: FeedRates | undefined;
   /** Monotonic time from which the next message may leave. */
   next_ms: number;
   /** When what is held back leaves: soon after `next_ms`, together with others. */
@@ -49,7 +52,8 @@ export class Pacer {
   /** Opens a stream of its own for one feed of one asset. */
   open(feed: string): PacedStream {
     const never_ms = Number.NEGATIVE_INFINITY;
-    const stream: Stream = { feed, next_ms: never_ms, turn_ms: never_ms, held: undefined };
+    const times = { pause_ms: 0, next_ms: never_ms, turn_ms: never_ms };
+    const stream: Stream = { feed, rates: undefined, ...times, held: undefined };
     return {
       offer: (send) => this.#offer(stream, send),
       close: () => {
@@ -62,16 +66,18 @@ export class Pacer {
   setRates(rates: FeedRates): void {
     this.#rates = rates;
     const now_ms = this.#now_ms();
+    let due_ms = Number.POSITIVE_INFINITY;
     for (const stream of this.#waiting) {
-      const pause_ms = this.#interval_ms(stream);
+      const pause_ms = this.#pause_ms(stream);
       stream.next_ms = Math.min(stream.next_ms, now_ms + pause_ms);
       stream.turn_ms = turnAt_ms(stream.next_ms, pause_ms);
+      due_ms = Math.min(due_ms, stream.turn_ms);
     }
-    this.#arm(now_ms);
+    this.#arm(due_ms, now_ms);
   }
 
   #offer(stream: Stream, send: () => void): boolean {
-    const pause_ms = this.#interval_ms(stream);
+    const pause_ms = this.#pause_ms(stream);
     if (pause_ms === Number.POSITIVE_INFINITY) return true;
     const now_ms = this.#now_ms();
     // A turn that lies farther ahead was given at a lower rate than the one that holds now.
@@ -87,28 +93,31 @@ export class Pacer {
     stream.turn_ms = turnAt_ms(stream.next_ms, pause_ms);
     this.#waiting.add(stream);
     // One that comes after the others is found when the timer has fired for them.
-    if (stream.turn_ms < this.#due_ms) this.#arm(now_ms);
+    if (stream.turn_ms < this.#due_ms) this.#arm(stream.turn_ms, now_ms);
     return false;
   }
 
-  #interval_ms({ feed }: Stream): number {
-    const own = Object.hasOwn(this.#rates, feed) ? this.#rates[feed] : undefined;
-    return 1000 / (own ?? this.#rates.default);
+  #pause_ms(stream: Stream): number {
+    if (stream.rates !== this.#rates) {
+      const own = Object.hasOwn(this.#rates, stream.feed) ? this.#rates[stream.feed] : undefined;
+      stream.pause_ms = 1000 / (own ?? this.#rates.default);
+      stream.rates = this.#rates;
+    }
+    return stream.pause_ms;
   }
 
   /** A stream that is a little late keeps its beat, so that its average rate is what was asked for. */
   #take(stream: Stream, now_ms: number): void {
-    const pause_ms = this.#interval_ms(stream);
+    const pause_ms = this.#pause_ms(stream);
     const isInBeat = now_ms - stream.next_ms < pause_ms;
     stream.next_ms = (isInBeat ? stream.next_ms : now_ms) + pause_ms;
   }
 
-  #arm(now_ms: number): void {
+  #arm(due_ms: number, now_ms: number): void {
     clearTimeout(this.#timer);
-    this.#due_ms = Number.POSITIVE_INFINITY;
+    this.#due_ms = due_ms;
     if (this.#waiting.size === 0 || this.#signal.aborted) return;
-    for (const stream of this.#waiting) this.#due_ms = Math.min(this.#due_ms, stream.turn_ms);
-    const pause_ms = Math.min(timer_max_ms, Math.max(1, Math.ceil(this.#due_ms - now_ms)));
+    const pause_ms = Math.min(timer_max_ms, Math.max(1, Math.ceil(due_ms - now_ms)));
     this.#timer = setTimeout(() => this.#sendDue(), pause_ms);
     this.#timer.unref();
   }
@@ -116,15 +125,19 @@ export class Pacer {
   #sendDue(): void {
     this.#due_ms = Number.POSITIVE_INFINITY;
     const now_ms = this.#now_ms();
+    let due_ms = Number.POSITIVE_INFINITY;
     for (const stream of this.#waiting) {
-      if (stream.next_ms > now_ms) continue;
+      if (stream.next_ms > now_ms) {
+        due_ms = Math.min(due_ms, stream.turn_ms);
+        continue;
+      }
       const send = stream.held;
       this.#waiting.delete(stream);
       stream.held = undefined;
       this.#take(stream, now_ms);
       send?.();
     }
-    this.#arm(now_ms);
+    this.#arm(due_ms, now_ms);
   }
 
   /** No turn will come any more, so the newest of each stream is sent now. */
