@@ -5,10 +5,15 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 import { z } from 'zod';
 
-/** Not bundled: native modules, and a library whose licence gives everybody the right to replace it. */
-const external_packages = ['better-sqlite3', 'koffi', '@serialport/bindings-cpp', 'node-mavlink'];
+/** Not bundled: native modules. */
+const external_packages = ['better-sqlite3', 'koffi', '@serialport/bindings-cpp'];
 /** Served to browsers from their own files, whatever the daemon itself is made of. */
 const served_packages = ['preact', 'htm'];
+/** Made from libraries under the LGPL: a file of its own, under a name that stays, so that everybody can replace it. */
+const definitions = { name: 'mavlink-definitions', test: /\/mavlink\/definitions-table\.ts$/ };
+export const definitions_file = `${definitions.name}.mjs`;
+export const definitions_sources: readonly string[] = ['node-mavlink', 'mavlink-mappings'];
+
 /** What needs a directory of its own in the package, with all that it needs itself. */
 export const separate_packages: readonly string[] = [...external_packages, ...served_packages];
 
@@ -41,8 +46,8 @@ export async function bundle(root: string, out: string): Promise<readonly string
     minify: false,
     keepNames: true,
     entryFileNames: '[name].mjs',
-    chunkFileNames: '[name]-[hash].mjs',
-    codeSplitting: { groups: [{ name: 'built-in', test: new RegExp(`^${built_in_prefix}`) }] },
+    chunkFileNames: ({ name }) => (name === definitions.name ? definitions_file : '[name]-[hash].mjs'),
+    codeSplitting: { groups: [definitions, { name: 'built-in', test: new RegExp(`^${built_in_prefix}`) }] },
   });
   await build.close();
   for (const asset of assets) {

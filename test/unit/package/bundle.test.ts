@@ -2,7 +2,7 @@
 import { readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { bundle, versionedPackageFile } from '../../../systemd/package/bundle.ts';
+import { bundle, definitions_file, versionedPackageFile } from '../../../systemd/package/bundle.ts';
 import { startChild } from '../../support/child.ts';
 import { command_file } from '../../support/kit.ts';
 import { withDirectory } from '../../support/temporary.ts';
@@ -19,6 +19,12 @@ test('the bundle says what the sources say, and has no character that would doub
     expect(files.length).toBeGreaterThan(10);
     const texts = await Promise.all(files.map(async (file) => readFile(join(app, file), 'utf8')));
     expect(texts.flatMap((text) => /[\u0100-\uffff]/.exec(text) ?? [])).toEqual([]);
+    // An import would read all exports of the module, and so load what nobody uses.
+    const imported = texts.flatMap((text) => text.match(/(?<=^import .* from ")node:.*(?=";$)/gmu) ?? []);
+    expect([...new Set(imported)]).toEqual(['node:module']);
+    // What is under the LGPL can be replaced: it is a file of its own, with nothing else in it.
+    const definitions = await readFile(join(app, definitions_file), 'utf8');
+    expect(definitions.match(/^\/\/ .*\.ts$/gmu)).toEqual(['// drivers/mavlink/definitions-table.ts']);
     const config = join(dir, 'config.yaml');
     await writeFile(
       config,
