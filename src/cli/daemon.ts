@@ -9,7 +9,7 @@ import { messageOf } from '../errors.ts';
 import { isAnswered, serveLocal } from '../local/server.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { LogRoot } from '../platform/log.ts';
-import { giveBackMemory } from '../platform/idle-memory.ts';
+import { giveBackMemory, growSlowly } from '../platform/memory.ts';
 import { openNotifier } from '../platform/notify.ts';
 import { aborted, within } from '../platform/time.ts';
 import { keepMetrics } from './daemon-metrics.ts';
@@ -71,6 +71,7 @@ export async function runDaemon(
       log.info(facts, 'kit-connector is running');
       attendSystemd({ vitals: app.vitals, notifier, log }, shell.signal);
       notifier.ready();
+      growSlowly();
       // Where the binding to the C library cannot be loaded, its memory stays as it is.
       void giveBackMemory(shell.signal).catch(() => undefined);
       reloads?.onHangup(reloader({ ...reloads, app, notifier, log, signal: shell.signal }));

@@ -55,7 +55,8 @@ export async function startDaemon(
   const begin_ms = performance.now();
   const child = spawn(command, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ...form.env },
+    // Authorities that this machine adds to Node's own would be counted as the daemon's memory.
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: '', ...form.env },
   });
   const said: string[] = [];
   const ready = new Promise<number>((resolve) => {

@@ -3,8 +3,17 @@ import { readFile } from 'node:fs/promises';
 
 /** Memory that is resident now, megabytes. */
 export async function residentMb(pid: number): Promise<number> {
+  return memoryMb(pid, 'VmRSS');
+}
+
+/** The part of it that is pages of files, mostly of programs, which the kernel can take back at any time. */
+export async function filePagesMb(pid: number): Promise<number> {
+  return memoryMb(pid, 'RssFile');
+}
+
+async function memoryMb(pid: number, name: string): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  const kb = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
+  const kb = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1];
   if (kb === undefined) throw new Error(`process ${pid} has no memory`);
   return Number(kb) / 1024;
 }
