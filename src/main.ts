@@ -46,6 +46,7 @@ const shell: Shell = {
 };
 
 // Imported only now, because this loads the libraries that an old Node cannot.
+if (process.argv[2] === 'run') (await import('./outbox/store-client.ts')).prepareStore();
 const { runProgram } = await import('./cli/program.ts');
 const code = await runProgram(process.argv.slice(2), shell);
 if (code === 0 && stop.signal.aborted && process.env['SYSTEMD_EXEC_PID'] === String(process.pid)) {

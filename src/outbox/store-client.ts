@@ -23,15 +23,32 @@ interface Waiting {
 /** A small young generation keeps a thread that only passes rows on from growing; the rest is far more than it needs. */
 const memory = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 } as const;
 
+let prepared: Worker | undefined;
+
 /**
- * Starts the thread and opens the buffer file in it. Closes it when `signal` aborts.
+ * Starts the thread before it is known which file it shall open: it loads its code while this one loads its own, a tenth of
+ * a second sooner. The process may end without ever using it.
+ */
+export function prepareStore(): void {
+  prepared ??= startThread();
+  prepared.unref();
+}
+
+function startThread(): Worker {
+  return new Worker(new URL('./worker.ts', import.meta.url), { resourceLimits: memory });
+}
+
+/**
+ * Starts the thread, or takes the prepared one, and opens the buffer file in it. Closes it when `signal` aborts.
  * Rejects with `StorageUnavailable` when the file's folder is missing; a failing disk shows in `opened.health`.
  */
 export async function startStore(
   options: StoreOptions,
   signal?: AbortSignal,
 ): Promise<{ readonly client: StoreClient; readonly opened: Opened }> {
-  const worker = new Worker(new URL('./worker.ts', import.meta.url), { resourceLimits: memory });
+  const worker = prepared ?? startThread();
+  prepared = undefined;
+  worker.ref();
   const calls = new Calls(worker);
   worker.postMessage(options);
   const opened = await calls.opened;

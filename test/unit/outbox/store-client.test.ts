@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { unpackBatch } from '../../../src/contract/batch.ts';
 import { StorageUnavailable } from '../../../src/errors.ts';
 import { rowId, type Row } from '../../../src/outbox/row.ts';
-import { startStore } from '../../../src/outbox/store-client.ts';
+import { prepareStore, startStore } from '../../../src/outbox/store-client.ts';
 import { storeOptions, work } from '../../support/store-lab.ts';
 
 let dir: string;
@@ -58,6 +58,25 @@ test('after close the thread ends, and later requests are refused', async () => 
   await client.close();
   await client.closed;
   await expect(client.inspect()).rejects.toThrow(StorageUnavailable);
+});
+
+test('a thread that was prepared is used once, and no other is started for it', async () => {
+  let threads = 0;
+  const count = (): void => void (threads += 1);
+  process.on('worker', count);
+  try {
+    prepareStore();
+    prepareStore();
+    const first = await startStore(storeOptions(dir));
+    expect(threads).toBe(1);
+    await first.client.close();
+    const second = await startStore(storeOptions(dir));
+    expect(threads).toBe(2);
+    expect(second.opened.epoch).toBe(first.opened.epoch + 1);
+    await second.client.close();
+  } finally {
+    process.off('worker', count);
+  }
 });
 
 test('closes the file when its signal aborts', async () => {
