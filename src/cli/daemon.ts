@@ -72,8 +72,7 @@ export async function runDaemon(
       attendSystemd({ vitals: app.vitals, notifier, log }, shell.signal);
       notifier.ready();
       growSlowly();
-      // Where the binding to the C library cannot be loaded, its memory stays as it is.
-      void giveBackMemory(shell.signal).catch(() => undefined);
+      void giveBackMemory(shell.signal);
       reloads?.onHangup(reloader({ ...reloads, app, notifier, log, signal: shell.signal }));
       onReady(running);
       await Promise.race([aborted(shell.signal), app.crashed]);

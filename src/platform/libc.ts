@@ -35,6 +35,7 @@ export interface Libc {
   readonly clock_gettime: (clock: number, timespec: Uint8Array) => number;
   readonly close: (fd: number) => number;
   readonly if_nametoindex: (name: string) => number;
+  readonly madvise: (address: bigint, bytes: number, advice: number) => number;
   /** Of glibc only; undefined where the C library is another. Nonzero when memory was given back. */
   readonly malloc_trim: ((keep_bytes: number) => number) | undefined;
   /** Name of the last failure of this thread: `ENODEV`. */
@@ -82,6 +83,7 @@ async function load(): Promise<Libc> {
   const if_nametoindex: KoffiFunc<Libc['if_nametoindex']> = self.func(
     'unsigned int if_nametoindex(const char *)',
   );
+  const madvise: KoffiFunc<Libc['madvise']> = self.func('int madvise(uintptr_t, size_t, int)');
   const close: KoffiFunc<Libc['close']> = self.func('int close(int)');
   return {
     socket,
@@ -95,6 +97,7 @@ async function load(): Promise<Libc> {
     clock_gettime,
     close,
     if_nametoindex,
+    madvise,
     malloc_trim: ifThere(() => self.func('int malloc_trim(size_t)')),
     errno: () => errnoName(koffi.errno()),
     errnoName,

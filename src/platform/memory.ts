@@ -1,10 +1,12 @@
-/** Keeps the process small: its heaps grow in small steps, and what the start leaves behind is given back. */
+/** Keeps the process small: its heap grows in small steps, and what only the start needed is given back. */
 import { flushCompileCache } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { letGoOfCode } from './code-pages.ts';
 import { libc } from './libc.ts';
 import { every, sleep } from './time.ts';
 
-/** A collection comes when a heap has grown by so much, not when it has doubled: a draining backlog costs a fifth. */
+/** A collection comes when the heap has grown by so much, not when it has doubled: a draining backlog costs half. */
 const growing_percent = 20;
 
 /** Drivers have found their devices and hot code is compiled. */
@@ -14,22 +16,34 @@ const period_ms = 600_000;
 
 /**
  * Called once everything is loaded, and no option of the command line: V8 takes no code that was compiled under other
- * settings, and so neither the cache on disk nor the code that Node.js brings of its own.
+ * settings, and so neither the cache on disk nor the code that Node.js brings of its own. The pace holds from the next
+ * collection on, which is made at once: nobody waits for anything yet.
  */
 export function growSlowly(): void {
   flushCompileCache();
   setFlagsFromString(`--heap-growing-percent=${growing_percent}`);
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  if (typeof collect === 'function') Reflect.apply(collect, undefined, []);
 }
 
 /**
- * Gives the operating system back what the C library keeps of freed memory, several megabytes after a start, until
- * `signal` aborts. Does nothing where the C library has no such function.
+ * Gives back what the C library keeps of freed memory, and the pages of the program that only the start needed, until
+ * `signal` aborts. What the machine does not offer is left out.
  */
 export async function giveBackMemory(signal: AbortSignal): Promise<void> {
   await sleep(first_after_ms, signal);
   if (signal.aborted) return;
-  const { malloc_trim } = await libc();
-  if (!malloc_trim) return;
-  malloc_trim(0);
-  every(period_ms, signal, () => void malloc_trim(0));
+  await giveBack();
+  every(period_ms, signal, () => void giveBack());
+}
+
+async function giveBack(): Promise<void> {
+  try {
+    const functions = await libc();
+    functions.malloc_trim?.(0);
+    await letGoOfCode(functions);
+  } catch {
+    // Without the binding to the C library, or without /proc, the memory stays as it is.
+  }
 }
