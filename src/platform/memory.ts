@@ -10,7 +10,7 @@ import { every, sleep } from './time.ts';
 const growing_percent = 20;
 
 /** Drivers have found their devices and hot code is compiled. */
-const first_after_ms = 60_000;
+const first_after_ms = 30_000;
 /** It takes some milliseconds. */
 const period_ms = 600_000;
 

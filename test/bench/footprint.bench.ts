@@ -21,8 +21,8 @@ const buffered_rows = 1_000_000;
 const starts = 5;
 const idle_s = 60;
 const online_within_ms = 120_000;
-/** Streams are asked for, cameras described, code compiled. */
-const settle_ms = 30_000;
+/** Streams are asked for, cameras described, code compiled; what was given back and is needed after all has come again. */
+const settle_ms = 60_000;
 
 async function run({ dir, long, say, calm }: BenchContext): Promise<readonly Figure[]> {
   const forms = await makeForms(dir);
