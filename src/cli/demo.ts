@@ -121,14 +121,22 @@ async function flyDrone({ drivers: configured }: Config, signal: AbortSignal): P
   await drone.start();
 }
 
+/** What can be asked of the devices of the demo, as long as the configuration has their drivers. */
+const examples = [
+  ['mavlink', `task 'Quadrotor 1' goto_waypoint '{"lat":47.3985,"lon":8.5456,"alt_m":30}'`],
+  ['onvif', `task 'Gate camera' ptz_move '{"direction":"left"}'`],
+] as const;
+
 function introduction(config: Config, broker_url: string, paint: Paint): readonly string[] {
   const { port } = new URL(broker_url);
   const command = (words: string): string =>
     paint('bold', `  npx kit-connector ${words} --socket ${config.control_socket}`);
   const own = config.broker === undefined;
+  const configured = new Set(config.drivers.map(({ driver }) => driver.name));
+  const lacks = examples.some(([driver]) => !configured.has(driver));
   return [
     `${paint('bold', config.kit_name ?? 'kit')} ${config.kit_id}: this machine is the gateway, what it measures goes to ${broker_url}${own ? ' (in this process)' : ''}.`,
-    `Configuration and buffer: ${config.state_dir}`,
+    `Configuration and buffer: ${config.state_dir}${lacks ? ' (without some devices of the demo; remove it to have them all)' : ''}`,
     '',
     'In a second terminal, what a cloud sees:',
     paint(
@@ -139,8 +147,7 @@ function introduction(config: Config, broker_url: string, paint: Paint): readonl
     command('status --watch'),
     command('tail --feed telemetry'),
     command('task'),
-    command(`task 'Quadrotor 1' goto_waypoint '{"lat":47.3985,"lon":8.5456,"alt_m":30}'`),
-    command(`task 'Gate camera' ptz_move '{"direction":"left"}'`),
+    ...examples.filter(([driver]) => configured.has(driver)).map(([, words]) => command(words)),
     '',
     `Published now (Ctrl-C stops):`,
   ];

@@ -1,5 +1,6 @@
 /** `npm start` as somebody meets it who has just cloned the repository. */
 import { existsSync, readdirSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startChild, type Child } from '../support/child.ts';
@@ -18,6 +19,18 @@ it('says what runs where, shows what is published, stops at Ctrl-C and is the sa
     expect(readdirSync(own).filter((name) => name.endsWith('.sock'))).toEqual([]);
     const second = await visit(dir);
     expect(second.kit_id).toBe(first.kit_id);
+    expect(second.text).toContain("task 'Quadrotor 1' goto_waypoint");
+
+    const file = join(own, 'config.yaml');
+    const text = await readFile(file, 'utf8');
+    const fewer = text
+      .replace(/^drivers:\n[^]*?(?=^\S)/mu, 'drivers:\n  - driver: gateway\n')
+      .replace(/^ {2}drivers: .*\n/mu, '');
+    await writeFile(file, fewer);
+    const without = await visit(dir);
+    expect(without.kit_id).toBe(first.kit_id);
+    expect(without.text).not.toMatch(/Quadrotor|Gate camera/u);
+    expect(without.text).toContain(`${own} (without some devices of the demo; remove it to have them all)`);
   });
 });
 
