@@ -1,7 +1,8 @@
 /** One HTTP exchange with a camera: bounded in time and size, over a certificate that was checked before anything is said. */
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as SecureAgent, request as httpsRequest } from 'node:https';
-import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
+import { contextWithoutAuthorities } from '../../src/platform/pinned-http.ts';
 import type { Connection } from './soap-call.ts';
 import { reply_bytes_max } from './xml.ts';
 
@@ -45,14 +46,6 @@ export function agentFor({ secure, fingerprint }: Pick<Connection, 'secure' | 'f
   if (!secure) return new Agent(settings);
   const context = fingerprint === undefined ? {} : { secureContext: contextWithoutAuthorities() };
   return new SecureAgent({ ...settings, maxCachedSessions: 0, ...context });
-}
-
-let without_authorities: SecureContext | undefined;
-
-/** A fingerprint vouches for a certificate by itself: the certificates of all authorities are not read for it. */
-function contextWithoutAuthorities(): SecureContext {
-  without_authorities ??= createSecureContext({ ca: [] });
-  return without_authorities;
 }
 
 export async function post(what: Post): Promise<Posted> {

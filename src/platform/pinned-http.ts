@@ -157,8 +157,8 @@ function errorOf(thrown: unknown): Error {
 
 let without_authorities: SecureContext | undefined;
 
-/** The fingerprint alone vouches for a device: the certificates of all authorities would be 3 MB that nobody asks. */
-function contextWithoutAuthorities(): SecureContext {
+/** For connections on which a fingerprint alone vouches for the device: the certificates of all authorities would be 3 MB that nobody asks. */
+export function contextWithoutAuthorities(): SecureContext {
   without_authorities ??= createSecureContext({ ca: [] });
   return without_authorities;
 }
