@@ -1,40 +1,13 @@
 /** The page for eyes and kits that are not the usual ones: zoomed, in forced colours, with several kits, one that falls silent, a queue that drains. */
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import { silent_after_ms } from '../../../../src/service/views.ts';
-import {
-  faultsOf,
-  openPage,
-  other_kit_id,
-  page_kit_id,
-  type PageLab,
-  type PageLabOptions,
-  startBrowser,
-} from '../../../support/page-lab.ts';
+import { faultsOf, other_kit_id, page_kit_id } from '../../../support/page-lab.ts';
+import { pageScene } from '../../../support/page-scene.ts';
 import { peerMissing } from '../../../support/peers.ts';
 
 describe.skipIf(peerMissing('chromium'))('the page', () => {
-  let browser: Browser;
-  let open: PageLab | undefined;
-  beforeAll(async () => {
-    browser = await startBrowser();
-  });
-  afterEach(async () => {
-    await open?.stop();
-    open = undefined;
-  });
-  afterAll(async () => browser.close());
-
-  const show = async (options?: PageLabOptions): Promise<PageLab> => {
-    open = await openPage(browser, options);
-    await open.page.getByText('Kit online').waitFor();
-    return open;
-  };
-  const openDrone = async ({ page }: PageLab): Promise<void> => {
-    await page.getByRole('button', { name: /^Drone 1/u }).click();
-    await page.getByRole('heading', { name: 'Feeds' }).waitFor();
-  };
+  const { show, openDrone } = pageScene();
 
   it('fits at a zoom of 200 %, on a laptop and with the letters of a phone twice as large', async () => {
     const lab = await show({ width_px: 640, scale: 2 });

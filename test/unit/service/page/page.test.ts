@@ -1,47 +1,17 @@
 /** The page in Debian's Chromium, on the real service, with a kit that the test plays. */
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import { loadPage } from '../../../../src/service/page-files.ts';
 import { eventually } from '../../../support/eventually.ts';
-import {
-  announce,
-  contrastFaults,
-  faultsOf,
-  fly,
-  ids,
-  openPage,
-  type PageLab,
-  type PageLabOptions,
-  startBrowser,
-  widths_px,
-} from '../../../support/page-lab.ts';
+import { announce, contrastFaults, faultsOf, fly, ids, widths_px } from '../../../support/page-lab.ts';
+import { pageScene } from '../../../support/page-scene.ts';
 import { peerMissing } from '../../../support/peers.ts';
 
 /** Compressed, everything that the first view needs. */
 const first_view_bytes_max = 60_000;
 
 describe.skipIf(peerMissing('chromium'))('the page', () => {
-  let browser: Browser;
-  let open: PageLab | undefined;
-  beforeAll(async () => {
-    browser = await startBrowser();
-  });
-  afterEach(async () => {
-    await open?.stop();
-    open = undefined;
-  });
-  afterAll(async () => browser.close());
-
-  const show = async (options?: PageLabOptions): Promise<PageLab> => {
-    open = await openPage(browser, options);
-    await open.page.getByText('Kit online').waitFor();
-    return open;
-  };
-  const openDrone = async ({ page }: PageLab): Promise<void> => {
-    await page.getByRole('button', { name: /^Drone 1/u }).click();
-    await page.getByRole('heading', { name: 'Feeds' }).waitFor();
-  };
+  const { show, openDrone, newPage } = pageScene();
 
   it.each(widths_px)('is accessible, readable and not wider than the screen at %i px', async (width_px) => {
     const lab = await show({ width_px });
@@ -157,7 +127,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     link.cut();
     await eventually('there is a new socket', () => link.counters.accepted > 1);
     await fly(lab, 5);
-    await openDrone({ page } as PageLab);
+    await openDrone({ page });
     await eventually('news arrive', async () =>
       (await page.locator('.asset-detail .place').innerText()).startsWith('47.392250'),
     );
@@ -310,7 +280,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
 
   it('asks for a key when there is none, says what is wrong with one, and works by keyboard alone', async () => {
     const lab = await show();
-    const stranger = await browser.newPage();
+    const stranger = await newPage();
     try {
       await stranger.goto(lab.url);
       await stranger.getByLabel(/key of this kit/u).fill('kc_wrong');
