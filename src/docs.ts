@@ -1,28 +1,48 @@
 /** Writes the documents that are generated from the sources: `npm run docs`. They are checked in; a test finds drift. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { drivers } from '../drivers/index.ts';
-import { configJsonSchema } from './config/json-schema.ts';
+import { configJsonSchema, fileJsonSchema, optionsJsonSchema } from './config/json-schema.ts';
+import { configReference } from './config/reference.ts';
 import { asyncApi } from './contract/asyncapi.ts';
+import { roomsTable } from './rooms.ts';
 
 export interface GeneratedDocument {
   readonly file: string;
-  readonly build: () => object;
+  /** An object is written as JSON, a text as it is. */
+  readonly build: () => object | string;
 }
 
 const builtIn = await Promise.all(drivers.map(async ({ load }) => load()));
 
+const readme = fileURLToPath(new URL('README.md', import.meta.url));
+
 export const documents: readonly GeneratedDocument[] = [
   { file: fileURLToPath(new URL('contract/asyncapi.json', import.meta.url)), build: asyncApi },
   {
-    file: fileURLToPath(new URL('config.schema.json', import.meta.url)),
+    file: fileURLToPath(new URL('config/config.schema.json', import.meta.url)),
     build: () => configJsonSchema(builtIn),
   },
+  {
+    file: fileURLToPath(new URL('config/README.md', import.meta.url)),
+    build: () =>
+      configReference(
+        fileJsonSchema(),
+        new Map(builtIn.map((driver) => [driver.name, optionsJsonSchema(driver)])),
+      ),
+  },
+  { file: readme, build: () => withRooms(readFileSync(readme, 'utf8')) },
 ];
+
+/** The table of rooms stands between two marks. */
+function withRooms(text: string): string {
+  return text.replace(/(?<=<!-- rooms -->\n).*?(?=\n<!-- end of rooms -->)/s, roomsTable());
+}
 
 /** The text of the document as it is checked in. */
 export function documentText({ build }: GeneratedDocument): string {
-  return `${JSON.stringify(build(), undefined, 2)}\n`;
+  const content = build();
+  return typeof content === 'string' ? content : `${JSON.stringify(content, undefined, 2)}\n`;
 }
 
 if (import.meta.main) {

@@ -1,4 +1,5 @@
-/** The error classes of the connector, chosen by what the caller will do with them. */
+/** The error classes of the connector, chosen by what the caller will do with them, and the words for what was thrown. */
+import { getSystemErrorMap } from 'node:util';
 
 /** The configuration cannot be used. The process prints every fault and exits with 78 (EX_CONFIG). */
 export class ConfigInvalid extends Error {
@@ -11,12 +12,22 @@ export class ConfigInvalid extends Error {
   }
 }
 
-/** A device does not answer. The supervisor tries again later. */
+/** A device does not answer. The device session tries again, after pauses that grow to a minute. */
 export class DeviceUnreachable extends Error {
   override readonly name = 'DeviceUnreachable';
 }
 
-/** A device refuses us for good (wrong password, wrong model). The supervisor waits for a new configuration. */
+/** A device that must not be asked again before `retry_ms` are over: it is busy, or its sessions are all taken. */
+export class RetryLater extends DeviceUnreachable {
+  readonly retry_ms: number;
+
+  constructor(message: string, retry_ms: number) {
+    super(message);
+    this.retry_ms = retry_ms;
+  }
+}
+
+/** A device rejects the connector (wrong password, wrong model). A person must act; the next attempts come hours apart. */
 export class DeviceRejected extends Error {
   override readonly name = 'DeviceRejected';
 }
@@ -26,9 +37,14 @@ export class CommandRefused extends Error {
   override readonly name = 'CommandRefused';
 }
 
-/** The disk does not take what must be durable: full, read-only or failing. The caller goes on from memory. */
+/** The disk does not take what must be durable: full, read-only or failing. The caller continues from memory. */
 export class StorageUnavailable extends Error {
-  override readonly name = 'StorageUnavailable';
+  override readonly name: string = 'StorageUnavailable';
+}
+
+/** The database works, and somebody else holds the rows for longer than we wait. Others can be stored meanwhile. */
+export class StorageBusy extends StorageUnavailable {
+  override readonly name = 'StorageBusy';
 }
 
 /** The program contradicts itself. The process ends and systemd starts it again. */
@@ -39,4 +55,22 @@ export class InvariantBroken extends Error {
 /** The text of anything that was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** Where the C library has other words than libuv, hers: they are what a search finds. */
+const other_words: readonly (readonly [code: string, words: string])[] = [
+  ['EAI_AGAIN', 'temporary failure in name resolution'],
+  ['EDQUOT', 'disk quota exceeded'],
+  ['EEXIST', 'file exists'],
+  ['EHOSTUNREACH', 'no route to host'],
+  ['EIO', 'input/output error'],
+  ['EISDIR', 'is a directory'],
+  ['ENOTFOUND', 'name or service not known'],
+];
+const system_words: ReadonlyMap<string, string> = new Map([...getSystemErrorMap().values(), ...other_words]);
+
+/** The standard words for an error of the operating system, such as `permission denied`; the message of any other. */
+export function systemReason(thrown: unknown): string {
+  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+  return system_words.get(code) ?? messageOf(thrown);
 }

@@ -2,8 +2,8 @@
 import './node-version.mjs';
 import { flushCompileCache } from 'node:module';
 import { constants } from 'node:os';
-import { terminalAsk } from './cli/ask.ts';
-import type { Shell } from './cli/shell.ts';
+import { terminalAsk } from './cli/terminal/ask.ts';
+import type { Shell } from './cli/terminal/shell.ts';
 
 const stop = new AbortController();
 const hangups = new Set<() => void>();
@@ -21,7 +21,7 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-/** Whoever reads our output may go first: `kit-connector status | head -1`. */
+/** The reader of the output may exit first: `kit-connector status | head -1`. */
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;
@@ -46,7 +46,6 @@ const shell: Shell = {
 };
 
 // Imported only now, because this loads the libraries that an old Node cannot.
-if (process.argv[2] === 'run') (await import('./outbox/store-client.ts')).prepareStore();
 const { runProgram } = await import('./cli/program.ts');
 const code = await runProgram(process.argv.slice(2), shell);
 if (code === 0 && stop.signal.aborted && process.env['SYSTEMD_EXEC_PID'] === String(process.pid)) {

@@ -17,7 +17,7 @@ export default defineConfig({
         test: {
           ...common,
           name: 'system',
-          include: ['test/{unit,contract,faults,e2e}/**/*.test.ts'],
+          include: ['test/{unit,faults,e2e}/**/*.test.ts'],
           exclude: drivers,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },

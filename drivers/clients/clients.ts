@@ -1,11 +1,11 @@
-/** The devices on the kit's local network, from what the kernel and dnsmasq know of them; nothing is sent to find them. */
+/** Lists the devices on the kit's local network from kernel tables and dnsmasq leases; sends nothing to find them. */
 import { readFile, stat } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { readNeighbours } from '../../src/platform/bound-socket.ts';
+import { readNeighbours } from '../../src/platform/linux/arp-table.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { joinClients } from './join.ts';
 import { type Lan, readLan } from './lan.ts';
@@ -13,8 +13,8 @@ import { type Lease, parseLeases } from './leases.ts';
 import { type ClientsOptions, clientsOptions } from './options.ts';
 
 const lease_file_bytes_max = 1_048_576;
-/** The hub sends what changed once a second and forgets what a lost driver said: so long the last word must stand. */
-const last_word_ms = 1_500;
+/** The hub sends changes once a second and drops the values of a lost driver, so the empty list is kept this long before the driver ends. */
+const final_report_ms = 1_500;
 
 export const clients = defineDriver({
   name: 'clients',
@@ -30,7 +30,7 @@ async function runClients(options: ClientsOptions, host: DriverHost<typeof noFee
     if (lan.links.length === 0) {
       if (reported.once) {
         host.reportKit({ clients: [] });
-        await sleep(last_word_ms, host.signal);
+        await sleep(final_report_ms, host.signal);
       }
       if (host.signal.aborted) return;
       throw new DeviceUnreachable(noNetwork(options));
@@ -42,17 +42,17 @@ async function runClients(options: ClientsOptions, host: DriverHost<typeof noFee
     const crowded = found.length > options.entries_max;
     if (crowded && !reported.crowded) {
       const facts = { found: found.length, entries_max: options.entries_max };
-      host.log.warn(facts, 'more devices on the local network than are reported; raise options.entries_max');
+      host.log.warn(facts, 'client limit exceeded; reporting the first ones (options.entries_max)');
     }
     if (!crowded && reported.crowded) {
-      host.log.info({ found: found.length }, 'all devices on the local network are reported again');
+      host.log.info({ found: found.length }, 'client count back within the limit; reporting all');
     }
     host.reportKit({ clients: found.slice(0, options.entries_max) });
     host.reportStatus({
       clients: found.length,
       interfaces: lan.links.map((link) => link.name).join(', '),
       leases: leases.length,
-      ...(unread.length > 0 ? { reason: `cannot be read: ${unread.join('; ')}` } : {}),
+      ...(unread.length > 0 ? { reason: `cannot read ${unread.join('; ')}` } : {}),
     });
     reported.once = true;
     reported.crowded = crowded;
@@ -62,11 +62,11 @@ async function runClients(options: ClientsOptions, host: DriverHost<typeof noFee
 
 function noNetwork({ interfaces }: ClientsOptions): string {
   return interfaces.length > 0
-    ? `no interface is called ${interfaces.join(' or ')}; check options.interfaces`
-    : 'no bridge with a hardware port; name the local network in options.interfaces';
+    ? `interface ${interfaces.join(' or ')} not found; check options.interfaces`
+    : 'no bridge with a hardware port found; set options.interfaces';
 }
 
-/** The leases of all files, and the files that are there but cannot be read. A file that is missing is no fault. */
+/** Reads the leases of all files and lists the files that cannot be read. A missing file is not an error. */
 async function readLeases(
   { leases, roots }: ClientsOptions,
   lan: Lan,
@@ -82,7 +82,7 @@ async function readLeases(
   return { leases: found, unread };
 }
 
-/** The leases of a file, or the reason why it cannot be read. */
+/** Reads the leases of a file, or returns the reason why it cannot be read. */
 async function readLeaseFile(file: string): Promise<readonly Lease[] | string> {
   try {
     const { size } = await stat(file);

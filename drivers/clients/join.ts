@@ -1,7 +1,7 @@
 /** Joins neighbours, bridge ports and leases into the list of devices that are on the local network now. */
 import { isIPv4 } from 'node:net';
 import type { Client } from '../../src/contract/kit.ts';
-import type { Neighbour } from '../../src/platform/bound-socket.ts';
+import type { Neighbour } from '../../src/platform/linux/arp-table.ts';
 import type { Lan, LanLink } from './lan.ts';
 import type { Lease } from './leases.ts';
 
@@ -17,7 +17,7 @@ interface Rules {
   readonly names: boolean;
 }
 
-/** A device with what speaks for its presence, newest first. */
+/** A device with the evidence of its presence, newest first. */
 interface Present {
   readonly mac: string;
   readonly link: LanLink;
@@ -47,18 +47,18 @@ interface Candidate {
 }
 
 function candidates({ lan, neighbours }: Sources, links: ReadonlyMap<number, LanLink>): readonly Candidate[] {
-  const heard = lan.links.flatMap((link) => [...link.heard.keys()].map((mac) => ({ link, mac })));
+  const forwarded = lan.links.flatMap((link) => [...link.stations.keys()].map((mac) => ({ link, mac })));
   const seen = neighbours.flatMap((neighbour) => {
     const link = links.get(neighbour.ifindex);
     return link ? [{ link, mac: neighbour.mac, seen: neighbour }] : [];
   });
-  return [...heard, ...seen];
+  return [...forwarded, ...seen];
 }
 
-/** Heard on a port or confirmed as a neighbour lately. An entry that never ages says nothing. */
+/** True for a recent frame on a bridge port or a recent confirmation as a neighbour. An entry that never ages is no evidence. */
 function isPresent({ mac, link, seen }: Present, present_s: number): boolean {
-  const heard = link.heard.get(mac);
-  if (heard && heard.age_s <= present_s) return true;
+  const station = link.stations.get(mac);
+  if (station && station.age_s <= present_s) return true;
   return seen.some(
     ({ state, confirmed_s }) => state === 'reachable' || (state === 'unsure' && confirmed_s <= present_s),
   );
@@ -70,7 +70,7 @@ function clientOf({ mac, link, seen }: Present, leases: readonly Lease[], names:
   const by_ip = leases.findLast(
     (each) => seen.some((neighbour) => neighbour.ip === each.ip) && each.mac === null,
   );
-  const type = link.heard.has(mac) ? link.heard.get(mac)?.medium : link.medium;
+  const type = link.stations.has(mac) ? link.stations.get(mac)?.medium : link.medium;
   return {
     mac,
     ip,
@@ -79,7 +79,7 @@ function clientOf({ mac, link, seen }: Present, leases: readonly Lease[], names:
   };
 }
 
-/** IPv4 before IPv6, routable before link-local, then the one that was confirmed last. */
+/** IPv4 before IPv6, routable before link-local, then the latest confirmation. */
 function bestIp(seen: readonly Neighbour[]): string | undefined {
   const rank = ({ ip }: Neighbour): number => (isIPv4(ip) ? 0 : ip.startsWith('fe80:') ? 2 : 1);
   const [best] = seen.toSorted((a, b) => rank(a) - rank(b) || a.confirmed_s - b.confirmed_s);
@@ -90,7 +90,7 @@ function isOurs(mac: string, lan: Lan): boolean {
   return lan.own_macs.has(mac);
 }
 
-/** False for groups (lowest bit of the first byte) and for the address of nobody. */
+/** False for group addresses (lowest bit of the first byte) and for the null address. */
 function isStation(mac: string): boolean {
   return (Number.parseInt(mac.slice(0, 2), 16) & 1) === 0 && mac !== '00:00:00:00:00:00';
 }

@@ -1,6 +1,7 @@
-/** What the kernel shows of the local network in /sys/class/net: its links, their ports, and who was heard on which port. */
-import { readdir, readFile, stat } from 'node:fs/promises';
+/** Reads the local network from /sys/class/net: its links, their ports, and the stations on each port. */
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { exists, readNames, readText } from '../../src/device/system-files.ts';
 import type { ClientsOptions } from './options.ts';
 
 export type Medium = 'wired' | 'wireless';
@@ -8,27 +9,27 @@ export type Medium = 'wired' | 'wireless';
 export interface LanLink {
   readonly name: string;
   readonly ifindex: number;
-  /** Null: nobody can tell, as behind an access point of its own, or on a bridge of both kinds. */
+  /** Null: unknown, as behind a separate access point or on a bridge with ports of both kinds. */
   readonly medium: Medium | null;
-  /** Who was heard on the ports of a bridge, by MAC. */
-  readonly heard: ReadonlyMap<string, Heard>;
+  /** Stations on the ports of a bridge, by MAC. */
+  readonly stations: ReadonlyMap<string, Station>;
 }
 
-interface Heard {
+interface Station {
   readonly medium: Medium | null;
   readonly age_s: number;
 }
 
 export interface Lan {
   readonly links: readonly LanLink[];
-  /** MAC addresses of this machine, which is no client of itself. */
+  /** MAC addresses of this machine, which is not a client of itself. */
   readonly own_macs: ReadonlySet<string>;
 }
 
-/** The local network as it is now. What cannot be read counts as not there. */
+/** Reads the local network. Entries that cannot be read are left out. */
 export async function readLan(options: ClientsOptions): Promise<Lan> {
   const dir = join(options.roots.sys, 'class/net');
-  const names = await readdir(dir).catch(() => []);
+  const names = (await readNames(dir)) ?? [];
   const addresses = await Promise.all(names.map(async (name) => readText(join(dir, name, 'address'))));
   const chosen =
     options.interfaces.length > 0
@@ -37,21 +38,21 @@ export async function readLan(options: ClientsOptions): Promise<Lan> {
   const links = await Promise.all(chosen.map(async (name) => readLink(dir, name, options)));
   return {
     links: links.filter((link) => link !== undefined),
-    own_macs: new Set(addresses.filter((mac) => mac !== null)),
+    own_macs: new Set(addresses.filter((mac) => mac !== undefined)),
   };
 }
 
 /** A bridge with a hardware port: those of containers and virtual machines have none. */
 async function isLanBridge(dir: string, name: string): Promise<boolean> {
-  const ports = await readdir(join(dir, name, 'brif')).catch(() => []);
+  const ports = (await readNames(join(dir, name, 'brif'))) ?? [];
   return (await filtered(ports, async (port) => exists(join(dir, port, 'device')))).length > 0;
 }
 
 async function readLink(dir: string, name: string, options: ClientsOptions): Promise<LanLink | undefined> {
   const ifindex = Number(await readText(join(dir, name, 'ifindex')));
   if (!Number.isInteger(ifindex) || ifindex <= 0) return undefined;
-  const names = await readdir(join(dir, name, 'brif')).catch(() => undefined);
-  if (!names) return { name, ifindex, medium: await mediumOf(dir, name, options), heard: new Map() };
+  const names = await readNames(join(dir, name, 'brif'));
+  if (!names) return { name, ifindex, medium: await mediumOf(dir, name, options), stations: new Map() };
   const ports = new Map<number, Medium | null>();
   for (const port of names) {
     const number = Number(await readText(join(dir, port, 'brport/port_no')));
@@ -60,7 +61,7 @@ async function readLink(dir: string, name: string, options: ClientsOptions): Pro
   const kinds = new Set(ports.values());
   const [only = null] = kinds;
   const table = await readFile(join(dir, name, 'brforward')).catch(() => Buffer.alloc(0));
-  return { name, ifindex, medium: kinds.size === 1 ? only : null, heard: parseForwarding(table, ports) };
+  return { name, ifindex, medium: kinds.size === 1 ? only : null, stations: parseForwarding(table, ports) };
 }
 
 async function mediumOf(dir: string, port: string, options: ClientsOptions): Promise<Medium | null> {
@@ -74,37 +75,23 @@ async function mediumOf(dir: string, port: string, options: ClientsOptions): Pro
 const entry_bytes = 16;
 const ticks_per_second = 100;
 
-/** Pure: who was heard on which port. The bridge's own addresses and ports that are gone are left out. */
+/** Parses the forwarding table. The bridge's own addresses and removed ports are left out. */
 export function parseForwarding(
   table: Buffer,
   ports: ReadonlyMap<number, Medium | null>,
-): ReadonlyMap<string, Heard> {
-  const heard = new Map<string, Heard>();
+): ReadonlyMap<string, Station> {
+  const stations = new Map<string, Station>();
   for (let at = 0; at + entry_bytes <= table.length; at += entry_bytes) {
     const entry = table.subarray(at, at + entry_bytes);
     const medium = ports.get(entry.readUInt8(6) + entry.readUInt8(12) * 256);
     if (entry.readUInt8(7) !== 0 || medium === undefined) continue;
     const mac = [...entry.subarray(0, 6)].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
-    heard.set(mac, { medium, age_s: entry.readUInt32LE(8) / ticks_per_second });
+    stations.set(mac, { medium, age_s: entry.readUInt32LE(8) / ticks_per_second });
   }
-  return heard;
+  return stations;
 }
 
 async function filtered<T>(all: readonly T[], keep: (each: T) => Promise<boolean>): Promise<readonly T[]> {
   const kept = await Promise.all(all.map(keep));
   return all.filter((_, at) => kept[at]);
-}
-
-async function readText(path: string): Promise<string | null> {
-  return readFile(path, 'utf8').then(
-    (text) => text.trim(),
-    () => null,
-  );
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 
 /** A name that a device gave itself, or that the administrator gave it. */
 export interface Lease {
-  /** Lower case, colons; null: an IPv6 lease, which tells none. */
+  /** Lower case, colons; null for an IPv6 lease, which has none. */
   readonly mac: string | null;
   readonly ip: string;
   readonly name: string | null;
@@ -14,7 +14,7 @@ const leases_max = 4_096;
 const name_chars_max = 63;
 
 /**
- * The leases of a file; lines that are none are skipped. The expiry is not read: it is an epoch, a remaining time or a
+ * The leases of a file; other lines are skipped. The expiry is not used: it is an epoch, a remaining time or a
  * length, depending on how dnsmasq was built, and a lease outlives its device in any case.
  */
 export function parseLeases(text: string): readonly Lease[] {
@@ -30,14 +30,14 @@ export function parseLeases(text: string): readonly Lease[] {
   return leases;
 }
 
-/** A name fit to be shown: no control or direction signs, 63 characters; null for `*`, which means unknown. */
+/** A name without control or direction characters, 63 characters; null for `*`, which means unknown. */
 export function cleanName(name: string): string | null {
   const printable = name.replaceAll(/\p{C}/gu, '').trim();
   const clean = Array.from(printable).slice(0, name_chars_max).join('');
   return clean === '' || clean === '*' ? null : clean;
 }
 
-/** dnsmasq puts the hardware type before what is no Ethernet: `06-aa:bb:...`. */
+/** dnsmasq puts the hardware type before addresses other than Ethernet: `06-aa:bb:...`. */
 function macOf(text: string): string | undefined {
   const mac = text.replace(/^[\da-f]{2}-/iu, '').toLowerCase();
   return /^[\da-f]{2}(?::[\da-f]{2}){5}$/u.test(mac) ? mac : undefined;

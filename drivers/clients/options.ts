@@ -33,7 +33,10 @@ export const clientsOptions = z.strictObject({
     .describe('false: host names stay on the kit, since people call their phones after themselves'),
   entries_max: z.int().min(1).max(clients_max).default(256).describe('devices that are reported at most'),
   roots: z
-    .strictObject({ sys: z.string().default('/sys'), var: z.string().default('/var') })
+    .strictObject({
+      sys: z.string().default('/sys').describe('where /sys is'),
+      var: z.string().default('/var').describe('where /var is'),
+    })
     .prefault({})
     .describe('where the system shows itself, for containers'),
 });

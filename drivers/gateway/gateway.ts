@@ -6,7 +6,7 @@ import type { Gateway } from '../../src/contract/kit.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { readText } from './files.ts';
+import { readTextSync } from '../../src/device/system-files.ts';
 import { gatewayKey, machineFacts } from './identity.ts';
 import { type GatewayOptions, gatewayOptions } from './options.ts';
 import { cpuPct, type CpuTimes, memPct, parseCpu, uptime_s } from './proc.ts';
@@ -26,7 +26,8 @@ async function runGateway(options: GatewayOptions, host: DriverHost<typeof noFee
   if (host.signal.aborted) return;
   const model = options.model ?? facts.model;
   const asset_key = gatewayKey(roots);
-  host.announce({ asset_key, name, type: 'gateway', protocol: 'gateway', vendor: facts.vendor, model });
+  const about = { asset_key, name, vendor: facts.vendor, model, configured: true } as const;
+  host.announce({ ...about, type: 'gateway', protocol: 'gateway' });
   // Not the reading from before: what reading the facts has cost is no load of the kit.
   let cpu: CpuTimes | undefined;
   while (!host.signal.aborted) {
@@ -49,15 +50,15 @@ function gatewayOf({ name, model, before, now }: Reading, { roots }: GatewayOpti
     name,
     model,
     cpu_pct: cpuPct(before, now),
-    mem_pct: memPct(readText(join(roots.proc, 'meminfo')) ?? ''),
-    uptime_s: uptime_s(readText(join(roots.proc, 'uptime')) ?? ''),
+    mem_pct: memPct(readTextSync(join(roots.proc, 'meminfo')) ?? ''),
+    uptime_s: uptime_s(readTextSync(join(roots.proc, 'uptime')) ?? ''),
   };
 }
 
 /** Without it nothing about the machine can be known. */
 function readCpu({ roots }: GatewayOptions): CpuTimes {
   const path = join(roots.proc, 'stat');
-  const text = readText(path);
+  const text = readTextSync(path);
   const cpu = text === undefined ? undefined : parseCpu(text);
   if (!cpu) throw new DeviceUnreachable(`${path} cannot be read; check options.roots.proc`);
   return cpu;

@@ -11,9 +11,9 @@ export const gatewayOptions = z.strictObject({
   model: z.string().min(1).optional().describe('hardware model; read from the machine when left out'),
   roots: z
     .strictObject({
-      proc: z.string().default('/proc'),
-      sys: z.string().default('/sys'),
-      etc: z.string().default('/etc'),
+      proc: z.string().default('/proc').describe('where /proc is'),
+      sys: z.string().default('/sys').describe('where /sys is'),
+      etc: z.string().default('/etc').describe('where /etc is'),
     })
     .prefault({})
     .describe('where the kernel and the system show themselves, for containers'),

@@ -1,7 +1,7 @@
 /** The options of the links driver. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { utc } from './calendar.ts';
+import { utc } from './usage/calendar.ts';
 import { linkType, wans_max } from '../../src/contract/kit.ts';
 
 /** Also of the kernel: an interface name has 15 bytes at most. */
@@ -23,12 +23,15 @@ const probeTarget = z.union([
 
 const stunServer = z.union([
   ip.transform((text) => ({ ip: text, port: stun_port })),
-  z.strictObject({ ip: ip.describe('address of the server'), port: port.default(stun_port) }),
+  z.strictObject({
+    ip: ip.describe('address of the server'),
+    port: port.default(stun_port).describe('UDP port of the server'),
+  }),
 ]);
 
 const wan = z.strictObject({
   type: linkType.optional().describe('type of the link, where it cannot be told from the hardware'),
-  isp: z.string().min(1).optional().describe('name of the provider, where nobody else knows it'),
+  isp: z.string().min(1).optional().describe('name of the provider, where no other driver reports it'),
   metered: z.boolean().optional().describe('probed rarely to save data; by default modems are'),
   balanced: z
     .boolean()
@@ -44,9 +47,9 @@ const probe = z
       .default([])
       .refine(
         (all) => all.length !== 1,
-        'needs two targets or more, so that one that is down is not taken for the link',
+        'needs at least two targets, so that a target that is down is not mistaken for the link',
       )
-      .describe('addresses that are asked through every link; nobody is asked when empty'),
+      .describe('addresses that are probed through every link; empty: no probes'),
     interval_s: z.number().min(0.1).max(3_600).default(2).describe('seconds between two probes of a link'),
     metered_interval_s: z
       .number()
@@ -64,7 +67,7 @@ const publicIp = z
       .array(stunServer)
       .max(targets_max)
       .default([])
-      .describe('STUN servers that tell the public address of each link; nobody is asked when empty'),
+      .describe('STUN servers that report the public address of each link; empty: not queried'),
     refresh_min: z
       .number()
       .min(1)
@@ -91,7 +94,10 @@ const usage = z
   .prefault({});
 
 const roots = z
-  .strictObject({ proc: z.string().default('/proc'), sys: z.string().default('/sys') })
+  .strictObject({
+    proc: z.string().default('/proc').describe('where /proc is'),
+    sys: z.string().default('/sys').describe('where /sys is'),
+  })
   .prefault({})
   .describe(
     'where the kernel shows itself, for containers; others than the default are read without netlink',
@@ -119,7 +125,7 @@ export const linksOptions = z
   });
 export type LinksOptions = z.output<typeof linksOptions>;
 
-/** What the configuration says of this link; an interface may have any name, also one that every object has. */
+/** Configuration of this link; an interface may have any name, also that of an object's built-in property. */
 export function wanOptions({ wan }: LinksOptions, name: string): LinksOptions['wan'][string] | undefined {
   return Object.hasOwn(wan, name) ? wan[name] : undefined;
 }

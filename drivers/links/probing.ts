@@ -1,4 +1,4 @@
-/** One prober for each link that is there, begun anew when the interface is another one. */
+/** Runs one prober for each present link; starts a new one when the interface is replaced. */
 import type { DriverLog } from '../../src/driver/driver.ts';
 import type { Prober, ProbeReading, ProbeTarget, StartProber } from './probe/api.ts';
 

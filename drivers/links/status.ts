@@ -1,7 +1,7 @@
 /** The status of one link and the reason for it, from what is known of its interface, its routes and its answers. Pure. */
 import type { LinkStatus } from '../../src/contract/kit.ts';
-import { isConfigured } from './addresses.ts';
-import type { InterfaceState } from './sysfs.ts';
+import { isConfigured } from './interfaces/addresses.ts';
+import type { InterfaceState } from './interfaces/sysfs.ts';
 
 export interface Signs {
   /** Null: the interface is not there. */
@@ -10,11 +10,11 @@ export interface Signs {
   readonly addresses: readonly string[] | null;
   /** A default route of some table leads through it. */
   readonly isRouted: boolean;
-  /** Unmarked traffic leaves by it, or the configuration says that it takes its share. */
+  /** Unmarked traffic leaves by it, or the configuration marks it as balanced. */
   readonly isSelected: boolean;
-  /** Null: nobody is asked, or no verdict yet. */
+  /** Null: no targets, or no verdict yet. */
   readonly reachable: boolean | null;
-  /** Addresses that are asked through the link; empty: the configuration names nobody. */
+  /** Addresses that are probed through the link; empty: none configured. */
   readonly asked: readonly string[];
   /** What the prober says. */
   readonly probe_reason: string | null;
@@ -29,8 +29,8 @@ export interface Verdict {
 export const not_probed = 'answers are not checked: options.probe.targets is empty';
 
 /**
- * `offline`: cannot carry anything, or nobody answers. `online`: answers, and traffic leaves by it. `standby`: answers,
- * and traffic leaves by another link. Without targets the answers are taken for granted, and the reason says so.
+ * `offline`: cannot carry anything, or no target answers. `online`: answers, and traffic leaves by it. `standby`: answers,
+ * and traffic leaves by another link. Without targets the answers are assumed, and the reason states it.
  */
 export function judge(signs: Signs): Verdict {
   const fault = faultOf(signs);
@@ -51,7 +51,7 @@ function faultOf({ state, addresses, isRouted, reachable, asked, probe_reason }:
   if (fault !== null) return fault;
   if (addresses !== null && !isConfigured(addresses)) return 'no address';
   if (asked.length > 0 && reachable === false) {
-    return `${probe_reason ?? 'nobody answers'}; asked were ${asked.join(', ')}`;
+    return `${probe_reason ?? 'no target answers'}; probed ${asked.join(', ')}`;
   }
   // An answer is better evidence than the tables.
   return isRouted || reachable ? null : 'no default route leads through it';
@@ -62,6 +62,6 @@ function interfaceFault(state: InterfaceState | null): string | null {
   if (state.isUp === false) return 'the interface is switched off';
   if (!state.carrier) return 'no carrier: check cable, dish or modem';
   const { operstate = 'unknown' } = state;
-  // Modems, PPP and tunnels leave it at "unknown" for ever.
+  // Modems, PPP and tunnels always leave it at "unknown".
   return operstate === 'up' || operstate === 'unknown' ? null : `not connected (${operstate})`;
 }

@@ -1,5 +1,6 @@
-/** Reads gpsd's reports (gpsd_json(5)). Pure: a line in, what it says of the position out. */
+/** Parses gpsd's reports (gpsd_json(5)): one line in, its position out. Pure. */
 import { z } from 'zod';
+import { answer_limits, readJson } from '../../src/contract/bounded-json.ts';
 
 const degrees_lat = z.number().min(-90).max(90);
 const degrees_lon = z.number().min(-180).max(180);
@@ -18,7 +19,7 @@ const report = z.looseObject({
 });
 type Report = z.output<typeof report>;
 
-/** What one receiver said last. */
+/** One report of a receiver. */
 export interface Tpv {
   /** As gpsd names the receiver. */
   readonly device: string;
@@ -39,7 +40,7 @@ export interface Position {
 export function readTpv(line: string): Tpv | undefined {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(line);
+    parsed = readJson(line, answer_limits);
   } catch {
     return undefined;
   }
@@ -47,7 +48,7 @@ export function readTpv(line: string): Tpv | undefined {
   return data?.class === 'TPV' ? { device: data.device ?? '', position: positionOf(data) } : undefined;
 }
 
-/** A report without a fix may still carry an old latitude or zeros, so the mode counts first, then the fields. */
+/** A report without a fix may carry an old latitude or zeros, so the mode is checked before the fields. */
 function positionOf(tpv: Report): Position | null {
   if ((tpv.mode ?? 0) < 2) return null;
   const { data: latitude } = degrees_lat.safeParse(tpv.lat);
@@ -57,7 +58,7 @@ function positionOf(tpv: Report): Position | null {
   return { latitude, longitude, altitude: altitudeOf(tpv), time_ms: timeOf(tpv) };
 }
 
-/** gpsd before 3.20 says `alt` alone, above the sea. A 2-D fix says mode 3 at times, but has no height at all. */
+/** gpsd before 3.20 reports `alt` alone, above mean sea level. A 2-D fix sometimes has mode 3, but no altitude at all. */
 function altitudeOf({ mode, alt, altHAE, altMSL, geoidSep }: Report): number | null {
   if (mode === 2) return null;
   if (altHAE !== undefined) return altHAE;

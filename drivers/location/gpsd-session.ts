@@ -1,4 +1,4 @@
-/** A connection to gpsd that watches its reports, one JSON object a line. */
+/** A connection to gpsd that receives its reports, one JSON object per line. */
 import { connect } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
 import { DeviceUnreachable } from '../../src/errors.ts';
@@ -9,17 +9,17 @@ export const line_chars_max = 65_536;
 const greeting_timeout_ms = 5_000;
 const watch = '?WATCH={"enable":true,"json":true};\n';
 
-interface Where {
+interface Address {
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * Calls `onLine` for every line until `signal` aborts, then resolves. Rejects with `DeviceUnreachable` when nobody listens,
- * nothing is said within 5 s of connecting, a line has no end, or gpsd hangs up.
+ * Calls `onLine` for every line until `signal` aborts, then resolves. Rejects with `DeviceUnreachable` when the connection is
+ * refused, nothing arrives within 5 s of connecting, a line is too long, or gpsd closes the connection.
  */
 export async function watchGpsd(
-  { host, port }: Where,
+  { host, port }: Address,
   signal: AbortSignal,
   onLine: (line: string) => void,
 ): Promise<void> {
@@ -29,7 +29,7 @@ export async function watchGpsd(
   const over = new AbortController();
   const utf8 = new StringDecoder('utf8');
   let rest = '';
-  let heard = false;
+  let hasReceived = false;
   let reason = 'closed the connection';
   const fail = (why: string): void => {
     reason = why;
@@ -43,15 +43,15 @@ export async function watchGpsd(
     reason = error.message;
   });
   socket.on('data', (chunk: Buffer) => {
-    heard = true;
+    hasReceived = true;
     const lines = (rest + utf8.write(chunk)).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > line_chars_max) fail('sends a line without end; is this port gpsd?');
+    if (rest.length > line_chars_max) fail('line exceeds the limit; is gpsd on this port?');
     else for (const line of lines) onLine(line);
   });
   const awaitGreeting = async (): Promise<void> => {
     await sleep(greeting_timeout_ms, over.signal);
-    if (!heard && !over.signal.aborted) fail('says nothing; is this port gpsd?');
+    if (!hasReceived && !over.signal.aborted) fail('no greeting received; is gpsd on this port?');
   };
   void awaitGreeting();
   await new Promise<void>((resolve) => {

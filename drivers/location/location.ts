@@ -1,4 +1,4 @@
-/** The kit's position: from gpsd, and from the configuration where no receiver knows. */
+/** Reports the kit's position from gpsd, or from the configuration where no receiver has a fix. */
 import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { aborted, every } from '../../src/platform/time.ts';
@@ -6,9 +6,10 @@ import { readTpv } from './gpsd-reports.ts';
 import { watchGpsd } from './gpsd-session.ts';
 import { type LocationOptions, locationOptions } from './options.ts';
 import { type ReceiverState, Receivers } from './receivers.ts';
+import { texts } from './texts.ts';
 
-/** How often a silent receiver is looked at. */
-const look_every_ms = 500;
+/** How often the state of a silent receiver is checked. */
+const check_every_ms = 500;
 
 export const location = defineDriver({
   name: 'location',
@@ -20,7 +21,7 @@ export const location = defineDriver({
       await runGpsd(gpsd, host);
       return;
     }
-    // There is no device to wait for: an empty report says that the driver does its work.
+    // There is no device to connect to: an empty report marks the driver as running.
     host.reportKit({});
     await aborted(host.signal);
   },
@@ -44,20 +45,20 @@ function reportManual(manual: NonNullable<LocationOptions['manual']>, host: Loca
 async function runGpsd(options: GpsdOptions, host: LocationHost): Promise<void> {
   const over = new AbortController();
   const receivers = new Receivers(options.mute_s * 1_000, options.device, performance.now());
-  const tell = createTeller(options, host);
-  every(look_every_ms, AbortSignal.any([over.signal, host.signal]), () =>
-    tell(receivers.state(performance.now()), receivers),
+  const reportState = createStateReporter(options, host);
+  every(check_every_ms, AbortSignal.any([over.signal, host.signal]), () =>
+    reportState(receivers.state(performance.now()), receivers),
   );
   try {
     await watchGpsd(options, host.signal, (line) => {
       const now_ms = performance.now();
       const tpv = readTpv(line);
-      // Any line shows that gpsd is there; a position that was reported earlier in this run stays until there is news.
+      // Any line shows that gpsd is alive; a position reported earlier in this run stays valid until the next report.
       if (!tpv) host.reportKit({});
       else if (receivers.note(tpv, now_ms)) {
         const best = receivers.best(now_ms);
         host.reportLocation(best ? { ...best.position, source: 'satellite', age_ms: best.age_ms } : null);
-        tell(receivers.state(now_ms), receivers);
+        reportState(receivers.state(now_ms), receivers);
       }
     });
   } finally {
@@ -65,28 +66,22 @@ async function runGpsd(options: GpsdOptions, host: LocationHost): Promise<void> 
   }
 }
 
-/** Shows every change of state in status, and logs it once each way. */
-function createTeller(
+/** Reports each change of state in status and logs it once. */
+function createStateReporter(
   options: GpsdOptions,
   host: LocationHost,
 ): (state: ReceiverState, all: Receivers) => void {
-  let told: string | undefined;
-  const sentences: Readonly<Record<ReceiverState, string>> = {
-    fix: 'the receiver has a position',
-    'no fix': 'the receiver has no position; it needs a view of the sky',
-    mute: 'the receiver is mute; check its cable and what gpsd says of its device',
-    waiting: 'waiting for the receiver',
-  };
+  let reported: string | undefined;
   return (state, all) => {
     const device = all.best(performance.now())?.device ?? options.device ?? null;
     const now = `${state} ${device}`;
-    if (told === now) return;
-    const isSameState = told?.startsWith(`${state} `) === true;
-    told = now;
+    if (reported === now) return;
+    const isSameState = reported?.startsWith(`${state} `) === true;
+    reported = now;
     const shown = { receiver: state, ...(device ? { device } : {}) };
-    host.reportStatus(state === 'fix' ? shown : { ...shown, reason: sentences[state] });
+    host.reportStatus(state === 'fix' ? shown : { ...shown, reason: texts[state] });
     if (isSameState || state === 'waiting') return;
-    if (state === 'mute') host.log.warn(shown, sentences[state]);
-    else host.log.info(shown, sentences[state]);
+    if (state === 'mute') host.log.warn(shown, texts[state]);
+    else host.log.info(shown, texts[state]);
   };
 }

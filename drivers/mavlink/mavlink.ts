@@ -1,15 +1,16 @@
-/** Drones and vehicles that speak MAVLink: ArduPilot and PX4, over UDP, TCP and serial links, many at once. */
+/** The driver of MAVLink drones and vehicles: ArduPilot and PX4, over several UDP, TCP and serial links. */
 import { droneFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { messageOf } from '../../src/errors.ts';
 import { aborted, every } from '../../src/platform/time.ts';
-import { Fleet } from './fleet.ts';
-import { type Link, openLink } from './link.ts';
-import { linkLog } from './link-log.ts';
+import { VehicleRegistry } from './vehicles/vehicle-registry.ts';
+import { type Link, openLink } from './links/link.ts';
+import { linkLog } from './links/link-log.ts';
 import { type MavlinkOptions, mavlinkOptions } from './options.ts';
-import { Outgoing } from './outgoing.ts';
-import { beat } from './presence.ts';
-import { openSigning } from './signing.ts';
+import { Outgoing } from './links/outgoing.ts';
+import { sendHeartbeats } from './links/presence.ts';
+import { texts } from './links/texts.ts';
+import { openSigning } from './wire/signing.ts';
 import { statusFacts } from './status-facts.ts';
 
 export const mavlink = defineDriver({
@@ -19,7 +20,7 @@ export const mavlink = defineDriver({
   run: runMavlink,
 });
 
-/** Requests, silences and switches of links are looked at this often. */
+/** Interval of the checks for due requests, silence and link changes. */
 const tick_ms = 100;
 const status_every_ms = 5_000;
 
@@ -29,21 +30,20 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   if (signal.aborted) return;
   const { system_id: sysid, component_id: compid, passive, role } = options;
   const out = new Outgoing({ sysid, compid, passive, signing });
-  const fleet = new Fleet({ host, options, out });
+  const registry = new VehicleRegistry({ host, options, out });
   let has_failed = false;
   const links = options.links.map((link_options) => {
-    let tell: ReturnType<typeof linkLog> | undefined;
+    let logState: ReturnType<typeof linkLog> | undefined;
     const link: Link = openLink(
       link_options,
       {
-        frame: (frame, peer, now_ms) => fleet.frame(link, frame, peer, now_ms),
+        frame: (frame, peer, now_ms) => registry.frame(link, frame, peer, now_ms),
         state: (up, reason) => {
-          tell ??= linkLog(log, link.name);
-          tell(up, reason);
+          logState ??= linkLog(log, link.name);
+          logState(up, reason);
         },
         failed: (thrown) => {
-          if (!has_failed)
-            log.error({ err: thrown, reason: messageOf(thrown) }, 'a frame could not be handled');
+          if (!has_failed) log.error({ err: thrown, reason: messageOf(thrown) }, texts.frame_failed);
           has_failed = true;
         },
       },
@@ -51,12 +51,12 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
     );
     return link;
   });
-  every(tick_ms, signal, () => fleet.tick(performance.now()));
+  every(tick_ms, signal, () => registry.tick(performance.now()));
   every(status_every_ms, signal, () => {
-    const { vehicles } = fleet;
-    host.reportStatus(statusFacts(links, { vehicles, radioOf: (link) => fleet.radioOf(link) }));
+    const { vehicles } = registry;
+    host.reportStatus(statusFacts(links, { vehicles, radioOf: (link) => registry.radioOf(link) }));
   });
-  if (!passive) beat(links, { out, role, signal });
+  if (!passive) sendHeartbeats(links, { out, role, signal });
   await aborted(signal);
   await Promise.all(links.map(async (link) => link.ended));
 }

@@ -1,13 +1,13 @@
-/** The options of the mavlink driver. */
+/** Options of the mavlink driver. */
 import { z } from 'zod';
 import { latitude, longitude } from '../../src/contract/assets.ts';
-import { linkOptions } from './link-options.ts';
+import { linkOptions } from './links/link-options.ts';
 
-/** Names of the commands, in the order in which they are shown. */
+/** Names of the commands, in display order. */
 export const command_names = ['arm', 'disarm', 'return_home', 'set_mode', 'goto_waypoint'] as const;
 export type CommandName = (typeof command_names)[number];
 
-/** The system id of the usual ground stations: autopilots take its heartbeats for the pilot's. */
+/** The usual system id of ground stations: autopilots treat its heartbeats as the pilot's. */
 const station_system_id = 255;
 const links_max = 16;
 const vehicles_max = 64;
@@ -21,30 +21,30 @@ const gotoOptions = z
     datum: z
       .enum(['relative', 'amsl', 'ellipsoid'])
       .default('relative')
-      .describe('what alt_m of goto_waypoint is above: home, mean sea level or the WGS-84 ellipsoid'),
-    height_min_m: z.number().min(0).max(1_000).default(2).describe('least height of a target above home'),
+      .describe('reference of alt_m of goto_waypoint: home, mean sea level or the WGS-84 ellipsoid'),
+    height_min_m: z.number().min(0).max(1_000).default(2).describe('minimum height of a target above home'),
     height_max_m: z
       .number()
       .min(0)
       .max(10_000)
       .default(120)
-      .describe('greatest height of a target above home'),
+      .describe('maximum height of a target above home'),
     distance_max_m: z
       .number()
       .min(1)
       .max(100_000)
       .default(2_000)
-      .describe('greatest distance of a target from the vehicle and from home'),
+      .describe('maximum distance of a target from the vehicle and from home'),
     geofence: z
       .array(z.strictObject({ lat: latitude, lon: longitude }))
       .min(3)
       .max(fence_corners_max)
       .optional()
-      .describe('corners of the area in which targets must lie; does not cross 180 degrees of longitude'),
+      .describe('corners of the area that targets must be in; must not cross 180 degrees of longitude'),
   })
   .refine(({ height_min_m, height_max_m }) => height_min_m <= height_max_m, {
     path: ['height_min_m'],
-    error: 'must not be above height_max_m',
+    error: 'must not be above height_max_m; lower it or raise height_max_m',
   });
 
 const vehicleOptions = z.strictObject({
@@ -52,19 +52,15 @@ const vehicleOptions = z.strictObject({
   commands: z
     .array(z.enum(command_names))
     .optional()
-    .describe('commands of this vehicle; those of the driver when left out'),
+    .describe('commands of this vehicle; those of the driver when omitted'),
 });
 
 export const mavlinkOptions = z.strictObject({
-  links: z
-    .array(linkOptions)
-    .min(1)
-    .max(links_max)
-    .describe('ways by which vehicles are reached, each with a kind'),
+  links: z.array(linkOptions).min(1).max(links_max).describe('connections to vehicles, each with a kind'),
   system_id: systemId
     .refine((id) => id !== station_system_id, {
       error:
-        "255 is the pilot's ground station: heartbeats from it would mask its loss; use another, such as 245",
+        "255 is the pilot's ground station: our heartbeats would hide its loss; use another id, such as 245",
     })
     .default(245)
     .describe('own system id'),
@@ -72,51 +68,48 @@ export const mavlinkOptions = z.strictObject({
   role: z
     .enum(['onboard_controller', 'ground_station'])
     .default('onboard_controller')
-    .describe('ground_station: PX4 takes this kit for the ground station whose loss starts its failsafe'),
-  passive: z
-    .boolean()
-    .default(false)
-    .describe('listen only: nothing at all is sent, and there are no commands'),
+    .describe('ground_station: PX4 starts its failsafe when it loses this kit'),
+  passive: z.boolean().default(false).describe('receive only: the kit sends nothing and offers no commands'),
   offline_after_s: z.number().min(2).max(600).default(5).describe('silence after which a vehicle is offline'),
   streams: z
     .strictObject({
-      position_hz: hertz.default(2),
-      attitude_hz: hertz.default(4),
-      status_hz: hertz.default(1),
+      position_hz: hertz.default(2).describe('position messages per second'),
+      attitude_hz: hertz.default(4).describe('attitude messages per second'),
+      status_hz: hertz.default(1).describe('battery, GPS and system status messages per second'),
     })
     .prefault({})
-    .describe('rates that vehicles are asked for; what they send anyway is left as it is'),
+    .describe('rates requested from vehicles; messages that they already send keep their rate'),
   signing: z
     .strictObject({
       key_file: z
         .string()
         .min(1)
         .describe('file with the passphrase or the 64 hexadecimal digits of the key'),
-      clock_file: z.string().min(1).describe('file that keeps the signing clock over restarts'),
+      clock_file: z.string().min(1).describe('file that stores the signing clock across restarts'),
     })
     .optional()
-    .describe('MAVLink 2 signing; with it, frames with another signature or none are ignored'),
+    .describe('MAVLink 2 signing; if set, frames with another or no signature are ignored'),
   commands: z
     .array(z.enum(command_names))
     .default([...command_names])
-    .describe('commands of vehicles for which nothing else is said'),
+    .describe('default commands of vehicles'),
   vehicles: z
     .record(z.string().min(1), vehicleOptions)
     .default({})
     .refine((vehicles) => Object.keys(vehicles).length <= vehicles_max, `at most ${vehicles_max} vehicles`)
-    .describe('settings of single vehicles, by asset_key'),
+    .describe('settings of individual vehicles, by asset_key'),
   task_age_max_s: z
     .number()
     .min(1)
     .max(3_600)
     .default(10)
-    .describe('a task that was created longer ago is refused, whatever its deadline'),
+    .describe('maximum age of a task; an older one is refused, whatever its deadline'),
   arm: z
     .strictObject({
       require_pre_arm_check: z
         .boolean()
         .default(true)
-        .describe('refuse to arm while the autopilot says that its checks fail'),
+        .describe('refuse to arm while the autopilot reports failed checks'),
       require_position: z.boolean().default(true).describe('refuse to arm without a valid position'),
     })
     .prefault({}),

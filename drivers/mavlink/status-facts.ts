@@ -1,16 +1,16 @@
-/** What `kit-connector status` shows beside the driver: vehicles, how well each link works, and what its radio says. */
-import type { Link } from './link.ts';
-import type { ComponentStats, LinkStats } from './link-stats.ts';
-import type { Messages } from './messages.ts';
-import type { Vehicle } from './vehicle.ts';
+/** Facts of the driver for `kit-connector status`: vehicles, quality of each link, report of its radio. */
+import type { Link } from './links/link.ts';
+import type { ComponentStats, LinkStats } from './links/link-stats.ts';
+import type { Messages } from './wire/messages.ts';
+import type { Vehicle } from './vehicles/vehicle.ts';
 
-/** What is told of one link; more components would not fit a line. */
+/** Components shown for one link; more would not fit a line. */
 const components_shown_max = 8;
 const unknown_rssi = 255;
 
 export interface Observed {
   readonly vehicles: readonly Vehicle[];
-  /** The newest report of the radio of a link; undefined: none lately. */
+  /** Returns the latest radio report of a link; undefined when none is recent. */
   readonly radioOf: (link: Link) => Messages['RADIO_STATUS'] | undefined;
 }
 
@@ -39,14 +39,14 @@ function linkFacts(
   ];
 }
 
-/** Such as `up, 4211 frames, 0.3 % lost`. */
+/** Formats a link, such as `up, 4211 frames, 0.3 % lost`. */
 function linkText({ up, frames, components, bad_signatures, unsigned }: LinkStats): string {
   const refused = bad_signatures + unsigned;
   const ignored = refused > 0 ? `, ${refused} not signed with our key` : '';
   return `${up ? 'up' : 'down'}, ${frames} frames, ${lossText(components)} lost${ignored}`;
 }
 
-/** By system and component, the worst first: `1/1 0.3 %, 1/100 0.0 %`. */
+/** Formats losses by system and component, the worst first: `1/1 0.3 %, 1/100 0.0 %`. */
 export function componentLosses(components: readonly ComponentStats[]): string {
   const by_sender = Map.groupBy(components, ({ sysid, compid }) => `${sysid}/${compid}`);
   const worst = [...by_sender].toSorted(([, a], [, b]) => lossOf(b) - lossOf(a));
@@ -65,7 +65,7 @@ function lossOf(components: readonly ComponentStats[]): number {
   return received + lost === 0 ? 0 : lost / (received + lost);
 }
 
-/** In the radio's own scale: `here 180 noise 40, remote 170 noise 45, 3 errors`. */
+/** Formats a radio report in the radio's own scale: `here 180 noise 40, remote 170 noise 45, 3 errors`. */
 export function radioText({ rssi, noise, remrssi, remnoise, rxerrors }: Messages['RADIO_STATUS']): string {
   const shown = (value: number): string => (value === unknown_rssi ? '?' : String(value));
   const here = `here ${shown(rssi)} noise ${shown(noise)}`;

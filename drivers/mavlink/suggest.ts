@@ -1,40 +1,40 @@
-/** Looks for vehicles: listens on the usual UDP ports, and lists the serial ports on which a radio or an autopilot may be. */
+/** Finds vehicles: listens on the usual UDP ports, and lists the serial ports of possible radios and autopilots. */
 import { createSocket } from 'node:dgram';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Suggestion } from '../../src/driver/suggest.ts';
 import { aborted } from '../../src/platform/time.ts';
-import type { FrameView } from './frame.ts';
-import { parseDatagram } from './framer.ts';
+import type { FrameView } from './wire/frame.ts';
+import { parseDatagram } from './wire/framer.ts';
 
-/** Where routers and autopilots send: ground stations, and companions of PX4. */
+/** Ports that routers and autopilots send to: those of ground stations, and of PX4 companion computers. */
 const usual_ports = [14_550, 14_540, 14_551];
 const heartbeat_id = 0;
-/** MAV_TYPE_GCS: a ground station is no vehicle. */
+/** MAV_TYPE_GCS: a ground station is not a vehicle. */
 const ground_station_type = 6;
 const type_at = 4;
 const by_id = '/dev/serial/by-id';
 
-const silentTally = { skipped: () => undefined, badChecksum: () => undefined, unknownId: () => undefined };
+const no_tally = { skipped: () => undefined, badChecksum: () => undefined, unknownId: () => undefined };
 
 export async function suggest(
   signal: AbortSignal,
   { ports = usual_ports, serial_dir = by_id } = {},
 ): Promise<readonly Suggestion[]> {
-  const heard = await Promise.all(ports.map(async (port) => listen(port, signal)));
-  return [...heard.filter((found) => found !== undefined), ...(await serialPorts(serial_dir))];
+  const found = await Promise.all(ports.map(async (port) => listen(port, signal)));
+  return [...found.filter((suggestion) => suggestion !== undefined), ...(await serialPorts(serial_dir))];
 }
 
-/** Undefined when nobody is heard, or when the port is taken: then somebody else listens there already. */
+/** Returns undefined when no vehicle sends, or when another program already listens on the port. */
 async function listen(port: number, signal: AbortSignal): Promise<Suggestion | undefined> {
   const vehicles = new Set<number>();
   const socket = createSocket('udp4');
   const closed = Promise.withResolvers<undefined>();
-  const take = (frame: FrameView): void => {
+  const receive = (frame: FrameView): void => {
     if (frame.msgid === heartbeat_id && frame.payload[type_at] !== ground_station_type)
       vehicles.add(frame.sysid);
   };
-  socket.on('message', (datagram) => parseDatagram(datagram, { tally: silentTally, frame: take }));
+  socket.on('message', (datagram) => parseDatagram(datagram, { tally: no_tally, frame: receive }));
   socket.on('error', () => closed.resolve(undefined));
   socket.bind(port);
   await Promise.race([closed.promise, aborted(signal)]);
@@ -47,7 +47,7 @@ async function listen(port: number, signal: AbortSignal): Promise<Suggestion | u
   };
 }
 
-/** Opening a port can reset what is behind it, so that nobody is asked. */
+/** Lists ports without opening them: opening a port can reset the device behind it. */
 async function serialPorts(dir: string): Promise<readonly Suggestion[]> {
   const names = await readdir(dir).catch(() => []);
   return names.map((name) => ({

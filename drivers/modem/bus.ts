@@ -1,12 +1,12 @@
 /**
- * The one place that knows dbus-native: a connection to a message bus that never reconnects by itself. What holds match rules
- * is the connection, so a run that ends leaves none behind.
+ * A connection to a message bus over dbus-native, without automatic reconnection. Match rules belong to the connection, so a
+ * run that ends leaves none behind. No other file imports dbus-native.
  */
 import { createClient, DBusError, type Message, type MessageBus, TimeoutError } from 'dbus-native';
 import { createConnection, type Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../src/errors.ts';
 
-/** What a method answered: the first value of the reply, or why it refuses. */
+/** Reply of a method: its first value, or the reason of its error. */
 export type Reply =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly reason: string };
@@ -28,15 +28,15 @@ export interface BusSignal {
 }
 
 export interface Bus {
-  /** Throws `DeviceUnreachable` when the connection is lost or nobody answers in time. Starts no service. */
+  /** Throws `DeviceUnreachable` when the connection is lost or no reply arrives in time. Starts no service. */
   call(call: Call): Promise<Reply>;
-  /** From now on signals that match come to the listener. */
+  /** Delivers matching signals to the listener from now on. */
   listen(rule: string): Promise<void>;
   /** Aborts with a `DeviceUnreachable` when the connection is lost. */
   readonly lost: AbortSignal;
 }
 
-/** All that ModemManager tells of eight modems is well below. */
+/** The state of eight modems in ModemManager is well below. */
 const message_max_bytes = 4_194_304;
 const signal_type = 4;
 const no_auto_start = 2;
@@ -55,16 +55,16 @@ interface BusOptions {
   readonly onSignal: (signal: BusSignal) => void;
 }
 
-/** Connects and says hello. The connection is closed when `signal` aborts. Throws `DeviceUnreachable`. */
+/** Connects and sends Hello. The connection is closed when `signal` aborts. Throws `DeviceUnreachable`. */
 export async function openBus({ address, timeout_ms, signal, onSignal }: BusOptions): Promise<Bus> {
   const socket = await dial(address, { timeout_ms, signal });
   const losing = new AbortController();
   const lose = (why: string): void => {
     if (!losing.signal.aborted) losing.abort(new DeviceUnreachable(`D-Bus at ${address}: ${why}`));
-    // The library waits for the far side when it closes, which a daemon that hangs never does.
+    // On close the library waits for the peer, which a hung daemon never answers.
     socket.destroy();
   };
-  const close = (): void => lose('connection was closed by us');
+  const close = (): void => lose('connection closed');
   const client = createClient({
     stream: socket,
     // Cookies would be looked up in a home directory, which a service does not have.
@@ -72,14 +72,14 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
     timeout: timeout_ms,
     maxMessageSize: message_max_bytes,
     returnBigInt: false,
-    // We say hello ourselves: the library throws where nobody can catch it when the bus does not answer.
+    // Hello is sent below: when the bus does not answer, the library's own Hello throws outside any handler.
     direct: true,
   });
   client.connection.on('handlerError', (error) => lose(messageOf(error)));
   client.connection.on('error', (error) => lose(messageOf(error)));
   client.connection.on('close', () => {
     signal.removeEventListener('abort', close);
-    lose('connection was closed by the bus');
+    lose('connection closed by the bus');
   });
   client.connection.on('message', (message: Message) => {
     if (message.type !== signal_type) return;
@@ -91,7 +91,7 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
   try {
     demand(await call({ ...daemon, member: 'Hello' }), address);
   } catch (error) {
-    lose('did not greet us');
+    lose('no reply to Hello');
     throw error;
   }
   return {
@@ -112,7 +112,7 @@ async function invoke(client: MessageBus, about: Call, lost: AbortSignal): Promi
   return new Promise((resolve, reject) => {
     client.invoke({ ...about, flags: no_auto_start }, (error, value: unknown) => {
       if (lost.aborted)
-        reject(lost.reason instanceof Error ? lost.reason : new DeviceUnreachable('bus is lost'));
+        reject(lost.reason instanceof Error ? lost.reason : new DeviceUnreachable('bus connection lost'));
       else if (!error) resolve({ ok: true, value });
       else if (error instanceof TimeoutError) {
         reject(new DeviceUnreachable(`${about.destination} did not answer ${about.member} in time`));
@@ -123,7 +123,7 @@ async function invoke(client: MessageBus, about: Call, lost: AbortSignal): Promi
   });
 }
 
-/** Opens the socket ourselves: an address could make the library run a program, and its own socket cannot be given up. */
+/** Opens the socket here: an address could make the library run a program, and its own socket cannot be abandoned. */
 async function dial(
   address: string,
   { timeout_ms, signal }: Pick<BusOptions, 'timeout_ms' | 'signal'>,
@@ -142,9 +142,9 @@ async function dial(
     signal.addEventListener('abort', onAbort, { once: true });
     socket.once('close', () => {
       signal.removeEventListener('abort', onAbort);
-      fail('closed at once');
+      fail('connection closed immediately');
     });
-    socket.once('timeout', () => fail(`no connection within ${timeout_ms} ms`));
+    socket.once('timeout', () => fail(`connecting timed out after ${timeout_ms} ms`));
     socket.once('error', (error) => fail(`${messageOf(error)}; is dbus-daemon running?`));
     socket.once('connect', () => {
       socket.removeAllListeners();

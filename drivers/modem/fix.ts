@@ -1,8 +1,8 @@
-/** Turns what a modem's satellite receiver says into a fix, and tells old from new. Pure but for the memory of one sentence. */
+/** Converts the position of a modem's satellite receiver into a fix and drops repeated ones. Keeps the last position as text. */
 import { z } from 'zod';
 import type { Fix } from '../../src/driver/driver.ts';
 
-/** `MMModemLocationSource`: coordinates that were found by satellite. Cell numbers are no position. */
+/** `MMModemLocationSource`: coordinates from satellites. Cell ids are not a position. */
 export const gps_raw_source = 2;
 
 const gpsRaw = z.looseObject({
@@ -12,7 +12,7 @@ const gpsRaw = z.looseObject({
 });
 
 const day_ms = 86_400_000;
-/** The receiver says the time of day alone: what seems to be later than now was meant to be now. */
+/** The receiver reports only the time of day: a time slightly in the future means now. */
 const ahead_ms = day_ms / 2;
 
 /** One for each modem. */
@@ -20,9 +20,8 @@ export class Fixes {
   #last: string | undefined;
 
   /**
-   * The fix with its age; undefined when there is none, or when it is the one that was read before. The first is dated by
-   * its own time of day, later ones by when they changed, which needs no clock that is right. The height is left out: the
-   * receiver means the sea.
+   * Returns the fix with its age; undefined when there is none or it was read before. The first fix is dated by its own time
+   * of day, later ones by when they changed, which needs no correct clock. The altitude is left out: it is above mean sea level.
    */
   read(raw: unknown, time_ms: number): Fix | undefined {
     const fix = gpsRaw.safeParse(raw).data;

@@ -1,4 +1,4 @@
-/** Which network interfaces belong to a modem, and what it knows of these links. Pure. */
+/** Maps modems to network interfaces and to the properties of these links. Pure. */
 import type { LinkKnowledge } from '../../src/driver/driver.ts';
 import type { Modem } from './properties.ts';
 import { reasonOf } from './words.ts';
@@ -11,7 +11,7 @@ const abroad: ReadonlySet<number> = new Set([5, 7, 10]);
 
 /**
  * One entry for each interface. The ports that a modem owns decide, never its number. Of two modems that claim one interface,
- * such as just after it was plugged in anew, the connected one counts, else the newer.
+ * such as right after it was plugged in again, the connected one is used, else the newer.
  */
 export function linksOf(
   modems: readonly Modem[],
@@ -29,7 +29,7 @@ export function linksOf(
   );
 }
 
-/** Those that carry a connection; when none does, all that could. */
+/** The interfaces that carry a connection; when none does, all candidates. */
 export function interfacesOf(
   { modem, bearers }: Modem,
   interfaces: Readonly<Record<string, string>>,
@@ -38,7 +38,7 @@ export function interfacesOf(
   const ttys = modem.Ports.filter(([, type]) => type !== net_port).map(([name]) => name);
   const mapped = (name: string): string | undefined => {
     if (Object.hasOwn(interfaces, name)) return interfaces[name];
-    // A modem that dials carries its data over a serial port; the interface of pppd has a name that only people know.
+    // A modem that dials carries its data over a serial port; the name of pppd's interface has to be configured.
     return ttys.includes(name) ? undefined : name;
   };
   const carrying = bearers
@@ -57,7 +57,7 @@ export function ispOf({ network, sim }: Modem): string | undefined {
   return at_home.has(registration) ? (network.OperatorName ?? sim.OperatorName ?? name) : undefined;
 }
 
-/** Whether the modem is served by another operator than its own. */
+/** True when the modem is registered with another operator than its own. */
 export function isAbroad(registration: number | undefined): boolean {
   return abroad.has(registration ?? 0);
 }

@@ -1,4 +1,4 @@
-/** Cellular modems, as ModemManager knows them over D-Bus: which link is theirs, who serves it, and why it has no connection. */
+/** Reports cellular modems from ModemManager over D-Bus: their link, its operator, and the reason of a missing connection. */
 import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
@@ -13,10 +13,10 @@ import { statusFacts } from './status-facts.ts';
 
 type Host = DriverHost<typeof noFeeds>;
 
-/** Links that are spoken of after their modem went; a gateway has fewer. */
+/** Links that are still reported after their modem was removed; a gateway has fewer. */
 const known_links_max = 32;
 
-/** A modem that comes or goes sends a burst of signals; one reading after it tells as much as twenty. */
+/** A modem that appears or disappears sends a burst of signals; one read after the burst is enough. */
 const settle_ms = 250;
 
 export const modem = defineDriver({ name: 'modem', feeds: noFeeds, options: modemOptions, run: runModem });
@@ -38,7 +38,7 @@ async function runModem(options: ModemOptions, host: Host): Promise<void> {
       signal,
       onSignal,
     });
-    // The owner is asked for after listening, so that no change falls between.
+    // Subscribes before it asks for the owner, so that no change is missed.
     await bus.listen(`type='signal',sender='${daemon.destination}',member='NameOwnerChanged',arg0='${mm}'`);
     await bus.listen(`type='signal',sender='${mm}',path_namespace='${mm_path}'`);
     owner.name = await ownerOf(bus);
@@ -50,12 +50,12 @@ async function runModem(options: ModemOptions, host: Host): Promise<void> {
   }
 }
 
-/** The unique name of ModemManager; it is not started when it does not run. Throws `DeviceUnreachable`. */
+/** Returns the unique name of ModemManager without starting it. Throws `DeviceUnreachable`. */
 async function ownerOf(bus: Bus): Promise<string> {
   const reply = await bus.call({ ...daemon, member: 'GetNameOwner', signature: 's', body: [mm] });
   if (reply.ok && typeof reply.value === 'string') return reply.value;
   throw new DeviceUnreachable(
-    'ModemManager does not run; install or start it (systemctl start ModemManager)',
+    'ModemManager is not running; install or start it (systemctl start ModemManager)',
   );
 }
 
@@ -63,7 +63,7 @@ interface Watched {
   readonly bus: Bus;
   /** Aborts when something has changed; replaced before each reading. */
   readonly news: { waking: AbortController };
-  /** Aborts when ModemManager has ended or was started anew. */
+  /** Aborts when ModemManager has stopped or restarted. */
   readonly gone: AbortSignal;
   readonly options: ModemOptions;
 }
@@ -73,7 +73,7 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
   const pause_ms = (options.location ? options.location_interval_s : options.interval_s) * 1_000;
   const positions = new Positions(host.log);
   const known = new Set<string>();
-  // ModemManager answers: with no modem at all there is nothing else to show it by.
+  // Marks the driver as running: without a modem nothing else is reported.
   host.reportLocation(null);
   const ending = AbortSignal.any([host.signal, gone, bus.lost]);
   ending.addEventListener('abort', () => news.waking.abort(), { once: true });

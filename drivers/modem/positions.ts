@@ -7,25 +7,25 @@ import type { Modem } from './properties.ts';
 
 export class Positions {
   readonly #log: DriverLog;
-  /** By the object of the modem; gone with it. */
+  /** By object path of the modem; removed with it. */
   #fixes: ReadonlyMap<string, Fixes> = new Map();
-  /** What was said last of why there is nothing to read. */
-  #told: string | undefined;
+  /** The reason that was logged last. */
+  #logged: string | undefined;
 
   constructor(log: DriverLog) {
     this.#log = log;
   }
 
-  /** The newest fix that was not read before, of the first modem that has one. Throws `DeviceUnreachable`. */
+  /** Reads a new fix from the first modem that has one. Throws `DeviceUnreachable`. */
   async read(bus: Bus, modems: readonly Modem[]): Promise<Fix | undefined> {
     this.#fixes = new Map(modems.map(({ path }) => [path, this.#fixes.get(path) ?? new Fixes()]));
     const receivers = modems.filter(({ location }) => hasGps(location.Enabled));
     if (modems.length > 0)
-      this.#tell(receivers.length > 0 ? undefined : 'no modem has its receiver switched on');
+      this.#logChange(receivers.length > 0 ? undefined : 'satellite receiver off on every modem');
     for (const { path } of receivers) {
       const answer = await readLocation(bus, path, gps_raw_source);
       if ('refused' in answer) {
-        this.#tell(answer.refused);
+        this.#logChange(answer.refused);
         continue;
       }
       const fix = this.#fixes.get(path)?.read(answer.value, Date.now());
@@ -34,12 +34,12 @@ export class Positions {
     return undefined;
   }
 
-  #tell(reason: string | undefined): void {
-    if (reason === this.#told) return;
-    this.#told = reason;
+  #logChange(reason: string | undefined): void {
+    if (reason === this.#logged) return;
+    this.#logged = reason;
     const remedy = 'switch it on with mmcli -m any --location-enable-gps-raw, or use gpsd';
-    if (reason === undefined) this.#log.info({}, 'the modem tells its position now');
-    else this.#log.warn({ reason, remedy }, 'no position can be read from a modem');
+    if (reason === undefined) this.#log.info({}, 'modem position available');
+    else this.#log.warn({ reason, remedy }, 'cannot read a position from the modems');
   }
 }
 

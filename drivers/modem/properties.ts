@@ -1,12 +1,12 @@
 /**
- * What ModemManager says of its objects. A property that is missing or of another type is not known; it never makes the rest
+ * Schemas of ModemManager's objects. A property that is missing or of another type is unknown and never makes the others
  * unreadable. https://www.freedesktop.org/software/ModemManager/doc/latest/ModemManager/
  */
 import { z } from 'zod';
 
 export const mm = 'org.freedesktop.ModemManager1';
 
-/** Longer texts are no names of operators, models or interfaces. */
+/** Limit of names of operators, models and interfaces. */
 const text_max = 64;
 const whole = z.number().int().optional().catch(undefined);
 const text = z
@@ -16,13 +16,13 @@ const text = z
   .optional()
   .catch(undefined);
 const flag = z.boolean().optional().catch(undefined);
-/** The path `/` means that there is none. */
+/** The path `/` means none. */
 const path = z
   .string()
   .transform((raw) => (raw.startsWith(`/${mm.replaceAll('.', '/')}/`) ? raw : undefined))
   .optional()
   .catch(undefined);
-/** More ports or bearers than a modem has. */
+/** Above the number of ports or bearers of any modem. */
 const list_max = 32;
 
 /** `org.freedesktop.ModemManager1.Modem`. */
@@ -71,9 +71,9 @@ const properties = z.record(z.string(), z.unknown());
 /** The answer to `GetManagedObjects`. */
 export const managedObjects = z.record(z.string(), z.record(z.string(), properties));
 
-/** One modem with all that belongs to it; what it does not have is an object without properties. */
+/** One modem with its parts; a missing part is an object without properties. */
 export interface Modem {
-  /** Its object; changes when the modem was plugged in anew. */
+  /** Its object; changes when the modem is plugged in again. */
   readonly path: string;
   readonly modem: z.output<typeof modemProperties>;
   readonly network: z.output<typeof networkProperties>;

@@ -1,9 +1,9 @@
-/** What `kit-connector status` shows of the modems. */
+/** Facts of the modems for `kit-connector status`. */
 import { interfacesOf, isAbroad, ispOf } from './links.ts';
 import type { Modem } from './properties.ts';
 import { reasonOf, technologyOf } from './words.ts';
 
-/** Digits of an IMEI that are shown: enough to tell two modems apart, too few to follow one. */
+/** Digits of an IMEI that are shown: enough to distinguish two modems, too few to track one. */
 const imei_digits = 4;
 
 /** One line for each modem, by its interface: `wwan0: connected, 4G, 70 %, Telia, RM520N-GL, IMEI ...4321`. */

@@ -2,15 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
+import { deviceAddress } from '../../src/driver/device-address.ts';
 import { sleep } from '../../src/platform/time.ts';
 
-/** A camera that answered, as far as it may be believed. */
+/** A camera that answered, with the unverified data of its answer. */
 export interface CameraSuggestion {
   readonly host: string;
   readonly port: number;
   readonly path: string;
   readonly secure: boolean;
-  /** Of the device's own word: the last parts of its scopes `name` and `hardware`. */
+  /** As reported: the last parts of its scopes `name` and `hardware`. */
   readonly name: string | null;
   readonly model: string | null;
   readonly mac: string | null;
@@ -21,9 +22,9 @@ export interface CameraSuggestion {
 export interface DiscoveryOptions {
   readonly signal: AbortSignal;
   readonly window_ms: number;
-  /** Network interface to look on; all that have an IPv4 address when left out. */
+  /** Network interface to search; all with an IPv4 address when left out. */
   readonly device?: string | undefined;
-  /** Where the probe goes; the multicast group when left out. */
+  /** Destination of the probe; the multicast group when left out. */
   readonly target?: { readonly host: string; readonly port: number };
 }
 
@@ -31,10 +32,10 @@ const group = { host: '239.255.255.250', port: 3702 } as const;
 const answer_bytes_max = 16_384;
 const found_max = 256;
 const sockets_max = 16;
-/** UDP loses: the probe goes out again within the window. */
+/** UDP loses datagrams: the probe is sent again within the window. */
 const repeat_ms = 600;
 
-/** Resolves after the window with what was found. Never rejects: no network is nothing found. */
+/** Resolves after the window with the cameras found. Never rejects: without a network it finds none. */
 export async function discover(options: DiscoveryOptions): Promise<readonly CameraSuggestion[]> {
   const found = new Map<string, CameraSuggestion>();
   const message_id = `urn:uuid:${randomUUID()}`;
@@ -72,7 +73,7 @@ async function openSockets(
     const socket = createSocket('udp4');
     socket.on('message', (answer, { address: from }) => take(answer, from));
     return new Promise<Socket | undefined>((resolve) => {
-      // An interface that vanishes meanwhile is one that has found nothing.
+      // An interface that disappears meanwhile has found nothing.
       socket.on('error', () => resolve(undefined));
       socket.bind(0, address, () => resolve(socket));
     });
@@ -101,7 +102,7 @@ function probe(message_id: string): string {
 }
 
 /**
- * The matches of one answer. Anybody may send anything to the port, so that nothing is parsed that nests: four plain
+ * Reads the matches of one answer. Any host may send anything to the port, so nothing nested is parsed: four plain
  * texts are looked up in a datagram that names our probe. Pure; never throws.
  */
 export function readMatches(xml: string, message_id: string, from: string): readonly CameraSuggestion[] {
@@ -116,14 +117,16 @@ export function readMatches(xml: string, message_id: string, from: string): read
 function readMatch(match: string, from: string): CameraSuggestion | undefined {
   const endpoint = element(match, 'Address') ?? '';
   const addresses = (element(match, 'XAddrs') ?? '').split(/\s+/u).filter((each) => URL.canParse(each));
-  const urls = addresses.map((each) => new URL(each)).filter(({ protocol }) => /^https?:$/u.test(protocol));
-  // A camera with several addresses is best reached at the one it answered from.
-  const url = urls.find(({ hostname }) => hostname === from) ?? urls[0];
+  // Uses the address that it answered from: the reported one could be any host. Of several, the one with that host.
+  const own = addresses.toSorted(
+    (a, b) => Number(new URL(b).hostname === from) - Number(new URL(a).hostname === from),
+  );
+  const url = own.map((each) => ownUrl(each, from)).find((each) => each !== undefined);
   if (!url) return undefined;
   const scopes = (element(match, 'Scopes') ?? '').split(/\s+/u);
   const secure = url.protocol === 'https:';
   return {
-    host: url.hostname,
+    host: from,
     port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
     path: url.pathname,
     secure,
@@ -132,6 +135,15 @@ function readMatch(match: string, from: string): CameraSuggestion | undefined {
     mac: scope(scopes, 'mac') ?? scope(scopes, 'MAC'),
     endpoint: endpoint === '' ? url.href : endpoint,
   };
+}
+
+/** Returns the reported address on the host that answered; undefined where it is invalid. */
+function ownUrl(reported: string, from: string): URL | undefined {
+  const scheme = /^https:/iu.test(reported) ? 'https' : 'http';
+  const port = scheme === 'https' ? 443 : 80;
+  const ports = new URL(reported).hostname === from ? 'reported' : 'configured';
+  const found = deviceAddress(reported, { scheme, host: from, port, ports });
+  return 'url' in found ? new URL(found.url) : undefined;
 }
 
 function element(xml: string, name: string): string | undefined {

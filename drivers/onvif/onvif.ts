@@ -1,16 +1,17 @@
-/** The onvif driver: each configured camera by itself. */
+/** The onvif driver: serves each configured camera independently. */
 import { onvifFeeds } from '../../src/contract/feeds.ts';
+import { openIdentities } from '../../src/device/identities.ts';
 import { defineDriver } from '../../src/driver/driver.ts';
 import { aborted, within } from '../../src/platform/time.ts';
-import { type CameraState, serveCamera } from './camera.ts';
-import { LargeReplies } from './large-replies.ts';
-import { onvifOptions } from './options.ts';
+import { type CameraState, serveCamera } from './camera/camera.ts';
+import { LargeReplies } from './soap/large-replies.ts';
+import { entryOf, onvifOptions } from './options.ts';
 import { lookAround } from './surroundings.ts';
-import { Webhook } from './webhook.ts';
+import { Webhook } from './events/webhook.ts';
 
-/** The driver has 3 s to end: what moves is stopped first. */
+/** The driver has 3 s to end: moving cameras are stopped first. */
 const last_stops_ms = 1_800;
-/** Cameras that the status names one by one, beside the sums. */
+/** Cameras listed one by one in the status, beside the sums. */
 const named_max = 24;
 
 export const onvif = defineDriver({
@@ -26,6 +27,7 @@ export const onvif = defineDriver({
     const unknown = { count: 0, names: '' };
     const report = (): void => host.reportStatus(factsOf(states, unknown, large.stalls));
     const owners = new Map<string, string>();
+    const bindings = await openIdentities(host, options.cameras.map(entryOf));
     const cameras = options.cameras.map(async (camera) =>
       serveCamera({
         camera,
@@ -34,6 +36,7 @@ export const onvif = defineDriver({
         large,
         webhook,
         owners,
+        bindings,
         onState: (state) => {
           states.set(camera.name, state);
           report();
@@ -55,7 +58,7 @@ export const onvif = defineDriver({
     });
     try {
       await aborted(host.signal);
-      // Movements hear of the abort now as well; by the next turn each has told of its stop.
+      // Movements receive the abort now as well; by the next turn each has registered its stop.
       await new Promise((resolve) => {
         setImmediate(resolve);
       });

@@ -1,11 +1,13 @@
 /** The options of the onvif driver. */
 import { z } from 'zod';
+import { bareFingerprint } from '../../src/device/certificate-check.ts';
+import type { BoundEntry } from '../../src/driver/identity-bindings.ts';
 
 const cameras_max = 64;
 /** The certificate's SHA-256 as `openssl x509 -fingerprint -sha256` prints it, with or without colons. */
 const fingerprint = z
   .string()
-  .transform((text) => text.replaceAll(':', '').toLowerCase())
+  .transform((text) => bareFingerprint(text))
   .refine((text) => /^[0-9a-f]{64}$/u.test(text), 'must be the 64 hexadecimal digits of a SHA-256');
 
 const cameraOptions = z
@@ -21,7 +23,7 @@ const cameraOptions = z
     path: z
       .string()
       .max(200)
-      .regex(/^\/[\x21-\x7e]*$/u, 'must begin with / and hold no spaces')
+      .regex(/^\/[\x21-\x7e]*$/u, 'must begin with / and contain no spaces')
       .default('/onvif/device_service')
       .describe('of its device service'),
     username: z
@@ -29,12 +31,12 @@ const cameraOptions = z
       .min(1)
       .max(200)
       .optional()
-      .describe('ONVIF user; left out: the camera asks for none'),
+      .describe('ONVIF user; left out: the camera requires no login'),
     password_file: z
       .string()
       .min(1)
       .optional()
-      .describe('file that holds the password, readable for the connector only'),
+      .describe('file that contains the password, readable for the connector only'),
     auth: z
       .enum(['auto', 'ws_security', 'digest'])
       .default('auto')
@@ -46,16 +48,22 @@ const cameraOptions = z
           .describe('SHA-256 of the certificate of the camera; needed where it is self-signed'),
       })
       .optional()
-      .describe('speak HTTPS; plain HTTP when left out'),
+      .describe('use HTTPS; plain HTTP when left out'),
+    allow_plain_rtsp: z
+      .boolean()
+      .default(false)
+      .describe('with tls: fetch the stream over rtsp:// too, which sends the password without TLS'),
     events: z
       .enum(['auto', 'pull', 'webhook', 'off'])
       .default('auto')
-      .describe('how motion is heard; auto pulls, and lets the camera call where it cannot be pulled'),
+      .describe(
+        'how events are received; auto pulls, and uses the webhook where the camera cannot be pulled',
+      ),
     identity: z
       .string()
       .regex(/^[\w.-]{1,64}$/u, 'letters, digits, dot, dash and underscore')
       .optional()
-      .describe('stands for the serial number of a camera that tells neither that nor a MAC address'),
+      .describe('replaces the serial number of a camera that reports neither that nor a MAC address'),
   })
   .refine(({ username, password_file }) => (username === undefined) === (password_file === undefined), {
     path: ['password_file'],
@@ -72,31 +80,27 @@ export const onvifOptions = z.strictObject({
       for (const [index, camera] of cameras.entries()) {
         const earlier = cameras.findIndex((each) => isTwin(each, camera));
         if (earlier === index) continue;
-        const message = `has the name or the address of cameras[${earlier}]; each camera stands here once`;
+        const message = `has the name or the address of cameras[${earlier}]; list each camera once`;
         context.addIssue({ code: 'custom', path: [index, 'name'], message });
       }
-    }),
+    })
+    .describe('the cameras of this driver'),
   heartbeat_s: z.number().min(5).max(3_600).default(60).describe('seconds between two status messages'),
   pull_s: z
     .number()
     .min(1)
     .max(60)
     .default(20)
-    .describe('how long a camera may hold a pull without an event; a silent camera is noticed 5 s later'),
+    .describe('how long a camera may hold a pull without an event; a silent camera is detected 5 s later'),
   motion_hold_max_s: z
     .number()
     .min(1)
     .max(3_600)
     .default(60)
-    .describe('motion that is not confirmed for so long is taken back'),
+    .describe('unconfirmed motion is cleared after this time'),
   ptz: z
     .strictObject({
-      move_s: z
-        .number()
-        .min(0.2)
-        .max(10)
-        .default(1)
-        .describe('a ptz_move ends after so many seconds, whatever happens'),
+      move_s: z.number().min(0.2).max(10).default(1).describe('every ptz_move ends after so many seconds'),
     })
     .prefault({}),
   webhook: z
@@ -107,22 +111,33 @@ export const onvifOptions = z.strictObject({
         .string()
         .min(1)
         .optional()
-        .describe('host that cameras are told; left out: the address from which they are spoken to'),
+        .describe('host given to cameras; left out: the address of the gateway on the connection'),
     })
     .prefault({})
     .describe('opened only when a camera cannot be pulled'),
   discovery: z
     .strictObject({
-      interval_s: z.int().min(0).max(86_400).default(0).describe('0: never; else how often to look'),
-      device: z.string().min(1).max(15).optional().describe('network interface to look on; all of them'),
+      interval_s: z
+        .int()
+        .min(0)
+        .max(86_400)
+        .default(0)
+        .describe('0: never; else seconds between two searches'),
+      device: z.string().min(1).max(15).optional().describe('network interface to search; all of them'),
     })
     .prefault({})
-    .describe('looks for cameras that are not configured and shows them in the status'),
+    .describe('searches for cameras that are not configured and shows them in the status'),
 });
 export type OnvifOptions = z.output<typeof onvifOptions>;
 
 export function portOf({ port, tls }: Pick<CameraOptions, 'port' | 'tls'>): number {
   return port ?? (tls ? 443 : 80);
+}
+
+/** What the identity of a camera is bound to. */
+export function entryOf(camera: CameraOptions): BoundEntry {
+  const { name, host, identity } = camera;
+  return { name, place: [`${host}:${portOf(camera)}`, identity ?? []].flat().join(' ') };
 }
 
 function isTwin(a: CameraOptions, b: CameraOptions): boolean {

@@ -1,4 +1,4 @@
-/** Looks for cameras with one WS-Discovery probe. Their user and password are the technician's to fill in. */
+/** Finds cameras with one WS-Discovery probe. The technician fills in their user and password. */
 import type { Suggestion } from '../../src/driver/suggest.ts';
 import { type CameraSuggestion, discover, type DiscoveryOptions } from './discovery.ts';
 

@@ -1,4 +1,4 @@
-/** Looks from time to time for cameras that nobody has configured, if that is wanted. */
+/** Searches periodically for cameras that are not configured, if enabled. */
 import type { onvifFeeds } from '../../src/contract/feeds.ts';
 import type { DriverHost } from '../../src/driver/driver.ts';
 import { sleep } from '../../src/platform/time.ts';
@@ -14,7 +14,7 @@ interface SurroundingsParts {
 const window_ms = 3_000;
 const names_max = 16;
 
-/** Runs until the signal aborts, or ends at once when it is not wanted. */
+/** Runs until the signal aborts, or ends at once when disabled. */
 export async function lookAround({ options, host, onFound }: SurroundingsParts): Promise<void> {
   const { interval_s, device } = options.discovery;
   if (interval_s === 0) return;
@@ -32,7 +32,8 @@ export async function lookAround({ options, host, onFound }: SurroundingsParts):
     if (names !== told) {
       told = names;
       onFound({ count: strangers.length, names });
-      if (names !== '') host.log.info({ cameras: names }, 'cameras answer that are not configured');
+      if (names !== '')
+        host.log.info({ cameras: names }, 'unconfigured cameras found; add them to the configuration');
     }
     await sleep(interval_s * 1_000, host.signal);
   }

@@ -1,4 +1,4 @@
-/** Waiting for work that a signal makes pointless. */
+/** Waits for work that a signal may cancel. */
 
 /** The work's value, or undefined as soon as the signal aborts; the work's late failure is then swallowed. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {

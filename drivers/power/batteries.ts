@@ -1,5 +1,6 @@
-/** Joins the batteries that the kernel shows into one figure for the kit (Documentation/ABI/testing/sysfs-class-power). */
+/** Joins the batteries that the kernel shows into one value for the kit (Documentation/ABI/testing/sysfs-class-power). */
 import { clampPercent, numberOf, type Reading, unknown_reading } from './reading.ts';
+import { texts } from './texts.ts';
 
 /** Texts of the files of one power supply; null: the kernel has no answer to this now, or never. */
 export interface SupplyTexts {
@@ -17,30 +18,30 @@ export interface SupplyTexts {
 export interface Battery {
   readonly name: string;
   readonly percent: number | null;
-  /** The kernel's word; `Unknown` is null. */
+  /** As the kernel reports it; `Unknown` is null. */
   readonly status: string | null;
   readonly energy_full_uwh: number | null;
   readonly charge_full_uah: number | null;
   readonly voltage_v: number | null;
 }
 
-export function batteryOf(texts: SupplyTexts): Battery {
-  const status = texts.status?.trim() ?? '';
-  const voltage_uv = numberOf(texts.voltage_now);
+export function batteryOf(supply: SupplyTexts): Battery {
+  const status = supply.status?.trim() ?? '';
+  const voltage_uv = numberOf(supply.voltage_now);
   return {
-    name: texts.name,
-    percent: percentOf(texts),
+    name: supply.name,
+    percent: percentOf(supply),
     status: status === '' || status === 'Unknown' ? null : status,
-    energy_full_uwh: positive(numberOf(texts.energy_full)),
-    charge_full_uah: positive(numberOf(texts.charge_full)),
+    energy_full_uwh: positive(numberOf(supply.energy_full)),
+    charge_full_uah: positive(numberOf(supply.charge_full)),
     voltage_v: voltage_uv === null || voltage_uv <= 0 ? null : Math.round(voltage_uv / 10_000) / 100,
   };
 }
 
-/** The battery of the kit: energy-weighted where all tell their energy, else by charge, else the plain mean. */
+/** The battery of the kit: weighted by energy where all batteries report it, else by charge, else the plain mean. */
 export function kitReading(batteries: readonly Battery[]): Reading {
   const readable = batteries.filter((each) => each.percent !== null);
-  const mute = batteries.filter((each) => each.percent === null).map((each) => each.name);
+  const unreadable = batteries.filter((each) => each.percent === null).map((each) => each.name);
   const voltages = batteries.map((each) => each.voltage_v);
   return {
     ...unknown_reading,
@@ -48,14 +49,14 @@ export function kitReading(batteries: readonly Battery[]): Reading {
     charging: chargingOf(batteries),
     voltage_v: voltages.length === 1 ? (voltages[0] ?? null) : null,
     state: batteries.map((each) => each.status ?? 'Unknown').join(', ') || null,
-    reason: mute.length > 0 ? `the charge of ${mute.join(', ')} cannot be read` : null,
+    reason: unreadable.length > 0 ? texts.charge_unreadable(unreadable.join(', ')) : null,
   };
 }
 
-function percentOf(texts: SupplyTexts): number | null {
-  const capacity = numberOf(texts.capacity);
+function percentOf(supply: SupplyTexts): number | null {
+  const capacity = numberOf(supply.capacity);
   if (capacity !== null && capacity >= 0) return clampPercent(capacity);
-  return ratio(texts.energy_now, texts.energy_full) ?? ratio(texts.charge_now, texts.charge_full);
+  return ratio(supply.energy_now, supply.energy_full) ?? ratio(supply.charge_now, supply.charge_full);
 }
 
 function ratio(now: string | null, full: string | null): number | null {
@@ -74,7 +75,7 @@ function weighted(batteries: readonly Battery[]): number | null {
   return clampPercent(filled / total);
 }
 
-/** Undefined unless all tell it: watt-hours and ampere-hours do not add up. */
+/** Undefined unless all batteries report it: watt-hours and ampere-hours do not add up. */
 function weightsBy(
   batteries: readonly Battery[],
   weightOf: (battery: Battery) => number | null,
@@ -83,7 +84,7 @@ function weightsBy(
   return weights.length === batteries.length ? weights : undefined;
 }
 
-/** True when any of them charges, false when none does, null when nobody tells. */
+/** True when any battery charges, false when none does, null when none reports it. */
 function chargingOf(batteries: readonly Battery[]): boolean | null {
   const known = batteries.map((each) => each.status).filter((status) => status !== null);
   return known.length === 0 ? null : known.includes('Charging');

@@ -1,22 +1,26 @@
-/** The lines of upsd, as text and as facts (NUT network protocol, docs/net-protocol.txt). */
+/** Parses the lines of upsd and reads a battery from its variables (NUT network protocol, docs/net-protocol.txt). */
 import { clampPercent, numberOf, type Reading, unknown_reading } from './reading.ts';
+import { texts } from './texts.ts';
 
-/** Words of a line. A quoted word may hold spaces; within quotes a backslash makes the next sign plain. */
+/** Words of a line. A quoted word may hold spaces; within quotes a backslash escapes the next character. */
 export function wordsOf(line: string): readonly string[] {
   return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/gu)].map(
     ([, quoted, bare]) => bare ?? (quoted ?? '').replaceAll(/\\(.)/gu, '$1'),
   );
 }
 
+/** Limit of a status or an alarm. */
+const text_chars_max = 500;
+
 /** Variables of a UPS by name: `ups.status`, `battery.charge`. */
 export type Variables = ReadonlyMap<string, string>;
 
-/** What the variables say. What a UPS does not tell is null; nothing is guessed from the voltage. */
+/** Reads the variables. A value that the UPS does not report is null; nothing is estimated from the voltage. */
 export function readingOf(variables: Variables): Reading {
-  const state = variables.get('ups.status')?.trim() ?? null;
+  const state = variables.get('ups.status')?.trim().slice(0, text_chars_max) ?? null;
   const tokens = state?.split(/\s+/u) ?? [];
   if (tokens.includes('WAIT')) {
-    return { ...unknown_reading, reason: 'the driver of the UPS is still starting' };
+    return { ...unknown_reading, reason: texts.ups_starting };
   }
   const charge = numberOf(variables.get('battery.charge'));
   const runtime_s = numberOf(variables.get('battery.runtime'));
@@ -26,19 +30,19 @@ export function readingOf(variables: Variables): Reading {
     charging: chargingOf(tokens, variables.get('battery.charger.status'), percent),
     voltage_v: numberOf(variables.get('battery.voltage')),
     runtime_s: runtime_s !== null && runtime_s >= 0 ? runtime_s : null,
-    says_low: tokens.includes('LB'),
+    reports_low: tokens.includes('LB'),
     state,
-    reason: percent === null ? 'the UPS does not tell its charge' : null,
+    reason: percent === null ? texts.charge_unknown : null,
     alarm: alarmOf(tokens, variables.get('ups.alarm')?.trim() ?? ''),
   };
 }
 
 function alarmOf(tokens: readonly string[], text: string): string | null {
-  if (text !== '') return text;
-  return tokens.includes('ALARM') ? 'the UPS does not say which' : null;
+  if (text !== '') return text.slice(0, text_chars_max);
+  return tokens.includes('ALARM') ? texts.alarm_unnamed : null;
 }
 
-/** On the mains without CHRG it is not charging if it is full; if not, many drivers just do not tell. */
+/** On the mains without CHRG a full battery is not charging; below that it is unknown, since many drivers do not report it. */
 function chargingOf(
   tokens: readonly string[],
   charger: string | undefined,

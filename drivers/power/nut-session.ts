@@ -1,11 +1,12 @@
-/** A connection to upsd: one question at a time, each with a deadline. */
+/** A connection to upsd: one request at a time, each with a deadline. */
 import { connect, type Socket } from 'node:net';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { wordsOf } from './nut-lines.ts';
+import { texts } from './texts.ts';
 
 const answer_timeout_ms = 5_000;
-/** A UPS with all its outlets tells some 300 variables of 80 characters. */
+/** A UPS with all its outlets has some 300 variables of 80 characters. */
 const answer_chars_max = 262_144;
 const rows_max = 4_096;
 
@@ -28,13 +29,13 @@ export interface NutSession {
   readonly close: () => void;
 }
 
-interface Where {
+interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** Connects. The session ends with `signal`; rejects with `DeviceUnreachable` when nobody listens. */
-export async function openNut({ host, port }: Where, signal: AbortSignal): Promise<NutSession> {
+/** Connects. The session ends with `signal`; rejects with `DeviceUnreachable` when the connection is refused. */
+export async function openNut({ host, port }: Address, signal: AbortSignal): Promise<NutSession> {
   const socket = connect({ host, port });
   const lines = new Lines(socket, `upsd at ${host}:${port}`);
   const stop = (): void => void socket.destroy();
@@ -57,7 +58,7 @@ export async function openNut({ host, port }: Where, signal: AbortSignal): Promi
           const row = await next.words();
           if (row[0] === 'END') return rows;
           rows.push(row);
-          if (rows.length > rows_max) throw new DeviceUnreachable(`LIST ${what}: upsd answers without end`);
+          if (rows.length > rows_max) throw new DeviceUnreachable(texts.endless_list(what));
         }
       }),
     close: stop,
@@ -69,7 +70,7 @@ interface Next {
   words(): Promise<readonly string[]>;
 }
 
-/** Cuts what the socket says into lines and gives them out while a question is open. */
+/** Splits the received text into lines and returns them to the exchange that is open. */
 class Lines {
   readonly #socket: Socket;
   readonly #peer: string;
@@ -80,11 +81,11 @@ class Lines {
   constructor(socket: Socket, peer: string) {
     this.#socket = socket;
     this.#peer = peer;
-    let reason = 'closed the connection';
+    let reason: string = texts.connection_closed;
     socket.setEncoding('utf8');
     socket.on('data', (chunk: string) => {
       this.#text += chunk;
-      if (this.#text.length > answer_chars_max) socket.destroy(new Error('answers without end'));
+      if (this.#text.length > answer_chars_max) socket.destroy(new Error(texts.endless_answer));
       this.#wake();
     });
     socket.on('error', (error) => {
@@ -96,12 +97,12 @@ class Lines {
     this.#gone.catch(() => undefined);
   }
 
-  /** Runs one exchange under a deadline. One that failed half-way leaves the connection of no use, so it is ended. */
+  /** Runs one exchange under a deadline. After a failure half-way the connection is unusable and is closed. */
   async take<T>(exchange: (next: Next) => Promise<T>): Promise<T> {
     const over = new AbortController();
     const late = sleep(answer_timeout_ms, over.signal).then(() => {
       if (over.signal.aborted) return new Promise<never>(() => undefined);
-      throw new DeviceUnreachable(`${this.#peer}: no answer within ${answer_timeout_ms / 1_000} s`);
+      throw new DeviceUnreachable(`${this.#peer}: ${texts.answer_timeout(answer_timeout_ms / 1_000)}`);
     });
     late.catch(() => undefined);
     const next: Next = {

@@ -1,14 +1,15 @@
-/** Asks upsd of Network UPS Tools for the battery of the kit. */
-import { readFile } from 'node:fs/promises';
-import { DeviceRejected, DeviceUnreachable, messageOf } from '../../src/errors.ts';
+/** Reads the battery of the kit from upsd of Network UPS Tools. */
+import { readSecretFile } from '../../src/device/secret-file.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
 import { readingOf } from './nut-lines.ts';
 import { type NutSession, openNut, UpsdError } from './nut-session.ts';
 import type { PowerOptions } from './options.ts';
 import { type Reading, unknown_reading } from './reading.ts';
+import { texts } from './texts.ts';
 
 type NutOptions = NonNullable<PowerOptions['nut']>;
 
-/** Refusals that no second attempt heals. */
+/** Errors that another attempt cannot resolve. */
 const refusals: ReadonlySet<string> = new Set([
   'ACCESS-DENIED',
   'INVALID-PASSWORD',
@@ -16,24 +17,24 @@ const refusals: ReadonlySet<string> = new Set([
   'PASSWORD-REQUIRED',
   'USERNAME-REQUIRED',
 ]);
-/** upsd is there and has nothing to tell. */
-const silences: Readonly<Record<string, string>> = {
-  'DATA-STALE': 'upsd has had no fresh data from the UPS for a while; check its cable and its driver',
-  'DRIVER-NOT-CONNECTED': 'the driver of the UPS does not run; check upsdrvctl',
+/** Errors of a upsd that runs and has no data. */
+const no_data: Readonly<Record<string, string>> = {
+  'DATA-STALE': texts.data_stale,
+  'DRIVER-NOT-CONNECTED': texts.driver_not_connected,
 };
 
 export interface NutSource {
-  /** What the UPS says now. Rejects when upsd is lost (`DeviceUnreachable`) or refuses (`DeviceRejected`). */
+  /** Reads the UPS. Rejects when upsd is lost (`DeviceUnreachable`) or refuses (`DeviceRejected`). */
   readonly read: () => Promise<Reading>;
   readonly close: () => void;
 }
 
-/** Connects, gives user name and password where configured, and finds the UPS. */
+/** Connects, logs in where configured, and finds the UPS. */
 export async function openUps(options: NutOptions, signal: AbortSignal): Promise<NutSource> {
   const session = await openNut(options, signal);
   const named = `upsd at ${options.host}:${options.port}`;
   try {
-    // LOGIN is never sent: a UPS waits at a shutdown for everyone who is logged in.
+    // LOGIN is never sent: at a shutdown a UPS waits for every client that is logged in.
     await authenticate(session, options, named);
     const ups = await findUps(session, options, named);
     return { read: async () => readUps(session, ups, named), close: session.close };
@@ -46,12 +47,9 @@ export async function openUps(options: NutOptions, signal: AbortSignal): Promise
 async function authenticate(session: NutSession, options: NutOptions, named: string): Promise<void> {
   if (options.username === undefined || options.password_file === undefined) return;
   const { password_file } = options;
-  const password = await readFile(password_file, 'utf8').catch((error: unknown) => {
-    throw new DeviceRejected(`nut.password_file: ${messageOf(error)}`, { cause: error });
-  });
+  const password = await readSecretFile('nut.password_file', password_file);
   const escaped = password.trim().replaceAll(/["\\]/gu, String.raw`\$&`);
-  if (/[\r\n]/u.test(escaped))
-    throw new DeviceRejected(`nut.password_file: ${password_file} has several lines`);
+  if (/[\r\n]/u.test(escaped)) throw new DeviceRejected(texts.password_lines(password_file));
   await translated(named, async () => session.ask(`USERNAME ${options.username}`));
   await translated(named, async () => session.ask(`PASSWORD "${escaped}"`));
 }
@@ -62,9 +60,9 @@ async function findUps(session: NutSession, options: NutOptions, named: string):
   if (options.ups !== undefined && names.includes(options.ups)) return options.ups;
   const [only] = names;
   if (options.ups === undefined && only !== undefined && names.length === 1) return only;
-  const known = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
-  const wanted = options.ups === undefined ? 'which UPS is meant?' : `no UPS is called ${options.ups};`;
-  throw new DeviceRejected(`${named}: ${wanted} ${known}; set options.nut.ups`);
+  const known = names.length === 0 ? texts.ups_none : texts.ups_known(names.join(', '));
+  const fault = options.ups === undefined ? texts.ups_unnamed : texts.ups_unknown(options.ups);
+  throw new DeviceRejected(`${named}: ${fault}; ${known}; set options.nut.ups`);
 }
 
 async function readUps(session: NutSession, ups: string, named: string): Promise<Reading> {
@@ -72,7 +70,7 @@ async function readUps(session: NutSession, ups: string, named: string): Promise
     const rows = await session.list(`VAR ${ups}`);
     return readingOf(new Map(rows.map(([, , name, value]) => [name ?? '', value ?? ''])));
   } catch (error) {
-    const reason = error instanceof UpsdError ? silences[error.code] : undefined;
+    const reason = error instanceof UpsdError ? no_data[error.code] : undefined;
     if (reason !== undefined) return { ...unknown_reading, reason };
     throw translate(error, named);
   }
@@ -84,7 +82,7 @@ async function translated<T>(named: string, work: () => Promise<T>): Promise<T> 
   });
 }
 
-/** The error that says to the supervisor whether another attempt makes sense. */
+/** The error class by which the supervisor decides whether to try again. */
 function translate(error: unknown, named: string): unknown {
   if (!(error instanceof UpsdError)) return error;
   const sentence = `${named}: ${error.code}`;

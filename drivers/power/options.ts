@@ -7,7 +7,7 @@ export const powerOptions = z.strictObject({
     .min(1)
     .max(30)
     .default(10)
-    .describe('seconds between two readings; upsd hangs up on clients that are silent for a minute'),
+    .describe('seconds between two readings; upsd disconnects clients that are silent for a minute'),
   low_pct: z
     .number()
     .min(0)
@@ -16,18 +16,18 @@ export const powerOptions = z.strictObject({
     .describe('percent at which a battery that is not charging is low'),
   nut: z
     .strictObject({
-      host: z.string().min(1).max(255).default('127.0.0.1').describe('where upsd listens'),
+      host: z.string().min(1).max(255).default('127.0.0.1').describe('host of upsd'),
       port: z.int().min(1).max(65_535).default(3_493).describe('TCP port of upsd'),
       ups: z
         .string()
         .regex(/^[\w.-]{1,64}$/u)
         .optional()
-        .describe('name of the UPS; may be left out where upsd has one only'),
+        .describe('name of the UPS; optional where upsd has only one'),
       username: z
         .string()
         .regex(/^[\x21-\x7e]{1,64}$/u)
         .optional()
-        .describe('where upsd wants one'),
+        .describe('user name at upsd, where it requires one'),
       password_file: z
         .string()
         .min(1)
@@ -38,10 +38,10 @@ export const powerOptions = z.strictObject({
       message: 'give both username and password_file, or none of them',
     })
     .optional()
-    .describe('asks Network UPS Tools (upsd) instead of the kernel'),
+    .describe('read from Network UPS Tools (upsd) instead of the kernel'),
   roots: z
-    .strictObject({ sys: z.string().default('/sys') })
+    .strictObject({ sys: z.string().default('/sys').describe('path of /sys') })
     .prefault({})
-    .describe('where the kernel shows itself, for containers'),
+    .describe('mount points of kernel file systems, for containers'),
 });
 export type PowerOptions = z.output<typeof powerOptions>;

@@ -1,4 +1,4 @@
-/** What is known of the kit's battery at one moment, and the texts that a source gives turned into it. */
+/** One reading of the kit's battery, and the parsing that its sources share. */
 
 export interface Reading {
   /** 0 to 100; null: unknown or no battery. */
@@ -6,9 +6,9 @@ export interface Reading {
   readonly charging: boolean | null;
   readonly voltage_v: number | null;
   readonly runtime_s: number | null;
-  /** The source's own word that the battery is low; false where it has none. */
-  readonly says_low: boolean;
-  /** The source's own words on how things are: `Discharging`, `OL CHRG`. */
+  /** The source reports a low battery; false where it reports nothing. */
+  readonly reports_low: boolean;
+  /** State as the source reports it: `Discharging`, `OL CHRG`. */
   readonly state: string | null;
   /** Why something is unknown, for the technician. */
   readonly reason: string | null;
@@ -20,19 +20,19 @@ export const unknown_reading: Reading = {
   charging: null,
   voltage_v: null,
   runtime_s: null,
-  says_low: false,
+  reports_low: false,
   state: null,
   reason: null,
   alarm: null,
 };
 
-/** A decimal number that stands alone; null for anything else. */
+/** Parses a decimal number; null for anything else. */
 export function numberOf(text: string | null | undefined): number | null {
   const trimmed = text?.trim() ?? '';
   return /^-?\d+(?:\.\d+)?$/u.test(trimmed) ? Number(trimmed) : null;
 }
 
-/** Fuel gauges overshoot: 101 % is full. */
+/** Limits to 0 to 100 and rounds to a tenth: fuel gauges overshoot. */
 export function clampPercent(percent: number): number {
   return Math.round(Math.min(100, Math.max(0, percent)) * 10) / 10;
 }

@@ -1,11 +1,12 @@
-/** Says once each way that the battery is low and that the UPS has an alarm. */
+/** Logs a low battery and a UPS alarm once when each begins and once when it ends. */
 import type { DriverLog } from '../../src/driver/driver.ts';
 import type { Reading } from './reading.ts';
+import { texts } from './texts.ts';
 
-/** A battery that hovers about the limit warns once. */
+/** Keeps a battery at the limit from logging again and again. */
 const hysteresis_pct = 5;
 
-/** Returns the function that is told each reading. */
+/** Returns a function to call with each reading. */
 export function createWarnings(
   log: DriverLog,
   { low_pct }: { readonly low_pct: number },
@@ -15,20 +16,20 @@ export function createWarnings(
   return (reading) => {
     const now = isLow(reading, low, low_pct);
     const facts = { battery_pct: reading.percent, runtime_s: reading.runtime_s };
-    if (now && !low) log.warn(facts, 'the battery is low; charge it or switch off what is not needed');
-    if (!now && low) log.info(facts, 'the battery is no longer low');
+    if (now && !low) log.warn(facts, texts.battery_low);
+    if (!now && low) log.info(facts, texts.battery_recovered);
     low = now;
-    // Without data nobody knows whether the alarm is over.
+    // Without data it is unknown whether the alarm has ended.
     if (reading.state === null || reading.alarm === alarm) return;
-    if (reading.alarm !== null) log.warn({ alarm: reading.alarm }, 'the UPS has an alarm');
-    else log.info({ alarm }, 'the alarm of the UPS is over');
+    if (reading.alarm !== null) log.warn({ alarm: reading.alarm }, texts.ups_alarm);
+    else log.info({ alarm }, texts.ups_alarm_cleared);
     alarm = reading.alarm;
   };
 }
 
-/** What is unknown changes nothing. */
-function isLow({ percent, charging, says_low }: Reading, before: boolean, low_pct: number): boolean {
-  if (says_low) return true;
+/** An unknown charge keeps the state before. */
+function isLow({ percent, charging, reports_low }: Reading, before: boolean, low_pct: number): boolean {
+  if (reports_low) return true;
   if (charging === true) return false;
   if (percent === null) return before;
   return percent <= (before ? low_pct + hysteresis_pct : low_pct);

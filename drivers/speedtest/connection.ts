@@ -3,7 +3,8 @@ import { lookup } from 'node:dns/promises';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { connectTcp, knockTcp, reasonOf } from '../../src/platform/bound-socket.ts';
+import { reasonOf } from '../../src/platform/linux/bound-fd.ts';
+import { connectTcp, knockTcp } from '../../src/platform/linux/bound-tcp.ts';
 import { within } from '../../src/platform/time.ts';
 
 const lookup_timeout_ms = 5_000;
@@ -17,7 +18,7 @@ export interface Target {
   readonly host_ip: string;
   readonly port: number;
   readonly device: string;
-  /** PEM of the authority; undefined: those that Node.js trusts. */
+  /** PEM of the authority; undefined: the authorities of Node.js. */
   readonly ca: string | undefined;
 }
 

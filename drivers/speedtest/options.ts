@@ -40,7 +40,10 @@ export const speedtestOptions = z.strictObject({
       'links where data cost money and that cannot be told from the hardware, such as a satellite terminal',
     ),
   roots: z
-    .strictObject({ proc: z.string().default('/proc'), sys: z.string().default('/sys') })
+    .strictObject({
+      proc: z.string().default('/proc').describe('where /proc is'),
+      sys: z.string().default('/sys').describe('where /sys is'),
+    })
     .prefault({})
     .describe('where the kernel shows itself, for containers'),
 });

@@ -1,6 +1,6 @@
 /** Which link a test takes, and whether data cost money on it. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readText } from '../../src/device/system-files.ts';
 import { CommandRefused } from '../../src/errors.ts';
 import type { SpeedtestOptions } from './options.ts';
 
@@ -10,14 +10,14 @@ export interface Way {
   readonly metered: boolean;
 }
 
-/** The named link, or that of the default route. Throws `CommandRefused` when there is no such link. */
+/** The named link, or that of the default route. Throws `CommandRefused` when the link does not exist. */
 export async function chooseWay(options: SpeedtestOptions, link: string | undefined): Promise<Way> {
   const { proc, sys } = options.roots;
-  const device = link ?? defaultDevice(await readText(join(proc, 'net/route')));
+  const device = link ?? defaultDevice((await readText(join(proc, 'net/route'))) ?? '');
   if (device === undefined) throw new CommandRefused('there is no default route; name a link in the payload');
   // What the operator sends must not lead out of the folder of the links.
   const isName = /^[^/\s]{1,64}$/u.test(device) && device !== '.' && device !== '..';
-  const uevent = isName ? await readText(join(sys, 'class/net', device, 'uevent')) : '';
+  const uevent = (isName ? await readText(join(sys, 'class/net', device, 'uevent')) : undefined) ?? '';
   if (uevent === '') throw new CommandRefused(`there is no link ${JSON.stringify(device)} on this kit`);
   const isModem = /^DEVTYPE=wwan$/mu.test(uevent) || /^(?:ppp|wwan)\d/u.test(device);
   return { device, metered: isModem || options.metered.includes(device) };
@@ -39,8 +39,4 @@ const rtf_up = 0x1;
 
 function isUp(flags = '0'): boolean {
   return (Number.parseInt(flags, 16) & rtf_up) !== 0;
-}
-
-async function readText(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => '');
 }

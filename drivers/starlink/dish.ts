@@ -1,6 +1,6 @@
-/** The questions that are put to a dish, with what its answers mean. */
+/** Requests to a dish and the interpretation of its replies. */
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { type Answer, type Channel, grpc_status } from './grpc.ts';
+import { type Answer, type Channel, grpc_status } from './api/grpc.ts';
 import {
   dish_method,
   type DishHistory,
@@ -11,21 +11,21 @@ import {
   parseRefusal,
   parseStatus,
   requests,
-} from './messages.ts';
+} from './api/messages.ts';
 
-/** A position, or none, or why the dish does not say. */
-export interface Whereabouts {
+/** A position, none, or the reason of a refusal. */
+export interface DishPosition {
   readonly location?: DishLocation | undefined;
   readonly refusal?: { readonly denied: boolean; readonly reason: string };
 }
 
-/** All throw `DeviceUnreachable` when there is no answer. */
+/** All throw `DeviceUnreachable` when no reply arrives. */
 export interface Dish {
-  /** Throws too when the device is no dish. */
+  /** Throws also when the device is not a dish. */
   status(): Promise<DishStatus>;
-  /** Undefined when this dish keeps none. */
+  /** Undefined when this dish keeps no history. */
   history(): Promise<DishHistory | undefined>;
-  location(): Promise<Whereabouts>;
+  location(): Promise<DishPosition>;
 }
 
 export function openDish(channel: Channel): Dish {
@@ -37,11 +37,11 @@ export function openDish(channel: Channel): Dish {
   return {
     async status() {
       const answer = await ask(requests.status);
-      if (!('message' in answer)) throw new DeviceUnreachable(`refuses to tell its status: ${answer.reason}`);
+      if (!('message' in answer)) throw new DeviceUnreachable(`refused the status request: ${answer.reason}`);
       const status = parseStatus(answer.message);
       if (!status)
         throw new DeviceUnreachable(
-          'answers, but not as a dish; a Starlink router does so on its own address',
+          'replied, but is not a dish; a Starlink router replies like this on its own address',
         );
       return status;
     },

@@ -1,5 +1,5 @@
 /** Latency and loss of the last minute from the dish's ring of seconds. Pure. */
-import type { DishHistory } from './messages.ts';
+import type { DishHistory } from './api/messages.ts';
 
 /** A shorter window jumps, a longer one hides an outage that just began. */
 export const window_s = 60;

@@ -1,8 +1,8 @@
-/** Whether what a dish says of its position is a fix of now. Pure. */
+/** Decides whether the position of a dish is a current fix. Pure. */
 import type { Fix } from '../../src/driver/driver.ts';
-import type { DishLocation } from './messages.ts';
+import type { DishLocation } from './api/messages.ts';
 
-/** `PositionSource` that a receiver computes anew all the time; the others are what somebody told the dish, or old. */
+/** `PositionSource` values that a receiver computes continuously; the others are configured or old. */
 const fresh: ReadonlySet<number> = new Set([
   4, // GPS
   5, // STARLINK
@@ -13,8 +13,8 @@ const fresh: ReadonlySet<number> = new Set([
 const by_gps: ReadonlySet<number> = new Set([4, 8]);
 
 /**
- * The position without its height: the dish does not say whether that counts from the ellipsoid or from the sea.
- * Null when there is no fresh fix. `gps_valid` undefined: the dish tells nothing of its receiver.
+ * The position without its height: the dish does not specify whether it is above the ellipsoid or mean sea level.
+ * Null when there is no fresh fix. `gps_valid` undefined: the dish does not report its receiver.
  */
 export function fixOf(
   { latitude, longitude, source }: DishLocation,

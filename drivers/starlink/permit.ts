@@ -1,11 +1,11 @@
-/** Remembers that a dish refuses to tell its position: asks seldom then, and says so once each way. */
+/** Tracks whether a dish refuses its position: asks rarely then, and logs the refusal and its end once. */
 import type { DriverLog } from '../../src/driver/driver.ts';
-import type { Whereabouts } from './dish.ts';
+import type { DishPosition } from './dish.ts';
 
-/** `no fix`: allowed, but nothing fresh is known. */
+/** `no fix`: allowed, without a current fix. */
 export type Permission = 'off' | 'refused' | 'no fix' | 'fresh';
 
-/** Somebody must open an app to change it; asking each few seconds only fills the dish's log. */
+/** A person must change it in an app; asking every few seconds only fills the dish's log. */
 export const refused_pause_ms = 10 * 60_000;
 
 export class Permit {
@@ -16,24 +16,21 @@ export class Permit {
     return this.#refused_ms === undefined || now_ms - this.#refused_ms >= refused_pause_ms;
   }
 
-  heard(
-    { refusal }: Whereabouts,
+  received(
+    { refusal }: DishPosition,
     { now_ms, log }: { readonly now_ms: number; readonly log: DriverLog },
   ): Extract<Permission, 'refused' | 'no fix'> {
     const wasRefused = this.#refused_ms !== undefined;
     this.#refused_ms = refusal ? now_ms : undefined;
     if (!refusal) {
-      if (wasRefused) log.info({}, 'the dish tells its position now');
+      if (wasRefused) log.info({}, 'dish position available');
       return 'no fix';
     }
     if (!wasRefused) {
       const remedy = refusal.denied
         ? 'allow it in the Starlink app: Settings, Advanced, Debug data, Starlink location, "allow access on local network"'
         : 'see the reason';
-      log.warn(
-        { reason: refusal.reason, remedy },
-        'the dish does not tell its position; asked again each 10 minutes',
-      );
+      log.warn({ reason: refusal.reason, remedy }, 'dish refused its position; retrying every 10 minutes');
     }
     return 'refused';
   }

@@ -1,14 +1,14 @@
-/** A Starlink dish: tells why its link is as it is, how fast it answers, and, when allowed, where the kit is. */
+/** Reports a Starlink dish: the reason of its link state, latency and loss, and, where allowed, the kit's position. */
 import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { dial } from './dial.ts';
+import { dial } from './api/dial.ts';
 import { type Dish, openDish } from './dish.ts';
-import { openChannel } from './grpc.ts';
+import { openChannel } from './api/grpc.ts';
 import { qualityOf } from './history.ts';
 import { fixOf } from './location.ts';
-import type { DishStatus } from './messages.ts';
+import type { DishStatus } from './api/messages.ts';
 import { type StarlinkOptions, starlinkOptions } from './options.ts';
 import { type Permission, Permit } from './permit.ts';
 import { statusFacts } from './status-facts.ts';
@@ -23,7 +23,7 @@ export const starlink = defineDriver({
   run: runStarlink,
 });
 
-/** A refusal outlives the run: a dish that is lost and found again is not asked each time. By the instance's own options. */
+/** Keeps a refusal across runs, so that a dish that is lost and found again is not asked each time. By options of the instance. */
 const permits = new WeakMap<StarlinkOptions, Permit>();
 
 async function runStarlink(options: StarlinkOptions, host: Host): Promise<void> {
@@ -35,20 +35,20 @@ async function runStarlink(options: StarlinkOptions, host: Host): Promise<void> 
     const channel = openChannel(socket, { timeout_ms: options.timeout_s * 1_000, signal });
     await watch(openDish(channel), options, host);
   } catch (error) {
-    if (!host.signal.aborted) throw told(error, options);
+    if (!host.signal.aborted) throw named(error, options);
   } finally {
     closing.abort();
   }
 }
 
-/** Says which dish it was: there may be two. */
-function told(error: unknown, { link, host, port }: StarlinkOptions): unknown {
+/** Adds which dish it was: there may be two. */
+function named(error: unknown, { link, host, port }: StarlinkOptions): unknown {
   if (!(error instanceof DeviceUnreachable)) return error;
   const message = `dish of ${link} at ${host} port ${port}: ${error.message}`;
   return new DeviceUnreachable(message, { cause: error });
 }
 
-/** Looks at the dish until the signal aborts; each round is at most three questions, one after the other. */
+/** Polls the dish until the signal aborts; each round sends at most three requests, one after the other. */
 async function watch(dish: Dish, options: StarlinkOptions, host: Host): Promise<void> {
   const permit = permits.get(options) ?? new Permit();
   permits.set(options, permit);
@@ -57,10 +57,10 @@ async function watch(dish: Dish, options: StarlinkOptions, host: Host): Promise<
   while (!host.signal.aborted) {
     const status = await dish.status();
     if ((status.uptime_s ?? uptime_s) < uptime_s)
-      host.log.info({ uptime_s: status.uptime_s }, 'the dish has restarted');
+      host.log.info({ uptime_s: status.uptime_s }, 'dish restarted');
     uptime_s = status.uptime_s ?? uptime_s;
     const history = await dish.history();
-    if (hasHistory && !history) host.log.warn({}, 'the dish gives no history; latency and loss stay unknown');
+    if (hasHistory && !history) host.log.warn({}, 'dish returned no history; latency and loss unknown');
     hasHistory = history !== undefined;
     const quality = history && qualityOf(history);
     host.reportLink({
@@ -83,11 +83,11 @@ interface Asking {
   readonly status: DishStatus;
 }
 
-/** Asks for the position unless the dish refused a short while ago. A fix that is not fresh is not reported: the last one ages. */
+/** Asks for the position unless the dish refused recently. An old fix is not reported: the last one ages. */
 async function locate({ dish, permit, status }: Asking, host: Host): Promise<Permission> {
   if (!permit.mayAsk(performance.now())) return 'refused';
   const answer = await dish.location();
-  const permission = permit.heard(answer, { now_ms: performance.now(), log: host.log });
+  const permission = permit.received(answer, { now_ms: performance.now(), log: host.log });
   if (permission === 'refused' || !answer.location) return permission;
   const fix = fixOf(answer.location, status.gps_valid);
   if (fix) host.reportLocation(fix);

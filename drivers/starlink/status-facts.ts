@@ -1,6 +1,6 @@
 /** What `kit-connector status` shows of a dish. */
 import type { Quality } from './history.ts';
-import type { DishStatus } from './messages.ts';
+import type { DishStatus } from './api/messages.ts';
 import type { Permission } from './permit.ts';
 import { alertsText, reasonOf } from './words.ts';
 

@@ -1,9 +1,9 @@
 /** Looks for a Starlink dish at the address that every dish has. */
 import { networkInterfaces } from 'node:os';
 import type { Suggestion } from '../../src/driver/suggest.ts';
-import { dial } from './dial.ts';
+import { dial } from './api/dial.ts';
 import { openDish } from './dish.ts';
-import { openChannel } from './grpc.ts';
+import { openChannel } from './api/grpc.ts';
 import { starlinkOptions } from './options.ts';
 
 const answer_s = 2.5;

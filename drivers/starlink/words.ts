@@ -1,5 +1,5 @@
 /** The dish's own codes in a technician's words. */
-import type { DishStatus } from './messages.ts';
+import type { DishStatus } from './api/messages.ts';
 
 /** `DishOutage.Cause`. */
 const outages: Readonly<Record<number, string>> = {

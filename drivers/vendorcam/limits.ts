@@ -1,30 +1,28 @@
 /** Every wait and limit of the driver in one place; tests shorten the waits. */
+import { retry_limits } from '../../src/device/device-session.ts';
 
 export const limits = {
-  /** One request with its reply, whatever the camera does meanwhile. */
+  ...retry_limits,
+  /** Deadline of one request with its reply. */
   request_ms: 8_000,
   reply_bytes_max: 2_000_000,
-  /** More of them in one batch are answered with "send failed". */
+  /** Larger batches are answered with "send failed". */
   batch_commands_max: 35,
   /** A command that made a whole batch fail is left out for this long, or until the next connection. */
   spoiler_ms: 300_000,
   /** Requests that wait for their turn at one host. */
   waiting_max: 64,
-  /** A Stop waits this long for a poll that is under way, then the poll is given up. */
+  /** A Stop waits this long for a poll in progress, then the poll is cancelled. */
   urgent_wait_ms: 500,
-  /** A poll that took longer makes the next ones rarer. */
+  /** A slower poll increases the poll interval. */
   slow_reply_ms: 1_000,
   /** Polls that fail in a row before the host counts as lost. */
   lost_after_polls: 2,
-  retry_first_ms: 1_000,
-  retry_max_ms: 60_000,
-  /** A host that answered for less was not back: the pauses go on growing. */
-  stable_ms: 30_000,
-  /** After "get config failed" and its like: a sleeping part of the device wakes up. */
+  /** After "get config failed" and similar errors: a sleeping part of the device wakes up. */
   again_ms: 1_000,
   /** After a reply with fewer parts than asked for: the device is busy. */
   busy_ms: 5_000,
-  /** Sessions of others end by themselves after an hour at most; too frequent logins are forgiven after minutes. */
+  /** Sessions of other clients expire within an hour; the block after too many logins ends within minutes. */
   sessions_full_ms: 900_000,
   privacy_ms: 120_000,
   /** Refused credentials are not tried again within this time after a restart of the daemon either. */
@@ -37,7 +35,7 @@ export const limits = {
   reboot_deadline_ms: 240_000,
   /** Pause between two attempts while a reboot is awaited. */
   reboot_retry_ms: 2_000,
-  /** For the last Stop and the logout when the driver is told to stop. */
+  /** For the last Stop and the logout when the driver stops. */
   farewell_ms: 2_300,
 };
 export type Limits = typeof limits;

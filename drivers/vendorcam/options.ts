@@ -1,5 +1,6 @@
 /** The options of the vendorcam driver. */
 import { z } from 'zod';
+import type { BoundEntry } from '../../src/driver/identity-bindings.ts';
 
 /** Names of the commands, in the order in which they are shown. */
 export const command_names = ['ptz_move', 'ptz_preset', 'set_motion_detection', 'reboot'] as const;
@@ -11,31 +12,41 @@ const channels_max = 64;
 export const password_chars_max = 31;
 
 const hostOptions = z.strictObject({
-  name: z.string().min(1).max(100).describe('shown in the log and in status; cameras bring their own names'),
+  name: z
+    .string()
+    .min(1)
+    .max(100)
+    .describe('shown in the log and in status; assets use the names of the cameras'),
   host: z
     .string()
     .regex(/^[A-Za-z0-9._:-]+$/u, 'must be a host name or an IP address, without a scheme or a path')
     .describe('host name or IP address of the camera, recorder or hub'),
   port: z.int().min(1).max(65_535).optional().describe('443, or 80 with tls: false'),
-  tls: z.boolean().default(true).describe('false: the password crosses the network in the clear'),
+  tls: z.boolean().default(true).describe('false: the password is sent without encryption'),
   certificate_sha256: z
     .string()
     .regex(/^(?:[0-9A-Fa-f]{2}:?){32}$/u, 'must be the 64 hexadecimal digits of a SHA-256 fingerprint')
     .optional()
     .describe('the only certificate to accept; the one of the first contact when left out'),
+  allow_plain_rtsp: z
+    .boolean()
+    .default(false)
+    .describe(
+      'with certificate_sha256: fetch streams over rtsp:// too, which sends the password without TLS',
+    ),
   username: z
     .string()
     .min(1)
     .max(31)
     .default('admin')
     .describe('PTZ, settings and reboot need an administrator'),
-  password_file: z.string().min(1).describe('file that holds the password, and nothing else'),
+  password_file: z.string().min(1).describe('file that contains only the password'),
   identity: z
     .string()
     .regex(/^[A-Za-z0-9_-]+$/u)
     .max(64)
     .optional()
-    .describe('serial number from the label, only for a device that tells neither MAC, UID nor serial'),
+    .describe('serial number from the label, only for a device that reports neither MAC, UID nor serial'),
   channels: z
     .array(
       z
@@ -44,11 +55,11 @@ const hostOptions = z.strictObject({
         .max(channels_max - 1),
     )
     .optional()
-    .describe('channels of a recorder that are served, from 0; all when left out'),
+    .describe('channels of a recorder to serve, from 0; all when left out'),
   commands: z
     .array(z.enum(command_names))
     .default([...command_names])
-    .describe('commands that are offered, as far as the device has them'),
+    .describe('commands to offer, if the device has them'),
 });
 export type HostOptions = z.output<typeof hostOptions>;
 
@@ -57,7 +68,7 @@ export const vendorcamOptions = z.strictObject({
     .array(hostOptions)
     .min(1)
     .max(hosts_max)
-    .refine((hosts) => isUnique(hosts.map(({ name }) => name)), 'each host needs a name of its own')
+    .refine((hosts) => isUnique(hosts.map(({ name }) => name)), 'each host needs a unique name')
     .refine(
       (hosts) => isUnique(hosts.map((host) => `${host.host.toLowerCase()} ${portOf(host)}`)),
       'two hosts have the same address and port; list each device once',
@@ -76,9 +87,15 @@ export const vendorcamOptions = z.strictObject({
     .min(0.2)
     .max(30)
     .default(5)
-    .describe('a camera that moves is stopped after this time, whatever happens'),
+    .describe('every move of a camera is stopped after this time'),
 });
 export type VendorcamOptions = z.output<typeof vendorcamOptions>;
+
+/** What the identity of a device is bound to. */
+export function entryOf(camera: HostOptions): BoundEntry {
+  const { name, host, identity } = camera;
+  return { name, place: [`${host}:${portOf(camera)}`, identity ?? []].flat().join(' ') };
+}
 
 export function portOf({ port, tls }: Pick<HostOptions, 'port' | 'tls'>): number {
   return port ?? (tls ? 443 : 80);

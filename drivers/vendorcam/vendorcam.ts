@@ -1,14 +1,15 @@
-/** Reolink cameras, recorders and hubs over their HTTP interface: many hosts, each served for itself. */
+/** Reolink cameras, recorders and hubs over their HTTP interface: many hosts, each served independently. */
 import { vendorcamFeeds } from '../../src/contract/feeds.ts';
+import { openIdentities } from '../../src/device/identities.ts';
+import { serveDevices } from '../../src/device/serve-devices.ts';
 import { defineDriver, type Driver, type DriverHost } from '../../src/driver/driver.ts';
-import { DeviceRejected } from '../../src/errors.ts';
-import { keepHost } from './keeper.ts';
+import { serveHost } from './host/host-session.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { type VendorcamOptions, vendorcamOptions } from './options.ts';
+import { entryOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
 
 export const vendorcam = vendorcamWith(usual_limits);
 
-/** The driver with other waits than the usual ones. */
+/** The driver with other limits than the default ones. */
 export function vendorcamWith(limits: Limits): Driver {
   return defineDriver({
     name: 'vendorcam',
@@ -18,33 +19,34 @@ export function vendorcamWith(limits: Limits): Driver {
   });
 }
 
-/** Rejects with DeviceRejected once every host has refused us: as long as one is left, the driver goes on. */
+/** Rejects with DeviceRejected when every host rejects the connector; runs while at least one does not. */
 async function runVendorcam(
   options: VendorcamOptions,
   host: DriverHost<typeof vendorcamFeeds>,
   limits: Limits,
 ): Promise<void> {
-  const states = new Map<string, string>();
+  const statuses = new Map<string, string>();
   /** Which host serves which asset. */
   const owners = new Map<string, string>();
-  const keeping = options.hosts.map(async (camera) => {
-    const refusal = await keepHost({
-      host,
+  const bindings = await openIdentities(host, options.hosts.map(entryOf));
+  await serveDevices(options.hosts, host.signal, async (camera, { signal, onState }) =>
+    serveHost({
+      host: { ...host, signal },
       options,
       camera,
       limits,
+      onState,
+      identify: (asset_key) => bindings.claim(entryOf(camera), asset_key),
       claim(asset_key) {
+        if (bindings.isOthers(entryOf(camera), asset_key)) return false;
         const owner = owners.get(asset_key) ?? camera.name;
         owners.set(asset_key, owner);
         return owner === camera.name;
       },
-      tell(state) {
-        states.set(camera.name, state);
-        host.reportStatus(Object.fromEntries(states));
+      showStatus(status) {
+        statuses.set(camera.name, status);
+        host.reportStatus(Object.fromEntries(statuses));
       },
-    });
-    return refusal === undefined ? undefined : `${camera.name} ${refusal}`;
-  });
-  const refusals = (await Promise.all(keeping)).filter((refusal) => refusal !== undefined);
-  if (!host.signal.aborted) throw new DeviceRejected(refusals.join('; '));
+    }),
+  );
 }

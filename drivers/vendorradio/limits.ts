@@ -1,7 +1,9 @@
 /** Every wait and limit of the driver in one place; tests shorten the waits. */
+import { retry_limits } from '../../src/device/device-session.ts';
 
 export const limits = {
-  /** One request with its reply, whatever the radio does meanwhile. */
+  ...retry_limits,
+  /** Deadline of one request with its reply. */
   request_ms: 4_000,
   /** A scan leaves the channel for seconds. */
   scan_ms: 20_000,
@@ -12,26 +14,22 @@ export const limits = {
   waiting_max: 16,
   /** Polls that fail in a row before the radio counts as lost. */
   lost_after_polls: 3,
-  retry_first_ms: 1_000,
-  retry_max_ms: 60_000,
-  /** A radio that answered for less was not back: the pauses go on growing. */
-  stable_ms: 30_000,
   /** rpcd restarts within seconds. */
   rpcd_retry_ms: 5_000,
-  /** A login that may do nothing helps only once somebody has changed the radio. */
+  /** A login without rights can only be fixed on the radio, so it is retried rarely. */
   rightless_retry_ms: 300_000,
-  /** What a radio refused or did not have is asked again after this time. */
+  /** Calls that a radio refused or lacks are sent again after this time. */
   lacking_ms: 300_000,
-  /** A peer that was heard longer ago is not there any more: the kernel lists the dead for five minutes. */
+  /** A peer counts as lost when it was not received for this time: the kernel lists dead ones for five minutes. */
   peer_lost_ms: 30_000,
   /** Polls in a row with a peer before it becomes an asset, and without it before it counts as gone. */
   peer_new_polls: 3,
   peer_gone_polls: 2,
   peer_assets_max: 64,
   neighbours_max: 64,
-  /** What a radio has said of its peers counts as `remote_rssi` for this long. */
+  /** Signals that a radio measured of its peers count as `remote_rssi` for this long. */
   report_fresh_ms: 30_000,
-  /** Pause between two looks while a change or a restart is awaited. */
+  /** Interval of checks while a change or a restart is awaited. */
   look_ms: 2_000,
   /** Left of the time for the change when it is confirmed, so that the confirmation is not late. */
   confirm_margin_ms: 5_000,
@@ -44,7 +42,7 @@ export const limits = {
   snmp_oids_max: 16,
   snmp_repetitions: 20,
   snmp_rows_max: 256,
-  /** To put an LED back when the driver is told to stop. */
+  /** To restore an LED when the driver stops. */
   farewell_ms: 2_000,
 };
 export type Limits = typeof limits;

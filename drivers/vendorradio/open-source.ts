@@ -1,16 +1,18 @@
-/** Opens what a radio is spoken to with, as its section of the options says. */
-import { pinnedHttp } from '../../src/platform/pinned-http.ts';
-import { certificateCheck, type Memory, readSecret } from './memory.ts';
+/** Opens the protocol client of a radio that its options select. */
+import { certificateCheck } from '../../src/device/certificate-check.ts';
+import { readSecretFile } from '../../src/device/secret-file.ts';
+import { pinnedHttp } from '../../src/device/pinned-http.ts';
+import type { Memory } from './memory.ts';
 import { portOf } from './options.ts';
-import type { RadioAssetParts } from './radio-asset.ts';
-import { snmpSource } from './snmp-radio.ts';
-import type { KeeperHooks, RadioSource } from './source.ts';
-import { Ubus } from './ubus.ts';
-import { ubusSource } from './ubus-radio.ts';
+import type { RadioAssetParts } from './assets/radio-asset.ts';
+import { snmpSource } from './snmp/snmp-radio.ts';
+import type { SessionHooks, RadioSource } from './source.ts';
+import { Ubus } from './ubus/ubus.ts';
+import { ubusSource } from './ubus/ubus-radio.ts';
 
 interface SourceParts extends RadioAssetParts {
   readonly memory: Memory;
-  readonly hooks: KeeperHooks;
+  readonly hooks: SessionHooks;
 }
 
 export function openSource({ host, radio, options, limits, memory, hooks }: SourceParts): RadioSource {
@@ -18,9 +20,9 @@ export function openSource({ host, radio, options, limits, memory, hooks }: Sour
   if (radio.kind === 'snmp') return snmpSource({ radio, options, limits, log });
   const { path, tls, username, password_file } = radio;
   const port = portOf(radio);
-  if (!tls) log.warn({ radio: radio.name }, 'tls is off: the password crosses the network in the clear');
+  if (!tls) log.warn({ radio: radio.name }, 'tls is disabled; password sent without encryption');
   const address = `${radio.host}:${port}`;
-  const check = certificateCheck({ pinned: radio.certificate_sha256, memory, address, log });
+  const check = certificateCheck({ configured: radio.certificate_sha256, memory, address, log });
   const http = pinnedHttp({
     host: radio.host,
     port,
@@ -30,7 +32,7 @@ export function openSource({ host, radio, options, limits, memory, hooks }: Sour
     reply_bytes_max: limits.reply_bytes_max,
     refused_remedy: 'check that its web server runs, and check port and tls',
   });
-  const password = async (): Promise<string> => readSecret('password_file', password_file);
+  const password = async (): Promise<string> => readSecretFile('password_file', password_file);
   const ubus = new Ubus({ http, path, username, password, limits });
   return ubusSource({ ubus, close: http.close, radio, options, limits, log, hooks });
 }

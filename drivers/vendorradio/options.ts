@@ -33,7 +33,7 @@ const device = z
   .optional();
 const identity = mac
   .optional()
-  .describe('MAC address from the label, only for a radio that does not tell its own');
+  .describe('MAC address from the label, only for a radio that does not report its own');
 const primary_peer = mac
   .optional()
   .describe('the peer that the feed `radio` is about; the strongest one when left out');
@@ -46,40 +46,38 @@ const ubusRadio = z.strictObject({
   path: z
     .string()
     .max(100)
-    .regex(/^\/[\x21-\x7e]*$/u, 'must begin with / and hold no spaces')
+    .regex(/^\/[\x21-\x7e]*$/u, 'must begin with / and contain no spaces')
     .default('/ubus')
     .describe('of its ubus interface'),
-  tls: z.boolean().default(true).describe('false: the password crosses the network in the clear'),
+  tls: z.boolean().default(true).describe('false: the password is sent without encryption'),
   certificate_sha256: z
     .string()
     .regex(/^(?:[0-9A-Fa-f]{2}:?){32}$/u, 'must be the 64 hexadecimal digits of a SHA-256 fingerprint')
     .optional()
     .describe('the only certificate to accept; the one of the first contact when left out'),
-  profile: z.enum(['auto', 'openwrt', 'meshrider']).default('auto').describe('auto: as the radio says'),
-  username: z
-    .string()
-    .min(1)
-    .max(100)
-    .default('root')
-    .describe('an account of its own is better; see README'),
-  password_file: z.string().min(1).describe('file that holds the password, and nothing else'),
+  profile: z
+    .enum(['auto', 'openwrt', 'meshrider'])
+    .default('auto')
+    .describe('auto: detected from the firmware'),
+  username: z.string().min(1).max(100).default('root').describe('use a separate account; see README'),
+  password_file: z.string().min(1).describe('file that contains only the password'),
   device: device.describe('Wi-Fi interface; the mesh, else the access point, else the client when left out'),
   uci_radio: z
     .string()
     .regex(/^\w{1,32}$/u, 'must be the name of a section, such as radio0')
     .optional()
-    .describe('wifi-device section of that interface, where the radio has several and does not tell'),
+    .describe('wifi-device section of that interface, where the radio has several and does not report it'),
   identity,
   primary_peer,
   identify_led: z
     .string()
     .regex(/^[\w:.-]{1,64}$/u, 'must be a name in /sys/class/leds of the radio')
     .optional()
-    .describe('LED that `identify` lets blink; the command is not offered when left out'),
+    .describe('LED that `identify` blinks; the command is not offered when left out'),
   commands: z
     .array(z.enum(command_names))
     .default([...command_names])
-    .describe('commands that are offered, as far as the radio has them and lets us'),
+    .describe('commands to offer, if the radio has them and permits them'),
 });
 export type UbusRadio = z.output<typeof ubusRadio>;
 
@@ -114,12 +112,8 @@ const snmpRadio = z.strictObject({
   name,
   host,
   port: port.describe('161'),
-  version: z.enum(['2c', '3']).default('3').describe('2c sends the community in the clear'),
-  community_file: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('2c: file that holds the community, and nothing else'),
+  version: z.enum(['2c', '3']).default('3').describe('2c sends the community without encryption'),
+  community_file: z.string().min(1).optional().describe('2c: file that contains only the community'),
   username: z.string().min(1).max(32).optional().describe('3: name of the user'),
   auth_protocol: z.enum(['sha', 'sha256', 'sha512', 'md5']).default('sha').describe('3'),
   auth_password_file: z.string().min(1).optional().describe('3: without it nothing is authenticated'),
@@ -165,7 +159,7 @@ export const vendorradioOptions = z.strictObject({
     .array(radio)
     .min(1)
     .max(radios_max)
-    .refine((radios) => isUnique(radios.map(({ name }) => name)), 'each radio needs a name of its own')
+    .refine((radios) => isUnique(radios.map(({ name }) => name)), 'each radio needs a unique name')
     .refine(
       (radios) => isUnique(radios.map((each) => `${each.host.toLowerCase()} ${portOf(each)}`)),
       'two radios have the same address and port; list each radio once',
@@ -177,7 +171,9 @@ export const vendorradioOptions = z.strictObject({
   peers: z
     .enum(['feed', 'assets'])
     .default('feed')
-    .describe('assets: mesh peers that are no radio of this list are children of the radio that hears them'),
+    .describe(
+      'assets: mesh peers that are no radio of this list are children of the radio that receives them',
+    ),
   names: z
     .record(z.string(), z.string().min(1).max(100))
     .refine((names) => Object.keys(names).length <= names_max, `at most ${names_max} names`)
@@ -192,7 +188,7 @@ export const vendorradioOptions = z.strictObject({
     .min(10)
     .max(300)
     .default(90)
-    .describe('time in which a changed radio must be seen again with a peer; else it goes back by itself'),
+    .describe('time in which a changed radio must answer with a peer; else it rolls back'),
 });
 export type VendorradioOptions = z.output<typeof vendorradioOptions>;
 
@@ -201,7 +197,7 @@ export function portOf(options: RadioOptions): number {
   return options.port ?? (options.tls ? 443 : 80);
 }
 
-/** Lower case with colons, whatever was written. */
+/** Normalizes to lower case with colons. */
 export function macOf(text: string): string {
   return text
     .replaceAll(/[:-]/gu, '')

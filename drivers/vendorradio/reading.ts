@@ -1,4 +1,4 @@
-/** What one poll of a radio yields, whatever it was asked with. Unknown is null. */
+/** Result of one poll of a radio over any protocol. Unknown is null. */
 
 export interface Station {
   /** Lower case with colons, as in everything that is published. */
@@ -56,7 +56,7 @@ export interface LinkReading {
   readonly quality_pct: number | null;
   readonly tx_rate_bps: number | null;
   readonly rx_rate_bps: number | null;
-  /** Share of the time, where the radio tells it itself. */
+  /** Share of the time, where the radio reports it. */
   readonly busy_pct: number | null;
   /** Counters of the channel, milliseconds. */
   readonly active_ms: number | null;
@@ -99,7 +99,7 @@ export interface HealthReading {
 export interface PositionReading {
   readonly lat: number;
   readonly lon: number;
-  /** The radios do not say above what, so it stands in no field that does. */
+  /** The radios do not report the reference, so no field with a reference holds it. */
   readonly satellites_visible: number | null;
 }
 
@@ -108,13 +108,13 @@ export interface Reading {
   readonly source: 'linkstate' | 'iwinfo' | 'snmp';
   readonly protocol: '80211s' | 'batman_iv' | 'batman_v' | 'none' | null;
   readonly link: LinkReading;
-  /** Undefined: the radio did not tell its stations this time. */
+  /** Undefined: the radio did not report its stations in this poll. */
   readonly stations: readonly Station[] | undefined;
   readonly health: HealthReading;
   readonly position: PositionReading | null;
 }
 
-/** Who the radio is; the same over restarts and changes of address. */
+/** Identity of the radio; stable over restarts and changes of address. */
 export interface Identity {
   /** Lower case with colons. */
   readonly mac: string;
@@ -129,7 +129,7 @@ export function assetKeyOf(mac: string): string {
   return `radio:${mac.replaceAll(':', '')}`;
 }
 
-/** Noise of 0 or -255 dBm, and a signal of 0, are what drivers say when they do not know. */
+/** Noise of 0 or -255 dBm, and a signal of 0, are placeholders of drivers for unknown. */
 export function dbmOf(value: number | null | undefined): number | null {
   return value === null || value === undefined || value >= 0 || value <= -200 ? null : value;
 }

@@ -1,4 +1,4 @@
-/** What the radios of one driver know of each other: whose MAC address is whose, and what each hears of the others. */
+/** Shared data of the radios of one driver: owners of MAC addresses, and the signals that each measures of the others. */
 import { assetKeyOf, type Station } from './reading.ts';
 
 interface Report {
@@ -9,14 +9,13 @@ interface Report {
 export class Registry {
   /** By name of the radio in the configuration. */
   readonly #macs = new Map<string, string>();
-  /** By MAC address of the radio that hears. */
+  /** By MAC address of the receiving radio. */
   readonly #reports = new Map<string, Report>();
 
-  /** False when another radio of the configuration is the same device. */
-  claim(name: string, mac: string): boolean {
-    for (const [other, known] of this.#macs) if (known === mac && other !== name) return false;
+  /** The radio answered. The driver's bindings decide the owner, so an older record of another entry is replaced. */
+  answered(name: string, mac: string): void {
+    for (const [other, known] of this.#macs) if (known === mac) this.#macs.delete(other);
     this.#macs.set(name, mac);
-    return true;
   }
 
   /** From before the restart, until it answers. */
@@ -40,7 +39,7 @@ export class Registry {
     this.#reports.set(mac, { at_mono_ms, rssi_of: new Map(stations?.map((each) => [each.mac, each.rssi])) });
   }
 
-  /** What `peer` hears of `mac`, if it has said so within `fresh_ms`. */
+  /** Signal of `mac` at `peer`, if measured within `fresh_ms`. */
   rssiAt(peer: string, mac: string, fresh_ms: number): number | null {
     const report = this.#reports.get(peer);
     if (!report || performance.now() - report.at_mono_ms > fresh_ms) return null;

@@ -1,4 +1,4 @@
-/** What the keeper of a radio needs from the protocol it is spoken to with. */
+/** Interface of a protocol client for the session with a radio. */
 import type { Command } from '../../src/driver/command.ts';
 import type { Identity, Reading } from './reading.ts';
 
@@ -9,20 +9,20 @@ export interface Known {
 
 export interface RadioSource {
   readonly poll_ms: number;
-  /** Logs in and finds out who the radio is. Rejects with DeviceUnreachable or DeviceRejected. */
+  /** Logs in and identifies the radio. Rejects with DeviceUnreachable or DeviceRejected. */
   readonly connect: () => Promise<Known>;
   /** Rejects when the radio does not answer. */
   readonly poll: () => Promise<Reading>;
-  /** Puts back what was changed for a while. */
+  /** Restores temporary changes. */
   readonly farewell: () => Promise<void>;
   /** Ends every request and socket, for good. */
   readonly close: () => void;
 }
 
-/** What commands ask of the keeper of their radio. */
-export interface KeeperHooks {
-  /** Polls now; resolves with what was read then, rejects when the radio does not answer or `signal` aborts. */
+/** Interface of the session with a radio for its commands. */
+export interface SessionHooks {
+  /** Polls now; resolves with the reading, rejects when the radio does not answer or `signal` aborts. */
   readonly pollNow: (signal: AbortSignal) => Promise<Reading>;
-  /** For this long the radio may be away, which is no outage to worry about: it was told to. */
+  /** Announces an expected outage of this length, caused by a command. */
   readonly expectAway: (reason: string, ms: number) => void;
 }

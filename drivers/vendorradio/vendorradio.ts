@@ -1,15 +1,18 @@
-/** Radios of a mesh or a link, over ubus or SNMP: many of them, each served for itself. */
+/** Radios of a mesh or a link, over ubus or SNMP: many of them, each served independently. */
 import { vendorradioFeeds } from '../../src/contract/feeds.ts';
+import { openIdentities } from '../../src/device/identities.ts';
+import { serveDevices } from '../../src/device/serve-devices.ts';
 import { defineDriver, type Driver, type DriverHost } from '../../src/driver/driver.ts';
-import { DeviceRejected } from '../../src/errors.ts';
-import { keepRadio } from './keeper.ts';
+
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { type VendorradioOptions, vendorradioOptions } from './options.ts';
+import { portOf, type VendorradioOptions, vendorradioOptions } from './options.ts';
+import { serveRadio } from './radio-session.ts';
+import { assetKeyOf } from './reading.ts';
 import { Registry } from './registry.ts';
 
 export const vendorradio = vendorradioWith(usual_limits);
 
-/** The driver with other waits than the usual ones. */
+/** The driver with other limits than the default ones. */
 export function vendorradioWith(limits: Limits): Driver {
   return defineDriver({
     name: 'vendorradio',
@@ -19,23 +22,33 @@ export function vendorradioWith(limits: Limits): Driver {
   });
 }
 
-/** Rejects with DeviceRejected once every radio has refused us: as long as one is left, the driver goes on. */
+/** Rejects with DeviceRejected when every radio rejects the connector; runs while at least one does not. */
 async function runVendorradio(
   options: VendorradioOptions,
   host: DriverHost<typeof vendorradioFeeds>,
   limits: Limits,
 ): Promise<void> {
-  const states = new Map<string, string>();
+  const statuses = new Map<string, string>();
   const registry = new Registry();
-  const keeping = options.radios.map(async (radio) => {
-    const tell = (state: string): void => {
-      if (states.get(radio.name) === state) return;
-      states.set(radio.name, state);
-      host.reportStatus(Object.fromEntries(states));
-    };
-    const refusal = await keepRadio({ host, radio, options, limits, registry, tell });
-    return refusal === undefined ? [] : [`${radio.name} ${refusal}`];
+  const entryOf = (radio: VendorradioOptions['radios'][number]) => ({
+    name: radio.name,
+    place: `${radio.host}:${portOf(radio)} ${radio.identity ?? ''}`.trim(),
   });
-  const refusals = (await Promise.all(keeping)).flat();
-  if (!host.signal.aborted) throw new DeviceRejected(refusals.join('; '));
+  const bindings = await openIdentities(host, options.radios.map(entryOf));
+  await serveDevices(options.radios, host.signal, async (radio, { signal, onState }) =>
+    serveRadio({
+      host: { ...host, signal },
+      radio,
+      options,
+      limits,
+      registry,
+      onState,
+      identify: (mac) => bindings.claim(entryOf(radio), assetKeyOf(mac)),
+      showStatus(status) {
+        if (statuses.get(radio.name) === status) return;
+        statuses.set(radio.name, status);
+        host.reportStatus(Object.fromEntries(statuses));
+      },
+    }),
+  );
 }

@@ -1,14 +1,20 @@
-/** Why the kit is not at its best: one sentence each, what is wrong and what to do. */
+/** Reasons for a degraded kit: one sentence each, what is wrong and what to do. */
+import type { AssetView } from '../hub/assets.ts';
 import type { DriverView } from '../hub/hub.ts';
 import type { LedgerReport } from '../outbox/ledger.ts';
 import type { DiskHealth, Salvage } from '../outbox/protocol.ts';
+import type { RefusedKind } from '../outbox/live/pauses/refusals.ts';
 
 export interface DegradedFacts {
   readonly health: DiskHealth;
   readonly ledger: LedgerReport;
   readonly salvage: Salvage | undefined;
   readonly unheard: readonly string[];
+  /** Between kit and broker. */
+  readonly broker: readonly string[];
+  readonly refused: readonly RefusedKind[];
   readonly drivers: readonly DriverView[];
+  readonly assets: readonly Pick<AssetView, 'name' | 'stream_fault'>[];
   readonly clock_synced: boolean;
   readonly warnings: readonly string[];
 }
@@ -18,7 +24,9 @@ export function degradedReasons(facts: DegradedFacts): string[] {
     ...diskReasons(facts.health),
     ...(facts.salvage ? [salvageReason(facts.salvage)] : []),
     ...bufferReasons(facts),
+    ...facts.broker,
     ...facts.drivers.flatMap(driverReasons),
+    ...withheldStreams(facts.assets),
     ...(facts.clock_synced ? [] : ['the clock is not set yet: times are corrected once it is; check NTP']),
     ...facts.warnings,
   ];
@@ -27,22 +35,24 @@ export function degradedReasons(facts: DegradedFacts): string[] {
 function diskReasons({ state, detail }: DiskHealth): string[] {
   if (state === 'full') return [`the disk is full: ${detail}; free some space`];
   if (state === 'ok') return [];
-  return [
-    `the disk does not take messages: ${detail}; they are kept in memory, check the disk and its mount`,
-  ];
+  return [`disk write failed: ${detail}; messages are kept in memory, check the disk and its mount`];
 }
 
-/** What the other parts of a report do not tell of. */
+/** Reasons that no other part of the report shows. */
 export function otherReasons({ salvage, warnings }: Pick<DegradedFacts, 'salvage' | 'warnings'>): string[] {
   return [...(salvage ? [salvageReason(salvage)] : []), ...warnings];
 }
 
-function salvageReason({ cause, rows_saved, rows_lost, moved_to }: Salvage): string {
+function salvageReason({ kind, cause, rows_saved, rows_lost, moved_to }: Salvage): string {
+  if (kind === 'other_kit')
+    return `the buffer file belongs to another kit (${cause}): it was moved to ${moved_to}, and a new one was created`;
+  if (kind === 'too_new')
+    return `the buffer file needs a later release (${cause}): it was moved to ${moved_to}, and a new one was created`;
   const lost = rows_lost === null ? 'an unknown number' : String(rows_lost);
   return `the buffer file was damaged (${cause}): ${rows_saved} messages saved, ${lost} lost; it is kept as ${moved_to}`;
 }
 
-function bufferReasons({ ledger, unheard }: DegradedFacts): string[] {
+function bufferReasons({ ledger, unheard, refused }: DegradedFacts): string[] {
   const reasons: string[] = [];
   if (ledger.quarantined > 0) {
     reasons.push(
@@ -51,12 +61,29 @@ function bufferReasons({ ledger, unheard }: DegradedFacts): string[] {
   }
   if (unheard.length > 0) {
     reasons.push(
-      `nobody at the broker listens to ${unheard.join(', ')}: these messages wait; check the cloud's subscriptions`,
+      `no client of the broker is subscribed to ${unheard.join(', ')}: these messages wait; check the cloud's subscriptions`,
     );
   }
+  for (const { kind, reason } of refused)
+    reasons.push(
+      `broker refuses messages of kind ${kind} (${reason}): they are kept; check its access rules`,
+    );
   if (!ledger.balanced) reasons.push('the books of the buffer do not balance: please report this');
   return reasons;
 }
+
+/** One sentence for each fault, however many cameras have it. */
+export function withheldStreams(assets: DegradedFacts['assets']): string[] {
+  const names = new Map<string, string[]>();
+  for (const { name, stream_fault } of assets) {
+    if (stream_fault !== null) names.set(stream_fault, [...(names.get(stream_fault) ?? []), name]);
+  }
+  return Array.from(names, ([fault, all]) => {
+    const more = all.length > named_cameras_max ? ` and ${all.length - named_cameras_max} more` : '';
+    return `no video of ${all.slice(0, named_cameras_max).join(', ')}${more}: ${fault}`;
+  });
+}
+const named_cameras_max = 4;
 
 function driverReasons({ name, state, reason }: DriverView): string[] {
   if (state === 'rejected')

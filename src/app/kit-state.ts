@@ -1,7 +1,8 @@
-/** What the kit says of itself when it connects, and what the broker says of it when it is gone. */
+/** Data of the birth and the will of the kit. */
+import { cut, degraded_max, sentence_chars_max } from '../contract/limits.ts';
 import { contract_version } from '../contract/topics.ts';
 import type { KitState } from '../contract/presence.ts';
-import { degraded, type ReportParts } from './report.ts';
+import { degraded, type ReportParts, startTime } from './status-report.ts';
 
 export function kitState(parts: ReportParts, how: Pick<KitState, 'online' | 'reason'>): KitState {
   const { outbox, clock } = parts;
@@ -10,7 +11,7 @@ export function kitState(parts: ReportParts, how: Pick<KitState, 'online' | 'rea
     ...how,
     epoch: outbox.epoch,
     boot: clock.boot_id,
-    started_at: new Date(parts.started.time_ms).toISOString(),
+    started_at: new Date(startTime(parts)).toISOString(),
     software: `kit-connector ${parts.version}`,
     contract: contract_version,
     outbox: {
@@ -18,6 +19,8 @@ export function kitState(parts: ReportParts, how: Pick<KitState, 'online' | 'rea
       bytes: depth.reduce((sum, { bytes }) => sum + bytes, 0),
       oldest: outbox.oldest_ms === null ? null : new Date(outbox.oldest_ms).toISOString(),
     },
-    degraded: degraded(parts),
+    degraded: degraded(parts)
+      .slice(0, degraded_max)
+      .map((sentence) => cut(sentence, sentence_chars_max)),
   };
 }

@@ -11,13 +11,14 @@ const recent_max = 20;
 /** The same way in as for the cloud's dispatches: a local task is journaled, checked and reported like any other. */
 export function localTasks(runner: Pick<TaskRunner, 'receive' | 'find' | 'list'>, clock: Clock) {
   const recent: LocalApi['tasks'] = async () => runner.list(recent_max);
-  const dispatch: LocalApi['dispatch'] = async ({ asset_id, command, payload, deadline_s }) => {
+  const dispatch: LocalApi['dispatch'] = async ({ asset_id, command, payload, deadline_s }, user) => {
     const task_id = randomUUID();
     const { time_ms } = clock.stamp();
     const deadline = deadline_s === undefined ? null : new Date(time_ms + deadline_s * 1000).toISOString();
     const created_at = new Date(time_ms).toISOString();
     const raw = { task_id, asset_id, command_name: command, payload, created_at, deadline };
-    await runner.receive(raw, { task_id_in_topic: task_id, retained: false, duplicate: false, local: true });
+    const author = { via: 'local', user: user.name, uid: user.uid } as const;
+    await runner.receive(raw, { task_id_in_topic: task_id, retained: false, duplicate: false, author });
     const task = await runner.find(task_id);
     if (!task) throw new CommandRefused('the task was not admitted; nothing was done');
     return task;

@@ -2,28 +2,30 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { ServiceConfig } from '../config/service.ts';
+import { tlsSource } from '../config/service-tls.ts';
 import { json } from '../contract/json.ts';
 import { readChannel } from '../contract/topics.ts';
 import { messageOf } from '../errors.ts';
 import { positionOf, type Row } from '../outbox/row.ts';
-import type { Log } from '../platform/log.ts';
+import type { Log } from '../platform/log/log.ts';
 import { replaceFile } from '../platform/replace-file.ts';
 import { every, sleep } from '../platform/time.ts';
 import type { Message } from '../service/ingest/read-message.ts';
-import { pageOnDemand } from '../service/page-files.ts';
-import { makeKey, scopes } from '../service/principal.ts';
+import { pageOnDemand } from '../service/http/page-files.ts';
+import { makeKey, scopes } from '../service/access/principal.ts';
 import type { Dispatcher } from '../service/service.ts';
 import { type RunningService, startService } from '../service/start.ts';
-import { openSqlite } from '../service/store/sqlite.ts';
+import { openSqlite } from '../service/store/sql/sqlite.ts';
 import { SqlStore } from '../service/store/sql-store.ts';
 import type { Store } from '../service/store/store.ts';
 import { kitState } from './kit-state.ts';
-import type { ReportParts } from './report.ts';
+import type { ReportParts } from './status-report.ts';
+import { texts } from './texts.ts';
 
 const database_file = 'service.db';
 const key_file = 'service-key';
 const retry_ms = 10_000;
-/** How often the service hears how the kit itself is. */
+/** Interval between the states of the kit for the service. */
 const state_every_ms = 5_000;
 /** Rows that are accepted within this time are stored together. */
 const group_ms = 50;
@@ -36,7 +38,7 @@ export interface OwnService {
   /** A row that was accepted for delivery. */
   readonly take: (row: Row) => void;
   /**
-   * Resolves after the first attempt, and goes on trying when that failed: an address of the local network may come
+   * Resolves after the first attempt, and retries when that failed: an address of the local network may come
    * later, and the kit has work to do meanwhile.
    */
   readonly start: () => Promise<void>;
@@ -51,8 +53,8 @@ export function createOwnService(config: ServiceConfig, parts: ReportParts, log:
   let tried = Promise.resolve();
   const attempt = async (): Promise<void> => {
     running = await start(config, parts, log);
-    tellState(running, parts, ends.signal);
-    // What was in its memory is gone with the last run.
+    reportState(running, parts, ends.signal);
+    // The last run held its state in memory only.
     parts.hub.announceAll();
   };
   const isStarted = async (): Promise<boolean> =>
@@ -77,7 +79,7 @@ export function createOwnService(config: ServiceConfig, parts: ReportParts, log:
         await attempt();
       } catch (error) {
         const reason = messageOf(error);
-        log.error({ reason }, 'the service cannot be started: the kit works without it, and tries again');
+        log.error({ reason }, texts.service_failed);
         tried = keepTrying();
       }
     },
@@ -100,6 +102,7 @@ async function start(config: ServiceConfig, parts: ReportParts, log: Log): Promi
     listen: config.listen,
     hosts: config.hosts,
     media_origins: config.media_origins,
+    tls: tlsSource(config.tls),
     page: pageOnDemand(),
     version: parts.version,
     log,
@@ -107,17 +110,26 @@ async function start(config: ServiceConfig, parts: ReportParts, log: Log): Promi
     unready: () => undefined,
     onCommitted: () => undefined,
   });
-  log.info({ url: service.url }, 'the service of this kit is running');
+  log.info({ url: service.url }, texts.service_started);
   return service;
 }
 
 /** The same way in as for dispatches from the broker: journaled, checked and reported like any other. */
 function dispatcherOf({ tasks }: Pick<ReportParts, 'tasks'>): Dispatcher {
   return {
-    async dispatch({ task_id, asset_id, command_name, payload, requested_by, created_ms }) {
+    async dispatch({
+      task_id,
+      asset_id,
+      command_name,
+      payload,
+      requested_by,
+      requested_by_name,
+      created_ms,
+    }) {
       const created_at = new Date(created_ms).toISOString();
       const raw = { task_id, asset_id, command_name, payload, requested_by, created_at };
-      const how = { task_id_in_topic: task_id, retained: false, duplicate: false, local: true };
+      const author = { via: 'service', user: requested_by_name, uid: null } as const;
+      const how = { task_id_in_topic: task_id, retained: false, duplicate: false, author };
       await tasks.receive(raw, how);
     },
     async cancel(_kit_id, task_id) {
@@ -126,11 +138,11 @@ function dispatcherOf({ tasks }: Pick<ReportParts, 'tasks'>): Dispatcher {
   };
 }
 
-/** Without a broker nobody else says that the kit is there. Each report is one connection in the words of the contract. */
-function tellState(service: RunningService, parts: ReportParts, signal: AbortSignal): void {
+/** Reports the state of the kit, since there may be no broker to do so. Each report counts as one connection in the contract. */
+function reportState(service: RunningService, parts: ReportParts, signal: AbortSignal): void {
   const { outbox, clock, config } = parts;
   let seq = 0;
-  const tell = (): void => {
+  const report = (): void => {
     seq += 1;
     const data = json.parse({ ...kitState(parts, { online: true, reason: null }) });
     const { time_ms, synced } = clock.stamp();
@@ -144,8 +156,8 @@ function tellState(service: RunningService, parts: ReportParts, signal: AbortSig
     };
     service.take(receptionOf(config.kit_id, [message])).catch(() => undefined);
   };
-  tell();
-  every(state_every_ms, signal, tell);
+  report();
+  every(state_every_ms, signal, report);
 }
 
 function messageOfRow({ id, channel, time_ms, mono_ms, body }: Row): Message | undefined {
@@ -159,7 +171,7 @@ function receptionOf(kit_id: string, messages: readonly (Message | undefined)[])
   return { kit_id, messages: known, cleared: [], retained: false, historical: false, faults: [] };
 }
 
-/** So that somebody can ask at all. It is made once; who revokes it makes another one first. */
+/** Creates the first API key, without which no client can authenticate. Only when no key exists. */
 async function makeFirstKey(
   store: Store,
   kit_id: string,
@@ -170,5 +182,5 @@ async function makeFirstKey(
   const { text, key } = makeKey(rights, Date.now());
   await replaceFile(file, `${text}\n`);
   await store.addKey(key);
-  log.info({ file }, 'an API key for the service of this kit was made; it is in this file');
+  log.info({ file }, texts.key_created);
 }

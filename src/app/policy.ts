@@ -2,7 +2,7 @@
 import type { LinkType } from '../contract/kit.ts';
 import type { KitConfig } from '../contract/tasks.ts';
 import type { Command } from '../driver/command.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 
 /** On metered links live telemetry leaves in packets of this time. */
 const metered_packet_ms = 1_000;

@@ -1,12 +1,12 @@
 /** Takes over another configuration while everything runs: what can change does, and what cannot is named. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Hub } from '../hub/hub.ts';
-import type { LogRoot } from '../platform/log.ts';
-import type { Fleet, FleetChange } from './fleet.ts';
+import type { LogRoot } from '../platform/log/log.ts';
+import type { DriverInstances, DriverChange } from './driver-instances.ts';
 import type { PacePolicy } from './policy.ts';
 
-/** The configuration as it holds now, and what of it does not hold before a restart. */
+/** The configuration in effect, and the changes that wait for a restart. */
 export class LiveConfig {
   #config: Config;
   /** What the process was started with. */
@@ -37,7 +37,7 @@ const live_keys = ['kit_name', 'uplink', 'feeds', 'telemetry', 'commands', 'log'
 /** Not compared: drivers are looked at one by one, and the others follow from the rest. */
 const followed_keys = ['drivers', 'warnings', 'file', 'control_socket'] as const;
 
-/** Keys of the file that differ and that only a restart brings in: all that are not known to hold at once. */
+/** Keys of the file that differ and need a restart: all that are not known to apply at run time. */
 export function restartKeys(running: Config, next: Config): readonly string[] {
   const free: ReadonlySet<string> = new Set([...live_keys, ...followed_keys]);
   const after = new Map<string, unknown>(Object.entries(next));
@@ -52,32 +52,32 @@ export function restartKeys(running: Config, next: Config): readonly string[] {
 }
 
 function restartSentence(keys: readonly string[]): string {
-  return `the configuration changed ${keys.join(', ')}, which ${keys.length === 1 ? 'takes' : 'take'} a restart; restart kit-connector`;
+  return `${keys.join(', ')} changed in the configuration; restart kit-connector to apply`;
 }
 
 export interface ReloadParts {
   readonly live: LiveConfig;
-  readonly fleet: Fleet;
+  readonly instances: DriverInstances;
   readonly hub: Hub;
   readonly pace: PacePolicy;
   readonly log: LogRoot;
 }
 
-/** Brings the new configuration in and says in the log what it did. */
+/** Applies the new configuration and logs what changed. */
 export async function reload(next: Config, parts: ReloadParts): Promise<void> {
-  const { live, fleet, hub, pace, log } = parts;
+  const { live, instances, hub, pace, log } = parts;
   const before = live.config;
   live.change(next);
   const now = live.config;
-  const told = new Set(before.warnings);
+  const logged = new Set(before.warnings);
   log.configure(now.log);
   hub.setRates(pace.rates());
   hub.setTelemetry(telemetryPace(now));
   if (!isDeepStrictEqual(before.commands, now.commands)) hub.policyChanged();
-  const drivers = await fleet.change(now.drivers);
-  for (const warning of now.warnings) if (!told.has(warning)) log.warn({ file: now.file }, warning);
-  const { facts, words } = said(drivers, liveKeys(before, now));
-  log.info(facts, `the configuration was read again: ${words}`);
+  const drivers = await instances.change(now.drivers);
+  for (const warning of now.warnings) if (!logged.has(warning)) log.warn({ file: now.file }, warning);
+  const { facts, words } = summarize(drivers, liveKeys(before, now));
+  log.info(facts, `configuration reloaded: ${words}`);
 }
 
 export function telemetryPace({ telemetry }: Config) {
@@ -85,12 +85,12 @@ export function telemetryPace({ telemetry }: Config) {
   return { telemetry_floor_ms: floor_ms, telemetry_pace_ms: pace_ms, deadbands };
 }
 
-/** Sections that changed and hold already. */
+/** Sections that changed and are in effect. */
 function liveKeys(before: Config, now: Config): readonly string[] {
   return live_keys.filter((key) => !isDeepStrictEqual(before[key], now[key]));
 }
 
-function said(drivers: FleetChange, changed_keys: readonly string[]) {
+function summarize(drivers: DriverChange, changed_keys: readonly string[]) {
   const { added, removed, changed, tried_again } = drivers;
   const groups = [
     ['drivers_added', 'added', added],

@@ -1,11 +1,11 @@
 /** Chooses the media server that the configuration names. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Streams } from '../hub/assets.ts';
 import { go2rtc } from '../media/go2rtc.ts';
 import { createMedia, type MediaOptions } from '../media/media.ts';
 import { mediaMtx } from '../media/mediamtx.ts';
 import { templateMedia } from '../media/template.ts';
-import type { Log } from '../platform/log.ts';
+import type { Log } from '../platform/log/log.ts';
 
 const no_streams: Streams = { want: () => undefined, urlOf: () => null };
 

@@ -1,4 +1,4 @@
-/** Tells listeners of every message that is accepted for delivery, in the words of the control socket. */
+/** Passes every message accepted for delivery to listeners, in the format of the control socket. */
 import { z } from 'zod';
 import { jsonObject } from '../contract/json.ts';
 import type { TailMessage } from '../local/api.ts';
@@ -12,10 +12,10 @@ export interface TailAsset {
 
 export class Tail {
   readonly #listeners = new Set<(message: TailMessage) => void>();
-  readonly #assets: () => readonly TailAsset[];
+  readonly #assetNamed: (asset_id: string) => TailAsset | undefined;
 
-  constructor(assets: () => readonly TailAsset[]) {
-    this.#assets = assets;
+  constructor(assetNamed: (asset_id: string) => TailAsset | undefined) {
+    this.#assetNamed = assetNamed;
   }
 
   listen(listener: (message: TailMessage) => void): () => void {
@@ -23,11 +23,11 @@ export class Tail {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Costs nothing while nobody listens. */
+  /** Costs nothing without listeners. */
   tell(row: Row): void {
     if (this.#listeners.size === 0) return;
     const [kind = '', id, feed] = row.channel.split('/');
-    const asset = this.#assets().find((each) => each.id === id);
+    const asset = this.#assetNamed(id ?? '');
     const message: TailMessage = {
       kind: 'message',
       time: new Date(row.time_ms).toISOString(),

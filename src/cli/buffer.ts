@@ -1,6 +1,17 @@
-/** `kit-connector buffer`: what waits for delivery, and what the broker refuses. */
-import { type DaemonOptions, findDaemon } from './daemon-client.ts';
-import { type Shell, complain, exit, painter, say, sayJson, size, table } from './shell.ts';
+/** `kit-connector buffer`: shows the backlog and manages the quarantine of messages that the broker rejected. */
+import { printableTexts } from '../platform/foreign-text.ts';
+import { type DaemonOptions, findDaemon } from './daemon/client.ts';
+import {
+  columnsOf,
+  type Shell,
+  complain,
+  exit,
+  painter,
+  say,
+  sayJson,
+  size,
+  table,
+} from './terminal/shell.ts';
 
 export async function buffer(options: DaemonOptions, shell: Shell): Promise<number> {
   const report = await (await findDaemon(options, shell)).buffer();
@@ -19,29 +30,44 @@ export async function buffer(options: DaemonOptions, shell: Shell): Promise<numb
   say(shell, ...table([['lane', 'messages', 'size', 'in memory', 'oldest'], ...rows], ''));
   say(shell, `file ${size(report.file_bytes)}, ${size(report.disk_free_bytes)} free on its disk`);
   if (report.quarantined > 0) {
-    say(shell, paint('warn', `${report.quarantined} in quarantine: kit-connector buffer quarantine list`));
+    say(
+      shell,
+      paint(
+        'warn',
+        `${report.quarantined} in quarantine; list them with kit-connector buffer quarantine list`,
+      ),
+    );
   }
   return exit.ok;
 }
 
 export async function listQuarantine(options: DaemonOptions, shell: Shell): Promise<number> {
-  const rows = await (await findDaemon(options, shell)).quarantine();
+  const daemon = await findDaemon(options, shell);
+  const rows = await daemon.quarantine();
   if (options.json) {
     sayJson(shell, rows);
     return exit.ok;
   }
   if (rows.length === 0) {
-    say(shell, 'nothing is in quarantine');
+    say(shell, 'the quarantine is empty');
     return exit.ok;
   }
-  const cells = rows.map(({ id, time, channel, code, reason, body }) => [
+  const cells = printableTexts(rows).map(({ id, time, channel, code, reason, body_bytes }) => [
     String(id),
     time,
     channel,
+    size(body_bytes),
     `${code} ${reason}`,
-    size(body.length),
   ]);
-  say(shell, ...table([['id', 'time', 'channel', 'refused because', 'size'], ...cells], ''));
+  say(shell, ...table([['id', 'time', 'channel', 'size', 'reason'], ...cells], '', columnsOf(shell.out)));
+  const more = (await daemon.buffer()).quarantined - rows.length;
+  if (more > 0) say(shell, `and ${more} more`);
+  return exit.ok;
+}
+
+/** Prints one message with its body. */
+export async function showQuarantined(id: number, options: DaemonOptions, shell: Shell): Promise<number> {
+  sayJson(shell, await (await findDaemon(options, shell)).quarantined(id));
   return exit.ok;
 }
 
@@ -52,16 +78,16 @@ export async function retryQuarantine(
 ): Promise<number> {
   const daemon = await findDaemon(options, shell);
   const rows = await daemon.retryQuarantined(ids.length > 0 ? ids : undefined);
-  say(shell, `${rows} put back into the buffer`);
+  say(shell, `${rows} returned to the buffer`);
   return foundAll(ids, rows, shell);
 }
 
-/** Somebody who names an id and misspells it must not believe that it was done. */
+/** Fails for ids that are not in quarantine, so that a mistyped id does not look like a success. */
 function foundAll(ids: readonly number[], rows: number, shell: Shell): number {
   const missing = new Set(ids).size - rows;
   if (missing <= 0) return exit.ok;
   const what = rows === 0 ? 'no such id is in quarantine' : `${missing} of these ids are not in quarantine`;
-  complain(shell, `${what}; "kit-connector buffer quarantine list" shows what is`);
+  complain(shell, `${what}; "kit-connector buffer quarantine list" lists the ids`);
   return exit.failed;
 }
 
@@ -69,14 +95,17 @@ export interface DiscardOptions extends DaemonOptions {
   readonly all?: true;
 }
 
-/** What is discarded is gone: it wants ids, or `--all`. */
+/** Requires ids or `--all`, since a discarded message cannot be restored. */
 export async function discardQuarantine(
   ids: readonly number[],
   options: DiscardOptions,
   shell: Shell,
 ): Promise<number> {
   if (ids.length === 0 && !options.all) {
-    complain(shell, 'name the ids to discard, or --all; "kit-connector buffer quarantine list" shows them');
+    complain(
+      shell,
+      'no ids given; name them or add --all (kit-connector buffer quarantine list shows the ids)',
+    );
     return exit.usage;
   }
   const daemon = await findDaemon(options, shell);

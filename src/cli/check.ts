@@ -1,25 +1,28 @@
-/** `kit-connector check`: whether the daemon would start with this configuration. No device and no broker is touched. */
+/** `kit-connector check`: validates the configuration without connecting to devices or the broker. */
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { drivers } from '../../drivers/index.ts';
-import { type Config, readConfig } from '../config.ts';
+import { type Config, config_file_default, readConfig } from '../config/config.ts';
+import { state_dir_default } from '../config/schema.ts';
 import { ConfigInvalid } from '../errors.ts';
-import { nearestThere } from './doctor/disk.ts';
-import { type Shell, complain, exit, painter, say } from './shell.ts';
+import { nearestExisting } from './doctor/disk.ts';
+import { installedUser, isAllowed, type ServiceUser } from './doctor/service-user.ts';
+import { type Shell, complain, exit, painter, say } from './terminal/shell.ts';
+import { texts } from './terminal/texts.ts';
 
 export interface CheckOptions {
-  /** Nothing is said of what is right, nor of what should not stay as it is. */
+  /** Prints faults only, no warnings and no summary. */
   readonly quiet?: true;
 }
 
 export async function check(file: string, shell: Shell, { quiet }: CheckOptions = {}): Promise<number> {
   const config = await readConfig(file, { drivers, credentials_dir: shell.env['CREDENTIALS_DIRECTORY'] });
-  await checkWritable(config, file);
+  await checkWritable(config, file, file === config_file_default ? await installedUser() : undefined);
   if (quiet) return exit.ok;
   const paint = painter(shell);
   complain(shell, ...config.warnings.map((warning) => `${file}: warning: ${warning}`));
   const count = config.drivers.length;
-  const broker = config.broker?.url ?? 'of its own on loopback (none is configured)';
+  const broker = config.broker?.url ?? 'embedded on loopback (none is configured)';
   say(
     shell,
     `${file}: ${paint('good', 'ok')}, ${count} ${count === 1 ? 'driver' : 'drivers'}, broker ${broker}`,
@@ -27,11 +30,26 @@ export async function check(file: string, shell: Shell, { quiet }: CheckOptions 
   return exit.ok;
 }
 
-async function checkWritable({ state_dir }: Config, file: string): Promise<void> {
-  const dir = await nearestThere(state_dir);
+/**
+ * Checks whether the daemon can write its state. `service`: the user that runs it with this file; undefined: the current user.
+ * A technician of its group can read the configuration but not write, and root can write everywhere.
+ */
+export async function checkWritable(
+  { state_dir }: Pick<Config, 'state_dir'>,
+  file: string,
+  service: ServiceUser | undefined,
+): Promise<void> {
+  const dir = await nearestExisting(state_dir);
+  if (service !== undefined) {
+    // systemd creates this directory for the user of the service.
+    if (state_dir === state_dir_default || (await isAllowed(dir, service, 0o3))) return;
+    throw new ConfigInvalid([
+      `${file} state_dir: ${texts.dirUnwritable(dir, `user ${service.name}`, `run "chown ${service.name} ${dir}"`)}`,
+    ]);
+  }
   await access(dir, constants.W_OK | constants.X_OK).catch(() => {
     throw new ConfigInvalid([
-      `${file} state_dir: ${dir} cannot be written by this user; run the check as the user of the daemon, or choose another directory`,
+      `${file} state_dir: ${texts.dirUnwritable(dir, 'this user', 'run the check as the user of the daemon')}`,
     ]);
   });
 }

@@ -1,4 +1,4 @@
-/** `kit-connector log-level`: shows how much is logged, and changes it for a time. */
+/** `kit-connector log-level`: shows the log levels, and changes them for a limited time. */
 import {
   log_level_s,
   logLevelRequest,
@@ -6,8 +6,8 @@ import {
   type LogLevelRequest,
   type LogLevels,
 } from '../local/api.ts';
-import { type DaemonOptions, findDaemon } from './daemon-client.ts';
-import { clockTime, complain, exit, painter, say, sayJson, type Shell, table } from './shell.ts';
+import { type DaemonOptions, findDaemon } from './daemon/client.ts';
+import { clockTime, complain, exit, painter, say, sayJson, type Shell, table } from './terminal/shell.ts';
 
 export interface LogLevelOptions extends DaemonOptions {
   readonly for: string;
@@ -39,11 +39,11 @@ function readRequest(
   time: string,
 ): LogLevelRequest | { readonly fault: string } {
   const for_s = readDuration(time);
-  if (for_s === undefined) return { fault: `"${time}" is no time up to 24h; write 90s, 10m or 2h` };
+  if (for_s === undefined) return { fault: `"${time}" is not a time of at most 24h; write 90s, 10m or 2h` };
   const changes: LogLevelChange[] = [];
   for (const setting of settings) {
     const change = readSetting(setting);
-    if (!change) return { fault: `"${setting}" is no setting; ${what_to_write}` };
+    if (!change) return { fault: `"${setting}" is not a valid setting; ${what_to_write}` };
     changes.push(change);
   }
   return { changes, for_s };

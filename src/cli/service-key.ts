@@ -1,10 +1,10 @@
-/** `kit-connector service key`: who may ask the service, and what for. A running service follows within seconds. */
+/** `kit-connector service key`: manages the API keys of the service. A running service applies changes within seconds. */
 import { z } from 'zod';
 import { readDatabase } from '../config/standalone.ts';
-import { makeKey, scopes } from '../service/principal.ts';
+import { makeKey, scopes } from '../service/access/principal.ts';
 import { openStore } from '../service/store/open-store.ts';
 import type { ApiKey, Store } from '../service/store/store.ts';
-import { complain, exit, say, sayJson, type Shell, table } from './shell.ts';
+import { complain, exit, say, sayJson, type Shell, table } from './terminal/shell.ts';
 
 export interface KeyOptions {
   readonly config: string;
@@ -17,6 +17,8 @@ export interface AddKeyOptions extends KeyOptions {
   readonly allKits?: boolean;
   readonly scope: readonly string[];
   readonly days?: number;
+  /** Milliseconds since 1970. */
+  readonly expires?: number;
 }
 
 const day_ms = 86_400_000;
@@ -29,43 +31,46 @@ export async function addKey(label: string, options: AddKeyOptions, shell: Shell
   }
   const kits = options.allKits === true ? '*' : options.kit;
   const now_ms = Date.now();
-  const expires_ms = options.days === undefined ? null : now_ms + options.days * day_ms;
+  const { days, expires } = options;
+  const expires_ms = expires ?? (days === undefined ? null : now_ms + days * day_ms);
   const wanted = options.scope.length === 0 ? [...scopes] : options.scope;
   const lower = kits === '*' ? kits : kits.map((id) => id.toLowerCase());
   const { text, key } = makeKey({ label, scopes: wanted, kits: lower, expires_ms }, now_ms);
   await withStore(options, async (store) => store.addKey(key));
   if (options.json) sayJson(shell, { key: text, ...shown(key) });
   else {
-    complain(shell, 'The key is shown this once and kept nowhere:');
+    complain(shell, 'The key is shown only once and is not stored:');
     say(shell, text);
   }
   return exit.ok;
 }
 
-/** What is wrong with the command line, and the remedy. */
+/** The fault of the command line, with its remedy. */
 function addKeyFault({ allKits, kit, scope }: AddKeyOptions): string | undefined {
   if (allKits !== true) {
-    if (kit.length === 0) return 'name the kits that the key may see: --kit UUID, or --all-kits';
-    if (!z.array(z.uuid()).safeParse(kit).success) return 'a kit is named by its UUID: --kit 0f8c1a52-...';
+    if (kit.length === 0) return 'no kits given; add --kit UUID, or --all-kits';
+    if (!z.array(z.uuid()).safeParse(kit).success)
+      return '--kit is not a UUID; write it like --kit 0f8c1a52-...';
   }
   const known: readonly string[] = scopes;
   const unknown = scope.find((word) => !known.includes(word));
-  return unknown === undefined ? undefined : `"${unknown}" is no scope; there are ${scopes.join(', ')}`;
+  return unknown === undefined ? undefined : `"${unknown}" is not a scope; use ${scopes.join(', ')}`;
 }
 
 export async function listKeys(options: KeyOptions, shell: Shell): Promise<number> {
   const keys = (await withStore(options, async (store) => store.keys())).map(shown);
   if (options.json) sayJson(shell, keys);
-  else if (keys.length === 0) say(shell, 'There is no key.');
+  else if (keys.length === 0) say(shell, 'No API keys.');
   else {
-    const rows = keys.map(({ id, label, scopes, kits, expires_at }) => [
+    const rows = keys.map(({ id, label, scopes, kits, expires_at, used_at }) => [
       id,
       label,
       scopes.join(' '),
       kits === '*' ? 'all kits' : kits.join(' '),
-      expires_at ?? 'for ever',
+      expires_at ?? 'no limit',
+      used_at ?? 'never',
     ]);
-    say(shell, ...table([['id', 'label', 'may', 'kits', 'until'], ...rows]));
+    say(shell, ...table([['id', 'label', 'scopes', 'kits', 'expires', 'last used'], ...rows]));
   }
   return exit.ok;
 }
@@ -74,17 +79,18 @@ export async function listKeys(options: KeyOptions, shell: Shell): Promise<numbe
 export async function revokeKey(id: string, options: KeyOptions, shell: Shell): Promise<number> {
   const key_id = id.startsWith('kc_') ? (id.split('_')[1] ?? '') : id;
   if (await withStore(options, async (store) => store.revokeKey(key_id))) {
-    say(shell, `The key ${key_id} is revoked.`);
+    say(shell, `API key ${key_id} revoked.`);
     return exit.ok;
   }
-  complain(shell, `There is no key ${key_id}; "service key list" shows those that there are.`);
+  complain(shell, `API key ${key_id} not found; "service key list" shows all keys.`);
   return exit.failed;
 }
 
-function shown({ key_id, label, scopes, kits, created_ms, expires_ms }: ApiKey) {
+function shown({ key_id, label, scopes, kits, created_ms, expires_ms, used_ms }: ApiKey) {
   const created_at = new Date(created_ms).toISOString();
   const expires_at = expires_ms === null ? null : new Date(expires_ms).toISOString();
-  return { id: key_id, label, scopes: [...scopes], kits, created_at, expires_at };
+  const used_at = used_ms === null ? null : new Date(used_ms).toISOString();
+  return { id: key_id, label, scopes: [...scopes], kits, created_at, expires_at, used_at };
 }
 
 async function withStore<T>(

@@ -2,33 +2,32 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { standalone_file_default } from '../config/standalone.ts';
 import type { AddKeyOptions, KeyOptions } from './service-key.ts';
-import type { Shell } from './shell.ts';
+import type { Shell } from './terminal/shell.ts';
 
 export function addService(program: Command, shell: Shell, finish: (code: number) => void): void {
-  const service = program
-    .command('service')
-    .description('what clients of the cloud ask: kits, assets, telemetry and tasks over HTTP');
+  const service = program.command('service').description('HTTP API for kits, assets, telemetry and tasks');
   service
     .command('run', { isDefault: true })
-    .description('run it until SIGTERM or Ctrl-C')
-    .option('-c, --config <file>', 'its configuration file', standalone_file_default)
+    .description('run the service until SIGTERM or Ctrl-C')
+    .option('-c, --config <file>', 'configuration file of the service', standalone_file_default)
     .action(async ({ config }: { config: string }) =>
       finish(await (await import('./service.ts')).service(config, shell)),
     );
-  const key = service.command('key').description('who may ask');
+  const key = service.command('key').description('manage API keys');
   withDatabase(key.command('list', { isDefault: true }).description('list the keys')).action(
     async (options: KeyOptions) => finish(await (await import('./service-key.ts')).listKeys(options, shell)),
   );
-  withDatabase(key.command('add').description('make a key, which is shown once'))
-    .argument('<label>', 'whose it is')
-    .option('--kit <uuid>', 'a kit that it may see; again for each', each, [])
-    .option('--all-kits', 'it may see every kit, also later ones')
-    .option('--scope <scope>', 'read, assets:write or commands; again for each; all when left out', each, [])
-    .option('--days <days>', 'it ends after this time', days)
+  withDatabase(key.command('add').description('create a key, which is shown once'))
+    .argument('<label>', 'name of the client')
+    .option('--kit <uuid>', 'kit that the key may access; repeatable', each, [])
+    .option('--all-kits', 'access to all kits, including later ones')
+    .option('--scope <scope>', 'read, assets:write or commands; repeatable; default: all', each, [])
+    .option('--days <days>', 'expires after this time', days)
+    .option('--expires <date>', 'expires at this date or time, such as 2027-01-31', moment)
     .action(async (label: string, options: AddKeyOptions) =>
       finish(await (await import('./service-key.ts')).addKey(label, options, shell)),
     );
-  withDatabase(key.command('revoke').description('take a key back'))
+  withDatabase(key.command('revoke').description('revoke a key'))
     .argument('<id>', 'as "list" shows it')
     .action(async (id: string, options: KeyOptions) =>
       finish(await (await import('./service-key.ts')).revokeKey(id, options, shell)),
@@ -37,13 +36,19 @@ export function addService(program: Command, shell: Shell, finish: (code: number
 
 function withDatabase(command: Command): Command {
   return command
-    .option('-c, --config <file>', "the service's configuration file", standalone_file_default)
-    .option('--database <file>', 'its database; the one of the configuration when left out')
+    .option('-c, --config <file>', 'configuration file of the service', standalone_file_default)
+    .option('--database <file>', 'database; default: that of the configuration')
     .option('--json', 'as JSON');
 }
 
 function each(text: string, before: readonly string[]): readonly string[] {
   return [...before, text];
+}
+
+function moment(text: string): number {
+  const value = Date.parse(text);
+  if (!(value > Date.now())) throw new InvalidArgumentError('write a future date, such as 2027-01-31.');
+  return value;
 }
 
 function days(text: string): number {

@@ -1,38 +1,49 @@
 /** `kit-connector service`: the Kit, Asset and Telemetry Service on its own, for many kits. */
+import { dirname, join } from 'node:path';
+import { tlsSource } from '../config/service-tls.ts';
 import { readStandalone } from '../config/standalone.ts';
-import { createLog } from '../platform/log.ts';
+import { createLog } from '../platform/log/log.ts';
 import { aborted } from '../platform/time.ts';
-import { pageOnDemand } from '../service/page-files.ts';
+import { pageOnDemand } from '../service/http/page-files.ts';
 import { startStandalone } from '../service/standalone.ts';
-import { nameOf, openStore } from '../service/store/open-store.ts';
-import { exit, type Shell } from './shell.ts';
+import { type DatabaseChoice, nameOf, openStore } from '../service/store/open-store.ts';
+import { exit, type Shell } from './terminal/shell.ts';
+import { refuseUnverifiedTls } from './unverified-tls.ts';
 import { version } from './version.ts';
 
 export async function service(file: string, shell: Shell): Promise<number> {
+  refuseUnverifiedTls(shell.env);
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
   const log = createLog({ ...config.log, out: shell.out, readable: shell.out.isTTY === true });
   for (const warning of config.warnings) log.warn({ file }, warning);
-  shell.onCrash((err) => log.fatal({ err }, 'the program contradicts itself and ends'));
+  shell.onCrash((err) => log.fatal({ err }, 'internal error; exiting'));
   const opened = await openStore(config.database);
   const running = await startStandalone({
     ...config,
     ...opened,
+    tls: tlsSource(config.tls),
+    aside_dir: asideOf(config.database),
     page: pageOnDemand(),
     version: version(),
     log: log.child({ part: 'service' }),
   });
   log.info(
     { url: running.url, broker: config.broker.url, database: nameOf(config.database) },
-    'the service is running',
+    'service started',
   );
   if ((await running.store.keys()).length === 0) {
-    log.warn({}, 'there is no API key yet: nobody can ask; make one with "kit-connector service key add"');
+    log.warn({}, 'no API key exists; clients cannot authenticate (kit-connector service key add)');
   }
   try {
     await aborted(shell.signal);
   } finally {
     await running.stop();
   }
-  log.info({}, 'the service has stopped');
+  log.info({}, 'service stopped');
   return exit.ok;
+}
+
+/** Beside the database file; a service on PostgreSQL has no data directory. */
+function asideOf(database: DatabaseChoice): string | undefined {
+  return database.kind === 'sqlite' ? join(dirname(database.file), 'set-aside') : undefined;
 }

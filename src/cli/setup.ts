@@ -1,91 +1,104 @@
-/** `kit-connector setup`: asks or takes flags, looks around for devices, and writes a configuration that works. */
+/** `kit-connector setup`: asks for settings or takes flags, scans for devices, and writes a valid configuration. */
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { getuid } from 'node:process';
 import { drivers } from '../../drivers/index.ts';
-import { type Config, config_file_default, controlSocket, readConfig, readControlSocket } from '../config.ts';
-import { no_broker } from '../config/broker.ts';
+import {
+  config_file_default,
+  controlSocket,
+  readConfig,
+  readControlSocket,
+  readStatePlace,
+} from '../config/config.ts';
+import { machineFacts, no_kit_id, readKitId } from '../config/identity.ts';
 import { runtime_dir_default } from '../config/schema.ts';
 import { ConfigInvalid } from '../errors.ts';
 import { isAnswered } from '../local/server.ts';
 import { check } from './check.ts';
-import { gravest, plain } from './doctor/finding.ts';
+import { plain } from './doctor/finding.ts';
 import { credential_store } from './doctor/stored-secrets.ts';
-import { findingLine } from './doctor.ts';
-import { answersOf, type Asked, type SetupFlags } from './setup/answers.ts';
+import { settleIdentity } from './kit-identity.ts';
+import { answersOf, type Asked } from './setup/answers.ts';
+import { confirmed, type ConfirmOptions } from './setup/confirm.ts';
 import { keepBefore, readBefore, writeConfig, writeSecret } from './setup/files.ts';
 import { scan } from './setup/scan.ts';
 import { type Answers, configText, type Found } from './setup/text.ts';
-import { readDraft, tryBroker } from './setup/trial.ts';
-import { complain, exit, painter, say, type Shell } from './shell.ts';
+import { complain, exit, painter, say, type Shell } from './terminal/shell.ts';
 import { unwritable } from './unwritable.ts';
 
-export interface SetupOptions extends SetupFlags {
+export interface SetupOptions extends ConfirmOptions {
   readonly config: string;
-  /** Seconds; 0: nobody looks. */
+  /** Seconds; 0: no scan. */
   readonly scan: number;
-  /** Whether the broker is tried before anything is written. */
-  readonly try: boolean;
   readonly force?: true;
 }
 
-/** Exit code 64 when the file is there and may not be replaced, 78 when what was answered has faults; nothing is written then. */
+/**
+ * Exit code 64 when the file exists and may not be replaced, 78 when the answers have faults, 1 when the broker rejects
+ * the login without a confirmation; then no file is written.
+ */
 export async function setup(options: SetupOptions, shell: Shell): Promise<number> {
   const file = resolve(options.config);
   const before = await readBefore(file).catch(unwritable(file));
   if (before?.isOwn && !options.force) {
-    complain(
-      shell,
-      `${file} is there already; change it, or let --force replace it (a copy is kept beside it)`,
-    );
+    complain(shell, `${file} already exists; edit it, or replace it with --force (a copy is kept beside it)`);
     return exit.usage;
   }
-  const asked = await answersOf(options, before?.kit_id, shell);
+  const kept = await idsOf(file, options, before?.kit_id);
+  const first = await answersOf(options, { kit_id: kept.offered }, shell);
   const socket = await readControlSocket(file).catch(() => controlSocket(runtime_dir_default));
   const found = await lookAround(options.scan, await isAnswered(socket), shell);
   if (shell.signal.aborted) return exit.failed;
-  const config = await readDraft(file, asked, found).catch((error: unknown) => {
-    if (error instanceof ConfigInvalid) complain(shell, 'nothing was written:');
-    throw error;
-  });
-  const goes_on = await broker(config, options, shell);
-  if (!goes_on || shell.signal.aborted) return exit.failed;
-  const { password, ca_file, cert_file, key_file, ...answers } = asked;
-  const places = await storeSecrets(file, { password, ca_file, cert_file, key_file }, shell);
-  if (before) say(shell, `the file that was there is kept as ${await keepBefore(file)}`);
-  await writeConfig(file, configText({ ...answers, ...places }, found)).catch(unwritable(file));
-  say(shell, `${file} is written`);
+  const asked = await confirmed(first, { file, found, options }, shell);
+  if (asked === undefined || shell.signal.aborted) return exit.failed;
+  if (before) say(shell, `previous configuration kept as ${await keepBefore(file)}`);
+  await write(
+    file,
+    { ...asked, kit_id: asked.kit_id === kept.omitted ? undefined : asked.kit_id },
+    found,
+    shell,
+  );
   return finish(file, shell);
 }
 
-/** Tells how the broker takes the kit; false when the person wants nothing written. A kit that is set up indoors is online later. */
-async function broker(config: Config, options: SetupOptions, shell: Shell): Promise<boolean> {
-  if (!options.try || config.broker === undefined || config.broker.url === no_broker) return true;
-  say(shell, `trying ${config.broker.url} ...`);
-  const findings = await tryBroker(config, shell.signal);
-  const paint = painter(shell);
-  say(shell, ...findings.map((finding) => `  ${findingLine(finding, paint)}`));
-  if (gravest(findings) !== 'fail') return true;
-  if (!options.ask || !shell.ask) {
-    complain(
-      shell,
-      'the broker does not take this kit yet, see above; the configuration is written all the same',
-    );
-    return true;
-  }
-  const answer = await shell.ask('the broker does not take this kit yet; write it all the same? [yes]: ', {
-    hidden: false,
-  });
-  if (/^(?:y|yes|)$/iu.test(answer)) return true;
-  complain(shell, 'nothing was written');
-  return false;
+type Written = Omit<Asked, 'kit_id'> & Pick<Answers, 'kit_id'>;
+
+async function write(file: string, asked: Written, found: readonly Found[], shell: Shell): Promise<void> {
+  const { password, ca_file, cert_file, key_file, ...answers } = asked;
+  const places = await storeSecrets(file, { password, ca_file, cert_file, key_file }, shell);
+  await writeConfig(file, configText({ ...answers, ...places }, found)).catch(unwritable(file));
+  say(shell, `${file} written`);
+}
+
+interface KitIds {
+  /** The default of the question, or the value without questions. */
+  readonly offered: string;
+  /** Omitted from the file, since the service stores it beside its buffer. */
+  readonly omitted: string | undefined;
+}
+
+/**
+ * The service of the package stores the id beside its buffer unless the file or a flag names one. It is created here if the
+ * service has not started yet; in an image that is being built there is none.
+ */
+async function idsOf(file: string, { kitId, stateDir }: SetupOptions, known?: string): Promise<KitIds> {
+  const named: KitIds = { offered: known ?? randomUUID(), omitted: undefined };
+  if (file !== config_file_default || kitId !== undefined || known !== undefined) return named;
+  const facts = await machineFacts();
+  if (!facts.isBooted) return { offered: no_kit_id, omitted: no_kit_id };
+  const state_dir = stateDir ?? (await readStatePlace(file).catch(() => undefined))?.state_dir;
+  if (state_dir === undefined) return named;
+  await settleIdentity({ file, state_dir, hasOwnId: false }, facts);
+  const kept = await readKitId(state_dir);
+  return { offered: kept ?? named.offered, omitted: kept };
 }
 
 async function lookAround(seconds: number, isBusy: boolean, shell: Shell): Promise<readonly Found[]> {
   if (seconds === 0) return [];
-  if (isBusy) say(shell, 'kit-connector runs and has its ports: what it hears already is not found again');
-  say(shell, `looking for devices for ${seconds} s ...`);
+  if (isBusy) say(shell, 'kit-connector is running; devices on the ports that it uses are not found');
+  say(shell, `scanning for devices for ${seconds} s ...`);
   const found = await scan(drivers, seconds * 1_000, shell.signal);
   const paint = painter(shell);
   for (const { what, complete } of found) {
@@ -112,7 +125,7 @@ async function finish(file: string, shell: Shell): Promise<number> {
 
 type Secrets = Pick<Asked, 'password' | 'ca_file' | 'cert_file' | 'key_file'>;
 
-/** Answers what the configuration has to name. The service of the package cannot read what root keeps for itself: there systemd hands it over. */
+/** Returns the paths for the configuration. The service of the package cannot read files of root: systemd passes it the secrets as credentials. */
 async function storeSecrets(
   config_file: string,
   { password, ...files }: Secrets,
@@ -122,7 +135,7 @@ async function storeSecrets(
   const stored = async (name: string, text: string): Promise<string> => {
     const path = isService ? join(credential_store, `${prefix}${name}`) : join(dirname(config_file), name);
     await writeSecret(path, text).catch(unwritable(path));
-    say(shell, `${path} is written`);
+    say(shell, `${path} written`);
     return path;
   };
   const password_file = password === undefined ? undefined : await stored('mqtt-password', password);
@@ -134,5 +147,5 @@ async function storeSecrets(
   }
   return { password_file: undefined, ca_file: undefined };
 }
-/** systemd hands them to the service, and to nobody else. */
+/** systemd passes files with this prefix to the service only. */
 const prefix = 'kit-connector.';

@@ -1,11 +1,13 @@
-/** `kit-connector status`: the daemon's report, once or again every second. */
+/** `kit-connector status`: prints the report of the daemon, once or every second. */
 import { messageOf } from '../errors.ts';
+import { printableJson, printableTexts } from '../platform/foreign-text.ts';
 import { DaemonUnavailable, type LocalClient } from '../local/client.ts';
 import { sleep } from '../platform/time.ts';
-import { type DaemonOptions, findDaemon } from './daemon-client.ts';
-import { clear_screen, drawn, hide_cursor, show_cursor } from './screen.ts';
-import { type Shell, duration, exit, painter, say, sayJson } from './shell.ts';
-import { statusLines } from './status-view.ts';
+import { type DaemonOptions, findDaemon } from './daemon/client.ts';
+import { clear_screen, drawn, hide_cursor, show_cursor } from './terminal/screen.ts';
+import { columnsOf, type Shell, duration, exit, oneLine, painter, say, sayJson } from './terminal/shell.ts';
+import { texts } from './terminal/texts.ts';
+import { statusLines } from './status/view.ts';
 
 const watch_every_ms = 1_000;
 
@@ -19,21 +21,21 @@ export async function status(options: StatusOptions, shell: Shell): Promise<numb
   if (options.watch) return watch(daemon, options, shell);
   const report = await daemon.status();
   if (options.json) sayJson(shell, report);
-  else say(shell, ...statusLines(report, painter(shell)));
+  else say(shell, ...statusLines(printableTexts(report), painter(shell), columnsOf(shell.out)));
   return exit.ok;
 }
 
-/** Until Ctrl-C, also while the daemon is away: it may be restarted meanwhile. */
+/** Runs until Ctrl-C, also while the daemon is stopped or restarts. */
 async function watch(daemon: LocalClient, { json }: StatusOptions, shell: Shell): Promise<number> {
   const isScreen = shell.out.isTTY === true && !json;
   const view = viewOf(daemon, shell);
   if (isScreen) shell.out.write(clear_screen + hide_cursor);
   try {
     while (!shell.signal.aborted) {
-      const shown = json ? [JSON.stringify(await daemon.status())] : await view();
+      const shown = json ? [printableJson(JSON.stringify(await daemon.status()))] : await view();
       if (shell.signal.aborted) break;
-      // The size is asked for each time, so that a window that was resized is right a second later.
-      if (isScreen) shell.out.write(drawn(shown, shell.out));
+      // The size is read each time, so that a resized window is drawn correctly after a second.
+      if (isScreen) shell.out.write(drawn(shown.map(oneLine), shell.out));
       else say(shell, ...shown, ...(json ? [] : ['']));
       await sleep(watch_every_ms, shell.signal);
     }
@@ -43,22 +45,22 @@ async function watch(daemon: LocalClient, { json }: StatusOptions, shell: Shell)
   return exit.ok;
 }
 
-/** The lines of now. When the daemon is lost, for how long it has been, above what it said last. */
+/** Returns the current lines. When the daemon is not reachable, the age of the last report and its lines. */
 function viewOf(daemon: LocalClient, shell: Shell): () => Promise<readonly string[]> {
   const paint = painter(shell);
   let last: readonly string[] = [];
-  let heard_ms: number | undefined;
+  let reported_ms: number | undefined;
   return async () => {
     try {
-      last = statusLines(await daemon.status(), paint);
-      heard_ms = performance.now();
+      last = statusLines(printableTexts(await daemon.status()), paint, columnsOf(shell.out));
+      reported_ms = performance.now();
       return last;
     } catch (error) {
       if (!(error instanceof DaemonUnavailable)) throw error;
       const lost = paint('bad', messageOf(error));
-      if (heard_ms === undefined) return [lost];
-      const ago = duration((performance.now() - heard_ms) / 1_000);
-      return [lost, paint('warn', `what it said ${ago} ago:`), '', ...last];
+      if (reported_ms === undefined) return [lost];
+      const ago = duration((performance.now() - reported_ms) / 1_000);
+      return [lost, paint('warn', texts.lastReport(ago)), '', ...last];
     }
   };
 }

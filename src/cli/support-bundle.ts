@@ -1,23 +1,25 @@
-/** `kit-connector support-bundle`: one file with all that a developer asks for, and none of the kit's secrets. */
+/** `kit-connector support-bundle`: writes one file with all diagnostic data and without secrets. */
 import { open, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { drivers } from '../../drivers/index.ts';
-import { type Config, readConfig } from '../config.ts';
+import { type Config, readConfig } from '../config/config.ts';
 import { parseSource, readSource } from '../config/source.ts';
 import { messageOf } from '../errors.ts';
 import type { QuarantinedMessage } from '../local/api.ts';
 import type { LocalClient } from '../local/client.ts';
-import { scrubber, secretsIn, withoutSecretKeys } from './bundle/redact.ts';
-import { systemFacts } from './bundle/system.ts';
-import { type TarFile, tarOf } from './bundle/tar.ts';
-import { findDaemon } from './daemon-client.ts';
+import { scrubber, secretsIn, withoutSecretKeys } from './support-bundle/redact.ts';
+import { systemFacts } from './support-bundle/system.ts';
+import { type TarFile, tarOf } from './support-bundle/tar.ts';
+import { findDaemon } from './daemon/client.ts';
 import { examine } from './doctor/examine.ts';
 import { withStoredSecrets } from './doctor/stored-secrets.ts';
 import { touchpointsOf } from './doctor/touchpoints.ts';
 import { findingLine } from './doctor.ts';
-import { exit, say, type Shell, size } from './shell.ts';
+import { exit, say, type Shell, size } from './terminal/shell.ts';
+import { type Steps, stepsOn } from './terminal/steps.ts';
+import { texts } from './terminal/texts.ts';
 import { unwritable } from './unwritable.ts';
 import { version } from './version.ts';
 
@@ -27,7 +29,7 @@ export interface BundleOptions {
   readonly config: string;
   readonly socket?: string;
   readonly output?: string;
-  /** The bodies of messages in the quarantine too. */
+  /** Include the bodies of messages in quarantine. */
   readonly payloads?: true;
 }
 
@@ -38,29 +40,47 @@ interface Known {
   readonly secrets: readonly string[];
 }
 
-/** Works also while the daemon is stopped or the configuration is broken: then the bundle says so. */
+/** Works also while the daemon is stopped or the configuration is invalid: the bundle then contains the error. */
 export async function supportBundle(options: BundleOptions, shell: Shell): Promise<number> {
+  const steps = stepsOn(shell.err, texts.bundling, Object.keys(texts.bundleSteps).length);
+  try {
+    return await writeBundle(options, steps, shell);
+  } finally {
+    steps.end();
+  }
+}
+
+async function writeBundle(options: BundleOptions, steps: Steps, shell: Shell): Promise<number> {
+  steps.next(texts.bundleSteps.config);
   const known = await readKnown(options.config, shell);
   const scrub = scrubber(known.secrets);
-  const files = await contents(options, known, shell);
+  const files = await contents(options, known, steps, shell);
+  steps.next(texts.bundleSteps.compress);
   const time_ms = Date.now();
   const stem = `kit-connector-support-${new Date(time_ms).toISOString().slice(0, 19).replaceAll(/[:T]/gu, '-')}`;
   const scrubbed = files.map(({ name, text }): TarFile => ({ name: `${stem}/${name}`, text: scrub(text) }));
   const archive = await compress(tarOf(scrubbed, time_ms));
   const path = resolve(options.output ?? `${stem}.tar.gz`);
-  // Never over another file, and for its owner only: it tells much about the kit.
+  // Never overwrites a file, and is readable by its owner only: it describes the kit in detail.
   await using handle = await open(path, 'wx', 0o600).catch(unwritable(path));
   await handle.writeFile(archive);
+  steps.end();
   say(
     shell,
-    `${path} (${size(archive.length)}): look into it before you send it`,
-    'it holds the log since the last start; of before, send: journalctl -u kit-connector --since -7d',
+    `${path} (${size(archive.length)}): review it before you send it`,
+    'it contains the log since the last start; for earlier logs add: journalctl -u kit-connector --since -7d',
   );
   return exit.ok;
 }
 
-async function contents(options: BundleOptions, known: Known, shell: Shell): Promise<readonly TarFile[]> {
+async function contents(
+  options: BundleOptions,
+  known: Known,
+  steps: Steps,
+  shell: Shell,
+): Promise<readonly TarFile[]> {
   const daemon = await findDaemon(options, shell);
+  steps.next(texts.bundleSteps.doctor);
   const findings = await examine(
     {
       config_file: options.config,
@@ -70,12 +90,15 @@ async function contents(options: BundleOptions, known: Known, shell: Shell): Pro
     },
     shell.signal,
   );
+  steps.next(texts.bundleSteps.system);
+  const system = await systemFacts(known.config?.state_dir);
+  steps.next(texts.bundleSteps.daemon);
   const lines = findings.map((finding) => findingLine(finding, (_style, text) => text));
   return [
     { name: 'doctor.txt', text: `${lines.join('\n')}\n` },
     json('versions.json', { kit_connector: version(), node: process.versions, platform: process.platform }),
-    json('config.json', withoutSecretKeys(known.value) ?? 'the file cannot be read: see doctor.txt'),
-    json('system.json', await systemFacts(known.config?.state_dir)),
+    json('config.json', withoutSecretKeys(known.value) ?? 'cannot read the file; see doctor.txt'),
+    json('system.json', system),
     ...(await daemonFiles(daemon, options)),
   ];
 }
@@ -91,21 +114,33 @@ async function daemonFiles(daemon: LocalClient, { payloads }: BundleOptions): Pr
     await answer('buffer.json', async () => daemon.buffer()),
     await answer('quarantine.json', async () => {
       const rows = await daemon.quarantine();
-      return payloads ? rows : rows.map(withoutBody);
+      return payloads ? withBodies(daemon, rows) : rows;
     }),
     { name: 'log.jsonl', text: `${recent.join('\n')}\n` },
   ];
 }
 
-function withoutBody({ id, lane, channel, time, code, reason, body }: QuarantinedMessage): object {
-  return { id, lane, channel, time, code, reason, body_chars: body.length };
+/** Adds the bodies of the oldest messages, up to a limit. */
+async function withBodies(
+  daemon: LocalClient,
+  rows: readonly QuarantinedMessage[],
+): Promise<readonly QuarantinedMessage[]> {
+  let bytes = 0;
+  const out: QuarantinedMessage[] = [];
+  for (const row of rows) {
+    bytes += row.body_bytes;
+    // A message discarded since the list was read has no body.
+    out.push(bytes > bodies_bytes_max ? row : await daemon.quarantined(row.id).catch(() => row));
+  }
+  return out;
 }
+const bodies_bytes_max = 4 * 1024 * 1024;
 
 function json(name: string, value: unknown): TarFile {
   return { name, text: `${JSON.stringify(value, undefined, 2)}\n` };
 }
 
-/** The secrets are read so that they can be taken out, wherever somebody has repeated them. */
+/** Reads the secrets so that every copy of them can be removed. */
 async function readKnown(file: string, shell: Shell): Promise<Known> {
   const value = await readSource(file)
     .then((text): unknown => parseSource(file, text).value)

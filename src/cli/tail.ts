@@ -1,38 +1,41 @@
-/** `kit-connector tail`: follows what is published, a line each. */
+/** `kit-connector tail`: prints a line for each published message. */
 import { didYouMean } from '../config/faults.ts';
 import { edgeEvents, publishedFeeds } from '../contract/feeds.ts';
 import type { StatusReport } from '../local/api.ts';
 import { findAsset } from '../local/find-asset.ts';
-import { type DaemonOptions, findDaemon } from './daemon-client.ts';
-import { type Shell, complain, exit, painter, say } from './shell.ts';
-import { tailText } from './tail-view.ts';
+import { type DaemonOptions, findDaemon } from './daemon/client.ts';
+import { type Shell, complain, exit, say } from './terminal/shell.ts';
+import { printableJson } from '../platform/foreign-text.ts';
+import { tailScreen, type TailScreenOptions } from './terminal/tail-screen.ts';
 
-export interface TailOptions extends DaemonOptions {
+export interface TailOptions extends DaemonOptions, TailScreenOptions {
   readonly asset?: string;
   readonly feed?: string;
 }
 
-/** What `--feed` takes beside names of feeds. */
+/** Values of `--feed` beside the names of feeds. */
 const other_messages = ['asset', 'commands', 'task', 'telemetry', 'state', 'drops'] as const;
 
 export async function tail(options: TailOptions, shell: Shell): Promise<number> {
   const daemon = await findDaemon(options, shell);
-  const paint = painter(shell);
+  const screen = tailScreen(shell, options);
   if (options.asset !== undefined || options.feed !== undefined) {
     complain(shell, ...doubts(options, (await daemon.status()).assets));
   }
+  if (!options.json) await screen.follow(async () => daemon.status());
   for await (const line of daemon.tail({ asset: options.asset, feed: options.feed })) {
-    say(shell, options.json ? JSON.stringify(line) : tailText(line, paint, shell.out.columns));
+    if (options.json) say(shell, printableJson(JSON.stringify(line)));
+    else screen.print(line);
   }
   if (shell.signal.aborted) return exit.ok;
-  complain(shell, 'kit-connector has stopped');
+  complain(shell, 'kit-connector stopped');
   return exit.unavailable;
 }
 
-/** What may never come. An asset that was not switched on yet may. */
+/** Warns about filters that match no known asset or feed. The asset may connect later. */
 function doubts({ asset, feed }: TailOptions, assets: StatusReport['assets']): readonly string[] {
   const found = asset === undefined ? undefined : findAsset(assets, asset);
-  const no_asset = found && 'fault' in found ? [`${found.fault}; waiting for one (Ctrl-C ends)`] : [];
+  const no_asset = found && 'fault' in found ? [`${found.fault}; waiting for it (Ctrl-C stops)`] : [];
   const known: readonly string[] = [
     ...other_messages,
     ...[...Object.values(publishedFeeds), edgeEvents].flatMap((feeds) => Object.keys(feeds)),
@@ -41,5 +44,5 @@ function doubts({ asset, feed }: TailOptions, assets: StatusReport['assets']): r
   if (feed === undefined || known.includes(feed)) return no_asset;
   const guess = didYouMean(feed, known);
   const hint = guess === undefined ? '' : ` (did you mean "${guess}"?)`;
-  return [...no_asset, `nothing here is called "${feed}"${hint}; waiting for it (Ctrl-C ends)`];
+  return [...no_asset, `feed "${feed}" not found${hint}; waiting for it (Ctrl-C stops)`];
 }

@@ -1,11 +1,23 @@
-/** `kit-connector task`: lists tasks, or dispatches one on this kit and follows it to its end. */
+/** `kit-connector task`: lists tasks, or dispatches one on this kit and waits for its result. */
 import { z } from 'zod';
 import { jsonObject } from '../contract/json.ts';
 import type { TaskView } from '../local/api.ts';
+import { printable, printableTexts } from '../platform/foreign-text.ts';
 import { sleep } from '../platform/time.ts';
-import { type DaemonOptions, findDaemon } from './daemon-client.ts';
-import { type Shell, clockTime, complain, exit, painter, say, sayJson, table } from './shell.ts';
-import { taskOutcome, taskRow } from './status-view.ts';
+import { type DaemonOptions, findDaemon } from './daemon/client.ts';
+import {
+  columnsOf,
+  type Shell,
+  clockTime,
+  complain,
+  exit,
+  oneLine,
+  painter,
+  say,
+  sayJson,
+  table,
+} from './terminal/shell.ts';
+import { taskOutcome, taskRow } from './status/view.ts';
 
 export async function listTasks(options: DaemonOptions, shell: Shell): Promise<number> {
   const daemon = await findDaemon(options, shell);
@@ -14,14 +26,15 @@ export async function listTasks(options: DaemonOptions, shell: Shell): Promise<n
     sayJson(shell, tasks);
     return exit.ok;
   }
-  const names = new Map((await daemon.status()).assets.map(({ id, name }) => [id, name]));
+  const names = new Map(printableTexts((await daemon.status()).assets).map(({ id, name }) => [id, name]));
   const paint = painter(shell);
   say(
     shell,
     ...(tasks.length > 0
       ? table(
-          tasks.map((task) => taskRow(task, names, paint)),
+          printableTexts(tasks).map((task) => taskRow(task, names, paint)),
           '',
+          columnsOf(shell.out),
         )
       : ['no tasks yet']),
   );
@@ -42,22 +55,23 @@ interface Wanted {
 
 const look_every_ms = 200;
 
-/** Exit code 0 when the task completed, 1 when it failed. Ctrl-C stops the watching, not the task. */
+/** Exit code 0 when the task completed, 1 when it failed or its end cannot be recorded. Ctrl-C ends the command, not the task. */
 export async function runTask(wanted: Wanted, options: TaskOptions, shell: Shell): Promise<number> {
   const payload = readPayload(wanted.payload);
   if (!payload) {
-    complain(shell, `the payload is no JSON object: ${wanted.payload}; write it like '{"speed": 5}'`);
+    complain(shell, `the payload is not a JSON object: ${wanted.payload}; write it like '{"speed": 5}'`);
     return exit.usage;
   }
   const daemon = await findDaemon(options, shell);
   const deadline = options.deadline === undefined ? {} : { deadline_s: options.deadline };
   let task = await daemon.dispatch({ asset: wanted.asset, command: wanted.command, payload, ...deadline });
   if (!options.json) say(shell, stateLine(task, shell));
-  while (!isOver(task) && !shell.signal.aborted) {
+  while (!isOver(task) && !task.note && !shell.signal.aborted) {
     await sleep(look_every_ms, shell.signal);
     const before = task;
     task = await daemon.task(task.id);
-    if (!options.json && task.status !== before.status) say(shell, stateLine(task, shell));
+    const isNews = task.status !== before.status || task.note !== before.note;
+    if (!options.json && isNews) say(shell, stateLine(task, shell));
   }
   if (options.json) sayJson(shell, task);
   return task.status === 'completed' ? exit.ok : exit.failed;
@@ -71,7 +85,7 @@ function stateLine(task: TaskView, shell: Shell): string {
   const paint = painter(shell);
   const colour = task.status === 'failed' ? 'bad' : task.status === 'completed' ? 'good' : 'warn';
   const parts = [paint('dim', clockTime(task.updated_at)), task.command_name, paint(colour, task.status)];
-  return [...parts, taskOutcome(task.result)].join('  ').trimEnd();
+  return oneLine([...parts, printable(taskOutcome(task))].join('  ').trimEnd());
 }
 
 const jsonText = z.string().transform((text, context) => {

@@ -1,4 +1,4 @@
-/** The version of this software, as its package says. */
+/** The version of this software, from package.json. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 

@@ -1,8 +1,9 @@
-/** The broker section: its address, and the secrets that lie in files of their own or in systemd's credentials folder. */
+/** The broker section: its address, and the secrets in separate files or in systemd's credentials folder. */
 import type { X509Certificate } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
+import type { BrokerOptions } from '../mqtt/broker.ts';
 import type { configFile } from './schema.ts';
 import { type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
 import type { FaultList, Source } from './source.ts';
@@ -10,19 +11,8 @@ import type { FaultList, Source } from './source.ts';
 /** Stands for an address where a kit has no broker yet: everything is kept in the buffer. */
 export const no_broker = 'none';
 
-/** How to reach the broker. Secrets and certificates are texts in memory, so that no room reads a file for them. */
-export interface BrokerOptions {
-  /** `mqtt://host:port` or `mqtts://host:port`, the port always given; or `no_broker`. */
-  readonly url: string;
-  readonly username: string;
-  readonly password: string | undefined;
-  /** PEM texts. */
-  readonly ca: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-  readonly protocol: 'auto' | '5' | '3.1.1';
-  readonly keepalive_s: number;
-  readonly connect_timeout_ms: number;
+/** The options of the session, and whose acknowledgement counts. `url`: the port always given, or `no_broker`. */
+export interface BrokerConfig extends BrokerOptions {
   readonly ack: 'auto' | 'broker' | 'cloud';
 }
 
@@ -40,16 +30,17 @@ export async function readBroker(
   section: BrokerSection,
   kit_id: string,
   context: BrokerContext,
-): Promise<BrokerOptions | undefined> {
+): Promise<BrokerConfig | undefined> {
   const url = section.url === no_broker ? no_broker : readUrl(section.url, context.faults);
   const texts = await readTexts(section, context);
   checkPair(texts, section, context);
+  checkLogin(section, texts, context);
   if (!url) return undefined;
   if (url === no_broker) context.warnings.push(noBrokerWarning(context.source.file));
   else checkTransport(url, section, texts, context);
   return {
     url: url === no_broker ? no_broker : addressOf(url),
-    username: section.username ?? kit_id,
+    username: section.username === '' ? undefined : (section.username ?? kit_id),
     password: texts.password?.text.replace(/\r?\n$/, ''),
     ca: texts.ca?.text,
     cert: texts.cert?.text,
@@ -59,6 +50,21 @@ export async function readBroker(
     connect_timeout_ms: section.connect_timeout_s * 1000,
     ack: section.ack,
   };
+}
+
+/** Without a user name, the client certificate identifies the kit. */
+function checkLogin(section: BrokerSection, texts: Texts, { faults }: BrokerContext): void {
+  if (section.username !== '') return;
+  if (texts.password)
+    faults.add(
+      ['broker', 'username'],
+      'is empty, and a password needs one; write the name, or remove the password',
+    );
+  else if (!texts.cert)
+    faults.add(
+      ['broker', 'username'],
+      'is empty, which only a client certificate makes up for; write the name, or name broker.cert_file',
+    );
 }
 
 function noBrokerWarning(file: string): string {
@@ -76,7 +82,7 @@ function readUrl(text: string, faults: FaultList): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url)
     return fault(
-      `is "${text.replace(/[^/]*@/, '***@')}", which is no address; write it like mqtts://broker.example.com:8883`,
+      `is "${text.replace(/[^/]*@/, '***@')}", which is not an address; write it like mqtts://broker.example.com:8883`,
     );
   if (url.username !== '' || url.password !== '') {
     return fault(
@@ -88,9 +94,9 @@ function readUrl(text: string, faults: FaultList): URL | undefined {
       `begins with ${url.protocol}//, which is not supported; write mqtts:// (or mqtt:// without encryption)`,
     );
   }
-  if (url.hostname === '') return fault('names no host; write it like mqtts://broker.example.com:8883');
+  if (url.hostname === '') return fault('has no host; write it like mqtts://broker.example.com:8883');
   if ((url.pathname !== '' && url.pathname !== '/') || url.search !== '' || url.hash !== '') {
-    return fault('goes on after the port; write only mqtts://host:port');
+    return fault('has text after the port; write only mqtts://host:port');
   }
   return url;
 }

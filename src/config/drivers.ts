@@ -19,7 +19,7 @@ export interface DriverInstance {
 
 /**
  * Takes the section unread, so that the options of a driver are checked also when another section has a fault.
- * What the schema of the file reports by itself is not reported again here.
+ * Faults that the schema of the file reports are not repeated here.
  */
 export async function configureDrivers(
   section: unknown,

@@ -36,7 +36,7 @@ function addIssue(faults: FaultList, checked: Checked, issue: Issue): void {
   faults.add(path, value === undefined ? missing(issue, schema) : sentence(issue, value));
 }
 
-/** Of several shapes that a value may have, the one that it resembles: its own type is right, and only details are wrong. */
+/** Of several shapes that a value may have, the closest one: its type is right, and only details are wrong. */
 function meantShape(shapes: readonly (readonly Issue[])[]) {
   const at = shapes.findIndex(
     (issues) => !issues.some(({ code, path }) => code === 'invalid_type' && path.length === 0),
@@ -52,7 +52,7 @@ function unknownKey(key: string, known: readonly string[]): string {
     const remedy = known.includes(`${key}_file`)
       ? `give its path as "${key}_file"`
       : 'name that file instead';
-    return `secrets may not stand in this file; write it to a file of its own (chmod 600) and ${remedy}`;
+    return `secrets may not stand in this file; write it to a separate file (chmod 600) and ${remedy}`;
   }
   const guess = didYouMean(key, known);
   if (guess) return `unknown key; did you mean "${guess}"?`;
@@ -61,10 +61,16 @@ function unknownKey(key: string, known: readonly string[]): string {
     : 'unknown key; remove it';
 }
 
+/** Characters of a truncated word that identify it. */
+const prefix_chars_min = 3;
+
 /** The known word that was probably meant. */
 export function didYouMean(word: string, known: readonly string[]): string | undefined {
   if (known.length === 0) return undefined;
   const guess = closest(word, known);
+  // A word that was cut short is further away than any slip: lat for latitude.
+  const longer = known.filter((each) => word.length >= prefix_chars_min && each.startsWith(word));
+  if (longer.length === 1) return longer[0];
   const slips_max = word.length <= 3 ? 1 : Math.max(2, Math.floor(word.length / 3));
   return distance(word, guess) <= slips_max ? guess : undefined;
 }
@@ -76,7 +82,7 @@ function missing(issue: Issue, schema: z.core.$ZodType | undefined): string {
   return hint ? `is missing; add it (${hint})` : 'is missing; add it';
 }
 
-/** The words of the key that tells several shapes apart. */
+/** The values of the key that distinguishes several shapes. */
 function choicesOf(issue: Issue): readonly string[] | undefined {
   return issue.code === 'invalid_union' && 'options' in issue ? issue.options?.map(String) : undefined;
 }

@@ -2,13 +2,13 @@
 import { z } from 'zod';
 import type { KeyPath } from './source.ts';
 
-/** A schema and the value that it checks: the value says which of several shapes was meant. */
+/** A schema and the value that it checks: the value selects one of several shapes. */
 export interface Checking {
   readonly schema: z.core.$ZodType;
   readonly value: unknown;
 }
 
-/** The schema of what stands at `path`, as far as it is made of objects, lists, records and unions told apart by a key. */
+/** The schema of what stands at `path`, as far as it is made of objects, lists, records and unions distinguished by a key. */
 export function schemaAt(checking: Checking, path: KeyPath): z.core.$ZodType | undefined {
   let schema: z.core.$ZodType | undefined = checking.schema;
   let value = checking.value;

@@ -22,19 +22,22 @@ const broker = z.strictObject({
     .describe(
       'mqtts://host:port, or mqtt://host:port without encryption; none: keep everything in the buffer',
     ),
-  username: z.string().min(1).optional().describe('kit_id when left out'),
-  password_file: path.optional(),
+  username: z
+    .string()
+    .optional()
+    .describe('kit_id when left out; empty: none is sent, for brokers that take it from the certificate'),
+  password_file: path.optional().describe('holds the password at the broker and nothing else (chmod 640)'),
   ca_file: path.optional().describe('PEM; the certificates of the system count when left out'),
   cert_file: path.optional().describe('PEM; the client certificate'),
   key_file: path.optional().describe('PEM; the private key of the client certificate'),
   protocol: z.literal(['auto', 5, '3.1.1']).default('auto').describe('auto: MQTT 5 where the broker has it'),
-  keepalive_s: z.int().min(5).max(3_600).default(30),
-  connect_timeout_s: z.int().min(1).max(300).default(15),
+  keepalive_s: z.int().min(5).max(3_600).default(30).describe('MQTT keepalive'),
+  connect_timeout_s: z.int().min(1).max(300).default(15).describe('for one attempt to connect'),
   ack: z
     .enum(['auto', 'broker', 'cloud'])
     .default('auto')
     .describe(
-      'whose word lets the buffer forget tasks and alarms; auto: the cloud, once it has confirmed any',
+      'which acknowledgement releases tasks and alarms from the buffer; auto: the cloud, once it has acknowledged any',
     ),
 });
 
@@ -52,21 +55,26 @@ const uplink = z.strictObject({
     .describe('types of links on which live messages leave in packets of at least 1 s'),
   backlog_kbps: z
     .strictObject({
-      default: kbps.default(0),
-      satellite: kbps.optional(),
-      cellular: kbps.optional(),
-      ethernet: kbps.optional(),
-      wifi: kbps.optional(),
+      default: kbps.default(0).describe('kbit/s on links that have no value here'),
+      satellite: kbps.optional().describe('kbit/s on satellite links'),
+      cellular: kbps.optional().describe('kbit/s on cellular links'),
+      ethernet: kbps.optional().describe('kbit/s on Ethernet'),
+      wifi: kbps.optional().describe('kbit/s on Wi-Fi'),
     })
     .prefault({})
     .describe('how fast the backlog may drain over each type of link; 0: without a cap'),
 });
 
 const outbox = z.strictObject({
-  bytes_max_mb: z.number().min(1).max(1_000_000).default(512),
-  rows_max: z.int().min(1_000).max(100_000_000).default(5_000_000),
-  free_disk_min_mb: z.number().min(0).max(1_000_000).default(64),
-  age_max_days: z.number().positive().max(3_650).default(30),
+  bytes_max_mb: z.number().min(1).max(1_000_000).default(512).describe('size of the buffer'),
+  rows_max: z.int().min(1_000).max(100_000_000).default(5_000_000).describe('messages in the buffer'),
+  free_disk_min_mb: z
+    .number()
+    .min(0)
+    .max(1_000_000)
+    .default(64)
+    .describe('free space on its disk that is left to other programs'),
+  age_max_days: z.number().positive().max(3_650).default(30).describe('older messages expire'),
 });
 
 const metrics = z.strictObject({
@@ -83,19 +91,29 @@ const metrics = z.strictObject({
 const driver = z.strictObject({
   driver: z.string().min(1).describe('the name of the driver'),
   name: instanceName.optional().describe('of this instance; the name of the driver when left out'),
-  options: z.record(z.string(), z.unknown()).prefault({}),
+  options: z.record(z.string(), z.unknown()).prefault({}).describe('of the driver; see the sections below'),
 });
 
+export const state_dir_default = '/var/lib/kit-connector';
 export const runtime_dir_default = '/run/kit-connector';
 const drivers_max = 64;
 
 export const configFile = z.strictObject({
-  kit_id: z.uuid().describe('the UUID of this kit; uuidgen makes a new one'),
-  kit_name: z.string().min(1).max(100).optional(),
-  state_dir: path.default('/var/lib/kit-connector').describe('holds the buffer'),
+  kit_id: z
+    .uuid()
+    .optional()
+    .describe('the UUID of this kit; left out: made at the first start, kept in state_dir/kit-id'),
+  kit_name: z.string().min(1).max(100).optional().describe('the name of the kit, for people'),
+  state_dir: path.default(state_dir_default).describe('holds the buffer and the id of the kit'),
   runtime_dir: path.default(runtime_dir_default).describe('holds the control socket'),
   socket_group: z.string().min(1).optional().describe('the group that may use the control socket'),
-  broker: broker.optional().describe('left out: a broker of its own on loopback, for trying out'),
+  clock: z
+    .enum(['auto', 'trusted'])
+    .default('auto')
+    .describe(
+      'auto: right once the kernel or systemd-timesyncd reports that it was set from the network; trusted: always, for machines whose clock is set in another way',
+    ),
+  broker: broker.optional().describe('left out: an embedded broker on loopback, for trials'),
   uplink: uplink.prefault({}),
   outbox: outbox.prefault({}),
   feeds: z
@@ -108,20 +126,25 @@ export const configFile = z.strictObject({
     .prefault({}),
   telemetry: telemetrySection.prefault({}),
   media: mediaSection.optional().describe('left out: cameras have no whep_url'),
-  service: serviceSection.optional().describe('left out: the kit serves no page and no interface of its own'),
+  service: serviceSection.optional().describe('left out: the kit serves no page and no API'),
   commands: z
     .strictObject({
       disabled: z
-        .array(z.strictObject({ asset: z.string().min(1), command: z.string().min(1) }))
+        .array(
+          z.strictObject({
+            asset: z.string().min(1).describe('id or key of the asset, or *'),
+            command: z.string().min(1).describe('name of the command, or *'),
+          }),
+        )
         .default([])
-        .describe('asset: id, key or "*"; command: name or "*"'),
+        .describe('commands that are neither offered nor run'),
       max_risk: riskLevel.default('high').describe('commands of a higher risk are neither offered nor run'),
     })
     .prefault({}),
   metrics: metrics.optional().describe('figures for Prometheus; left out: no port is opened'),
   log: z
     .strictObject({
-      level: logLevel.default('info'),
+      level: logLevel.default('info').describe('least level of the lines that are logged'),
       drivers: z.record(z.string(), logLevel).default({}).describe('by instance name'),
     })
     .prefault({}),

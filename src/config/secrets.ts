@@ -1,17 +1,17 @@
-/** Reads passwords, keys and certificates from files of their own, and says what is wrong with them. */
+/** Reads passwords, keys and certificates from separate files, and reports what is wrong with them. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { messageOf } from '../errors.ts';
-import { unreadable } from './source.ts';
+import { texts } from './texts.ts';
 
-/** A secret, or the sentence that tells why there is none. */
+/** A secret, or the reason why it cannot be read. */
 export type Read<T> = { readonly value: T } | { readonly fault: string };
 
 const secret_bytes_max = 100_000;
 /** Permission bits that let everybody on the machine read or write. */
 const world_bits = 0o006;
 
-/** The text of a file; `secret`: nobody but its owner and group may have access. */
+/** The text of a file; `secret`: only its owner and group may have access. */
 export async function readSecret(
   file: string,
   { secret }: { readonly secret: boolean },
@@ -27,7 +27,7 @@ export async function readSecret(
     const text = await handle.readFile('utf8');
     return text.trim() === '' ? { fault: `${file} is empty; write the secret into it` } : { value: text };
   } catch (error) {
-    return { fault: `${file} ${unreadable(error)}` };
+    return { fault: `${file} ${texts.unreadable(error)}` };
   }
 }
 
@@ -46,7 +46,7 @@ export function readCertificates(file: string, pem: string): Read<readonly X509C
 export function readKey(file: string, pem: string): Read<KeyObject> {
   if (pem.includes('ENCRYPTED')) {
     return {
-      fault: `the key in ${file} is protected by a passphrase, which nobody can type in at start; remove the passphrase`,
+      fault: `the key in ${file} is protected by a passphrase; remove the passphrase`,
     };
   }
   try {

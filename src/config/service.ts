@@ -1,6 +1,8 @@
-/** The service's part of the configuration: beside the daemon (`service`), and the file of its own when it runs alone. */
+/** The service's part of the configuration: beside the daemon (`service`), and the separate file when it runs alone. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service-tls.ts';
+import type { FaultList, KeyPath } from './source.ts';
 
 const origin = z
   .url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address' })
@@ -29,6 +31,9 @@ export const serviceSection = z.strictObject({
     .max(32)
     .default([])
     .describe('WebRTC servers that the page may play video from, such as http://192.168.1.1:8889'),
+  tls: tlsSection
+    .optional()
+    .describe('left out: plain HTTP, for the loopback or behind a proxy that speaks TLS'),
 });
 export type ServiceSection = z.output<typeof serviceSection>;
 
@@ -37,16 +42,42 @@ export interface ServiceConfig {
   /** Lower case. */
   readonly hosts: readonly string[];
   readonly media_origins: readonly string[];
+  /** Undefined: plain HTTP. */
+  readonly tls: ServiceTls | undefined;
 }
 
-/** The section in the words of the service. `media_url`: where the kit's own media server is seen. */
-export function serviceOf(section: ServiceSection, media_url: string | undefined): ServiceConfig {
+interface ServicePlace {
+  /** Where names of files begin that are not absolute. */
+  readonly dir: string;
+  /** Where the kit's own media server is seen. */
+  readonly media_url?: string | undefined;
+}
+
+/** The section in the words of the service. */
+export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePlace): ServiceConfig {
   const own = media_url === undefined ? [] : [new URL(media_url).origin];
   return {
     listen: listenAt(section.listen) ?? { host: '127.0.0.1', port: 8080 },
     hosts: section.hosts.map((name) => name.toLowerCase()),
     media_origins: [...new Set([...own, ...section.media_origins])],
+    tls: section.tls && tlsOf(section.tls, dir),
   };
+}
+
+/** Adds what is wrong with the files that the section names, `at` being where it stands. */
+export async function checkService(
+  section: ServiceSection,
+  place: ServicePlace,
+  said: { readonly faults: FaultList; readonly warnings: string[]; readonly at: KeyPath },
+): Promise<void> {
+  if (!section.tls) return;
+  await checkTls(section.tls, place.dir, { ...said, at: [...said.at, 'tls'] });
+  const plain = serviceOf(section, place).media_origins.filter((each) => each.startsWith('http:'));
+  if (plain.length > 0) {
+    said.warnings.push(
+      `browsers play no video from ${plain.join(', ')} on a page that came over TLS; give that server TLS too`,
+    );
+  }
 }
 
 function listenAt(text: string): ServiceConfig['listen'] | undefined {

@@ -4,13 +4,17 @@ import {
   type Document,
   LineCounter,
   type Node,
+  type YAMLMap,
   type YAMLParseError,
+  isCollection,
   isMap,
   isNode,
   isScalar,
   parseDocument,
+  visit,
 } from 'yaml';
 import { ConfigInvalid, messageOf } from '../errors.ts';
+import { texts } from './texts.ts';
 
 export type KeyPath = readonly PropertyKey[];
 
@@ -28,31 +32,12 @@ const file_bytes_max = 1_000_000;
 /** The text of the file. Throws `ConfigInvalid` when it cannot be read. */
 export async function readSource(file: string): Promise<string> {
   const bytes = await readFile(file).catch((error: unknown) => {
-    throw new ConfigInvalid([`${file}: ${unreadable(error)}`]);
+    throw new ConfigInvalid([`${file}: ${texts.unreadable(error)}`]);
   });
   if (bytes.length > file_bytes_max) {
     throw new ConfigInvalid([`${file}: is larger than 1 MB, so it is no configuration; name the right file`]);
   }
   return bytes.toString('utf8');
-}
-
-/** Why a file could not be read, and the remedy. */
-export function unreadable(error: unknown): string {
-  switch (errorCode(error)) {
-    case 'ENOENT':
-    case 'ENOTDIR':
-      return 'does not exist; create it or name another file';
-    case 'EACCES':
-      return 'may not be read by this user; give its group to the user that runs kit-connector and make it readable (chmod 640)';
-    case 'EISDIR':
-      return 'is a directory; name a file';
-    default:
-      return `cannot be read (${messageOf(error)}); check the disk`;
-  }
-}
-
-function errorCode(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
 /** Parses YAML 1.2. Throws `ConfigInvalid` with every fault of its syntax. */
@@ -68,11 +53,29 @@ export function parseSource(file: string, text: string): Source {
   if (!isMap(document.contents)) {
     throw new ConfigInvalid([`${file}:1:1: holds no keys; write "kit_id: ..." and so on, one key a line`]);
   }
+  const odd_keys = oddKeys(document.contents);
+  if (odd_keys.length > 0) {
+    const at = odd_keys.map((offset) => lines.linePos(offset));
+    throw new ConfigInvalid(
+      at.map(({ line, col }) => `${file}:${line}:${col}: a key is a list or a mapping; write a plain word`),
+    );
+  }
   return {
     file,
     value: plainValue(file, document),
     place: (path) => lines.linePos(offsetOf(document.contents, path)),
   };
+}
+
+/** Where keys stand that are no text: JavaScript would make some text of them. */
+function oddKeys(contents: YAMLMap): readonly number[] {
+  const offsets: number[] = [];
+  visit(contents, {
+    Pair(_, { key }) {
+      if (isCollection(key)) offsets.push(key.range?.[0] ?? 0);
+    },
+  });
+  return offsets;
 }
 
 /** Aliases that refer to each other without end are the one thing that fails only here. */

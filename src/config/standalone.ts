@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigInvalid } from '../errors.ts';
-import { type BrokerOptions, readBroker } from './broker.ts';
+import { type BrokerConfig, readBroker } from './broker.ts';
 import { addIssues } from './faults.ts';
 import { configFile, type LogLevel } from './schema.ts';
-import { type ServiceConfig, serviceOf, serviceSection } from './service.ts';
+import { checkService, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
 import { readSecret } from './secrets.ts';
 import { type FaultList, faultList, parseSource, readSource } from './source.ts';
 
@@ -49,7 +49,7 @@ export type DatabaseConfig =
   | { readonly kind: 'postgres'; readonly url: string; readonly password: string | undefined };
 
 export interface StandaloneConfig extends ServiceConfig {
-  readonly broker: BrokerOptions;
+  readonly broker: BrokerConfig;
   readonly client_id: string;
   readonly share: string | undefined;
   readonly database: DatabaseConfig;
@@ -73,11 +73,12 @@ export async function readStandalone(
     read.data &&
     (await readBroker(read.data.broker, username_default, { source, faults, warnings, credentials_dir }));
   const database = read.data && (await databaseOf(read.data, dirname(file), faults));
+  if (read.data) await checkService(read.data, { dir: dirname(file) }, { faults, warnings, at: [] });
   const lines = faults.lines();
   if (!read.success || !broker || !database || lines.length > 0) throw new ConfigInvalid(lines);
   const { client_id, share, log } = read.data;
   return {
-    ...serviceOf(read.data, undefined),
+    ...serviceOf(read.data, { dir: dirname(file) }),
     broker,
     // A replica keeps no session at the broker: it may be another one each time.
     client_id: share === undefined ? client_id : `${client_id}-${randomBytes(4).toString('hex')}`,

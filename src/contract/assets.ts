@@ -1,12 +1,23 @@
 /** Assets and their commands, as the connector announces them on `asset/{asset_id}` and `asset/{asset_id}/commands`. */
 import { z } from 'zod';
 import { jsonObject } from './json.ts';
+import {
+  command_chars_max,
+  commands_max,
+  feed_chars_max,
+  feeds_max,
+  key_chars_max,
+  name_chars_max,
+  sentence_chars_max,
+  time_chars_max,
+  url_chars_max,
+} from './limits.ts';
 
 export const assetType = z.enum(['camera', 'drone', 'radio', 'sensor', 'vehicle', 'gateway']);
 export type AssetType = z.output<typeof assetType>;
 
 /**
- * How the asset is spoken to. `gateway` is this contract's addition: the kit's own gateway is an asset too, so that its
+ * The protocol of the asset. `gateway` is this contract's addition: the kit's own gateway is an asset too, so that its
  * commands and the edges of its links have a place, and none of the interface's protocols is true of it.
  */
 export const protocol = z.enum(['vendorcam', 'onvif', 'mavlink', 'vendorradio', 'partner', 'gateway']);
@@ -25,30 +36,42 @@ export const altitude_m = z.number().describe('metres above the WGS-84 ellipsoid
 /** What the connector knows of an asset. Retained; an empty payload on the topic means that the asset is gone. */
 export const announcement = z.strictObject({
   id: z.uuid().describe('UUIDv5 of asset_key in the namespace kit_id'),
-  asset_key: z.string().min(1).describe('from a hardware identity; never an address that may change'),
-  name: z.string(),
+  asset_key: z
+    .string()
+    .min(1)
+    .max(key_chars_max)
+    .describe('from a hardware identity; never an address that may change'),
+  name: z.string().max(name_chars_max),
   type: assetType,
-  vendor: z.string().nullable(),
-  model: z.string().nullable(),
-  firmware: z.string().nullable(),
+  vendor: z.string().max(name_chars_max).nullable(),
+  model: z.string().max(name_chars_max).nullable(),
+  firmware: z.string().max(name_chars_max).nullable(),
   protocol,
   status: assetStatus,
-  status_reason: z.string().nullable().describe('why it is offline, for the technician'),
-  last_seen_at: z.iso.datetime(),
+  status_reason: z
+    .string()
+    .max(sentence_chars_max)
+    .nullable()
+    .describe('why it is offline, for the technician'),
+  last_seen_at: z.iso.datetime().max(time_chars_max),
+  first_seen_at: z.iso.datetime().max(time_chars_max).optional().describe('absent before contract 1.1'),
   parent_id: z.uuid().nullable(),
   lat: latitude.nullable(),
   lon: longitude.nullable(),
   alt_m: altitude_m.nullable(),
-  whep_url: z.string().nullable().describe('never holds credentials'),
-  feeds: z.array(z.string()).describe('names of the feeds it may publish, also on event topics'),
-  driver: z.string().describe('configured name of the driver instance that serves it'),
+  whep_url: z.string().max(url_chars_max).nullable().describe('never holds credentials'),
+  feeds: z
+    .array(z.string().max(feed_chars_max))
+    .max(feeds_max)
+    .describe('names of the feeds it may publish, also on event topics'),
+  driver: z.string().max(name_chars_max).describe('configured name of the driver instance that serves it'),
 });
 export type Announcement = z.output<typeof announcement>;
 
 export const commandDefinition = z.strictObject({
   id: z.uuid().describe('UUIDv5 of name in the namespace asset_id'),
-  name: z.string().min(1),
-  description: z.string(),
+  name: z.string().min(1).max(command_chars_max),
+  description: z.string().max(sentence_chars_max),
   risk_level: riskLevel,
   requires_approval: z.boolean(),
   input_schema: jsonObject.describe('JSON Schema draft-07 of the payload; {} when there is none'),
@@ -58,6 +81,13 @@ export type CommandDefinition = z.output<typeof commandDefinition>;
 /** The enabled commands of an asset. Retained; an empty payload on the topic means that the asset is gone. */
 export const commandList = z.strictObject({
   revision: z.int().positive().describe('rises with each change of the list'),
-  commands: z.array(commandDefinition),
+  commands: z.array(commandDefinition).max(commands_max),
 });
 export type CommandList = z.output<typeof commandList>;
+
+/** Assets of one roster; a connector has at most 768. */
+const roster_max = 1_024;
+
+/** On `roster`, retained: all assets of the kit. What has an older number and is not named is gone. */
+export const roster = z.strictObject({ assets: z.array(z.uuid()).max(roster_max) });
+export type Roster = z.output<typeof roster>;

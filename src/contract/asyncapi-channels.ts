@@ -1,7 +1,7 @@
 /** Every channel of the contract with its messages, in the order in which a reader of the AsyncAPI document meets them. */
-import type { z } from 'zod';
-import { announcement, commandList } from './assets.ts';
-import { batch } from './batch.ts';
+import { z } from 'zod';
+import { announcement, commandList, roster } from './assets.ts';
+import { batch } from './batch/batch.ts';
 import { dropReport } from './drops.ts';
 import { edgeEvents, laneOfFeed, publishedFeeds, type FeedSet } from './feeds.ts';
 import { kitTelemetry } from './kit.ts';
@@ -56,6 +56,13 @@ export const channelSpecs: readonly ChannelSpec[] = [
       { name: 'kitTelemetry', summary: 'Parts of telemetry', schema: kitTelemetry, body: 'envelope' },
     ],
   }),
+  up('roster', {
+    address: channels.roster,
+    summary: 'All assets of the kit: an announcement that is older and not named is of an asset that is gone',
+    retain: true,
+    lane: 'presence',
+    messages: [{ name: 'roster', summary: 'Ids of all assets', schema: roster, body: 'envelope' }],
+  }),
   up('asset', {
     address: channels.asset(asset_id),
     summary: 'What the connector knows of an asset',
@@ -67,8 +74,9 @@ export const channelSpecs: readonly ChannelSpec[] = [
         summary: 'An asset of the kit',
         schema: announcement,
         body: 'envelope',
-        empty: 'the asset is gone',
+        empty: 'follows the removal, so that the broker forgets the asset',
       },
+      removal('assetRemoval', 'The asset is gone'),
     ],
   }),
   up('commands', {
@@ -82,8 +90,9 @@ export const channelSpecs: readonly ChannelSpec[] = [
         summary: 'All enabled commands',
         schema: commandList,
         body: 'envelope',
-        empty: 'the asset is gone',
+        empty: 'follows the removal, so that the broker forgets the list',
       },
+      removal('commandsRemoval', 'The asset is gone, and its commands'),
     ],
   }),
   up('feed', {
@@ -100,7 +109,7 @@ export const channelSpecs: readonly ChannelSpec[] = [
   }),
   up('task', {
     address: channels.task(task_id),
-    summary: 'How a task goes on and how it ended',
+    summary: 'Progress and result of a task',
     lane: 'task',
     messages: [{ name: 'taskReport', summary: 'A step of a task', schema: taskReport, body: 'envelope' }],
   }),
@@ -111,7 +120,7 @@ export const channelSpecs: readonly ChannelSpec[] = [
   }),
   up('drops', {
     address: channels.drops,
-    summary: 'Messages that were given up before delivery',
+    summary: 'Messages that were dropped before delivery',
     lane: 'task',
     messages: [{ name: 'dropReport', summary: 'Holes to expect', schema: dropReport, body: 'envelope' }],
   }),
@@ -120,7 +129,7 @@ export const channelSpecs: readonly ChannelSpec[] = [
     summary: 'A command with its payload and deadline',
     schema: taskDispatch,
   }),
-  down({ kind: 'cancel', task_id }, 'Ends a task that waits, or one that runs if its device can stop', {
+  down({ kind: 'cancel', task_id }, 'Cancels a waiting task, or a running task if its device can stop', {
     name: 'taskCancel',
     summary: 'A wish to cancel',
     schema: taskCancel,
@@ -149,6 +158,16 @@ function up(
   spec: Pick<ChannelSpec, 'address' | 'summary' | 'messages'> & { retain?: boolean; lane?: Lane },
 ): ChannelSpec {
   return { retain: false, ...spec, name, direction: 'up', address: upTopic(kit_id, spec.address) };
+}
+
+/** A removal has a stamp like every message; it is published without the retain flag. */
+function removal(name: string, what: string): MessageSpec {
+  return {
+    name,
+    summary: `${what}: not retained, and directly followed by the empty payload`,
+    schema: z.null(),
+    body: 'envelope',
+  };
 }
 
 function down(to: Down, summary: string, message: Omit<MessageSpec, 'body'>): ChannelSpec {

@@ -12,7 +12,7 @@ const binding_version = '0.2.0';
 const rules = {
   'x-dedup-key': '(kit_id, epoch, seq); for task reports also (task_id, revision)',
   'x-order':
-    'Messages arrive in any order. A latest value is replaced only by one with a greater (time, epoch, seq); state, and any message with time_quality unsynced, by (epoch, seq) alone.',
+    'Messages arrive in any order. A latest value is replaced only by one with a greater (epoch, seq); the time of day never decides.',
   'x-history': 'A batch with historical true fills history only.',
   'x-gaps':
     'Live messages overtake the backlog, so gaps in seq are legal for a while; what will never come is named on drops.',
@@ -83,7 +83,7 @@ const parameterNotes: Readonly<Record<string, string>> = {
   kit_id: 'UUID of the kit',
   asset_id: 'UUIDv5 of asset_key in the namespace kit_id',
   task_id: 'UUID of the task',
-  feed: 'name of the feed; tells which message it is',
+  feed: 'name of the feed; selects the message type',
 };
 
 function parameters(address: string, messages: readonly MessageSpec[]): JsonObject {
@@ -125,7 +125,7 @@ function message({ name, summary, body, feed, empty }: MessageSpec): JsonObject 
 
 const envelopeName = (name: string): string => `${name}Message`;
 
-/** The schema of the data and the envelope that refers to it, so that generated code has the data as a type of its own. */
+/** The schema of the data and the envelope that refers to it, so that generated code has a separate type for the data. */
 function schemas({ name, schema, body }: MessageSpec): (readonly [string, JsonObject])[] {
   const data = [name, schemaOf(schema)] as const;
   if (body !== 'envelope') return [data];

@@ -1,4 +1,4 @@
-/** Why a message was given up before delivery. */
+/** Why a message was dropped before delivery. */
 export const drop_reasons = [
   'evicted',
   'thinned',

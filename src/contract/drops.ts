@@ -1,4 +1,4 @@
-/** What stands on `drops`: messages that were given up before delivery, so that a hole is never mistaken for a loss on the way. */
+/** Content of `drops`: messages that were dropped before delivery, so that a gap is never mistaken for a loss in transit. */
 import { z } from 'zod';
 import { drop_reasons } from './drop-reasons.ts';
 import { lanes } from './lanes.ts';

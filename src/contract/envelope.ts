@@ -1,9 +1,10 @@
 /**
  * What stands around the data of every upstream message: when it was observed, and the number that makes it unique.
- * `(kit, epoch, seq)` is the dedup key. A latest value is replaced only by a newer `(time, epoch, seq)`, or by a newer
- * `(epoch, seq)` where one of the two times was not to be trusted.
+ * `(kit, epoch, seq)` is the dedup key. A latest value is replaced only by one with a greater `(epoch, seq)`: the time of day never
+ * decides.
  */
 import { z } from 'zod';
+import { time_chars_max } from './limits.ts';
 
 /**
  * `unsynced`: the clock could not be trusted when it was observed. `corrected`: the same, but the time was computed
@@ -28,7 +29,7 @@ export interface Observed extends Position {
 /** The envelope schema around a data schema. */
 export function envelopeOf<T extends z.ZodType>(data: T) {
   return z.strictObject({
-    time: z.iso.datetime(),
+    time: z.iso.datetime().max(time_chars_max),
     time_quality: timeQuality.optional(),
     epoch: z.int().positive(),
     seq: z.int().nonnegative(),

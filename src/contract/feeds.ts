@@ -6,6 +6,14 @@
 import { z } from 'zod';
 import { assetStatus, latitude, longitude } from './assets.ts';
 import type { Lane } from './lanes.ts';
+import {
+  address_chars_max,
+  feed_list_max,
+  key_chars_max,
+  name_chars_max,
+  sentence_chars_max,
+  time_chars_max,
+} from './limits.ts';
 import { linkStatus, linkType } from './kit.ts';
 
 export type FeedSet = Readonly<Record<string, z.ZodType>>;
@@ -28,7 +36,7 @@ const radioStrength = z
   .describe("the radio's own scale, 0..254; not dBm");
 
 export const droneFeeds = {
-  /** Where the autopilot believes the drone to be. Not published while there is no valid position. */
+  /** Position that the autopilot estimates. Not published while there is no valid position. */
   gps: z.looseObject({
     lat: latitude,
     lon: longitude,
@@ -61,6 +69,7 @@ export const droneFeeds = {
     remaining_pct: percent,
     batteries: z
       .array(z.looseObject({ id: z.int(), voltage: volt, current: ampere, remaining_pct: percent }))
+      .max(feed_list_max)
       .optional(),
   }),
   attitude: z.looseObject({
@@ -78,15 +87,25 @@ export const droneFeeds = {
   }),
   sys_status: z.looseObject({
     armed: z.boolean().nullable(),
-    flight_mode: z.string().nullable().describe("the autopilot's own name of the mode, such as GUIDED"),
+    flight_mode: z
+      .string()
+      .max(name_chars_max)
+      .nullable()
+      .describe("the autopilot's own name of the mode, such as GUIDED"),
     ekf_ok: z.boolean().nullable(),
     pre_arm_check: z.boolean().nullable().describe('true: the autopilot would let itself be armed'),
-    system_status: z.string().nullable().optional().describe('MAV_STATE without its prefix, such as STANDBY'),
+    system_status: z
+      .string()
+      .max(name_chars_max)
+      .nullable()
+      .optional()
+      .describe('MAV_STATE without its prefix, such as STANDBY'),
     pre_arm_reasons: z
-      .array(z.string())
+      .array(z.string().max(sentence_chars_max))
+      .max(feed_list_max)
       .optional()
       .describe('why the check fails, in the words of the autopilot'),
-    ekf_reasons: z.array(z.string()).optional(),
+    ekf_reasons: z.array(z.string().max(sentence_chars_max)).max(feed_list_max).optional(),
   }),
   vfr_hud: z.looseObject({
     airspeed: z.number().nullable().describe('metres per second'),
@@ -102,7 +121,7 @@ export const aiType = z.enum(['people', 'vehicle', 'dog_cat', 'face', 'package']
 export type AiType = z.output<typeof aiType>;
 
 /** UTC, when the connector saw it: cameras' own clocks are often wrong. */
-const timestamp = z.iso.datetime();
+const timestamp = z.iso.datetime().max(time_chars_max);
 
 export const vendorcamFeeds = {
   status: z.looseObject({
@@ -113,7 +132,10 @@ export const vendorcamFeeds = {
   motion: z.looseObject({ detected: z.boolean(), timestamp }),
   ai_detection: z.looseObject({
     detected: z.boolean(),
-    types: z.array(aiType).describe('what is seen now; empty when detected is false'),
+    types: z
+      .array(aiType)
+      .max(aiType.options.length)
+      .describe('what is seen now; empty when detected is false'),
     timestamp,
   }),
 } as const satisfies FeedSet;
@@ -125,15 +147,19 @@ export const onvifFeeds = {
 
 const dbm = z.number().min(-200).max(60).nullable().describe('dBm');
 const bits_per_s = z.number().nonnegative().nullable().describe('bits per second');
-const mac_address = z.string().describe('lower-case hexadecimal digits with colons');
+const mac_address = z.string().max(address_chars_max).describe('lower-case hexadecimal digits with colons');
 
 /** One neighbour of a radio. Rates ending in `_rate_bps` are those of the modulation, not of what is carried. */
 const radioNeighbour = z.looseObject({
   mac: mac_address,
-  name: z.string().nullable(),
-  asset_key: z.string().nullable().describe('of the asset that it is, where it is one of this kit'),
+  name: z.string().max(name_chars_max).nullable(),
+  asset_key: z
+    .string()
+    .max(key_chars_max)
+    .nullable()
+    .describe('of the asset that it is, where it is one of this kit'),
   rssi: dbm,
-  rssi_ant: z.array(dbm).nullable().describe('of each antenna'),
+  rssi_ant: z.array(dbm).max(feed_list_max).nullable().describe('of each antenna'),
   noise: dbm,
   snr_db: z.number().nullable(),
   tx_rate_bps: bits_per_s,
@@ -142,7 +168,7 @@ const radioNeighbour = z.looseObject({
   tx_retries: count,
   tx_failed: count,
   loss_pct: percent,
-  inactive_ms: count.describe('since it was heard last'),
+  inactive_ms: count.describe('since it was last received'),
   connected_s: count,
   tq_pct: percent.describe('quality of the path as batman-adv rates it'),
   hops: z.enum(['direct', 'relay']).nullable(),
@@ -153,7 +179,7 @@ export const vendorradioFeeds = {
   /** The link to the primary peer. The names are the drone's; the values here are dBm. */
   radio: z.looseObject({
     rssi: dbm,
-    remote_rssi: dbm.describe('what the peer hears of us, dBm; null unless the peer is a radio of this kit'),
+    remote_rssi: dbm.describe('our signal at the peer, dBm; null unless the peer is a radio of this kit'),
     noise: dbm,
     rx_errors: count.describe('frames of the peer that were dropped on receipt, since it connected'),
     snr_db: z.number().nullable(),
@@ -161,9 +187,9 @@ export const vendorradioFeeds = {
     timestamp,
   }),
   link: z.looseObject({
-    mode: z.string().nullable().describe('in the words of the radio, such as Mesh Point'),
-    ssid: z.string().nullable().describe('network name or mesh id'),
-    channel: z.int().nullable().describe('numbered within its band; freq_mhz tells which'),
+    mode: z.string().max(name_chars_max).nullable().describe('in the words of the radio, such as Mesh Point'),
+    ssid: z.string().max(name_chars_max).nullable().describe('network name or mesh id'),
+    channel: z.int().nullable().describe('numbered within its band; see freq_mhz'),
     freq_mhz: z.number().positive().nullable(),
     bandwidth_mhz: z.number().positive().nullable(),
     txpower_dbm: dbm,
@@ -186,9 +212,9 @@ export const vendorradioFeeds = {
   /** Of a mesh peer: `online` and `inactive_ms`, the rest null. */
   status: z.looseObject({
     online: z.boolean(),
-    hostname: z.string().nullable(),
-    firmware: z.string().nullable(),
-    serial: z.string().nullable(),
+    hostname: z.string().max(name_chars_max).nullable(),
+    firmware: z.string().max(name_chars_max).nullable(),
+    serial: z.string().max(name_chars_max).nullable(),
     uptime_s: z.number().nonnegative().nullable(),
     cpu_pct: percent,
     mem_pct: percent,
@@ -219,7 +245,7 @@ export const partnerFeeds = {
     alt_m: altitude,
     bearing: heading,
     speed_mps: speed,
-    source: z.string().min(1).describe('who gave the fix; `api`: Push Location'),
+    source: z.string().min(1).max(name_chars_max).describe('who gave the fix; `api`: Push Location'),
     timestamp,
   }),
 } as const satisfies FeedSet;
@@ -238,14 +264,14 @@ export const publishedFeeds = {
 export const edgeEvents = {
   asset_status: z.strictObject({
     status: assetStatus,
-    reason: z.string().nullable().describe('why, for the technician'),
+    reason: z.string().max(sentence_chars_max).nullable().describe('why, for the technician'),
   }),
   /** On the asset of the kit's gateway. */
   link_status: z.strictObject({
-    name: z.string().min(1),
+    name: z.string().min(1).max(name_chars_max),
     type: linkType.nullable(),
     status: linkStatus,
-    reason: z.string().nullable().describe('why, for the technician'),
+    reason: z.string().max(sentence_chars_max).nullable().describe('why, for the technician'),
   }),
 } as const satisfies FeedSet;
 

@@ -1,6 +1,7 @@
 /** The kit itself: what stands on `telemetry`. A message may carry any of the parts; what is absent did not change. */
 import { z } from 'zod';
 import { altitude_m, latitude, longitude } from './assets.ts';
+import { address_chars_max, name_chars_max, time_chars_max } from './limits.ts';
 
 /** Entries of one message. */
 export const wans_max = 32;
@@ -16,7 +17,7 @@ export const location = z.strictObject({
   stale: z
     .boolean()
     .describe('the fix was older than 30 seconds when this was sent; a pinned manual position never is'),
-  kit_location: z.string().nullish().describe('name of the city'),
+  kit_location: z.string().max(name_chars_max).nullish().describe('name of the city'),
 });
 export type Location = z.output<typeof location>;
 
@@ -43,11 +44,11 @@ export type Usage = z.output<typeof usage>;
 
 /** A WAN link. An entry may carry any part of this: what is left out or null is not known. */
 export const link = z.strictObject({
-  name: z.string().min(1).describe('interface name'),
+  name: z.string().min(1).max(name_chars_max).describe('interface name'),
   type: linkType.nullish(),
   status: linkStatus.nullish(),
-  isp: z.string().nullish(),
-  ip: z.string().nullish().describe('public address, as seen from outside'),
+  isp: z.string().max(name_chars_max).nullish(),
+  ip: z.string().max(address_chars_max).nullish().describe('public address, as seen from outside'),
   rx_bps: bitsPerSecond,
   tx_bps: bitsPerSecond,
   rx_bps_max: bitsPerSecond,
@@ -71,8 +72,8 @@ export const link = z.strictObject({
 export type Link = z.output<typeof link>;
 
 export const gateway = z.strictObject({
-  name: z.string(),
-  model: z.string().nullish(),
+  name: z.string().max(name_chars_max),
+  model: z.string().max(name_chars_max).nullish(),
   cpu_pct: percent.nullish(),
   mem_pct: percent.nullish(),
   uptime_s: z.number().nonnegative().nullish().describe('seconds since the gateway booted'),
@@ -81,10 +82,10 @@ export type Gateway = z.output<typeof gateway>;
 
 /** A device on the kit's local network. */
 export const client = z.strictObject({
-  name: z.string().nullish(),
-  ip: z.string().nullish(),
-  mac: z.string().describe('lower case, colons'),
-  type: z.string().nullish().describe('wired or wireless'),
+  name: z.string().max(name_chars_max).nullish(),
+  ip: z.string().max(address_chars_max).nullish(),
+  mac: z.string().max(address_chars_max).describe('lower case, colons'),
+  type: z.string().max(name_chars_max).nullish().describe('wired or wireless'),
 });
 export type Client = z.output<typeof client>;
 
@@ -92,7 +93,7 @@ export const speedtest = z.strictObject({
   download_mbps: z.number().nonnegative().nullable(),
   upload_mbps: z.number().nonnegative().nullable(),
   latency_ms: z.number().nonnegative().nullable(),
-  timestamp: z.iso.datetime(),
+  timestamp: z.iso.datetime().max(time_chars_max),
 });
 export type Speedtest = z.output<typeof speedtest>;
 

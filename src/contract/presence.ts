@@ -1,9 +1,11 @@
 /**
  * What stands on `state`, retained, so that anybody sees at once whether the kit is connected.
  * The state message stands outside the buffer and its sequence: the `seq` of its envelope counts the connections of the
- * epoch, 2n-1 for the birth of the n-th and 2n for its will or clean stop, so that a late will never beats a newer birth.
+ * epoch in steps of 10,000,000, so that a late will never counts more than the next birth, and so that the state of a
+ * connection that lasts can be published again whenever it changes.
  */
 import { z } from 'zod';
+import { degraded_max, name_chars_max, sentence_chars_max, time_chars_max } from './limits.ts';
 
 /** `reason` of the will, which the broker publishes when the connection is lost. */
 export const connection_lost = 'connection lost';
@@ -11,33 +13,38 @@ export const connection_lost = 'connection lost';
 export const kitState = z.strictObject({
   online: z.boolean(),
   epoch: z.int().positive(),
-  boot: z.string().describe('boot id of the gateway: changes when it boots'),
-  started_at: z.iso.datetime().describe('when the connector started'),
-  software: z.string().describe('name and version of the connector'),
+  boot: z.string().max(name_chars_max).describe('boot id of the gateway: changes when it boots'),
+  started_at: z.iso.datetime().max(time_chars_max).describe('when the connector started'),
+  software: z.string().max(name_chars_max).describe('name and version of the connector'),
   contract: z
     .string()
+    .max(name_chars_max)
     .regex(/^\d+\.\d+$/u)
     .describe('major.minor of this contract'),
   outbox: z
     .strictObject({
       rows: z.int().nonnegative(),
       bytes: z.int().nonnegative(),
-      oldest: z.iso.datetime().nullable(),
+      oldest: z.iso.datetime().max(time_chars_max).nullable(),
     })
     .describe('what waited to be sent at that moment'),
   degraded: z
-    .array(z.string())
+    .array(z.string().max(sentence_chars_max))
+    .max(degraded_max)
     .describe('what is wrong with the kit itself, a sentence each; empty: nothing'),
-  reason: z.string().nullable().describe('why it is offline; null while online'),
+  reason: z.string().max(sentence_chars_max).nullable().describe('why it is offline; null while online'),
 });
 export type KitState = z.output<typeof kitState>;
 
-/** `seq` of the n-th connection's birth, n from 1. */
-export function birthSeq(connection: number): number {
-  return 2 * connection - 1;
+/** Numbers that each connection has for its states; one every ten seconds would last three years. */
+const states_per_connection = 10_000_000;
+
+/** `seq` of the m-th state of the n-th connection, both from 1; the first one is its birth. The last number repeats. */
+export function stateSeq(connection: number, state: number): number {
+  return (connection - 1) * states_per_connection + Math.min(state, states_per_connection - 1);
 }
 
 /** `seq` of the n-th connection's will or clean stop, n from 1. */
 export function deathSeq(connection: number): number {
-  return 2 * connection;
+  return connection * states_per_connection;
 }

@@ -2,6 +2,13 @@
 import { z } from 'zod';
 import { jsonObject } from './json.ts';
 import { linkType } from './kit.ts';
+import {
+  command_chars_max,
+  feed_chars_max,
+  name_chars_max,
+  sentence_chars_max,
+  time_chars_max,
+} from './limits.ts';
 
 export const taskStatus = z.enum(['pending', 'running', 'completed', 'failed']);
 export type TaskStatus = z.output<typeof taskStatus>;
@@ -10,12 +17,18 @@ export type TaskStatus = z.output<typeof taskStatus>;
 export const taskDispatch = z.looseObject({
   task_id: z.uuid().describe('the same as in the topic'),
   asset_id: z.uuid(),
-  command_name: z.string().min(1).max(128),
+  command_name: z.string().min(1).max(command_chars_max),
   payload: jsonObject.default({}),
   requested_by: z.uuid().nullish(),
-  created_at: z.iso.datetime(),
+  requested_by_name: z
+    .string()
+    .max(name_chars_max)
+    .nullish()
+    .describe('who that is, for people: the label of an API key, a user name'),
+  created_at: z.iso.datetime().max(time_chars_max),
   deadline: z.iso
     .datetime()
+    .max(time_chars_max)
     .nullish()
     .describe("not carried out after this; when absent, the command's own limit counts"),
 });
@@ -27,18 +40,40 @@ export const taskCancel = z.looseObject({
 });
 export type TaskCancel = z.output<typeof taskCancel>;
 
+/** Who asked for a task, and by which way. */
+export const taskOrigin = z.strictObject({
+  via: z
+    .enum(['cloud', 'service', 'local'])
+    .describe(
+      '`cloud`: dispatched on `down/task`; `service`: by the service of the kit; `local`: on its gateway',
+    ),
+  user: z
+    .string()
+    .max(name_chars_max)
+    .nullable()
+    .describe('`requested_by_name` of the dispatch, label of the API key, user name on the gateway'),
+  uid: z.int().nonnegative().nullable().describe('user id on the gateway'),
+  requested_by: z.uuid().nullable().describe('as the dispatch says'),
+});
+export type TaskOrigin = z.output<typeof taskOrigin>;
+
 /** On `up/task/{task_id}`: the dedup key is (task_id, revision); `completed` and `failed` are final. */
 export const taskReport = z.strictObject({
   task_id: z.uuid(),
   asset_id: z.uuid().nullable().describe('null when the dispatch could not be read'),
-  command_name: z.string().nullable().describe('null when the dispatch could not be read'),
+  command_name: z
+    .string()
+    .max(name_chars_max)
+    .nullable()
+    .describe('null when the dispatch could not be read'),
   status: taskStatus.exclude(['pending']),
   revision: z.int().positive().describe('rises with each report of the task'),
   result: jsonObject.describe('output when completed; `error` holds the reason when failed; else {}'),
   progress: z
-    .strictObject({ message: z.string(), pct: z.number().min(0).max(100).nullable() })
+    .strictObject({ message: z.string().max(sentence_chars_max), pct: z.number().min(0).max(100).nullable() })
     .optional()
     .describe('only while running'),
+  origin: taskOrigin.optional().describe('absent before contract 1.1'),
 });
 export type TaskReport = z.output<typeof taskReport>;
 
@@ -56,7 +91,7 @@ export type CloudAck = z.output<typeof cloudAck>;
 export const syncRequest = z.looseObject({});
 export type SyncRequest = z.output<typeof syncRequest>;
 
-const feedName = z.string().min(1).max(64);
+const feedName = z.string().min(1).max(feed_chars_max);
 
 /** On `down/config`, retained. Wishes: the kit's own configuration bounds each of them. */
 export const kitConfig = z.looseObject({
@@ -68,6 +103,10 @@ export const kitConfig = z.looseObject({
     .partialRecord(z.enum(['default', ...linkType.options]), z.number().min(0).max(1_000_000))
     .optional()
     .describe('kilobits a second that the backlog may use, by type of the link in use; 0: no cap'),
-  metered: z.array(linkType).optional().describe('types of links on which every byte costs'),
+  metered: z
+    .array(linkType)
+    .max(linkType.options.length * 2)
+    .optional()
+    .describe('types of links on which every byte costs'),
 });
 export type KitConfig = z.output<typeof kitConfig>;

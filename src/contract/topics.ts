@@ -6,13 +6,14 @@ import { z } from 'zod';
 
 export const contract_major = 'k1';
 /** `major.minor`, announced in the birth message; minor versions only add. */
-export const contract_version = '1.0';
+export const contract_version = '1.1';
 
 export const channels = {
   state: 'state',
   telemetry: 'telemetry',
   batch: 'batch',
   drops: 'drops',
+  roster: 'roster',
   asset: (asset_id: string) => `asset/${asset_id}`,
   commands: (asset_id: string) => `asset/${asset_id}/commands`,
   feed: (asset_id: string, feed: string) => `feed/${asset_id}/${feed}`,
@@ -20,7 +21,7 @@ export const channels = {
   task: (task_id: string) => `task/${task_id}`,
 } as const;
 
-/** The first word of a channel tells who listens to it: `feed`, `event`, `task`, `asset`, `telemetry`, ... */
+/** The first word of a channel is its kind, which selects the subscribers: `feed`, `event`, `task`, `asset`, `telemetry`, ... */
 export function channelKind(channel: string): string {
   const slash = channel.indexOf('/');
   return slash < 0 ? channel : channel.slice(0, slash);
@@ -30,9 +31,17 @@ export function upTopic(kit_id: string, channel: string): string {
   return `${contract_major}/${kit_id}/up/${channel}`;
 }
 
-/** What the connector subscribes to: everything below `k1/{kit_id}/down/`. */
+/** Everything below `k1/{kit_id}/down/`, which a kit may read. */
 export function downFilter(kit_id: string): string {
   return `${contract_major}/${kit_id}/down/#`;
+}
+
+/**
+ * What a kit subscribes to. What may be retained is subscribed to by its exact topic: some brokers (RabbitMQ) give no
+ * retained messages to subscriptions with wildcards.
+ */
+export function downFilters(kit_id: string): readonly string[] {
+  return ['task/#', 'ack', 'sync', 'config'].map((path) => `${contract_major}/${kit_id}/down/${path}`);
 }
 
 export function downTopic(kit_id: string, down: Down): string {
@@ -63,7 +72,11 @@ export function parseDown(kit_id: string, topic: string): Down | undefined {
 export const upFilter = `${contract_major}/+/up/#`;
 
 /** All that kits publish retained. */
-export const retainedFilters = [`${contract_major}/+/up/state`, `${contract_major}/+/up/asset/#`] as const;
+export const retainedFilters = [
+  `${contract_major}/+/up/state`,
+  `${contract_major}/+/up/roster`,
+  `${contract_major}/+/up/asset/#`,
+] as const;
 
 /** The kit and the channel of a topic below `k1/{kit_id}/up/`; undefined for any other topic. */
 export function parseUp(topic: string): { readonly kit_id: string; readonly channel: string } | undefined {
@@ -101,4 +114,4 @@ export function readChannel(channel: string): Channel | undefined {
       return undefined;
   }
 }
-const wholeKit = z.enum(['state', 'telemetry', 'batch', 'drops']);
+const wholeKit = z.enum(['state', 'telemetry', 'batch', 'drops', 'roster']);

@@ -1,24 +1,32 @@
-/** What a command is: its published input schema and its handler, joined so that no handler sees an unchecked payload. */
+/** Definition of a command: its published input schema and its handler, joined so that no handler receives an unchecked payload. */
 import { z } from 'zod';
 import type { RiskLevel } from '../contract/assets.ts';
 import { type JsonObject, jsonObject } from '../contract/json.ts';
 
-/** What a running command may ask of the task runner. */
+/** Services of the task runner for a running command. */
 export interface CommandContext {
   /** Aborts when the task is cancelled, superseded or past its deadline, or when the daemon stops. */
   readonly signal: AbortSignal;
-  /** Tells how far a long command has come. */
+  /** Reports the progress of a long command. */
   readonly progress: (message: string, pct?: number) => void;
   /** Milliseconds left until the deadline. */
   readonly remaining_ms: () => number;
   /**
-   * Milliseconds since the task was created in the cloud or on the gateway. Null: the kit's clock was not set when it
-   * came, so that nobody can tell. Absent outside the task runner.
+   * Milliseconds since the task was created in the cloud or on the gateway. Null: unknown, because the kit's
+   * clock was not set when it arrived. Absent outside the task runner.
    */
   readonly age_ms?: () => number | null;
 }
 
-/** A command as the hub and the task runner see it: the payload is unread, the input type is erased. */
+/** A validated payload, ready to run once. */
+export interface Invocation {
+  /** Whether it may pre-empt a waiting or running task of the asset: stop, disarm, land, return_home. */
+  readonly is_safety: boolean;
+  /** Resolves with `result` once the effect was observed. Throws `CommandRefused` for a refusal. */
+  readonly run: (context: CommandContext) => Promise<JsonObject>;
+}
+
+/** A command for the hub and the task runner: the input type is erased. */
 export interface Command {
   readonly name: string;
   readonly description: string;
@@ -28,14 +36,10 @@ export interface Command {
   readonly input_schema: JsonObject;
   /** Deadline after dispatch when the dispatch names none. */
   readonly timeout_ms: number;
-  /** Whether it may, with this payload, pre-empt a waiting or running task of the asset: stop, disarm, land, return_home. */
-  readonly isSafety: (payload: unknown) => boolean;
   /** May be run again when a restart interrupted it. Never true for what moves a machine. */
   readonly repeatable: boolean;
-  /** Touches no device. Throws `z.ZodError` for a payload that `invoke` would not take. */
-  readonly check: (payload: unknown) => void;
-  /** Resolves with `result` once the effect was seen. Throws `z.ZodError` for a bad payload, `CommandRefused` for a refusal. */
-  readonly invoke: (payload: unknown, context: CommandContext) => Promise<JsonObject>;
+  /** Validates the payload, without touching a device. Throws `z.ZodError` when it breaks the input schema. */
+  readonly read: (payload: unknown) => Invocation;
 }
 
 interface CommandSpec<S extends z.ZodObject> {
@@ -64,24 +68,22 @@ export function defineCommand<S extends z.ZodObject>(spec: CommandSpec<S>): Comm
     requires_approval: spec.requires_approval ?? spec.risk_level === 'high',
     input_schema: inputSchema(spec.input),
     timeout_ms: spec.timeout_ms ?? command_timeout_default_ms,
-    isSafety: (payload) => isSafety(spec, payload),
     repeatable: spec.repeatable ?? false,
-    check: (payload) => void spec.input.parse(payload ?? {}),
-    invoke: async (payload, context) => spec.handle(spec.input.parse(payload ?? {}), context),
+    read: (payload) => invocationOf(spec, spec.input.parse(payload ?? {})),
   };
 }
 
-/** What is no payload of the command pre-empts nothing. */
-function isSafety<S extends z.ZodObject>(
-  { input, safety = false }: CommandSpec<S>,
-  payload: unknown,
-): boolean {
-  if (typeof safety === 'boolean') return safety;
-  const read = input.safeParse(payload ?? {});
-  return read.success && safety(read.data);
+function invocationOf<S extends z.ZodObject>(
+  { safety = false, handle }: CommandSpec<S>,
+  input: z.output<S>,
+): Invocation {
+  return {
+    is_safety: typeof safety === 'boolean' ? safety : safety(input),
+    run: async (context) => handle(input, context),
+  };
 }
 
-/** The interface writes "no payload" as `{}`. */
+/** The contract represents "no payload" as `{}`. */
 function inputSchema(input: z.ZodObject): JsonObject {
   if (Object.keys(input.shape).length === 0) return {};
   const { $schema: _, ...schema } = z.toJSONSchema(input, { target: 'draft-7', io: 'input' });

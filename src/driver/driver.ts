@@ -1,4 +1,4 @@
-/** What a driver is. A driver is one function that runs until it is told to stop; everything else is the hub's work. */
+/** Definition of a driver: one function that runs until its signal aborts. Everything else belongs to the hub. */
 import type { z } from 'zod';
 import type { AssetType, Protocol } from '../contract/assets.ts';
 import type { FeedSet } from '../contract/feeds.ts';
@@ -13,7 +13,7 @@ export interface DriverLog {
   error(facts: object, sentence: string): void;
 }
 
-/** What a driver knows of a device. `asset_key` comes from a hardware identity, never from an address that may change. */
+/** Description of a device. `asset_key` comes from a hardware identity, never from an address that may change. */
 export interface AssetDescription {
   readonly asset_key: string;
   readonly name: string;
@@ -29,63 +29,67 @@ export interface AssetDescription {
    * connector turns it into `whep_url`, as its `media` section says.
    */
   readonly rtsp_url?: string | null;
-  /** It is known and cannot be reached now, and why: a channel of a recorder without its camera. */
+  /** Why the stream of the device is withheld, and what to do; the kit is then degraded. */
+  readonly stream_fault?: string | null;
+  /** Why a known device cannot be reached now, such as a channel of a recorder without its camera. */
   readonly offline_reason?: string | null;
+  /** The configuration of the driver names it, so it always has a place among the kit's assets. */
+  readonly configured?: boolean;
 }
 
-/** What a driver knows of a link beside the one that reports it: a dish, a modem, the prober. */
+/** Facts about a link from a driver other than the one that reports it: a dish, a modem, the prober. */
 export interface LinkKnowledge extends Partial<
   Pick<Link, 'type' | 'isp' | 'ip' | 'latency_ms' | 'jitter_ms' | 'packet_loss_pct'>
 > {
   /** Interface name. */
   readonly name: string;
-  /** Why the link is as it is, for the technician: `no carrier`, `dish: obstructed`. */
+  /** Reason of the link's state, for the technician: `no carrier`, `dish: obstructed`. */
   readonly reason?: string | null;
 }
 
-/** A position of the kit, as one source knows it. The hub chooses among the sources and says whether it is stale. */
+/** A position of the kit from one source. The hub selects the source and decides whether the position is stale. */
 export interface Fix {
   /** WGS-84, degrees. */
   readonly latitude: number;
   readonly longitude: number;
   /** Metres above the WGS-84 ellipsoid; null when only another height is known. */
   readonly altitude: number | null;
-  /** `manual`: the technician's word, never stale. */
+  /** `manual`: entered by the technician, never stale. */
   readonly source: Exclude<Location['source'], 'satellite_cached'>;
   /** Time since the fix reached the driver, milliseconds. */
   readonly age_ms: number;
-  /** UTC time of the fix as the receiver says. The hub uses it where it makes the fix older and the clock can be trusted. */
+  /** UTC time of the fix, from the receiver. The hub uses it if it makes the fix older and the clock can be trusted. */
   readonly time_ms?: number | null;
-  /** Of a manual position: it counts before every other source. */
+  /** A manual position that takes precedence over every other source. */
   readonly pinned?: boolean;
 }
 
-/** Takes what an asset says. Never blocks and never throws: a full outbox is the hub's concern. */
+/** Receives the messages of an asset. Never blocks and never throws: the hub handles a full outbox. */
 export interface AssetSink<F extends FeedSet> {
   /** One message of a feed, observed now. */
   publish<K extends keyof F & string>(feed: K, message: z.output<F[K]>): void;
   /** Last known position, WGS-84; shown on the map until a newer one comes. */
   setPosition(position: { readonly lat: number; readonly lon: number; readonly alt_m?: number }): void;
-  /** Tells that the device was lost or is back; `reason` is for the technician. */
+  /** Reports that the device was lost or is back; `reason` is for the technician. */
   setOnline(online: boolean, reason?: string): void;
   /** The asset is no longer part of the kit. */
   remove(): void;
 }
 
-/** The only door from a driver to the rest of the connector. */
+/** The only interface from a driver to the rest of the connector. */
 export interface DriverHost<F extends FeedSet> {
   /** Aborts when the driver must stop. Every timer, socket and listener of the driver ends with it. */
   readonly signal: AbortSignal;
   readonly log: DriverLog;
-  /** Adds or updates the asset with this key. It is online from now, unless `offline_reason` says why not, until `run` settles or it says otherwise. */
+  /** Adds or updates the asset with this key. It is online from now, unless `offline_reason` is set, until `run` settles or `setOnline` is called. */
   readonly announce: (asset: AssetDescription, commands?: readonly Command[]) => AssetSink<F>;
   /** A part of the kit's telemetry: `{ gateway }`, `{ wans }`, `{ battery, battery_charging }`, ... */
   readonly reportKit: (part: KitPart) => void;
-  /** Replaces what this driver said before of the link of that name. Fills gaps in `wans`, which another driver reports. */
+  /** Replaces this driver's facts about the link of that name. Fills gaps in `wans`, which another driver reports. */
   readonly reportLink: (knowledge: LinkKnowledge) => void;
-  /** A position of the kit; null: what was measured does not count any more. A manual one stands while the connector runs. */
+  /** A position of the kit; null invalidates the measured one. A manual one stands while the connector runs. */
   readonly reportLocation: (fix: Fix | null) => void;
-  /** Commands of the kit's gateway that this driver serves while it runs; replaces what it gave before. */
+  /** Commands of the kit's gateway that this driver serves while it runs; replaces the earlier list. */
   readonly serveGateway: (commands: readonly Command[]) => void;
   /** Path of a small file of this driver instance that outlives restarts, in a folder that only the daemon reads. */
   readonly stateFile: (name: string) => string;
@@ -94,14 +98,14 @@ export interface DriverHost<F extends FeedSet> {
 }
 
 interface DriverSpec<F extends FeedSet, S extends z.ZodType> {
-  /** What `driver:` says in the configuration file. */
+  /** Value of `driver:` in the configuration file. */
   readonly name: string;
   readonly feeds: F;
   /** Its section of the configuration. */
   readonly options: S;
   /**
    * Serves its devices until `host.signal` aborts, then resolves. Rejects when the device is lost (any error: the hub
-   * tries again later) or refuses (`DeviceRejected`: the hub waits for a new configuration). Either way it leaves no
+   * tries again soon) or rejects the connector (`DeviceRejected`: the hub tries again hours later). Either way it leaves no
    * timer, socket or listener behind.
    */
   readonly run: (options: z.output<S>, host: DriverHost<F>) => Promise<void>;
@@ -110,7 +114,7 @@ interface DriverSpec<F extends FeedSet, S extends z.ZodType> {
 /** A driver whose options are read: what the hub runs. */
 export type ConfiguredRun = (host: DriverHost<FeedSet>) => Promise<void>;
 
-/** A driver as the house sees it: types erased. */
+/** A driver with its types erased, as the hub and the CLI use it. */
 export interface Driver {
   readonly name: string;
   readonly feeds: FeedSet;

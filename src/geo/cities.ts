@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { InvariantBroken } from '../errors.ts';
 import { bands, cities_file, coordinate_scale, influence_scale, magic } from './cities-format.ts';
-import { distance_m, type Point } from './distance.ts';
+import { distance_m, type Point } from '../device/distance.ts';
 
 /** Farther than this from every place there is no city: open sea, desert, ice. */
 export const reach_km = 100;

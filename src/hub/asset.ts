@@ -1,17 +1,21 @@
-/** One asset: what is known of it, and what of that the cloud was told. */
+/** One asset: its current values, and those last published to the cloud. */
 import type { Announcement, AssetStatus, CommandDefinition, CommandList } from '../contract/assets.ts';
+import { cut } from '../contract/limits.ts';
 import { channels } from '../contract/topics.ts';
 import type { Command } from '../driver/command.ts';
 import type { Appender } from '../outbox/api.ts';
 import type { Clock } from '../platform/clock.ts';
+import { cleanText } from '../platform/foreign-text.ts';
+import type { ObserveAssets, ObservedAsset } from './activity.ts';
+import { known_after_ms } from './asset-slots.ts';
 import type { CommandTarget } from './commands.ts';
 import type { FeedGate } from './feed-gate.ts';
 import { stableJson } from './stable-json.ts';
 
-/** What a driver says of the asset once; the rest of an announcement changes by itself. */
+/** The fields that the driver sets at the announcement; the others change by themselves. */
 export type AssetFacts = Omit<
   Announcement,
-  'status' | 'status_reason' | 'last_seen_at' | 'lat' | 'lon' | 'alt_m'
+  'status' | 'status_reason' | 'last_seen_at' | 'first_seen_at' | 'lat' | 'lon' | 'alt_m'
 >;
 
 export interface Position {
@@ -23,11 +27,10 @@ export interface Position {
 export interface AssetParts {
   readonly outbox: Appender;
   readonly clock: Clock;
-  /** Tells that a task may find this asset in another state now. */
-  readonly changed: () => void;
+  readonly observe: ObserveAssets;
 }
 
-/** Between two announcements whose only news is the position or the time it was seen. */
+/** Between two announcements that differ only in the position or the time last seen. */
 export const position_floor_ms = 60_000;
 const seen_floor_ms = 600_000;
 const reason_chars_max = 500;
@@ -39,35 +42,54 @@ export class Asset {
   gate: FeedGate | undefined;
   /** A driver of this run has announced it. Until then any driver may. */
   claimed = false;
-  /** Its sinks are dead. */
+  /** Where the kit's media server fetches its picture. */
+  rtsp_url: string | null = null;
+  /** Why its stream is withheld. */
+  stream_fault: string | null = null;
+  configured = false;
+  /** Its sinks ignore every call. */
   removed = false;
+  /** It was evicted, or a technician removed it: it may come back. */
+  forgotten = false;
   readonly #parts: AssetParts;
   #status: AssetStatus = 'offline';
   #status_reason: string | null = null;
   #last_seen_ms: number;
+  #first_seen_ms: number;
+  /** On the monotonic clock, of this run. */
+  #seen_mono_ms: { readonly first: number; last: number };
+  #wasKnown = false;
+  /** In this run. */
+  #wasOnline = false;
   #position: Position | undefined;
-  /** What the cloud has: the last announcement without what moves, its position and when it was made. */
-  #told = '';
-  #told_position = '';
-  #told_mono_ms = 0;
+  /** Last published: the announcement without what moves, its position, and when it was published. */
+  #published = '';
+  #published_position = '';
+  #published_mono_ms = 0;
   #command_list: CommandList | undefined;
 
   constructor(parts: AssetParts, facts: AssetFacts, last_seen_ms: number) {
     this.#parts = parts;
     this.facts = facts;
     this.#last_seen_ms = last_seen_ms;
+    this.#first_seen_ms = last_seen_ms;
+    const { mono_ms } = parts.clock.stamp();
+    this.#seen_mono_ms = { first: mono_ms, last: mono_ms };
   }
 
   /** The asset as an earlier run announced it: offline until its driver announces it again. */
   static restore(parts: AssetParts, earlier: Announcement, commands: CommandList | undefined): Asset {
-    const { status, status_reason, last_seen_at, lat, lon, alt_m, ...facts } = earlier;
+    const { status, status_reason, last_seen_at, first_seen_at, lat, lon, alt_m, ...facts } = earlier;
     const asset = new Asset(parts, facts, Date.parse(last_seen_at));
+    // What an earlier version announced has no such time, and was not asked for one.
+    asset.#wasKnown = first_seen_at === undefined || seenFor_ms(earlier) >= known_after_ms;
+    asset.#first_seen_ms = Date.parse(first_seen_at ?? last_seen_at);
     if (lat !== null && lon !== null) asset.#position = { lat, lon, alt_m };
     asset.#status = status;
     asset.#status_reason = status_reason;
     asset.#command_list = commands;
     asset.#remember(asset.announcement());
-    asset.setOnline(false, 'not seen since the connector was started');
+    asset.#turn(false, 'not seen since the connector was started');
     return asset;
   }
 
@@ -75,9 +97,28 @@ export class Asset {
     return this.#status === 'online';
   }
 
+  get driver(): string {
+    return this.facts.driver;
+  }
+
+  get last_seen_ms(): number {
+    return this.#last_seen_ms;
+  }
+
+  /** It is configured, or was seen for long. */
+  get isKnown(): boolean {
+    const { first, last } = this.#seen_mono_ms;
+    return this.configured || this.#wasKnown || last - first >= known_after_ms;
+  }
+
   target(): CommandTarget {
     const { id, asset_key, name } = this.facts;
     return { asset_id: id, asset_key, name, online: this.online };
+  }
+
+  observed(): ObservedAsset {
+    const { id, asset_key: key, name, type, driver } = this.facts;
+    return { id, key, name, type, driver };
   }
 
   announcement(): Announcement {
@@ -86,15 +127,18 @@ export class Asset {
       status: this.#status,
       status_reason: this.#status_reason,
       last_seen_at: new Date(this.#last_seen_ms).toISOString(),
+      first_seen_at: new Date(this.#first_seen_ms).toISOString(),
       lat: this.#position?.lat ?? null,
       lon: this.#position?.lon ?? null,
       alt_m: this.#position?.alt_m ?? null,
     };
   }
 
-  /** The device was heard. */
+  /** Notes that the device was seen now. */
   touch(): void {
-    this.#last_seen_ms = this.#parts.clock.stamp().time_ms;
+    const { time_ms, mono_ms } = this.#parts.clock.stamp();
+    this.#last_seen_ms = time_ms;
+    this.#seen_mono_ms.last = mono_ms;
   }
 
   setPosition(position: Position): void {
@@ -103,44 +147,48 @@ export class Asset {
     if (isFirst) this.announce();
   }
 
-  /** Known, and not reachable: for an asset that was offline before, only the reason is news. */
+  /** Marks a known asset as unreachable; if it was offline before, only the reason changes. */
   begin(reason: string): void {
     if (this.online) this.setOnline(false, reason);
-    else this.#status_reason = reason.slice(0, reason_chars_max);
+    else this.#status_reason = cut(cleanText(reason), reason_chars_max);
   }
 
   /** Publishes the announcement, and the edge as an event, when the status is another than before. */
   setOnline(online: boolean, reason?: string): void {
+    if (this.#turn(online, reason)) this.#observeEdge();
+  }
+
+  #turn(online: boolean, reason: string | undefined): boolean {
     const status: AssetStatus = online ? 'online' : 'offline';
     const isEdge = status !== this.#status;
-    // The first reason of an outage is the one that helps; what follows from it is not news.
-    if (!isEdge) return;
+    // The first reason of an outage is the useful one; later ones only follow from it.
+    if (!isEdge) return false;
     this.#status = status;
-    this.#status_reason = reason?.slice(0, reason_chars_max) ?? null;
+    this.#status_reason = reason === undefined ? null : cut(cleanText(reason), reason_chars_max);
     this.announce();
     this.#parts.outbox.append({
       channel: channels.event(this.facts.id, 'asset_status'),
       lane: 'alarm',
       data: { status, reason: this.#status_reason },
     });
-    this.#parts.changed();
+    return true;
   }
 
-  /** Publishes the retained announcement if it says anything new. */
+  /** Publishes the retained announcement if it changed. */
   announce(): void {
     const announcement = this.announcement();
-    if (this.#told !== standing(announcement)) this.#publish(announcement);
+    if (this.#published !== standing(announcement)) this.#publish(announcement);
   }
 
   /** Publishes what has only moved or been seen again; called every `position_floor_ms`. */
   refresh(): void {
     const announcement = this.announcement();
-    const isOld = this.#parts.clock.stamp().mono_ms - this.#told_mono_ms >= seen_floor_ms;
-    const isMoved = this.#told_position !== stableJson(this.#position ?? null);
+    const isOld = this.#parts.clock.stamp().mono_ms - this.#published_mono_ms >= seen_floor_ms;
+    const isMoved = this.#published_position !== stableJson(this.#position ?? null);
     if (isMoved || (this.online && isOld)) this.#publish(announcement);
   }
 
-  /** Publishes the retained list of commands if it says anything new. */
+  /** Publishes the retained list of commands if it changed. */
   announceCommands(commands: readonly CommandDefinition[]): void {
     const known = this.#command_list;
     if (known && stableJson(known.commands) === stableJson(commands)) return;
@@ -148,20 +196,43 @@ export class Asset {
     this.#publishCommands(this.#command_list);
   }
 
-  /** Publishes everything that is retained, as it is. */
+  /** Publishes everything retained again, unchanged. */
   announceAgain(): void {
     this.#publish(this.announcement());
     if (this.#command_list) this.#publishCommands(this.#command_list);
   }
 
-  /** Clears what is retained; every sink of the asset is dead from now on. */
-  remove(): void {
+  /** Clears the retained messages; every sink of the asset ignores calls from now on. */
+  remove(reason: string): void {
     this.removed = true;
     this.gate?.close();
     const { id } = this.facts;
     this.#parts.outbox.append({ channel: channels.asset(id), lane: 'presence', data: null });
     this.#parts.outbox.append({ channel: channels.commands(id), lane: 'presence', data: null });
-    this.#parts.changed();
+    this.#parts.observe({ kind: 'removed', asset: this.observed(), reason });
+  }
+
+  /** Adds the asset to the kit again, as a new one. */
+  revive(): void {
+    this.removed = false;
+    this.forgotten = false;
+    this.#position = undefined;
+    this.#status = 'offline';
+    const { time_ms, mono_ms } = this.#parts.clock.stamp();
+    this.#first_seen_ms = time_ms;
+    this.#seen_mono_ms = { first: mono_ms, last: mono_ms };
+    this.#wasKnown = false;
+    this.#wasOnline = false;
+    this.announceAgain();
+    this.#parts.observe({ kind: 'added', asset: this.observed() });
+  }
+
+  #observeEdge(): void {
+    const asset = this.observed();
+    const { observe } = this.#parts;
+    if (this.online) observe({ kind: 'online', asset, is_first: !this.#wasOnline });
+    else observe({ kind: 'offline', asset, reason: this.#status_reason });
+    this.#wasOnline ||= this.online;
   }
 
   #publish(announcement: Announcement): void {
@@ -176,10 +247,14 @@ export class Asset {
   }
 
   #remember(announcement: Announcement): void {
-    this.#told = standing(announcement);
-    this.#told_position = stableJson(this.#position ?? null);
-    this.#told_mono_ms = this.#parts.clock.stamp().mono_ms;
+    this.#published = standing(announcement);
+    this.#published_position = stableJson(this.#position ?? null);
+    this.#published_mono_ms = this.#parts.clock.stamp().mono_ms;
   }
+}
+
+function seenFor_ms({ first_seen_at, last_seen_at }: Announcement): number {
+  return Date.parse(last_seen_at) - Date.parse(first_seen_at ?? last_seen_at);
 }
 
 /** The announcement without what moves all the time, as text to compare. */

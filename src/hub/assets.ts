@@ -1,20 +1,21 @@
 /** The assets of the kit: who announced which, and what an earlier run left announced. */
-import { prettifyError } from 'zod';
 import { announcement, commandList } from '../contract/assets.ts';
 import type { FeedSet } from '../contract/feeds.ts';
+import { firstFault } from '../contract/first-fault.ts';
 import { assetId } from '../contract/identity.ts';
+import { cut, name_chars_max } from '../contract/limits.ts';
 import { channelKind, channels } from '../contract/topics.ts';
 import type { Command } from '../driver/command.ts';
 import type { AssetDescription, DriverLog } from '../driver/driver.ts';
 import type { Opened } from '../outbox/protocol.ts';
+import { cleanText } from '../platform/foreign-text.ts';
 import { every } from '../platform/time.ts';
 import { Asset, type AssetFacts, type AssetParts, type Position, position_floor_ms } from './asset.ts';
+import { slotFor, stranger_kept_ms } from './asset-slots.ts';
 import { type Allow, definitionsOf, findAmong, type FoundCommand, usableCommands } from './commands.ts';
 import { createFeedGate, type FeedView } from './feed-gate.ts';
 import type { Pacer } from './rate.ts';
-
-/** Assets of one kit; what would be one more is refused with a log line. */
-export const assets_max = 256;
+import { texts } from './texts.ts';
 
 export interface AssetsParts extends AssetParts {
   readonly kit_id: string;
@@ -24,11 +25,12 @@ export interface AssetsParts extends AssetParts {
   readonly allow: Allow;
   readonly streams: Streams;
   readonly pacer: Pacer;
+  readonly broken: (error: unknown) => void;
   readonly log: DriverLog;
   readonly signal: AbortSignal;
 }
 
-/** The house's media server: turns the RTSP stream of an asset into the address that viewers are told. */
+/** The media server: turns the RTSP stream of an asset into the address for viewers. */
 export interface Streams {
   readonly want: (asset_key: string, rtsp_url: string | null) => void;
   readonly urlOf: (asset_key: string) => string | null;
@@ -52,6 +54,8 @@ export interface AssetView {
   readonly status: 'online' | 'offline';
   readonly reason: string | null;
   readonly last_seen_at: string;
+  /** Why its stream is withheld. */
+  readonly stream_fault: string | null;
   readonly feeds: Readonly<Record<string, FeedView>>;
 }
 
@@ -67,29 +71,54 @@ export class Assets {
     this.#assets = restoreAssets(parts);
     every(position_floor_ms, parts.signal, () => {
       for (const asset of this.#assets.values()) asset.refresh();
+      this.#forgetStrangers();
     });
   }
 
+  /**
+   * Restores the announcements of an earlier run when the buffer file became readable only now. What this run has announced
+   * meanwhile is newer.
+   */
+  takeUp(announced: Opened['announced']): void {
+    const known = new Set(
+      [...this.#assets.values()].flatMap(({ facts: { id } }) => [channels.asset(id), channels.commands(id)]),
+    );
+    const unknown = announced.filter(({ channel }) => !known.has(channel));
+    const restored = restoreAssets({ ...this.#parts, announced: unknown });
+    if (restored.size === 0) return;
+    for (const [asset_key, asset] of restored) this.#assets.set(asset_key, asset);
+    // The roster of this run did not name them, and a broker may have lost them.
+    this.announceAgain();
+    for (const asset of restored.values()) this.#parts.observe({ kind: 'added', asset: asset.observed() });
+  }
+
   /** Adds or updates; undefined when this owner may not have the asset, which was logged. */
-  announce(owner: Owner, about: AssetDescription, commands: readonly Command[]): Asset | undefined {
-    const { kit_id, clock, changed } = this.#parts;
+  announce(owner: Owner, described: AssetDescription, commands: readonly Command[]): Asset | undefined {
+    const about = withCleanKeys(described);
+    const { kit_id, clock, observe } = this.#parts;
     const facts = factsOf(kit_id, owner, about);
     const asset = this.#assets.get(about.asset_key) ?? new Asset(this.#parts, facts, clock.stamp().time_ms);
-    const obstacle = this.#obstacle(owner, asset, facts);
+    const isKnown = about.configured === true;
+    const obstacle = this.#obstacle(owner, asset, facts) ?? this.#makeRoom({ ...facts, isKnown });
     if (obstacle) {
       const { asset_key, name } = about;
-      owner.log.warn({ asset_key, name, reason: obstacle }, 'asset is refused; what it says is dropped');
+      owner.log.warn({ asset_key, name, reason: obstacle }, texts.asset_refused);
       return undefined;
     }
+    const isNew = !this.#assets.has(about.asset_key);
     this.#assets.set(about.asset_key, asset);
     asset.claimed = true;
-    this.#parts.streams.want(about.asset_key, about.rtsp_url ?? null);
+    asset.configured = about.configured === true;
+    asset.rtsp_url = about.rtsp_url ?? null;
+    this.#parts.streams.want(about.asset_key, asset.rtsp_url);
+    noteStreamFault(owner, asset, about);
     asset.facts = { ...facts, whep_url: this.#parts.streams.urlOf(about.asset_key) };
     asset.commands = usableCommands(commands, owner.log);
     if (asset.gate?.feeds !== owner.feeds) {
       asset.gate?.close();
       asset.gate = createFeedGate({ ...this.#parts, asset_id: facts.id, feeds: owner.feeds });
     }
+    if (isNew) observe({ kind: 'added', asset: asset.observed() });
     if (about.offline_reason) {
       asset.begin(about.offline_reason);
     } else {
@@ -98,11 +127,11 @@ export class Assets {
     }
     asset.announce();
     this.#announceCommands(asset);
-    changed();
+    observe({ kind: 'announced', asset: asset.observed() });
     return asset;
   }
 
-  /** Viewers find the stream of this asset elsewhere, or no more. */
+  /** Announces a new address of the stream of this asset, or its end. */
   streamChanged(asset_key: string): void {
     const asset = this.#assets.get(asset_key);
     if (!asset?.claimed) return;
@@ -118,10 +147,40 @@ export class Assets {
     if (gateway?.claimed) this.#announceCommands(gateway);
   }
 
-  remove(asset: Asset): void {
+  remove(asset: Asset, reason: string): void {
     this.#parts.streams.want(asset.facts.asset_key, null);
     this.#assets.delete(asset.facts.asset_key);
-    asset.remove();
+    asset.remove(reason);
+  }
+
+  /** Removes an asset that is gone for good; returns why it cannot, or undefined. */
+  forget(asset_id: string): string | undefined {
+    const asset = this.named(asset_id);
+    if (!asset) return `this kit has no asset ${asset_id}`;
+    const { name, driver } = asset.facts;
+    if (asset.online) return `${name} is online: ${driver} still reaches it; switch it off, then forget it`;
+    if (asset.claimed && asset.configured) {
+      return `${driver} is configured with ${name}; take it out of the configuration and reload, then forget it`;
+    }
+    this.#forget(asset, 'forgotten by request');
+    return undefined;
+  }
+
+  /** Makes an asset that was forgotten part of the kit again, because its driver reaches it. Returns whether there is room. */
+  revive(asset: Asset): boolean {
+    const { asset_key } = asset.facts;
+    const refusal = this.#assets.has(asset_key)
+      ? 'it was announced again'
+      : this.#makeRoom({ ...asset.facts, isKnown: asset.configured });
+    if (refusal !== undefined) return false;
+    this.#assets.set(asset_key, asset);
+    this.#parts.streams.want(asset_key, asset.rtsp_url);
+    asset.revive();
+    return true;
+  }
+
+  named(asset_id: string): Asset | undefined {
+    return this.#assets.values().find(({ facts }) => facts.id === asset_id);
   }
 
   /** All assets of this driver instance are offline, and its commands of the gateway are gone. */
@@ -137,24 +196,28 @@ export class Assets {
 
   /** The driver instance is not part of the kit any more, nor is what it announced. */
   retire(owner_name: string): void {
-    this.lose(owner_name, 'its driver was removed');
+    const reason = 'its driver was removed';
+    this.lose(owner_name, reason);
     for (const asset of this.#assets.values()) {
-      if (asset.facts.driver === owner_name) this.remove(asset);
+      if (asset.facts.driver === owner_name) this.remove(asset, reason);
     }
   }
 
-  /** Local policy on commands is another: what is offered follows. */
+  /** Announces the commands again after the local policy changed. */
   policyChanged(): void {
     for (const asset of this.#assets.values()) if (asset.claimed) this.#announceCommands(asset);
   }
 
+  /** Publishes everything retained, then the roster: the cloud drops any retained asset that it does not list. */
   announceAgain(): void {
     for (const asset of this.#assets.values()) asset.announceAgain();
+    const data = { assets: [...this.#assets.values()].map(({ facts }) => facts.id) };
+    this.#parts.outbox.append({ channel: channels.roster, lane: 'presence', data });
   }
 
   /** The command, live, or a sentence for the operator. */
   find(asset_id: string, command_name: string): FoundCommand {
-    const asset = this.#assets.values().find((each) => each.facts.id === asset_id);
+    const asset = this.named(asset_id);
     if (!asset) return { refusal: `this kit has no asset ${asset_id}` };
     if (asset.claimed) {
       return findAmong(this.#commandsOf(asset), asset.target(), command_name, this.#parts.allow);
@@ -193,20 +256,44 @@ export class Assets {
     asset.announceCommands(definitionsOf(kit_id, asset.facts.asset_key, enabled));
   }
 
+  #forgetStrangers(): void {
+    const { time_ms, synced } = this.#parts.clock.stamp();
+    if (!synced) return;
+    for (const asset of this.#assets.values()) {
+      const isGone = time_ms - asset.last_seen_ms >= stranger_kept_ms;
+      if (isGone && !asset.online && !asset.isKnown)
+        this.#forget(asset, 'seen only briefly, and absent for a day');
+    }
+  }
+
+  /** It may come back: its driver does not know of this. */
+  #forget(asset: Asset, reason: string): void {
+    this.remove(asset, reason);
+    asset.forgotten = true;
+  }
+
+  /** Why there is no room for one more asset. */
+  #makeRoom(
+    newcomer: Pick<AssetFacts, 'asset_key' | 'driver'> & { readonly isKnown: boolean },
+  ): string | undefined {
+    if (this.#assets.has(newcomer.asset_key)) return undefined;
+    const slot = slotFor([...this.#assets.values()], newcomer);
+    if ('refusal' in slot) return slot.refusal;
+    if (slot.evicted) this.#forget(slot.evicted, `seen only briefly; makes room for ${newcomer.asset_key}`);
+    return undefined;
+  }
+
   /** Why this owner may not announce this asset. */
   #obstacle(owner: Owner, asset: Asset, facts: AssetFacts): string | undefined {
     if (asset.claimed && asset.facts.driver !== owner.name) {
       return `driver ${asset.facts.driver} announced an asset with this key first`;
     }
-    if (!this.#assets.has(facts.asset_key) && this.#assets.size >= assets_max) {
-      return `a kit has at most ${assets_max} assets`;
-    }
     const fault = announcement.safeParse({ ...asset.announcement(), ...facts }).error;
-    return fault && prettifyError(fault);
+    return fault && firstFault(fault);
   }
 }
 
-/** Takes over what an earlier run left announced, and takes back what no configured driver stands for. */
+/** Restores the announcements of an earlier run, and retracts those whose driver is not configured. */
 function restoreAssets(parts: AssetsParts): Map<string, Asset> {
   const left = parts.announced.filter(
     ({ channel, body }) => channelKind(channel) === 'asset' && body !== 'null',
@@ -216,7 +303,7 @@ function restoreAssets(parts: AssetsParts): Map<string, Asset> {
   for (const body of bodies.values()) {
     const { data: earlier } = announcement.safeParse(body);
     if (!earlier || !parts.configured.includes(earlier.driver)) continue;
-    // The ids of another kit_id are not the kit's any more.
+    // Ids derived from another kit_id no longer belong to this kit.
     if (earlier.id !== assetId(parts.kit_id, earlier.asset_key)) continue;
     const { data: commands } = commandList.safeParse(bodies.get(channels.commands(earlier.id)));
     found.set(earlier.asset_key, Asset.restore(parts, earlier, commands));
@@ -230,7 +317,7 @@ function restoreAssets(parts: AssetsParts): Map<string, Asset> {
     // Its commands go with it.
     if (gone) {
       const { asset_key, name } = gone;
-      parts.log.info({ asset_key, name }, 'its driver or kit_id is not configured any more: taken back');
+      parts.log.info({ asset_key, name }, texts.asset_not_configured);
     }
     parts.outbox.append({ channel, lane: 'presence', data: null });
   }
@@ -245,16 +332,36 @@ function parsed(body: string): unknown {
   }
 }
 
+/** Keeps and logs, once, why the stream of the asset is withheld. */
+function noteStreamFault(
+  owner: Owner,
+  asset: Asset,
+  { asset_key, name, stream_fault }: AssetDescription,
+): void {
+  const fault = stream_fault ?? null;
+  if (fault !== null && fault !== asset.stream_fault) {
+    owner.log.warn({ asset_key, name, reason: fault }, texts.stream_withheld);
+  }
+  asset.stream_fault = fault;
+}
+
+/** An address of a picture is not for people, and a key is an identity: neither is cut. */
+function withCleanKeys(about: AssetDescription): AssetDescription {
+  const { asset_key, parent_key } = about;
+  return { ...about, asset_key: cleanText(asset_key), parent_key: parent_key ? cleanText(parent_key) : null };
+}
+
 function factsOf(kit_id: string, owner: Owner, about: AssetDescription): AssetFacts {
   const { asset_key, name, type, protocol, vendor, model, firmware, parent_key } = about;
   return {
     id: assetId(kit_id, asset_key),
     asset_key,
-    name,
+    // A key is an identity: a key that is too long is refused, not cut.
+    name: cut(cleanText(name), name_chars_max) || cut(asset_key, name_chars_max),
     type,
-    vendor: vendor ?? null,
-    model: model ?? null,
-    firmware: firmware ?? null,
+    vendor: line(vendor),
+    model: line(model),
+    firmware: line(firmware),
     protocol,
     parent_id: parent_key ? assetId(kit_id, parent_key) : null,
     whep_url: null,
@@ -263,8 +370,15 @@ function factsOf(kit_id: string, owner: Owner, about: AssetDescription): AssetFa
   };
 }
 
+/** One line of the announcement, cut to what it may hold. */
+function line(text: string | null | undefined): string | null {
+  return text === null || text === undefined ? null : cut(cleanText(text), name_chars_max);
+}
+
 function viewOf(asset: Asset): AssetView {
   const { id, asset_key, name, type, driver, status, status_reason, last_seen_at } = asset.announcement();
   const feeds = asset.gate?.view() ?? {};
-  return { id, key: asset_key, name, type, driver, status, reason: status_reason, last_seen_at, feeds };
+  const { stream_fault } = asset;
+  const reason = status_reason;
+  return { id, key: asset_key, name, type, driver, status, reason, last_seen_at, stream_fault, feeds };
 }

@@ -1,10 +1,13 @@
 /** Which commands of an asset the cloud sees, and which of them a task may call. */
 import type { CommandDefinition } from '../contract/assets.ts';
 import { commandId } from '../contract/identity.ts';
+import { cut, sentence_chars_max } from '../contract/limits.ts';
+import { cleanText } from '../platform/foreign-text.ts';
 import type { Command } from '../driver/command.ts';
 import type { DriverLog } from '../driver/driver.ts';
+import { texts } from './texts.ts';
 
-/** What local policy is asked about. */
+/** The asset that the local policy decides on. */
 export interface CommandTarget {
   readonly asset_id: string;
   readonly asset_key: string;
@@ -12,7 +15,7 @@ export interface CommandTarget {
   readonly online: boolean;
 }
 
-/** Local policy: true, or the sentence that tells the operator why not. */
+/** Local policy: true, or the refusal for the operator. */
 export type Allow = (asset: CommandTarget, command: Command) => true | string;
 
 export type FoundCommand =
@@ -26,9 +29,9 @@ export function usableCommands(commands: readonly Command[], log: DriverLog): re
   const byName = new Map<string, Command>();
   for (const command of commands) {
     if (byName.has(command.name)) {
-      log.error({ command: command.name }, 'driver announces two commands of one name; the first one counts');
+      log.error({ command: command.name }, texts.command_twice);
     } else if (byName.size === commands_max) {
-      log.error({ commands_max, command: command.name }, 'driver announces too many commands; left out');
+      log.error({ commands_max, command: command.name }, texts.commands_too_many);
     } else {
       byName.set(command.name, command);
     }
@@ -45,7 +48,7 @@ export function definitionsOf(
   return commands.map(({ name, description, risk_level, requires_approval, input_schema }) => ({
     id: commandId(kit_id, asset_key, name),
     name,
-    description,
+    description: cut(cleanText(description), sentence_chars_max),
     risk_level,
     requires_approval,
     input_schema,

@@ -1,13 +1,17 @@
 /** What every feed message of one asset passes before it reaches the outbox: schema, then rate. */
-import { prettifyError, type z } from 'zod';
+import type { z } from 'zod';
 import { channels } from '../contract/topics.ts';
 import { type FeedSet, laneOfFeed } from '../contract/feeds.ts';
+import { firstFault } from '../contract/first-fault.ts';
+import { fit } from '../contract/fit.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { DriverLog } from '../driver/driver.ts';
 import { messageOf } from '../errors.ts';
 import type { Appender } from '../outbox/api.ts';
 import type { Clock } from '../platform/clock.ts';
+import { cleanTexts } from '../platform/foreign-text.ts';
 import type { PacedStream, Pacer } from './rate.ts';
+import { texts } from './texts.ts';
 
 export interface FeedGateParts {
   readonly asset_id: string;
@@ -15,6 +19,8 @@ export interface FeedGateParts {
   readonly outbox: Appender;
   readonly clock: Clock;
   readonly pacer: Pacer;
+  /** Called when the outbox contradicts itself: the process has to start again. */
+  readonly broken: (error: unknown) => void;
 }
 
 /** Counters of one feed, as status shows them. */
@@ -33,7 +39,7 @@ export interface FeedGate {
   readonly feeds: FeedSet;
   /** Takes one message; answers whether it was good. Never throws. */
   publish(feed: string, message: unknown, log: DriverLog): boolean;
-  /** By feed name, only feeds of which something was heard. */
+  /** By feed name, only feeds with at least one message. */
   view(): Readonly<Record<string, FeedView>>;
   close(): void;
 }
@@ -50,7 +56,7 @@ interface Counters {
 }
 
 export function createFeedGate(parts: FeedGateParts): FeedGate {
-  const { feeds, outbox, clock } = parts;
+  const { feeds, outbox, clock, broken } = parts;
   /** Only declared feeds get an entry, so that a driver cannot make it grow. */
   const seen = new Map<string, Counters>();
   let undeclared = false;
@@ -66,7 +72,7 @@ export function createFeedGate(parts: FeedGateParts): FeedGate {
 
   const refuse = (feed: string, counters: Counters, reason: string, log: DriverLog): false => {
     counters.invalid += 1;
-    if (counters.invalid === 1) log.error({ feed, reason }, 'feed message breaks its schema and is dropped');
+    if (counters.invalid === 1) log.error({ feed, reason }, texts.feed_invalid);
     return false;
   };
 
@@ -75,13 +81,13 @@ export function createFeedGate(parts: FeedGateParts): FeedGate {
     publish(feed, message, log) {
       const counters = countersOf(feed);
       if (!counters) {
-        if (!undeclared) log.error({ feed }, 'driver publishes a feed that it does not declare; dropped');
+        if (!undeclared) log.error({ feed }, texts.feed_undeclared);
         undeclared = true;
         return false;
       }
-      const read = counters.schema.safeParse(message);
-      if (!read.success) return refuse(feed, counters, prettifyError(read.error), log);
-      const data = read.data;
+      const read = fit(counters.schema, message);
+      if (!read.success) return refuse(feed, counters, firstFault(read.error), log);
+      const data = cleanTexts(read.data);
       if (!isJsonObject(data)) return refuse(feed, counters, 'the message is not an object', log);
       const stamp = clock.stamp();
       counters.newest_mono_ms = stamp.mono_ms;
@@ -91,7 +97,9 @@ export function createFeedGate(parts: FeedGateParts): FeedGate {
           outbox.append({ channel, lane, data, stamp });
           counters.messages += 1;
         } catch (error) {
-          refuse(feed, counters, messageOf(error), log);
+          // Not even an outbox that is out of order may be taken for a bad message.
+          if (isWritable(data)) broken(error);
+          else refuse(feed, counters, messageOf(error), log);
         }
       };
       if (!counters.stream) send();
@@ -124,6 +132,16 @@ function freshCounters(feed: string, schema: z.ZodType, { asset_id, clock, pacer
     coalesced: 0,
     invalid: 0,
   };
+}
+
+/** Whether JSON can carry it: no big integers, no circles. */
+function isWritable(data: JsonObject): boolean {
+  try {
+    JSON.stringify(data);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Feed schemas describe what JSON can carry, so the outer shape is all that is left to check. */

@@ -1,8 +1,9 @@
-/** The door that one run of a driver gets. It is shut for good when the run is over: later words are ignored. */
+/** The host of one run of a driver. It closes when the run is over: later calls are ignored. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FeedSet } from '../contract/feeds.ts';
 import type { Driver, AssetSink, DriverHost, DriverLog } from '../driver/driver.ts';
+import { cleanTexts } from '../platform/foreign-text.ts';
 import type { Asset } from './asset.ts';
 import type { Assets } from './assets.ts';
 import type { Kit } from './kit.ts';
@@ -34,7 +35,7 @@ export function openHost(parts: HostParts): {
   const { name, driver, log, signal, assets, kit, state_dir, onUp, onFacts } = parts;
   const owner = { name, feeds: driver.feeds, log };
   const door = { open: true };
-  /** Does `act`, which shows that the device answered, while the run goes on. */
+  /** Runs `act`, which shows that the device answered, unless the run is over. */
   const whileOpen = (act: () => void): void => {
     if (!door.open) return;
     act();
@@ -53,7 +54,7 @@ export function openHost(parts: HostParts): {
     reportKit: (part) => whileOpen(() => kit.report(name, part, log)),
     reportLink: (knowledge) => whileOpen(() => kit.reportLink(name, knowledge)),
     reportLocation(fix) {
-      // The technician's word does not show that a device answered.
+      // A configured position does not show that a device answered.
       if (fix?.source !== 'manual') whileOpen(() => kit.reportLocation(name, fix));
       else if (door.open) kit.reportLocation(name, fix);
     },
@@ -64,12 +65,12 @@ export function openHost(parts: HostParts): {
       try {
         mkdirSync(state_dir, { recursive: true, mode: 0o700 });
       } catch {
-        // A disk that refuses must not keep the driver from its devices: it hears of it when it writes.
+        // A failing disk must not keep the driver from its devices: its own write will fail.
       }
       return join(state_dir, file);
     },
     reportStatus(facts) {
-      if (door.open) onFacts(Object.fromEntries(Object.entries(facts).slice(0, facts_max)));
+      if (door.open) onFacts(cleanTexts(Object.fromEntries(Object.entries(facts).slice(0, facts_max))));
     },
   };
   return {
@@ -85,7 +86,7 @@ function sinkOf(
   { assets, log }: HostParts,
   door: { readonly open: boolean },
 ): AssetSink<FeedSet> {
-  /** The asset while the run goes on, if it is this instance's and nobody removed it. */
+  /** The asset during the run, if it belongs to this instance and was not removed. */
   const live = (): Asset | undefined => (door.open && asset && !asset.removed ? asset : undefined);
   return {
     publish(feed, message) {
@@ -99,18 +100,19 @@ function sinkOf(
       alive.setPosition({ lat, lon, alt_m: alt_m ?? null });
     },
     setOnline(online, reason) {
+      if (online && door.open && asset?.forgotten) assets.revive(asset);
       const alive = live();
       if (online) alive?.touch();
       alive?.setOnline(online, reason);
     },
     remove() {
       const alive = live();
-      if (alive) assets.remove(alive);
+      if (alive) assets.remove(alive, 'its driver removed it');
     },
   };
 }
 
-/** False also for NaN. A position that no map can show is left out: receivers without a fix say such things. */
+/** False also for NaN. Positions that no map can show are dropped: receivers without a fix report them. */
 function isPlace(lat: number, lon: number): boolean {
   return Math.abs(lat) <= 90 && Math.abs(lon) <= 180;
 }

@@ -1,17 +1,20 @@
-/** The middle of the connector: runs drivers, keeps what they say of assets and kit, and decides what goes to the outbox. */
+/** Runs the drivers, keeps the state of assets and kit that they report, and decides what goes to the outbox. */
 import { join } from 'node:path';
 import type { KitTelemetry } from '../contract/kit.ts';
+import { cut, sentence_chars_max } from '../contract/limits.ts';
+import { cleanText } from '../platform/foreign-text.ts';
 import type { ConfiguredRun, Driver, DriverLog } from '../driver/driver.ts';
 import type { Appender } from '../outbox/api.ts';
 import type { Opened } from '../outbox/protocol.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { AssetActivity, ObserveAssets } from './activity.ts';
 import { Assets, type AssetView, type Streams } from './assets.ts';
 import type { Allow, FoundCommand } from './commands.ts';
 import { openHost, type StatusFacts } from './host.ts';
 import { Kit, type KnownLink, type TelemetryPace } from './kit.ts';
 import { type FeedRates, Pacer } from './rate.ts';
 import { type DriverState, supervise } from './supervise.ts';
-import { type CityOf, type LocationView, Whereabouts } from './whereabouts.ts';
+import { type CityOf, type LocationView, KitLocation } from './kit-location.ts';
 
 /** Beside the folders of the driver instances, whose names have no dot. */
 const last_fix_file = 'last-fix.json';
@@ -23,7 +26,7 @@ export interface HubOptions extends TelemetryPace {
   readonly outbox: Appender;
   /** What earlier runs left retained. */
   readonly announced: Opened['announced'];
-  /** Names of the configured driver instances: what others announced in an earlier run is taken back. */
+  /** Names of the configured driver instances: what others announced in an earlier run is retracted. */
   readonly configured: readonly string[];
   readonly clock: Clock;
   readonly log: DriverLog;
@@ -34,8 +37,9 @@ export interface HubOptions extends TelemetryPace {
   /** Local policy on commands; it gives the same answer for the same asset and command until `policyChanged`. */
   readonly allow: Allow;
   readonly streams: Streams;
-  /** Called when an asset was announced, went online or offline, or was removed. */
-  readonly assetsChanged?: () => void;
+  /** Called when a part contradicts itself: the process has to start again. */
+  readonly broken: (error: unknown) => void;
+  readonly observe: ObserveAssets;
   /** Ends every timer of the hub. What is held back for its rate is sent then. */
   readonly signal: AbortSignal;
 }
@@ -49,6 +53,14 @@ interface DriverRun {
   readonly signal: AbortSignal;
 }
 
+/** What people and the log know an asset by. */
+export interface NamedAsset {
+  readonly id: string;
+  readonly key: string;
+  readonly name: string;
+  readonly driver: string;
+}
+
 /** A driver instance as status shows it. Times are ISO 8601, UTC. */
 export interface DriverView {
   readonly name: string;
@@ -57,7 +69,7 @@ export interface DriverView {
   readonly since: string;
   readonly reason: string | null;
   readonly next_try_at: string | null;
-  /** Since the start: runs, and those that ended with an error. */
+  /** Runs since the start, and how many of them ended with an error. */
   readonly runs: number;
   readonly failures: number;
   /** What the driver shows of itself. */
@@ -69,19 +81,24 @@ export interface Hub {
   readonly runDriver: (run: DriverRun) => Promise<void>;
   /** Publishes every retained message and a whole kit snapshot again: for `down/sync` and for a broker that lost its memory. */
   readonly announceAll: () => void;
+  /** Takes over what an earlier run left announced, when the buffer file could not be read at the start. */
+  readonly takeUp: (announced: Opened['announced']) => void;
   /** Viewers find the stream of this asset elsewhere now. */
   readonly streamChanged: (asset_key: string) => void;
   readonly setRates: (rates: FeedRates) => void;
   readonly setTelemetry: (pace: TelemetryPace) => void;
   /** Local policy answers differently from now on. */
   readonly policyChanged: () => void;
-  /** Forgets a driver instance that has stopped, and takes back what it announced. */
+  /** Removes a driver instance that has stopped, and retracts what it announced. */
   readonly retire: (name: string) => void;
   /** Monotonic time at which drivers and kit were last gone through, which happens every second. */
   readonly ticked_ms: () => number;
   /** The command, live, or a sentence for the operator. The caller checks `asset.online`. */
   readonly findCommand: (asset_id: string, command_name: string) => FoundCommand;
   readonly assets: () => readonly AssetView[];
+  /** Forgets an asset that is gone for good; answers why it stays. */
+  readonly forgetAsset: (asset_id: string) => string | undefined;
+  readonly assetNamed: (asset_id: string) => NamedAsset | undefined;
   readonly drivers: () => readonly DriverView[];
   readonly kit: () => KitTelemetry;
   /** The links, each with the reason of its state. */
@@ -91,7 +108,7 @@ export interface Hub {
 }
 
 /**
- * Opens the hub. What an earlier run announced and this configuration does not know is taken back at once; beside the
+ * Opens the hub. What an earlier run announced and this configuration does not contain is retracted at once; beside the
  * outbox and the clock none of the given functions is called before it returns.
  */
 export function createHub(options: HubOptions): Hub {
@@ -99,10 +116,10 @@ export function createHub(options: HubOptions): Hub {
   const pacer = new Pacer(options.rates, () => clock.stamp().mono_ms, signal);
   let ready = false;
   /** Silent until the caller has the hub in hand: what is restored is no change. */
-  const changed = (): void => {
-    if (ready) options.assetsChanged?.();
+  const observe = (activity: AssetActivity): void => {
+    if (ready) options.observe(activity);
   };
-  const assets = new Assets({ ...options, pacer, changed });
+  const assets = new Assets({ ...options, pacer, observe });
   const kit = openKit(options, assets);
   const drivers = new Map<string, DriverView>();
   ready = true;
@@ -113,6 +130,7 @@ export function createHub(options: HubOptions): Hub {
       assets.announceAgain();
       kit.announce();
     },
+    takeUp: (announced) => assets.takeUp(announced),
     streamChanged: (asset_key) => assets.streamChanged(asset_key),
     setRates: (rates) => pacer.setRates(rates),
     setTelemetry: (pace) => kit.setPace(pace),
@@ -124,6 +142,11 @@ export function createHub(options: HubOptions): Hub {
     ticked_ms: () => kit.ticked_ms,
     findCommand: (asset_id, command_name) => assets.find(asset_id, command_name),
     assets: () => assets.view(),
+    forgetAsset: (asset_id) => assets.forget(asset_id),
+    assetNamed(asset_id) {
+      const facts = assets.named(asset_id)?.facts;
+      return facts && { id: facts.id, key: facts.asset_key, name: facts.name, driver: facts.driver };
+    },
     drivers: () => [...drivers.values()],
     kit: () => kit.view(),
     links: () => kit.links(),
@@ -134,7 +157,7 @@ export function createHub(options: HubOptions): Hub {
 function openKit(options: HubOptions, assets: Assets): Kit {
   return new Kit({
     ...options,
-    whereabouts: new Whereabouts({ ...options, file: join(options.state_dir, last_fix_file) }),
+    kit_location: new KitLocation({ ...options, file: join(options.state_dir, last_fix_file) }),
     onLocation: ({ latitude: lat, longitude: lon, altitude }) =>
       assets.placeGateway({ lat, lon, alt_m: altitude ?? null }),
     gatewayId: () => assets.gatewayId(),
@@ -163,7 +186,7 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
     log,
     signal,
     onState: (state) => {
-      const reason = 'reason' in state ? state.reason : null;
+      const reason = 'reason' in state ? cut(cleanText(state.reason), sentence_chars_max) : null;
       const next_try_at = 'retry_ms' in state ? nowIso(state.retry_ms) : null;
       const isSame = drivers.get(name)?.state === state.state;
       const failures = (drivers.get(name)?.failures ?? 0) + (reason === null ? 0 : 1);

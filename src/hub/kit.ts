@@ -1,16 +1,19 @@
 /** The kit's own telemetry: merges what drivers report and publishes it at the hub's pace. */
-import { prettifyError } from 'zod';
+import { firstFault } from '../contract/first-fault.ts';
+import { fit } from '../contract/fit.ts';
 import { type KitPart, type KitTelemetry, kitTelemetry, type Link, type Location } from '../contract/kit.ts';
 import { channels } from '../contract/topics.ts';
 import type { DriverLog, Fix, LinkKnowledge } from '../driver/driver.ts';
 import type { Appender } from '../outbox/api.ts';
 import type { Clock } from '../platform/clock.ts';
+import { cleanTexts } from '../platform/foreign-text.ts';
 import { every } from '../platform/time.ts';
 import { linkEdges, type LinkStates } from './link-edges.ts';
 import { KnownLinks } from './link-knowledge.ts';
 import { stableJson } from './stable-json.ts';
-import { type Deadbands, type News, newsOf } from './telemetry-news.ts';
-import type { LocationView, Whereabouts } from './whereabouts.ts';
+import { type Deadbands, type Urgency, urgencyOf } from './telemetry-change.ts';
+import type { LocationView, KitLocation } from './kit-location.ts';
+import { texts } from './texts.ts';
 
 /** Changed parts leave together, at most this often. */
 const telemetry_tick_ms = 1_000;
@@ -32,7 +35,7 @@ export interface KitOptions extends TelemetryPace {
   readonly outbox: Appender;
   readonly clock: Clock;
   readonly isOnline: () => boolean;
-  readonly whereabouts: Whereabouts;
+  readonly kit_location: KitLocation;
   /** Called every second with the location as it is now. */
   readonly onLocation: (location: Location) => void;
   /** The asset on which the edges of links are published. */
@@ -70,7 +73,7 @@ export class Kit {
   /** Keyed by the names of `kitTelemetry`, so it cannot grow. */
   readonly #parts = new Map<string, Part>();
   /** What was published last, by part. */
-  readonly #told_parts = new Map<string, unknown>();
+  readonly #published_parts = new Map<string, unknown>();
   /** Faults that were logged: `owner part`. */
   readonly #told = new Set<string>();
   readonly #known_links = new KnownLinks();
@@ -106,13 +109,13 @@ export class Kit {
   /** What a driver knows of a link that `wans` of another one lists. */
   reportLink(owner: string, knowledge: LinkKnowledge): void {
     const before = stableJson(this.links());
-    this.#known_links.note(owner, knowledge);
+    this.#known_links.note(owner, cleanTexts(knowledge));
     if (stableJson(this.links()) !== before) this.#linksChanged();
   }
 
   /** A position of the kit as this instance knows it; null takes its last one back. */
   reportLocation(owner: string, fix: Fix | null): void {
-    this.#options.whereabouts.note(owner, fix);
+    this.#options.kit_location.note(owner, fix);
   }
 
   /** The links with all that is known of them. */
@@ -130,19 +133,19 @@ export class Kit {
   }
 
   /**
-   * What this instance reported is not repeated any more: nobody vouches for it. `reason` says why the instance was lost,
-   * and then the wire says `not known` where it can; null: it was stopped.
+   * Stops repeating what this instance reported, since it may be out of date. `reason` is why the instance was lost,
+   * and then null is published where the schema allows it; null: it was stopped.
    */
   withdraw(owner: string, reason: string | null): void {
     this.#known_links.withdraw(owner, reason ?? 'stopped');
-    this.#options.whereabouts.note(owner, null);
+    this.#options.kit_location.note(owner, null);
     for (const [name, part] of this.#parts) {
       if (part.owner !== owner) continue;
       this.#parts.delete(name);
-      if (reason !== null && nullable_parts.has(name) && this.#told_parts.has(name)) {
+      if (reason !== null && nullable_parts.has(name) && this.#published_parts.has(name)) {
         this.#parts.set(name, { owner: nobody, data: { [name]: null }, text: '' });
       } else {
-        this.#told_parts.delete(name);
+        this.#published_parts.delete(name);
       }
     }
   }
@@ -165,21 +168,21 @@ export class Kit {
     const data: KitTelemetry = {};
     for (const part of this.#parts.values()) Object.assign(data, part.data);
     if (data.wans) data.wans = data.wans.map((link) => this.#known_links.fill(link));
-    const location = this.#options.whereabouts.now();
+    const location = this.#options.kit_location.now();
     if (location) data.location = location;
     return data;
   }
 
   location(): LocationView {
-    return this.#options.whereabouts.view();
+    return this.#options.kit_location.view();
   }
 
   #reportOne(owner: string, name: string, value: unknown, log: DriverLog): void {
-    const read = kitTelemetry.safeParse({ [name]: value });
+    const read = fit(kitTelemetry, { [name]: value });
     if (!read.success) {
       if (this.#isFirstFault(owner, name)) {
-        const reason = prettifyError(read.error);
-        log.error({ part: name, reason }, 'kit telemetry breaks its schema; part dropped');
+        const reason = firstFault(read.error);
+        log.error({ part: name, reason }, texts.telemetry_invalid);
       }
       return;
     }
@@ -187,14 +190,15 @@ export class Kit {
     if (known && known.owner !== owner && known.owner !== nobody) {
       if (this.#isFirstFault(owner, name)) {
         const facts = { part: name, kept: known.owner };
-        log.warn(facts, 'another driver reports this part of the kit; the first one counts');
+        log.warn(facts, texts.telemetry_twice);
       }
       return;
     }
-    const text = stableJson(read.data);
+    const data = cleanTexts(read.data);
+    const text = stableJson(data);
     if (known?.text === text) return;
-    this.#parts.set(name, { owner, data: read.data, text });
-    if (read.data.wans) this.#linksChanged();
+    this.#parts.set(name, { owner, data, text });
+    if (data.wans) this.#linksChanged();
   }
 
   #isFirstFault(owner: string, name: string): boolean {
@@ -215,13 +219,13 @@ export class Kit {
   }
 
   #tick(): void {
-    const { clock, isOnline, whereabouts, onLocation } = this.#options;
+    const { clock, isOnline, kit_location, onLocation } = this.#options;
     const { telemetry_floor_ms } = this.#pace;
     const now_ms = clock.stamp().mono_ms;
     const online = isOnline();
     if (online && !this.#wasOnline) this.#whole_due = true;
     this.#wasOnline = online;
-    whereabouts.keep();
+    kit_location.keep();
     const view = this.view();
     if (view.location) onLocation(view.location);
     if (Object.keys(view).length === 0) return;
@@ -238,9 +242,9 @@ export class Kit {
   /** States leave at once, and with them the figures that left their deadband; figures alone wait for the pace. */
   #publishNews(view: KitTelemetry, now_ms: number): void {
     const { deadbands, telemetry_pace_ms } = this.#pace;
-    const news = new Map<string, News>();
+    const news = new Map<string, Urgency>();
     for (const [name, value] of Object.entries(view)) {
-      news.set(name, newsOf(name, this.#told_parts.get(name), value, deadbands));
+      news.set(name, urgencyOf(name, this.#published_parts.get(name), value, deadbands));
     }
     const loud = new Set(news.values());
     this.#moved_ms = loud.has('soon') ? (this.#moved_ms ?? now_ms) : undefined;
@@ -255,6 +259,6 @@ export class Kit {
     this.#options.outbox.append({ channel: channels.telemetry, lane: 'kit', data });
     this.#sent_ms = now_ms;
     this.#moved_ms = undefined;
-    for (const [name, value] of Object.entries(data)) this.#told_parts.set(name, value);
+    for (const [name, value] of Object.entries(data)) this.#published_parts.set(name, value);
   }
 }

@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, wr
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { altitude_m, latitude, longitude } from '../contract/assets.ts';
-import { distance_m } from '../geo/distance.ts';
+import { distance_m } from '../device/distance.ts';
 
 /** Between two writes. */
 export const write_every_ms = 60_000;
@@ -27,7 +27,7 @@ export class LastFix {
   #tried_ms = Number.NEGATIVE_INFINITY;
   #isFailing = false;
 
-  /** `onFault` is told once when the file cannot be written, and again only after a write that succeeded. */
+  /** `onFault` is called once when the file cannot be written, and again only after a write that succeeded. */
   constructor(file: string, onFault: (error: unknown) => void) {
     this.#file = file;
     this.#onFault = onFault;

@@ -1,21 +1,21 @@
-/** What several drivers know of one link: a dish or a modem fills in what the interface itself does not say. */
+/** Merges what several drivers report of one link: a dish or a modem fills in what the interface does not show. */
 import type { Link } from '../contract/kit.ts';
 import type { LinkKnowledge } from '../driver/driver.ts';
 
-/** Links of one driver instance; what would be one more is ignored. */
+/** Maximum links of one driver instance; further ones are ignored. */
 export const known_links_max = 32;
 
-/** Keeps the last word of each driver instance on each link. */
+/** Keeps the last report of each driver instance on each link. */
 export class KnownLinks {
   readonly #byOwner = new Map<string, Map<string, LinkKnowledge>>();
   #revision = 0;
 
-  /** Rises when somebody says something else. */
+  /** Rises with every change. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Replaces what this instance said of the link. */
+  /** Replaces the report of this instance on the link. */
   note(owner: string, knowledge: LinkKnowledge): void {
     this.#revision += 1;
     const links = this.#byOwner.get(owner) ?? new Map<string, LinkKnowledge>();
@@ -24,8 +24,8 @@ export class KnownLinks {
   }
 
   /**
-   * Nobody vouches for the figures of this instance any more. What the links are stays known, and `reason` tells why the
-   * rest is not.
+   * Drops the figures of this instance. Type and provider of its links stay known, and `reason` is why the
+   * rest is unknown.
    */
   withdraw(owner: string, reason: string): void {
     this.#revision += 1;
@@ -35,19 +35,19 @@ export class KnownLinks {
     }
   }
 
-  /** The link with its gaps filled; the first to know a thing counts. */
+  /** The link with its gaps filled; the first driver with a value wins. */
   fill(link: Link): Link {
     const filled: Link = { ...link };
     for (const { type, reason: _, ...facts } of this.#of(link.name)) {
       const gaps = Object.entries(facts).filter(([key]) => !isKnown(Reflect.get(filled, key)));
       Object.assign(filled, Object.fromEntries(gaps));
-      // A dish or a modem behind a plain network port knows better than the port.
+      // A dish or a modem behind a plain network port has the better type.
       if (isKnown(type) && (!isKnown(filled.type) || filled.type === 'ethernet')) filled.type = type;
     }
     return filled;
   }
 
-  /** Why the link is as it is, in the words of all who know; null when nobody says. */
+  /** The reasons for the state of the link from all drivers; null when none reports any. */
   reason(name: string): string | null {
     const reasons = this.#of(name).flatMap(({ reason }) => reason ?? []);
     return reasons.length > 0 ? [...new Set(reasons)].join('; ') : null;

@@ -1,4 +1,4 @@
-/** Chooses among the positions that several sources report of the kit, and says how old the choice is. */
+/** Chooses among the positions that several sources report of the kit, with the age of the chosen one. */
 import type { Location } from '../contract/kit.ts';
 import type { Fix } from '../driver/driver.ts';
 import type { Stamp } from '../platform/clock.ts';
@@ -6,12 +6,12 @@ import type { SavedFix } from './last-fix.ts';
 
 /** A fix older than this is stale; a manual position never is (interface, Limits). */
 export const stale_after_ms = 30_000;
-/** A satellite fix older than this comes after what the technician said. */
+/** A satellite fix older than this ranks after the manual position. */
 export const cached_before_manual_ms = 86_400_000;
 /** A receiver whose clock differs by more is wrong about the date (week roll-over), so its time does not count. */
 const time_off_max_ms = 86_400_000;
 
-/** A position with what the technician is told of it beside what is published. */
+/** A position with the facts shown to the technician beside what is published. */
 export interface Place {
   readonly latitude: number;
   readonly longitude: number;
@@ -22,25 +22,25 @@ export interface Place {
   readonly age_ms: number | null;
   /** The driver instance that reported it; null: kept from an earlier run. */
   readonly owner: string | null;
-  /** A source goes on speaking, but its fixes are so much older than their arrival that none is fresh; else 0. */
+  /** Age of fixes on arrival when a source keeps reporting but none of its fixes is fresh; else 0. */
   readonly late_ms: number;
 }
 
 interface Noted {
   readonly owner: string | null;
   readonly fix: Omit<Fix, 'age_ms' | 'time_ms'>;
-  /** Monotonic time of the fix; minus infinity when nobody knows. */
+  /** Monotonic time of the fix; minus infinity when unknown. */
   readonly fixed_ms: number;
   /** How old it was when it came, by the receiver's time. */
   readonly late_ms: number;
-  /** The source does not stand behind it any more. */
+  /** The source no longer reports it. */
   readonly kept: boolean;
 }
 
 /** Pinned manual position, fresh satellites, fresh modem, the last satellite fix of a day, manual, then what is older. */
 export class Locations {
   readonly #byOwner = new Map<string, Noted>();
-  /** What the configuration says stands, whatever becomes of the receiver of the same instance. */
+  /** A configured position stays, whatever happens to the receiver of the same instance. */
   readonly #manual = new Map<string, Noted>();
   #last_satellite: Noted | undefined;
 
@@ -52,7 +52,7 @@ export class Locations {
     this.#last_satellite ??= { owner: null, fix, fixed_ms, late_ms: 0, kept: true };
   }
 
-  /** Null takes back what this instance measured; the last satellite fix stays as `satellite_cached`. */
+  /** Null removes what this instance measured; the last satellite fix stays as `satellite_cached`. */
   note(owner: string, fix: Fix | null, now: Stamp): void {
     if (!fix) {
       this.#byOwner.delete(owner);
@@ -100,14 +100,14 @@ export class Locations {
 function trueAge_ms(arrival_ms: number, time_ms: number | null | undefined, now: Stamp): number {
   const age_ms = Math.max(0, arrival_ms);
   if (time_ms === null || time_ms === undefined || !now.synced) return age_ms;
-  const told_ms = now.time_ms - time_ms;
-  return Math.abs(told_ms) > time_off_max_ms ? age_ms : Math.max(age_ms, told_ms);
+  const reported_ms = now.time_ms - time_ms;
+  return Math.abs(reported_ms) > time_off_max_ms ? age_ms : Math.max(age_ms, reported_ms);
 }
 
-/** Of a source that spoke a moment ago. */
+/** Of a source that reported a moment ago. */
 function lateness_ms({ late_ms, fixed_ms }: Noted, mono_ms: number): number {
-  const isSpeaking = mono_ms - (fixed_ms + late_ms) <= stale_after_ms;
-  return isSpeaking && late_ms > stale_after_ms ? late_ms : 0;
+  const isReporting = mono_ms - (fixed_ms + late_ms) <= stale_after_ms;
+  return isReporting && late_ms > stale_after_ms ? late_ms : 0;
 }
 
 /** Lower comes first. */

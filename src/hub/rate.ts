@@ -49,7 +49,7 @@ export class Pacer {
     signal.addEventListener('abort', () => this.#end(), { once: true });
   }
 
-  /** Opens a stream of its own for one feed of one asset. */
+  /** Opens a separate stream for one feed of one asset. */
   open(feed: string): PacedStream {
     const never_ms = Number.NEGATIVE_INFINITY;
     const times = { pause_ms: 0, next_ms: never_ms, turn_ms: never_ms };
@@ -80,7 +80,7 @@ export class Pacer {
     const pause_ms = this.#pause_ms(stream);
     if (pause_ms === Number.POSITIVE_INFINITY) return true;
     const now_ms = this.#now_ms();
-    // A turn that lies farther ahead was given at a lower rate than the one that holds now.
+    // A later turn was scheduled at a lower rate than the current one.
     stream.next_ms = Math.min(stream.next_ms, now_ms + pause_ms);
     if (this.#signal.aborted || (stream.held === undefined && now_ms >= stream.next_ms)) {
       this.#take(stream, now_ms);
@@ -92,7 +92,7 @@ export class Pacer {
     if (isReplaced) return true;
     stream.turn_ms = turnAt_ms(stream.next_ms, pause_ms);
     this.#waiting.add(stream);
-    // One that comes after the others is found when the timer has fired for them.
+    // A later turn is found when the timer has fired for the earlier ones.
     if (stream.turn_ms < this.#due_ms) this.#arm(stream.turn_ms, now_ms);
     return false;
   }

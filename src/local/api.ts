@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type JsonObject, jsonObject } from '../contract/json.ts';
 import { link } from '../contract/kit.ts';
-import { taskStatus } from '../contract/tasks.ts';
+import { taskOrigin, taskStatus } from '../contract/tasks.ts';
 
 const time = z.iso.datetime();
 const count = z.int().nonnegative();
@@ -23,7 +23,7 @@ const uplinkReport = z.object({
   in_flight: count,
   rtt_ms: z.number().nullable(),
   last_error: z.string().nullable(),
-  /** Channels to which the broker said that nobody listens. */
+  /** Channels without a subscriber at the broker. */
   unheard: z.array(z.string()),
 });
 
@@ -48,6 +48,16 @@ const outboxReport = z.object({
   /** When the oldest buffered message was observed. */
   oldest: time.nullable(),
   file_bytes: count,
+  /** While messages of before leave: how many there were and are, and how fast. Null while none do; absent from older daemons. */
+  drain: z
+    .object({
+      from: count,
+      left: count,
+      per_s: z.number().nonnegative(),
+      /** Null: nothing leaves now. */
+      left_s: z.number().nonnegative().nullable(),
+    })
+    .nullish(),
   health: z.object({ state: z.enum(['ok', 'full', 'failing']), detail: z.string() }),
 });
 
@@ -92,6 +102,10 @@ export const taskView = z.object({
   result: jsonObject,
   created_at: time,
   updated_at: time,
+  /** Why it is open although nothing is done for it any more: its end cannot be recorded. Absent from older daemons. */
+  note: z.string().nullish(),
+  /** Who asked; absent from older daemons. */
+  origin: taskOrigin.nullish(),
 });
 export type TaskView = z.output<typeof taskView>;
 
@@ -101,9 +115,9 @@ export const statusReport = z.object({
   version: z.string(),
   started_at: time,
   uptime_s: z.number().nonnegative(),
-  /** Why the kit is not at its best, one sentence each: what is wrong; what to do. */
+  /** Reasons for a degraded kit, one sentence each: what is wrong; what to do. */
   degraded: z.array(z.string()),
-  /** Of `degraded`, what nothing else in this report tells of; absent from daemons that are older. */
+  /** The part of `degraded` that nothing else in this report shows; absent from older daemons. */
   warnings: z.array(z.string()).optional(),
   uplink: uplinkReport,
   outbox: outboxReport,
@@ -149,7 +163,7 @@ const tailMessage = z.object({
 });
 export type TailMessage = z.output<typeof tailMessage>;
 
-/** A line of `GET /tail`. `skipped` tells how many lines the reader was too slow for. */
+/** A line of `GET /tail`. `skipped` counts the lines that were dropped because the reader was too slow. */
 export const tailLine = z.discriminatedUnion('kind', [
   tailMessage,
   z.object({ kind: z.literal('skipped'), lines: count }),
@@ -172,9 +186,12 @@ export const quarantinedMessage = z.object({
   /** MQTT reason code of the broker. */
   code: z.int(),
   reason: z.string(),
-  body: z.string(),
+  body_bytes: count,
 });
 export type QuarantinedMessage = z.output<typeof quarantinedMessage>;
+
+export const quarantinedBody = quarantinedMessage.extend({ body: z.string() });
+export type QuarantinedBody = z.output<typeof quarantinedBody>;
 
 /** Body of `POST /buffer/quarantine/retry` and `/discard`; all of them when `ids` is left out. */
 export const quarantineSelection = z.strictObject({ ids: z.array(count).max(10_000).optional() });
@@ -192,8 +209,17 @@ export const taskRequest = z.strictObject({
 });
 export type TaskRequest = z.input<typeof taskRequest>;
 
+/** Body of `POST /assets/forget`. */
+export const assetRequest = z.strictObject({
+  /** Id, key or unique name. */
+  asset: z.string().min(1),
+});
+/** Answer: which asset it was. */
+export const assetForgotten = z.object({ id: z.string(), key: z.string(), name: z.string() });
+export type AssetForgotten = z.output<typeof assetForgotten>;
+
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
-/** A driver instance or a part of the program; null: everything that has no level of its own. */
+/** A driver instance or a part of the program; null: everything without its own level. */
 const logName = z.string().min(1).max(64).nullable();
 
 export const log_level_s = { default: 900, max: 86_400 } as const;
@@ -237,25 +263,36 @@ export interface LocalDispatch {
   readonly deadline_s: number | undefined;
 }
 
+/** A user of this machine at the other end of the control socket; null: unknown. */
+export interface LocalUser {
+  readonly uid: number | null;
+  readonly name: string | null;
+}
+
 /** What the control socket asks of the daemon. Rejections reach the technician as the sentence of the error. */
 export interface LocalApi {
   report(): Promise<StatusReport> | StatusReport;
   /** Calls `listener` for each message accepted for delivery until the returned function is called. */
   tail(listener: (message: TailMessage) => void): () => void;
   buffer(): Promise<BufferReport>;
+  /** The oldest ones, without their bodies. */
   quarantine(): Promise<readonly QuarantinedMessage[]>;
+  /** One with its body. */
+  quarantined(id: number): Promise<QuarantinedBody | undefined>;
   /** Answers how many rows were put back. */
   retryQuarantined(ids: readonly number[] | undefined): Promise<number>;
   /** Answers how many rows were discarded. */
   discardQuarantined(ids: readonly number[] | undefined): Promise<number>;
   /** Starts a task as if the cloud had dispatched it; throws `CommandRefused` when it is not even admitted. */
-  dispatch(request: LocalDispatch): Promise<TaskView>;
+  dispatch(request: LocalDispatch, user: LocalUser): Promise<TaskView>;
   /** The newest tasks, newest first. */
   tasks(): Promise<readonly TaskView[]>;
   task(id: string): Promise<TaskView | undefined>;
+  /** Forgets an asset that is gone for good; throws `CommandRefused` while its driver has it. */
+  forgetAsset(asset_id: string, user: LocalUser): AssetForgotten;
   logLevels(): LogLevels;
   /** The last lines of the log, JSON, oldest first. */
   recentLog(): readonly string[];
-  /** For a time; answers the levels that hold then. Throws `CommandRefused` for a name that nobody has. */
+  /** Sets a level for a time; returns the resulting levels. Throws `CommandRefused` for an unknown name. */
   changeLogLevels(request: LogLevelRequest): LogLevels;
 }

@@ -1,21 +1,26 @@
-/** Speaks to the daemon of this machine through its control socket. */
+/** Client of the control socket of the daemon on this machine. */
 import { request, type IncomingMessage } from 'node:http';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
-import { messageOf } from '../errors.ts';
+import { systemReason } from '../errors.ts';
+import { texts } from './texts.ts';
 import {
   apiError,
+  assetForgotten,
   bufferReport,
   logLevels,
   recentLog,
+  quarantinedBody,
   quarantinedMessage,
   quarantineOutcome,
   statusReport,
   tailLine,
   taskView,
+  type AssetForgotten,
   type BufferReport,
   type LogLevelRequest,
   type LogLevels,
+  type QuarantinedBody,
   type QuarantinedMessage,
   type StatusReport,
   type TailLine,
@@ -37,12 +42,15 @@ export interface LocalClient {
   status(): Promise<StatusReport>;
   buffer(): Promise<BufferReport>;
   quarantine(): Promise<readonly QuarantinedMessage[]>;
+  quarantined(id: number): Promise<QuarantinedBody>;
   /** Answer how many rows were put back, discarded. */
   retryQuarantined(ids?: readonly number[]): Promise<number>;
   discardQuarantined(ids?: readonly number[]): Promise<number>;
   dispatch(task: TaskRequest): Promise<TaskView>;
   tasks(): Promise<readonly TaskView[]>;
   task(id: string): Promise<TaskView>;
+  /** `asset`: id, key or unique name. */
+  forgetAsset(asset: string): Promise<AssetForgotten>;
   logLevels(): Promise<LogLevels>;
   /** The last lines of the log, JSON, oldest first. */
   recentLog(): Promise<readonly string[]>;
@@ -70,6 +78,7 @@ export function localClient(socket: string, signal: AbortSignal): LocalClient {
     status: async () => ask(statusReport, '/status'),
     buffer: async () => ask(bufferReport, '/buffer'),
     quarantine: async () => ask(z.array(quarantinedMessage), '/buffer/quarantine'),
+    quarantined: async (id) => ask(quarantinedBody, `/buffer/quarantine/${id}`),
     retryQuarantined: async (ids) =>
       (await ask(quarantineOutcome, '/buffer/quarantine/retry', selection(ids))).rows,
     discardQuarantined: async (ids) =>
@@ -77,6 +86,7 @@ export function localClient(socket: string, signal: AbortSignal): LocalClient {
     dispatch: async (task) => ask(taskView, '/tasks', task),
     tasks: async () => ask(z.array(taskView), '/tasks'),
     task: async (id) => ask(taskView, `/tasks/${encodeURIComponent(id)}`),
+    forgetAsset: async (asset) => ask(assetForgotten, '/assets/forget', { asset }),
     logLevels: async () => ask(logLevels, '/log-levels'),
     recentLog: async () => ask(recentLog, '/log'),
     changeLogLevels: async (request) => ask(logLevels, '/log-levels', request),
@@ -133,10 +143,10 @@ function unavailable(socket: string, error: unknown): DaemonUnavailable {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const sentence =
     code === 'ENOENT' || code === 'ECONNREFUSED'
-      ? `kit-connector is not running (nobody listens on ${socket}); start it, or name its socket with --socket`
-      : code === 'EACCES'
-        ? `this user may not use ${socket}; join its group or use sudo`
-        : `the daemon at ${socket} does not answer: ${messageOf(error)}; see its log`;
+      ? texts.notRunning(socket, systemReason(error))
+      : code === 'EACCES' || code === 'EPERM'
+        ? texts.notAllowed(socket, systemReason(error))
+        : texts.noAnswer(socket, systemReason(error));
   return new DaemonUnavailable(sentence, { cause: error });
 }
 

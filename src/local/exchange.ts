@@ -1,5 +1,6 @@
 /** HTTP for people and tools of this machine: a few routes, texts of a bounded size. A framework would cost the daemon 8 MB. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { messageOf } from '../errors.ts';
 
 export interface Asked {
@@ -8,6 +9,7 @@ export interface Asked {
   readonly id: string;
   /** Rejects with `NotAnswered` when it is larger than a megabyte. */
   readonly body: () => Promise<string>;
+  readonly socket: Socket;
 }
 
 export interface Answer {
@@ -59,6 +61,7 @@ async function answer(routes: ReadonlyMap<string, Route>, request: IncomingMessa
     query: new URLSearchParams(query),
     id: decoded(path.slice(parent.length + 1)),
     body: async () => readBody(request),
+    socket: request.socket,
   });
 }
 

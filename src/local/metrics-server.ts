@@ -9,7 +9,7 @@ export interface MetricsPage {
   readonly scrape: () => Promise<string>;
   /** Undefined while every part makes progress, else which one does not. */
   readonly check: (ms: number) => Promise<string | undefined>;
-  /** One line on how the kit is. */
+  /** One line with the state of the kit. */
   readonly summary: () => string;
 }
 

@@ -1,9 +1,12 @@
 /** The routes of the control socket: bodies are checked on the way in, refusals leave as sentences. */
-import { z } from 'zod';
+import type { z } from 'zod';
+import { readJson, request_limits } from '../contract/bounded-json.ts';
+import { firstFault } from '../contract/first-fault.ts';
 import { CommandRefused, messageOf } from '../errors.ts';
-import { type LocalApi, logLevelRequest, quarantineSelection, taskRequest } from './api.ts';
+import { assetRequest, type LocalApi, logLevelRequest, quarantineSelection, taskRequest } from './api.ts';
 import { type Answer, json, NotAnswered, type Routes } from './exchange.ts';
 import { findAsset } from './find-asset.ts';
+import { userOf } from '../platform/linux/socket-user.ts';
 import { tailStream } from './tail-stream.ts';
 
 export function localRoutes(api: LocalApi, signal: AbortSignal): Routes {
@@ -12,6 +15,11 @@ export function localRoutes(api: LocalApi, signal: AbortSignal): Routes {
     'GET /tail': ({ query }) => tailStream(api, query, signal),
     'GET /buffer': async () => json(await api.buffer()),
     'GET /buffer/quarantine': async () => json(await api.quarantine()),
+    'GET /buffer/quarantine/:id': async ({ id }) => {
+      const message = await api.quarantined(Number(id));
+      if (!message) throw new NotAnswered(404, `no message ${id} is in quarantine`);
+      return json(message);
+    },
     'POST /buffer/quarantine/retry': async ({ body }) => {
       const { ids } = parse(quarantineSelection, await body());
       return json({ rows: await api.retryQuarantined(ids) });
@@ -29,17 +37,26 @@ export function localRoutes(api: LocalApi, signal: AbortSignal): Routes {
       if (!task) throw new NotAnswered(404, `there is no task ${id}`);
       return json(task);
     },
-    'POST /tasks': async ({ body }) => {
+    'POST /assets/forget': async ({ body, socket }) => {
+      const { asset } = parse(assetRequest, await body());
+      return json(api.forgetAsset(await assetIdOf(api, asset), await userOf(socket)));
+    },
+    'POST /tasks': async ({ body, socket }) => {
       const { asset, command, payload, deadline_s } = parse(taskRequest, await body());
-      const { assets } = await api.report();
-      const found = findAsset(assets, asset);
-      if ('fault' in found) throw new NotAnswered(404, found.fault);
-      return json(await api.dispatch({ asset_id: found.id, command, payload, deadline_s }), 201);
+      const order = { asset_id: await assetIdOf(api, asset), command, payload, deadline_s };
+      return json(await api.dispatch(order, await userOf(socket)), 201);
     },
   };
 }
 
-/** What a failed request is told. */
+async function assetIdOf(api: LocalApi, words: string): Promise<string> {
+  const { assets } = await api.report();
+  const found = findAsset(assets, words);
+  if ('fault' in found) throw new NotAnswered(404, found.fault);
+  return found.id;
+}
+
+/** The reply to a failed request. */
 export function refusal(error: unknown): Answer {
   const status = error instanceof NotAnswered ? error.status : error instanceof CommandRefused ? 409 : 500;
   return json({ error: messageOf(error) }, status);
@@ -49,11 +66,11 @@ export function refusal(error: unknown): Answer {
 function parse<S extends z.ZodType>(schema: S, body: string): z.output<S> {
   let value: unknown;
   try {
-    value = body === '' ? {} : JSON.parse(body);
+    value = body === '' ? {} : readJson(body, request_limits);
   } catch (error) {
     throw new NotAnswered(400, `the body is no JSON: ${messageOf(error)}`);
   }
   const read = schema.safeParse(value);
-  if (!read.success) throw new NotAnswered(400, z.prettifyError(read.error));
+  if (!read.success) throw new NotAnswered(400, firstFault(read.error));
   return read.data;
 }

@@ -1,4 +1,4 @@
-/** The control socket: HTTP on a Unix socket of this machine, through which the command line speaks to the daemon. */
+/** The control socket: HTTP on a Unix socket of this machine, between the command line and the daemon. */
 import { chmod, chown, mkdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
@@ -16,7 +16,7 @@ export interface ListenOptions {
   readonly signal: AbortSignal;
 }
 
-/** Members of the socket's group may use it, nobody else. */
+/** Only members of the socket's group may use it. */
 const socket_mode = 0o660;
 /** sockaddr_un holds 108 bytes with the final zero. */
 const socket_path_bytes_max = 107;

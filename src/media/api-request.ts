@@ -1,4 +1,5 @@
 /** One request to the API of a media server on the kit. */
+import { answer_limits, readJson } from '../contract/bounded-json.ts';
 
 export interface ApiAccess {
   readonly api_url: string;
@@ -60,7 +61,7 @@ async function boundedText(response: Response): Promise<string> {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return readJson(text, answer_limits);
   } catch {
     return undefined;
   }

@@ -27,7 +27,7 @@ export function go2rtc(options: MediaServerOptions): MediaServer {
         path: query({ name, src: rtsp_url }),
         signal,
       });
-      if (status === 400) throw new StreamRefused('it does not take the address of the stream');
+      if (status === 400) throw new StreamRefused('it rejected the stream address');
       expectOk(status);
     },
     async remove(name, signal) {
@@ -41,7 +41,9 @@ export function go2rtc(options: MediaServerOptions): MediaServer {
 
 function expectOk(status: number): void {
   if (status === 401 || status === 403) {
-    throw new Error(`the API refuses us (HTTP ${status}); check username and password in the media section`);
+    throw new Error(
+      `the API refused the login (HTTP ${status}); check username and password in the media section`,
+    );
   }
   if (status < 200 || status > 299) throw new Error(`HTTP ${status}`);
 }

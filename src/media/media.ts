@@ -1,4 +1,4 @@
-/** Keeps the kit's media server knowing every camera's stream, and tells where viewers find them. */
+/** Keeps the streams of all cameras configured on the kit's media server, and returns their addresses for viewers. */
 import type { DriverLog } from '../driver/driver.ts';
 import { messageOf } from '../errors.ts';
 import { sleep } from '../platform/time.ts';
@@ -15,9 +15,9 @@ export interface MediaOptions {
 }
 
 export interface MediaPace {
-  /** A server that was restarted has forgotten its streams: they are looked for again this often. */
+  /** Interval of checks: a restarted server has lost its streams. */
   readonly look_every_ms: number;
-  /** A restart of the server is no news; after this time viewers are told that there is no stream. */
+  /** A short restart of the server is not reported; after this time the stream address is withdrawn. */
   readonly lost_after_ms: number;
 }
 const usual_pace: MediaPace = { look_every_ms: 10_000, lost_after_ms: 30_000 };
@@ -37,24 +37,24 @@ interface Wanted extends Stream {
   readonly refused: string | null;
 }
 
-/** Only what is a stream of a camera: go2rtc would also run programs (`exec:`). */
-const stream_url = /^rtsps?:\/\//u;
+/** Only what is a stream of a camera: go2rtc would also run programs (`exec:`), and obeys what follows a fragment sign. */
+const stream_url = /^rtsps?:\/\/[^\s\\#\p{Cc}]{1,4096}$/u;
 
 /** Runs until the signal aborts. Streams stay on the server then: a restart of the connector interrupts no viewer. */
 export function createMedia(options: MediaOptions): Media {
-  const keeper = new Keeper(options);
-  void keeper.run();
-  return keeper;
+  const registry = new StreamRegistry(options);
+  void registry.run();
+  return registry;
 }
 
-class Keeper implements Media {
+class StreamRegistry implements Media {
   readonly #options: MediaOptions;
   readonly #pace: MediaPace;
   readonly #wanted = new Map<string, Wanted>();
   readonly #unwanted = new Set<string>();
   #wake = new AbortController();
   #down_since_ms: number | undefined;
-  #toldDown = false;
+  #isDownLogged = false;
 
   constructor(options: MediaOptions) {
     this.#options = options;
@@ -68,7 +68,7 @@ class Keeper implements Media {
       this.#wanted.delete(asset_key);
       this.#unwanted.add(streamName(asset_key));
       if (rtsp_url !== null) {
-        this.#options.log.warn({ asset_key }, 'the address of the stream is no rtsp:// URL; no video');
+        this.#options.log.warn({ asset_key }, 'stream address is not an rtsp:// URL; no video');
       }
     } else {
       const name = streamName(asset_key);
@@ -116,7 +116,7 @@ class Keeper implements Media {
       const reason = withoutCredentials(err.message);
       if (stream.refused !== reason) {
         const { asset_key } = stream;
-        log.warn({ asset_key, reason }, `${server.name} refuses the stream of the camera; no video`);
+        log.warn({ asset_key, reason }, `${server.name} rejected the camera stream; no video`);
       }
       this.#settle(stream, { ready: false, refused: reason });
     }
@@ -130,8 +130,9 @@ class Keeper implements Media {
   }
 
   #noteUp(): void {
-    if (this.#toldDown) this.#options.log.info({}, `${this.#options.server.name} answers again`);
-    this.#toldDown = false;
+    if (this.#isDownLogged)
+      this.#options.log.info({}, `${this.#options.server.name} API connection restored`);
+    this.#isDownLogged = false;
     this.#down_since_ms = undefined;
   }
 
@@ -139,10 +140,10 @@ class Keeper implements Media {
     const { server, log } = this.#options;
     const now_ms = performance.now();
     this.#down_since_ms ??= now_ms;
-    if (!this.#toldDown) {
+    if (!this.#isDownLogged) {
       const reason = withoutCredentials(causeOf(err));
-      log.warn({ reason }, `${server.name} cannot be reached; check media.api_url. Tried again all the time`);
-      this.#toldDown = true;
+      log.warn({ reason }, `${server.name} API unreachable; retrying, check media.api_url`);
+      this.#isDownLogged = true;
     }
     if (now_ms - this.#down_since_ms < this.#pace.lost_after_ms) return;
     for (const stream of this.#wanted.values()) {

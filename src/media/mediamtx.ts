@@ -11,7 +11,7 @@ export interface MediaServerOptions extends ApiAccess {
 const pathConfig = z.looseObject({ source: z.string(), sourceOnDemand: z.boolean().optional() });
 const refusal = z.looseObject({ error: z.string() });
 
-/** Nobody looks at most cameras most of the time: the server connects to a camera with the first viewer. */
+/** The server connects to a camera on demand, with the first viewer: most cameras have none most of the time. */
 const on_demand = {
   sourceOnDemand: true,
   sourceOnDemandStartTimeout: '10s',
@@ -61,7 +61,9 @@ export function mediaMtx(options: MediaServerOptions): MediaServer {
 
 function expectOk(status: number, body: unknown): void {
   if (status === 401 || status === 403) {
-    throw new Error(`the API refuses us (HTTP ${status}); check username and password in the media section`);
+    throw new Error(
+      `the API refused the login (HTTP ${status}); check username and password in the media section`,
+    );
   }
   if (status < 200 || status > 299) {
     throw new Error(`HTTP ${status} ${refusal.safeParse(body).data?.error ?? ''}`.trim());

@@ -1,4 +1,4 @@
-/** What the other rooms ask of the outbox. `openOutbox` (outbox.ts) gives all of it; each caller names the part it uses. */
+/** Interfaces of the outbox for the other rooms. `openOutbox` (outbox.ts) gives all of it; each caller names the part it uses. */
 import type { Position } from '../contract/envelope.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { Lane } from '../contract/lanes.ts';
@@ -14,6 +14,8 @@ export interface Draft {
   readonly data: JsonObject | null;
   /** When it was observed; now when left out. */
   readonly stamp?: Stamp;
+  /** It is sent, and shown to the local parts, only once it is on disk: also while the disk fails. */
+  readonly from_disk_only?: boolean;
 }
 
 export interface Appender {
@@ -21,11 +23,19 @@ export interface Appender {
   append(draft: Draft): Position;
 }
 
+/** The storage of a task's final entry. */
+export interface Conclusion {
+  /** Settles with the first attempt: rejects with `StorageUnavailable` when the disk refused it. */
+  readonly tried: Promise<void>;
+  /** Resolves once entry and report are on disk, which is attempted until the outbox closes. */
+  readonly stored: Promise<void>;
+}
+
 /** The durable memory of tasks. */
 export interface Journal {
   /**
    * Journals a dispatch; resolves once it is on disk, with the entry that was known if the task id was known already.
-   * Rejects with `StorageUnavailable` when the disk does not take it: then nobody may act on the dispatch.
+   * Rejects with `StorageUnavailable` when the disk write fails: the dispatch must then not be executed.
    */
   admit(entry: JournalEntry): Promise<JournalEntry | undefined>;
   /**
@@ -33,8 +43,25 @@ export interface Journal {
    * Rejects with `StorageUnavailable`; the message is sent from memory all the same.
    */
   record(entry: JournalEntry, report: Draft): Promise<void>;
+  /**
+   * Journals the end of a task together with its report, in one commit. What is final must never be contradicted by a
+   * later run, so the report leaves only from disk.
+   */
+  conclude(entry: JournalEntry, report: Draft): Conclusion;
   find(task_id: string): Promise<JournalEntry | undefined>;
   list(limit: number): Promise<readonly JournalEntry[]>;
   /** Tasks that an earlier run left pending or running, oldest first. */
   readonly left_open: readonly JournalEntry[];
+}
+
+/**
+ * Which acknowledgement releases a sync message from the buffer: the broker's PUBACK, the cloud's `down/ack`, or (`auto`)
+ * the cloud's as soon as it has sent one.
+ */
+export type AckRule = 'auto' | 'broker' | 'cloud';
+
+export interface OutboxLog {
+  info(facts: object, sentence: string): void;
+  warn(facts: object, sentence: string): void;
+  error(facts: object, sentence: string): void;
 }

@@ -1,9 +1,10 @@
-/** The books: accepted = delivered + buffered + quarantined + dropped(by reason), at any moment. */
+/** The message accounts: accepted = delivered + buffered + quarantined + dropped(by reason), at all times. */
 import { lanes, type Lane } from '../contract/lanes.ts';
 import type { Done, Drop, DropReason, LaneDepth, Opened, Removal } from './protocol.ts';
+import { addDrop, type DropSums } from './live/drop-sums.ts';
 import { positionOf } from './row.ts';
 
-/** What `kit-connector status` shows of the books. */
+/** What `kit-connector status` shows of the accounts. */
 export interface LedgerReport {
   /** Of this run, and what an earlier run left in the buffer. */
   readonly accepted: number;
@@ -20,23 +21,32 @@ export class Ledger {
   #accepted: number;
   #delivered = 0;
   readonly #dropped = new Map<DropReason, number>();
-  readonly #unreported = new Map<string, Drop>();
+  readonly #unreported: DropSums = new Map();
   /** Messages that are in memory only. */
   #memory = 0;
   #depth: Readonly<Record<Lane, LaneDepth>>;
   #quarantined: number;
-  /** The file could not be opened yet, so nobody knows what is in it. */
+  /** The file could not be opened yet, so its content is unknown. */
   #blind: boolean;
 
-  constructor(opened: Opened) {
+  readonly #droppedFromMemory: (drop: Drop) => void;
+
+  /** `droppedFromMemory`: receives what no commit would otherwise record. */
+  constructor(opened: Opened, droppedFromMemory: (drop: Drop) => void) {
+    this.#droppedFromMemory = droppedFromMemory;
     this.#depth = opened.depth;
     this.#quarantined = opened.quarantined_rows;
     this.#blind = opened.health.state === 'failing';
     this.#accepted = this.disk_rows + opened.quarantined_rows;
-    for (const drop of opened.drops) this.#remember(drop);
+    this.found(opened.drops);
     const lost = opened.salvage?.rows_lost ?? 0;
     this.#accepted += lost;
     if (lost > 0) this.#dropped.set('unreadable', lost);
+  }
+
+  /** Adds drops of an earlier run that were not reported to the cloud. */
+  found(drops: readonly Drop[]): void {
+    for (const drop of drops) addDrop(this.#unreported, drop);
   }
 
   get quarantined_rows(): number {
@@ -73,7 +83,7 @@ export class Ledger {
 
   droppedFromMemory(reason: DropReason, lane: Lane, id: number): void {
     this.#memory -= 1;
-    this.#drop({ lane, why: reason, rows: 1, bytes: 0, lo: id, hi: id }, reason);
+    this.#droppedFromMemory(this.#drop({ lane, why: reason, rows: 1, bytes: 0, lo: id, hi: id }, reason));
   }
 
   /** A commit was answered; `from_memory` rows are now on disk instead. */
@@ -89,7 +99,7 @@ export class Ledger {
     }
   }
 
-  /** Drops that the cloud has not been told of. They count as told from now on. */
+  /** Takes drops that were not reported to the cloud. They count as reported from then on. */
   takeUnreported(max: number): readonly Drop[] {
     const drops = [...this.#unreported].slice(0, max);
     for (const [key] of drops) this.#unreported.delete(key);
@@ -109,37 +119,19 @@ export class Ledger {
     };
   }
 
-  /** The file could be opened at last: what an earlier run left in it counts as accepted from now on. */
+  /** The file was opened after a failed start: what an earlier run left in it counts as accepted from now on. */
   #adopt(expected: number, done: Done): void {
     this.#blind = false;
     const gone = done.removed.reduce((sum, { why, rows }) => (why === 'quarantined' ? sum : sum + rows), 0);
     this.#accepted += this.disk_rows + this.#quarantined + gone - expected;
   }
 
-  #drop(removal: Removal, reason: DropReason): void {
+  #drop(removal: Removal, reason: DropReason): Drop {
     this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + removal.rows);
     const { epoch, seq: lo } = positionOf(removal.lo);
-    this.#remember({
-      epoch,
-      lane: removal.lane,
-      reason,
-      rows: removal.rows,
-      lo,
-      hi: positionOf(removal.hi).seq,
-    });
-  }
-
-  #remember(drop: Drop): void {
-    const key = `${drop.epoch} ${drop.lane} ${drop.reason}`;
-    const known = this.#unreported.get(key);
-    const merged = known
-      ? {
-          ...drop,
-          rows: known.rows + drop.rows,
-          lo: Math.min(known.lo, drop.lo),
-          hi: Math.max(known.hi, drop.hi),
-        }
-      : drop;
-    this.#unreported.set(key, merged);
+    const { lane, rows } = removal;
+    const drop = { epoch, lane, reason, rows, lo, hi: positionOf(removal.hi).seq };
+    addDrop(this.#unreported, drop);
+    return drop;
   }
 }

@@ -1,68 +1,88 @@
 /**
- * The outbox: takes messages, keeps them safe by the rule of their lane, and keeps the books. What the uplink asks of it
- * is in `dispatch`.
+ * The outbox: accepts messages, stores them by the durability rule of their lane, and counts them. The interface for the
+ * uplink is `dispatch`.
  */
 import type { Position } from '../contract/envelope.ts';
 import { lanes, type Lane } from '../contract/lanes.ts';
-import { drops_max } from '../contract/drops.ts';
-import { channels } from '../contract/topics.ts';
 import { messageOf } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
-import { every } from '../platform/time.ts';
-import type { Appender, Draft, Journal } from './api.ts';
-import type { BacklogForm } from './backlog.ts';
-import { Committer } from './committer.ts';
-import { Dispatch } from './dispatch.ts';
-import { Intake } from './intake.ts';
+import { every, within } from '../platform/time.ts';
+import type { Appender, Conclusion, Draft, Journal, OutboxLog } from './api.ts';
+import type { BacklogForm } from './live/backlog.ts';
+import { CloudAcks } from './live/cloud-acks.ts';
+import { Committer } from './live/disk/committer.ts';
+import { DiskState } from './live/disk/disk-state.ts';
+import { Dispatch } from './live/dispatch.ts';
+import { DropReports } from './live/drop-reports.ts';
+import type { Stored } from './live/in-flight.ts';
+import { EpochRollover } from './epochs/rollover.ts';
+import { Numbering } from './live/numbering.ts';
 import { Ledger, type LedgerReport } from './ledger.ts';
-import type { Live } from './parcel.ts';
+import { keepMemoryWithinLimits } from './live/disk/memory-limit.ts';
+import type { Live } from './live/outgoing.ts';
 import type {
   DiskHealth,
   Done,
+  Found,
   Inspection,
   JournalEntry,
   LaneDepth,
   Opened,
+  QuarantinedMessage,
+  QuarantinedRow,
   Salvage,
   StoreLimits,
 } from './protocol.ts';
+import { Oldest } from './live/oldest.ts';
+import { Resending } from './live/resending.ts';
 import type { Row, RowId } from './row.ts';
-import { startStore, type StoreClient } from './store-client.ts';
+import { texts } from './texts.ts';
+import { type StartStore, startStore, type StoreClient } from './live/disk/store-client.ts';
 
-/** A task result may have 64 KiB; nothing that a driver says comes near this. */
+/** A task result may have 64 KiB; no message of a driver comes near this. */
 const body_chars_max = 256 * 1024;
 const sweep_ms = 250;
-const look_for_oldest_ms = 10_000;
 const drops_report_every_ms = 10_000;
-/** The cloud has so long to confirm a sync message before it is sent again. */
-const resend_unconfirmed_ms = 60_000;
-/** Kept in memory while the disk refuses; beyond it the oldest of the least important are given up. */
-const memory_rows_max = 10_000;
-const disk_refuses = 'the disk does not take messages: going on from memory';
-
-export interface OutboxLog {
-  info(facts: object, sentence: string): void;
-  warn(facts: object, sentence: string): void;
-  error(facts: object, sentence: string): void;
-}
+const resend_look_every_ms = 1_000;
+/** Time for the disk to store what is left at a clean stop. */
+const flush_at_close_ms = 10_000;
+/** Time for the thread to end: a thread that hangs in the kernel ends with the process. */
+const end_thread_ms = 2_000;
 
 export interface OutboxOptions {
   readonly file: string;
   readonly limits: StoreLimits;
   readonly clock: Clock;
   readonly log: OutboxLog;
+  /** The kit that the messages belong to; left out: the owner of the file. */
+  readonly kit_id?: string;
+  /** Where the last epoch is kept for as long as the disk cannot be written. */
+  readonly runtime_dir?: string;
+  /** Names this machine, so that a copied file is noticed. */
+  readonly machine?: string | undefined;
   /** Rows and bytes in one batch of the backlog. */
   readonly form?: Readonly<BacklogForm>;
+  /** Called with every epoch that begins while the process runs. */
+  readonly onEpoch?: (epoch: number) => void;
+  /** Numbers of an epoch; left out: all that there are. */
+  readonly epoch_numbers?: number;
+  /** Where the buffer file is served; left out: in a separate thread. */
+  readonly startStore?: StartStore | undefined;
 }
 
 const form_default: Readonly<BacklogForm> = { batch_rows: 200, batch_bytes: 64 * 1024 };
 
 /** Opens the buffer file in its thread. Rejects with `StorageUnavailable` if not even a new file can be made. */
 export async function openOutbox(options: OutboxOptions): Promise<Outbox> {
-  const { client, opened } = await startStore({
+  const start: StartStore = options.startStore ?? startStore;
+  const { client, opened } = await start({
     file: options.file,
     limits: options.limits,
     boot_id: options.clock.boot_id,
+    kit_id: options.kit_id,
+    runtime_dir: options.runtime_dir,
+    machine: options.machine,
+    clock_synced: options.clock.stamp().synced,
   });
   return new Outbox(client, opened, options);
 }
@@ -70,22 +90,31 @@ export async function openOutbox(options: OutboxOptions): Promise<Outbox> {
 export class Outbox implements Appender, Journal {
   readonly left_open: readonly JournalEntry[];
   readonly opened: Opened;
-  /** Rejects when the thread that owns the file dies by itself: the process has to start again. */
+  /** Rejects when the thread that owns the file ends unexpectedly: the process must restart. */
   readonly crashed: Promise<void>;
-  /** What the uplink talks to. */
+  /** The interface for the uplink. */
   readonly dispatch: Dispatch;
   /** Sees every message as it is accepted. */
   onAccepted: (row: Row) => void = () => undefined;
+  /** Receives the tasks that an earlier run left open when the file could not be read at the start. */
+  onLeftOpen: (entries: readonly JournalEntry[]) => void = () => undefined;
+  /** Called with what an earlier run left announced, in the same case. */
+  onAnnounced: (announced: Found['announced']) => void = () => undefined;
 
   readonly #client: StoreClient;
   readonly #ledger: Ledger;
-  readonly #intake: Intake;
+  readonly #numbering: Numbering;
+  readonly #epochs: EpochRollover;
   readonly #committer: Committer;
   readonly #log: OutboxLog;
+  readonly #cloud_acks: CloudAcks;
+  readonly #drop_reports: DropReports;
+  readonly #resending = new Resending(() => performance.now());
   readonly #end = new AbortController();
-  #health: DiskHealth;
-  #oldest_ms: number | null = null;
-  #salvage: Salvage | undefined;
+  readonly #oldest: Oldest;
+  readonly #disk: DiskState;
+  /** An acknowledgement that cannot be about our messages is logged once: it comes again with every connection. */
+  #ignored_ack = false;
 
   constructor(client: StoreClient, opened: Opened, options: OutboxOptions) {
     this.#client = client;
@@ -93,9 +122,17 @@ export class Outbox implements Appender, Journal {
     this.opened = opened;
     this.crashed = client.closed;
     this.left_open = opened.open_tasks;
-    this.#health = opened.health;
-    this.#ledger = new Ledger(opened);
-    this.#intake = new Intake(opened.epoch, options.clock, () => performance.now());
+    this.#disk = new DiskState(opened, options.log);
+    this.#ledger = new Ledger(opened, (drop) => this.#committer.dropped(drop));
+    const now = (): number => performance.now();
+    this.#numbering = new Numbering(opened.epoch, options.clock, now, options.epoch_numbers);
+    this.#epochs = new EpochRollover({
+      numbering: this.#numbering,
+      begin: async (min) => client.beginEpoch(min),
+      observe: options.onEpoch ?? (() => undefined),
+      log: options.log,
+      now: () => performance.now(),
+    });
     this.#committer = new Committer({
       now: () => performance.now(),
       commit: async (work) => client.commit(work),
@@ -103,37 +140,55 @@ export class Outbox implements Appender, Journal {
       written: (lives, done) => this.#written(lives, done),
       failed: (lives, error) => this.#refusedByDisk(lives, error),
     });
+    this.#oldest = new Oldest(client, this.#end.signal, (error) => this.#refusedByDisk([], error));
+    this.#drop_reports = new DropReports({
+      ledger: this.#ledger,
+      committer: this.#committer,
+      append: (draft) => this.append(draft),
+      isConnected: () => this.dispatch.is_connected,
+      now: () => performance.now(),
+    });
+    this.#cloud_acks = new CloudAcks({
+      settled: async () => this.#committer.settled(0),
+      apply: async (stored) => this.#applyAck(stored),
+      failed: (error) => this.#refusedByDisk([], error),
+    });
     this.dispatch = new Dispatch({
       client,
       ledger: this.#ledger,
       committer: this.#committer,
       form: { ...(options.form ?? form_default) },
       cloud_acks: opened.cloud_acks,
-      clockOffset: () => this.#intake.offset_ms,
+      clockOffset: () => this.#numbering.offset_ms,
+      isDiskFailing: () => this.#disk.is_failing,
       diskFailed: (error) => this.#refusedByDisk([], error),
-      warn: (facts, sentence) => options.log.warn(facts, sentence),
+      confirm: (stored) => this.#cloud_acks.add(stored),
+      sent: (row) => this.#drop_reports.sent(row),
+      log: options.log,
     });
     every(sweep_ms, this.#end.signal, () => this.#sweep());
-    every(drops_report_every_ms, this.#end.signal, () => this.#reportDrops());
-    every(resend_unconfirmed_ms / 2, this.#end.signal, () => void this.#resendUnconfirmed());
-    every(look_for_oldest_ms, this.#end.signal, () => void this.#lookForOldest());
-    void this.#lookForOldest();
+    every(drops_report_every_ms, this.#end.signal, () => this.#drop_reports.tick());
+    every(resend_look_every_ms, this.#end.signal, () => void this.#resendUnconfirmed());
     this.#learnClock();
-    if (opened.salvage) this.#tellSalvage(opened.salvage);
-    if (opened.health.state !== 'ok') this.#log.error({ reason: opened.health.detail }, disk_refuses);
+    if (opened.health.state === 'failing') this.#committer.suspect();
   }
 
   get epoch(): number {
-    return this.#intake.epoch;
+    return this.#numbering.epoch;
+  }
+
+  /** Begins a higher epoch, at least `min` if possible; returns the new epoch. */
+  async beginEpoch(min: number): Promise<number> {
+    return this.#epochs.begin(min);
   }
 
   append(draft: Draft): Position {
-    const live = this.#intake.number(draft);
+    const live = this.#numbering.number(draft);
     if (live.row.body.length > body_chars_max) return this.#tooLarge(live);
     this.#ledger.accepted();
     this.dispatch.accept(live);
-    this.onAccepted(live.row);
-    return this.#intake.position(live);
+    if (!live.from_disk_only) this.onAccepted(live.row);
+    return this.#numbering.position(live);
   }
 
   async admit(entry: JournalEntry): Promise<JournalEntry | undefined> {
@@ -145,6 +200,15 @@ export class Outbox implements Appender, Journal {
     return this.#committer.journal(entry);
   }
 
+  conclude(entry: JournalEntry, report: Draft): Conclusion {
+    this.append({ ...report, from_disk_only: true });
+    const tried = this.#committer.journal(entry);
+    const stored = this.#committer.untilStored(tried);
+    // A stop of the process ends the attempts and rejects the promise.
+    stored.catch(() => undefined);
+    return { tried, stored };
+  }
+
   async find(task_id: string): Promise<JournalEntry | undefined> {
     return this.#client.findTask(task_id);
   }
@@ -153,19 +217,16 @@ export class Outbox implements Appender, Journal {
     return this.#client.listTasks(limit);
   }
 
-  /** `down/ack`: the cloud has stored these ranges of an epoch. */
-  async confirm(ack: {
-    readonly epoch: number;
-    readonly ranges: readonly (readonly [number, number])[];
-  }): Promise<void> {
-    this.dispatch.cloud_acks = true;
-    await this.#committer.settled(0);
-    this.#ledger.committed(await this.#client.confirm(ack), 0);
+  /** `down/ack`: the cloud has stored these ranges of an epoch. Never waits: they are applied in the background. */
+  confirm(stored: Stored): void {
+    this.#epochs.claimed(stored);
+    this.dispatch.cloudStored(stored);
+    this.#cloud_acks.add(stored);
   }
 
   /** What happened to a damaged file, at the start or since. */
   get salvage(): Salvage | undefined {
-    return this.#salvage;
+    return this.#disk.salvage;
   }
 
   ledger(): LedgerReport {
@@ -173,7 +234,12 @@ export class Outbox implements Appender, Journal {
   }
 
   health(): DiskHealth {
-    return this.#health;
+    return this.#disk.health;
+  }
+
+  /** How long the disk has not answered a commit; 0 when it owes no answer. */
+  unanswered_ms(): number {
+    return this.#committer.unanswered_ms;
   }
 
   /** Rows of each lane on disk, and how many wait in memory: for the broker, or until the disk takes them. */
@@ -191,9 +257,18 @@ export class Outbox implements Appender, Journal {
     return this.#client.inspect();
   }
 
+  /** The next quarantined rows after a number, without their bodies; at most `quarantine_page_rows`. */
+  async listQuarantined(after: RowId = 0): Promise<readonly QuarantinedRow[]> {
+    return this.#client.listQuarantined(after);
+  }
+
+  async findQuarantined(id: RowId): Promise<QuarantinedMessage | undefined> {
+    return this.#client.findQuarantined(id);
+  }
+
   /** When the oldest row on disk was observed, as known some seconds ago; null when there is none. */
   get oldest_ms(): number | null {
-    return this.#ledger.disk_rows > 0 ? this.#oldest_ms : null;
+    return this.#ledger.disk_rows > 0 ? this.#oldest.ms : null;
   }
 
   /** Puts quarantined rows, or all of them, back in line; answers how many. */
@@ -211,123 +286,104 @@ export class Outbox implements Appender, Journal {
     return before - this.#ledger.quarantined_rows;
   }
 
-  /** Resolves once all sync messages accepted so far are on disk. */
+  /** Resolves once all sync messages accepted so far are on disk; rejects when the disk refuses them. */
   async committed(): Promise<void> {
     await this.#committer.settled(0);
   }
 
-  /** Writes everything that is still in memory only. */
+  /** Writes everything that is still in memory only; rejects when the disk refuses it. */
   async flush(): Promise<void> {
     this.dispatch.spillAll();
     await this.#committer.settled(0);
   }
 
-  /** Writes what is left and ends the thread. What the disk still refuses then is lost, and said. */
+  /** Writes what is left and ends the thread. What the disk does not store by then is lost, and logged. */
   async close(): Promise<void> {
     this.#end.abort();
     this.dispatch.disconnected();
-    try {
-      await this.flush();
-    } catch (error) {
-      this.#log.error(
-        { rows: this.#ledger.memory_rows, reason: messageOf(error) },
-        'the disk refused the last messages: they are lost',
-      );
-    }
+    const flushed = this.flush().then(
+      () => '',
+      (error: unknown) => messageOf(error),
+    );
+    const reason = (await within(flush_at_close_ms, flushed)) ?? texts.disk_timed_out;
     this.#committer.close();
-    await this.#client.close();
+    const rows = this.#ledger.memory_rows;
+    if (rows > 0) this.#log.error({ rows, reason }, texts.not_written);
+    await within(end_thread_ms, this.#client.close());
+  }
+
+  async #applyAck(stored: Stored): Promise<void> {
+    const last_seq = this.#numbering.lastSeq(stored.epoch);
+    const confirmed = await this.#client.confirm({ ...stored, last_seq });
+    this.#ledger.committed(confirmed, 0);
+    this.#resending.acked(confirmed.released);
+    // Resumes lanes that waited because too many rows were unconfirmed.
+    if (confirmed.released > 0) this.dispatch.touchAll();
+    if (confirmed.ignored && !this.#ignored_ack) {
+      this.#ignored_ack = true;
+      this.#log.warn({ epoch: stored.epoch, ...confirmed.ignored }, texts.ack_ignored);
+    }
   }
 
   #tooLarge(live: Live): Position {
     const { id, lane, channel, body } = live.row;
     this.#ledger.refusedAtOnce('too_large', lane, id);
-    this.#log.error(
-      { channel, characters: body.length, body_chars_max },
-      'a message is larger than any may be: dropped',
-    );
-    return this.#intake.position(live);
+    this.#log.error({ channel, characters: body.length, body_chars_max }, texts.too_large);
+    return this.#numbering.position(live);
   }
 
   #written(lives: readonly Live[], done: Done): void {
     this.#ledger.committed(done, lives.length);
-    this.#tellHealth(done.health);
-    this.#health = done.health;
-    if (done.salvage) this.#tellSalvage(done.salvage);
+    this.#disk.answered(done);
+    if (done.found) this.#takeUp(done.found);
     this.dispatch.written(lives);
+    for (const live of lives) if (live.from_disk_only) this.onAccepted(live.row);
   }
 
-  #tellHealth({ state, detail }: DiskHealth): void {
-    if (state === this.#health.state) return;
-    if (state === 'ok') this.#log.info({}, 'the disk takes messages again');
-    else this.#log.warn({ reason: detail }, 'the disk is full: the least important messages make room');
-  }
-
-  #tellSalvage(salvage: Salvage): void {
-    this.#salvage = salvage;
-    this.#log.error(
-      { ...salvage },
-      'the buffer file was damaged: it was moved aside and read as far as possible',
-    );
+  /** The file could not be read at the start and now is. */
+  #takeUp({ drops, open_tasks, announced, cloud_acks }: Found): void {
+    this.#ledger.found(drops);
+    if (cloud_acks) this.dispatch.cloudAckFound();
+    this.#log.info({ open_tasks: open_tasks.length }, texts.file_opened_late);
+    this.onLeftOpen(open_tasks);
+    this.onAnnounced(announced);
   }
 
   #refusedByDisk(lives: readonly Live[], error: unknown): void {
-    if (this.#health.state === 'ok') this.#log.error({ reason: messageOf(error) }, disk_refuses);
-    this.#health = { state: 'failing', detail: messageOf(error) };
+    this.#disk.refused(error);
+    this.#committer.suspect();
     this.dispatch.unwritten(lives);
     this.#limitMemory();
   }
 
-  /** While the disk refuses, memory is all there is: the oldest of the least important lanes go first. */
   #limitMemory(): void {
-    let excess = this.#ledger.memory_rows - memory_rows_max;
-    for (const lane of lanes.toReversed()) {
-      if (excess <= 0) return;
-      const given_up = this.#committer.forget(
-        (live) => live.row.lane === lane && live.place === 'nowhere' && excess-- > 0,
-      );
-      for (const { row } of given_up) this.#ledger.droppedFromMemory('memory_full', row.lane, row.id);
-    }
+    keepMemoryWithinLimits({ ledger: this.#ledger, committer: this.#committer, dispatch: this.dispatch });
   }
 
   #sweep(): void {
-    const disk = this.#health.state !== 'failing';
+    const disk = !this.#disk.is_failing;
     const given_up = this.dispatch.sweep({ disk });
     for (const { row } of given_up) this.#ledger.droppedFromMemory('memory_full', row.lane, row.id);
     if (!disk) this.#limitMemory();
+    else void this.#cloud_acks.retry();
+    this.#epochs.tick();
     this.#learnClock();
   }
 
-  /** A hole in the sequence must never look like a loss on the way, so drops are messages that are never dropped themselves. */
-  #reportDrops(): void {
-    const drops = this.#ledger.takeUnreported(drops_max);
-    if (drops.length === 0) return;
-    this.append({
-      lane: 'task',
-      channel: channels.drops,
-      data: { drops: drops.map((drop) => ({ ...drop })) },
-    });
-    this.#committer.add(({ reported }) => reported.push(...drops), 0);
-  }
-
   #learnClock(): void {
-    const offset_ms = this.#intake.clockBecameRight();
+    const offset_ms = this.#numbering.clockBecameRight();
     if (offset_ms === undefined) return;
     this.#client.setClockOffset(offset_ms).catch((error: unknown) => this.#refusedByDisk([], error));
-  }
-
-  async #lookForOldest(): Promise<void> {
-    try {
-      const { lanes: found } = await this.#client.inspect();
-      const times = Object.values(found).flatMap(({ oldest_ms }) => oldest_ms ?? []);
-      this.#oldest_ms = times.length > 0 ? Math.min(...times) : null;
-    } catch (error) {
-      this.#refusedByDisk([], error);
-    }
+    if (this.opened.epoch_is_provisional)
+      this.beginEpoch(0).catch((error: unknown) => this.#refusedByDisk([], error));
   }
 
   async #resendUnconfirmed(): Promise<void> {
+    const older_than_ms = this.dispatch.is_connected ? this.#resending.begin() : undefined;
+    if (older_than_ms === undefined) return;
     try {
-      const rows = await this.#client.resendUnconfirmed(resend_unconfirmed_ms);
+      const rows = await this.#client.resendUnconfirmed(older_than_ms);
+      this.#resending.resent(rows);
       if (rows > 0) this.dispatch.touchAll();
     } catch (error) {
       this.#refusedByDisk([], error);

@@ -1,6 +1,6 @@
 /**
  * What crosses between the main thread and the thread that owns SQLite: requests and replies are plain data, many rows
- * at a time. `Store` (store.ts) implements the requests, `StoreClient` (store-client.ts) sends them.
+ * at a time. `Store` (store/store.ts) implements the requests, `StoreClient` (live/disk/store-client.ts) sends them.
  */
 import type { TimeQuality } from '../contract/envelope.ts';
 import type { Lane } from '../contract/lanes.ts';
@@ -12,7 +12,7 @@ export type DropReason =
   | 'thinned' // the buffer was full and its feed was denser than it had to be
   | 'expired' // older than the configured age
   | 'superseded' // a newer value of the same retained topic replaced it
-  | 'memory_full' // the disk did not take it and the memory for such times was full
+  | 'memory_full' // the disk write failed and the memory for such messages was full
   | 'unreadable' // could not be read back from a damaged file
   | 'too_large' // larger than any message may be
   | 'discarded'; // the technician discarded it from the quarantine
@@ -32,7 +32,7 @@ export interface Removal {
   readonly hi: RowId;
 }
 
-/** A drop that the cloud was not told of yet; coalesced for each epoch, lane and reason. */
+/** A drop that was not reported to the cloud yet; coalesced for each epoch, lane and reason. */
 export interface Drop {
   readonly epoch: number;
   readonly lane: Lane;
@@ -45,7 +45,7 @@ export interface Drop {
 
 export type TaskState = 'pending' | 'running' | 'completed' | 'failed';
 
-/** A task as the journal keeps it: enough to go on after a restart and to refuse a second delivery. */
+/** A task as the journal keeps it: enough to resume after a restart and to refuse a second delivery. */
 export interface JournalEntry {
   readonly task_id: string;
   readonly state: TaskState;
@@ -62,7 +62,7 @@ export interface JournalEntry {
 /** Everything that one commit does, in one transaction. */
 export interface Work {
   readonly rows: readonly Row[];
-  /** Ids among `rows` that the main thread goes on holding: `take` skips them until they are released or delivered. */
+  /** Ids among `rows` that the main thread continues to hold: `take` skips them until they are released or delivered. */
   readonly held: readonly RowId[];
   readonly delivered: readonly RowRef[];
   /** Batches, by their token, that were delivered whole. */
@@ -71,9 +71,13 @@ export interface Work {
   readonly unconfirmed: readonly RowRef[];
   /** The same for batches, by their token. */
   readonly unconfirmed_batches: readonly number[];
-  /** Refused for good. One that left its lane meanwhile, evicted or superseded, was told as dropped and is not kept. */
+  /** Rows of retained topics that were not sent because a newer value was. */
+  readonly superseded: readonly RowRef[];
+  /** Refused permanently. A row that left its lane meanwhile, evicted or superseded, was reported as dropped and is not kept. */
   readonly quarantined: readonly { readonly row: Row; readonly code: number; readonly reason: string }[];
   readonly journal: readonly JournalEntry[];
+  /** Messages that were given up before they were on disk. */
+  readonly dropped: readonly Drop[];
   /** Drops that were reported by a row of this very commit. */
   readonly reported: readonly Drop[];
 }
@@ -95,8 +99,25 @@ export interface Done {
   /** Quarantine after the commit. */
   readonly quarantined_rows: number;
   readonly health: DiskHealth;
+  /** The file could not be opened at the start and could now: what an earlier run left in it. Once, with a commit. */
+  readonly found?: Found | undefined;
   /** The file turned out to be damaged while it was in use. What was lost is among `removed`. */
   readonly salvage?: Salvage | undefined;
+}
+
+/** Ranges of sequence numbers of an epoch that the cloud has stored. */
+export interface CloudAck {
+  readonly epoch: number;
+  readonly ranges: readonly (readonly [lo: number, hi: number])[];
+  /** The last number given out in this epoch, if this run has begun it: no later one can have been stored. */
+  readonly last_seq?: number | undefined;
+}
+
+export interface Confirmed extends Done {
+  /** Messages that this acknowledgement released. */
+  readonly released: number;
+  /** Ranges that cannot be about messages of this kit, and why. Rows that were merely not sent yet are no such case. */
+  readonly ignored: { readonly ranges: number; readonly why: 'unknown_epoch' | 'never_sent' } | undefined;
 }
 
 export interface TakeRequest {
@@ -116,7 +137,7 @@ export interface TakenRow extends Row {
 export interface Taken {
   readonly rows: readonly TakenRow[];
   readonly batch: TakenBatch | undefined;
-  /** Nothing is left in this lane that is not in the main thread's hands. */
+  /** All rows of the lane are held by the main thread. */
   readonly drained: boolean;
 }
 
@@ -129,25 +150,35 @@ export interface TakenBatch {
   readonly hi: RowId;
 }
 
-export interface Opened {
+export interface Opened extends Found {
   readonly epoch: number;
+  /** The file was begun without a right clock: as soon as that is right, a new epoch has to begin. */
+  readonly epoch_is_provisional: boolean;
+  /** The file was used on another machine before: it is a copy, or has moved. */
+  readonly machine_changed: boolean;
   readonly depth: Readonly<Record<Lane, LaneDepth>>;
-  readonly drops: readonly Drop[];
-  /** Tasks that are not completed or failed, oldest first. */
-  readonly open_tasks: readonly JournalEntry[];
-  /** The newest body of every retained channel, whether the broker has it or not. */
-  readonly announced: readonly { readonly channel: string; readonly body: string }[];
   readonly quarantined_rows: number;
-  /** A `down/ack` was seen in this or an earlier run. */
-  readonly cloud_acks: boolean;
   /** What happened to a damaged file, if there was one. */
   readonly salvage: Salvage | undefined;
   readonly health: DiskHealth;
 }
 
+/** What an earlier run left for this one, beside its messages. */
+export interface Found {
+  readonly drops: readonly Drop[];
+  /** Tasks that are not completed or failed, oldest first. */
+  readonly open_tasks: readonly JournalEntry[];
+  /** The newest body of every retained channel, whether the broker has it or not. */
+  readonly announced: readonly { readonly channel: string; readonly body: string }[];
+  /** A `down/ack` was seen in this or an earlier run. */
+  readonly cloud_acks: boolean;
+}
+
 export interface Salvage {
+  /** `other_kit`: the file is whole and holds the messages of another kit. */
+  readonly kind: 'damaged' | 'too_new' | 'other_kit';
   readonly cause: string;
-  /** Where the damaged file lies now. */
+  /** Where the old file lies now. */
   readonly moved_to: string;
   readonly rows_saved: number;
   /** Rows that the damaged file's own counters knew of and that could not be read; null when the counters were lost too. */
@@ -161,24 +192,28 @@ export interface QuarantinedRow {
   readonly time_ms: number;
   readonly code: number;
   readonly reason: string;
+  readonly body_bytes: number;
+}
+
+export interface QuarantinedMessage extends QuarantinedRow {
   readonly body: string;
 }
 
+export const quarantine_page_rows = 1_000;
+
 export interface Inspection {
   readonly lanes: Readonly<Record<Lane, LaneDepth & { readonly oldest_ms: number | null }>>;
-  readonly quarantine: readonly QuarantinedRow[];
   readonly file_bytes: number;
   readonly disk_free_bytes: number;
 }
 
 export interface StoreLimits {
-  /** Bytes of rows (`rowBytes`), all lanes together. */
+  /** Bytes of rows (`rowBytes`), all lanes and the quarantine together. */
   readonly bytes_max: number;
   readonly rows_max: number;
   /** Free space that is left to others on the file system. */
   readonly free_bytes_min: number;
   readonly age_max_ms: number;
-  readonly quarantine_rows_max: number;
   readonly journal_rows_max: number;
 }
 
@@ -186,28 +221,44 @@ export interface StoreOptions {
   readonly file: string;
   readonly limits: StoreLimits;
   readonly boot_id: string;
+  /** Whose messages these are: the file of another kit is moved aside. Left out: of whom the file is. */
+  readonly kit_id?: string | undefined;
+  /** Lasts until the next boot and can be written while the disk cannot; left out: there is none. */
+  readonly runtime_dir?: string | undefined;
+  /** Names this machine, so that a copied file is noticed; left out: not known. */
+  readonly machine?: string | undefined;
+  /** False: the time of day may be wrong. Left out: it is right. */
+  readonly clock_synced?: boolean | undefined;
 }
 
 /** The requests, by name. The worker answers in order. */
 export interface StoreRequests {
   commit(work: Work): Done;
   take(request: TakeRequest): Taken;
-  /** Rows and batches given back unsent: `take` may hand them out again. */
+  /** Releases unsent rows and batches: `take` may return them again. */
   release(given: { readonly rows: readonly RowRef[]; readonly batches: readonly number[] }): void;
   /** After a lost connection: everything handed out is free again. */
   releaseAll(): void;
   /** Frees rows unconfirmed for longer than `older_than_ms`; answers how many. */
   resendUnconfirmed(older_than_ms: number): number;
-  /** `down/ack`: the cloud has stored these ranges of sequence numbers of an epoch. */
-  confirm(ack: { readonly epoch: number; readonly ranges: readonly (readonly [number, number])[] }): Done;
+  /** `down/ack`: releases the unconfirmed rows that it names, and nothing else. */
+  confirm(ack: CloudAck): Confirmed;
   /** Journals a dispatch unless its task id is known; answers the entry that was known. */
   admit(entry: JournalEntry): JournalEntry | undefined;
   findTask(task_id: string): JournalEntry | undefined;
   /** The newest tasks, newest first. */
   listTasks(limit: number): readonly JournalEntry[];
+  /**
+   * Begins a higher epoch in the running process and answers it: at least `min`, unless that is out of all proportion.
+   * Also while the disk refuses; the file learns of it with its next transaction.
+   */
+  beginEpoch(min: number): number;
   /** The clock is trusted now: `offset_ms` + time since boot = UTC, for all unsynced rows of this boot. */
   setClockOffset(offset_ms: number): void;
   inspect(): Inspection;
+  /** The next quarantined rows after a number, at most `quarantine_page_rows`. */
+  listQuarantined(after: RowId): readonly QuarantinedRow[];
+  findQuarantined(id: RowId): QuarantinedMessage | undefined;
   /** Puts quarantined rows back into their lanes, or discards them; all of them when `ids` is undefined. */
   retryQuarantined(ids: readonly RowId[] | undefined): Done;
   discardQuarantined(ids: readonly RowId[] | undefined): Done;

@@ -21,12 +21,24 @@ export interface Row {
   readonly id: RowId;
   readonly lane: Lane;
   readonly channel: string;
-  /** UTC when it was observed, as the clock said then. */
+  /** UTC of the observation by the clock at that time. */
   readonly time_ms: number;
   /** Time since boot when it was observed, if the clock was not to be trusted then; else null. */
   readonly mono_ms: number | null;
   /** The data as JSON text; `null` clears a retained topic. */
   readonly body: string;
+}
+
+/** A time as a message can carry it. What no calendar has, from a broken page or a broken clock, is 1970 and spoils nothing else. */
+export function soundTime(time_ms: number): number {
+  return time_ms >= 0 && time_ms < year_10000_ms ? Math.round(time_ms) : 0;
+}
+const year_10000_ms = Date.UTC(10_000, 0);
+
+/** A number as a column of integers takes it: one odd number must not make a whole commit fail. */
+export function wholeNumber(value: number): number {
+  const rounded = Math.round(value);
+  return Number.isSafeInteger(rounded) ? rounded : 0;
 }
 
 /** What a row costs against the limits: its text and a fixed share for keys and page overhead. */

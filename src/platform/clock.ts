@@ -1,10 +1,11 @@
 /** The time of day and the time since boot, and whether the time of day can be trusted yet. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import type { ClockEvidence } from './clock-evidence.ts';
 
 export interface Stamp {
   /** UTC, milliseconds since 1970, as the clock says. */
   readonly time_ms: number;
-  /** Milliseconds since boot; goes on evenly while the time of day jumps. */
+  /** Milliseconds since boot; rises evenly while the time of day jumps. */
   readonly mono_ms: number;
   readonly synced: boolean;
 }
@@ -15,36 +16,67 @@ export interface Clock {
   readonly boot_id: string;
 }
 
+/** The time of day jumped, against the monotonic clock. */
+export interface ClockStep {
+  /** What the clock would say without it. */
+  readonly from_ms: number;
+  readonly to_ms: number;
+  /** Below 0: back. */
+  readonly by_ms: number;
+}
+
+export interface ClockOptions {
+  readonly evidence: ClockEvidence;
+  /** Called once for each step. */
+  readonly onStep?: (step: ClockStep) => void;
+  readonly wall?: () => number;
+  readonly mono?: () => number;
+}
+
 /** Gateways without a battery-backed clock boot in the past: no time before this release can be right. */
 const earliest_plausible_ms = Date.UTC(2026, 10, 1);
-/** systemd-timesyncd creates the file when the clock was set from the network. */
-const timesync_dir = '/run/systemd/timesync';
+/** A clock that is only slewed moves by less than a millisecond a second. */
+const step_min_ms = 500;
+const look_every_ms = 5_000;
 
-export function systemClock(): Clock {
-  const bootOffset_ms = readUptime_ms() - performance.now();
-  const isSynced = networkSyncWatcher();
+/** Counts as synced from the first evidence on, until a step puts that in doubt. */
+export function systemClock(options: ClockOptions): Clock {
+  const { evidence, onStep, wall = () => Date.now(), mono = () => performance.now() } = options;
+  const boot_offset_ms = readUptime_ms() - mono();
+  const isSynced = watchEvidence(evidence);
+  const read = () => ({ time_ms: wall(), mono_ms: boot_offset_ms + mono() });
+  let offset_ms: number | undefined;
+  /** How far the time of day has jumped since the last reading. */
+  const jump_ms = ({ time_ms, mono_ms }: ReturnType<typeof read>): number =>
+    offset_ms === undefined ? 0 : time_ms - mono_ms - offset_ms;
   return {
     boot_id: readText('/proc/sys/kernel/random/boot_id') || 'unknown',
     stamp: () => {
-      const time_ms = Date.now();
-      const mono_ms = Math.round(bootOffset_ms + performance.now());
-      return { time_ms, mono_ms, synced: time_ms >= earliest_plausible_ms && isSynced(mono_ms) };
+      let now = read();
+      // The process may have been stopped between the two clocks: only a second reading shows a step.
+      if (Math.abs(jump_ms(now)) >= step_min_ms) now = read();
+      const by_ms = jump_ms(now);
+      offset_ms = now.time_ms - now.mono_ms;
+      const isStep = Math.abs(by_ms) >= step_min_ms;
+      if (isStep) evidence.doubt();
+      const synced = isSynced(now.mono_ms, isStep) && now.time_ms >= earliest_plausible_ms;
+      if (isStep) onStep?.({ from_ms: now.time_ms - by_ms, to_ms: now.time_ms, by_ms });
+      return { time_ms: now.time_ms, mono_ms: Math.round(now.mono_ms), synced };
     },
   };
 }
 
-/** Looks for the file at most every `look_every_ms`, and never again once the clock was set. */
-function networkSyncWatcher(): (mono_ms: number) => boolean {
+/** Looks at the evidence at most every `look_every_ms`, and no more once it was there. */
+function watchEvidence(evidence: ClockEvidence): (mono_ms: number, isDoubtful: boolean) => boolean {
   let synced = false;
   let looked_ms = Number.NEGATIVE_INFINITY;
-  return (mono_ms) => {
-    if (synced || mono_ms - looked_ms < look_every_ms) return synced;
+  return (mono_ms, isDoubtful) => {
+    if (!isDoubtful && (synced || mono_ms - looked_ms < look_every_ms)) return synced;
     looked_ms = mono_ms;
-    synced = !existsSync(timesync_dir) || existsSync(`${timesync_dir}/synchronized`);
+    synced = evidence.isSet();
     return synced;
   };
 }
-const look_every_ms = 5_000;
 
 function readUptime_ms(): number {
   return Number.parseFloat(readText('/proc/uptime') || '0') * 1000;

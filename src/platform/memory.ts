@@ -1,9 +1,8 @@
-/** Keeps the process small: its heap grows in small steps, and what only the start needed is given back. */
+/** Keeps the process small: its heap grows in small steps, and memory freed after the start is released. */
 import { flushCompileCache } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { letGoOfCode } from './code-pages.ts';
-import { libc } from './libc.ts';
+import { libc } from './linux/libc.ts';
 import { every, sleep } from './time.ts';
 
 /** A collection comes when the heap has grown by so much, not when it has doubled: a draining backlog costs half. */
@@ -16,8 +15,8 @@ const period_ms = 600_000;
 
 /**
  * Called once everything is loaded, and no option of the command line: V8 takes no code that was compiled under other
- * settings, and so neither the cache on disk nor the code that Node.js brings of its own. The pace holds from the next
- * collection on, which is made at once: nobody waits for anything yet.
+ * settings, and so neither the cache on disk nor the built-in code of Node.js. The pace holds from the next
+ * collection on, which runs at once: nothing waits for it yet.
  */
 export function growSlowly(): void {
   flushCompileCache();
@@ -27,10 +26,7 @@ export function growSlowly(): void {
   if (typeof collect === 'function') Reflect.apply(collect, undefined, []);
 }
 
-/**
- * Gives back what the C library keeps of freed memory, and the pages of the program that only the start needed, until
- * `signal` aborts. What the machine does not offer is left out.
- */
+/** Releases the freed memory that the C library keeps, until `signal` aborts. */
 export async function giveBackMemory(signal: AbortSignal): Promise<void> {
   await sleep(first_after_ms, signal);
   if (signal.aborted) return;
@@ -40,10 +36,8 @@ export async function giveBackMemory(signal: AbortSignal): Promise<void> {
 
 async function giveBack(): Promise<void> {
   try {
-    const functions = await libc();
-    functions.malloc_trim?.(0);
-    await letGoOfCode(functions);
+    (await libc()).malloc_trim?.(0);
   } catch {
-    // Without the binding to the C library, or without /proc, the memory stays as it is.
+    // Without the binding to the C library the memory stays as it is.
   }
 }

@@ -32,7 +32,7 @@ export function every(ms: number, signal: AbortSignal, tick: () => void): void {
 
 /**
  * Gives `work` at most `ms`: resolves with its value, or with `undefined` when the time is over or `signal` aborts.
- * The work itself is not stopped; its late failure is swallowed, since nobody waits for it any more.
+ * The work itself is not stopped; its late failure is swallowed, since its result is no longer awaited.
  */
 export async function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
   const over = new AbortController();

@@ -1,4 +1,4 @@
-/** What the service does for a client, whatever the way it is asked. Every method throws `RequestProblem` for what cannot be done. */
+/** The operations of the service, independent of the transport. Every method throws `RequestProblem` when it rejects a request. */
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
@@ -14,10 +14,10 @@ import type {
   QueueResource,
   TaskResource,
 } from './api/resources.ts';
-import type { Changes } from './changes.ts';
-import { isReadable, payloadFaults } from './payload.ts';
-import { maySee, type Principal } from './principal.ts';
-import { RequestProblem } from './problem.ts';
+import type { Changes } from './live/changes.ts';
+import { isReadable, payloadFaults } from './api/payload.ts';
+import { maySee, type Principal } from './access/principal.ts';
+import { RequestProblem } from './api/problem.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Store, StoredAsset, StoredKit, StoredTask, TaskOrder, TaskQuery } from './store/store.ts';
 import {
@@ -30,17 +30,17 @@ import {
   queueResource,
   taskResource,
   telemetrySnapshot,
-} from './views.ts';
+} from './api/views.ts';
 
 /** Partner assets of one kit. */
 export const partner_assets_max = 256;
-/** Commands whose unreadable schemas were told. */
+/** Commands whose unsupported schemas were logged. */
 const unreadable_max = 1_000;
-/** When an offline kit is worth another look. */
-const look_again_s = 30;
+/** `Retry-After` for an offline kit. */
+const offline_retry_s = 30;
 
 export interface Dispatcher {
-  /** Hands a task to its kit. Rejects when it cannot be handed over: the task fails then. */
+  /** Sends a task to its kit. Rejects when it cannot be sent: the task fails then. */
   readonly dispatch: (order: TaskOrder) => Promise<void>;
   readonly cancel: (kit_id: string, task_id: string) => Promise<void>;
 }
@@ -77,7 +77,7 @@ export class Service {
     const now_ms = this.#parts.now();
     if (!isOnline(kit, now_ms) && Object.keys(kit.parts).length === 0) {
       throw new RequestProblem('unavailable', 'the kit is offline and has reported nothing yet', {
-        retry_after_s: look_again_s,
+        retry_after_s: offline_retry_s,
       });
     }
     return telemetrySnapshot(kit, now_ms);
@@ -125,7 +125,7 @@ export class Service {
       parent_id: parent_id ?? null,
       created_ms: now(),
     });
-    changes.tell([{ kind: 'asset', kit_id, asset_id }]);
+    changes.publish([{ kind: 'asset', kit_id, asset_id }]);
     return createdAsset(kit_id, asset);
   }
 
@@ -133,21 +133,21 @@ export class Service {
     const asset = await this.#asset(principal, kit_id, asset_id);
     demandPartner(asset, 'is announced by the kit; only partner assets can be removed');
     await this.#parts.store.removePartner(kit_id, asset_id);
-    this.#parts.changes.tell([{ kind: 'asset_gone', kit_id, asset_id }]);
+    this.#parts.changes.publish([{ kind: 'asset_gone', kit_id, asset_id }]);
   }
 
-  /** Stored as a message of the `gps` feed, written to the asset, and told to all who watch, at once. */
+  /** Stores the fix as a message of the `gps` feed and as the position of the asset, and publishes both at once. */
   async pushLocation(
     principal: Principal,
     kit_id: string,
     { asset_id, fix }: { readonly asset_id: string; readonly fix: z.output<typeof pushLocation> },
   ): Promise<void> {
     const asset = await this.#asset(principal, kit_id, asset_id);
-    demandPartner(asset, 'takes its position from the kit; locations are pushed for partner assets only');
+    demandPartner(asset, 'gets its position from the kit; locations can be pushed for partner assets only');
     const { lat, lon, alt_m, bearing, speed_mps } = fix;
     const known = { lat, lon, alt_m: alt_m ?? null, bearing: bearing ?? null, speed_mps: speed_mps ?? null };
     const message = await this.#parts.store.pushFix(kit_id, asset_id, known, this.#parts.now());
-    this.#parts.changes.tell([
+    this.#parts.changes.publish([
       { kind: 'feed', kit_id, asset_id, message },
       { kind: 'asset', kit_id, asset_id },
     ]);
@@ -163,8 +163,8 @@ export class Service {
   }
 
   /**
-   * Makes the task and hands it to the kit. A kit or an asset that is offline does not refuse it here: the kit says so in
-   * the task's `result.error`, or carries it out when it is back in time.
+   * Creates the task and sends it to the kit. An offline kit or asset is no reason to reject it here: the kit reports that
+   * in the `result.error` of the task, or executes it when it reconnects in time.
    */
   async sendCommand(
     principal: Principal,
@@ -185,7 +185,7 @@ export class Service {
     this.#noteUnreadable(kit_id, command);
     const errors = payloadFaults(command.input_schema, payload);
     if (errors.length > 0) {
-      throw new RequestProblem('invalid-payload', 'the payload breaks the input_schema', { errors });
+      throw new RequestProblem('invalid-payload', 'the payload does not match the input_schema', { errors });
     }
     const order: TaskOrder = {
       kit_id,
@@ -194,11 +194,12 @@ export class Service {
       command_name,
       payload,
       requested_by: principal.user_id,
+      requested_by_name: principal.label,
       created_ms: now(),
     };
     const task = await store.addTask(order);
-    changes.tell([{ kind: 'task', kit_id, task }]);
-    void this.#handOver(order);
+    changes.publish([{ kind: 'task', kit_id, task }]);
+    void this.#dispatch(order);
     return taskResource(task);
   }
 
@@ -214,14 +215,18 @@ export class Service {
   async cancelTask(principal: Principal, kit_id: string, task_id: string): Promise<TaskResource> {
     const task = await this.#task(principal, kit_id, task_id);
     if (task.status === 'completed' || task.status === 'failed') {
-      throw new RequestProblem('conflict', `the task is ${task.status} already`);
+      throw new RequestProblem('conflict', `the task is already ${task.status}`);
     }
     try {
       await this.#parts.dispatcher.cancel(kit_id, task_id);
     } catch (error) {
-      throw new RequestProblem('unavailable', `the kit cannot be asked to stop: ${messageOf(error)}`, {
-        retry_after_s: 5,
-      });
+      throw new RequestProblem(
+        'unavailable',
+        `the cancellation could not be sent to the kit: ${messageOf(error)}`,
+        {
+          retry_after_s: 5,
+        },
+      );
     }
     return taskResource(task);
   }
@@ -233,27 +238,26 @@ export class Service {
     return Object.fromEntries(feeds.map(({ feed, data }) => [feed, { ...data }]));
   }
 
-  /** Said once for each command: its id stands for kit, asset and name. */
+  /** Logs an unsupported schema once per command; its id covers kit, asset and name. */
   #noteUnreadable(kit_id: string, { id, name, input_schema }: CommandDefinition): void {
     if (isReadable(input_schema) || this.#unreadable.has(id)) return;
     if (this.#unreadable.size >= unreadable_max) this.#unreadable.clear();
     this.#unreadable.add(id);
-    const sentence =
-      'the input_schema of a command is beyond what is read here: only the kit checks its payloads';
+    const sentence = 'command input_schema is not supported; only the kit checks its payloads';
     this.#parts.log.warn({ kit_id, command: name }, sentence);
   }
 
-  /** A task that no kit will ever see has failed; it is not tried again, since nobody knows how late that would be. */
-  async #handOver(order: TaskOrder): Promise<void> {
+  /** Sends the task; one that cannot reach the kit fails. There is no retry, since its delay would be unpredictable. */
+  async #dispatch(order: TaskOrder): Promise<void> {
     const { store, dispatcher, changes, now } = this.#parts;
     try {
       await dispatcher.dispatch(order);
     } catch (error) {
       const { kit_id, task_id } = order;
       const task = await store
-        .failTask(kit_id, task_id, `not handed to the kit: ${messageOf(error)}`, now())
+        .failTask(kit_id, task_id, `not sent to the kit: ${messageOf(error)}`, now())
         .catch(() => undefined);
-      if (task) changes.tell([{ kind: 'task', kit_id, task }]);
+      if (task) changes.publish([{ kind: 'task', kit_id, task }]);
     }
   }
 
@@ -270,7 +274,7 @@ export class Service {
     }
     const assets = await this.#parts.store.assets(kit_id);
     if (parent_id !== undefined && !assets.some(({ id }) => id === parent_id)) {
-      throw new RequestProblem('invalid-payload', 'there is no such parent', {
+      throw new RequestProblem('invalid-payload', 'the parent asset does not exist', {
         errors: [{ pointer: '#/parent_id', detail: 'no asset of this kit has this id' }],
       });
     }
@@ -279,7 +283,7 @@ export class Service {
     }
   }
 
-  /** A kit that the key may not see is no kit for it. */
+  /** Returns the kit; throws `not-found` also for a kit that the key may not read. */
   async #kit(principal: Principal, kit_id: string): Promise<StoredKit> {
     const kit = maySee(principal, kit_id) ? await this.#parts.store.kit(kit_id) : undefined;
     if (!kit) throw new RequestProblem('not-found', `there is no kit ${kit_id}`);

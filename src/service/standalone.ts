@@ -1,8 +1,11 @@
-/** The service for many kits: on a database of its own, fed by a broker. */
+/** Runs the service for many kits: with its own database, connected to a broker. */
+import type { BrokerOptions } from '../mqtt/broker.ts';
+import type { OpenBrokerSocket } from '../mqtt/socket.ts';
 import { Acks } from './broker/acks.ts';
 import { BrokerLink } from './broker/broker-link.ts';
-import type { BrokerAddress } from './broker/mqtt-session.ts';
-import { Changes } from './changes.ts';
+import { SyncRequests } from './broker/sync-requests.ts';
+import { Changes } from './live/changes.ts';
+import { SetAside } from './ingest/set-aside.ts';
 import { type RunningService, type ServiceOptions, startService } from './start.ts';
 import type { OpenedStore } from './store/open-store.ts';
 import type { Committed } from './store/store.ts';
@@ -14,41 +17,55 @@ export interface StandaloneOptions extends Omit<
   ServiceOptions,
   'dispatcher' | 'group_ms' | 'unready' | 'onCommitted' | 'changes'
 > {
-  readonly broker: BrokerAddress;
+  readonly broker: BrokerOptions;
   readonly client_id: string;
-  /** Name of the shared subscription of all replicas; undefined: this is the only one. */
+  /** Name of the shared subscription of all replicas; undefined: a single service. */
   readonly share?: string | undefined;
-  readonly hear?: OpenedStore['hear'];
+  readonly followReplicas?: OpenedStore['followReplicas'];
+  /** Directory of the quarantine for messages that crashed the process; left out: no quarantine. */
+  readonly aside_dir?: string | undefined;
+  /** Left out: a socket of the operating system. */
+  readonly openSocket?: OpenBrokerSocket | undefined;
 }
 
-/** Rejects when the database cannot be read or the address not be listened on. A broker that is away is waited for. */
+/** Starts the service. Rejects when the database cannot be read or the address cannot be bound. An unreachable broker is retried. */
 export async function startStandalone({
   broker,
   client_id,
   share,
-  hear,
+  followReplicas,
+  aside_dir,
+  openSocket,
   ...options
 }: StandaloneOptions): Promise<RunningService> {
   const { log, store } = options;
   const ends = new AbortController();
   const { signal } = ends;
   const changes = new Changes();
+  const aside = aside_dir === undefined ? undefined : new SetAside(aside_dir, options.log);
   const link = new BrokerLink({
     broker,
     client_id,
     share,
     log,
+    openSocket,
     take: async (reception) => service.take(reception),
+    room: async () => service.room(),
+    aside,
   });
   const acks = new Acks({
     store,
     send: async (kit_id, ack, isNewest) => link.acknowledge(kit_id, ack, isNewest),
     signal,
   });
+  const syncs = new SyncRequests({
+    isOnline: async (kit_id) => (await store.kit(kit_id))?.state?.online === true,
+    request: async (kit_id) => link.requestSync(kit_id),
+    signal,
+  });
   const onCommitted = (committed: Committed): void => {
     acks.note(committed.acks);
-    // This database has never heard of the kit: what it said before is known to nobody here.
-    for (const kit_id of committed.new_kits) void link.requestSync(kit_id).catch(() => undefined);
+    syncs.note(committed);
   };
   const unready = (): string | undefined =>
     link.isUp ? undefined : 'the service is not connected to the broker';
@@ -60,12 +77,13 @@ export async function startStandalone({
     onCommitted,
     changes,
   });
-  const linked = Promise.all([link.run(signal), hear?.(changes, log, signal)]);
+  const linked = Promise.all([link.run(signal), followReplicas?.(changes, log, signal)]);
   return {
     ...service,
     async stop() {
       ends.abort();
       await linked;
+      aside?.close();
       await service.stop();
     },
   };

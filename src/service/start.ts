@@ -1,20 +1,21 @@
-/** Builds the service on a database and joins its parts. Where messages come from, and where tasks go to, is told by the caller. */
+/** Builds the service on a database and connects its parts. The caller supplies the source of messages and the target of tasks. */
 import { every } from '../platform/time.ts';
 import { messageOf } from '../errors.ts';
-import { Changes } from './changes.ts';
-import { Gate } from './gate.ts';
-import { type ListenAt, serveHttp } from './http-server.ts';
-import { Intake } from './ingest/intake.ts';
+import { Changes } from './live/changes.ts';
+import { Gate } from './access/gate.ts';
+import { type ListenAt, serveHttp } from './http/http-server.ts';
+import { Ingest } from './ingest/ingest.ts';
 import type { Reception } from './ingest/read-message.ts';
-import { KeyRing } from './keys.ts';
-import type { PageSource } from './page-files.ts';
+import { KeyRing } from './access/keys.ts';
+import type { PageSource } from './http/page-files.ts';
+import type { TlsSource } from './http/secure-server.ts';
 import { type Dispatcher, Service } from './service.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Committed, Store } from './store/store.ts';
 
-/** A kit that carried a task out has said so by then, however long the command. */
-const silent_task_ms = 15 * 60_000;
-const look_for_silent_ms = 30_000;
+/** A kit has reported the outcome of a task by then, however long the command runs. */
+const unanswered_task_ms = 15 * 60_000;
+const check_unanswered_ms = 30_000;
 
 export interface ServiceOptions {
   readonly store: Store;
@@ -24,16 +25,20 @@ export interface ServiceOptions {
   readonly hosts: readonly string[];
   /** WebRTC servers that the page may ask for video. */
   readonly media_origins: readonly string[];
+  /** Left out: plain HTTP. */
+  readonly tls?: TlsSource | undefined;
   readonly page: PageSource;
   readonly version: string;
   readonly log: ServiceLog;
   /** Messages that arrive within this time are committed together. */
   readonly group_ms: number;
-  /** Why tasks and messages do not get through now; undefined: they do. */
+  /** Returns why tasks and messages cannot be delivered now; undefined: they can. */
   readonly unready: () => string | undefined;
   readonly onCommitted: (committed: Committed) => void;
-  /** Where changes are told that other replicas have stored; left out: there are none. */
+  /** Receives the changes of other replicas; left out: there are none. */
   readonly changes?: Changes;
+  /** Serves clients; left out: an HTTP server at `listen`. */
+  readonly serve?: typeof serveHttp;
 }
 
 export interface RunningService {
@@ -42,36 +47,40 @@ export interface RunningService {
   readonly keys: KeyRing;
   /** Resolves when the message is stored. */
   readonly take: (reception: Reception) => Promise<void>;
-  /** Says goodbye to sockets, stores what was taken, and closes the database. */
+  /** Resolves when the messages that wait for the database leave room for another batch. */
+  readonly room: () => Promise<void>;
+  /** Closes the sockets, stores accepted messages, and closes the database. */
   readonly stop: () => Promise<void>;
 }
 
-/** Rejects when the database cannot be read or the address not be listened on. The store is the service's from then on. */
+/** Starts the service, which owns the store from then on. Rejects when the database cannot be read or the address cannot be bound. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { store, dispatcher, log, listen, hosts, group_ms, onCommitted } = options;
   const ends = new AbortController();
   const { signal } = ends;
   const changes = options.changes ?? new Changes();
-  const intake = new Intake({ store, changes, log, group_ms, onCommitted, signal });
+  const ingest = new Ingest({ store, changes, log, group_ms, onCommitted, signal });
   const keys = new KeyRing(store);
   try {
     await keys.keep(log, signal);
-    const gate = new Gate({ keys, store, hosts });
+    const gate = new Gate({ keys, store, hosts, isSecure: options.tls !== undefined });
     const service = new Service({ store, dispatcher, changes, log, now: Date.now });
-    const unready = async (): Promise<string | undefined> => intake.unready ?? options.unready();
-    const { media_origins, page, version } = options;
-    const parts = { service, store, gate, log, changes, signal, media_origins, page, version, unready };
-    const http = await serveHttp(listen, parts);
-    every(look_for_silent_ms, signal, () => void failSilentTasks({ store, changes, log }));
+    const unready = async (): Promise<string | undefined> => ingest.unready ?? options.unready();
+    const { media_origins, page, version, tls } = options;
+    const parts = { service, store, gate, log, changes, signal, media_origins, page, version, unready, tls };
+    const http = await (options.serve ?? serveHttp)(listen, parts);
+    every(check_unanswered_ms, signal, () => void failUnansweredTasks({ store, changes, log }));
     return {
       url: http.url,
       store,
       keys,
-      take: async (reception) => intake.take(reception),
+      take: async (reception) => ingest.take(reception),
+      room: async () => ingest.room(),
       async stop() {
         ends.abort();
         await http.closed;
-        await intake.settled();
+        await ingest.settled();
+        await keys.writeUses();
         await store.close();
       },
     };
@@ -82,8 +91,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
 }
 
-/** A task of which nobody ever hears must not stay pending for ever. The kit's own word still counts when it comes. */
-async function failSilentTasks({
+/** Fails tasks without an answer, which would stay pending otherwise. A later report of the kit still counts. */
+async function failUnansweredTasks({
   store,
   changes,
   log,
@@ -91,12 +100,12 @@ async function failSilentTasks({
   try {
     const now_ms = Date.now();
     const failed = await store.failSilent(
-      now_ms - silent_task_ms,
+      now_ms - unanswered_task_ms,
       'the kit has not answered for 15 minutes; outcome unknown',
       now_ms,
     );
-    changes.tell(failed.map((task) => ({ kind: 'task', kit_id: task.kit_id, task })));
+    changes.publish(failed.map((task) => ({ kind: 'task', kit_id: task.kit_id, task })));
   } catch (error) {
-    log.warn({ reason: messageOf(error) }, 'tasks without an answer could not be looked for');
+    log.warn({ reason: messageOf(error) }, 'check for unanswered tasks failed; retrying');
   }
 }

@@ -1,9 +1,8 @@
 /** Whether a dispatch that has just arrived may wait for its turn, and until when. Nothing is changed here. */
-import { ZodError } from 'zod';
 import type { TaskDispatch } from '../contract/tasks.ts';
 import type { Command } from '../driver/command.ts';
 import type { Stamp } from '../platform/clock.ts';
-import { faultSentence, thrownSentence } from './sentences.ts';
+import { readPayload, type Runnable } from './payload.ts';
 import { type Delivery, type Due, type Judged, judgeTime } from './timing.ts';
 
 /** Knows the assets: the live command, or a sentence for the operator (unknown, not offered, disabled). */
@@ -14,20 +13,6 @@ export type FindCommand = (
   | { readonly asset: { readonly name: string; readonly online: boolean }; readonly command: Command }
   | { readonly refusal: string };
 
-/** The sentence for a task that cannot be carried out now. */
-export function obstacle(
-  found: Exclude<ReturnType<FindCommand>, { refusal: string }>,
-  payload: unknown,
-): string | undefined {
-  if (!found.asset.online) return `${found.asset.name} is offline; nothing was done`;
-  try {
-    found.command.check(payload);
-    return undefined;
-  } catch (error) {
-    return error instanceof ZodError ? faultSentence(error, 'payload') : thrownSentence(error);
-  }
-}
-
 export interface Judge {
   readonly findCommand: FindCommand;
   readonly stamp: Stamp;
@@ -36,20 +21,38 @@ export interface Judge {
   readonly full: (asset_id: string, is_safety: boolean) => string | undefined;
 }
 
-/** Until when the task may run, or the sentence with which it fails. */
-export function judge(dispatch: TaskDispatch, { findCommand, stamp, delivery, full }: Judge): Judged<Due> {
+/** Until when the task may run, and the payload as its command has read it. */
+export interface Admitted {
+  readonly due: Due;
+  readonly reading: Runnable;
+}
+
+/** What is to be carried out and until when, or the sentence with which the task fails. */
+export function judge(
+  dispatch: TaskDispatch,
+  { findCommand, stamp, delivery, full }: Judge,
+): Judged<Admitted> {
   if (delivery.retained) {
     return {
       refusal:
-        'expired: a retained dispatch is refused, since it comes again at each connect; nothing was done',
+        'expired: a retained dispatch is refused, since the broker repeats it at each connect; nothing was done',
     };
   }
   const found = findCommand(dispatch.asset_id, dispatch.command_name);
   if ('refusal' in found) return found;
   const { risk_level, timeout_ms } = found.command;
-  const is_safety = found.command.isSafety(dispatch.payload);
+  const reading = readPayload(found.command, dispatch.payload);
+  // A payload that cannot be read pre-empts nothing.
+  const is_safety = 'invocation' in reading && reading.invocation.is_safety;
   const due = judgeTime(dispatch, { risk_level, timeout_ms, is_safety }, stamp, delivery);
   if ('refusal' in due) return due;
-  const refusal = obstacle(found, dispatch.payload) ?? full(dispatch.asset_id, is_safety);
-  return refusal ? { refusal } : due;
+  if (!found.asset.online) return { refusal: offline(found.asset) };
+  if ('refusal' in reading) return { refusal: reading.refusal };
+  const refusal = full(dispatch.asset_id, is_safety);
+  return refusal === undefined ? { due, reading } : { refusal };
+}
+
+/** The sentence for a task whose asset cannot be reached now. */
+export function offline({ name }: { readonly name: string }): string {
+  return `${name} is offline; nothing was done`;
 }

@@ -1,13 +1,16 @@
 /** Reads a dispatch as it comes from a topic, from the gateway itself, or from the journal. */
-import { type TaskDispatch, taskDispatch } from '../contract/tasks.ts';
+import { message_limits, readJson } from '../contract/bounded-json.ts';
+import { z } from 'zod';
+import { type TaskDispatch, taskDispatch, type TaskOrigin, taskOrigin } from '../contract/tasks.ts';
 import { messageOf } from '../errors.ts';
 import { dispatch_chars_max } from './limits.ts';
 import { faultSentence } from './sentences.ts';
 
-/** `text`: JSON for the journal, bounded. `refusal`: why it is not carried out; undefined when it may be. */
+/** `refusal`: why it is not carried out; undefined when it may be. `text`: the beginning of what cannot be read. */
 export type ReadDispatch =
-  | { readonly dispatch: TaskDispatch; readonly refusal: undefined; readonly text: string }
-  | { readonly dispatch: TaskDispatch | undefined; readonly refusal: string; readonly text: string };
+  | { readonly dispatch: TaskDispatch; readonly refusal: undefined }
+  | { readonly dispatch: TaskDispatch; readonly refusal: string }
+  | { readonly dispatch: undefined; readonly refusal: string; readonly text: string };
 
 /** `raw`: the payload of the message (bytes or text), or a value that was parsed already. `task_id`: in lower case. */
 export function readDispatch(raw: unknown, task_id: string): ReadDispatch {
@@ -19,28 +22,55 @@ export function readDispatch(raw: unknown, task_id: string): ReadDispatch {
         text,
       );
     }
-    const parsed = taskDispatch.safeParse(JSON.parse(text));
+    const parsed = taskDispatch.safeParse(readJson(text, message_limits));
     if (!parsed.success)
       return unreadable(`the dispatch is not understood: ${faultSentence(parsed.error, '')}`, text);
-    const dispatch = { ...parsed.data, asset_id: parsed.data.asset_id.toLowerCase() };
-    if (dispatch.task_id.toLowerCase() === task_id) return { dispatch, refusal: undefined, text };
-    return {
-      dispatch,
-      refusal: `task_id: ${dispatch.task_id} in the dispatch, ${task_id} in the topic`,
-      text,
-    };
+    const dispatch = withLowerCaseIds(parsed.data);
+    if (dispatch.task_id.toLowerCase() === task_id) return { dispatch, refusal: undefined };
+    return { dispatch, refusal: `task_id: ${dispatch.task_id} in the dispatch, ${task_id} in the topic` };
   } catch (error) {
     return unreadable(`the dispatch is not JSON: ${messageOf(error)}`, '');
   }
 }
 
-/** A dispatch from the journal; undefined when it cannot be read any more. */
-export function readJournaled(text: string): TaskDispatch | undefined {
+/** What the journal keeps of a dispatch, as JSON text. A refused dispatch is kept without its payload. */
+export function journalText(
+  read: ReadDispatch,
+  { origin, refused }: { readonly origin: TaskOrigin; readonly refused: boolean },
+): string {
+  if (!read.dispatch) return JSON.stringify({ unreadable: read.text, origin });
+  const { task_id, asset_id, command_name, created_at, deadline } = read.dispatch;
+  const text = JSON.stringify({ ...read.dispatch, origin });
+  if (!refused || text.length <= refused_chars_max) return text;
+  return JSON.stringify({ task_id, asset_id, command_name, created_at, deadline, payload: {}, origin });
+}
+/** 10,000 tasks are kept, and anybody who may dispatch can have them refused. */
+const refused_chars_max = 4_096;
+
+/** What the journal has of a task. */
+export interface JournaledDispatch {
+  /** Undefined when it cannot be read, or not any more. */
+  readonly dispatch: TaskDispatch | undefined;
+  /** Undefined when an earlier version kept it. */
+  readonly origin: TaskOrigin | undefined;
+}
+
+export function readJournaled(text: string): JournaledDispatch {
   try {
-    return taskDispatch.safeParse(JSON.parse(text)).data;
+    const kept: unknown = JSON.parse(text);
+    const { data } = taskDispatch.safeParse(kept);
+    return {
+      dispatch: data && withLowerCaseIds(data),
+      origin: z.object({ origin: taskOrigin }).safeParse(kept).data?.origin,
+    };
   } catch {
-    return undefined;
+    return { dispatch: undefined, origin: undefined };
   }
+}
+
+/** A report that is sent again from the journal must be the very report that was sent. */
+function withLowerCaseIds(dispatch: TaskDispatch): TaskDispatch {
+  return { ...dispatch, asset_id: dispatch.asset_id.toLowerCase() };
 }
 
 function textOf(raw: unknown): string {
@@ -51,10 +81,6 @@ function textOf(raw: unknown): string {
 
 /** Of a text that is not carried out, the beginning is enough to look at. */
 function unreadable(refusal: string, text: string): ReadDispatch {
-  return {
-    dispatch: undefined,
-    refusal,
-    text: JSON.stringify({ unreadable: text.slice(0, unreadable_chars_max) }),
-  };
+  return { dispatch: undefined, refusal, text: text.slice(0, unreadable_chars_max) };
 }
 const unreadable_chars_max = 1_000;

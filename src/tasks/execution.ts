@@ -1,20 +1,24 @@
 /** Carries out one task: journals its start, calls the handler, and never waits for a handler that does not stop. */
-import type { Command } from '../driver/command.ts';
+import type { Command, Invocation } from '../driver/command.ts';
 import { CommandRefused } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { aborted, sleep } from '../platform/time.ts';
+import type { ObserveTasks } from './activity.ts';
 import { deadline_grace_ms, supersede_grace_ms } from './limits.ts';
 import { interrupted_error, type TaskEvent } from './machine.ts';
+import type { Runnable } from './payload.ts';
 import { pacedProgress } from './progress.ts';
 import { reportable } from './result.ts';
-import type { Scribe, TaskLog } from './scribe.ts';
+import type { TaskRecorder, TaskLog } from './task-recorder.ts';
 import { cannotRecord, thrownSentence } from './sentences.ts';
 import type { Ending, Task } from './task.ts';
+import { texts } from './texts.ts';
 
 export interface ExecutionParts {
-  readonly scribe: Scribe;
+  readonly recorder: TaskRecorder;
   readonly clock: Clock;
   readonly log: TaskLog;
+  readonly observe: ObserveTasks;
 }
 
 type Outcome =
@@ -25,40 +29,43 @@ type Outcome =
  * Resolves when the asset is free again. The task is over then, unless the connector stops: a task that was not over in
  * time stays `running` in the journal.
  */
-export async function execute(task: Task, command: Command, parts: ExecutionParts): Promise<void> {
-  const { scribe, log } = parts;
+export async function execute(
+  task: Task,
+  { command, invocation }: Runnable,
+  parts: ExecutionParts,
+): Promise<void> {
+  const { recorder, clock, log, observe } = parts;
   /** What an earlier run of the connector did of it is not known. */
   const again = task.state.status === 'running';
   try {
     // A slow disk must not hold back a task beyond its deadline, nor a safety command behind it.
-    await Promise.race([scribe.start(task), aborted(task.stop.signal)]);
+    await Promise.race([recorder.start(task), aborted(task.stop.signal)]);
   } catch (error) {
-    scribe.finish(task, { kind: 'fail', error: again ? interrupted_error : cannotRecord(error) });
+    recorder.finish(task, { kind: 'fail', error: again ? interrupted_error : cannotRecord(error) });
     return;
   }
   if (task.ending) {
-    scribe.finish(task, { kind: 'fail', error: again ? interrupted_error : notStarted(task.ending) });
+    recorder.finish(task, { kind: 'fail', error: again ? interrupted_error : notStarted(task.ending) });
     return;
   }
-  const settled = invoke(task, command, parts);
+  task.started_mono_ms = clock.stamp().mono_ms;
+  observe({ kind: 'started', task });
+  const settled = invoke(task, invocation, parts);
   const outcome = await Promise.race([settled, task.given_up.promise]);
   if (outcome) {
     conclude(task, command, outcome, parts);
     return;
   }
-  scribe.finish(task, stoppedBy(task.ending));
+  recorder.finish(task, stoppedBy(task.ending));
   void logLate(task, settled, log);
 }
 
 async function logLate({ id, command_name }: Task, settled: Promise<Outcome>, log: TaskLog): Promise<void> {
   const { kind } = await settled;
-  log.warn(
-    { task_id: id, command: command_name, outcome: kind },
-    'a handler settled after its task was over; ignored',
-  );
+  log.warn({ task_id: id, command: command_name, outcome: kind }, texts.late_result);
 }
 
-/** Tells the handler to stop. Its task ends with it, or without it when its time is over. */
+/** Requests the handler to stop. Its task ends with it, or at the end of its grace period. */
 export function interrupt(task: Task, ending: Ending): void {
   task.ending = ending;
   task.stop.abort(new CommandRefused(reasons[ending.kind]));
@@ -71,7 +78,7 @@ async function giveUpAfter(grace_ms: number, task: Task): Promise<void> {
   if (!task.gone.signal.aborted) task.given_up.resolve();
 }
 
-/** A cancelled handler may go on until its deadline; a stopping connector has a deadline of its own. */
+/** A cancelled handler may run until its deadline; a stopping connector has its own deadline. */
 const graces_ms: Readonly<Record<Ending['kind'], number | undefined>> = {
   cancel: undefined,
   supersede: supersede_grace_ms,
@@ -81,16 +88,20 @@ const graces_ms: Readonly<Record<Ending['kind'], number | undefined>> = {
 
 const reasons: Readonly<Record<Ending['kind'], string>> = {
   cancel: 'the task was cancelled',
-  supersede: 'a safety command takes the place of the task',
+  supersede: 'a safety command replaced the task',
   expire: 'the deadline of the task has passed',
-  stop: 'the connector stops',
+  stop: 'the connector is stopping',
 };
 
-async function invoke(task: Task, command: Command, { scribe, clock }: ExecutionParts): Promise<Outcome> {
+async function invoke(
+  task: Task,
+  invocation: Invocation,
+  { recorder, clock }: ExecutionParts,
+): Promise<Outcome> {
   try {
-    const result = await command.invoke(task.payload, {
+    const result = await invocation.run({
       signal: task.stop.signal,
-      progress: pacedProgress(task.gone.signal, (progress) => scribe.progress(task, progress)),
+      progress: pacedProgress(task.gone.signal, (progress) => recorder.progress(task, progress)),
       remaining_ms: () => Math.max(0, task.due_mono_ms - clock.stamp().mono_ms),
       age_ms: () => (task.created_mono_ms === null ? null : clock.stamp().mono_ms - task.created_mono_ms),
     });
@@ -100,22 +111,22 @@ async function invoke(task: Task, command: Command, { scribe, clock }: Execution
   }
 }
 
-/** A handler that succeeds has seen the effect: that counts, also when it was told to stop. */
-function conclude(task: Task, command: Command, outcome: Outcome, { scribe, log }: ExecutionParts): void {
+/** A handler that succeeds has seen the effect: the task is completed, even after a request to stop. */
+function conclude(task: Task, command: Command, outcome: Outcome, { recorder, log }: ExecutionParts): void {
   const { ending } = task;
   if (outcome.kind === 'succeeded') {
-    scribe.finish(task, { kind: 'succeed', result: reportable(outcome.result) });
+    recorder.finish(task, { kind: 'succeed', result: reportable(outcome.result) });
     return;
   }
   const { thrown } = outcome;
   const error = thrownSentence(thrown);
-  // The report has a sentence of its own then; what the device did is worth a line.
-  if (ending) log.info({ task_id: task.id, reason: error }, `${command.name} was told to stop`);
+  // The report has another sentence then; the log keeps what the device did.
+  if (ending) log.info({ task_id: task.id, reason: error }, `${command.name} stopped on request`);
   // The next run may do it again, and does so with what it finds in the journal.
   if (ending?.kind === 'stop' && command.repeatable) return;
   const explained = thrown instanceof CommandRefused && thrown !== task.stop.signal.reason;
   const own_words = !ending || (ending.kind === 'expire' && explained);
-  scribe.finish(task, own_words ? { kind: 'fail', error } : stoppedBy(ending));
+  recorder.finish(task, own_words ? { kind: 'fail', error } : stoppedBy(ending));
 }
 
 /** `running` was on its way to the disk, and the handler was not called. */

@@ -30,5 +30,5 @@ export const supersede_grace_ms = 1_000;
 /** Progress of one task is reported at most this often. */
 export const progress_every_ms = 1_000;
 
-/** Finished tasks that are answered from memory: those whose end the disk may not have. */
-export const remembered_max = 1_000;
+/** Ends of tasks that wait for a disk that refuses. Beyond it dispatches are left unanswered. */
+export const unrecorded_max = 1_000;

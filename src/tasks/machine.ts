@@ -4,7 +4,7 @@ import type { TaskReport } from '../contract/tasks.ts';
 
 export type TaskState =
   | { readonly status: 'pending'; readonly revision: number }
-  /** `interrupted`: an earlier run of the connector started it, and nobody works on it now. */
+  /** `interrupted`: an earlier run of the connector started it, and no handler runs now. */
   | { readonly status: 'running'; readonly revision: number; readonly interrupted: boolean }
   | TerminalState;
 
@@ -43,7 +43,7 @@ const restart_revision_max = 2 ** 30;
 
 export const received: TaskState = { status: 'pending', revision: 0 };
 
-/** What the operator reads when nobody can know whether the device did it. */
+/** Error when it is unknown whether the device carried out the command. */
 export const interrupted_error = 'interrupted by restart, outcome unknown';
 
 /** What `event` makes of a task in `state`, and what is to be reported. Nothing leaves a final state. */
@@ -77,7 +77,11 @@ function fromPending(state: TaskState & { status: 'pending' }, event: TaskEvent)
     case 'expire':
       return failed('expired: its deadline passed before it started; nothing was done');
     case 'restart':
-      return { kind: 'moved', state, report: undefined };
+      return {
+        kind: 'moved',
+        state: { ...state, revision: leapt(state, event.elapsed_ms) },
+        report: undefined,
+      };
     case 'progress':
     case 'succeed':
       break;
@@ -103,7 +107,7 @@ function fromRunning(state: TaskState & { status: 'running' }, event: TaskEvent)
     case 'expire':
       return failed('no answer before the deadline, outcome unknown');
     case 'restart':
-      return interrupted(state.revision, event.elapsed_ms);
+      return interrupted(state, event.elapsed_ms);
   }
   return { kind: 'refused', why: 'the task is running already' };
 }
@@ -120,7 +124,7 @@ function fromInterrupted(state: TaskState & { status: 'running' }, event: TaskEv
     case 'expire':
       return failed(interrupted_error);
     case 'restart':
-      return interrupted(state.revision, event.elapsed_ms);
+      return interrupted(state, event.elapsed_ms);
     case 'progress':
     case 'succeed':
       break;
@@ -133,14 +137,18 @@ function running(revision: number, progress?: ReportBody['progress']): Transitio
   return { kind: 'moved', state: { status: 'running', revision, interrupted: false }, report };
 }
 
-/**
- * Reports of progress are not journaled, so their number is not known after a restart. There is at most one a second:
- * the milliseconds since the task was received are more.
- */
-function interrupted(revision: number, elapsed_ms: number): Transition {
-  const leap = Math.min(Math.max(0, Math.floor(elapsed_ms)), restart_revision_max);
-  const state: TaskState = { status: 'running', revision: Math.max(revision, leap), interrupted: true };
+function interrupted(before: TaskState, elapsed_ms: number): Transition {
+  const state: TaskState = { status: 'running', revision: leapt(before, elapsed_ms), interrupted: true };
   return { kind: 'moved', state, report: undefined };
+}
+
+/**
+ * Reports that are not final may have left from memory only, so their number is not known after a restart. There is at
+ * most one a second: the milliseconds since the task was received are more.
+ */
+function leapt({ revision }: TaskState, elapsed_ms: number): number {
+  const leap = Math.min(Math.max(0, Math.floor(elapsed_ms)), restart_revision_max);
+  return Math.max(revision, leap);
 }
 
 function failed(error: string): Transition {

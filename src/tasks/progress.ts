@@ -1,4 +1,6 @@
 /** Thins the progress of one task: the first word at once, then the newest at most once in a while. */
+import { cleanText } from '../platform/foreign-text.ts';
+import { cut } from '../contract/limits.ts';
 import { sleep } from '../platform/time.ts';
 import { progress_every_ms, sentence_chars_max } from './limits.ts';
 
@@ -21,7 +23,7 @@ export function pacedProgress(signal: AbortSignal, report: (progress: Progress) 
     busy = false;
   };
   return (message: string, pct?: number): void => {
-    newest = { message: message.slice(0, sentence_chars_max), pct: percent(pct) };
+    newest = { message: cut(cleanText(message), sentence_chars_max), pct: percent(pct) };
     if (busy) return;
     busy = true;
     void drain();

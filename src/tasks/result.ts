@@ -1,6 +1,7 @@
-/** What of a handler's result is reported: all of it, unless it is too large or no JSON. */
+/** Bounds a handler's result for the report: all of it, unless it is too large or not JSON. */
 import { type JsonObject, jsonObject } from '../contract/json.ts';
 import { messageOf } from '../errors.ts';
+import { cleanTexts } from '../platform/foreign-text.ts';
 import { result_chars_max } from './limits.ts';
 
 /** The task is completed either way: its effect was seen, only the account of it is lost. */
@@ -16,7 +17,7 @@ export function reportable(result: unknown): JsonObject {
     const reason = `the result has ${chars} characters of JSON; at most ${result_chars_max} are reported`;
     return { truncated: true, reason };
   }
-  return readResult(text ?? '') ?? { truncated: true, reason: 'the result is not a JSON object' };
+  return cleanTexts(readResult(text ?? '')) ?? { truncated: true, reason: 'the result is not a JSON object' };
 }
 
 /** A result as JSON text, read back; undefined when it is not a JSON object. */

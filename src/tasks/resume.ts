@@ -13,10 +13,10 @@ export interface TakenUp {
 }
 
 export function takeUp(entry: JournalEntry, stamp: Stamp): TakenUp {
-  const dispatch = readJournaled(entry.dispatch);
+  const { dispatch, origin } = readJournaled(entry.dispatch);
   const judged = dispatch
     ? judgeAgain(dispatch, entry.deadline_ms, stamp)
-    : { refusal: 'the kit restarted and cannot read the dispatch any more; nothing was done' };
+    : { refusal: 'the kit restarted and cannot read the dispatch; nothing was done' };
   const due =
     'refusal' in judged
       ? {
@@ -27,22 +27,23 @@ export function takeUp(entry: JournalEntry, stamp: Stamp): TakenUp {
       : judged;
   const facts = {
     id: entry.task_id,
-    asset_id: dispatch?.asset_id.toLowerCase() ?? null,
+    asset_id: dispatch?.asset_id ?? null,
     command_name: dispatch?.command_name ?? null,
     payload: dispatch?.payload ?? {},
+    origin,
     text: entry.dispatch,
     received_ms: entry.received_ms,
     patient: true,
     ...due,
   };
-  const task = createTask(facts, journaledState(entry, stamp));
+  const task = createTask(facts, { state: journaledState(entry, stamp) });
   if (!('refusal' in judged)) return { task, refusal: undefined };
   return { task, refusal: task.state.status === 'running' ? interrupted_error : judged.refusal };
 }
 
 function journaledState({ state, received_ms }: JournalEntry, stamp: Stamp): TaskState {
-  if (state !== 'running') return received;
-  const running: TaskState = { status: 'running', revision: 1, interrupted: false };
-  const moved = transition(running, { kind: 'restart', elapsed_ms: stamp.time_ms - received_ms });
-  return moved.kind === 'moved' ? moved.state : running;
+  const left: TaskState =
+    state === 'running' ? { status: 'running', revision: 1, interrupted: false } : received;
+  const moved = transition(left, { kind: 'restart', elapsed_ms: stamp.time_ms - received_ms });
+  return moved.kind === 'moved' ? moved.state : left;
 }

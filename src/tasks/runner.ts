@@ -3,19 +3,21 @@ import type { Journal } from '../outbox/api.ts';
 import type { JournalEntry } from '../outbox/protocol.ts';
 import type { Clock } from '../platform/clock.ts';
 import { within } from '../platform/time.ts';
+import { EndedTasks, type TaskActivity } from './activity.ts';
 import type { FindCommand } from './admission.ts';
 import { task_limits, type TaskLimits } from './limits.ts';
 import { type DispatchMeta, Reception } from './reception.ts';
 import { takeUp } from './resume.ts';
 import { Scheduler } from './scheduler.ts';
-import { Scribe, type ScribeOptions } from './scribe.ts';
+import { TaskRecorder, type TaskRecorderOptions } from './task-recorder.ts';
 import { entryOf, type Task } from './task.ts';
-import { newestViews, type TaskView, viewOf } from './view.ts';
+import { newestViews, type OpenTask, openView, type TaskView, viewOf } from './view.ts';
+import { texts } from './texts.ts';
 
-export interface TaskRunnerOptions extends ScribeOptions {
+export interface TaskRunnerOptions extends TaskRecorderOptions {
   readonly journal: Journal;
   readonly findCommand: FindCommand;
-  /** Aborts when the connector stops: running tasks are told to stop, and nothing new starts. */
+  /** Aborts when the connector stops: running handlers are stopped, and no task starts. */
   readonly signal: AbortSignal;
   readonly limits?: TaskLimits;
 }
@@ -39,6 +41,8 @@ export interface TaskRunner {
   cancel(task_id: string): void;
   /** Takes up what the last run left open; once, before dispatches arrive. */
   resume(): void;
+  /** Takes up tasks of an earlier run that could not be read at the start. */
+  takeUp(entries: readonly JournalEntry[]): void;
   /** An asset was announced, removed, or went online or offline. */
   assetsChanged(): void;
   /** Stops running tasks and waits at most `deadline_ms` for them. What is not over then stays as the journal has it. */
@@ -52,23 +56,29 @@ export interface TaskRunner {
 /** Does nothing until `resume` or `receive` is called. */
 export function createTaskRunner(options: TaskRunnerOptions): TaskRunner {
   const { journal, clock, log, findCommand, signal } = options;
-  const scribe = new Scribe(options);
-  const scheduler = new Scheduler({ scribe, clock, log, findCommand, limits: options.limits ?? task_limits });
-  const reception = new Reception({ journal, scribe, scheduler, findCommand, clock, log });
+  const ended = new EndedTasks();
+  const observe = (activity: TaskActivity): void => {
+    ended.observe(activity);
+    options.observe(activity);
+  };
+  const recorder = new TaskRecorder({ ...options, observe });
+  const limits = options.limits ?? task_limits;
+  const scheduler = new Scheduler({ recorder, clock, log, observe, findCommand, limits });
+  const reception = new Reception({ journal, recorder, scheduler, findCommand, clock, log, observe });
   let resumed = false;
 
   if (signal.aborted) void scheduler.halt();
   signal.addEventListener('abort', () => void scheduler.halt(), { once: true });
 
-  const inMemory = (): readonly JournalEntry[] => [
-    ...scribe.unwritten,
-    ...scheduler.queue.tasks().map(entryOf),
+  const inMemory = (): readonly OpenTask[] => [
+    ...recorder.unrecorded,
+    ...scheduler.queue.tasks().map((task) => ({ entry: entryOf(task), note: undefined })),
   ];
 
   const stopAll = async (): Promise<void> => {
     await scheduler.halt();
     await reception.settled();
-    await scribe.settled();
+    await recorder.settled();
   };
 
   return {
@@ -76,37 +86,47 @@ export function createTaskRunner(options: TaskRunnerOptions): TaskRunner {
     cancel(task_id) {
       const task = scheduler.queue.find(task_id.toLowerCase());
       if (task) scheduler.cancel(task);
-      else log.info({ task_id: task_id.slice(0, 64) }, 'a task that is not open cannot be cancelled');
+      else log.info({ task_id: task_id.slice(0, 64) }, texts.cancel_ignored);
     },
     resume() {
-      if (!resumed) takeUpAll(journal.left_open, { clock, scribe, scheduler });
+      if (!resumed) takeUpAll(journal.left_open, { clock, recorder, scheduler });
       resumed = true;
+    },
+    takeUp(entries) {
+      const isOpen = (id: string): boolean =>
+        scheduler.queue.find(id) !== undefined || recorder.isUnrecorded(id);
+      takeUpAll(
+        entries.filter(({ task_id }) => !isOpen(task_id)),
+        { clock, recorder, scheduler },
+      );
     },
     assetsChanged: () => scheduler.advance(),
     async stop(deadline_ms) {
       await within(deadline_ms, stopAll());
-      scribe.close();
+      recorder.close();
     },
     async list(limit) {
       return newestViews(inMemory(), await journal.list(limit), limit);
     },
     async find(task_id) {
       const id = task_id.toLowerCase();
-      const entry = inMemory().find((each) => each.task_id === id) ?? (await journal.find(id));
+      const open = inMemory().find(({ entry }) => entry.task_id === id);
+      if (open) return openView(open);
+      const entry = await journal.find(id);
       return entry && viewOf(entry);
     },
-    stats: () => ({ ...scheduler.queue.counts(), ...scribe.ended, unreadable: reception.unreadable }),
+    stats: () => ({ ...scheduler.queue.counts(), ...ended.counts(), unreadable: reception.unreadable }),
   };
 }
 
 interface Resuming {
   readonly clock: Clock;
-  readonly scribe: Scribe;
+  readonly recorder: TaskRecorder;
   readonly scheduler: Scheduler;
 }
 
 /** All of them are in line before the first one starts, so that a safety command finds what it takes the place of. */
-function takeUpAll(left_open: readonly JournalEntry[], { clock, scribe, scheduler }: Resuming): void {
+function takeUpAll(left_open: readonly JournalEntry[], { clock, recorder, scheduler }: Resuming): void {
   const open: Task[] = [];
   for (const entry of left_open) {
     const { task, refusal } = takeUp(entry, clock.stamp());
@@ -114,7 +134,7 @@ function takeUpAll(left_open: readonly JournalEntry[], { clock, scribe, schedule
       scheduler.queue.add(task);
       open.push(task);
     } else {
-      scribe.finish(task, { kind: 'fail', error: refusal });
+      recorder.finish(task, { kind: 'fail', error: refusal });
     }
   }
   scheduler.admit(...open);

@@ -1,10 +1,10 @@
 /** Decides whose turn it is: the first of each line once its asset is there, and a safety command before all others. */
-import type { Command } from '../driver/command.ts';
 import { sleep } from '../platform/time.ts';
-import { type FindCommand, obstacle } from './admission.ts';
+import { type FindCommand, offline } from './admission.ts';
 import { execute, type ExecutionParts, interrupt } from './execution.ts';
 import type { TaskLimits } from './limits.ts';
 import { interrupted_error, type TaskEvent } from './machine.ts';
+import { readingBy, type Runnable } from './payload.ts';
 import { type Line, TaskQueue } from './queue.ts';
 import type { Ending, Task } from './task.ts';
 import { isPast } from './timing.ts';
@@ -18,7 +18,7 @@ interface SchedulerParts extends ExecutionParts {
 type Turn =
   | { readonly kind: 'wait' }
   | { readonly kind: 'end'; readonly event: TaskEvent }
-  | { readonly kind: 'run'; readonly command: Command };
+  | { readonly kind: 'run'; readonly reading: Runnable };
 
 export class Scheduler {
   readonly queue: TaskQueue;
@@ -63,7 +63,7 @@ export class Scheduler {
     for (const line of this.queue.lines()) this.#advance(line);
   }
 
-  /** Tells the running tasks to stop and starts nothing more. Resolves when all of them have stopped. */
+  /** Stops the running tasks and starts no more. Resolves when all of them have stopped. */
   async halt(): Promise<void> {
     if (!this.#halted) {
       this.#halted = true;
@@ -84,7 +84,7 @@ export class Scheduler {
       const turn = this.#turn(first);
       if (turn.kind === 'wait') return;
       if (turn.kind === 'end') this.#end(first, turn.event);
-      else this.#begin(first, line, turn.command);
+      else this.#begin(first, line, turn.reading);
     }
   }
 
@@ -102,7 +102,7 @@ export class Scheduler {
   #isReadySafety(task: Task): boolean {
     if (!task.admitted) return false;
     const turn = this.#turn(task);
-    return turn.kind === 'run' && turn.command.isSafety(task.payload);
+    return turn.kind === 'run' && turn.reading.invocation.is_safety;
   }
 
   #turn(task: Task): Turn {
@@ -112,26 +112,26 @@ export class Scheduler {
     if ('refusal' in found) return task.patient ? { kind: 'wait' } : fail(found.refusal);
     const { asset, command } = found;
     if (task.state.status === 'running' && !command.repeatable) return fail(interrupted_error);
-    if (!asset.online && task.patient) return { kind: 'wait' };
-    const refusal = obstacle(found, task.payload);
-    return refusal === undefined ? { kind: 'run', command } : fail(refusal);
+    if (!asset.online) return task.patient ? { kind: 'wait' } : fail(offline(asset));
+    const reading = readingBy(command, task);
+    return 'refusal' in reading ? fail(reading.refusal) : { kind: 'run', reading };
   }
 
-  #begin(task: Task, line: Line, command: Command): void {
+  #begin(task: Task, line: Line, reading: Runnable): void {
     this.queue.start(task);
-    const execution = this.#run(task, line, command).finally(() => this.#executions.delete(execution));
+    const execution = this.#run(task, line, reading).finally(() => this.#executions.delete(execution));
     this.#executions.add(execution);
   }
 
-  async #run(task: Task, line: Line, command: Command): Promise<void> {
-    await execute(task, command, this.#parts);
+  async #run(task: Task, line: Line, reading: Runnable): Promise<void> {
+    await execute(task, reading, this.#parts);
     this.queue.remove(task);
     this.#advance(line);
   }
 
   #end(task: Task, event: TaskEvent): void {
     this.queue.remove(task);
-    this.#parts.scribe.finish(task, event);
+    this.#parts.recorder.finish(task, event);
   }
 
   /** What the journal does not have yet cannot end yet: it ends once it is admitted. */

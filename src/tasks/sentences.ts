@@ -1,7 +1,10 @@
 /** The sentences of `result.error`: what an operator reads when a task was not carried out. */
 import { ZodError } from 'zod';
+import { cut } from '../contract/limits.ts';
 import { messageOf } from '../errors.ts';
+import { cleanText } from '../platform/foreign-text.ts';
 import { faults_named_max, sentence_chars_max } from './limits.ts';
+import { isTerminal, type TaskState, type TerminalState } from './machine.ts';
 
 /** Why a value breaks its schema, each fault with its key: `payload.speed: Too big: expected number to be <=1`. */
 export function faultSentence(error: ZodError, root: string): string {
@@ -16,7 +19,7 @@ export function faultSentence(error: ZodError, root: string): string {
 /** What a handler threw, as a sentence. A schema that the device's answer broke is no fault of the payload. */
 export function thrownSentence(thrown: unknown): string {
   if (thrown instanceof ZodError)
-    return bounded(`the device's answer is not understood: ${faultSentence(thrown, '')}`);
+    return bounded(`invalid reply from the device: ${faultSentence(thrown, '')}`);
   return bounded(messageOf(thrown) || 'the command failed and gave no reason');
 }
 
@@ -24,6 +27,24 @@ export function cannotRecord(why: unknown): string {
   return bounded(`the kit cannot record tasks now: ${messageOf(why)}; nothing was done`);
 }
 
+/**
+ * Progress note for a task result that cannot be recorded. It is not final: the next run may start the task from what is on disk.
+ */
+export function unrecordedNote(state: TaskState, reason: string): string {
+  const error = isTerminal(state) ? errorOf(state) : '';
+  const how = error.replace('; nothing was done', '') || state.status;
+  const why = how.includes(reason) ? '' : ` (${reason})`;
+  return bounded(`not final, since the kit cannot record it${why}: ${how}`);
+}
+
+/** The error of a failed task; empty for a completed task. */
+export function errorOf({ status, result }: TerminalState): string {
+  const error = status === 'failed' ? result['error'] : undefined;
+  return typeof error === 'string' ? error : '';
+}
+
+/** One line for the operator, whatever a device has written. */
 export function bounded(sentence: string): string {
-  return sentence.length > sentence_chars_max ? `${sentence.slice(0, sentence_chars_max - 1)}…` : sentence;
+  const line = cleanText(sentence);
+  return line.length > sentence_chars_max ? `${cut(line, sentence_chars_max - 1)}…` : line;
 }

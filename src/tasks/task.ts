@@ -1,11 +1,13 @@
 /** A task in memory, from its reception to its end, and the forms in which it is journaled and reported. */
 import type { JsonObject } from '../contract/json.ts';
+import type { TaskOrigin } from '../contract/tasks.ts';
 import { channels } from '../contract/topics.ts';
 import type { Draft } from '../outbox/api.ts';
 import type { JournalEntry } from '../outbox/protocol.ts';
 import { readJournaled } from './dispatch.ts';
 import { final_revision, isTerminal, received, type ReportBody, type TaskState } from './machine.ts';
 import { readResult } from './result.ts';
+import type { Reading } from './payload.ts';
 import type { Due } from './timing.ts';
 
 /** Why a task is stopped before its own end. */
@@ -22,7 +24,9 @@ export interface TaskFacts extends Due {
   readonly asset_id: string | null;
   readonly command_name: string | null;
   readonly payload: JsonObject;
-  /** The dispatch, JSON text. */
+  /** Undefined when it was journaled by a version that did not keep it. */
+  readonly origin: TaskOrigin | undefined;
+  /** What the journal keeps of the dispatch, JSON text. */
   readonly text: string;
   readonly received_ms: number;
   /** From the journal: its asset may not be announced yet, which is waited for. */
@@ -31,24 +35,35 @@ export interface TaskFacts extends Due {
 
 export interface Task extends TaskFacts {
   state: TaskState;
+  /** When its handler was called in this run, on the monotonic clock. */
+  started_mono_ms: number | undefined;
   /** UTC of the last move. */
   updated_ms: number;
   /** The journal has it. Until then it keeps its place in the line and does not start. */
   admitted: boolean;
+  /** The payload as its command read it last; undefined while no command was found. */
+  reading: Reading | undefined;
   /** The last reason to stop it; undefined while there is none. */
   ending: Ending | undefined;
   /** Its signal is the handler's. */
   readonly stop: AbortController;
   /** Aborts at the end of the task: ends its timers. */
   readonly gone: AbortController;
-  /** Resolves when the handler was told to stop and had its time. */
+  /** Resolves when the handler did not stop within its grace period. */
   readonly given_up: PromiseWithResolvers<void>;
 }
 
-export function createTask(facts: TaskFacts, state: TaskState = received): Task {
+export interface TaskStart {
+  readonly state?: TaskState;
+  readonly reading?: Reading | undefined;
+}
+
+export function createTask(facts: TaskFacts, { state = received, reading }: TaskStart = {}): Task {
   return {
     ...facts,
     state,
+    reading,
+    started_mono_ms: undefined,
     updated_ms: facts.received_ms,
     admitted: false,
     ending: undefined,
@@ -70,20 +85,29 @@ export function entryOf(task: Task): JournalEntry {
   };
 }
 
-export function draftOf(task: Pick<Task, 'id' | 'asset_id' | 'command_name'>, body: ReportBody): Draft {
-  const { id: task_id, asset_id, command_name } = task;
+type About = Pick<Task, 'id' | 'asset_id' | 'command_name' | 'origin'>;
+
+export function draftOf({ id: task_id, asset_id, command_name, origin }: About, body: ReportBody): Draft {
   return {
     channel: channels.task(task_id),
     lane: 'task',
-    data: { task_id, asset_id, command_name, ...body },
+    data: { task_id, asset_id, command_name, ...body, ...(origin ? { origin } : {}) },
   };
+}
+
+/** Whether the journal has the end of the task. */
+export function isOver(
+  entry: JournalEntry,
+): entry is JournalEntry & { readonly state: 'completed' | 'failed' } {
+  return entry.state === 'completed' || entry.state === 'failed';
 }
 
 /** The final report of a journaled task, once more; undefined while the task is not over. */
 export function finalDraft(entry: JournalEntry): Draft | undefined {
-  if (entry.state !== 'completed' && entry.state !== 'failed') return undefined;
-  const dispatch = readJournaled(entry.dispatch);
+  if (!isOver(entry)) return undefined;
+  const { dispatch, origin } = readJournaled(entry.dispatch);
   const about = {
+    origin,
     id: entry.task_id,
     asset_id: dispatch?.asset_id ?? null,
     command_name: dispatch?.command_name ?? null,

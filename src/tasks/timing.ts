@@ -12,31 +12,37 @@ export interface Due {
   readonly deadline_ms: number;
   /** The same on this boot's monotonic clock. */
   readonly due_mono_ms: number;
-  /** When the task was created, on the same clock. Null: the clock was not set, so nobody can tell. */
+  /** When the task was created, on the same clock. Null: unknown, since the clock was not set. */
   readonly created_mono_ms: number | null;
 }
 export type Judged<T> = T | { readonly refusal: string };
 
 /** How a dispatch came. */
 export interface Delivery {
-  /** The broker kept a copy and gave it to us at connect. */
+  /** A retained copy that the broker sent at connect. */
   readonly retained: boolean;
   /** MQTT's DUP flag: the broker may have sent it before. */
   readonly duplicate: boolean;
+  /** The broker may have kept it while the kit was away. */
+  readonly queued?: boolean;
   /** Made on the gateway itself: `created_at` is of the kit's own clock. */
   readonly local?: boolean;
+  /** UTC that it is at least, whatever the kit's clock says: other dispatches were created then. */
+  readonly at_least_ms?: number;
 }
 
 type Times = Pick<TaskDispatch, 'created_at' | 'deadline'>;
 type Risk = Pick<Command, 'risk_level' | 'timeout_ms'> & { readonly is_safety: boolean };
 
-/** Until when a dispatch that arrives now may run, or why it is too late, or why nobody can tell. */
+/** Until when a dispatch that arrives now may run, or why it is refused. */
 export function judgeTime(times: Times, command: Risk, stamp: Stamp, delivery: Delivery): Judged<Due> {
   const created_ms = Date.parse(times.created_at);
   const deadline_ms = deadlineOf(times, command.timeout_ms);
   const span_ms = deadline_ms - created_ms;
   if (span_ms <= 0) return { refusal: 'expired: its deadline is not after its creation; nothing was done' };
   if (!stamp.synced && delivery.local !== true) {
+    const late_ms = (delivery.at_least_ms ?? Number.NEGATIVE_INFINITY) - deadline_ms;
+    if (late_ms > 0) return { refusal: expired(late_ms, 'by dispatches that were created later') };
     const refusal = refusalWithoutClock(command, delivery);
     return refusal ? { refusal } : due({ deadline_ms, left_ms: span_ms, created_ms: null }, stamp);
   }
@@ -54,7 +60,7 @@ export function judgeAgain(times: Times, journaled_ms: number | null, stamp: Sta
   if (!stamp.synced) {
     return {
       refusal:
-        'expired: the kit restarted and its clock is not set, so it cannot tell whether the task is in time; nothing was done',
+        'expired: the kit restarted and its clock is not set, so whether the task is in time is unknown; nothing was done',
     };
   }
   const deadline_ms = journaled_ms ?? deadlineOf(times, command_timeout_default_ms);
@@ -71,18 +77,20 @@ export function isPast(due: Due, stamp: Stamp): boolean {
 
 /** The times of day cannot be compared: what could do harm when it is stale is not carried out. */
 function refusalWithoutClock(command: Risk, delivery: Delivery): string | undefined {
-  const fresh_safety = command.is_safety && !delivery.duplicate;
+  const fresh_safety = command.is_safety && !delivery.duplicate && delivery.queued !== true;
   if (command.risk_level === 'low' || fresh_safety) return undefined;
-  return `the kit's clock is not set, so it cannot tell whether this ${command.risk_level}-risk command is stale; nothing was done`;
+  return `the kit's clock is not set, so whether this ${command.risk_level}-risk command is stale is unknown; nothing was done`;
 }
 
 /** A dispatch never has more time than it was given, even when the cloud's clock is ahead of ours. */
 function dueFrom(deadline_ms: number, created_ms: number, stamp: Stamp): Judged<Due> {
   const left_ms = Math.min(deadline_ms - stamp.time_ms, deadline_ms - created_ms);
   if (left_ms > 0) return due({ deadline_ms, left_ms, created_ms }, stamp);
-  return {
-    refusal: `expired: its deadline passed ${seconds(-left_ms)} ago by the kit's clock; nothing was done`,
-  };
+  return { refusal: expired(-left_ms, "by the kit's clock") };
+}
+
+function expired(late_ms: number, by: string): string {
+  return `expired: its deadline passed ${seconds(late_ms)} ago ${by}; nothing was done`;
 }
 
 interface Span {

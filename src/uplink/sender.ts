@@ -1,10 +1,10 @@
 /** Publishes what the outbox hands out over one session, within the window, and notices when the broker falls silent. */
 import { channelKind, upTopic } from '../contract/topics.ts';
-import type { Dispatch } from '../outbox/dispatch.ts';
-import type { Parcel } from '../outbox/parcel.ts';
+import type { Dispatch } from '../outbox/live/dispatch.ts';
+import type { OutgoingMessage } from '../outbox/live/outgoing.ts';
+import type { Outgoing, Session } from '../mqtt/session.ts';
 import { every } from '../platform/time.ts';
 import { Budget } from './budget.ts';
-import type { Session } from './session.ts';
 import type { Suspicion } from './suspicion.ts';
 import { Window } from './window.ts';
 
@@ -14,17 +14,18 @@ const silence_rtts = 4;
 /** One PUBACK that never comes, while others do. */
 const puback_missing_ms = 60_000;
 const watch_every_ms = 250;
-/** Live values that nobody fetched from the broker by then are history. */
+/** Live values that no client fetched from the broker by then are history. */
 const feed_expiry_s = 300;
 const kit_expiry_s = 3_600;
 /** Fixed header, packet identifier, lengths and properties, at most. */
 const packet_overhead_bytes = 32;
 
-/** MQTT 5 PUBACK codes that no repetition heals: not authorised, topic invalid, packet too large, payload format invalid. */
-const hopeless: ReadonlyMap<number, string> = new Map([
+/** PUBACK codes of refusals (MQTT 5 section 3.4.2.1), for brokers that send no reason with them. */
+const refusals: ReadonlyMap<number, string> = new Map([
   [0x87, 'not authorised to publish here'],
   [0x90, 'topic name invalid'],
   [0x95, 'packet too large'],
+  [0x97, 'quota exceeded'],
   [0x99, 'payload format invalid'],
 ]);
 const too_large = 0x95;
@@ -39,12 +40,29 @@ export interface Pace {
 
 interface SenderOptions {
   readonly kit_id: string;
-  readonly session: Session;
-  readonly dispatch: Dispatch;
+  readonly session: Pick<
+    Session,
+    'publish' | 'ping' | 'destroy' | 'heard_ms' | 'is_skipping' | 'receive_maximum' | 'packet_bytes_max'
+  >;
+  readonly dispatch: Pick<Dispatch, 'next' | 'acknowledged' | 'refused' | 'setBatchRows'>;
   readonly pace: Pace;
   readonly suspicion: Suspicion;
-  /** Told of every PUBACK. */
+  /** Monotonic time, as that of the session. */
+  readonly now: () => number;
+  /** Receives every PUBACK. */
   readonly onAcknowledged: (message: Acknowledged) => void;
+  /** The broker took it. */
+  readonly onDelivered: (outgoing: OutgoingMessage) => void;
+}
+
+type Answered = (code: number, reason: string) => void;
+
+/** A removal under way. */
+interface Half {
+  readonly outgoing: OutgoingMessage;
+  readonly topic: string;
+  /** Of the envelope, until the empty payload is answered too. */
+  answer: { readonly code: number; readonly reason: string } | undefined;
 }
 
 export interface Acknowledged {
@@ -56,26 +74,32 @@ export interface Acknowledged {
 export class Sender {
   readonly window: Window;
   readonly #options: SenderOptions;
-  readonly #budget = new Budget(() => performance.now());
-  readonly #sent = new Map<Parcel, number>();
+  readonly #budget: Budget;
+  readonly #sent = new Map<OutgoingMessage, number>();
+  /** Removals whose envelope was published and whose empty payload was not yet: nothing goes between the two. */
+  readonly #half_sent: Half[] = [];
+  /** Handed out, and held until nothing else is in flight. */
+  #suspect: OutgoingMessage | undefined;
+  /** What is in flight is to stay alone. */
+  #is_alone = false;
+  #is_pinging = false;
   #pump_due = false;
-  #backing_off_until_ms = 0;
 
   constructor(options: SenderOptions, signal: AbortSignal) {
     this.#options = options;
     const messages_max = Math.min(options.pace.window_messages, options.session.receive_maximum);
-    this.window = new Window(messages_max, () => performance.now());
-    options.dispatch.onReady = () => this.#pumpSoon();
+    this.window = new Window(messages_max, options.now);
+    this.#budget = new Budget(options.now);
     every(watch_every_ms, signal, () => this.#watch());
-    this.#pumpSoon();
+    this.wake();
   }
 
-  get in_flight(): readonly Parcel[] {
+  get in_flight(): readonly OutgoingMessage[] {
     return [...this.#sent.keys()];
   }
 
-  /** Appends come in bursts: one turn of the event loop gathers them. */
-  #pumpSoon(): void {
+  /** There may be something to send. Appends come in bursts: one turn of the event loop gathers them. */
+  wake(): void {
     if (this.#pump_due) return;
     this.#pump_due = true;
     setImmediate(() => {
@@ -86,83 +110,144 @@ export class Sender {
 
   #pump(): void {
     const { dispatch, pace } = this.#options;
-    if (performance.now() < this.#backing_off_until_ms) return;
-    while (this.window.open && (this.window.in_flight === 0 || !this.#options.suspicion.cautious)) {
+    while (this.window.open) {
+      const half = this.#half_sent.shift();
+      if (half) {
+        this.#publishEmpty(half);
+        continue;
+      }
+      if (this.#waitsAlone()) return;
       const backlog = this.window.open_for_backlog && this.#budget.allows(pace.backlogKbps());
-      const parcel = dispatch.next({ backlog });
-      if (!parcel) return;
-      this.#publish(parcel);
+      const outgoing = dispatch.next({ backlog });
+      if (!outgoing) return;
+      if (this.#options.suspicion.isolates(outgoing)) this.#suspect = outgoing;
+      else this.#publish(outgoing);
     }
   }
 
-  #publish(parcel: Parcel): void {
+  /** Whether nothing more may be sent now: what is suspected of making the broker hang up is sent alone, after signs of life. */
+  #waitsAlone(): boolean {
+    const { suspicion, session } = this.#options;
+    const isBusy = this.window.in_flight > 0;
+    const suspect = this.#suspect;
+    if (!suspect) return isBusy && (suspicion.cautious || this.#is_alone);
+    if (isBusy) return true;
+    if (suspicion.is_calm) {
+      this.#suspect = undefined;
+      this.#is_alone = true;
+      this.#publish(suspect);
+    } else if (!this.#is_pinging) {
+      this.#is_pinging = true;
+      session.ping(() => {
+        this.#is_pinging = false;
+        suspicion.ponged();
+        this.wake();
+      });
+    }
+    return true;
+  }
+
+  #publish(outgoing: OutgoingMessage): void {
     const { session, kit_id, dispatch } = this.#options;
-    const topic = upTopic(kit_id, parcel.channel);
-    const bytes = parcel.payload.length + topic.length + packet_overhead_bytes;
-    if (packetBytes(parcel, bytes) > session.packet_bytes_max) {
+    const topic = upTopic(kit_id, outgoing.channel);
+    const bytes = outgoing.payload.length + topic.length + packet_overhead_bytes;
+    if (packetBytes(outgoing, bytes) > session.packet_bytes_max) {
       dispatch.refused(
-        parcel,
+        outgoing,
         too_large,
         `larger than the ${session.packet_bytes_max} bytes that the broker takes`,
       );
       return;
     }
-    const sent_ms = performance.now();
-    this.#sent.set(parcel, sent_ms);
-    this.window.sent(bytes, parcel);
-    if (parcel.backlog) this.#budget.spend(bytes);
-    const message = { topic, payload: parcel.payload, retain: parcel.retain, expiry_s: expiryOf(parcel) };
-    session.publish(message, (code, reason) => {
-      this.#sent.delete(parcel);
-      const delay_ms = performance.now() - sent_ms;
-      this.window.acked(bytes, { backlog: parcel.backlog, delay_ms });
+    const sent_ms = this.#options.now();
+    this.#sent.set(outgoing, sent_ms);
+    if (outgoing.backlog) this.#budget.spend(bytes);
+    const message = {
+      topic,
+      payload: outgoing.payload,
+      retain: outgoing.retain,
+      expiry_s: expiryOf(outgoing),
+    };
+    if (!outgoing.removal) {
+      this.#send(outgoing, bytes, message, (code, reason) => this.#ended(outgoing, code, reason));
+      return;
+    }
+    const half: Half = { outgoing, topic, answer: undefined };
+    this.#half_sent.push(half);
+    this.#send(outgoing, bytes, message, (code, reason) => this.#halfAnswered(half, code, reason));
+  }
+
+  /** The second part of a removal: the broker forgets what it has retained. */
+  #publishEmpty(half: Half): void {
+    const { outgoing, topic } = half;
+    const message = { topic, payload: '', retain: true };
+    this.#send(outgoing, topic.length + packet_overhead_bytes, message, (code, reason) =>
+      this.#halfAnswered(half, code, reason),
+    );
+  }
+
+  #send(outgoing: OutgoingMessage, bytes: number, message: Outgoing, answered: Answered): void {
+    const sent_ms = this.#options.now();
+    this.window.sent(bytes, outgoing);
+    this.#options.session.publish(message, ({ code, reason }) => {
+      const delay_ms = this.#options.now() - sent_ms;
+      this.window.acked(bytes, { backlog: outgoing.backlog, delay_ms });
       this.#options.onAcknowledged({ bytes, delay_ms });
-      this.#answered(parcel, code, reason);
-      this.#pumpSoon();
+      answered(code, reason);
+      this.wake();
     });
   }
 
-  #answered(parcel: Parcel, code: number, reason: string): void {
+  /** PUBACKs come in order. A refusal of either part counts; only the envelope shows whether there is a subscriber. */
+  #halfAnswered(half: Half, code: number, reason: string): void {
+    const { outgoing, answer } = half;
+    if (!answer) half.answer = { code, reason };
+    else if (answer.code >= 0x80 || code < 0x80) this.#ended(outgoing, answer.code, answer.reason);
+    else this.#ended(outgoing, code, reason);
+  }
+
+  #ended(outgoing: OutgoingMessage, code: number, reason: string): void {
+    this.#sent.delete(outgoing);
+    this.#is_alone = false;
+    this.#answered(outgoing, code, reason);
+  }
+
+  #answered(outgoing: OutgoingMessage, code: number, reason: string): void {
     const { dispatch, suspicion } = this.#options;
+    suspicion.answered(outgoing);
     if (code < 0x80) {
-      dispatch.acknowledged(parcel, { heard: code !== 0x10 });
+      this.#options.onDelivered(outgoing);
+      dispatch.acknowledged(outgoing, { has_subscribers: code !== 0x10 });
       dispatch.setBatchRows(this.window.batch_rows);
-      suspicion.acked();
       return;
     }
-    const why = hopeless.get(code);
-    if (why) {
-      dispatch.refused(parcel, code, reason || why);
-      return;
-    }
-    // Quota exceeded, busy, unspecified: the broker may take it later.
-    dispatch.giveBack(parcel);
-    this.#backing_off_until_ms = performance.now() + watch_every_ms * 4;
+    dispatch.refused(outgoing, code, reason || (refusals.get(code) ?? 'no reason given'));
   }
 
   #watch(): void {
-    this.#pumpSoon();
+    this.wake();
     const [oldest_ms] = this.#sent.values();
     if (oldest_ms === undefined) return;
     const { session } = this.#options;
-    const now_ms = performance.now();
+    const now_ms = this.#options.now();
     const silent_ms = now_ms - Math.max(session.heard_ms, oldest_ms);
     if (silent_ms > Math.max(silence_ms, silence_rtts * (this.window.rtt_ms ?? 0))) {
       session.destroy(`no answer from the broker for ${(silent_ms / 1000).toFixed(1)} s`);
-    } else if (now_ms - oldest_ms > puback_missing_ms) {
+      // PUBACKs wait behind a large message that comes over a slow link.
+    } else if (now_ms - oldest_ms > puback_missing_ms && !session.is_skipping) {
       session.destroy(`the broker did not acknowledge a message for ${puback_missing_ms / 1000} s`);
     }
   }
 }
 
 /** A string of `length` characters can be three times as many bytes; it is counted exactly only when that could matter. */
-function packetBytes(parcel: Parcel, estimate: number): number {
-  if (typeof parcel.payload !== 'string') return estimate;
-  return estimate - parcel.payload.length + Buffer.byteLength(parcel.payload);
+function packetBytes(outgoing: OutgoingMessage, estimate: number): number {
+  if (typeof outgoing.payload !== 'string') return estimate;
+  return estimate - outgoing.payload.length + Buffer.byteLength(outgoing.payload);
 }
 
-function expiryOf(parcel: Parcel): number | undefined {
-  if (parcel.backlog || channelKind(parcel.channel) === 'batch') return undefined;
-  if (parcel.lane === 'feed') return feed_expiry_s;
-  return parcel.lane === 'kit' ? kit_expiry_s : undefined;
+function expiryOf(outgoing: OutgoingMessage): number | undefined {
+  if (outgoing.backlog || channelKind(outgoing.channel) === 'batch') return undefined;
+  if (outgoing.lane === 'feed') return feed_expiry_s;
+  return outgoing.lane === 'kit' ? kit_expiry_s : undefined;
 }

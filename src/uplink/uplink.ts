@@ -1,213 +1,215 @@
-/**
- * The connection to the broker, kept up for ever: connects, tells that the kit is there, drains the outbox, and starts
- * again after every loss with a growing, random pause.
- */
-import { birthSeq, connection_lost, deathSeq } from '../contract/presence.ts';
-import { channels, downFilter, upTopic } from '../contract/topics.ts';
-import { writeEnvelope } from '../contract/envelope.ts';
-import type { JsonObject } from '../contract/json.ts';
+/** The kit's use of its session to the broker: publishes that the kit is there, drains the outbox, and receives what the cloud sends. */
 import { messageOf } from '../errors.ts';
-import type { AckRule, Dispatch } from '../outbox/dispatch.ts';
-import { aborted, backoff, sleep, within } from '../platform/time.ts';
-import type { BrokerOptions } from './broker.ts';
-import { receive, type InboxHandlers } from './inbox.ts';
-import { type Acknowledged, Sender, type Pace } from './sender.ts';
+import type { AckRule } from '../outbox/api.ts';
+import type { Dispatch } from '../outbox/live/dispatch.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { BrokerOptions, ProtocolVersion } from '../mqtt/broker.ts';
+import { codeInWords } from '../mqtt/codes.ts';
+import { ConnectFailed } from '../mqtt/connect-failed.ts';
+import { keepConnected } from '../mqtt/reconnect.ts';
+import type { RetrySpans } from '../mqtt/retry.ts';
+import { closed_by_broker, openSession, type Session } from '../mqtt/session.ts';
+import type { OpenBrokerSocket } from '../mqtt/socket.ts';
+import { aborted, every, sleep, within } from '../platform/time.ts';
+import { BrokerLimits } from './broker-limits.ts';
+import { ConnectionState, type ConnectionStatus, type UplinkLog } from './connection-state.ts';
+import { Inbox, type InboxHandlers, noteTooLarge } from './inbox.ts';
+import { introduce } from './introduction.ts';
+import { Presence, type StateData } from './presence.ts';
+import { Problems } from './problems.ts';
+import { type Acknowledged, type Pace, Sender } from './sender.ts';
 import { Suspicion } from './suspicion.ts';
-import { ConnectFailed, openSession, type Outgoing, type Session } from './session.ts';
+import { Takeovers } from './takeovers.ts';
+import { Undelivered } from './undelivered.ts';
 
-/** The pause starts again at its shortest only after the connection has held for so long. */
-const stable_after_ms = 60_000;
+/** Down messages that the broker may send before it must wait for a PUBACK. */
+const receive_maximum = 16;
+/** The largest packet that a broker may send: a payload of 256 KiB, its topic and its properties. */
+const packet_bytes_max = 258 * 1024;
+const session_expiry_s = 86_400;
+/** Brokers that restart or links that flap for less than this do not make the kit look offline. */
+const will_delay_s = 20;
 /** At a clean stop, messages that are under way get so long. */
 const flush_at_stop_ms = 2_000;
 const farewell_ms = 1_000;
 const flush_poll_ms = 20;
-/** CONNACK "unsupported protocol version", in MQTT 5 and in 3.1.1. */
-const unsupported_version: ReadonlySet<number> = new Set([0x84, 1]);
-
-/** MQTT 5 section 2.4. */
-const unspecified_error = 0x80;
-
-export interface UplinkLog {
-  debug(facts: object, sentence: string): void;
-  info(facts: object, sentence: string): void;
-  warn(facts: object, sentence: string): void;
-}
+const state_look_ms = 1_000;
+/** Topic and header of the state message. */
+const state_overhead_bytes = 100;
 
 export interface UplinkOptions {
   readonly kit_id: string;
   readonly broker: BrokerOptions & { readonly ack: AckRule };
   readonly pace: Pace;
-  readonly retry: { readonly first_ms: number; readonly max_ms: number };
-  readonly epoch: number;
+  readonly retry: RetrySpans;
+  /** Left out: `Math.random`. Spreads the attempts of many kits. */
+  readonly random?: (() => number) | undefined;
+  /** Monotonic time; left out: that of the process. */
+  readonly now?: (() => number) | undefined;
+  /** The outbox's current one. */
+  readonly epoch: () => number;
+  readonly clock: Pick<Clock, 'stamp'>;
   readonly dispatch: Dispatch;
   readonly inbox: InboxHandlers;
   /** Data of the state message: birth when online, will or farewell when not. */
-  readonly state: (how: { readonly online: boolean; readonly reason: string | null }) => JsonObject;
-  /** After every connect, once the backlog may drain. `session_present: false`: the broker knows nothing of us. */
+  readonly state: (how: { readonly online: boolean; readonly reason: string | null }) => StateData;
+  /** After every connect, once the backlog may drain. `session_present: false`: the broker may know nothing of us. */
   readonly onConnected: (how: { readonly session_present: boolean }) => void;
+  /** Receives every PUBACK. */
+  readonly onAcknowledged?: ((message: Acknowledged) => void) | undefined;
   readonly log: UplinkLog;
+  /** Left out: a socket of the operating system. */
+  readonly openSocket?: OpenBrokerSocket | undefined;
 }
 
-export interface UplinkStatus {
-  state: 'connected' | 'connecting' | 'waiting' | 'stopped';
-  protocol: '5' | '3.1.1' | null;
-  /** UTC of the last change of `state` from or to connected. */
-  since_ms: number;
-  attempts: number;
-  next_try_ms: number | null;
-  in_flight: number;
-  rtt_ms: number | null;
-  last_error: string | null;
+export interface UplinkStatus extends ConnectionStatus {
+  readonly in_flight: number;
+  readonly rtt_ms: number | null;
 }
 
 export class Uplink {
-  /** Told of every message that the broker acknowledged; set by who counts them. */
-  onAcknowledged: (message: Acknowledged) => void = () => undefined;
   readonly #options: UplinkOptions;
-  readonly #status: UplinkStatus = {
-    state: 'connecting',
-    protocol: null,
-    since_ms: Date.now(),
-    attempts: 0,
-    next_try_ms: null,
-    in_flight: 0,
-    rtt_ms: null,
-    last_error: null,
-  };
-  #protocol: '5' | '3.1.1';
-  #connections = 0;
-  #sender: Sender | undefined;
+  readonly #now: () => number;
+  readonly #state: ConnectionState;
+  readonly #presence: Presence;
+  readonly #problems: Problems;
+  readonly #limits: BrokerLimits;
+  readonly #takeovers: Takeovers;
+  readonly #undelivered: Undelivered;
   readonly #suspicion = new Suspicion();
-  /** Monotonic time since when the broker is away, once that was logged. */
-  #down_since_ms: number | undefined;
+  /** Sessions of releases before 1.1 of the contract have a subscription with a wildcard over everything. */
+  #is_old_filter_gone = false;
+  /**
+   * What the broker keeps of the kit may be missing. So it is until a connection found its session and came to be served:
+   * that connection may have ended before, and an earlier run may have.
+   */
+  #is_forgotten = true;
+  #sender: Sender | undefined;
 
   constructor(options: UplinkOptions) {
+    const now = options.now ?? (() => performance.now());
     this.#options = options;
-    this.#protocol = options.broker.protocol === '3.1.1' ? '3.1.1' : '5';
+    this.#now = now;
+    this.#state = new ConnectionState({ ...options, broker_url: options.broker.url, now });
+    this.#problems = new Problems(now, options.log);
+    this.#limits = new BrokerLimits(this.#problems);
+    this.#takeovers = new Takeovers(now, this.#problems);
+    this.#undelivered = new Undelivered(now, this.#problems);
+    this.#presence = new Presence({ ...options, now });
   }
 
   get online(): boolean {
-    return this.#status.state === 'connected';
+    return this.#state.online;
   }
 
-  status(): Readonly<UplinkStatus> {
+  /** What is wrong between kit and broker: a sentence each, with what to do. */
+  problems(): readonly string[] {
+    return this.#problems.sentences();
+  }
+
+  status(): UplinkStatus {
     const window = this.#sender?.window;
-    return { ...this.#status, in_flight: window?.in_flight ?? 0, rtt_ms: window?.rtt_ms ?? null };
+    return {
+      ...this.#state.status(),
+      in_flight: window?.in_flight ?? 0,
+      rtt_ms: window?.rtt_ms ?? null,
+    };
   }
 
-  /** Runs until `signal` aborts; then flushes within a deadline, says farewell and resolves. */
+  /** Runs until `signal` aborts; then flushes within a deadline, publishes the farewell and resolves. */
   async run(signal: AbortSignal): Promise<void> {
-    let pauses = this.#newPauses();
-    while (!signal.aborted) {
-      const held_ms = await this.#once(signal);
-      if (held_ms > stable_after_ms) pauses = this.#newPauses();
-      if (signal.aborted) break;
-      const pause_ms = pauses.next().value;
-      this.#change('waiting', Date.now() + pause_ms);
-      await sleep(pause_ms, signal);
-    }
-    this.#change('stopped', null);
-  }
-
-  /** One connection, from the attempt to its end; answers how long it held. */
-  async #once(signal: AbortSignal): Promise<number> {
-    this.#status.attempts += 1;
-    this.#change('connecting', null);
-    const started_ms = performance.now();
-    let session: Session;
-    try {
-      session = await this.#connect(signal);
-    } catch (error) {
-      this.#connectFailed(error);
-      return 0;
-    }
-    const reason = await this.#serve(session, signal);
-    const held_ms = performance.now() - started_ms;
-    if (!signal.aborted) this.#lost(reason, held_ms);
-    return held_ms;
-  }
-
-  async #connect(signal: AbortSignal): Promise<Session> {
-    const { kit_id, broker, inbox, log } = this.#options;
-    this.#connections += 1;
-    return openSession(
+    const { broker, retry, random = Math.random } = this.#options;
+    await keepConnected(
       {
-        broker,
-        client_id: kit_id,
-        protocol: this.#protocol,
-        will: this.#stateMessage(deathSeq(this.#connections), { online: false, reason: connection_lost }),
-        onMessage: async (message) => receive(kit_id, message, inbox, log),
+        protocol: broker.protocol,
+        retry,
+        now: this.#now,
+        random,
+        open: async (protocol, stop) => this.#open(protocol, stop),
+        serve: async (session, stop) => this.#serve(session, stop),
+        onAttempt: () => this.#state.attempt(),
+        onFailed: (error, { isOtherVersionDue }) => this.#failed(error, isOtherVersionDue),
+        onPause: (pause_ms) => this.#state.waiting(pause_ms),
       },
       signal,
     );
+    this.#state.stopped();
   }
 
-  #connectFailed(error: unknown): void {
-    const { broker, log } = this.#options;
-    const code = error instanceof ConnectFailed ? error.code : undefined;
-    const old_broker = code !== undefined && unsupported_version.has(code);
-    if (broker.protocol === 'auto' && this.#protocol === '5' && old_broker) {
-      this.#protocol = '3.1.1';
-      log.info({ broker: broker.url }, 'the broker does not speak MQTT 5: trying 3.1.1');
+  #failed(error: unknown, isOtherVersionDue: boolean): void {
+    this.#is_forgotten ||= mayHaveBegun(error);
+    if (isOtherVersionDue) {
+      this.#state.otherVersion(error);
       return;
     }
-    this.#status.last_error = messageOf(error);
-    const facts = { broker: broker.url, reason: messageOf(error), attempts: this.#status.attempts };
-    if (this.#down_since_ms !== undefined) log.debug(facts, 'the broker still does not take us');
-    else if (code === undefined)
-      log.warn(facts, 'the broker is not reachable: messages are kept until it is');
-    else log.warn(facts, 'the broker refuses us: messages are kept; check user name, password and its rules');
-    this.#down_since_ms ??= performance.now();
+    if (error instanceof ConnectFailed && error.code !== undefined) this.#limits.refused(error.code);
+    this.#state.failed(error);
   }
 
-  #lost(reason: string, held_ms: number): void {
-    this.#status.last_error = reason;
-    this.#options.log.warn(
-      { reason, held_s: Math.round(held_ms / 1000) },
-      'the connection to the broker was lost: messages are kept until it is back',
+  async #open(protocol: ProtocolVersion, signal: AbortSignal): Promise<Session> {
+    const { kit_id, broker, inbox: handlers, log, openSocket } = this.#options;
+    const opened: { session?: Session } = {};
+    const inbox = new Inbox({
+      kit_id,
+      handlers: {
+        ...handlers,
+        sync: () => {
+          handlers.sync();
+          this.#presence.ask();
+        },
+        ack: (stored) => {
+          this.#undelivered.stored(stored);
+          return handlers.ack(stored);
+        },
+      },
+      log,
+      now: this.#now,
+      onRoom: () => opened.session?.destroy('fetching the dispatches that were left at the broker'),
+    });
+    const will = this.#presence.will({ compact: this.#limits.compact, retain: this.#limits.retains });
+    const session = await openSession(
+      {
+        broker,
+        client_id: kit_id,
+        protocol,
+        session_expiry_s,
+        receive_maximum,
+        packet_bytes_max,
+        will: { ...will, delay_s: will_delay_s },
+        onMessage: async (message) => inbox.receive(message),
+        onOversize: (message) => noteTooLarge(message, this.#problems),
+        openSocket,
+      },
+      signal,
     );
-    this.#down_since_ms ??= performance.now();
+    opened.session = session;
+    inbox.connected(session);
+    return session;
   }
 
-  /** How long the broker was away, for the line that says that it is back. */
-  #outage(): { readonly down_s?: number } {
-    if (this.#down_since_ms === undefined) return {};
-    return { down_s: Math.round((performance.now() - this.#down_since_ms) / 100) / 10 };
+  /** Serves one session until it ends or `signal` aborts. While a culprit is searched, the next one should follow soon. */
+  async #serve(session: Session, signal: AbortSignal): Promise<'soon' | 'later'> {
+    const from_ms = this.#now();
+    this.#suspicion.connected();
+    this.#is_forgotten ||= !session.session_present;
+    const reason = await this.#untilItEnds(session, signal);
+    if (signal.aborted) return 'later';
+    const held_ms = this.#now() - from_ms;
+    const without_a_word = reason === closed_by_broker;
+    this.#takeovers.ended({ code: session.disconnect_code, held_ms, without_a_word });
+    this.#state.lost(reason, held_ms);
+    return this.#suspicion.is_searching ? 'soon' : 'later';
   }
 
-  /** Serves one session until it ends or we are stopped; resolves with the reason. */
-  async #serve(session: Session, signal: AbortSignal): Promise<string> {
-    const { dispatch, pace, broker, kit_id, log } = this.#options;
+  /** Resolves with the reason. */
+  async #untilItEnds(session: Session, signal: AbortSignal): Promise<string> {
+    const { dispatch } = this.#options;
     const ended = new AbortController();
     try {
-      await this.#introduce(session);
-      this.#change('connected', null);
-      this.#status.protocol = session.protocol;
-      const { protocol, session_present } = session;
-      log.info(
-        { broker: broker.url, protocol, session_present, ...this.#outage() },
-        'connected to the broker',
-      );
-      this.#down_since_ms = undefined;
-      this.#sender = new Sender(
-        {
-          kit_id,
-          session,
-          dispatch,
-          pace,
-          suspicion: this.#suspicion,
-          onAcknowledged: (message) => this.onAcknowledged(message),
-        },
-        ended.signal,
-      );
-      await dispatch.connected({
-        session_present: session.session_present,
-        packet_ms: pace.packetMs(),
-        ack: broker.ack,
-      });
-      this.#options.onConnected({ session_present: session.session_present });
+      await this.#begin(session);
+      const sender = this.#drain(session, ended.signal);
       const reason = await Promise.race([session.closed, aborted(signal).then(() => 'stopped')]);
-      if (signal.aborted) await this.#farewell(session, this.#sender);
+      if (signal.aborted) await this.#farewell(session, sender);
       return reason;
     } catch (error) {
       session.destroy(messageOf(error));
@@ -215,41 +217,69 @@ export class Uplink {
     } finally {
       ended.abort();
       if (!signal.aborted && !session.ended_by_us) this.#blame(session);
-      dispatch.onReady = () => undefined;
       dispatch.disconnected();
       this.#sender = undefined;
-      if (this.#status.state === 'connected') this.#change('connecting', null);
+      this.#state.connecting();
     }
   }
 
-  /** The broker hung up on us: if one message is the cause, it must not be sent again. */
-  #blame(session: Session): void {
-    const in_flight = this.#sender?.in_flight ?? [];
-    const culprit = this.#suspicion.hungUp(session.misread ? in_flight.slice(0, 1) : in_flight);
-    if (culprit)
-      this.#options.dispatch.refused(culprit, unspecified_error, 'the broker hung up whenever this was sent');
-  }
-
   /** Subscribes and publishes the birth, before anything else is sent. */
-  async #introduce(session: Session): Promise<void> {
-    const { kit_id, broker, log } = this.#options;
-    const birth = this.#stateMessage(birthSeq(this.#connections), { online: true, reason: null });
-    const introduced = (async () => {
-      await session.subscribe(downFilter(kit_id));
-      const code = await publishAndWait(session, birth);
-      if (code >= 0x80)
-        log.warn(
-          { topic: birth.topic, code },
-          "the broker refuses the kit's presence: check its access rules",
-        );
-      return true;
-    })();
-    const lost = session.closed.then((reason) => Promise.reject(new Error(reason)));
-    const done = await within(broker.connect_timeout_ms, Promise.race([introduced, lost]));
-    if (!done) throw new Error('the broker accepted the connection and then did not answer');
+  async #begin(session: Session): Promise<void> {
+    const { kit_id, broker } = this.#options;
+    if (!this.#limits.accepted(session)) throw new Error('the broker supports QoS 0 only');
+    await introduce(session, {
+      kit_id,
+      birth: this.#presence.birth(session.packet_bytes_max - state_overhead_bytes),
+      timeout_ms: broker.connect_timeout_ms,
+      drops_old_filter: !this.#is_old_filter_gone,
+      problems: this.#problems,
+    });
+    this.#is_old_filter_gone = true;
+    this.#state.connected(session);
   }
 
-  /** Waits a little for what is under way, then takes leave. */
+  /** Drains the outbox until `signal` aborts. */
+  #drain(session: Session, signal: AbortSignal): Sender {
+    const { dispatch, pace, broker, kit_id, onAcknowledged, onConnected } = this.#options;
+    const sender = new Sender(
+      {
+        kit_id,
+        session,
+        dispatch,
+        pace,
+        suspicion: this.#suspicion,
+        now: this.#now,
+        onAcknowledged: (message) => onAcknowledged?.(message),
+        onDelivered: (outgoing) => {
+          if (session.protocol === '3.1.1') this.#undelivered.delivered(outgoing);
+        },
+      },
+      signal,
+    );
+    this.#sender = sender;
+    const session_present = !this.#is_forgotten;
+    dispatch.connected({
+      session_present,
+      packet_ms: pace.packetMs(),
+      ack: broker.ack,
+      onReady: () => sender.wake(),
+    });
+    every(state_look_ms, signal, () => this.#lookAtState(session));
+    onConnected({ session_present });
+    this.#is_forgotten = false;
+    return sender;
+  }
+
+  /** The broker hung up: a message that proves to be the cause must not be sent again. */
+  #blame(session: Session): void {
+    const culprit = this.#suspicion.hungUp(this.#sender?.in_flight ?? [], session.disconnect_code);
+    if (!culprit) return;
+    const code = session.disconnect_code;
+    const how = code === undefined ? '' : `: ${codeInWords(code)}`;
+    this.#options.dispatch.hungUp(culprit, `the broker ended the connection when this was sent${how}`);
+  }
+
+  /** Waits a little for what is under way, then publishes the farewell. */
   async #farewell(session: Session, sender: Sender): Promise<void> {
     const over = new AbortController();
     const closed = session.closed.then(() => over.abort());
@@ -258,39 +288,27 @@ export class Uplink {
       Promise.race([closed, untilIdle(sender, this.#options.dispatch, over.signal)]),
     );
     over.abort();
-    const farewell = this.#stateMessage(deathSeq(this.#connections), { online: false, reason: 'stopped' });
-    await within(farewell_ms, Promise.race([closed, publishAndWait(session, farewell)]));
+    await within(farewell_ms, session.publishAndWait(this.#presence.farewell())).catch(() => undefined);
     await session.end();
   }
 
-  /** The state stands outside the outbox: its `seq` counts connections, 2n-1 for a birth and 2n for what ends it. */
-  #stateMessage(seq: number, how: { readonly online: boolean; readonly reason: string | null }): Outgoing {
-    const { kit_id, epoch, state } = this.#options;
-    const payload = writeEnvelope({ time_ms: Date.now(), epoch, seq }, JSON.stringify(state(how)));
-    return { topic: upTopic(kit_id, channels.state), payload, retain: true };
+  /** Publishes the state again when it has changed. */
+  #lookAtState(session: Session): void {
+    if (this.#presence.is_outdated) {
+      void session.end('renewing presence for a new epoch');
+      return;
+    }
+    const state = this.#presence.due();
+    if (state) session.publish(state, () => undefined);
   }
-
-  #newPauses(): Generator<number, never> {
-    const { first_ms, max_ms } = this.#options.retry;
-    return backoff(first_ms, max_ms);
-  }
-
-  #change(state: UplinkStatus['state'], next_try_ms: number | null): void {
-    const was_online = this.online;
-    this.#status.state = state;
-    this.#status.next_try_ms = next_try_ms;
-    if (was_online !== this.online) this.#status.since_ms = Date.now();
-  }
-}
-
-/** Answers the PUBACK's reason code. */
-async function publishAndWait(session: Session, message: Outgoing): Promise<number> {
-  return new Promise((resolve) => {
-    session.publish(message, resolve);
-  });
 }
 
 async function untilIdle(sender: Sender, dispatch: Dispatch, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (sender.window.in_flight > 0 || dispatch.live_rows > 0))
     await sleep(flush_poll_ms, signal);
+}
+
+/** The broker may have begun a session without a CONNACK: the next CONNACK would report it as present. */
+function mayHaveBegun(error: unknown): boolean {
+  return error instanceof ConnectFailed && (error.stage === 'closed' || error.stage === 'silent');
 }

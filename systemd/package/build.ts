@@ -7,10 +7,11 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { runTool } from './command-line.ts';
 import { type Deb, writeDeb } from './deb.ts';
-import { layOut } from './tree.ts';
-import { type Target, targetNamed, targets } from './target.ts';
+import { stepsOn } from '../../src/cli/terminal/steps.ts';
+import { layOut, steps } from './tree.ts';
+import { missingTools, type Target, targetNamed, targets } from './target.ts';
 
-const root = resolve(import.meta.dirname, '../..');
+export const root = resolve(import.meta.dirname, '../..');
 const packageFile = z.looseObject({ version: z.string() });
 
 export interface BuildOptions {
@@ -24,21 +25,26 @@ export interface BuildOptions {
 
 /** Makes one package and answers its path. */
 export async function buildPackage({ target, out, compression, ...wanted }: BuildOptions): Promise<string> {
-  const version =
-    wanted.version ??
-    packageFile.parse(JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))).version;
+  const version = wanted.version ?? (await packageVersion());
   const deb: Deb = { version, architecture: target.architecture, time: await sourceTime(), compression };
+  const bar = stepsOn(process.stderr, target.architecture, steps.length + 1);
   const tree = await mkdtemp(join(tmpdir(), 'kit-connector-package-'));
   try {
-    await layOut(tree, { root, cache: out }, target, deb);
+    await layOut(tree, { root, cache: out, onStep: bar.next }, target, deb);
+    bar.next('packing');
     return await writeDeb(tree, join(root, 'systemd/package/debian'), out, deb);
   } finally {
+    bar.end();
     await rm(tree, { recursive: true, force: true });
   }
 }
 
+export async function packageVersion(): Promise<string> {
+  return packageFile.parse(JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))).version;
+}
+
 /** https://reproducible-builds.org/specs/source-date-epoch/, else the time of the commit. */
-async function sourceTime(): Promise<Date> {
+export async function sourceTime(): Promise<Date> {
   const given =
     env['SOURCE_DATE_EPOCH'] ?? (await runTool('git', ['log', '-1', '--format=%ct'], { cwd: root }));
   const seconds = Number(given);
@@ -47,7 +53,8 @@ async function sourceTime(): Promise<Date> {
   return new Date(seconds * 1000);
 }
 
-if (import.meta.main) {
+/** Every package that is asked for, in this order. Throws before the first is made when a tool for any of them is missing. */
+async function buildAll(): Promise<void> {
   const { values } = parseArgs({
     options: {
       arch: { type: 'string', multiple: true, default: targets.map(({ architecture }) => architecture) },
@@ -56,13 +63,27 @@ if (import.meta.main) {
       compression: { type: 'string', default: 'xz' },
     },
   });
-  for (const name of values.arch) {
+  const wanted = values.arch.map((name) => targetNamed(name));
+  const missing = missingTools(wanted, env['PATH'] ?? '');
+  if (missing.length > 0) {
+    const names = missing.map(({ tool }) => tool).join(', ');
+    const packages = [...new Set(missing.map(({ debian }) => debian))].join(' ');
+    throw new Error(`not installed: ${names}; run "apt-get install ${packages}"`);
+  }
+  for (const target of wanted) {
     const file = await buildPackage({
-      target: targetNamed(name),
+      target,
       version: values.version,
       out: resolve(values.out),
       compression: values.compression === 'none' ? 'none' : 'xz',
     });
     process.stdout.write(`${file}\n`);
   }
+}
+
+if (import.meta.main) {
+  await buildAll().catch((error: unknown) => {
+    process.stderr.write(`npm run package: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  });
 }

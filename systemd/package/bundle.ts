@@ -9,18 +9,20 @@ import { z } from 'zod';
 const external_packages = ['better-sqlite3', 'koffi', '@serialport/bindings-cpp'];
 /** Served to browsers from their own files, whatever the daemon itself is made of. */
 const served_packages = ['preact', 'htm'];
-/** Made from libraries under the LGPL: a file of its own, under a name that stays, so that everybody can replace it. */
-const definitions = { name: 'mavlink-definitions', test: /\/mavlink\/definitions-table\.ts$/ };
+/** Made from libraries under the LGPL: a separate file under a stable name, so that anybody can replace it. */
+const definitions = { name: 'mavlink-definitions', test: /\/mavlink\/wire\/definitions-table\.ts$/ };
 export const definitions_file = `${definitions.name}.mjs`;
 export const definitions_sources: readonly string[] = ['node-mavlink', 'mavlink-mappings'];
 
-/** What needs a directory of its own in the package, with all that it needs itself. */
+/** Libraries that need their own directory in the package, with their dependencies. */
 export const separate_packages: readonly string[] = [...external_packages, ...served_packages];
 
 const file_url = /new URL\(\s*'([^']+)',\s*import\.meta\.url\s*\)/g;
 
-/** For the editor and the compiler; nothing reads them at run time. */
-const type_files = /\.d\.ts$|\/tsconfig\.json$/;
+/** For the editor, the compiler and developers; nothing reads them at run time. */
+const type_files = /\.d\.ts$|\/tsconfig\.json$|\/README\.md$/;
+/** For a trial from the sources: a gateway has real devices. */
+const demo_module = /\/cli\/demo\/command\.ts$/;
 
 /**
  * Writes the daemon of `root` to `out`, all files side by side, and answers the directories of the libraries in it,
@@ -33,7 +35,7 @@ export async function bundle(root: string, out: string): Promise<readonly string
     input: { 'kit-connector': 'src/kit-connector.mjs' },
     platform: 'node',
     external: external_packages,
-    plugins: [besideItself(root, assets), builtInWithoutFacade(), latinOnly()],
+    plugins: [besideItself(root, assets), withoutDemo(), builtInWithoutFacade(), latinOnly()],
     onLog: (level, log, handle) => {
       // A library that uses eval does so in a branch for browsers.
       if (level === 'warn' && log.code !== 'EVAL') throw new Error(`the bundler warns: ${log.message}`);
@@ -68,7 +70,7 @@ function packageDirectory(path: string): readonly string[] {
 
 /**
  * Scripts of worker threads and data files are named relative to the source that uses them. In the bundle all lie in
- * one directory: a script becomes an entry of its own there, any other file or directory is copied.
+ * one directory: a script becomes a separate entry there, any other file or directory is copied.
  */
 function besideItself(root: string, assets: Set<string>): Plugin {
   return {
@@ -90,6 +92,14 @@ function besideItself(root: string, assets: Set<string>): Plugin {
         return `new URL('./${fileName}', import.meta.url)`;
       });
     },
+  };
+}
+
+/** The subcommand is not added, so that nothing names the demo and the simulators any more. */
+function withoutDemo(): Plugin {
+  return {
+    name: 'without-demo',
+    load: (id) => (demo_module.test(id) ? 'export function addDemo() {}\n' : null),
   };
 }
 
@@ -133,7 +143,7 @@ function latinOnly(): Plugin {
 
 const packageFile = z.looseObject({ name: z.string(), description: z.string(), license: z.string() });
 
-/** The `package.json` beside the bundle, which tells the daemon its version. */
+/** The `package.json` beside the bundle, from which the daemon reads its version. */
 export async function versionedPackageFile(root: string, version: string): Promise<string> {
   const text = await readFile(join(root, 'package.json'), 'utf8');
   const { name, description, license } = packageFile.parse(JSON.parse(text));

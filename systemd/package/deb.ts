@@ -47,7 +47,7 @@ export async function writeDeb(tree: string, debian: string, out: string, deb: D
 /** The changelog of the package, as Debian wants it. */
 export function changelog({ version, time }: Deb): string {
   const date = time.toUTCString().replace('GMT', '+0000');
-  return `kit-connector (${version}) stable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- ${maintainer}  ${date}\n`;
+  return `kit-connector (${version}) stable; urgency=medium\n\n  * See /usr/share/doc/kit-connector/CHANGELOG.md.gz.\n\n -- ${maintainer}  ${date}\n`;
 }
 
 function controlText({ version, architecture }: Deb, installed_kib: number): string {

@@ -94,7 +94,7 @@ export async function copyLibrary(from: string, to: string, target: Target): Pro
   }
 }
 
-/** Whether a file of a library is shipped: its code, and of its binaries the one that fits. */
+/** Whether a file of a library is shipped: its code, and the binary of the target. */
 export function isNeeded(path: string, { cpu }: Target): boolean {
   if (left_out.test(path)) return false;
   if (extname(path) === '.node') return new RegExp(`linux[-_]${cpu}`).test(path) && !path.includes('musl');

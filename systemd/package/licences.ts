@@ -11,8 +11,10 @@ export interface Component {
   /** Of the licence, as the library brings it. */
   readonly text: string;
   readonly copyright: readonly string[];
-  /** Where it lies; what has a place of its own may be replaced by another build of it. */
+  /** Where it lies; a library with its own directory may be replaced by another build of it. */
   readonly files: string;
+  /** That others built and the package ships; stripped of its symbols there. */
+  readonly binary?: { readonly file: string; readonly sha256: string; readonly built_by: string } | undefined;
 }
 
 const person = z.union([z.string(), z.looseObject({ name: z.string() }).transform(({ name }) => name)]);
@@ -81,7 +83,7 @@ function copyrightLines(text: string): readonly string[] {
     .map((line) => line.replace(/^copyright\s*(\(c\)|©)?\s*/i, ''));
 }
 
-/** Longer terms than this lie beside the copyright file: those of a runtime name dozens of parts of its own. */
+/** Longer terms than this lie beside the copyright file: those of a runtime cover dozens of its parts. */
 const text_chars_max = 20_000;
 
 /** The terms that are too long for the copyright file, by the name of their file. */
@@ -157,20 +159,48 @@ interface About {
   readonly architecture: string;
 }
 
+function purlOf({ name, version }: Component): string {
+  return `pkg:npm/${name.replace('@', '%40')}@${version}`;
+}
+
+function bomEntry(component: Component, others: readonly Component[]) {
+  const reference = purlOf(component);
+  return {
+    type: 'library',
+    'bom-ref': reference,
+    name: component.name,
+    version: component.version,
+    purl: reference,
+    licenses: [{ expression: component.licence }],
+    properties: [
+      ...[component, ...others].map(({ files }) => ({ name: 'kit-connector:files', value: files })),
+      ...binaryProperties(component),
+    ],
+  };
+}
+
+function binaryProperties({ binary }: Component): readonly { name: string; value: string }[] {
+  if (!binary) return [];
+  return [
+    {
+      name: 'kit-connector:binary',
+      value: `${binary.file} sha256:${binary.sha256} before symbols were removed`,
+    },
+    { name: 'kit-connector:built-by', value: binary.built_by },
+  ];
+}
+
 /** What is in the package, for tools that look for known flaws. */
 export function billOfMaterials(
   { version, time, architecture }: About,
   components: readonly Component[],
 ): string {
-  const listed = components.map((component) => ({
-    type: 'library',
-    'bom-ref': `pkg:npm/${component.name}@${component.version}`,
-    name: component.name,
-    version: component.version,
-    purl: `pkg:npm/${component.name.replace('@', '%40')}@${component.version}`,
-    licenses: [{ expression: component.licence }],
-    properties: [{ name: 'kit-connector:files', value: component.files }],
-  }));
+  const references = new Set(components.map(purlOf));
+  const listed = Array.from(references, (reference) => {
+    // One library may lie in several places; a reference has to be there once.
+    const [first, ...others] = components.filter((component) => purlOf(component) === reference);
+    return first && bomEntry(first, others);
+  });
   const bill = {
     bomFormat: 'CycloneDX',
     specVersion: '1.5',

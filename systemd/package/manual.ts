@@ -46,7 +46,7 @@ const files = [
   ['/etc/kit-connector/config.yaml', 'The configuration, see kit-connector.yaml(5).'],
   [
     '/etc/credstore/kit-connector.mqtt-password',
-    'Password at the broker; mqtt-ca, mqtt-cert and mqtt-key likewise.',
+    'Password at the broker; mqtt-ca, also mqtt-cert and mqtt-key.',
   ],
   ['/var/lib/kit-connector/buffer.db', 'Messages that wait for delivery.'],
   ['/run/kit-connector/control.sock', 'Where the running service answers the other commands.'],
@@ -105,11 +105,13 @@ function keyLines(schema: unknown, path: string): readonly string[] {
       const { items } = shown.parse(each);
       return items === undefined ? keyLines(each, name) : keyLines(items, `${name}[]`);
     });
+    // A section without a description needs no paragraph.
+    if (facts.length === 0 && deeper.length > 0) return deeper;
     return ['.TP', `.B ${roff(name)}`, roff(facts.join(' ')) || '\\&'].concat(deeper);
   });
 }
 
-/** The keys of an object, of all its variants together: one that only some have, or need, is not required. */
+/** The keys of an object, of all its variants together: a key that only some variants have, or require, is optional. */
 function keysOf(schema: unknown): readonly Key[] {
   const { oneOf = [], anyOf = [] } = shown.parse(schema);
   const variants = [schema, ...oneOf, ...anyOf]
@@ -190,9 +192,9 @@ function commandLines({ words, command, about }: Leaf): readonly string[] {
   ];
 }
 
-/** Of an option that takes a value. */
+/** Of an option that takes a value; an empty list is none. */
 function isWorthSaying({ required, defaultValue }: Option): boolean {
-  return required && defaultValue !== undefined;
+  return required && defaultValue !== undefined && String(defaultValue) !== '';
 }
 
 /** Of a description, which is a few words; what begins with an address or a name of the file stays as it is. */

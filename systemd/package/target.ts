@@ -1,5 +1,8 @@
 /** What the machines that a package is for are called by Debian, by npm and by the tools of the compiler. */
 
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
 export interface Target {
   /** Debian's name. */
   readonly architecture: 'amd64' | 'arm64';
@@ -7,11 +10,23 @@ export interface Target {
   readonly cpu: 'x64' | 'arm64';
   /** Removes symbols from a binary of this machine. */
   readonly strip: string;
+  /** The Debian package that brings it. */
+  readonly strip_package: string;
 }
 
 export const targets: readonly Target[] = [
-  { architecture: 'amd64', cpu: 'x64', strip: 'x86_64-linux-gnu-strip' },
-  { architecture: 'arm64', cpu: 'arm64', strip: 'aarch64-linux-gnu-strip' },
+  {
+    architecture: 'amd64',
+    cpu: 'x64',
+    strip: 'x86_64-linux-gnu-strip',
+    strip_package: 'binutils-x86-64-linux-gnu',
+  },
+  {
+    architecture: 'arm64',
+    cpu: 'arm64',
+    strip: 'aarch64-linux-gnu-strip',
+    strip_package: 'binutils-aarch64-linux-gnu',
+  },
 ];
 
 /** The target with this name of Debian's; throws when there is none. */
@@ -23,4 +38,19 @@ export function targetNamed(architecture: string): Target {
     );
   }
   return found;
+}
+
+export interface Tool {
+  readonly tool: string;
+  readonly debian: string;
+}
+
+/** The programs that packages for these targets take and that no folder of `path` has. */
+export function missingTools(wanted: readonly Target[], path: string): readonly Tool[] {
+  const tools: readonly Tool[] = [
+    { tool: 'dpkg-deb', debian: 'dpkg' },
+    ...wanted.map(({ strip, strip_package }) => ({ tool: strip, debian: strip_package })),
+  ];
+  const dirs = path.split(delimiter);
+  return tools.filter(({ tool }) => !dirs.some((dir) => existsSync(join(dir, tool))));
 }

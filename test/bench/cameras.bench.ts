@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { onvif } from '../../drivers/onvif/onvif.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { eventually } from '../support/eventually.ts';
-import { hubLab } from '../support/hub-lab.ts';
+import { hubLab } from '../support/kit/hub-lab.ts';
 import { residentMb } from '../support/process-stats.ts';
 import { type Bench, type BenchContext, type Figure, median } from './figure.ts';
-import { motionDelays } from './motion-delay.ts';
+import { motionDelays } from './support/motion-delay.ts';
 
 const cameras = 32;
 const found_within_ms = 60_000;
@@ -18,7 +18,7 @@ const edges = 41;
 const edge_pause_ms = 200;
 
 async function run({ dir, long, say, calm }: BenchContext): Promise<readonly Figure[]> {
-  const child = fork(new URL('onvif-cameras-process.ts', import.meta.url), [String(cameras)]);
+  const child = fork(new URL('processes/onvif-cameras-process.ts', import.meta.url), [String(cameras)]);
   const [{ ports }] = (await once(child, 'message')) as [{ readonly ports: readonly number[] }];
   const password_file = join(dir, 'password');
   await writeFile(password_file, 'bench', { mode: 0o600 });

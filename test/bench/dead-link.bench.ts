@@ -1,12 +1,12 @@
 /** How soon a link is noticed that has died without a word, while 50 messages a second go into it. */
 import { join } from 'node:path';
-import { startMosquitto } from '../support/broker.ts';
-import { startProxy } from '../support/proxy.ts';
+import { startMosquitto } from '../support/brokers/broker.ts';
+import { startProxy } from '../support/brokers/proxy.ts';
 import { monotonic_us } from '../support/witness.ts';
-import { startSubscriber } from '../support/subscriber.ts';
+import { startSubscriber } from '../support/brokers/subscriber.ts';
 import type { EngineChoice } from './engines/engine.ts';
 import { median, type Bench, type BenchContext, type Figure } from './figure.ts';
-import { startSubject } from './subject.ts';
+import { startSubject } from './support/subject.ts';
 
 const notice_max_ms = 120_000;
 const pace = { kind: 'paced', per_second: 50, durabilities: ['lazy'], data: 'stamped' } as const;

@@ -2,17 +2,17 @@
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { every, sleep } from '../../src/platform/time.ts';
-import { startMosquitto, unthrottled } from '../support/broker.ts';
+import { startMosquitto, unthrottled } from '../support/brokers/broker.ts';
 import { residentMb } from '../support/process-stats.ts';
-import { startProxy, type LinkShape } from '../support/proxy.ts';
-import { startSubscriber, type Subscriber } from '../support/subscriber.ts';
+import { startProxy, type LinkShape } from '../support/brokers/proxy.ts';
+import { startSubscriber, type Subscriber } from '../support/brokers/subscriber.ts';
 import { run as runProgram } from '../support/temporary.ts';
 import { monotonic_us, type Sighting } from '../support/witness.ts';
 import { fillFifo } from './engines/fifo.ts';
 import type { EngineChoice } from './engines/engine.ts';
 import type { Bench, BenchContext, Figure } from './figure.ts';
-import { fillBuffer } from './prefill.ts';
-import { startSubject, type Subject } from './subject.ts';
+import { fillBuffer } from './support/prefill.ts';
+import { startSubject, type Subject } from './support/subject.ts';
 
 const rows = 1_000_000;
 /** Enough to show what first in, first out means for live messages; all rows would take it three times as long. */

@@ -6,17 +6,17 @@ import { Client } from 'pg';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { sleep } from '../../src/platform/time.ts';
-import { type Broker, startMosquitto, unthrottled } from '../support/broker.ts';
+import { type Broker, startMosquitto, unthrottled } from '../support/brokers/broker.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { eventually } from '../support/eventually.ts';
-import { command_file } from '../support/kit.ts';
+import { command_file } from '../support/kit/kit.ts';
 import { findProgram } from '../support/peers.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { type Postgres, startPostgres } from '../support/service/postgres.ts';
 import { processorSeconds, residentMb } from '../support/process-stats.ts';
 import { freePort } from '../support/temporary.ts';
 import { type Bench, type BenchContext, type Figure, median } from './figure.ts';
-import { type Fleet, startFleet } from './fleet-kits.ts';
-import { node_flags } from './subject.ts';
+import { type Fleet, startFleet } from './support/fleet-kits.ts';
+import { node_flags } from './support/subject.ts';
 
 const kits = 1_000;
 /** They come first, so that what the program needs for itself is not counted as the kits'. */
@@ -151,7 +151,7 @@ async function startService({ replicas, database }: Side, broker: Broker, dir: s
   const listen = `127.0.0.1:${port}`;
   await writeFile(config, JSON.stringify({ broker: { url: broker.url }, database, listen, ...share }));
   const child = startChild([...node_flags, command_file, 'service', '--config', config]);
-  await child.printed(/the service is connected to the broker/u);
+  await child.printed(/service connected to the broker/u);
   return { child, url: `ws://${listen}`, database };
 }
 

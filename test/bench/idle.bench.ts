@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sleep, within } from '../../src/platform/time.ts';
-import { startMosquitto } from '../support/broker.ts';
+import { startMosquitto } from '../support/brokers/broker.ts';
 import { test_kit } from '../support/gps.ts';
 import { processorSeconds, residentMb } from '../support/process-stats.ts';
-import { startSubscriber } from '../support/subscriber.ts';
+import { startSubscriber } from '../support/brokers/subscriber.ts';
 import type { Bench, BenchContext, Figure } from './figure.ts';
-import { node_flags, startSubject } from './subject.ts';
+import { node_flags, startSubject } from './support/subject.ts';
 
 const settle_ms = 5_000;
 const stop_ms = 10_000;
@@ -32,6 +32,7 @@ async function measureDaemon(dir: string, seconds: number): Promise<Cost & { rea
   const subscriber = await startSubscriber(broker.port);
   const config = {
     kit_id: test_kit,
+    clock: 'trusted',
     state_dir: dir,
     runtime_dir: dir,
     broker: { url: broker.url },

@@ -1,10 +1,10 @@
 /** How long a message takes from being handed over to a subscriber, at a steady rate. */
 import { join } from 'node:path';
-import { startMosquitto, unthrottled } from '../support/broker.ts';
-import { startSubscriber } from '../support/subscriber.ts';
+import { startMosquitto, unthrottled } from '../support/brokers/broker.ts';
+import { startSubscriber } from '../support/brokers/subscriber.ts';
 import type { EngineChoice } from './engines/engine.ts';
 import { median, type Bench, type BenchContext } from './figure.ts';
-import { startSubject } from './subject.ts';
+import { startSubject } from './support/subject.ts';
 
 type Side = 'sync' | 'lazy' | 'mqttjs';
 const sides: readonly Side[] = ['mqttjs', 'sync', 'lazy'];

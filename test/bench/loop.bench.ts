@@ -1,12 +1,12 @@
 /** How long the main thread is held up while the disk is as slow as a cheap card: every sync takes 20 ms more. */
 import { join } from 'node:path';
-import { startMosquitto, unthrottled } from '../support/broker.ts';
+import { startMosquitto, unthrottled } from '../support/brokers/broker.ts';
 import { findProgram } from '../support/peers.ts';
-import { startSubscriber } from '../support/subscriber.ts';
+import { startSubscriber } from '../support/brokers/subscriber.ts';
 import { run as runProgram } from '../support/temporary.ts';
 import type { EngineChoice } from './engines/engine.ts';
 import { median, type Bench, type BenchContext, type Figure } from './figure.ts';
-import { startSubject } from './subject.ts';
+import { startSubject } from './support/subject.ts';
 
 const slow_disk_us = 20_000;
 const arrive_ms = 20_000;
@@ -42,7 +42,7 @@ async function run({ long, dir, say, calm }: BenchContext): Promise<readonly Fig
   if (!findProgram('cc'))
     return [{ ...about, value: null, against_value: null, skipped: 'cc is not installed' }];
   const shim = join(dir, 'slow-disk.so');
-  const source = new URL('slow-disk.c', import.meta.url).pathname;
+  const source = new URL('support/slow-disk.c', import.meta.url).pathname;
   await runProgram('cc', '-shared', '-fPIC', '-O2', '-o', shim, source, '-ldl');
   const [rounds, seconds] = long ? [5, 15] : [3, 5];
   const own: number[] = [];

@@ -3,14 +3,14 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { createMavLinkStream, type MavLinkPacket } from 'node-mavlink';
-import { type FrameSink, StreamFramer } from '../../drivers/mavlink/framer.ts';
+import { type FrameSink, StreamFramer } from '../../drivers/mavlink/wire/framer.ts';
 import { mavlink } from '../../drivers/mavlink/mavlink.ts';
-import { decode } from '../../drivers/mavlink/messages.ts';
+import { decode } from '../../drivers/mavlink/wire/messages.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { freeUdpPort } from '../fakes/fake-drone.ts';
-import { hubLab } from '../support/hub-lab.ts';
+import { hubLab } from '../support/kit/hub-lab.ts';
 import { type Bench, type BenchContext, type Figure, median } from './figure.ts';
-import { type LibraryMessage, library, makeStream, mix } from './mavlink-stream.ts';
+import { type LibraryMessage, library, makeStream, mix } from './support/mavlink-stream.ts';
 
 const messages = 100_000;
 const passes = 3;
@@ -76,7 +76,7 @@ async function costOfKit(seconds: number): Promise<number> {
   const port = await freeUdpPort();
   const lab = hubLab({ rates: feed_rates_hz });
   void lab.run(mavlink, 'drones', { options: { links: [{ kind: 'udp_listen', host: '127.0.0.1', port }] } });
-  const sender = fork(new URL('mavlink-sender-process.ts', import.meta.url), [String(port)]);
+  const sender = fork(new URL('processes/mavlink-sender-process.ts', import.meta.url), [String(port)]);
   try {
     await sleep(settle_ms, new AbortController().signal);
     lab.outbox.clear();

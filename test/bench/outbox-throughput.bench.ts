@@ -1,10 +1,10 @@
 /** How many messages a second go through the outbox, beside MQTT.js that keeps everything in memory. */
 import { join } from 'node:path';
-import { startMosquitto, unthrottled } from '../support/broker.ts';
-import { startSubscriber } from '../support/subscriber.ts';
+import { startMosquitto, unthrottled } from '../support/brokers/broker.ts';
+import { startSubscriber } from '../support/brokers/subscriber.ts';
 import type { EngineChoice } from './engines/engine.ts';
 import { median, type Bench, type BenchContext } from './figure.ts';
-import { startSubject } from './subject.ts';
+import { startSubject } from './support/subject.ts';
 
 type Side = 'sync' | 'lazy' | 'mqttjs';
 const sides: readonly Side[] = ['mqttjs', 'sync', 'lazy'];

@@ -1,8 +1,8 @@
 /** What the page costs: its first view on the wire, and the processor of a phone, four times slower than this one, that watches a busy kit. */
-import { loadPage } from '../../src/service/page-files.ts';
+import { loadPage } from '../../src/service/http/page-files.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { eventually } from '../support/eventually.ts';
-import { announce, fly, openPage, startBrowser } from '../support/page-lab.ts';
+import { announce, fly, openPage, startBrowser } from '../support/service/page-lab.ts';
 import { findProgram } from '../support/peers.ts';
 import type { Bench, BenchContext, Figure } from './figure.ts';
 

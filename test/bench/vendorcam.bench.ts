@@ -5,12 +5,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { vendorcam } from '../../drivers/vendorcam/vendorcam.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { hubLab } from '../support/hub-lab.ts';
+import { hubLab } from '../support/kit/hub-lab.ts';
 import { eventually } from '../support/eventually.ts';
-import { password } from '../support/vendorcam-lab.ts';
+import { password } from '../support/cameras/vendorcam-lab.ts';
 import { monotonic_us } from '../support/witness.ts';
 import { type Bench, type BenchContext, type Figure, median } from './figure.ts';
-import { motionDelays } from './motion-delay.ts';
+import { motionDelays } from './support/motion-delay.ts';
 
 const forever = new AbortController().signal;
 const settle_ms = 5_000;
@@ -19,7 +19,7 @@ const poll_ms = 2_000;
 async function run({ dir, long, say, calm }: BenchContext): Promise<readonly Figure[]> {
   const password_file = join(dir, 'password');
   await writeFile(password_file, password, { mode: 0o600 });
-  const cameras = fork(new URL('vendorcam-cameras-process.ts', import.meta.url));
+  const cameras = fork(new URL('processes/vendorcam-cameras-process.ts', import.meta.url));
   const [ports] = (await once(cameras, 'message')) as [readonly number[]];
   await calm();
   const lab = hubLab({ configured: ['cameras'], state_dir: dir });

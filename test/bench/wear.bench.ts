@@ -1,13 +1,13 @@
 /** Bytes that reach the flash for each message, at the block device itself: file system and journal included. */
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { startMosquitto, unthrottled } from '../support/broker.ts';
-import { diskMissing, withExt4 } from '../support/disks.ts';
-import { startSubscriber } from '../support/subscriber.ts';
+import { startMosquitto, unthrottled } from '../support/brokers/broker.ts';
+import { diskMissing, withExt4 } from '../support/disk/disks.ts';
+import { startSubscriber } from '../support/brokers/subscriber.ts';
 import { run as runProgram } from '../support/temporary.ts';
 import type { EngineChoice } from './engines/engine.ts';
 import type { Bench, BenchContext, Figure } from './figure.ts';
-import { startSubject } from './subject.ts';
+import { startSubject } from './support/subject.ts';
 
 const disk_mb = 256;
 const per_second = 200;

@@ -4,15 +4,15 @@
  */
 import { join } from 'node:path';
 import { sleep } from '../../src/platform/time.ts';
-import { startMosquitto, unthrottled } from '../support/broker.ts';
+import { startMosquitto, unthrottled } from '../support/brokers/broker.ts';
 import { makeCertificates, type Certificates } from '../support/certificates.ts';
-import { loopbackBytes, withNamespace } from '../support/netns.ts';
+import { loopbackBytes, withNamespace } from '../support/gateway/netns.ts';
 import { peerMissing, rootMissing } from '../support/peers.ts';
-import { startSubscriber } from '../support/subscriber.ts';
+import { startSubscriber } from '../support/brokers/subscriber.ts';
 import type { EngineChoice } from './engines/engine.ts';
 import type { Bench, BenchContext, Figure } from './figure.ts';
-import { fillBuffer } from './prefill.ts';
-import { startSubject, type Load } from './subject.ts';
+import { fillBuffer } from './support/prefill.ts';
+import { startSubject, type Load } from './support/subject.ts';
 
 const backlog_rows = 20_000;
 const arrive_ms = 30_000;

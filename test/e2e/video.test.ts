@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startFakeMediaMtx } from '../fakes/fake-mediamtx.ts';
 import { startFakeCamera } from '../fakes/fake-onvif-camera.ts';
-import { startMosquitto } from '../support/broker.ts';
-import { withKit } from '../support/kit.ts';
+import { startMosquitto } from '../support/brokers/broker.ts';
+import { withKit } from '../support/kit/kit.ts';
 import { peerMissing } from '../support/peers.ts';
-import { watchWhep } from '../support/whep-viewer.ts';
+import { watchWhep } from '../support/cameras/whep-viewer.ts';
 
 describe.skipIf(peerMissing('mosquitto'))('video', () => {
   it('a viewer of the address that an announcement names receives video', async () => {

@@ -1,15 +1,15 @@
-/** The simulated vehicle in the hands of a test: it refuses, falls silent, loses packets, starts anew and talks nonsense. */
+/** A simulated vehicle that a test controls: it can refuse, fall silent, lose packets, restart and send garbage. */
 import { createSocket, type Socket } from 'node:dgram';
 import { EventEmitter } from 'node:events';
-import { type Decoded, encode, type Messages } from '../../drivers/mavlink/messages.ts';
-import { mode_names, modeNumbers } from '../../drivers/mavlink/modes.ts';
-import type { SignFrame } from '../../drivers/mavlink/signing.ts';
+import { type Decoded, encode, type Messages } from '../../drivers/mavlink/wire/messages.ts';
+import { mode_names, modeNumbers } from '../../drivers/mavlink/vehicles/modes.ts';
+import type { SignFrame } from '../../drivers/mavlink/wire/signing.ts';
 import { type Answer } from '../../drivers/mavlink/sim/answers.ts';
 import { type SimOptions, SimVehicle } from '../../drivers/mavlink/sim/sim-vehicle.ts';
 
 type CommandMessage = Extract<Decoded, { readonly name: 'COMMAND_INT' | 'COMMAND_LONG' }>;
-/** What the vehicle does with one command. `obey`: what the autopilot would do. */
-type Reaction = (command: CommandMessage['fields'], obey: () => Answer | undefined) => Answer | undefined;
+/** What the vehicle does with one command. `execute`: the autopilot's behaviour. */
+type Reaction = (command: CommandMessage['fields'], execute: () => Answer | undefined) => Answer | undefined;
 
 const camera_component = 100;
 
@@ -54,7 +54,7 @@ export class FakeDrone extends SimVehicle {
   #second: Socket | undefined;
   #second_port = 0;
   #first_gone = false;
-  #speaker: FakeDrone | undefined;
+  #sender: FakeDrone | undefined;
   #listener: FakeDrone | undefined;
 
   constructor(options: Pick<SimOptions, 'port'> & Partial<SimOptions>) {
@@ -92,7 +92,7 @@ export class FakeDrone extends SimVehicle {
     });
   }
 
-  /** Says everything over a second link too, as routers do; what comes back over it is heard. */
+  /** Sends everything over a second link too, as routers do, and receives over both. */
   alsoTo(port: number): void {
     this.#second = createSocket('udp4');
     this.#second.on('message', (bytes) => this.receive(bytes));
@@ -105,14 +105,14 @@ export class FakeDrone extends SimVehicle {
     this.#first_gone = true;
   }
 
-  /** Both are heard from the address of the other one, as two vehicles with radios of one net id are. */
+  /** Sends from the address of the other one, like two vehicles whose radios have one net id. */
   shareAddressOf(other: FakeDrone): void {
-    this.#speaker = other;
+    this.#sender = other;
     other.#listener = this;
   }
 
   /** Bytes that are no MAVLink, from the vehicle's own address. */
-  babble(bytes: Uint8Array): void {
+  sendRaw(bytes: Uint8Array): void {
     super.transmit(bytes);
   }
 
@@ -133,17 +133,17 @@ export class FakeDrone extends SimVehicle {
   reportRadio(rssi: number): void {
     const report = { rxerrors: 3, fixed: 0, rssi, remrssi: 180, txbuf: 100, noise: 40, remnoise: 45 };
     const envelope = { sysid: 51, compid: 68, seq: 0 };
-    this.babble(encode('RADIO_STATUS', report, envelope));
+    this.sendRaw(encode('RADIO_STATUS', report, envelope));
   }
 
-  /** Says an event; `lost`: it has happened, and nobody hears of it. */
-  tellEvent(event: FakeDrone['events'][number], { lost = false } = {}): void {
+  /** Sends an event; `lost`: it is recorded but not sent. */
+  reportEvent(event: FakeDrone['events'][number], { lost = false } = {}): void {
     this.events.push(event);
     if (!lost) this.#sendEvent(this.events.length - 1);
   }
 
   /** The number of the newest event. */
-  tellEventSequence(): void {
+  reportEventSequence(): void {
     this.send('CURRENT_EVENT_SEQUENCE', { sequence: this.events.length - 1, flags: 0 });
   }
 
@@ -180,8 +180,8 @@ export class FakeDrone extends SimVehicle {
       this.flight.target = { lat: lat_int / 1e7, lon: lon_int / 1e7, height_m: alt };
   }
 
-  /** Before DO_SET_MODE there was a message, which nobody answers. */
-  #setModeTheOldWay(custom_mode: number): void {
+  /** Handles SET_MODE, the older message without an answer. */
+  #setModeByMessage(custom_mode: number): void {
     const { autopilot } = this.options;
     const mode = mode_names.find(
       (name) => modeNumbers(autopilot, 'copter', name)?.custom_mode === custom_mode,
@@ -227,7 +227,7 @@ export class FakeDrone extends SimVehicle {
     this.#sent += 1;
     const is_lost = this.lose_every > 0 && this.#sent % this.lose_every === 0;
     if (this.silent || is_lost) return;
-    if (this.#speaker) this.#speaker.babble(bytes);
+    if (this.#sender) this.#sender.sendRaw(bytes);
     else if (!this.#first_gone) super.transmit(bytes);
     this.#second?.send(bytes, this.#second_port, this.options.host);
   }
@@ -238,28 +238,31 @@ export class FakeDrone extends SimVehicle {
     this.#listener?.receive(bytes);
   }
 
-  protected override hear(message: Decoded, from: { readonly sysid: number; readonly compid: number }): void {
+  protected override handle(
+    message: Decoded,
+    from: { readonly sysid: number; readonly compid: number },
+  ): void {
     if (message.name === 'HEARTBEAT') this.beats.push({ ...from, fields: message.fields });
     if (message.name === 'REQUEST_EVENT') this.#sendEvents(message.fields);
     if (message.name === 'SET_POSITION_TARGET_GLOBAL_INT') this.#flyTo(message.fields);
-    if (message.name === 'SET_MODE') this.#setModeTheOldWay(message.fields.custom_mode);
+    if (message.name === 'SET_MODE') this.#setModeByMessage(message.fields.custom_mode);
     if (message.name === 'COMMAND_LONG' && message.fields.target_component === camera_component) {
       if (message.fields.param1 === 259) this.#describeCamera();
       return;
     }
-    super.hear(message, from);
+    super.handle(message, from);
   }
 
-  protected override obey(message: CommandMessage): Answer | undefined {
+  protected override execute(message: CommandMessage): Answer | undefined {
     const { fields } = message;
-    const obey = (): Answer | undefined => super.obey(message);
+    const execute = (): Answer | undefined => super.execute(message);
     if (fields.command === 511 || fields.command === 512) {
       this.requests.push(fields.param1);
-      return fields.param1 === 435 && this.modes.length > 0 ? this.#listModes() : obey();
+      return fields.param1 === 435 && this.modes.length > 0 ? this.#listModes() : execute();
     }
     this.commands.push(fields);
     this.#arrived.emit('command', fields);
-    return this.react ? this.react(fields, obey) : obey();
+    return this.react ? this.react(fields, execute) : execute();
   }
 }
 

@@ -8,22 +8,31 @@ import type { StatusReport } from '../../src/local/api.ts';
 import { buildPackage } from '../../systemd/package/build.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Machine, machineMissing, startMachine } from '../support/machine.ts';
-import { type MachineDaemon, daemonOn, isDrone, patience_ms, unit } from '../support/machine-daemon.ts';
+import { type Machine, startMachine } from '../support/systemd/machine.ts';
+import { amd64, machineMissing } from '../support/systemd/machine-kind.ts';
+import {
+  type MachineDaemon,
+  daemonOn,
+  isDrone,
+  patience_ms,
+  unit,
+} from '../support/systemd/machine-daemon.ts';
 import {
   plugInVehicle,
   silenceVehicle,
   unplugVehicle,
   wakeVehicle,
   whileDeaf,
-} from '../support/machine-vehicle.ts';
+} from '../support/systemd/machine-vehicle.ts';
 import { peerMissing } from '../support/peers.ts';
 
 const out = join(import.meta.dirname, '../../dist/test');
 const config = '/etc/kit-connector/config.yaml';
 const state_dir = '/var/lib/kit-connector';
 
-describe.skipIf(machineMissing() || peerMissing('x86_64-linux-gnu-strip'))('the package on a machine', () => {
+const isMissing = machineMissing(amd64) || peerMissing('x86_64-linux-gnu-strip');
+
+describe.skipIf(isMissing)('the package on a machine', () => {
   let machine: Machine;
   let daemon: MachineDaemon;
 

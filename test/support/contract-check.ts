@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
-import { openBatch, unpackBatch } from '../../src/contract/batch.ts';
+import { openBatch, unpackBatch } from '../../src/contract/batch/batch.ts';
 import { writeEnvelope } from '../../src/contract/envelope.ts';
 
 interface ApiMessage {
@@ -115,9 +115,9 @@ function validate(topic: string, message: unknown, candidates: readonly Candidat
 
 /** Ids that stand in the topic and in the data must agree. */
 function checkIdentity(topic: string, message: unknown, params: Readonly<Record<string, string>>): void {
-  const { data = {} } = message as { data?: { id?: string; task_id?: string; commands?: unknown } };
+  const { data } = message as { data?: { id?: string; task_id?: string } | null };
   const inTopic = params['task_id'] ?? params['asset_id'];
-  const inData = params['task_id'] === undefined ? data.id : data.task_id;
+  const inData = params['task_id'] === undefined ? data?.id : data?.task_id;
   if (inTopic !== undefined && inData !== undefined && inData !== inTopic) {
     throw new Error(`${topic}: the data names ${inData}`);
   }
@@ -135,8 +135,7 @@ function checkBatch(
   const base = topic.slice(0, topic.lastIndexOf('/') + 1);
   for (const item of items) {
     if (item.channel === 'batch') throw new Error(`${topic}: a batch in a batch`);
-    const text = item.data === 'null' ? '' : writeEnvelope(item, item.data);
-    checkItem({ topic: `${base}${item.channel}`, payload: Buffer.from(text) });
+    checkItem({ topic: `${base}${item.channel}`, payload: Buffer.from(writeEnvelope(item, item.data)) });
   }
   return { messages: items.length, historical: batch.historical };
 }

@@ -7,14 +7,14 @@ export const asset_id = assetId(kit_id, 'mavlink:0123456789abcdef');
 export const task_id = '7d3b2c10-55aa-4c1e-8f00-0a1b2c3d4e5f';
 const time = '2026-11-21T10:00:00.000Z';
 
-export const samples: Readonly<Record<string, JsonObject>> = {
+export const samples: Readonly<Record<string, JsonObject | null>> = {
   kitState: {
     online: true,
     epoch: 17,
     boot: 'a7c1d2e3-0000-4000-8000-000000000001',
     started_at: time,
     software: 'kit-connector 0.1.0',
-    contract: '1.0',
+    contract: '1.1',
     outbox: { rows: 3, bytes: 812, oldest: time },
     degraded: ['the disk is full: new messages are kept in memory'],
     reason: null,
@@ -46,6 +46,7 @@ export const samples: Readonly<Record<string, JsonObject>> = {
     clients: [{ name: 'tablet', ip: '10.0.0.12', mac: '02:00:00:aa:bb:cc', type: 'wireless' }],
     speedtest: { download_mbps: 92.4, upload_mbps: 11.8, latency_ms: 44, timestamp: time },
   },
+  roster: { assets: [asset_id] },
   announcement: {
     id: asset_id,
     asset_key: 'mavlink:0123456789abcdef',
@@ -66,6 +67,8 @@ export const samples: Readonly<Record<string, JsonObject>> = {
     feeds: ['gps', 'battery'],
     driver: 'drones',
   },
+  assetRemoval: null,
+  commandsRemoval: null,
   commandList: {
     revision: 2,
     commands: [

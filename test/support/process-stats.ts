@@ -3,17 +3,20 @@ import { readFile } from 'node:fs/promises';
 
 /** Memory that is resident now, megabytes. */
 export async function residentMb(pid: number): Promise<number> {
-  return memoryMb(pid, 'VmRSS');
+  return memoryMb(pid, 'status', 'VmRSS');
 }
 
-/** The part of it that is pages of files, mostly of programs, which the kernel can take back at any time. */
-export async function filePagesMb(pid: number): Promise<number> {
-  return memoryMb(pid, 'RssFile');
+/**
+ * What the process alone costs the machine, megabytes: its anonymous memory, with what it shares with others counted in part.
+ * Pages of files are left out: the kernel drops them when it needs room.
+ */
+export async function anonymousMb(pid: number): Promise<number> {
+  return memoryMb(pid, 'smaps_rollup', 'Pss_Anon');
 }
 
-async function memoryMb(pid: number, name: string): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  const kb = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1];
+async function memoryMb(pid: number, file: 'status' | 'smaps_rollup', name: string): Promise<number> {
+  const text = await readFile(`/proc/${pid}/${file}`, 'utf8');
+  const kb = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1];
   if (kb === undefined) throw new Error(`process ${pid} has no memory`);
   return Number(kb) / 1024;
 }

@@ -1,5 +1,5 @@
 /** Writes down what arrived: which numbers, how often, and how long they were on the way. Pure; fed by the subscriber. */
-import { unpackBatch } from '../../src/contract/batch.ts';
+import { unpackBatch } from '../../src/contract/batch/batch.ts';
 import { channels } from '../../src/contract/topics.ts';
 
 /** Sequence numbers from `lo` to `hi`, both included. */

@@ -25,6 +25,19 @@ it('the index of the decisions names each of them', () => {
   for (const file of files) expect(index).toContain(`[${file.slice(0, 4)}](${file})`);
 });
 
+it('each decision has a date and a status, and the index repeats both', () => {
+  const index = read('src/decisions/README.md');
+  for (const file of readdirSync(place('src/decisions')).filter((name) => /^\d{4}/u.test(name))) {
+    const status =
+      /^Status: (accepted|superseded by \d{4}) (\d{4}-\d\d-\d\d)(, amended \d{4}-\d\d-\d\d)?\.$/mu.exec(
+        read(`src/decisions/${file}`),
+      );
+    expect({ file, hasStatus: status !== null }).toEqual({ file, hasStatus: true });
+    const row = index.split('\n').find((line) => line.includes(`(${file})`));
+    expect(row).toMatch(new RegExp(`\\| ${status?.[2]} \\| ${status?.[1]}${status?.[3] ?? ''} \\|$`, 'u'));
+  }
+});
+
 it('the table of rooms names each folder of src', () => {
   const rooms = read('src/README.md');
   const folders = readdirSync(place('src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());

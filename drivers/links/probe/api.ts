@@ -12,7 +12,7 @@ export interface ProbeTarget {
 export interface ProberSpec {
   /** Interface name. */
   readonly device: string;
-  /** The interface that was meant: a device that was plugged in anew has the name but another index. */
+  /** The intended interface: a device that was plugged in again has the name but another index. */
   readonly ifindex: number;
   readonly targets: readonly ProbeTarget[];
   /** Between two probes; the targets take turns. */
@@ -53,7 +53,7 @@ export interface Moment {
   readonly mono_ms: number;
   /** `Date.now()`: may step. */
   readonly wall_ms: number;
-  /** False while nobody has set the clock; left out: judged by whether the time is plausible. */
+  /** False while the clock is not set; left out: judged by whether the time is plausible. */
   readonly wall_trusted?: boolean;
 }
 
@@ -75,7 +75,7 @@ export interface AvailabilitySpec {
 
 /** The share of the observed time with an answer, for each link, over the last 24 h. */
 export interface Availability {
-  /** The link was in this state since the last note of it; null: nobody looked. */
+  /** The link was in this state since the last note of it; null: not observed. */
   readonly note: (link: string, reachable: boolean | null, at: Moment) => void;
   /** 0 to 100; null before anything was observed. */
   readonly pct: (link: string) => number | null;

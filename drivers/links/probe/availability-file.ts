@@ -10,14 +10,14 @@ const run = z.tuple([z.int().min(1).max(window_minutes), duration_ms, duration_m
 /** Links of one kit that are remembered. */
 export const links_max = 64;
 
-/** Runs of the machine that are kept: this one, and those that cannot be placed in time before the clock is set. */
+/** Boots that are kept: this one, and boots without a known time before the clock is set. */
 export const boots_max = 4;
 
 const bootRecord = z.strictObject({
   boot_id: z.string(),
   /** Minute since that boot which the last minute of every link is. */
   minute: z.int(),
-  /** Time of day at that minute; null: nobody had set the clock. */
+  /** Time of day at that minute; null: the clock was not set. */
   wall_ms: z.number().nullable(),
   links: z.array(z.strictObject({ name: z.string(), runs: z.array(run).max(window_minutes) })).max(links_max),
 });

@@ -1,4 +1,4 @@
-/** Keeps the availability of all links over restarts. Time in which nobody looked counts as neither up nor down. */
+/** Keeps the availability of all links over restarts. Time without observation counts as neither up nor down. */
 import { messageOf } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import type { AvailabilitySpec, Boot, Moment, OpenAvailability } from './api.ts';
@@ -18,7 +18,7 @@ const gap_max_ms = 150_000;
 /** Less observed time than this says nothing. */
 const observed_min_ms = 60_000;
 const write_every_ms = 60_000;
-/** No clock that shows an earlier time can be right: it is one without a battery that nobody has set yet. */
+/** A clock that shows an earlier time is wrong: it has no battery and is not set yet. */
 const earliest_plausible_ms = Date.UTC(2026, 0, 1);
 
 interface LinkDay {
@@ -29,20 +29,20 @@ interface LinkDay {
 /**
  * Reads what was kept. Minutes are counted from the boot of the machine on the monotonic clock, so no jump of the time of
  * day moves them. What an earlier run of the machine has noted is placed by the time of day, once that can be trusted
- * both then and now; until then, and for ever if it never can be, it does not count.
+ * both then and now; until then, and permanently if it never can be, it does not count.
  */
 export const openAvailability: OpenAvailability = (spec) => {
-  const keeper = new AvailabilityKeeper(spec);
-  every(write_every_ms, spec.signal, () => void keeper.write());
-  spec.signal.addEventListener('abort', () => keeper.flush(), { once: true });
+  const writer = new AvailabilityWriter(spec);
+  every(write_every_ms, spec.signal, () => void writer.write());
+  spec.signal.addEventListener('abort', () => writer.flush(), { once: true });
   return {
-    note: (link, reachable, at) => keeper.note(link, reachable, at),
-    pct: (link) => keeper.pct(link),
-    flush: () => keeper.flush(),
+    note: (link, reachable, at) => writer.note(link, reachable, at),
+    pct: (link) => writer.pct(link),
+    flush: () => writer.flush(),
   };
 };
 
-class AvailabilityKeeper {
+class AvailabilityWriter {
   readonly #spec: AvailabilitySpec;
   readonly #boot: Boot;
   readonly #days = new Map<string, LinkDay>();
@@ -145,7 +145,7 @@ class AvailabilityKeeper {
     return day;
   }
 
-  /** Each change of the disk's state is told once. */
+  /** Logs each change of the disk's state once. */
   #tell(fault: unknown): void {
     const { log, file } = this.#spec;
     if (fault !== null && !this.#failing)
@@ -160,7 +160,7 @@ function readKept({ file, log }: AvailabilitySpec): readonly BootRecord[] {
   try {
     return readRecord(file);
   } catch (error) {
-    log.warn({ file, reason: messageOf(error) }, 'the kept availability cannot be read: it begins anew');
+    log.warn({ file, reason: messageOf(error) }, 'stored availability unreadable; starting from zero');
     return [];
   }
 }

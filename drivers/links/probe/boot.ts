@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Boot } from './api.ts';
 
-/** From the kernel; two runs of a kernel that does not tell its identifier are taken for different ones. */
+/** From the kernel; two boots of a kernel without this identifier count as different. */
 export function readBoot(proc = '/proc'): Boot {
   try {
     const id = readFileSync(`${proc}/sys/kernel/random/boot_id`, 'utf8').trim();

@@ -15,7 +15,7 @@ const second_opinion_after = 2;
 /** While TCP stands in, each so manyth probe asks by ICMP too, whether the filter is gone. */
 const icmp_again_every = 10;
 
-/** Why the device that was meant cannot be asked, and what that says of the link. */
+/** Why the intended device cannot be probed, and what follows for the link. */
 export interface DeviceFault {
   readonly reason: string;
   readonly reachable: false | null;

@@ -1,15 +1,9 @@
 /** Echo requests by one device and the answers that belong to them. */
 import { randomBytes } from 'node:crypto';
 import { DeviceRejected, messageOf } from '../../../src/errors.ts';
-import {
-  canonicalIp,
-  type EchoReply,
-  type EchoSocket,
-  familyOf,
-  type Family,
-  openIcmp,
-  reasonOf,
-} from '../../../src/platform/bound-socket.ts';
+import { reasonOf } from '../../../src/platform/linux/bound-fd.ts';
+import { type EchoReply, type EchoSocket, openIcmp } from '../../../src/platform/linux/bound-icmp.ts';
+import { canonicalIp, familyOf, type Family } from '../../../src/platform/linux/socket-address.ts';
 
 /** What became of one question. `refused`: this process may not ask in this way at all. */
 export type Echo = { readonly rtt_ms: number } | { readonly reason: string; readonly refused?: true };
@@ -31,7 +25,7 @@ interface EchoesOptions {
 }
 
 /**
- * Echo requests that are told apart by their payload: a token of this process and a serial number. The identifier of
+ * Echo requests that are identified by their payload: a token of this process and a serial number. The identifier of
  * ICMP cannot serve, since kernels and NATs change it; two links that ask the same target never get each other's answers.
  */
 export class IcmpEchoes {

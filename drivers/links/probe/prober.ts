@@ -1,6 +1,8 @@
 /** Asks the targets of one link in turn, for as long as the link exists, and says how the link is. */
 import { DeviceRejected, messageOf } from '../../../src/errors.ts';
-import { deviceIndex, knockTcp, reasonOf } from '../../../src/platform/bound-socket.ts';
+import { reasonOf } from '../../../src/platform/linux/bound-fd.ts';
+import { deviceIndex } from '../../../src/platform/linux/network-device.ts';
+import { knockTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { ProberSpec, ProbeTarget, StartProber } from './api.ts';
 import { type DeviceFault, type Method, ProbeCourse, window_probes } from './course.ts';
@@ -48,7 +50,7 @@ interface Parts {
   readonly spec: ProberSpec;
   readonly course: ProbeCourse;
   readonly icmp: IcmpEchoes;
-  /** Tells the log and the driver what has changed. */
+  /** Reports changes to the log and the driver. */
   readonly hear: () => void;
 }
 
@@ -73,7 +75,7 @@ async function probe(
   await Promise.all(course.begin(sequence, target.ip, performance.now()).map(ask));
 }
 
-/** Whether the device is the one that was meant; null: it is. */
+/** The fault when the device is not the intended one; null when it is. */
 async function deviceFault({ device, ifindex }: ProberSpec): Promise<DeviceFault | null> {
   try {
     const index = await deviceIndex(device);

@@ -1,7 +1,8 @@
 /** Asks STUN servers which address they see behind one network device. */
 import type { Socket } from 'node:dgram';
 import { randomBytes } from 'node:crypto';
-import { familyOf, openUdp } from '../../../src/platform/bound-socket.ts';
+import { openUdp } from '../../../src/platform/linux/bound-udp.ts';
+import { familyOf } from '../../../src/platform/linux/socket-address.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { PublicAddress, PublicAddressSpec } from './api.ts';
 import { isPublicIp } from './public-ip.ts';
@@ -16,7 +17,7 @@ type Server = PublicAddressSpec['servers'][number];
 
 /**
  * `PublicAddress` of the agreement: one request of 20 bytes when all is well, and the next server when one is silent for
- * 11.5 s. Never rejects: what hinders the question hinders the prober too, which says so.
+ * 11.5 s. Never rejects: what prevents the query prevents the probes too, and the prober reports it.
  */
 export const publicAddress: PublicAddress = async ({ device, servers, signal }) => {
   for (const server of servers) {

@@ -1,8 +1,8 @@
 /** Which addresses can be reached from the internet, and which are private to a network or a provider. */
 import { BlockList } from 'node:net';
-import { familyOf } from '../../../src/platform/bound-socket.ts';
+import { familyOf } from '../../../src/platform/linux/socket-address.ts';
 
-/** IANA special-purpose registries: what an interface or a translator may have and nobody outside can reach. */
+/** IANA special-purpose registries: addresses that an interface or a translator may have and that are not reachable from outside. */
 const inner_networks = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],

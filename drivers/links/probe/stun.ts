@@ -1,5 +1,5 @@
 /** STUN messages (RFC 8489): the binding request and what a server answers to it. Pure. */
-import { canonicalIp, ipv6Text } from '../../../src/platform/bound-socket.ts';
+import { canonicalIp, ipv6Text } from '../../../src/platform/linux/socket-address.ts';
 
 const header_bytes = 20;
 const attribute_header_bytes = 4;

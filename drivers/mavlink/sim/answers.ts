@@ -1,13 +1,13 @@
-/** What the simulated vehicle answers to commands, and what it does then: as observed of both autopilots. */
-import type { Messages } from '../messages.ts';
-import { mode_names, modeNumbers } from '../modes.ts';
+/** Answers and actions of the simulated vehicle, as observed of both autopilots. */
+import type { Messages } from '../wire/messages.ts';
+import { mode_names, modeNumbers } from '../vehicles/modes.ts';
 import type { Flight } from './flight.ts';
 import type { SimState } from './telemetry.ts';
 
 export interface Answer {
   /** MAV_RESULT. */
   readonly result: number;
-  /** Said after the answer. */
+  /** Sent after the answer. */
   readonly texts?: readonly string[];
 }
 
@@ -28,7 +28,7 @@ const change_mode = 1;
 
 type Answerable = Pick<SimState, 'autopilot' | 'flight' | 'gps' | 'pre_arm_ok'>;
 
-/** Carries out `COMMAND_LONG`. */
+/** Executes `COMMAND_LONG`. */
 export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable): Answer {
   const { flight, autopilot } = state;
   switch (fields.command) {
@@ -49,7 +49,7 @@ export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable):
   }
 }
 
-/** Carries out `COMMAND_INT`. */
+/** Executes `COMMAND_INT`. */
 export function answerInt(fields: Messages['COMMAND_INT'], { autopilot, flight }: Answerable): Answer {
   if (fields.command !== command_reposition) return { result: unsupported };
   const { frame, z, param2 } = fields;
@@ -100,6 +100,6 @@ function setMode({ param2, param3 }: Messages['COMMAND_LONG'], { autopilot, flig
     if (mode !== 'GUIDED') flight.target = undefined;
     return { result: accepted };
   }
-  // PX4 accepts what it does not know, and does nothing.
+  // PX4 accepts unknown modes and does nothing.
   return autopilot === 'px4' ? { result: accepted } : { result: failed, texts: [`No such mode ${param2}`] };
 }

@@ -1,7 +1,7 @@
 /** How the simulated multicopter moves: simple, but never faster than a real one. */
-import type { Place } from '../geo.ts';
-import { distance_m } from '../geo.ts';
-import type { ModeName } from '../modes.ts';
+import type { Place } from '../commands/geo.ts';
+import { distance_m } from '../commands/geo.ts';
+import type { ModeName } from '../vehicles/modes.ts';
 
 export interface Target extends Place {
   readonly height_m: number;

@@ -1,10 +1,10 @@
 /** A multicopter on a UDP socket that behaves like ArduPilot or PX4, for the demo and for tests. */
 import { createSocket, type Socket } from 'node:dgram';
 import { every } from '../../../src/platform/time.ts';
-import { parseDatagram } from '../framer.ts';
-import { LinkTally } from '../link-tally.ts';
-import { decode, type Decoded, encode, type Messages } from '../messages.ts';
-import type { SignFrame } from '../signing.ts';
+import { parseDatagram } from '../wire/framer.ts';
+import { LinkTally } from '../links/link-tally.ts';
+import { decode, type Decoded, encode, type Messages } from '../wire/messages.ts';
+import type { SignFrame } from '../wire/signing.ts';
 import { accepted, type Answer, answerInt, answerLong } from './answers.ts';
 import { Flight, type Home } from './flight.ts';
 import { type SimState, type Telemetry, telemetry, telemetry_ids } from './telemetry.ts';
@@ -26,7 +26,7 @@ export interface SimOptions {
 const compid = 1;
 const step_ms = 50;
 const heartbeat_ms = 1_000;
-/** Reasons are said after the answer. */
+/** Reasons are sent after the answer. */
 const text_delay_ms = 60;
 const text_chars = 50;
 const severity_critical = 2;
@@ -72,14 +72,14 @@ export class SimVehicle {
     signal.addEventListener('abort', () => this.#closeSocket(), { once: true });
   }
 
-  /** Opens its socket and begins to fly. */
+  /** Opens its socket and starts flying. */
   async start(): Promise<void> {
     this.#beginStreams();
     await this.#openSocket();
     every(step_ms, this.#signal, () => this.#step());
   }
 
-  /** The autopilot starts anew and has forgotten everything; over a radio it is heard from the same place as before. */
+  /** Restarts the autopilot without its state; behind a radio it keeps its address. */
   async reboot({ keep_port }: { readonly keep_port: boolean } = { keep_port: false }): Promise<void> {
     this.#booted_ms = performance.now();
     this.#seq = 0;
@@ -90,7 +90,7 @@ export class SimVehicle {
     await this.#openSocket();
   }
 
-  say(text: string, severity = severity_critical): void {
+  sendText(text: string, severity = severity_critical): void {
     // PX4 numbers all its texts, from 0; ArduPilot the long ones, from 1.
     const is_numbered = this.options.autopilot === 'px4' || text.length > text_chars;
     const id = is_numbered ? this.#text_id++ : 0;
@@ -123,19 +123,19 @@ export class SimVehicle {
       tally: new LinkTally(),
       frame: (frame) => {
         const message = decode(frame);
-        if (message) this.hear(message, frame);
+        if (message) this.handle(message, frame);
       },
     });
   }
 
-  protected hear(
+  protected handle(
     message: Decoded,
     { sysid, compid: from }: { readonly sysid: number; readonly compid: number },
   ): void {
     const { name, fields } = message;
     if (name !== 'COMMAND_LONG' && name !== 'COMMAND_INT') return;
     if (fields.target_system !== this.options.sysid || fields.target_component !== compid) return;
-    const answer = this.obey(message);
+    const answer = this.execute(message);
     if (!answer) return;
     this.send('COMMAND_ACK', {
       command: fields.command,
@@ -145,13 +145,13 @@ export class SimVehicle {
       target_system: sysid,
       target_component: from,
     });
-    this.#sayLater(answer.texts ?? []);
+    this.#sendTextsLater(answer.texts ?? []);
     // ArduPilot shows a change at once, PX4 with its next heartbeat.
     if (this.options.autopilot === 'ardupilot') this.#heartbeat_due_ms = 0;
   }
 
   /** Carries out a command; undefined: no answer. */
-  protected obey({
+  protected execute({
     name,
     fields,
   }: Extract<Decoded, { readonly name: 'COMMAND_INT' | 'COMMAND_LONG' }>): Answer | undefined {
@@ -165,12 +165,12 @@ export class SimVehicle {
   protected tick(now_ms: number): void {
     if (now_ms >= this.#heartbeat_due_ms) {
       this.#heartbeat_due_ms = now_ms + heartbeat_ms;
-      this.#tell('HEARTBEAT');
+      this.#sendTelemetry('HEARTBEAT');
     }
     for (const [name, stream] of this.#streams) {
       if (now_ms < stream.due_ms) continue;
       stream.due_ms = now_ms + stream.interval_ms;
-      this.#tell(name);
+      this.#sendTelemetry(name);
     }
   }
 
@@ -179,7 +179,7 @@ export class SimVehicle {
     this.tick(performance.now());
   }
 
-  #tell(name: Telemetry): void {
+  #sendTelemetry(name: Telemetry): void {
     const state = this.#state();
     this.send(name, telemetry[name](state));
   }
@@ -210,16 +210,16 @@ export class SimVehicle {
   #sendOnce(msgid: number): Answer {
     const name = telemetry_ids.get(msgid);
     if (!name) return { result: this.options.autopilot === 'px4' ? 2 : 4 };
-    this.#tell(name);
+    this.#sendTelemetry(name);
     return { result: accepted };
   }
 
-  #sayLater(texts: readonly string[]): void {
+  #sendTextsLater(texts: readonly string[]): void {
     if (texts.length === 0) return;
-    const saying = new AbortController();
-    every(text_delay_ms, AbortSignal.any([saying.signal, this.#signal]), () => {
-      saying.abort();
-      for (const text of texts) this.say(text);
+    const sending = new AbortController();
+    every(text_delay_ms, AbortSignal.any([sending.signal, this.#signal]), () => {
+      sending.abort();
+      for (const text of texts) this.sendText(text);
     });
   }
 

@@ -1,13 +1,14 @@
-/** What the simulated vehicle says: its messages, as the autopilot it plays would fill them. */
-import type { Messages } from '../messages.ts';
-import { modeNumbers } from '../modes.ts';
+/** Messages of the simulated vehicle, filled as by the simulated autopilot. */
+import type { Messages } from '../wire/messages.ts';
+import { modeNumbers } from '../vehicles/modes.ts';
+import { autopilotVersion } from './autopilot-version.ts';
 import type { Flight } from './flight.ts';
 
 export interface SimState {
   readonly autopilot: 'ardupilot' | 'px4';
   readonly flight: Flight;
   readonly boot_ms: number;
-  /** `lost`: no fix, and the last position goes on, as ArduPilot does it. */
+  /** `lost`: no fix, and the last position is repeated, as ArduPilot does. */
   readonly gps: 'ok' | 'lost';
   readonly pre_arm_ok: boolean;
   /** 16 hexadecimal digits. */
@@ -19,6 +20,7 @@ const pre_arm_bit = 0x1000_0000;
 /** PX4 shows another number while it stands still. */
 const estimator_good = { ardupilot: 831, px4_ground: 1023, px4_air: 895 } as const;
 const estimator_without_gps = 167;
+const flight_software = { ardupilot: 0x04_06_00_ff, px4: 0x01_10_00_ff } as const;
 const type_quadrotor = 2;
 const radians_per_degree = Math.PI / 180;
 
@@ -180,25 +182,12 @@ export const telemetry = {
       coordinate_frame: autopilot === 'px4' ? 5 : 0,
     };
   },
-  AUTOPILOT_VERSION: ({ uid, autopilot }) => ({
-    capabilities: 0xe0ff,
-    uid,
-    flight_sw_version: autopilot === 'px4' ? 0x01_10_00_ff : 0x04_06_00_ff,
-    middleware_sw_version: 0,
-    os_sw_version: 0,
-    board_version: 0,
-    vendor_id: 0,
-    product_id: 0,
-    flight_custom_version: [],
-    middleware_custom_version: [],
-    os_custom_version: [],
-    uid2: [],
-  }),
+  AUTOPILOT_VERSION: ({ uid, autopilot }) => autopilotVersion(uid, flight_software[autopilot]),
 } as const satisfies Build;
 
 export type Telemetry = keyof typeof telemetry;
 
-/** Ids by which messages are asked for. */
+/** Ids by which messages are requested. */
 export const telemetry_ids: ReadonlyMap<number, Telemetry> = new Map([
   [1, 'SYS_STATUS'],
   [24, 'GPS_RAW_INT'],

@@ -21,13 +21,13 @@ export class SimEvents {
   isHasty = false;
   /** Spells its times without a zone, as some do. */
   spellTime = (at: Date): string => at.toISOString();
-  /** Where subscriptions are said to be; the camera itself when undefined. */
+  /** Reported address of subscriptions; the camera itself when undefined. */
   foreign_base: string | undefined;
   readonly operations: Readonly<Record<string, Soap>>;
   readonly #base: () => string;
   readonly #settings: SimSettings;
   readonly #subscribers = new Map<string, Subscriber>();
-  /** How each property is told, by topic and source. */
+  /** How each property is reported, by topic and source. */
   readonly #properties = new Map<string, (operation: string) => string>();
   #last = 0;
 
@@ -50,7 +50,7 @@ export class SimEvents {
     return this.#subscribers.size;
   }
 
-  /** A state changes; it is told to all, and again when somebody asks. */
+  /** Changes a state; sent to all subscriptions, and again on request. */
   set(topic: string, item: string, value: string, source = 'VS0'): void {
     const make = (operation: string): string =>
       `<wsnt:NotificationMessage><wsnt:Topic Dialect="${dialect}">${topic}</wsnt:Topic><wsnt:Message><tt:Message UtcTime="2001-01-01T00:00:00Z" PropertyOperation="${operation}">` +

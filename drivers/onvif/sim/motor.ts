@@ -12,7 +12,7 @@ export class SimMotor {
   y = 0;
   /** Token of the preset that it went to last. */
   preset: string | undefined;
-  /** How often it was told to move. */
+  /** Number of movement commands. */
   moved = 0;
   /** How long the way to a preset takes. */
   way_ms = 0;

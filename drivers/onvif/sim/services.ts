@@ -1,10 +1,10 @@
 /** What the simulated ONVIF camera answers: device, media, Media2 and PTZ, as ONVIF Core, Media and PTZ specify. */
 import type { ServerResponse } from 'node:http';
-import { escapeXml } from '../xml.ts';
+import { escapeXml } from '../soap/xml.ts';
 import type { SimMotor } from './motor.ts';
 import type { SimRequest, SimSettings } from './settings.ts';
 
-/** The operation's response element, or a fault; undefined where it answers by itself or not at all. */
+/** The operation's response element, or a fault; undefined where the operation sends its answer itself or none. */
 export type Soap = (
   request: SimRequest,
   response: ServerResponse,

@@ -19,7 +19,7 @@ export interface SimSettings {
   hasGetServices: boolean;
   /** Prefix of the SOAP envelope in its replies. */
   prefix: string;
-  /** Where it says that its streams are, without a path. */
+  /** Reported address of its streams, without a path. */
   rtsp_base: string;
 }
 

@@ -1,4 +1,4 @@
-/** A simulated ONVIF camera on the loopback, for trying out and as the ground of the tests' fake: SOAP over HTTP with WS-Security. */
+/** A simulated ONVIF camera on the loopback, for trials and as the base of the tests' fake: SOAP over HTTP with WS-Security. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ import type { SimRequest, SimSettings } from './settings.ts';
 const address = '127.0.0.1';
 /** How far the time of a login may be off. */
 const login_age_max_ms = 10_000;
-/** Somebody walks by soon, then this often, and is seen for so long. */
+/** First motion, its interval and its duration. */
 const first_visit_ms = 4_000;
 const visit_every_ms = 15_000;
 const visit_ms = 4_000;
@@ -69,7 +69,7 @@ export class SimCamera {
     this.port = typeof at === 'object' && at !== null ? at.port : 0;
   }
 
-  /** Refuses connections and drops those that are open. Its subscriptions live on. */
+  /** Refuses connections and drops the open ones. Its subscriptions remain. */
   async close(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -90,7 +90,7 @@ export class SimCamera {
   /** Answers one request that has been read. */
   protected async answer(asked: SimRequest, response: ServerResponse): Promise<void> {
     const { prefix } = this.settings;
-    // The time is told to everybody: logins are stamped with it (ONVIF Core, section 5.12.2.1).
+    // The time needs no login: logins are stamped with it (ONVIF Core, section 5.12.2.1).
     const refusal = asked.operation === 'GetSystemDateAndTime' ? undefined : this.refusal(asked);
     if (refusal !== undefined) return refusal(response);
     const answer = (await this.#operations[asked.operation]?.(asked, response)) ?? undefined;

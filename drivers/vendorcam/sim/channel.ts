@@ -4,12 +4,12 @@ import { SimMotor } from './motor.ts';
 import { errorReply, type SimReply, okReply } from './wire.ts';
 
 export interface Firmware {
-  /** How motion is told: GetEvents, or the two older commands, or those with plain numbers. */
+  /** How motion is reported: GetEvents, or the two older commands, or those with plain numbers. */
   alarms: 'events' | 'states' | 'plain numbers';
   scheduleVersion: 0 | 1;
   /** What SetAlarm does with `enable`; `missing`: there is none. */
   motionSwitch: 'honoured' | 'ignored' | 'missing';
-  /** What SetMdAlarm does with the zone; `missing`: there is no such command. */
+  /** What SetMdAlarm does with the zone; `missing`: the command does not exist. */
   zone: 'honoured' | 'ignored' | 'missing';
   ptzType: number;
   firstPreset: 0 | 1;

@@ -1,4 +1,4 @@
-/** The motor of a simulated vendor camera: it goes on moving until it is told to stop or reaches its end stop, like the real ones. */
+/** The motor of a simulated vendor camera: moves until it receives a stop or reaches its end stop, like the real ones. */
 
 /** Degrees per second at speed 1. */
 const degrees_per_speed = 0.5;

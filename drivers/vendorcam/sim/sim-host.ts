@@ -1,4 +1,4 @@
-/** A simulated vendor camera or recorder on the loopback, for trying out and as the ground of the tests' fake: its HTTP interface, without TLS. */
+/** A simulated vendor camera or recorder on the loopback, for trials and as the base of the tests' fake: its HTTP interface, without TLS. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -17,7 +17,7 @@ export interface SimHostOptions {
 
 const address = '127.0.0.1';
 const batch_max = 35;
-/** Somebody walks by soon, then this often, and is seen for so long. */
+/** First detection, its interval and its duration. */
 const first_visit_ms = 4_000;
 const visit_every_ms = 20_000;
 const visit_ms = 6_000;
@@ -53,7 +53,7 @@ export async function startSimHost(
   return host;
 }
 
-/** It is gone for a moment, and nobody is logged in afterwards. */
+/** Goes offline briefly and drops all sessions. */
 async function restart(host: SimHost, signal: AbortSignal): Promise<void> {
   await host.close();
   host.sessions.forgetAll();
@@ -114,7 +114,7 @@ export class SimHost {
     this.#server = server;
   }
 
-  /** No port, no connections. Its sessions live on. */
+  /** Closes the port and the connections. Its sessions remain. */
   async close(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;

@@ -1,4 +1,4 @@
-/** Logins of a simulated radio: rpcd's sessions, which live on by being used, and what they may do. */
+/** Logins of a simulated radio: rpcd's sessions, which each use extends, and their rights. */
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Args, SimResult } from './wire.ts';
@@ -9,7 +9,7 @@ const readable = z.looseObject({ ubus: rights.optional(), file: rights.optional(
 export class SimSessions {
   user: { readonly name: string; readonly password: string };
   timeout_s = 300;
-  /** Told at the login, and held to; the rights of a whole kit when nothing is changed. */
+  /** Reported at the login and enforced; by default the rights of a whole kit. */
   acls: object = full_acls;
   logins = 0;
   /** How far the radio's clock is before ours. */
@@ -38,7 +38,7 @@ export class SimSessions {
     return [0, { ubus_rpc_session: sid, timeout, expires: timeout, acls: this.acls, data: { username } }];
   }
 
-  /** Whether the session lives and has the right. Each use gives it its whole life again. */
+  /** Whether the session is valid and has the right. Each use renews it. */
   mayCall(sid: string, object: string, method: string): boolean {
     const expires_ms = this.#expires_ms.get(sid);
     if (expires_ms === undefined || expires_ms < this.#now_ms()) return false;

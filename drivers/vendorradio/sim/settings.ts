@@ -1,4 +1,4 @@
-/** uci of a simulated radio: settings staged by session, and one change at a time that goes back unless it is confirmed. */
+/** uci of a simulated radio: settings staged by session, and one change at a time that rolls back unless it is confirmed. */
 import { z } from 'zod';
 import type { Args, SimResult } from './wire.ts';
 

@@ -1,4 +1,4 @@
-/** A simulated OpenWrt radio on the loopback, for trying out and as the ground of the tests' fake: uhttpd's ubus JSON-RPC, without TLS. */
+/** A simulated OpenWrt radio on the loopback, for trials and as the base of the tests' fake: uhttpd's ubus JSON-RPC, without TLS. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -26,11 +26,11 @@ const keep_alive_ms = 20_000;
 /** uhttpd takes no more from a client and closes the connection. */
 const body_bytes_max = 65_536;
 const step_ms = 1_000;
-/** A peer that comes nearer and goes away again. */
+/** A peer that approaches and departs. */
 const sway = { middle_dbm: -62, width_db: 8, period_s: 60 };
 const bytes_per_step = { rx: 90_000, tx: 260_000 };
 
-/** Listens until the signal aborts, with a peer that moves and traffic that goes on. Rejects when the port is taken. */
+/** Listens until the signal aborts, with a moving peer and constant traffic. Rejects when the port is taken. */
 export async function startSimRadio(
   about: Required<SimRadioOptions>,
   port: number,

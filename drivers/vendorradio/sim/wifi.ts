@@ -35,7 +35,7 @@ export class SimWifi {
   noise = -95;
   uptime_s = 5_000;
   isMeshRider = false;
-  /** It was told to restart. */
+  /** A restart was requested. */
   isRebooting = false;
   stations: SimStation[] = [
     { mac: '02:00:00:AA:BB:02', signal: -61, noise: -95, inactive: 40, ...usualRates() },
@@ -57,7 +57,7 @@ export class SimWifi {
     return Number(this.settings.active['channel']);
   }
 
-  /** Undefined: there is no such object or method. */
+  /** Undefined: the object or method does not exist. */
   call(sid: string, object: string, method: string, args: Args): SimResult | undefined {
     switch (object) {
       case 'uci':

@@ -1,50 +1,34 @@
 /**
- * Logs in at the broker as the daemon would, and asks what it may do there. Only for when the daemon does not run: brokers
- * that take the user name for the client id, as our samples do, would end the daemon's session for this one.
+ * Logs in at the broker like the daemon, and checks the permissions. Only while the daemon is stopped: brokers that use the
+ * user name as the client id, like our sample configurations, would end the session of the daemon.
  *
- * Nothing of the kit is changed at the broker. A session that is already there is the daemon's: it is left as it was, and
- * what waits in it is not acknowledged. The one message that is published is empty, on a channel that no cloud reads, and
- * expires at once.
+ * The state of the kit at the broker does not change. An existing session is that of the daemon: it is kept, and its queued
+ * messages are not acknowledged. The only published message is empty, on a channel without cloud subscribers, and expires
+ * after a second.
  */
 import { randomUUID } from 'node:crypto';
-import {
-  MqttClient,
-  type IClientOptions,
-  type IConnackPacket,
-  type Packet,
-} from '../../platform/mqtt-client.ts';
-import type { BrokerOptions } from '../../config/broker.ts';
-import { downFilter, upTopic } from '../../contract/topics.ts';
-import { messageOf } from '../../errors.ts';
+import { downFilters, upTopic } from '../../contract/topics.ts';
+import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
+import { codeInWords, codeOfMqtt5, reasonOf } from '../../mqtt/codes.ts';
+import { ConnectFailed } from '../../mqtt/connect-failed.ts';
+import { ProtocolChoice } from '../../mqtt/protocol-choice.ts';
+import { openSession, type Session } from '../../mqtt/session.ts';
 import { within } from '../../platform/time.ts';
-import { openBrokerSocket } from '../../platform/broker-socket.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, look_as_root, type Places } from './places.ts';
 
-/** As long as the daemon's: a shorter one would throw away what waits in the session if it is the daemon's. */
+/** As long as that of the daemon: a shorter one would discard the messages queued in the session of the daemon. */
 const session_expiry_s = 86_400;
 const answer_ms = 5_000;
-const end_ms = 1_000;
 const no_listener = 0x10;
-/** CONNACK "unsupported protocol version", in MQTT 5 and in 3.1.1. */
-const unsupported_version: ReadonlySet<number> = new Set([0x84, 1]);
-const bad_credentials: ReadonlySet<number> = new Set([0x86, 0x87, 0x8a, 4, 5]);
-const bad_client_id: ReadonlySet<number> = new Set([0x85, 2]);
+/** Codes of MQTT 5. */
+const bad_client_id = 0x85;
+const bad_credentials: ReadonlySet<number> = new Set([0x86, 0x87, 0x8a]);
+/** The limit of the daemon; queued messages are not read in any case. */
+const packet_bytes_max = 258 * 1024;
 
-/** The package brings them. */
-const rules = 'rules for mosquitto and EMQX lie in /usr/share/kit-connector/broker';
-
-const not_for_us = new Error('this message is for the daemon');
-
-interface Refusal {
-  readonly code: number | undefined;
-  readonly reason: string;
-}
-
-interface Visit {
-  readonly client: MqttClient;
-  readonly connack: IConnackPacket;
-}
+/** Installed by the package. */
+const rules = 'access rules for mosquitto and EMQX are in /usr/share/kit-connector/broker';
 
 export async function checkBrokerSession(
   kit_id: string,
@@ -52,187 +36,144 @@ export async function checkBrokerSession(
   signal: AbortSignal,
   places: Places = keys_only,
 ): Promise<readonly Finding[]> {
-  const { who, visit } = await enter(kit_id, broker, signal);
-  if ('reason' in visit) return [refusalFinding(visit, broker, places)];
-  const { client, connack } = visit;
-  const isV5 = who.version === 5;
-  const findings = [ok('broker login', `MQTT ${isV5 ? '5' : '3.1.1'} as ${broker.username}`)];
+  const { client_id, visit } = await enter(kit_id, broker, signal);
+  if (visit instanceof ConnectFailed) return [refusalFinding(visit, broker, places)];
+  const { protocol, session_present } = visit;
+  const isV5 = protocol === '5';
+  const findings = [ok('broker login', `MQTT ${protocol} as ${nameOf(broker)}`)];
+  if (!isV5 && broker.protocol === 'auto')
+    findings.push(
+      ok('broker protocol', 'MQTT 5 is not supported; protocol: 3.1.1 saves an attempt each hour'),
+    );
   try {
-    findings.push(await subscribeFinding(client, kit_id));
-    findings.push(isV5 ? await publishFinding(client, kit_id) : cannotTell(kit_id));
+    findings.push(await subscribeFinding(visit, kit_id));
+    findings.push(isV5 ? await publishFinding(visit, kit_id) : unknownPermission(kit_id));
   } finally {
-    await leave(client, connack.sessionPresent ? {} : { properties: { sessionExpiryInterval: 0 } });
+    await visit.end('check finished', session_present ? undefined : 0);
   }
-  // In MQTT 3.1.1 a session that began here would stay for ever; a clean one takes its place and ends with it.
-  if (!isV5 && !connack.sessionPresent) {
-    const last = await open(broker, { ...who, clean: true }, signal);
-    if ('client' in last) await leave(last.client, {});
+  // In MQTT 3.1.1 a session never expires; a clean session replaces it and ends with its connection.
+  if (!isV5 && !session_present) {
+    const last = await open(broker, { client_id, protocol, session_expiry_s: 0 }, signal);
+    if (!(last instanceof ConnectFailed)) await last.end();
   }
   return findings;
 }
 
-/** Tries what the daemon would: MQTT 5 and then 3.1.1, a client id of our own and then the kit's. */
+/** Tries the same as the daemon: MQTT 5 and then 3.1.1; first an own client id, then that of the kit. */
 async function enter(
   kit_id: string,
   broker: BrokerOptions,
   signal: AbortSignal,
-): Promise<{ readonly who: Who; readonly visit: Visit | Refusal }> {
-  let who: Who = {
-    client_id: `doctor-${randomUUID().slice(0, 8)}`,
-    version: broker.protocol === '3.1.1' ? 4 : 5,
+): Promise<{ readonly client_id: string; readonly visit: Session | ConnectFailed }> {
+  const choice = new ProtocolChoice(broker.protocol, () => performance.now());
+  const client_id = `doctor-${randomUUID().slice(0, 8)}`;
+  const first = await open(broker, { client_id, protocol: choice.next(), session_expiry_s }, signal);
+  let visit = first;
+  if (first instanceof ConnectFailed && choice.failed(first)) {
+    const again = await open(broker, { client_id, protocol: choice.next(), session_expiry_s }, signal);
+    const isAnswer = !(again instanceof ConnectFailed) || again.stage === 'refused';
+    if (isAnswer) visit = again;
+    else choice.failed(again);
+  }
+  const isOtherIdDue =
+    visit instanceof ConnectFailed && visit.code !== undefined && codeOfMqtt5(visit.code) === bad_client_id;
+  if (!isOtherIdDue) return { client_id, visit };
+  const protocol = choice.next();
+  return {
+    client_id: kit_id,
+    visit: await open(broker, { client_id: kit_id, protocol, session_expiry_s }, signal),
   };
-  let visit = await open(broker, who, signal);
-  if (broker.protocol === 'auto' && isRefused(visit, unsupported_version)) {
-    who = { ...who, version: 4 };
-    visit = await open(broker, who, signal);
-  }
-  if (isRefused(visit, bad_client_id)) {
-    who = { ...who, client_id: kit_id };
-    visit = await open(broker, who, signal);
-  }
-  return { who, visit };
-}
-
-function isRefused(visit: Visit | Refusal, codes: ReadonlySet<number>): boolean {
-  return 'reason' in visit && visit.code !== undefined && codes.has(visit.code);
 }
 
 interface Who {
   readonly client_id: string;
-  readonly version: 4 | 5;
-  readonly clean?: boolean;
+  readonly protocol: ProtocolVersion;
+  readonly session_expiry_s: number;
 }
 
-async function open(broker: BrokerOptions, who: Who, signal: AbortSignal): Promise<Visit | Refusal> {
-  const client = new MqttClient(() => openBrokerSocket(broker), clientOptions(broker, who));
-  // What waits for the kit is not for us: MQTT.js acknowledges nothing that was refused here, and reads on.
-  client.handleMessage = (_message, done) => done(not_for_us);
-  return new Promise((resolve) => {
-    let refusal: Refusal = { code: undefined, reason: 'the broker closed the connection without an answer' };
-    const refuse = (): void => {
-      client.end(true);
-      client.stream?.destroy();
-      resolve(refusal);
-    };
-    const stop = (): void => {
-      refusal = { code: undefined, reason: 'no answer in time' };
-      refuse();
-    };
-    signal.addEventListener('abort', stop, { once: true });
-    client.on('error', (error) => {
-      const code = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
-      if (refusal.code === undefined) refusal = { code, reason: plain(messageOf(error)) };
-    });
-    client.once('close', refuse);
-    client.once('connect', (connack) => {
-      client.off('close', refuse);
-      signal.removeEventListener('abort', stop);
-      resolve({ client, connack });
-    });
-    if (signal.aborted) stop();
-    else client.connect();
-  });
-}
-
-function clientOptions(broker: BrokerOptions, { client_id, version, clean = false }: Who): IClientOptions {
-  return {
-    manualConnect: true,
-    protocolId: 'MQTT',
-    protocolVersion: version,
-    clientId: client_id,
-    clean,
-    keepalive: 30,
-    connectTimeout: answer_ms,
-    reconnectPeriod: 0,
-    resubscribe: false,
-    username: broker.username,
-    ...(broker.password !== undefined && { password: broker.password }),
-    ...(version === 5 && { properties: { sessionExpiryInterval: session_expiry_s, receiveMaximum: 1 } }),
-  };
-}
-
-function refusalFinding({ code, reason }: Refusal, { username }: BrokerOptions, places: Places): Finding {
-  const what = 'broker login';
-  if (code === undefined) return fail(what, reason, 'see the lines on dns, broker tcp and broker tls');
-  if (!bad_credentials.has(code)) {
-    return fail(what, `${reason} (0x${code.toString(16)})`, 'ask the operator of the broker');
+async function open(broker: BrokerOptions, who: Who, signal: AbortSignal): Promise<Session | ConnectFailed> {
+  try {
+    return await openSession(
+      {
+        ...who,
+        broker: { ...broker, keepalive_s: 30, connect_timeout_ms: answer_ms },
+        receive_maximum: 1,
+        packet_bytes_max,
+        // Messages queued for the kit are not acknowledged: the daemon receives them.
+        onMessage: async () => false,
+        onOversize: () => undefined,
+      },
+      signal,
+    );
+  } catch (error) {
+    if (error instanceof ConnectFailed) return error;
+    throw error;
   }
-  if (places.isBlind) return warn(what, `the broker refuses ${username}: ${reason}`, look_as_root);
+}
+
+function nameOf({ username }: BrokerOptions): string {
+  return username ?? 'the client certificate name';
+}
+
+function refusalFinding(failure: ConnectFailed, broker: BrokerOptions, places: Places): Finding {
+  const what = 'broker login';
+  const { code, stage } = failure;
+  const reason = plain(failure.message);
+  if (stage === 'closed' || stage === 'silent') {
+    const remedy = 'read the log of the broker; if it supports only one version of MQTT, set broker.protocol';
+    return fail(what, reason, remedy);
+  }
+  if (code === undefined) return fail(what, reason, 'see dns, broker tcp and broker tls');
+  if (!bad_credentials.has(codeOfMqtt5(code))) return fail(what, reason, reasonOf(code).remedy);
+  const refusal = `the broker rejected ${nameOf(broker)}: ${reason}`;
+  if (places.isBlind) return warn(what, refusal, look_as_root);
   return fail(
     what,
-    `the broker refuses ${username}: ${reason}`,
-    `correct broker.username and the password in ${places.password}, or let the broker know this kit`,
+    refusal,
+    `correct broker.username and the password in ${places.password}, or register this kit at the broker`,
   );
 }
 
-/** The daemon subscribes to the same: where the session is its own, nothing changes. */
-async function subscribeFinding(client: MqttClient, kit_id: string): Promise<Finding> {
-  const filter = downFilter(kit_id);
+/** Subscribes to the same filters as the daemon, so that its session does not change. */
+async function subscribeFinding(session: Session, kit_id: string): Promise<Finding> {
+  const filters = downFilters(kit_id);
   const what = 'broker rights down';
-  const remedy = `allow the kit to read there: ${rules}`;
-  try {
-    const granted = await within(
-      answer_ms,
-      client.subscribeAsync(filter, { qos: 1, ...(client.options.protocolVersion === 5 && { rap: true }) }),
-    );
-    const code = granted?.[0]?.qos;
-    if (code === undefined) return warn(what, `no answer to the subscription to ${filter}`, 'try again');
-    return code < 0x80
-      ? ok(what, `the subscription to ${filter} is taken`)
-      : fail(what, `may not read ${filter} (0x${code.toString(16)})`, remedy);
-  } catch (error) {
-    return fail(what, `may not read ${filter}: ${plain(messageOf(error))}`, remedy);
-  }
+  const place = filters.join(', ');
+  const codes = await session.subscribe(filters, { rap: true }).catch(() => undefined);
+  if (codes === undefined) return warn(what, `the subscription to ${place} timed out`, 'try again');
+  if (codes.size === 0) return ok(what, `the broker accepted the subscription to ${place}`);
+  const refused = Array.from(codes, ([filter, code]) => `${filter}: ${codeInWords(code)}`);
+  return fail(
+    what,
+    `no permission to read ${refused.join(', ')}`,
+    `allow the kit to read these topics; ${rules}`,
+  );
 }
 
-async function publishFinding(client: MqttClient, kit_id: string): Promise<Finding> {
+async function publishFinding(session: Session, kit_id: string): Promise<Finding> {
   const topic = upTopic(kit_id, 'doctor');
   const what = 'broker rights up';
-  const code = await within(answer_ms, publish(client, topic));
-  if (code === undefined) return warn(what, `no answer to a message to ${topic}`, 'try again');
+  const message = { topic, payload: '', retain: false, expiry_s: 1 };
+  const puback = await within(answer_ms, session.publishAndWait(message)).catch(() => hung_up);
+  if (!puback) return warn(what, `a message to ${topic} timed out`, 'try again');
+  const { code, reason } = puback;
   if (code < 0x80) {
-    const heard = code === no_listener ? '; nobody listens there, as it should be with this channel' : '';
-    return ok(what, `may write ${topic}${heard}`);
+    const note = code === no_listener ? '; no subscriber, as expected for this channel' : '';
+    return ok(what, `permission to write ${topic}${note}`);
   }
   return fail(
     what,
-    `may not write ${topic} (0x${code.toString(16)})`,
-    `allow the kit to write ${upTopic(kit_id, '#')}: ${rules}`,
+    `no permission to write ${topic}: ${reason}`,
+    `allow the kit to write ${upTopic(kit_id, '#')}; ${rules}`,
   );
 }
+/** Some brokers end the connection instead of refusing a message. */
+const hung_up = { code: 0x80, reason: codeInWords(0x80) } as const;
 
-/** Answers the reason code of the PUBACK, which MQTT.js tells only as a packet or as the code of its error. */
-async function publish(client: MqttClient, topic: string): Promise<number> {
-  return new Promise((resolve) => {
-    const onPacket = (packet: Packet): void => {
-      if (packet.cmd === 'puback') resolve(packet.reasonCode ?? 0);
-    };
-    client.on('packetreceive', onPacket);
-    client.once('close', () => resolve(0x80));
-    client.publish(
-      topic,
-      '',
-      { qos: 1, retain: false, properties: { messageExpiryInterval: 1 } },
-      (error) => {
-        if (error) resolve('code' in error && typeof error.code === 'number' ? error.code : 0x80);
-      },
-    );
-  });
-}
-
-function cannotTell(kit_id: string): Finding {
+function unknownPermission(kit_id: string): Finding {
   return warn(
     'broker rights up',
-    `whether ${upTopic(kit_id, '#')} may be written cannot be told: MQTT 3.1.1 has no refusals`,
-    'look at the rules of the broker',
+    `permission to write ${upTopic(kit_id, '#')} is unknown: MQTT 3.1.1 does not report refusals`,
+    'check the access rules of the broker',
   );
-}
-
-async function leave(client: MqttClient, how: Parameters<MqttClient['endAsync']>[1]): Promise<void> {
-  client.on('error', () => undefined);
-  await within(
-    end_ms,
-    client.endAsync(false, how).catch(() => undefined),
-  );
-  client.stream.destroy();
 }

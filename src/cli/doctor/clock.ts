@@ -1,15 +1,16 @@
-/** Checks the clock: whether somebody set it from the network, and how far it is off a time server. */
+/** Checks the clock: whether it is synchronised from the network, and its offset from a time server. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../errors.ts';
-import { saidDuration } from '../../platform/log-entry.ts';
+import { saidDuration } from '../../platform/log/entry.ts';
+import { type ClockEvidence, openClockEvidence, vouched } from '../../platform/clock-evidence.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { clockOffset } from './sntp.ts';
 
-/** Positions and alarms that are this far off mislead an operator. */
+/** A larger offset of positions and alarms misleads an operator. */
 const tolerable_ms = 500;
-/** Certificates are judged wrongly, and history goes to the wrong day. */
+/** Certificate checks fail, and history is stored under the wrong day. */
 const wrong_ms = 60_000;
 const remedy = 'let systemd-timesyncd or chrony set the clock (timedatectl set-ntp true)';
 
@@ -19,19 +20,32 @@ const timesyncd = [
   '/run/systemd/timesyncd.conf.d',
 ];
 
-/** `server`: asked with SNTP; without it the one that systemd-timesyncd is told to use. */
-export async function checkClock(
-  server: string | undefined,
-  signal: AbortSignal,
-): Promise<readonly Finding[]> {
-  return [setFinding(), ...(await offsetFinding(server ?? (await configuredServer()), signal))];
+interface ClockCheck {
+  /** Queried with SNTP; default: the server configured for systemd-timesyncd. */
+  readonly server: string | undefined;
+  /** `clock: trusted` in the configuration. */
+  readonly trusted: boolean;
 }
 
-function setFinding(): Finding {
-  const { time_ms, synced } = systemClock().stamp();
+export async function checkClock(
+  { server, trusted }: ClockCheck,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  return [
+    setFinding(trusted ? vouched : await openClockEvidence()),
+    ...(await offsetFinding(server ?? (await configuredServer()), signal)),
+  ];
+}
+
+function setFinding(evidence: ClockEvidence): Finding {
+  const { time_ms, synced } = systemClock({ evidence }).stamp();
   const now = new Date(time_ms).toISOString().slice(0, 19);
   if (synced) return ok('clock', `${now}Z`);
-  return warn('clock', `${now}Z, not set from the network since the boot`, remedy);
+  return warn(
+    'clock',
+    `${now}Z, not synchronised from the network since boot`,
+    `${remedy}, or set clock: trusted`,
+  );
 }
 
 async function offsetFinding(server: string | undefined, signal: AbortSignal): Promise<readonly Finding[]> {
@@ -46,8 +60,8 @@ async function offsetFinding(server: string | undefined, signal: AbortSignal): P
     return [
       warn(
         what,
-        `does not answer (${messageOf(error)})`,
-        'check that UDP port 123 gets through, or name another server',
+        `no answer (${messageOf(error)})`,
+        'open UDP port 123 in the firewall, or use another server',
       ),
     ];
   }
@@ -57,7 +71,7 @@ function offsetText(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : saidDuration(ms / 1_000);
 }
 
-/** The first server of `NTP=`; a later file counts before an earlier one. */
+/** The first server of `NTP=`; a later file overrides an earlier one. */
 async function configuredServer(): Promise<string | undefined> {
   let server: string | undefined;
   for (const file of await configurationFiles()) {

@@ -1,4 +1,4 @@
-/** Runs every check of the doctor at once, each within its time, and puts the findings into one order. */
+/** Runs all checks of the doctor concurrently, each with a time limit, and returns the findings in a fixed order. */
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -10,7 +10,8 @@ import {
   controlSocket,
   readConfig,
   readControlSocket,
-} from '../../config.ts';
+} from '../../config/config.ts';
+import { no_kit_id } from '../../config/identity.ts';
 import { runtime_dir_default } from '../../config/schema.ts';
 import { parseSource, readSource } from '../../config/source.ts';
 import { ConfigInvalid, messageOf } from '../../errors.ts';
@@ -32,14 +33,14 @@ import { serviceUser } from './service-user.ts';
 import { credentialStore, withStoredSecrets } from './stored-secrets.ts';
 import { type Host, touchpointsOf, type Touchpoints } from './touchpoints.ts';
 
-/** For everything. */
+/** Limit of all checks. */
 const total_ms = 20_000;
-/** A check that hears its signal still says in its own words what it waited for. */
+/** Then the signal of a check aborts; within the grace time it can still report what timed out. */
 const check_ms = 8_000;
 const grace_ms = 2_000;
-/** Others wait for its answer. */
+/** Other checks wait for its answer. */
 const daemon_ms = 4_000;
-/** Devices are on the kit's own network. */
+/** Devices are on the local network of the kit. */
 const host_ms = 2_500;
 const hosts_at_once = 8;
 const hosts_max = 128;
@@ -53,13 +54,16 @@ export interface Patient {
   readonly credentials_dir: string | undefined;
 }
 
-/** Never rejects: what cannot be looked at is a finding too. Takes 20 s at most. */
+/** Never rejects: a failed check is a finding. Takes 20 s at most. */
 export async function examine(patient: Patient, signal: AbortSignal): Promise<readonly Finding[]> {
   const read = await readWhole(patient);
   const client = localClient(patient.socket ?? read.socket, signal);
   const daemon = askDaemon(client, patient.socket ?? read.socket, read);
   const checks: readonly Check[] = [
-    ['clock', async (over) => checkClock(patient.ntp, over)],
+    [
+      'clock',
+      async (over) => checkClock({ server: patient.ntp, trusted: read.config?.clock === 'trusted' }, over),
+    ],
     ['permissions', async () => checkConfigFile(patient.config_file)],
     ...(read.config ? configChecks(read.config, read, daemon) : []),
     ['daemon', async () => (await daemon).findings],
@@ -76,12 +80,12 @@ async function runCheck([what, look]: Check, signal: AbortSignal): Promise<reado
   try {
     return (await within(check_ms + grace_ms, look(over), signal)) ?? [tooLong(what)];
   } catch (error) {
-    return [fail(what, `cannot be checked: ${plain(messageOf(error))}`, 'report this with a support bundle')];
+    return [fail(what, `check failed: ${plain(messageOf(error))}`, 'report this with a support bundle')];
   }
 }
 
 function tooLong(what: string): Finding {
-  return warn(what, 'the check took too long and was given up', 'try again when the machine has less to do');
+  return warn(what, 'the check timed out', 'repeat it when the load of the machine is lower');
 }
 
 function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): readonly Check[] {
@@ -103,7 +107,7 @@ function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): read
           [
             'broker login',
             async (over) =>
-              (await daemon).runs
+              (await daemon).runs || config.kit_id === no_kit_id
                 ? []
                 : checkBrokerSession(config.kit_id, await withStoredSecrets(broker), over, places),
           ] satisfies Check,
@@ -129,7 +133,7 @@ function listenersOf({ metrics, service }: Config, { listeners }: Touchpoints): 
   ];
 }
 
-/** A few at a time: gateways are small, and so are cameras. */
+/** A few hosts at a time, since gateways and cameras have few resources. */
 async function checkHosts(hosts: readonly Host[], over: AbortSignal): Promise<readonly Finding[]> {
   const waiting = hosts.slice(0, hosts_max);
   const findings: Finding[] = [];
@@ -147,15 +151,15 @@ async function checkHost({ driver, name, host, port }: Host, over: AbortSignal):
   if (over.aborted) {
     return warn(
       what,
-      `${host} port ${port} was not tried: too many others do not answer`,
-      'mend those first',
+      `${host} port ${port} not checked: too many other devices do not answer`,
+      'fix those first',
     );
   }
   return reach(what, host, port, AbortSignal.any([over, AbortSignal.timeout(host_ms)]));
 }
 
 interface Daemon {
-  /** It runs, or may run: whoever is there must not be disturbed. */
+  /** It runs, or may run: its broker session must not be ended. */
   readonly runs: boolean;
   readonly findings: readonly Finding[];
 }
@@ -173,29 +177,28 @@ async function askDaemon(client: LocalClient, socket: string, { places, config }
     if (hasCode(error, 'EACCES', 'EPERM')) {
       return { runs: true, findings: [warn('daemon', finding, become_member)] };
     }
-    const nobody =
+    const isStopped =
       error instanceof DaemonUnavailable &&
       !(await isAnswered(socket)) &&
       hasCode(error, 'ENOENT', 'ECONNREFUSED');
-    return nobody
+    return isStopped
       ? { runs: false, findings: [warn('daemon', finding, start_it)] }
       : {
           runs: true,
-          findings: [fail('daemon', finding, 'systemctl restart kit-connector, then look at its log')],
+          findings: [fail('daemon', finding, 'systemctl restart kit-connector, then read its log')],
         };
   }
 }
 
-/** The watchdog of systemd ends it after half a minute. */
+/** The systemd watchdog restarts it after half a minute. */
 const hung = fail(
   'daemon',
-  'its socket is there, and it does not answer',
-  'systemctl restart kit-connector, unless the watchdog of systemd has done so in a minute; then make a support bundle',
+  'the control socket exists, but the daemon does not answer',
+  'if the systemd watchdog does not restart it within a minute, systemctl restart kit-connector; then make a support bundle',
 );
-const start_it =
-  'systemctl start kit-connector; if it ends again, journalctl -u kit-connector -n 20 tells why';
+const start_it = 'systemctl start kit-connector; if it stops again, see journalctl -u kit-connector -n 20';
 
-/** Whether the daemon was not reached for one of these reasons of the system. */
+/** Whether the connection to the daemon failed with one of these error codes. */
 function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   if (!(error instanceof DaemonUnavailable)) return false;
   const { cause } = error;
@@ -206,13 +209,13 @@ interface Read {
   readonly config: Config | undefined;
   readonly touched: Touchpoints;
   readonly places: Places;
-  /** It is the configuration of the package's service, not one of this user. */
+  /** The configuration is that of the packaged service. */
   readonly isService: boolean;
   readonly socket: string;
   readonly findings: readonly Finding[];
 }
 
-/** The configuration, or every fault of it and what can be known without it. */
+/** The configuration, or all its faults and the defaults that apply without it. */
 async function readWhole({ config_file, credentials_dir }: Patient): Promise<Read> {
   const isService = config_file === config_file_default;
   try {
@@ -226,7 +229,7 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
       isService,
       socket: config.control_socket,
       findings: [
-        ok('configuration', `${config_file} is right, ${count} ${count === 1 ? 'driver' : 'drivers'}`),
+        ok('configuration', `${config_file} is valid, ${count} ${count === 1 ? 'driver' : 'drivers'}`),
         ...config.warnings.map(splitWarning),
       ],
     };
@@ -234,7 +237,7 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
     const faults = error instanceof ConfigInvalid ? error.faults : [messageOf(error)];
     const findings =
       isService && (await isClosed(config_file))
-        ? [warn('configuration', `this user may not read ${config_file}`, become_member)]
+        ? [warn('configuration', `cannot read ${config_file} (permission denied)`, become_member)]
         : faults.map((fault) => fail('configuration', ...halves(fault)));
     return {
       config: undefined,
@@ -255,13 +258,13 @@ async function isClosed(file: string): Promise<boolean> {
 }
 
 const become_member =
-  'use sudo, or let this user join the group (sudo adduser USER kit-connector) and log in again';
+  'use sudo, or add this user to the group (sudo adduser USER kit-connector) and log in again';
 
 function splitWarning(sentence: string): Finding {
   return warn('configuration', ...warningHalves(sentence));
 }
 
-/** What the daemon knows of its start: a damaged buffer, secrets that this user does not see, changes that wait for a restart. */
+/** Warnings of the daemon: a damaged buffer, secrets that this user cannot read, changes that require a restart. */
 function daemonWarning(sentence: string): Finding {
   return warn('kit', ...warningHalves(plain(sentence)));
 }
@@ -270,7 +273,7 @@ function warningHalves(sentence: string): [finding: string, remedy: string] {
   return halves(sentence.includes('; ') ? sentence : sentence.replace(/: (?=[^:]*$)/u, '; '));
 }
 
-/** Our sentences say what is wrong, a semicolon, and what to do. */
+/** Splits our sentences: the fault, a semicolon, and the remedy. */
 function halves(sentence: string): [finding: string, remedy: string] {
   const at = sentence.lastIndexOf('; ');
   return at < 0 ? [sentence, 'correct the file'] : [sentence.slice(0, at), sentence.slice(at + 2)];

@@ -1,14 +1,15 @@
-/** What a check of the doctor finds: one thing, how it is, and what to do about it. */
+/** A finding of the doctor: its subject, its state and a remedy. */
+import { cleanText } from '../../platform/foreign-text.ts';
 
 export const levels = ['ok', 'warn', 'fail'] as const;
 export type Level = (typeof levels)[number];
 
 export interface Finding {
   readonly level: Level;
-  /** What was looked at: `clock`, `driver cameras`. */
+  /** The checked subject: `clock`, `driver cameras`. */
   readonly what: string;
   readonly finding: string;
-  /** What the technician should do; null when nothing has to be done. */
+  /** What the technician should do; null when no action is needed. */
   readonly remedy: string | null;
 }
 
@@ -24,15 +25,15 @@ export function fail(what: string, finding: string, remedy: string): Finding {
   return { level: 'fail', what, finding, remedy };
 }
 
-/** The gravest of all levels; `ok` when there is none. */
-export function gravest(findings: readonly Finding[]): Level {
+/** The most severe level; `ok` without findings. */
+export function mostSevere(findings: readonly Finding[]): Level {
   return findings.reduce<Level>(
     (worst, { level }) => (levels.indexOf(level) > levels.indexOf(worst) ? level : worst),
     'ok',
   );
 }
 
-/** One line, control characters of foreign devices and brokers made visible. */
+/** Text of devices and brokers as one printable line. */
 export function plain(text: string): string {
-  return text.replaceAll(/\p{Cc}+/gu, ' ').trim();
+  return cleanText(text);
 }

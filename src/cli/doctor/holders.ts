@@ -3,16 +3,16 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
 const processes_max = 4_096;
-/** The daemon's command line, words parted by zero bytes. */
+/** The command line of the daemon, with zero bytes between its arguments. */
 const ourselves = /(?:^|[/\0])kit-connector(?:\.mjs)?(?:[/\0]|$)/u;
 
 export interface Holder {
   /** `socat (process 12)` */
-  readonly words: string;
+  readonly name: string;
   readonly isOurs: boolean;
 }
 
-/** `target`: a path, or `socket:[INODE]`. `proc`: where the kernel shows the processes. */
+/** `target`: a path, or `socket:[INODE]`. `proc`: mount point of procfs. */
 export async function holdersOf(target: string, proc: string): Promise<readonly Holder[]> {
   const pids = (await readdir(proc).catch(() => []))
     .filter((name) => /^\d+$/u.test(name))
@@ -22,7 +22,7 @@ export async function holdersOf(target: string, proc: string): Promise<readonly 
     if (!(await holds(join(proc, pid, 'fd'), target))) continue;
     const command = await readFile(join(proc, pid, 'cmdline'), 'utf8').catch(() => '');
     const program = basename(command.split('\0')[0] ?? '') || 'another program';
-    holders.push({ words: `${program} (process ${pid})`, isOurs: ourselves.test(command) });
+    holders.push({ name: `${program} (process ${pid})`, isOurs: ourselves.test(command) });
   }
   return holders;
 }

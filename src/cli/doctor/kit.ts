@@ -1,20 +1,21 @@
-/** What the running daemon says of itself, as findings: uplink, buffer, drivers, assets. Pure. */
+/** Findings from the report of the running daemon: uplink, buffer, drivers, assets. Pure. */
 import { channelKind } from '../../contract/topics.ts';
 import type { QuarantinedMessage, StatusReport } from '../../local/api.ts';
-import { clockTime, duration } from '../shell.ts';
-import { balance } from '../status-view.ts';
+import { clockTime, duration } from '../terminal/shell.ts';
+import { balance } from '../status/view.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, type Places } from './places.ts';
 
-/** `refused`: what the quarantine holds. */
+/** `refused`: the messages in quarantine. */
 export function kitFindings(
   report: StatusReport,
   refused: readonly QuarantinedMessage[],
   places: Places = keys_only,
 ): readonly Finding[] {
   return [
-    ok('daemon', `kit-connector ${report.version} runs since ${duration(report.uptime_s)}`),
+    ok('daemon', `kit-connector ${report.version} has been running for ${duration(report.uptime_s)}`),
     uplinkFinding(report.uplink, places),
+    ...brokerFindings(report.degraded),
     ...rightsFindings(report, refused),
     ...bufferFindings(report.outbox),
     ...report.drivers.map(driverFinding),
@@ -32,30 +33,40 @@ function uplinkFinding(uplink: StatusReport['uplink'], places: Places): Finding 
     return warn(
       'broker session',
       'no broker is configured',
-      'write its address to broker.url (kit-connector setup asks for it)',
+      'set broker.url (kit-connector setup asks for it)',
     );
   }
   return fail(
     'broker session',
-    `not connected to ${broker} since ${clockTime(since)}: ${plain(last_error ?? 'the first attempt is under way')}`,
+    `not connected to ${broker} since ${clockTime(since)}: ${plain(last_error ?? 'connecting')}`,
     sessionRemedy(last_error ?? '', places),
   );
 }
 
-/** The broker's and OpenSSL's words, not ours: they are all that is known. */
+/** Broker warnings of a connected daemon: the part after the last semicolon or colon is the remedy. */
+function brokerFindings(degraded: readonly string[]): readonly Finding[] {
+  return degraded
+    .filter((sentence) => /^(?:another client uses|broker )/u.test(sentence))
+    .map((sentence) => {
+      const at = Math.max(sentence.lastIndexOf('; '), sentence.lastIndexOf(': '));
+      return warn('broker', plain(sentence.slice(0, at)), plain(sentence.slice(at + 2)));
+    });
+}
+
+/** Matches the messages of brokers and OpenSSL, since they carry no code here. */
 function sessionRemedy(reason: string, { password, ca }: Places): string {
-  if (/altname|does not match/iu.test(reason))
-    return 'write the name that stands in the certificate into broker.url';
-  if (/expired|not yet valid/iu.test(reason)) {
-    return 'let the operator of the broker renew its certificate; check the clock of this kit too';
+  if (/another name|altname|does not match/iu.test(reason))
+    return 'set broker.url to a name in the certificate';
+  if (/expired|not valid yet|not yet valid/iu.test(reason)) {
+    return 'ask the operator of the broker to renew its certificate; check the clock of this kit too';
   }
   if (/certificate|self.signed/iu.test(reason)) {
-    return `give the certificate of the broker's authority as ${ca}, then restart kit-connector`;
+    return `set ${ca} to the CA certificate of the broker, then restart kit-connector`;
   }
   if (/not authori[sz]ed|bad user ?name|password|banned|identifier/iu.test(reason)) {
-    return `correct broker.username and the password in ${password}, or let the broker know this kit; then restart kit-connector`;
+    return `correct broker.username and the password in ${password}, or register this kit at the broker; then restart kit-connector`;
   }
-  return 'messages are kept; see the lines on dns, broker tcp and broker tls';
+  return 'messages are buffered; see dns, broker tcp and broker tls';
 }
 
 function rightsFindings(
@@ -68,8 +79,8 @@ function rightsFindings(
     findings.push(
       fail(
         'broker rights',
-        `${outbox.quarantined} messages were refused for good${kinds.size > 0 ? `: ${[...kinds].join(', ')}` : ''}`,
-        'see kit-connector buffer quarantine list; let the broker allow these topics, then kit-connector buffer quarantine retry',
+        `the broker rejected ${outbox.quarantined} messages permanently${kinds.size > 0 ? `: ${[...kinds].join(', ')}` : ''}`,
+        'see kit-connector buffer quarantine list; allow these topics at the broker, then kit-connector buffer quarantine retry',
       ),
     );
   }
@@ -77,8 +88,8 @@ function rightsFindings(
     findings.push(
       warn(
         'broker listeners',
-        `nobody listens to ${uplink.unheard.join(', ')}`,
-        "start the cloud's services, or correct their subscriptions",
+        `no subscriber for ${uplink.unheard.join(', ')}`,
+        'start the services of the cloud, or correct their subscriptions',
       ),
     );
   }
@@ -92,44 +103,47 @@ function bufferFindings(outbox: StatusReport['outbox']): readonly Finding[] {
       ? ok('buffer', balance(outbox))
       : fail(
           'buffer',
-          state === 'full' ? `the disk is full: ${plain(detail)}` : `the disk refuses: ${plain(detail)}`,
+          state === 'full' ? `the disk is full: ${plain(detail)}` : `disk write failed: ${plain(detail)}`,
           state === 'full'
-            ? 'free some space; messages are kept in memory meanwhile'
-            : 'check the disk and its mount (dmesg); messages are kept in memory meanwhile',
+            ? 'free some space; until then the oldest messages of the lowest priority are dropped'
+            : 'check the disk and its mount (dmesg); until then messages are buffered in memory',
         );
   if (outbox.balanced) return [disk];
-  return [disk, fail('books', 'the two sides of the buffer differ', 'make a support bundle and report this')];
+  return [
+    disk,
+    fail(
+      'buffer counters',
+      'accepted and released messages do not match',
+      'make a support bundle and report this',
+    ),
+  ];
 }
 
 function driverFinding({ name, driver, state, since, reason }: StatusReport['drivers'][number]): Finding {
   const what = name === driver ? `driver ${name}` : `driver ${name} (${driver})`;
-  const why = plain(reason ?? 'no reason given');
+  const why = plain(reason ?? 'unknown reason');
   switch (state) {
     case 'up':
       return ok(what, `up since ${clockTime(since)}`);
     case 'starting':
-      return warn(
-        what,
-        'has heard nothing of its devices yet',
-        'check that they are switched on and connected',
-      );
+      return warn(what, 'no data from its devices yet', 'check that they are switched on and connected');
     case 'down':
       return fail(
         what,
-        `no device since ${clockTime(since)}: ${why}`,
+        `no device connected since ${clockTime(since)}: ${why}`,
         'check power, cable and address of the device',
       );
     case 'rejected':
       return fail(
         what,
-        `refused: ${why}`,
+        `rejected: ${why}`,
         'correct its options or password, then systemctl reload kit-connector',
       );
     case 'hung':
       return fail(
         what,
         `does not stop: ${why}`,
-        'restart kit-connector and report this with a support bundle',
+        'restart kit-connector, and report this with a support bundle',
       );
     default:
       return warn(what, state, 'restart kit-connector');
@@ -140,9 +154,9 @@ function assetFinding({ name, key, type, reason, last_seen_at }: StatusReport['a
   const seen = last_seen_at === null ? '' : `, last seen at ${clockTime(last_seen_at)}`;
   return warn(
     `${type} ${plain(name)} (${key})`,
-    `offline: ${plain(reason ?? 'nothing is heard of it')}${seen}`,
+    `offline: ${plain(reason ?? 'no data received')}${seen}`,
     type === 'drone'
-      ? 'check that it is switched on, and the radio: plugged in, antenna, range'
+      ? 'check its power, and the connection, antenna and range of the radio'
       : 'check its power, its cable and its network',
   );
 }

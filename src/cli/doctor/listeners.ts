@@ -1,4 +1,4 @@
-/** Checks the ports on which the daemon listens: that it has them, and nobody else. */
+/** Checks that the daemon, and no other process, listens on its ports. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Finding, fail, ok, warn } from './finding.ts';
@@ -12,12 +12,12 @@ export interface Listener {
   readonly port: number;
 }
 
-/** As in the kernel's tcp_states.h: LISTEN, and CLOSE for a socket of UDP that waits for anybody. */
+/** As in tcp_states.h of the kernel: LISTEN, and CLOSE for an unconnected UDP socket. */
 const waiting = { tcp: '0A', udp: '07' } as const;
 const any_v4 = '00000000';
 const any_v6 = '0'.repeat(32);
 
-/** Nothing is said of ports that nobody has while the daemon is stopped. */
+/** Free ports are not reported while the daemon is stopped. */
 export async function checkListeners(
   listeners: readonly Listener[],
   { runs }: { readonly runs: boolean },
@@ -36,8 +36,8 @@ async function checkListener(listener: Listener, runs: boolean, proc: string): P
     return runs
       ? warn(
           what,
-          `nobody listens on ${place}`,
-          'if the configuration was changed, systemctl restart kit-connector; else see journalctl -u kit-connector',
+          `no process listens on ${place}`,
+          'after a change of the configuration, systemctl restart kit-connector; otherwise see journalctl -u kit-connector',
         )
       : undefined;
   }
@@ -46,18 +46,18 @@ async function checkListener(listener: Listener, runs: boolean, proc: string): P
   ).flat();
   const foreign = holders.find(({ isOurs }) => !isOurs);
   if (foreign) {
-    return fail(what, `${place} is held by ${foreign.words}`, 'stop that program, or choose another port');
+    return fail(what, `${place} is used by ${foreign.name}`, 'stop that program, or choose another port');
   }
-  // Whose socket it is, root alone can see; while the daemon runs it is taken for its own.
+  // Only root can see the owner of a socket; while the daemon runs, it is assumed to be the owner.
   if (holders.length > 0 || runs) return runs ? ok(what, `the daemon listens on ${place}`) : undefined;
   return fail(
     what,
-    `${place} is held by another program`,
+    `${place} is used by another program`,
     'find it with "sudo ss --listening --processes --tcp --udp", and stop it or choose another port',
   );
 }
 
-/** Inodes of the sockets that would be in the way of one that listens there. */
+/** Inodes of the sockets that conflict with a listener on this address. */
 async function socketsAt({ protocol, host, port }: Listener, proc: string): Promise<readonly string[]> {
   const rows = await Promise.all(
     [protocol, `${protocol}6`].map(async (table) =>
@@ -68,18 +68,18 @@ async function socketsAt({ protocol, host, port }: Listener, proc: string): Prom
     const [, local = '', , state, , , , , , inode] = row.trim().split(/\s+/u);
     const [address = '', hex = ''] = local.split(':');
     const isThere = Number.parseInt(hex, 16) === port && state === waiting[protocol];
-    return isThere && inode !== undefined && meets(address, host) ? [inode] : [];
+    return isThere && inode !== undefined && conflicts(address, host) ? [inode] : [];
   });
 }
 
-/** Whether an address as the kernel writes it, and one of the configuration, exclude each other. */
-function meets(address: string, host: string): boolean {
+/** Whether an address in kernel notation conflicts with one of the configuration. */
+function conflicts(address: string, host: string): boolean {
   if (address === any_v4 || address === any_v6 || host === '0.0.0.0' || host === '::') return true;
   if (address === hexOf(host)) return true;
   return host === 'localhost' && address === hexOf('127.0.0.1');
 }
 
-/** `127.0.0.1` is `0100007F`: the kernel writes the number as it lies in memory. IPv6 is not compared. */
+/** `127.0.0.1` is `0100007F`: the kernel prints the number in host byte order. IPv6 is not compared. */
 function hexOf(host: string): string {
   const bytes = host.split('.').map(Number);
   return bytes.length === 4

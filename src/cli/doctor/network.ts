@@ -1,20 +1,22 @@
-/** Checks the way to the broker without a word of MQTT: its name, its port, its certificate. */
+/** Checks the path to the broker below MQTT: its name, its port, its certificate. */
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls';
-import type { BrokerOptions } from '../../config/broker.ts';
+import type { BrokerConfig } from '../../config/broker.ts';
 import { validityWarning } from '../../config/secrets.ts';
-import { messageOf } from '../../errors.ts';
+import { messageOf, systemReason } from '../../errors.ts';
+import { trustSystemAuthorities } from '../../platform/authorities.ts';
+import { plainFault } from '../../mqtt/faults.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, look_as_root, type Places } from './places.ts';
 
 const soon_ms = 30 * 86_400_000;
 
-/** Stops at the first step that fails, since the others cannot work then. */
+/** Stops at the first step that fails, since the later ones depend on it. */
 export async function checkNetwork(
-  broker: BrokerOptions,
+  broker: BrokerConfig,
   signal: AbortSignal,
   places: Places = keys_only,
 ): Promise<readonly Finding[]> {
@@ -44,14 +46,14 @@ async function resolveName(host: string): Promise<Finding> {
     return fail(
       'dns',
       codeOf(error) === 'EAI_AGAIN'
-        ? `no name server answers the question for ${host} (EAI_AGAIN)`
-        : `${host} is not found (${codeOf(error)})`,
-      'check the name in broker.url, and that a WAN link is up and gives a name server (resolvectl status)',
+        ? `no name server answered for ${host} (EAI_AGAIN)`
+        : `${host} not found (${plain(systemReason(error))})`,
+      'check the name in broker.url, and that a WAN link is up and provides a name server (resolvectl status)',
     );
   }
 }
 
-/** Whether somebody takes a TCP connection there. */
+/** Whether the host accepts a TCP connection on the port. */
 export async function reach(what: string, host: string, port: number, signal: AbortSignal): Promise<Finding> {
   const place = `${host} port ${port}`;
   const started_ms = performance.now();
@@ -67,20 +69,21 @@ export async function reach(what: string, host: string, port: number, signal: Ab
 }
 
 function reasonOf(error: unknown, signal: AbortSignal): string {
-  return signal.aborted ? 'no answer in time' : codeOf(error);
+  return signal.aborted ? 'timed out' : plain(systemReason(error));
 }
 
 function remedyOf(error: unknown): string {
   return codeOf(error) === 'ECONNREFUSED'
-    ? 'the machine is there and the port is closed: check the port, and that the service there runs'
-    : 'check its power, its cable, its address and the firewall between';
+    ? 'check the port, and that the service runs; the host is reachable but the port is closed'
+    : 'check its power, its cable, its address and the firewall';
 }
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : plain(messageOf(error));
 }
 
-function tlsTo({ ca, cert, key }: BrokerOptions, host: string, port: number): TLSSocket {
+function tlsTo({ ca, cert, key }: BrokerConfig, host: string, port: number): TLSSocket {
+  if (ca === undefined) trustSystemAuthorities();
   return connectTls({
     host,
     port,
@@ -93,14 +96,14 @@ function tlsTo({ ca, cert, key }: BrokerOptions, host: string, port: number): TL
   });
 }
 
-/** The handshake with the configured certificates; what is wrong is told although the connection is made for looking only. */
+/** The handshake with the configured certificates; verification errors are findings, so the handshake itself accepts them. */
 async function checkTls(
   socket: TLSSocket,
   host: string,
   places: Places,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
-  const stop = (): Socket => socket.destroy(new Error('no answer in time'));
+  const stop = (): Socket => socket.destroy(new Error('timed out'));
   signal.addEventListener('abort', stop, { once: true });
   try {
     await once(socket, 'secureConnect');
@@ -109,8 +112,8 @@ async function checkTls(
     return [
       fail(
         'broker tls',
-        `the handshake fails (${plain(messageOf(error))})`,
-        'check that the port speaks TLS 1.2 or later, and broker.cert_file and key_file if it asks for a certificate',
+        `handshake failed: ${plain(error instanceof Error ? plainFault(error) : messageOf(error))}`,
+        'check that the port supports TLS 1.2 or later, and broker.cert_file and key_file if the broker requires a client certificate',
       ),
     ];
   } finally {
@@ -125,13 +128,13 @@ function trustFinding(socket: TLSSocket, host: string, places: Places): Finding 
   if (socket.authorized) return ok('broker tls', `${socket.getProtocol()}, trusted for ${host}`);
   const code = error instanceof Error ? codeOf(error) : plain(String(error));
   const { why, remedy, isUnknown } = distrust(code, socket, host, places);
-  const finding = `the certificate of the broker is not accepted: ${why} (${code})`;
+  const finding = `broker certificate rejected: ${why} (${code})`;
   return isUnknown && places.isBlind
     ? warn('broker tls', finding, look_as_root)
     : fail('broker tls', finding, remedy);
 }
 
-/** The codes are those of OpenSSL and of Node. */
+/** The reason and the remedy for a code of OpenSSL or Node. */
 function distrust(
   code: string,
   socket: TLSSocket,
@@ -151,17 +154,17 @@ function distrust(
     const names = plain(socket.getPeerCertificate().subjectaltname ?? 'no name').replaceAll('DNS:', '');
     return {
       why: `it is for ${names}, not for ${host}`,
-      remedy: 'write the name that stands in the certificate into broker.url',
+      remedy: 'set broker.url to a name in the certificate',
     };
   }
   return {
     isUnknown: true,
-    why: 'its authority is not known to this kit',
-    remedy: `give the certificate of the broker's authority as ${ca}`,
+    why: 'its CA is not trusted by this kit',
+    remedy: `set ${ca} to the CA certificate of the broker`,
   };
 }
 
-/** Whether the certificate with which the kit shows itself holds. */
+/** Whether the client certificate of the kit is valid. */
 export function ownFinding(pem: string, now_ms: number): Finding {
   const what = 'kit certificate';
   try {
@@ -174,18 +177,17 @@ export function ownFinding(pem: string, now_ms: number): Finding {
   } catch (error) {
     return fail(
       what,
-      `cannot be read: ${plain(messageOf(error))}`,
+      `not readable: ${plain(messageOf(error))}`,
       'write it as PEM, beginning with -----BEGIN',
     );
   }
 }
 
-/** When the certificate of the broker ends. */
+/** Whether the certificate of the broker is valid, and for how long. */
 export function validityFinding({ valid_to }: Pick<PeerCertificate, 'valid_to'>, now_ms: number): Finding {
   const to_ms = Date.parse(valid_to);
   const what = 'broker certificate';
-  if (Number.isNaN(to_ms))
-    return warn(what, 'shows no end of its validity', 'ask the operator of the broker');
+  if (Number.isNaN(to_ms)) return warn(what, 'has no expiry date', 'ask the operator of the broker');
   const day = new Date(to_ms).toISOString().slice(0, 10);
   if (to_ms < now_ms) return fail(what, `expired on ${day}`, 'install a new certificate at the broker');
   if (to_ms - now_ms < soon_ms)

@@ -1,7 +1,7 @@
-/** Checks who may read, write and use what: the configuration, secrets, the control socket, ICMP. */
+/** Checks the permissions of the configuration, the secrets and ICMP. */
 import { readFile, stat } from 'node:fs/promises';
 import { getgroups } from 'node:process';
-import { messageOf } from '../../errors.ts';
+import { systemReason } from '../../errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { obstacle, type ServiceUser } from './service-user.ts';
 import type { SecretFile } from './touchpoints.ts';
@@ -10,7 +10,7 @@ const world_read = 0o004;
 const world_write = 0o002;
 const world_any = 0o007;
 const ping_range_file = '/proc/sys/net/ipv4/ping_group_range';
-/** A value that stands behind such a key is a secret; names of files that hold one are not. */
+/** The value of such a key is a secret; the name of a file that contains one is not. */
 const secret_line = /^\s*[\w-]*(?:password|passphrase|secret|token|api_?key)\s*:\s*\S/imu;
 const credentials_in_url = /\/\/[^\s/@]+:[^\s/@]+@/u;
 
@@ -19,20 +19,20 @@ export async function checkConfigFile(file: string): Promise<readonly Finding[]>
   try {
     const { mode } = await stat(file);
     if ((mode & world_write) !== 0)
-      return [fail(what, `everybody on this machine may change ${file}`, `run "chmod o-w ${file}"`)];
+      return [fail(what, `every user of this machine can change ${file}`, `run "chmod o-w ${file}"`)];
     const text = await readFile(file, 'utf8');
     const hasSecret = secret_line.test(text) || credentials_in_url.test(text);
     if (hasSecret && (mode & world_read) !== 0) {
-      return [warn(what, `${file} holds a secret and everybody may read it`, `run "chmod o= ${file}"`)];
+      return [warn(what, `${file} contains a secret and every user can read it`, `run "chmod o= ${file}"`)];
     }
-    return [ok(what, `${file} is safe from others`)];
+    return [ok(what, `${file} is protected`)];
   } catch {
-    // That it cannot be read is told where it is read.
+    // The check of the configuration reports a file that cannot be read.
     return [];
   }
 }
 
-/** `user`: of the service, where root asks. */
+/** `user`: that of the service, when run by root. */
 export async function checkSecretFiles(
   files: readonly SecretFile[],
   user?: ServiceUser,
@@ -55,17 +55,17 @@ async function checkSecretFile(
     if (isPublic) return undefined;
     return (mode & world_any) === 0
       ? undefined
-      : fail(what, `everybody on this machine has access to ${path}`, `run "chmod o= ${path}"`);
+      : fail(what, `every user of this machine can access ${path}`, `run "chmod o= ${path}"`);
   } catch (error) {
     return fail(
       what,
-      `${path}: ${messageOf(error)}`,
-      'write the secret into that file, readable for the daemon only',
+      `cannot read ${path} (${systemReason(error)})`,
+      'write the secret into this file, readable by the daemon only',
     );
   }
 }
 
-/** Whether echo requests may leave without privileges, for the user of this process. */
+/** Whether the user of this process may send echo requests without privileges. */
 export async function checkPing(): Promise<readonly Finding[]> {
   const [low = 1, high = 0] = (await readFile(ping_range_file, 'utf8').catch(() => '1 0'))
     .trim()
@@ -73,7 +73,7 @@ export async function checkPing(): Promise<readonly Finding[]> {
     .map(Number);
   const groups = getgroups?.() ?? [];
   if (groups.some((gid) => gid >= low && gid <= high))
-    return [ok('ping', 'allowed for everybody of its groups')];
+    return [ok('ping', 'allowed for the groups of this user')];
   const capabilities = /^CapEff:\s*([0-9a-f]+)/mu.exec(
     await readFile('/proc/self/status', 'utf8').catch(() => ''),
   )?.[1];

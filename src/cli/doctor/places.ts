@@ -1,4 +1,4 @@
-/** Where the secrets of the broker lie on this machine, so that a remedy names the very file. Pure. */
+/** The files with the secrets of the broker on this machine, for remedies. Pure. */
 import { join } from 'node:path';
 import { z } from 'zod';
 import { credential_store, type Store } from './stored-secrets.ts';
@@ -6,13 +6,13 @@ import { credential_store, type Store } from './stored-secrets.ts';
 export interface Places {
   readonly password: string;
   readonly ca: string;
-  /** The service has secrets that this user may not see: what is refused without them may be fine with them. */
+  /** The service has secrets that this user cannot read: a login that fails without them may succeed with them. */
   readonly isBlind: boolean;
 }
 
-export const look_as_root = 'run the doctor with sudo: this user does not see the secrets of the service';
+export const look_as_root = 'run the doctor with sudo; this user cannot read the secrets of the service';
 
-/** Where nothing is known of the machine. */
+/** The configuration keys, for when the files are unknown. */
 export const keys_only: Places = {
   password: 'broker.password_file',
   ca: 'broker.ca_file',

@@ -1,7 +1,8 @@
-/** Checks the serial ports of the configured drivers: plugged in, allowed, and not held by another program. */
+/** Checks the serial ports of the configured drivers: connected, permitted, and not used by another program. */
 import { constants } from 'node:fs';
 import { access, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { systemReason } from '../../errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { holdersOf } from './holders.ts';
 import { obstacle, type ServiceUser } from './service-user.ts';
@@ -9,7 +10,7 @@ import type { SerialPort } from './touchpoints.ts';
 
 const by_id = '/dev/serial/by-id';
 
-/** `user`: of the service, where root asks. `proc`: where the kernel shows the processes. */
+/** `user`: that of the service, when run by root. `proc`: mount point of procfs. */
 export async function checkSerialPorts(
   ports: readonly SerialPort[],
   { user, proc = '/proc' }: { readonly user?: ServiceUser | undefined; readonly proc?: string } = {},
@@ -27,21 +28,21 @@ async function checkPort(
   if (device === undefined) {
     const others = await readdir(by_id).catch(() => []);
     const seen =
-      others.length > 0 ? `; plugged in are ${others.map((name) => join(by_id, name)).join(', ')}` : '';
+      others.length > 0 ? `; connected ports are ${others.map((name) => join(by_id, name)).join(', ')}` : '';
     return fail(
       what,
-      `${path} is not there${seen}`,
-      'plug the radio in, try another cable, or correct the path',
+      `${path} not found${seen}`,
+      'connect the radio, try another cable, or correct the path',
     );
   }
-  const allowed = await access(device, constants.R_OK | constants.W_OK).then(
-    () => true,
-    () => false,
+  const refusal = await access(device, constants.R_OK | constants.W_OK).then(
+    () => undefined,
+    (error: unknown) => systemReason(error),
   );
-  if (!allowed) {
+  if (refusal !== undefined) {
     return fail(
       what,
-      `this user may not use ${path}`,
+      `cannot open ${path} (${refusal})`,
       'add the user of the daemon to the group of the port (usually: adduser kit-connector dialout), then restart it',
     );
   }
@@ -49,10 +50,10 @@ async function checkPort(
   if (barred) return fail(what, barred.finding, barred.remedy);
   const holder = (await holdersOf(device, proc)).find(({ isOurs }) => !isOurs);
   return holder === undefined
-    ? ok(what, `${path} is there`)
+    ? ok(what, `${path} is accessible`)
     : warn(
         what,
-        `${path} is held by ${holder.words}`,
-        `stop that program, or keep it away from the port (ModemManager: ID_MM_DEVICE_IGNORE)`,
+        `${path} is used by ${holder.name}`,
+        'stop that program, or exclude the port from it (ModemManager: ID_MM_DEVICE_IGNORE)',
       );
 }

@@ -1,4 +1,4 @@
-/** What the user of the service may do with a file: root, who asks, may do everything. */
+/** The file permissions of the service user, for when root runs the check. */
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getuid } from 'node:process';
@@ -11,9 +11,13 @@ export interface ServiceUser {
   readonly gids: ReadonlySet<number>;
 }
 
-/** Undefined where this process is not root or the package is not installed: then this process speaks for itself. */
+/** Undefined if this process is not root or the package is not installed: then its own permissions count. */
 export async function serviceUser(etc = '/etc', uid = getuid?.()): Promise<ServiceUser | undefined> {
-  if (uid !== 0) return undefined;
+  return uid === 0 ? installedUser(etc) : undefined;
+}
+
+/** The user that the package created; undefined if it is not installed. */
+export async function installedUser(etc = '/etc'): Promise<ServiceUser | undefined> {
   const linesOf = async (file: string): Promise<readonly (readonly string[])[]> =>
     (await readFile(join(etc, file), 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'));
   const user = (await linesOf('passwd')).find(([name]) => name === service_name);
@@ -36,7 +40,7 @@ interface Obstacle {
 /** The sandbox of the unit: ProtectHome and PrivateTmp. */
 const hidden = /^\/(?:home|root|run\/user|tmp|var\/tmp)(?:\/|$)/u;
 
-/** Why the user may not, with the remedy; undefined when nothing is in the way. What is not there is no matter of rights. */
+/** The reason why the user has no access, with the remedy; undefined with access, and for a missing file. */
 export async function obstacle(
   path: string,
   user: ServiceUser,
@@ -44,7 +48,7 @@ export async function obstacle(
 ): Promise<Obstacle | undefined> {
   if (hidden.test(path)) {
     return {
-      finding: `the service does not see ${path}: its sandbox hides home folders and /tmp`,
+      finding: `the service cannot access ${path}: its sandbox hides home directories and /tmp`,
       remedy: 'move the file to /etc/kit-connector/secrets, and correct the configuration',
     };
   }
@@ -60,27 +64,28 @@ export async function lackOfRights(
   for (const folder of foldersOf(path)) {
     if (!(await isAllowed(folder, user, 0o1))) {
       return {
-        finding: `the user ${user.name} may not enter ${folder}, and so not use ${path}`,
+        finding: `user ${user.name} cannot enter ${folder} (permission denied), a parent directory of ${path}`,
         remedy: `move the file to /etc/kit-connector/secrets, or run "chmod o+x ${folder}"`,
       };
     }
   }
   if (await isAllowed(path, user, write ? 0o6 : 0o4)) return undefined;
   return {
-    finding: `the user ${user.name} may not ${write ? 'use' : 'read'} ${path}`,
+    finding: `user ${user.name} cannot ${write ? 'open' : 'read'} ${path} (permission denied)`,
     remedy: write
-      ? `let its group be dialout, to which ${user.name} belongs (a rule of udev, or "chgrp dialout ${path}" for now)`
+      ? `set its group to dialout, which includes ${user.name} (udev rule, or "chgrp dialout ${path}" until it is reconnected)`
       : `run "chgrp ${user.name} ${path}; chmod 640 ${path}"`,
   };
 }
 
-/** Every folder above, from the root on. */
+/** All parent directories, from the root. */
 function foldersOf(path: string): readonly string[] {
   const above = dirname(path);
   return above === path ? [] : [...foldersOf(above), above];
 }
 
-async function isAllowed(path: string, { uid, gids }: ServiceUser, bits: number): Promise<boolean> {
+/** Whether the user has all of these bits (4 read, 2 write, 1 enter); true for a missing file. */
+export async function isAllowed(path: string, { uid, gids }: ServiceUser, bits: number): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
   if (!found) return true;
   const shift = found.uid === uid ? 6 : gids.has(found.gid) ? 3 : 0;

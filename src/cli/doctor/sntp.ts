@@ -1,4 +1,4 @@
-/** Asks a time server how far the clock of this machine is off (SNTP, RFC 4330): one datagram out, one back. */
+/** Measures the clock offset from a time server (SNTP, RFC 4330) with one request and one reply. */
 import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 
@@ -18,16 +18,16 @@ export function splitServer(text: string): { readonly host: string; readonly por
   return { host, port: port === undefined ? ntp_port : Number(port) };
 }
 
-/** Milliseconds that the server is ahead of this machine. Rejects when it does not answer until `signal` aborts. */
+/** Milliseconds that the server is ahead of this machine. Rejects when `signal` aborts before the answer. */
 export async function clockOffset(server: string, signal: AbortSignal): Promise<number> {
   const { host, port } = splitServer(server);
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4');
   try {
     return await new Promise<number>((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(new Error('no answer in time')), { once: true });
+      signal.addEventListener('abort', () => reject(new Error('timed out')), { once: true });
       socket.on('error', reject);
       const sent_ms = Date.now();
-      // The server gives back the transmit timestamp as it came, so it can be any number: an answer to another is not ours.
+      // The server returns the transmit timestamp unchanged, so a random value identifies the answer to this request.
       const cookie = crypto.getRandomValues(new Uint8Array(8));
       socket.on('message', (answer) => {
         const received_ms = Date.now();
@@ -44,7 +44,7 @@ export async function clockOffset(server: string, signal: AbortSignal): Promise<
   }
 }
 
-/** When the server got the question and answered it; undefined when this is no answer to it, or from a server without the time. */
+/** Times of receipt and answer at the server; undefined for a foreign answer, or from an unsynchronised server. */
 function readAnswer(answer: Buffer, cookie: Uint8Array) {
   if (answer.length < packet_bytes || !answer.subarray(24, 32).equals(cookie)) return undefined;
   const [head = 0, stratum = 0] = answer;

@@ -1,11 +1,11 @@
-/** What systemd hands to the service at its start, read where it is kept: for when the service does not run, and this is root. */
+/** Reads the credentials of the service from the store of systemd, for checks by root while the service is stopped. */
 import { constants, existsSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BrokerOptions } from '../../config/broker.ts';
+import type { BrokerConfig } from '../../config/broker.ts';
 
 export const credential_store = '/etc/credstore';
-/** The service of the package gets its secrets from systemd; this user may read them there or not. */
+/** Whether this user can read the credential store from which systemd passes secrets to the packaged service. */
 export type Store = 'none' | 'readable' | 'closed';
 
 export async function credentialStore(store = credential_store): Promise<Store> {
@@ -19,11 +19,11 @@ export async function credentialStore(store = credential_store): Promise<Store> 
 const prefix = 'kit-connector.';
 const names = { password: 'mqtt-password', ca: 'mqtt-ca', cert: 'mqtt-cert', key: 'mqtt-key' } as const;
 
-/** The options with what they lack and the store has; what cannot be read is left out. */
+/** The options, with missing secrets from the store; files that cannot be read are omitted. */
 export async function withStoredSecrets(
-  broker: BrokerOptions,
+  broker: BrokerConfig,
   store = credential_store,
-): Promise<BrokerOptions> {
+): Promise<BrokerConfig> {
   const read = async (name: keyof typeof names): Promise<string | undefined> =>
     broker[name] ?? (await readFile(join(store, prefix + names[name]), 'utf8').catch(() => undefined));
   const [password, ca, cert, key] = await Promise.all([

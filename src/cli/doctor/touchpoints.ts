@@ -1,4 +1,4 @@
-/** What the options of the configured drivers name on this machine and on the network: serial ports, hosts, secret files. Pure. */
+/** Collects the serial ports, hosts, listeners and secret files in the options of the configured drivers. Pure. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { DriverInstance } from '../../config/drivers.ts';
@@ -11,7 +11,7 @@ export interface SerialPort {
 
 export interface Host {
   readonly driver: string;
-  /** What the options call the device there. */
+  /** Name of the device in the options. */
   readonly name?: string | undefined;
   readonly host: string;
   readonly port: number;
@@ -21,7 +21,7 @@ export interface SecretFile {
   /** Or `the broker`. */
   readonly driver: string;
   readonly path: string;
-  /** Everybody may read it. */
+  /** A certificate, which every user may read. */
   readonly isPublic?: true;
 }
 
@@ -54,10 +54,10 @@ const secret_keys: ReadonlySet<string> = new Set([
   'auth_password_file',
   'priv_password_file',
 ]);
-/** Links that wait for others, and those whose peer cannot be asked with TCP. */
+/** Kinds of links that listen, or whose peer is not reachable over TCP. */
 const not_dialled: ReadonlySet<string> = new Set(['udp_listen', 'udp_client', 'tcp_listen', 'snmp']);
 
-/** Ports of drivers whose hosts are reached by TCP, without and with TLS, where the options give none. */
+/** Default ports of drivers whose hosts are reachable over TCP, without and with TLS. */
 const default_ports: Readonly<Record<string, readonly [number, number]>> = {
   onvif: [80, 443],
   vendorcam: [80, 443],
@@ -68,8 +68,8 @@ const default_ports: Readonly<Record<string, readonly [number, number]>> = {
 };
 
 /**
- * `file_value` is the configuration file as parsed; the drivers are those that `readConfig` made of it, in its order.
- * `dir`: the folder of the file, from which the paths of the broker's secrets are meant.
+ * `file_value` is the configuration file as parsed; the drivers are those of `readConfig`, in the same order.
+ * `dir`: directory of the file, to which the paths of the broker's secrets are relative.
  */
 export function touchpointsOf(
   file_value: unknown,

@@ -1,15 +1,15 @@
-/** Checks how much of its life the flash under a directory has spent, as eMMC tells it (JEDEC JESD84-B51, EXT_CSD 267 to 269). */
+/** Checks the wear of the flash under a directory, as eMMC reports it (JEDEC JESD84-B51, EXT_CSD 267 to 269). */
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** A step is a tenth of the life; the one after the tenth means that it is over. */
+/** A step is a tenth of the rated life; step 11 means that it is exceeded. */
 const over_step = 11;
 const late_step = 9;
-/** Of the spare blocks: 2: most are used, 3: hardly any is left. */
+/** Spare blocks: 2: most are used, 3: almost all are used. */
 const [eol_warning, eol_urgent] = [2, 3];
 
-/** Nothing where the disk does not tell. `sys`: where the kernel shows devices. */
+/** Empty if the disk does not report wear. `sys`: mount point of sysfs. */
 export async function checkWear(dir: string, sys = '/sys'): Promise<readonly Finding[]> {
   const device = await deviceOf(dir, sys);
   if (device === undefined) return [];
@@ -17,29 +17,23 @@ export async function checkWear(dir: string, sys = '/sys'): Promise<readonly Fin
     numbersIn(join(device, 'life_time')),
     numbersIn(join(device, 'pre_eol_info')),
   ]);
-  // The two kinds of memory in one chip; 0: not told.
+  // One value for each of the two memory types of the chip; 0: not reported.
   const step = Math.max(0, ...life);
   const spare = Math.max(0, ...eol);
   if (step === 0 && spare === 0) return [];
   const what = 'disk wear';
   const finding =
     step >= over_step
-      ? `the flash under ${dir} has outlived what its maker promises`
-      : `up to ${step * 10} % of the life of the flash under ${dir} is spent${spare >= eol_warning ? ', and its spare blocks run out' : ''}`;
+      ? `the flash under ${dir} has exceeded its rated life`
+      : `the flash under ${dir} has used up to ${step * 10} % of its rated life${spare >= eol_warning ? '; few spare blocks are left' : ''}`;
   if (step >= over_step || spare >= eol_urgent)
-    return [
-      fail(
-        what,
-        finding,
-        'replace it before it fails: copy the configuration and let the buffer drain first',
-      ),
-    ];
+    return [fail(what, finding, 'replace it; copy the configuration and let the buffer drain first')];
   return step >= late_step || spare >= eol_warning
-    ? [warn(what, finding, 'plan to replace it; lower feeds.rates_hz and see what else writes there')]
+    ? [warn(what, finding, 'plan its replacement; lower feeds.rates_hz and check what else writes to it')]
     : [ok(what, finding)];
 }
 
-/** The folder of the device that holds the directory, for a partition and for a whole disk. */
+/** The sysfs directory of the device, for a partition and for a whole disk. */
 async function deviceOf(dir: string, sys: string): Promise<string | undefined> {
   const { dev } = await stat(dir, { bigint: true });
   const block = await realpath(join(sys, 'dev/block', `${majorOf(dev)}:${minorOf(dev)}`)).catch(

@@ -1,11 +1,11 @@
-/** What setup has to know: from flags, and from a person for what they leave out. An answer that cannot be right is asked for again. */
-import { randomUUID } from 'node:crypto';
+/** Collects the settings for setup from flags, and asks for the missing ones. An invalid answer is asked for again. */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { no_broker } from '../../config/broker.ts';
-import { unreadable } from '../../config/source.ts';
-import { complain, type Shell } from '../shell.ts';
+import { no_kit_id } from '../../config/identity.ts';
+import { texts } from '../../config/texts.ts';
+import { complain, type Shell } from '../terminal/shell.ts';
 import type { Answers } from './text.ts';
 
 export interface SetupFlags {
@@ -23,42 +23,69 @@ export interface SetupFlags {
   readonly ask: boolean;
 }
 
-export interface Asked extends Omit<Answers, 'password_file'> {
+export interface Asked extends Omit<Answers, 'password_file' | 'kit_id'> {
+  /** `no_kit_id`: created at the first start. */
+  readonly kit_id: string;
   readonly password: string | undefined;
 }
 
-/** So often is a person asked for the same thing. */
+/** Defaults of the questions. */
+export type Offered = Pick<Asked, 'kit_id'> &
+  Partial<Pick<Asked, 'kit_name' | 'broker_url' | 'username' | 'password'>>;
+
+/** Times that a question is repeated. */
 const attempts_max = 5;
 
-/** Answers what is wrong with an answer. */
+/** Returns the fault of an answer. */
 type Objection = (answer: string) => string | undefined;
 type Question = (words: string, otherwise: string, objection?: Objection) => Promise<string>;
 
-/** `known_id`: of the kit that is configured already. Rejects when a file that is named cannot be read. */
-export async function answersOf(
-  flags: SetupFlags,
-  known_id: string | undefined,
-  shell: Shell,
-): Promise<Asked> {
+/** Rejects when a file that is named cannot be read. */
+export async function answersOf(flags: SetupFlags, offered: Offered, shell: Shell): Promise<Asked> {
   const ask = flags.ask ? shell.ask : undefined;
   const question = questionOf(ask, shell);
-  const kit_id = flags.kitId ?? (await question('kit id', known_id ?? randomUUID(), noUuid));
-  const kit_name = flags.kitName ?? (await question('name of the kit, for people', ''));
-  const broker_url =
-    flags.broker ??
-    (await question('broker, such as mqtts://broker.example.com:8883', no_broker, noBrokerAddress));
-  const hasBroker = broker_url !== no_broker;
-  const username = flags.username ?? (hasBroker ? await question('user name at the broker', kit_id) : kit_id);
+  const kit_id = flags.kitId ?? (await idOf(offered, question));
+  const { kit_name: offered_label = '' } = offered;
+  const kit_name = flags.kitName ?? (await question('display name of the kit', offered_label));
+  const login = await loginOf(flags, { ...offered, kit_id }, question);
   return {
     kit_id,
-    kit_name: kit_name === '' ? undefined : kit_name,
-    broker_url,
-    username: username === kit_id ? undefined : username,
+    kit_name: kit_name || undefined,
+    ...login,
     ...filesOf(flags),
-    password: await passwordOf(flags, hasBroker ? ask : undefined),
+    password: await passwordOf(flags, login.broker_url === no_broker ? undefined : ask, offered.password),
     state_dir: flags.stateDir,
     runtime_dir: flags.runtimeDir,
   };
+}
+
+/** A user name that equals the kit id is omitted from the file. */
+async function loginOf(
+  flags: SetupFlags,
+  offered: Offered,
+  question: Question,
+): Promise<Pick<Asked, 'broker_url' | 'username'>> {
+  const { kit_id, broker_url: before = no_broker } = offered;
+  const broker_url = flags.broker ?? (await question(broker_question, before, noBrokerAddress));
+  const asksName = flags.username === undefined && broker_url !== no_broker;
+  const username = asksName
+    ? await question('user name at the broker', offered.username ?? kit_id)
+    : flags.username;
+  return { broker_url, username: username === kit_id ? undefined : username };
+}
+
+const broker_question = 'broker, such as mqtts://broker.example.com:8883';
+
+/** In an image no id is asked for: each kit flashed with it creates its own. */
+async function idOf({ kit_id }: Offered, question: Question): Promise<string> {
+  return kit_id === no_kit_id ? no_kit_id : question('kit id', kit_id, noUuid);
+}
+
+/** Asks again, also for settings of flags; the previous answers are the defaults. */
+export async function answersAgain(flags: SetupFlags, before: Asked, shell: Shell): Promise<Asked> {
+  const { kitName, broker: _broker, username: _username, passwordFile: _passwordFile, ...kept } = flags;
+  const name = before.kit_name ?? kitName ?? '';
+  return answersOf({ ...kept, kitName: name }, before, shell);
 }
 
 function filesOf({ ca, cert, key }: SetupFlags): Pick<Asked, 'ca_file' | 'cert_file' | 'key_file'> {
@@ -84,25 +111,30 @@ function questionOf(ask: Shell['ask'], shell: Shell): Question {
 function noUuid(answer: string): string | undefined {
   return z.uuid().safeParse(answer).success
     ? undefined
-    : `"${answer}" is no UUID; press Enter for the one that is offered, or paste the one of the kit`;
+    : `"${answer}" is not a UUID; press Enter to accept the default, or enter the kit id`;
 }
 
-/** Only what a person mistypes; everything else is checked with the whole file. */
+/** Detects typing errors; everything else is validated with the whole file. */
 function noBrokerAddress(answer: string): string | undefined {
   const url = URL.canParse(answer) ? new URL(answer) : undefined;
   const isAddress = url !== undefined && /^mqtts?:$/u.test(url.protocol) && url.hostname !== '';
   return answer === no_broker || isAddress
     ? undefined
-    : `"${answer}" is no address of a broker; write mqtts://host:port, or none`;
+    : `"${answer}" is not a broker address; write mqtts://host:port, or none`;
 }
 
-async function passwordOf({ passwordFile }: SetupFlags, ask: Shell['ask']): Promise<string | undefined> {
+async function passwordOf(
+  { passwordFile }: SetupFlags,
+  ask: Shell['ask'],
+  before: string | undefined,
+): Promise<string | undefined> {
+  const words = before === undefined ? 'empty: none' : 'empty: keep the previous one';
   const text =
     passwordFile === undefined
-      ? await ask?.('password at the broker (empty: none): ', { hidden: true })
+      ? await ask?.(`password for the broker (${words}): `, { hidden: true })
       : await readFile(passwordFile, 'utf8').catch((error: unknown) => {
-          throw new Error(`--password-file: ${passwordFile} ${unreadable(error)}`, { cause: error });
+          throw new Error(`--password-file: ${passwordFile} ${texts.unreadable(error)}`, { cause: error });
         });
   const password = text?.replace(/\r?\n$/u, '');
-  return password === '' ? undefined : password;
+  return password === '' ? before : password;
 }

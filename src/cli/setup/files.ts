@@ -1,4 +1,4 @@
-/** Writes what setup made: whole or not at all, secrets for their owner only, and nothing over what somebody wrote. */
+/** Writes the files of setup atomically, secrets readable by their owner only, and keeps what a user wrote. */
 import { randomUUID } from 'node:crypto';
 import { copyFile, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -14,13 +14,13 @@ const readable = z.object({
 });
 
 export interface Before {
-  /** Of the file that is there, so that the kit stays the same one. */
+  /** Of the existing file, so that the kit keeps its identity. */
   readonly kit_id: string | undefined;
-  /** It names a broker or cannot be read: somebody wrote it. */
+  /** It names a broker or cannot be parsed: a user wrote it. */
   readonly isOwn: boolean;
 }
 
-/** Undefined when there is no such file. */
+/** Undefined when the file does not exist. */
 export async function readBefore(file: string): Promise<Before | undefined> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
@@ -35,14 +35,14 @@ export async function readBefore(file: string): Promise<Before | undefined> {
   }
 }
 
-/** Keeps a copy of what was there; answers its name. */
+/** Copies the existing file; returns the name of the copy. */
 export async function keepBefore(file: string): Promise<string> {
   const kept = `${file}.before-setup`;
   await copyFile(file, kept);
   return kept;
 }
 
-/** A file that is there keeps its owner, group and mode; a new one has the group of its folder. */
+/** An existing file keeps its owner, group and mode; a new one has the group of its directory. */
 export async function writeConfig(file: string, text: string): Promise<void> {
   const old = await stat(file).catch(() => undefined);
   const group = await stat(dirname(file)).catch(() => undefined);
@@ -68,7 +68,7 @@ async function writeWhole(file: string, text: string, { mode, uid, gid }: Owner)
   const next = `${file}.${randomUUID()}`;
   try {
     await using handle = await open(next, 'wx', mode);
-    // Only root may give a file away; for everybody else it is theirs.
+    // Only root may change the owner; other users keep the file.
     if (uid !== undefined || gid !== undefined)
       await handle.chown(uid ?? -1, gid ?? -1).catch(() => undefined);
     await handle.chmod(mode);

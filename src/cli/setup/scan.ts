@@ -1,5 +1,6 @@
-/** Lets every driver that can look around do so for some seconds, all at once. */
+/** Scans for devices with every driver that supports it, concurrently, for a limited time. */
 import type { Suggest } from '../../driver/suggest.ts';
+import { cleanText } from '../../platform/foreign-text.ts';
 import { within } from '../../platform/time.ts';
 import type { Found } from './text.ts';
 
@@ -8,10 +9,10 @@ export interface Scanner {
   readonly suggest?: Suggest;
 }
 
-/** A driver that does not come back in time has found nothing. */
+/** A driver that exceeds the limit by this time has found no device. */
 const grace_ms = 1_500;
 
-/** Never rejects: what cannot be looked at has nothing to be found. */
+/** Never rejects: a failed scan of a driver finds no device. */
 export async function scan(
   drivers: readonly Scanner[],
   ms: number,
@@ -22,7 +23,12 @@ export async function scan(
     if (!suggest) return [];
     const suggested = suggest(over).catch(() => []);
     const found = (await within(ms + grace_ms, suggested, signal)) ?? [];
-    return found.map(({ what, options, complete }) => ({ driver: name, what, options, complete }));
+    return found.map(({ what, options, complete }) => ({
+      driver: name,
+      what: cleanText(what),
+      options,
+      complete,
+    }));
   });
   return (await Promise.all(looks)).flat();
 }

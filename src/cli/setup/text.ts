@@ -1,4 +1,4 @@
-/** The configuration that setup writes: YAML for a person, what was found in it, and what else may be there as comments. Pure. */
+/** The configuration that setup writes: readable YAML with the found devices; incomplete ones are comments. Pure. */
 import { stringify } from 'yaml';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { Suggestion } from '../../driver/suggest.ts';
@@ -9,23 +9,24 @@ export interface Found extends Suggestion {
 }
 
 export interface Answers {
-  readonly kit_id: string;
+  /** Undefined: created at the first start, and not in the file. */
+  readonly kit_id: string | undefined;
   readonly kit_name: string | undefined;
   /** `mqtts://host:port`, or `none`. */
   readonly broker_url: string;
   readonly username: string | undefined;
-  /** Named in the file; undefined when systemd hands the secret over, or there is none. */
+  /** Undefined when systemd passes the secret as a credential, or when there is none. */
   readonly password_file: string | undefined;
   readonly ca_file: string | undefined;
-  /** Of the kit, where the broker asks for a certificate. */
+  /** Client certificate of the kit, if the broker requires one. */
   readonly cert_file?: string | undefined;
   readonly key_file?: string | undefined;
-  /** Where it does not keep to the places of the package. */
+  /** Undefined: the directory of the package. */
   readonly state_dir: string | undefined;
   readonly runtime_dir: string | undefined;
 }
 
-/** Drivers of the kit itself, which need nothing to be known. */
+/** Drivers of the kit itself, which need no options. */
 const always = ['gateway', 'links'] as const;
 
 export function configText(answers: Answers, found: readonly Found[]): string {
@@ -40,13 +41,12 @@ export function configText(answers: Answers, found: readonly Found[]): string {
     key_file,
   });
   return [
-    '# Configuration of kit-connector, written by "kit-connector setup"; yours to change.',
-    '# "kit-connector check" tells what is wrong with it, "kit-connector doctor" what is wrong with the kit.',
+    '# Configuration of kit-connector, written by "kit-connector setup"; edit it as needed.',
+    '# "kit-connector check" validates this file, "kit-connector doctor" diagnoses the kit.',
     '',
-    '# Who this kit is. Give every copy of a disk image its own (uuidgen).',
-    yaml(withoutUnknown({ kit_id, kit_name, state_dir, runtime_dir })),
+    ...aboutKit({ kit_id, kit_name, state_dir, runtime_dir }),
     '',
-    ...(broker_url === 'none' ? ['# "none": everything waits in the buffer until there is a broker.'] : []),
+    ...(broker_url === 'none' ? ['# "none": messages are buffered until a broker is configured.'] : []),
     yaml({ broker }),
     '',
     'drivers:',
@@ -57,7 +57,17 @@ export function configText(answers: Answers, found: readonly Found[]): string {
   ].join('\n');
 }
 
-/** One section for each driver: what it found in several places goes into one list. */
+function aboutKit(keys: Partial<Answers>): readonly string[] {
+  const known = withoutUnknown(keys);
+  return [
+    keys.kit_id === undefined
+      ? '# The kit id is created at the first start and stored beside the buffer, in the file kit-id.'
+      : '# Unique to this kit: every copy of a disk image needs its own (omit it, or use uuidgen).',
+    ...(Object.keys(known).length > 0 ? [yaml(known)] : []),
+  ];
+}
+
+/** One section for each driver: its findings are joined into one list. */
 function merged(found: readonly Found[]): readonly Found[] {
   const sections = new Map<string, Found>();
   for (const each of found) {
@@ -93,7 +103,7 @@ function listOf(value: Json | undefined): readonly Json[] {
 
 function section({ driver, what, options }: Found, mark: '' | '# '): readonly string[] {
   const body = yaml([{ driver, ...(Object.keys(options).length > 0 ? { options } : {}) }]);
-  const comment = `  # ${what.replaceAll(/\p{Cc}+/gu, ' ')}${mark === '' ? '' : '; complete it and remove the marks'}`;
+  const comment = `  # ${what.replaceAll(/\p{Cc}+/gu, ' ')}${mark === '' ? '' : '; complete it and remove the comment marks'}`;
   return [comment, ...body.split('\n').map((line) => `  ${mark}${line}`)];
 }
 

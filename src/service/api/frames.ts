@@ -1,4 +1,4 @@
-/** What goes over the WebSocket of a kit, `GET /api/kits/{kit_id}/ws`: one JSON object a frame. */
+/** The frames of the WebSocket of a kit, `GET /api/kits/{kit_id}/ws`: one JSON object a frame. */
 import { z } from '@hono/zod-openapi';
 import { json } from '../../contract/json.ts';
 import { asset, commandListResource, kitTelemetrySnapshot, queue, task } from './resources.ts';
@@ -24,7 +24,7 @@ const stamp = {
   seq: z
     .int()
     .nonnegative()
-    .describe('rises by one with each frame to this socket; a gap asks for `subscribe` again'),
+    .describe('rises by one with each frame to this socket; after a gap, `subscribe` again'),
   time: z.iso.datetime().describe("the server's clock"),
 };
 

@@ -12,7 +12,7 @@ const label = z.string().trim().min(1).max(name_chars_max);
 export const createAsset = z
   .strictObject({
     name: label,
-    type: label.describe('drone, camera, sensor, vehicle, or any other word'),
+    type: label.describe('drone, camera, sensor, vehicle, or any other name'),
     vendor: label.optional(),
     model: label.optional(),
     metadata: jsonObject.optional().describe(`free form, at most ${metadata_bytes_max} bytes`),
@@ -21,7 +21,7 @@ export const createAsset = z
   .openapi('CreateAsset');
 
 export const sendCommand = z
-  .strictObject({ payload: jsonObject.optional().describe('as the input_schema of the command says') })
+  .strictObject({ payload: jsonObject.optional().describe('according to the input_schema of the command') })
   .openapi('SendCommand');
 
 export const pushLocation = z

@@ -7,7 +7,7 @@ import { taskStatus } from '../../contract/tasks.ts';
 
 const timestamp = z.iso.datetime();
 
-/** Null: not known. Absent parts of a kit that never reported are null too, so that no client has to tell the two apart. */
+/** Null: not known. Absent parts of a kit that never reported are null too, so that clients handle one case only. */
 const batteryPercent = z.number().min(0).max(100).nullable();
 
 export const kitLive = z
@@ -49,7 +49,7 @@ export type KitTelemetrySnapshot = z.output<typeof kitTelemetrySnapshot>;
 
 export const linkList = z.strictObject({ links: z.array(link) }).openapi('LinkList');
 
-/** What the kit itself has not delivered yet, as its last birth or report said, and what this service knows of it. */
+/** The backlog of the kit, from its last birth or report, and what this service has received from it. */
 export const queue = z
   .strictObject({
     online: z.boolean(),
@@ -58,21 +58,19 @@ export const queue = z
     software: z.string().nullable(),
     as_of: timestamp
       .nullable()
-      .describe(
-        'when the kit said what follows, up to `oldest`: with its birth, and each time it reports its state',
-      ),
-    waiting_rows: z.int().nonnegative().nullable().describe('messages that wait on the kit'),
+      .describe('when the kit reported the fields up to `oldest`: with its birth and with each state report'),
+    waiting_rows: z.int().nonnegative().nullable().describe('messages buffered on the kit'),
     waiting_bytes: z.int().nonnegative().nullable(),
-    oldest: timestamp.nullable().describe('observation time of the oldest message that waits'),
+    oldest: timestamp.nullable().describe('observation time of the oldest buffered message'),
     received: z.int().nonnegative().describe('different messages of the kit that this service has stored'),
     duplicates: z.int().nonnegative(),
     missing: z.int().nonnegative().describe('sequence numbers not seen and not reported as dropped'),
     dropped: z
       .int()
       .nonnegative()
-      .describe('messages that the kit gave up, as it reported; not those that a newer value replaced'),
+      .describe('messages that the kit reported as dropped; superseded values are not counted'),
     refused: z.int().nonnegative().describe('messages that break the contract'),
-    degraded: z.array(z.string()).describe('what is wrong with the kit, in its own words'),
+    degraded: z.array(z.string()).describe('degraded conditions as the kit reports them'),
   })
   .openapi('Queue');
 export type QueueResource = z.output<typeof queue>;
@@ -141,9 +139,12 @@ export type TaskResource = z.output<typeof task>;
 
 export const taskList = z.strictObject({ tasks: z.array(task) }).openapi('TaskList');
 
-/** What the holder of the key may see and do. */
+/** The rights of the key. */
 export const session = z
-  .strictObject({ kits: z.array(z.uuid()).describe('those that are known'), scopes: z.array(z.string()) })
+  .strictObject({
+    kits: z.array(z.uuid()).describe('kits known to the service'),
+    scopes: z.array(z.string()),
+  })
   .openapi('Session');
 
 /** By feed name: the most recent message. */

@@ -1,12 +1,13 @@
-/** Reads what a kit sent with the contract's strict schemas, and yet takes what a later minor version has added. */
-import { z } from 'zod';
+/** Validates messages of kits with the strict schemas of the contract, but ignores fields of later minor versions. */
+import type { z } from 'zod';
+import { firstFault } from '../../contract/first-fault.ts';
 
-/** Rounds of taking unknown keys out; each takes all that one reading names. */
+/** Rounds of removing unknown keys; each removes all that one validation reports. */
 const rounds_max = 4;
 
 /**
- * The value without the keys that the schema does not know. Undefined, with the reason, when it breaks the schema in any
- * other way. `value` comes from `JSON.parse` and is changed.
+ * Returns the value without keys that the schema does not define, or the fault when it violates the schema in any other
+ * way. `value` comes from `JSON.parse` and is changed.
  */
 export function readLenient<S extends z.ZodType>(
   schema: S,
@@ -17,7 +18,7 @@ export function readLenient<S extends z.ZodType>(
     if (read.success) return { data: read.data };
     const unknown = read.error.issues.filter((issue) => issue.code === 'unrecognized_keys');
     if (unknown.length < read.error.issues.length || round === rounds_max) {
-      return { fault: z.prettifyError(read.error) };
+      return { fault: firstFault(read.error) };
     }
     for (const { path, keys } of unknown) {
       const holder = path.reduce<unknown>(

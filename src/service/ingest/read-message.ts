@@ -1,14 +1,21 @@
-/** Turns what came from the broker into messages that the store can take, or into the reason why it cannot. */
+/** Parses messages from the broker into receptions for the store, with the faults of what cannot be stored. */
 import { z } from 'zod';
-import { batchItems, openBatch } from '../../contract/batch.ts';
-import type { BatchItem } from '../../contract/batch-pack.ts';
+import { batchItems, openBatch } from '../../contract/batch/batch.ts';
+import type { BatchItem } from '../../contract/batch/pack.ts';
+import { countValues, message_limits, readJson } from '../../contract/bounded-json.ts';
 import { timeQuality } from '../../contract/envelope.ts';
+import { firstFault } from '../../contract/first-fault.ts';
 import { json, type Json } from '../../contract/json.ts';
 import { type Channel, parseUp, readChannel } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
 
-/** Bytes of one payload; what is larger is refused unread. A packed batch is smaller. */
-export const payload_bytes_max = 4 * 1024 * 1024;
+/** Bytes of a packed batch; a larger one is rejected unread. A kit packs 64 KiB of messages, or a single message of 256 KiB. */
+export const payload_bytes_max = 1024 * 1024;
+/** Values of all messages of a batch: columns of one value for all rows let a few bytes stand for many of them. */
+const batch_values_max = 300_000;
+
+/** Messages of one batch that cannot be read before the rest of it is left unread. */
+const batch_faults_max = 100;
 
 /** One message of a kit. `data` null on `asset` and `commands`: the asset is gone. */
 export interface Message {
@@ -16,9 +23,11 @@ export interface Message {
   readonly epoch: number;
   readonly seq: number;
   readonly time_ms: number;
-  /** The time is not to be trusted: order by epoch and seq. */
+  /** The clock of the kit was not set: the time is unreliable. */
   readonly unsynced: boolean;
   readonly data: Json;
+  /** Why its content cannot be stored; only its number is. */
+  readonly refused?: string;
 }
 
 export interface Reception {
@@ -26,12 +35,14 @@ export interface Reception {
   readonly messages: readonly Message[];
   /** Ids of assets that were cleared with an empty payload, which has no envelope. */
   readonly cleared: readonly string[];
-  /** The broker had kept it: it tells nothing of when the kit spoke. */
+  /** A retained message: its arrival does not show when the kit sent it. */
   readonly retained: boolean;
-  /** From the kit's buffer: no news. */
+  /** From the buffer of the kit: not current. */
   readonly historical: boolean;
-  /** What could not be read, a sentence each. */
+  /** Faults of unreadable messages, a sentence each. */
   readonly faults: readonly string[];
+  /** Characters of JSON that it holds; a small message when absent. */
+  readonly weight?: number;
 }
 
 const uuid = z.uuid();
@@ -44,7 +55,7 @@ const envelope = z.looseObject({
   data: json,
 });
 
-/** Undefined for a topic that is no kit's. Never throws. */
+/** Parses a message; undefined for a topic of no kit. Never throws. */
 export function readMessage(topic: string, payload: Uint8Array, retained = false): Reception | undefined {
   const place = parseUp(topic);
   const kit_id = uuid.safeParse(place?.kit_id).data?.toLowerCase();
@@ -62,42 +73,62 @@ export function readMessage(topic: string, payload: Uint8Array, retained = false
 }
 
 function readPayload(channel: Channel, payload: Uint8Array): Partial<Reception> {
-  if (payload.length > payload_bytes_max) {
-    throw new RangeError(`${payload.length} bytes; at most ${payload_bytes_max}`);
-  }
   if (channel.kind === 'batch') return readBatch(payload);
   if (payload.length === 0) {
     if (channel.kind === 'asset') return { cleared: [channel.asset_id] };
     if (channel.kind === 'commands') return {};
-    throw new RangeError('empty');
+    throw new RangeError('the payload is empty');
   }
-  const { data, time, time_quality, epoch, seq } = envelope.parse(
-    JSON.parse(Buffer.from(payload).toString('utf8')),
-  );
+  const { data, time, time_quality, epoch, seq } = envelope.parse(readJson(payload, message_limits));
   const unsynced = time_quality === 'unsynced';
-  return { messages: [{ channel, epoch, seq, time_ms: Date.parse(time), unsynced, data: data ?? null }] };
+  const message = { channel, epoch, seq, time_ms: Date.parse(time), unsynced, data: data ?? null };
+  return { messages: [message], weight: payload.length };
 }
 
-function readBatch(payload: Uint8Array): Pick<Reception, 'messages' | 'historical'> {
+/** An unreadable message does not affect the others of its batch. */
+function readBatch(payload: Uint8Array): Partial<Reception> {
+  if (payload.length > payload_bytes_max) {
+    throw new RangeError(`${payload.length} bytes; at most ${payload_bytes_max}`);
+  }
   const opened = openBatch(payload);
-  return { historical: opened.historical, messages: batchItems(opened).flatMap(messageOfItem) };
+  const items = batchItems(opened);
+  const messages: Message[] = [];
+  const faults: string[] = [];
+  const budget = { values_left: batch_values_max };
+  for (const [index, item] of items.entries()) {
+    const rest = items.length - index;
+    if (budget.values_left < 0)
+      faults.push(`batch: more than ${batch_values_max} values; ${rest} messages not read`);
+    else if (faults.length >= batch_faults_max)
+      faults.push(`batch: too many faults; ${rest} messages not read`);
+    if (budget.values_left < 0 || faults.length > batch_faults_max) break;
+    try {
+      const message = messageOfItem(item, budget);
+      if (message) messages.push(message);
+    } catch (error) {
+      faults.push(`batch, ${item.channel}: ${reasonOf(error)}`);
+    }
+  }
+  const weight = items.reduce((sum, { data }) => sum + data.length, 0);
+  return { historical: opened.historical, messages, faults, weight };
 }
 
-function messageOfItem(item: BatchItem): Message[] {
+function messageOfItem(item: BatchItem, budget: { values_left: number }): Message | undefined {
   const channel = readChannel(item.channel);
-  if (!channel || channel.kind === 'batch' || channel.kind === 'state') return [];
+  if (!channel || channel.kind === 'batch' || channel.kind === 'state') return undefined;
   checkIds(channel);
   const { epoch, seq, time_ms } = item;
-  const data = json.parse(JSON.parse(item.data));
-  return [{ channel, epoch, seq, time_ms, unsynced: item.time_quality === 'unsynced', data }];
+  budget.values_left -= countValues(item.data, message_limits);
+  const data = json.parse(readJson(item.data, message_limits));
+  return { channel, epoch, seq, time_ms, unsynced: item.time_quality === 'unsynced', data };
 }
 
 /** Ids become keys of tables and parts of topics. Throws a `RangeError`. */
 function checkIds(channel: Channel): void {
   const id = 'asset_id' in channel ? channel.asset_id : 'task_id' in channel ? channel.task_id : undefined;
-  if (id !== undefined && !uuid.safeParse(id).success) throw new RangeError(`"${id}" is no UUID`);
+  if (id !== undefined && !uuid.safeParse(id).success) throw new RangeError(`"${id}" is not a UUID`);
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error);
+  return error instanceof z.ZodError ? firstFault(error) : messageOf(error);
 }

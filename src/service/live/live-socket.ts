@@ -1,20 +1,21 @@
-/** One WebSocket of a client that watches a kit. A slow reader gets the newest of each thing, never a queue of old ones. */
+/** One WebSocket of a client for one kit. A slow reader gets the newest value of each thing, never a queue of old ones. */
 import type { WebSocket } from 'ws';
+import { readJson, request_limits } from '../../contract/bounded-json.ts';
 import { every } from '../../platform/time.ts';
 import { type ClientFrame, clientFrame, closeCodes } from '../api/frames.ts';
-import type { Changes } from '../changes.ts';
-import type { Asker, Gate } from '../gate.ts';
-import { maySee, type Principal, type Scope } from '../principal.ts';
+import type { Changes } from './changes.ts';
+import type { Asker, Gate } from '../access/gate.ts';
+import { maySee, type Principal, type Scope } from '../access/principal.ts';
 import type { Change, Store } from '../store/store.ts';
-import { turnsAt } from '../views.ts';
+import { turnsAt } from '../api/views.ts';
 import { type FrameBody, framesOf, keyOf, snapshotOf } from './snapshot.ts';
 
 export const heartbeat_ms = 5_000;
 const auth_deadline_ms = 5_000;
-/** Beyond this nothing more is written until the reader has caught up. */
+/** Beyond this nothing is sent until the reader has caught up. */
 const buffered_bytes_max = 256 * 1024;
 const catch_up_ms = 100;
-/** A kit that turns at once all the same, by a clock that was set, is told this often at most. */
+/** Minimum interval of timed updates, for a clock that was set so that they would follow at once. */
 const turn_ms_min = 250;
 /** Frames of a client within a second. */
 const frames_per_s_max = 20;
@@ -25,7 +26,7 @@ export interface LiveParts {
   readonly changes: Changes;
   readonly gate: Gate;
   readonly asker: Asker;
-  /** Known from the handshake already; undefined: the first frame must say it. */
+  /** Known from the handshake; undefined: the first frame must authenticate. */
   readonly principal: Principal | undefined;
   /** Aborts when the service stops. */
   readonly signal: AbortSignal;
@@ -51,7 +52,7 @@ class LiveSocket {
   #frames_in_s = 0;
   #last_frame: Promise<void> = Promise.resolve();
   #seq = 0;
-  /** Tells the kit again when it falls silent or its fix grows old: nothing is heard then that would say so. */
+  /** Sends the kit again when it times out or its fix becomes stale, since no message triggers that. */
   #turn: NodeJS.Timeout | undefined;
 
   constructor(socket: WebSocket, parts: LiveParts) {
@@ -63,7 +64,7 @@ class LiveSocket {
   start(): void {
     const { kit_id, changes, signal } = this.#parts;
     const ends = this.#closed.signal;
-    const stop = (): void => this.#socket.close(1001, 'the service stops');
+    const stop = (): void => this.#socket.close(1001, 'service stopping');
     signal.addEventListener('abort', stop, { once: true, signal: ends });
     this.#socket.on('close', () => this.#closed.abort());
     ends.addEventListener('abort', () => clearTimeout(this.#turn), { once: true });
@@ -72,20 +73,20 @@ class LiveSocket {
       this.#isAlive = true;
     });
     this.#socket.on('message', (raw, isBinary) => this.#receive(isBinary ? undefined : textOf(raw)));
-    changes.watch(kit_id, (news) => this.#note(news), ends);
+    changes.subscribe(kit_id, (news) => this.#note(news), ends);
     every(heartbeat_ms, ends, () => this.#beat());
     every(1_000, ends, () => {
       this.#frames_in_s = 0;
     });
     if (!this.#principal) {
       const timer = setTimeout(() => {
-        if (!this.#principal) this.#socket.close(closeCodes.silent, 'no key came in time');
+        if (!this.#principal) this.#socket.close(closeCodes.silent, 'authentication timed out');
       }, auth_deadline_ms);
       ends.addEventListener('abort', () => clearTimeout(timer), { once: true });
     }
   }
 
-  /** Frames are taken in turn: a subscription waits for the key before it. */
+  /** Processes frames in order: a subscription waits for the key before it. */
   #receive(text: string | undefined): void {
     this.#frames_in_s += 1;
     if (this.#frames_in_s > frames_per_s_max) this.#socket.close(closeCodes.too_fast, 'too many frames');
@@ -95,7 +96,7 @@ class LiveSocket {
   async #take(text: string | undefined): Promise<void> {
     const frame = readFrame(text);
     if (!frame) {
-      this.#socket.close(closeCodes.bad_frame, 'not a frame of this service');
+      this.#socket.close(closeCodes.bad_frame, 'invalid frame');
     } else if (frame.type === 'auth') {
       await this.#authenticate(frame.api_key);
     } else if (!this.#principal) {
@@ -115,9 +116,9 @@ class LiveSocket {
       const principal = await gate.byKey(api_key, asker.address);
       const mayRead = principal.scopes.includes('read' satisfies Scope) && maySee(principal, kit_id);
       if (mayRead) this.#principal = principal;
-      else this.#socket.close(closeCodes.forbidden, 'there is no such kit');
+      else this.#socket.close(closeCodes.forbidden, 'kit not found');
     } catch {
-      this.#socket.close(closeCodes.unauthorised, 'not a valid key');
+      this.#socket.close(closeCodes.unauthorised, 'invalid key');
     }
   }
 
@@ -127,7 +128,7 @@ class LiveSocket {
     void this.#pump();
   }
 
-  /** Writes what is due, one thing after the other, as long as the reader keeps up. */
+  /** Sends pending changes one after the other while the reader keeps up. */
   async #pump(): Promise<void> {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -141,7 +142,7 @@ class LiveSocket {
         await this.#writeNext();
       }
     } catch {
-      // Without its database the service has nothing to tell: the client comes back later.
+      // Without the database there is nothing to send: the client reconnects later.
       this.#socket.close(1013, 'try again later');
     } finally {
       this.#isPumping = false;
@@ -176,11 +177,11 @@ class LiveSocket {
     void this.#recheck(this.#principal);
   }
 
-  /** A key that was revoked, or a session that is over, sees nothing more. */
+  /** Closes the socket when its key was revoked or its session has ended. */
   async #recheck(principal: Principal): Promise<void> {
     const { gate, asker } = this.#parts;
     const isKnown = await gate.isStillKnown(principal, asker).catch(() => true);
-    if (!isKnown) this.#socket.close(closeCodes.unauthorised, 'the key or the session is over');
+    if (!isKnown) this.#socket.close(closeCodes.unauthorised, 'key revoked or session expired');
   }
 
   #expectTurn(kit: Parameters<typeof turnsAt>[0]): void {
@@ -210,7 +211,7 @@ function textOf(raw: Buffer | ArrayBuffer | Buffer[]): string {
 function readFrame(text: string | undefined): ClientFrame | undefined {
   if (text === undefined) return undefined;
   try {
-    return clientFrame.safeParse(JSON.parse(text)).data;
+    return clientFrame.safeParse(readJson(text, request_limits)).data;
   } catch {
     return undefined;
   }

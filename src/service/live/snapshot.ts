@@ -1,8 +1,8 @@
-/** What a socket is told: the whole kit at first, then each thing that changed, as it stands in the store. */
+/** Builds the frames of a socket from the store: the whole kit first, then each change. */
 import type { z } from 'zod';
 import type { serverFrame } from '../api/frames.ts';
 import type { Change, Store, StoredAsset, StoredFeed, StoredKit } from '../store/store.ts';
-import { assetResource, byType, iso, queueResource, taskResource, telemetrySnapshot } from '../views.ts';
+import { assetResource, byType, iso, queueResource, taskResource, telemetrySnapshot } from '../api/views.ts';
 
 type Frames = z.output<typeof serverFrame>;
 /** A frame without the stamp of its socket. */
@@ -13,7 +13,7 @@ export type FrameBody = {
 /** Tasks in a snapshot. */
 const tasks_shown = 50;
 
-/** `wants` says which assets the socket has asked for. */
+/** Builds a snapshot; `wants` selects the subscribed assets. */
 export async function snapshotOf(
   store: Store,
   kit_id: string,
@@ -41,7 +41,7 @@ export async function snapshotOf(
   };
 }
 
-/** The frames that tell a change. None when the thing is gone meanwhile, or for assets that are not wanted. */
+/** Returns the frames of a change. None when the thing was removed meanwhile, or its asset is not subscribed. */
 export async function framesOf(
   store: Store,
   change: Change,
@@ -74,7 +74,7 @@ export async function framesOf(
   }
 }
 
-/** Two changes with the same key: the newer one tells all. */
+/** Returns the key of the changed thing; of two changes with the same key the newer one replaces the older one. */
 export function keyOf(change: Change): string {
   switch (change.kind) {
     case 'kit':

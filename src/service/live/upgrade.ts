@@ -1,12 +1,12 @@
-/** Takes the handshakes of WebSockets at `GET /api/kits/{kit_id}/ws`. */
+/** Accepts WebSocket handshakes at `GET /api/kits/{kit_id}/ws`. */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { z } from 'zod';
-import type { Changes } from '../changes.ts';
-import { type Asker, type Gate, hasCookieOnly } from '../gate.ts';
-import { demandScope, maySee } from '../principal.ts';
-import { RequestProblem } from '../problem.ts';
+import type { Changes } from './changes.ts';
+import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
+import { demandScope, maySee } from '../access/principal.ts';
+import { RequestProblem } from '../api/problem.ts';
 import type { Store } from '../store/store.ts';
 import { serveSocket } from './live-socket.ts';
 
@@ -39,7 +39,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
     const asker: Asker = { headers: request.headers, address: request.socket.remoteAddress ?? '' };
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
-    // Who left while the key was looked up closes nothing any more, and would be counted for ever.
+    // A connection closed during the key lookup emits no further event and would stay counted.
     if (stream.destroyed) return;
     if (sockets.clients.size >= sockets_max) throw new RequestProblem('unavailable', 'too many sockets');
     const key = principal?.key_id ?? `at ${asker.address}`;
@@ -63,22 +63,22 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   });
 }
 
-/** Which kit, and for whom: undefined when the handshake says neither, and the first frame must tell. Throws `RequestProblem`. */
+/** Returns kit and principal; without credentials in the handshake the first frame must authenticate. Throws `RequestProblem`. */
 async function admit(gate: Gate, url: string, asker: Asker) {
   const { headers } = asker;
-  if (!gate.serves(headers.host)) throw new RequestProblem('misdirected-request', 'another host');
+  if (!gate.serves(headers.host)) throw new RequestProblem('misdirected-request', 'host name not served');
   const kit_id = z.uuid().safeParse(address.exec(url)?.[1]).data?.toLowerCase();
-  if (!kit_id) throw new RequestProblem('not-found', 'there is no such socket');
-  if (!gate.isOwnPage(asker)) throw new RequestProblem('forbidden', 'another origin');
+  if (!kit_id) throw new RequestProblem('not-found', 'no socket at this path');
+  if (!gate.isOwnPage(asker)) throw new RequestProblem('forbidden', 'request from another origin');
   const isNamed = headers['x-api-key'] !== undefined || hasCookieOnly(headers);
   const principal = isNamed ? await gate.identify(asker) : undefined;
   if (principal) demandScope(principal, 'read');
-  if (principal && !maySee(principal, kit_id)) throw new RequestProblem('not-found', 'there is no such kit');
+  if (principal && !maySee(principal, kit_id)) throw new RequestProblem('not-found', 'kit not found');
   return { kit_id, principal };
 }
 
 function refuse(stream: Duplex, status: number): void {
-  // A client that never closes its side would hold the connection for ever.
+  // A client that never closes its side would hold the connection open.
   stream.once('finish', () => stream.destroy());
   stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }

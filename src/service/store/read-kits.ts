@@ -1,8 +1,8 @@
 /** Reads kits with the newest parts of their telemetry. */
 import { z } from 'zod';
-import type { Queries, Row } from './database.ts';
-import { holesIn } from './ranges.ts';
-import { jsonOf, rangesOf, stateOf } from './rows.ts';
+import type { Queries, Row } from './sql/database.ts';
+import { readHoles } from './received/read-received.ts';
+import { jsonOf, stateOf } from './rows.ts';
 import type { StoredKit } from './store.ts';
 
 const textOrNull = z.string().nullable();
@@ -29,19 +29,15 @@ async function readSome(queries: Queries, where: string, ids: readonly string[])
   const parts = byKit(
     await queries.all(`SELECT kit_id, part, data, time_ms FROM kit_parts ${where}`, ...ids),
   );
-  const received = byKit(await queries.all(`SELECT kit_id, ranges FROM received ${where}`, ...ids));
+  const holesOf = await readHoles(queries, where, ids);
   return kits.map((row) => {
     const kit_id = String(row['kit_id']);
-    return kitOf(row, { parts: parts.get(kit_id) ?? [], received: received.get(kit_id) ?? [] });
+    return kitOf(row, { parts: parts.get(kit_id) ?? [], holes: holesOf(kit_id) });
   });
 }
 
-function kitOf(
-  row: Row,
-  { parts, received }: { readonly parts: readonly Row[]; readonly received: readonly Row[] },
-) {
+function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; readonly holes: number }) {
   const count = (name: string): number => Number(row[name]);
-  const holes = received.reduce((sum, each) => sum + holesIn(rangesOf.parse(each['ranges'])), 0);
   const dropped = count('dropped');
   return {
     kit_id: String(row['kit_id']),

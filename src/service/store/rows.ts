@@ -4,7 +4,7 @@ import { announcement, assetStatus, commandDefinition } from '../../contract/ass
 import { json, jsonObject } from '../../contract/json.ts';
 import { kitState } from '../../contract/presence.ts';
 import { taskStatus } from '../../contract/tasks.ts';
-import type { Row } from './database.ts';
+import type { Row } from './sql/database.ts';
 import type { ApiKey, StoredAsset, StoredFeed, StoredTask } from './store.ts';
 
 const text = z.string();
@@ -36,28 +36,51 @@ export function feedOf(row: Row): StoredFeed {
   return feedRow.parse(row);
 }
 
+/** Rows that were stored before the contract had limits are read as they are. */
 const assetData = announcement
-  .extend({ type: text, protocol: text, feeds: z.array(text), metadata: jsonObject.default({}) })
+  .extend({
+    asset_key: text,
+    name: text,
+    type: text,
+    vendor: text.nullable(),
+    model: text.nullable(),
+    firmware: text.nullable(),
+    protocol: text,
+    status_reason: text.nullable(),
+    last_seen_at: text,
+    whep_url: text.nullable(),
+    feeds: z.array(text),
+    metadata: jsonObject.default({}),
+  })
   .omit({ driver: true })
   .strip();
 
 /**
  * `row` is one of `assets`, with `status` and `reason` of `asset_status` where there is one, and `fed_ms`, the time of the
- * newest feed message: an announcement is as old as it is, and the asset was heard since.
+ * newest feed message that is newer than the announcement: the asset was seen then.
  */
 export function assetOf(row: Row): StoredAsset {
   const announced = jsonText.pipe(assetData).parse(row['data']);
-  const heard_ms = Math.max(Date.parse(announced.last_seen_at), number.safeParse(row['fed_ms']).data ?? 0);
-  const asset = { ...announced, last_seen_at: new Date(heard_ms).toISOString() };
+  const fed_ms = row['fed_ms'] ?? null;
+  const last_seen_at = fed_ms === null ? announced.last_seen_at : new Date(Number(fed_ms)).toISOString();
+  const asset = { ...announced, last_seen_at };
   const status = assetStatus.safeParse(row['status']).data;
   if (!status) return asset;
   return { ...asset, status, status_reason: text.nullable().parse(row['reason']) };
 }
 
-export const commandsOf = jsonText.pipe(z.array(commandDefinition));
+export const commandsOf = jsonText.pipe(
+  z.array(commandDefinition.extend({ name: text, description: text, input_schema: z.record(text, json) })),
+);
 export const jsonOf = jsonText.pipe(json);
 /** What the kit said of itself, and when by its own clock. */
-const storedState = kitState.extend({ said_ms: number.optional() });
+const storedState = kitState.extend({
+  boot: text,
+  software: text,
+  degraded: z.array(text),
+  reason: text.nullable(),
+  said_ms: number.optional(),
+});
 export const stateOf = jsonText.pipe(storedState);
 
 const keyRow = z.object({
@@ -69,6 +92,7 @@ const keyRow = z.object({
   kits: jsonText.pipe(z.union([z.literal('*'), z.array(text)])),
   created_ms: number,
   expires_ms: number.nullable(),
+  used_ms: number.nullable(),
 });
 
 export function keyOf(row: Row): ApiKey {

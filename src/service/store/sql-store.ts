@@ -1,11 +1,13 @@
 /** The store on an SQL database, SQLite or PostgreSQL: puts the questions of `Store` into statements. */
+import { feeds_max } from '../../contract/limits.ts';
 import type { Json } from '../../contract/json.ts';
 import type { Reception } from '../ingest/read-message.ts';
-import { tasks_max } from './apply-task.ts';
-import { ackOf, commitReceptions } from './commit.ts';
-import type { Database, Queries, Row, SqlValue } from './database.ts';
+import { tasks_max } from './apply/apply-task.ts';
+import { commitReceptions } from './commit.ts';
+import type { Database, Queries, Row, SqlValue } from './sql/database.ts';
 import { readKits } from './read-kits.ts';
-import { assetOf, commandsOf, feedOf, jsonOf, keyOf, rangesOf, taskOf } from './rows.ts';
+import { readStored } from './received/read-received.ts';
+import { assetOf, commandsOf, feedOf, jsonOf, keyOf, taskOf } from './rows.ts';
 import type {
   ApiKey,
   Change,
@@ -27,7 +29,9 @@ import type {
 const answers_kept_ms = 86_400_000;
 
 const asset_select = `SELECT assets.data, asset_status.status, asset_status.reason,
-  (SELECT MAX(time_ms) FROM feeds WHERE feeds.kit_id = assets.kit_id AND feeds.asset_id = assets.asset_id) AS fed_ms FROM assets
+  (SELECT feeds.time_ms FROM feeds WHERE feeds.kit_id = assets.kit_id AND feeds.asset_id = assets.asset_id
+     AND (feeds.epoch, feeds.seq) >= (assets.epoch, assets.seq)
+   ORDER BY feeds.epoch DESC, feeds.seq DESC LIMIT 1) AS fed_ms FROM assets
   LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id`;
 
 export type Announce = (queries: Queries, changes: readonly Change[]) => Promise<void>;
@@ -90,9 +94,10 @@ export class SqlStore implements Store {
 
   async feeds(kit_id: string, asset_id: string): Promise<readonly StoredFeed[]> {
     const rows = await this.#all(
-      'SELECT feed, time_ms, data FROM feeds WHERE kit_id = ? AND asset_id = ? ORDER BY feed',
+      'SELECT feed, time_ms, data FROM feeds WHERE kit_id = ? AND asset_id = ? ORDER BY feed LIMIT ?',
       kit_id,
       asset_id,
+      feeds_max,
     );
     return rows.map(feedOf);
   }
@@ -267,7 +272,10 @@ export class SqlStore implements Store {
   }
 
   async keys(): Promise<readonly ApiKey[]> {
-    return (await this.#all('SELECT * FROM api_keys ORDER BY created_ms')).map(keyOf);
+    const rows = await this.#all(
+      'SELECT api_keys.*, used_ms FROM api_keys LEFT JOIN key_uses ON key_uses.key_id = api_keys.key_id ORDER BY created_ms',
+    );
+    return rows.map(keyOf);
   }
 
   async addKey(key: ApiKey): Promise<void> {
@@ -285,17 +293,30 @@ export class SqlStore implements Store {
     );
   }
 
+  async noteUses(uses: readonly (readonly [key_id: string, used_ms: number])[]): Promise<void> {
+    for (const [key_id, used_ms] of uses) {
+      await this.#all(
+        `INSERT INTO key_uses (key_id, used_ms) VALUES (?, ?)
+         ON CONFLICT (key_id) DO UPDATE SET used_ms = excluded.used_ms WHERE excluded.used_ms > key_uses.used_ms`,
+        key_id,
+        used_ms,
+      );
+    }
+  }
+
   async revokeKey(key_id: string): Promise<boolean> {
+    await this.#all('DELETE FROM key_uses WHERE key_id = ?', key_id);
     await this.#all('DELETE FROM sessions WHERE key_id = ?', key_id);
     return (await this.#all('DELETE FROM api_keys WHERE key_id = ? RETURNING key_id', key_id)).length > 0;
   }
 
   async acks(kit_id: string) {
-    const rows = await this.#all(
-      'SELECT epoch, ranges FROM received WHERE kit_id = ? ORDER BY epoch DESC',
-      kit_id,
-    );
-    return rows.map((row) => ackOf(Number(row['epoch']), rangesOf.parse(row['ranges'])));
+    return readStored(this.#database, kit_id);
+  }
+
+  async newestEpoch(kit_id: string): Promise<number> {
+    const [row] = await this.#all('SELECT MAX(epoch) AS newest FROM received WHERE kit_id = ?', kit_id);
+    return Number(row?.['newest'] ?? 0);
   }
 
   async close(): Promise<void> {
@@ -338,7 +359,7 @@ interface Move {
   readonly last_seen_at: string;
 }
 
-/** A fix without an altitude leaves the one that is known. */
+/** Moves an asset; a fix without an altitude keeps the known one. */
 async function moveAsset(queries: Queries, { kit_id, asset_id, fix, last_seen_at }: Move): Promise<void> {
   const [row] = await queries.all(
     'SELECT data FROM assets WHERE kit_id = ? AND asset_id = ?',

@@ -1,23 +1,21 @@
-/** What the service keeps, and how it is asked for. SQLite and PostgreSQL stand behind the same words. */
+/** The interface of the store, implemented on SQLite and PostgreSQL. */
 import type { Announcement, CommandDefinition } from '../../contract/assets.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { KitState } from '../../contract/presence.ts';
 import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
 import type { Reception } from '../ingest/read-message.ts';
 
-/** When a value was observed; decides which of two is the newer (`contract/README.md`, Envelope). */
+/** Epoch and seq decide which of two values is the newer one (`contract/README.md`, Envelope); the time is for people. */
 export interface Stamp {
   readonly time_ms: number;
   readonly epoch: number;
   readonly seq: number;
-  readonly unsynced: boolean;
 }
 
 export interface StoredKit {
   readonly kit_id: string;
   readonly name: string | null;
-  /** The newest presence; undefined: none yet. */
-  /** The kit's last word on itself, and when it said that: a will was written when the kit connected. */
+  /** The newest presence and its time (a will was written when the kit connected); undefined: none yet. */
   readonly state: (KitState & { readonly said_ms?: number | undefined }) | undefined;
   /** When this service last heard of the kit, its own clock, milliseconds since 1970. */
   readonly heard_ms: number | null;
@@ -65,7 +63,7 @@ export interface StoredTask {
   readonly updated_ms: number;
 }
 
-/** What a commit changed, for those who watch. Values are the stored ones, after the commit. */
+/** A change of a commit, for subscribers. Values are the stored ones, after the commit. */
 export type Change =
   | { readonly kind: 'kit'; readonly kit_id: string }
   | { readonly kind: 'asset' | 'commands' | 'asset_gone'; readonly kit_id: string; readonly asset_id: string }
@@ -79,13 +77,18 @@ export type Change =
 
 export interface Committed {
   readonly changes: readonly Change[];
-  /** What to tell each kit that it may forget: one for each epoch that these messages touched. */
+  /**
+   * Acknowledgements for each kit, one per epoch of these messages: at least the ranges of the messages, also of
+   * duplicates. Of any number of ranges.
+   */
   readonly acks: readonly { readonly kit_id: string; readonly ack: CloudAck }[];
   /** Kits that were not known before. */
   readonly new_kits: readonly string[];
+  /** Kits that sent messages without a known online presence: it is missing here, or older than the messages. */
+  readonly without_presence: readonly string[];
 }
 
-/** A request under a key that its client repeats when it is not sure that it arrived. */
+/** A request with an idempotency key, which its client may repeat. */
 export interface RepeatableRequest {
   readonly key_id: string;
   readonly idempotency_key: string;
@@ -93,7 +96,7 @@ export interface RepeatableRequest {
   readonly request: string;
 }
 
-/** `mine`: nobody has this key yet. `answer` null: it was begun and its answer is not known. */
+/** `mine`: the key was free. `answer` null: the request has started and its answer is not known. */
 export type Claim =
   | { readonly kind: 'mine' }
   | { readonly kind: 'known'; readonly request: string; readonly answer: Json | null };
@@ -121,7 +124,7 @@ export interface PartnerFix {
 
 export interface ApiKey {
   readonly key_id: string;
-  /** UUID that stands as `requested_by` on what the key does. */
+  /** UUID recorded as `requested_by` on the actions of the key. */
   readonly user_id: string;
   readonly label: string;
   /** SHA-256 of the secret, hex. */
@@ -131,6 +134,8 @@ export interface ApiKey {
   readonly kits: readonly string[] | '*';
   readonly created_ms: number;
   readonly expires_ms: number | null;
+  /** When it was used last, to the minute; null: never, or before this was kept. */
+  readonly used_ms: number | null;
 }
 
 /** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */
@@ -156,20 +161,20 @@ export interface Store {
   readonly addTask: (task: TaskOrder) => Promise<StoredTask>;
   readonly task: (kit_id: string, task_id: string) => Promise<StoredTask | undefined>;
   readonly tasks: (kit_id: string, wanted: TaskQuery) => Promise<readonly StoredTask[]>;
-  /** The dispatch could not be handed over: the task fails for this reason, unless it has been reported meanwhile. */
+  /** Fails a task that could not be dispatched, unless the kit has reported it meanwhile. */
   readonly failTask: (
     kit_id: string,
     task_id: string,
     reason: string,
     now_ms: number,
   ) => Promise<StoredTask | undefined>;
-  /** Tasks of which no kit has said a word since `before_ms` fail for this reason. */
+  /** Fails tasks without a report since `before_ms` for this reason. */
   readonly failSilent: (before_ms: number, reason: string, now_ms: number) => Promise<readonly StoredTask[]>;
-  /** Takes the key for this request, for a day, unless it is taken. */
+  /** Claims the key for this request for a day, unless it is in use. */
   readonly claim: (request: RepeatableRequest, now_ms: number) => Promise<Claim>;
-  /** What came of a claimed request. */
+  /** Stores the answer of a claimed request. */
   readonly answer: (request: RepeatableRequest, answer: Json) => Promise<void>;
-  /** A claimed request that had no effect: its key is free again. */
+  /** Releases the key of a claimed request that had no effect. */
   readonly unclaim: (request: RepeatableRequest) => Promise<void>;
   /** `hash` is of the session's secret. */
   readonly addSession: (hash: string, key_id: string, expires_ms: number) => Promise<void>;
@@ -178,9 +183,13 @@ export interface Store {
   readonly endSession: (hash: string) => Promise<void>;
   readonly keys: () => Promise<readonly ApiKey[]>;
   readonly addKey: (key: ApiKey) => Promise<void>;
+  /** Stores when keys were used last: pairs of key_id and milliseconds since 1970. */
+  readonly noteUses: (uses: readonly (readonly [key_id: string, used_ms: number])[]) => Promise<void>;
   readonly revokeKey: (key_id: string) => Promise<boolean>;
-  /** Epochs and ranges that are stored for this kit, newest epoch first. */
+  /** All that is stored for this kit, newest epoch first; of any number of ranges. */
   readonly acks: (kit_id: string) => Promise<readonly CloudAck[]>;
+  /** 0: nothing is stored for this kit. */
+  readonly newestEpoch: (kit_id: string) => Promise<number>;
   readonly close: () => Promise<void>;
 }
 
@@ -191,6 +200,8 @@ export interface TaskOrder {
   readonly command_name: string;
   readonly payload: JsonObject;
   readonly requested_by: string;
+  /** Label of the key. */
+  readonly requested_by_name: string;
   readonly created_ms: number;
 }
 

@@ -1,6 +1,7 @@
-/** The store on SQLite as the rest of the service sees it: every question goes to the thread that owns the file. */
-import { Worker } from 'node:worker_threads';
+/** The store on SQLite for the rest of the service: every call goes to the thread that owns the file. */
+import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts';
+import { sleep } from '../../platform/time.ts';
 import type { Store } from './store.ts';
 
 export interface ThreadCall {
@@ -15,59 +16,115 @@ export interface ThreadReply {
   readonly fault?: { readonly unavailable: boolean; readonly message: string };
 }
 
-/** Only the one who asked knows what kind of value it is. */
+/** Only the caller can type the value. */
 type Received = Omit<ThreadReply, 'value'> & { readonly value: never };
 
 interface Waiting {
+  readonly method: keyof Store | 'open';
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
 }
 
-const memory = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 } as const;
+/** Several times the need of a transaction of 500 messages of the largest size. */
+const heap_default_mb = 128;
+const young_mb = 4;
+/** Pause before a restart when the thread crashed before it opened the file or answered. */
+const reopen_pause_ms = 1_000;
 
 /** Starts the thread and opens the file in it. Rejects with `StorageUnavailable` when the file cannot be used. */
-export async function openThreadStore(file: string): Promise<Store> {
-  const worker = new Worker(new URL('./thread.ts', import.meta.url), { resourceLimits: memory });
-  const waiting = new Map<number, Waiting>();
-  let last_id = 0;
-  let ended: Error | undefined;
-  const fail = (error: Error): void => {
-    ended = error;
-    for (const { reject } of waiting.values()) reject(error);
-    waiting.clear();
-  };
-  worker.on('message', ({ id, value, fault }: Received) => {
-    const asked = waiting.get(id);
-    waiting.delete(id);
-    if (fault) asked?.reject(errorOf(fault));
-    else asked?.resolve(value);
-  });
-  worker.on('error', (error) =>
-    fail(new StorageUnavailable(`the thread of the database ended: ${messageOf(error)}`)),
-  );
-  worker.on('exit', () => fail(new StorageUnavailable('the database is closed')));
-  const opened = new Promise<void>((resolve, reject) => waiting.set(0, { resolve, reject }));
-  worker.postMessage(file);
-  await opened;
+export async function openThreadStore(file: string, heap_mb = heap_default_mb): Promise<Store> {
+  const store = new ThreadStore(file, heap_mb);
+  await store.open();
   return methodsOf(
     <K extends keyof Store>(name: K) =>
-      async (...args: Parameters<Store[K]>): Promise<Awaited<ReturnType<Store[K]>>> => {
-        if (ended) throw ended;
-        const id = (last_id += 1);
-        const answer = new Promise<Awaited<ReturnType<Store[K]>>>((resolve, reject) =>
-          waiting.set(id, { resolve, reject }),
-        );
-        worker.postMessage({ id, method: name, args } satisfies ThreadCall);
-        return answer;
-      },
+      async (...args: Parameters<Store[K]>): Promise<Awaited<ReturnType<Store[K]>>> =>
+        store.ask(name, args),
   );
+}
+
+/**
+ * Calls the thread, and replaces it after a crash. The call that crashed it is rejected as permanent, so that the caller can
+ * isolate the faulty message of a commit; all other calls may be repeated.
+ */
+class ThreadStore {
+  readonly #file: string;
+  readonly #limits: ResourceLimits;
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | undefined;
+  #opening: Promise<void> | undefined;
+  #last_id = 0;
+  #isClosed = false;
+  /** Whether the last thread had answered anything: else the restart is delayed. */
+  #hasAnswered = true;
+
+  constructor(file: string, heap_mb: number) {
+    this.#file = file;
+    this.#limits = { maxYoungGenerationSizeMb: young_mb, maxOldGenerationSizeMb: heap_mb };
+  }
+
+  async open(): Promise<void> {
+    this.#opening ??= this.#start().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async ask<K extends keyof Store>(
+    method: K,
+    args: Parameters<Store[K]>,
+  ): Promise<Awaited<ReturnType<Store[K]>>> {
+    if (this.#isClosed) throw new StorageUnavailable('the database is closed');
+    if (!this.#worker) await this.open();
+    this.#isClosed ||= method === 'close';
+    const id = (this.#last_id += 1);
+    return new Promise<Awaited<ReturnType<Store[K]>>>((resolve, reject) => {
+      this.#waiting.set(id, { method, resolve, reject });
+      this.#worker?.postMessage({ id, method, args } satisfies ThreadCall);
+    });
+  }
+
+  async #start(): Promise<void> {
+    if (!this.#hasAnswered) await sleep(reopen_pause_ms, new AbortController().signal);
+    this.#hasAnswered = false;
+    const worker = new Worker(new URL('./thread.ts', import.meta.url), { resourceLimits: this.#limits });
+    let reason = 'exited';
+    worker.on('message', (reply: Received) => this.#settle(reply));
+    worker.on('error', (error) => (reason = messageOf(error)));
+    worker.on('exit', () => this.#onExit(worker, reason));
+    const opened = new Promise<void>((resolve, reject) =>
+      this.#waiting.set(0, { method: 'open', resolve, reject }),
+    );
+    worker.postMessage(this.#file);
+    await opened;
+    this.#worker = worker;
+  }
+
+  #settle({ id, value, fault }: Received): void {
+    const asked = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (id > 0) this.#hasAnswered = true;
+    if (fault) asked?.reject(errorOf(fault));
+    else asked?.resolve(value);
+  }
+
+  #onExit(worker: Worker, reason: string): void {
+    if (this.#worker === worker) this.#worker = undefined;
+    const calls = [...this.#waiting.values()];
+    this.#waiting.clear();
+    // The thread processes calls in order: the oldest is the one that crashed it.
+    const [first, ...others] = calls;
+    const sentence = `the database thread ended: ${reason}`;
+    const isFault = first && first.method !== 'open' && first.method !== 'close' && !this.#isClosed;
+    first?.reject(isFault ? new InvariantBroken(sentence) : new StorageUnavailable(sentence));
+    for (const { reject } of others) reject(new StorageUnavailable(sentence));
+  }
 }
 
 type Method = <K extends keyof Store>(
   name: K,
 ) => (...args: Parameters<Store[K]>) => Promise<Awaited<ReturnType<Store[K]>>>;
 
-/** Each method of the store as a question to the thread. */
+/** Builds the store, with each method as a call to the thread. */
 function methodsOf(method: Method): Store {
   return {
     commit: method('commit'),
@@ -95,7 +152,9 @@ function methodsOf(method: Method): Store {
     keys: method('keys'),
     addKey: method('addKey'),
     revokeKey: method('revokeKey'),
+    noteUses: method('noteUses'),
     acks: method('acks'),
+    newestEpoch: method('newestEpoch'),
     close: method('close'),
   };
 }

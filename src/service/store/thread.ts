@@ -1,7 +1,7 @@
 /** The thread that owns the service's SQLite file, so that a slow disk stalls no request and no heartbeat. */
 import { parentPort } from 'node:worker_threads';
 import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts';
-import { openSqlite } from './sqlite.ts';
+import { openSqlite } from './sql/sqlite.ts';
 import { SqlStore } from './sql-store.ts';
 import type { Store } from './store.ts';
 import type { ThreadCall, ThreadReply } from './thread-store.ts';
@@ -20,7 +20,7 @@ port.once('message', (file: string) => {
   }
 });
 
-/** The arguments fit the method: `thread-store.ts` sends nothing else. */
+/** Runs a call. The arguments match the method: `thread-store.ts` sends nothing else. */
 async function answer(store: Store, { id, method, args }: ThreadCall): Promise<void> {
   try {
     const value: unknown = await Reflect.apply(store[method], store, args);

@@ -1,5 +1,5 @@
 /** The connector's own outbox and uplink as an engine. */
-import { startConnector } from '../../support/connector.ts';
+import { startConnector } from '../../support/kit/connector.ts';
 import { window_messages, type Engine, type EngineChoice } from './engine.ts';
 import type { Target } from './mqttjs.ts';
 

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { serverFrame, type ServerFrame } from '../../../src/service/api/frames.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
-import { type Answer, type Body, openScene, type Scene } from '../../support/interface-scene.ts';
+import { type Answer, type Body, openScene, type Scene } from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { playedDrone } from '../../support/played-kit.ts';
+import { playedDrone } from '../../support/kit/played-kit.ts';
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/u;
 const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/u;

@@ -1,9 +1,9 @@
 /** Statements on kits, their telemetry and links, in both forms of the service. The numbers are those of statements.md. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, letPass } from '../../support/eventually.ts';
-import { openScene, type Scene } from '../../support/interface-scene.ts';
+import { openScene, type Scene } from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { played } from '../../support/played-kit.ts';
+import { played } from '../../support/kit/played-kit.ts';
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/u;
 const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/u;
@@ -119,12 +119,16 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('kits
   });
 
   it('16.3 a key that asks too fast is told when to ask again', async () => {
-    const asked = Array.from({ length: 60 }, async () =>
-      fetch(`${scene.url}/api/kits`, { headers: { 'x-api-key': scene.key } }),
-    );
-    const refused = (await Promise.all(asked)).filter(({ status }) => status === 429);
-    expect(refused.length).toBeGreaterThan(0);
-    expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0);
+    let refused: Response | undefined;
+    // A slow machine may ask so slowly that one round is within the limit.
+    await eventually('a request is refused', async () => {
+      const asked = Array.from({ length: 60 }, async () =>
+        fetch(`${scene.url}/api/kits`, { headers: { 'x-api-key': scene.key } }),
+      );
+      refused = (await Promise.all(asked)).find(({ status }) => status === 429);
+      return refused !== undefined;
+    });
+    expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0);
     await eventually('the key is free again', async () => (await scene.ask('/api/kits')).status === 200);
   });
 
@@ -140,7 +144,7 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('kits
       boot: 'b',
       started_at: '2026-11-21T10:00:00.000Z',
       software: 'kit-connector',
-      contract: '1.0',
+      contract: '1.1',
       outbox: { rows: 0, bytes: 0, oldest: null },
       degraded: [],
       reason: 'stopped',

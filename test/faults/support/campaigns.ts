@@ -3,15 +3,22 @@ import Database from 'better-sqlite3';
 import { mkdir, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { startMosquitto, unthrottled } from '../../support/broker.ts';
+import { startMosquitto, unthrottled } from '../../support/brokers/broker.ts';
 import { letPass } from '../../support/eventually.ts';
 import { test_kit } from '../../support/gps.ts';
-import { withExt4 } from '../../support/disks.ts';
-import { startProxy } from '../../support/proxy.ts';
-import { startSubscriber, type Subscriber } from '../../support/subscriber.ts';
+import { withExt4 } from '../../support/disk/disks.ts';
+import { startProxy } from '../../support/brokers/proxy.ts';
+import { startSubscriber, type Subscriber } from '../../support/brokers/subscriber.ts';
 import { run, withDirectory } from '../../support/temporary.ts';
 import { monotonic_us } from '../../support/witness.ts';
-import { lostOf, readRecord, startProducer, type Lost, type ProducerSpec } from './producer.ts';
+import {
+  lostOf,
+  prepareProducer,
+  readRecord,
+  startProducer,
+  type Lost,
+  type ProducerSpec,
+} from './producer.ts';
 
 export interface Account {
   readonly sync: Lost;
@@ -30,6 +37,7 @@ export interface Account {
   readonly integrity: unknown;
   readonly faults: readonly string[];
   readonly emptied: boolean;
+  readonly seconds: number;
 }
 
 /** From the kill or the cut until the process was gone, microseconds of the monotonic clock. */
@@ -38,7 +46,8 @@ interface Outage {
   readonly to_us: number;
 }
 
-const run_min_ms = 100;
+/** Most runs are short, which costs little; some are longer than the second after which telemetry is written. */
+const run_min_ms = 50;
 const run_max_ms = 1_500;
 const drain_ms = 60_000;
 const disk_mb = 256;
@@ -52,15 +61,18 @@ const undeleted_ms = 250;
 /** Kills the connector with SIGKILL while it produces and drains at full speed. */
 export async function killDaemons(kills: number): Promise<Account> {
   return withDirectory(async (dir) => {
+    const begin_ms = performance.now();
     const broker = await startMosquitto({ conf: unthrottled });
     const subscriber = await startSubscriber(broker.port);
     const spec = await specOf(dir, dir, broker.url);
     const outages: Outage[] = [];
     let duplicates_max = 0;
+    let next = prepareProducer(spec);
     for (let kill = 0; kill < kills; kill++) {
-      const producer = startProducer(spec);
+      const producer = next.start();
       await producer.opened();
-      const run_ms = run_min_ms + Math.random() * (run_max_ms - run_min_ms);
+      next = prepareProducer(spec);
+      const run_ms = run_min_ms + Math.random() ** 2 * (run_max_ms - run_min_ms);
       await letPass(Math.max(0, run_ms - undeleted_ms));
       const { messages: deleted } = await subscriber.report();
       await letPass(Math.min(run_ms, undeleted_ms));
@@ -69,16 +81,18 @@ export async function killDaemons(kills: number): Promise<Account> {
       outages.push({ from_us, to_us: monotonic_us() });
       duplicates_max += (await subscriber.report()).messages - deleted;
     }
+    await next.discard();
     const account = await settle(spec, subscriber, outages);
     await subscriber.stop();
     await broker.stop();
-    return { ...account, duplicates_max };
+    return { ...account, duplicates_max, seconds: secondsSince(begin_ms) };
   });
 }
 
 /** Kills a broker that keeps nothing on disk, under a connector that goes on; the cloud confirms what it has stored. */
 export async function killBrokers(kills: number): Promise<Account> {
   return withDirectory(async (dir) => {
+    const begin_ms = performance.now();
     const broker = await startMosquitto({ conf: unthrottled });
     const subscriber = await startSubscriber(broker.port, {
       cloud_of: test_kit,
@@ -89,9 +103,9 @@ export async function killBrokers(kills: number): Promise<Account> {
     const producer = startProducer(spec);
     await subscriber.until(({ unique }) => unique > 1_000, drain_ms);
     for (let kill = 0; kill < kills; kill++) {
-      await letPass(300 + Math.random() * 700);
+      await letPass(200 + Math.random() * 600);
       await broker.kill('SIGKILL');
-      await letPass(Math.random() * 500);
+      await letPass(Math.random() * 400);
       await broker.start();
     }
     const before = (await subscriber.report()).unique;
@@ -100,7 +114,7 @@ export async function killBrokers(kills: number): Promise<Account> {
     const account = await settle(spec, subscriber, []);
     await subscriber.stop();
     await broker.stop();
-    return account;
+    return { ...account, seconds: secondsSince(begin_ms) };
   });
 }
 
@@ -111,6 +125,7 @@ export type BrokerAtCut = 'away' | 'there' | 'silent';
 export async function cutPower(cuts: number, where: BrokerAtCut): Promise<Account> {
   return withDirectory(async (dir) =>
     withExt4(disk_mb, async (mounted, disk) => {
+      const begin_ms = performance.now();
       const broker = await startMosquitto({ conf: unthrottled });
       const proxy = await startProxy(broker.port);
       const subscriber = await startSubscriber(broker.port);
@@ -124,13 +139,15 @@ export async function cutPower(cuts: number, where: BrokerAtCut): Promise<Accoun
       const outages: Outage[] = [];
       if (where === 'away') proxy.setAdmission('refuse');
       const turns = monitorEventLoopDelay({ resolution: turn_ms });
+      let next = prepareProducer(spec);
       for (let cut = 0; cut < cuts; cut++) {
-        const producer = startProducer(spec);
+        const producer = next.start();
         await producer.opened();
+        next = prepareProducer(spec);
         turns.enable();
-        await letPass(Math.random() * run_max_ms);
+        await letPass(Math.random() ** 2 * run_max_ms);
         if (where === 'silent') proxy.stall();
-        await letPass(lazy_window_ms * 1.5);
+        await letPass(lazy_window_ms * 1.2);
         turns.disable();
         const from_us = monotonic_us();
         disk.shutdown();
@@ -139,12 +156,14 @@ export async function cutPower(cuts: number, where: BrokerAtCut): Promise<Accoun
         disk.remount();
         proxy.cut();
       }
+      await next.discard();
       proxy.setAdmission('pass');
       const account = await settle(spec, subscriber, outages);
       await subscriber.stop();
       await proxy.close();
       await broker.stop();
-      return { ...account, starved_s: Math.max(0, turns.max / 1e6 - turn_ms) / 1e3 };
+      const starved_s = Math.max(0, turns.max / 1e6 - turn_ms) / 1e3;
+      return { ...account, starved_s, seconds: secondsSince(begin_ms) };
     }),
   );
 }
@@ -186,11 +205,16 @@ async function settle(
     starved_s: 0,
     lazy_window_s: windowOf(lazy.at_us, outages),
     starts: record.opened.length,
-    foreign_files: files.filter((name) => !/^buffer\.db(-wal|-shm|\.reserve)?$/.test(name)),
+    foreign_files: files.filter((name) => !/^buffer\.db(-wal|-shm|\.reserve|\.epoch)?$/.test(name)),
     integrity,
     faults: record.faults,
     emptied: record.emptied,
+    seconds: 0,
   };
+}
+
+function secondsSince(begin_ms: number): number {
+  return (performance.now() - begin_ms) / 1_000;
 }
 
 /** The longest time from the acceptance of a lost message to the outage that came next. */

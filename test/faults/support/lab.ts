@@ -3,12 +3,21 @@ import { join } from 'node:path';
 import { every } from '../../../src/platform/time.ts';
 import type { Lane } from '../../../src/contract/lanes.ts';
 import type { LedgerReport } from '../../../src/outbox/ledger.ts';
-import { startMosquitto, unthrottled, type Broker, type BrokerOptions } from '../../support/broker.ts';
-import { startConnector, type Connector, type ConnectorOptions } from '../../support/connector.ts';
+import {
+  startMosquitto,
+  unthrottled,
+  type Broker,
+  type BrokerOptions,
+} from '../../support/brokers/broker.ts';
+import { startConnector, type Connector, type ConnectorOptions } from '../../support/kit/connector.ts';
 import { eventually } from '../../support/eventually.ts';
 import { flight, stamped } from '../../support/gps.ts';
-import { startProxy, type Proxy } from '../../support/proxy.ts';
-import { startSubscriber, type Subscriber, type SubscriberOptions } from '../../support/subscriber.ts';
+import { startProxy, type Proxy } from '../../support/brokers/proxy.ts';
+import {
+  startSubscriber,
+  type Subscriber,
+  type SubscriberOptions,
+} from '../../support/brokers/subscriber.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
 export interface Lab {
@@ -17,7 +26,7 @@ export interface Lab {
   /** Between connector and broker; the subscriber stands on the other side of it. */
   readonly proxy: Proxy;
   /** Sentences that a connector logged. */
-  readonly said: string[];
+  readonly lines: string[];
   /** Connections made so far, all connectors together. */
   readonly connections: () => number;
   start(options?: Partial<ConnectorOptions>): Promise<Connector>;
@@ -38,20 +47,20 @@ export async function withLab(options: BrokerOptions, fn: (lab: Lab) => Promise<
     const connectors: Connector[] = [];
     const subscribers: Subscriber[] = [];
     const wrong: LedgerReport[] = [];
-    const said: string[] = [];
+    const lines: string[] = [];
     let connections = 0;
     const data = flight();
     const lab: Lab = {
       dir,
       broker,
       proxy,
-      said,
+      lines,
       connections: () => connections,
       async start(changes = {}) {
         const connector = await startConnector({
           file: join(dir, `buffer-${connectors.length}.db`),
           url: `mqtt://127.0.0.1:${proxy.port}`,
-          log: (sentence) => said.push(sentence),
+          log: (sentence) => lines.push(sentence),
           onConnected: () => (connections += 1),
           ...changes,
         });

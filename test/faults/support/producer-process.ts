@@ -2,10 +2,11 @@
  * A connector at full speed in a process of its own, made to be killed. What it has accepted it writes to a file without
  * buffering, so that the numbers survive it: a sync message counts as accepted once `committed` has resolved.
  */
+import { once } from 'node:events';
 import { openSync, writeSync } from 'node:fs';
 import { every } from '../../../src/platform/time.ts';
 import type { Lane } from '../../../src/contract/lanes.ts';
-import { startConnector } from '../../support/connector.ts';
+import { startConnector } from '../../support/kit/connector.ts';
 import { flight, stamped } from '../../support/gps.ts';
 import { monotonic_us } from '../../support/witness.ts';
 import type { ProducerSpec } from './producer.ts';
@@ -25,6 +26,9 @@ function note(
   writeSync(record, `${[kind, ...values].join(' ')}\n`);
 }
 
+// Everything is loaded by now.
+await once(process.stdin, 'data');
+process.stdin.destroy();
 const connector = await startConnector({ file: spec.file, url: spec.url, ack: spec.ack });
 const { outbox } = connector;
 note('open', outbox.epoch);

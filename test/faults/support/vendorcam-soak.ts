@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import type { Mood } from '../../fakes/fake-vendor-camera.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
-import { vendorcamLab } from '../../support/vendorcam-lab.ts';
+import { vendorcamLab } from '../../support/cameras/vendorcam-lab.ts';
 
 const moods: readonly Mood[] = ['garbage', 'cuts off', 'slow', 'not UTF-8', 'redirects', 'too short'];
 

@@ -1,18 +1,23 @@
 /** The service inside the daemon: it waits for its address, and what people made of it outlives the daemon. */
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { type App, startApp } from '../../../src/app.ts';
+import { type App, startApp } from '../../../src/app/app.ts';
+import { vouched } from '../../../src/platform/clock-evidence.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
-import { createLog } from '../../../src/platform/log.ts';
-import { openSqlite } from '../../../src/service/store/sqlite.ts';
+import { createLog } from '../../../src/platform/log/log.ts';
+import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { makeCertificates } from '../../support/certificates.ts';
 import { eventually } from '../../support/eventually.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { kit_id, readText } from '../config/lab.ts';
+import { texts } from '../../../src/app/texts.ts';
 
 const logLine = z.looseObject({ level: z.string(), msg: z.string() });
 const made = z.looseObject({ id: z.string() });
@@ -24,14 +29,19 @@ interface Daemon {
 }
 
 /** A daemon without devices and broker, with the service on this port. */
-async function startDaemon(dir: string, port: number): Promise<Daemon> {
-  const text = `kit_id: ${kit_id}\nbroker:\n  url: none\nstate_dir: ${dir}\nruntime_dir: ${dir}\nservice:\n  listen: 127.0.0.1:${port}\n`;
+async function startDaemon(dir: string, port: number, more = ''): Promise<Daemon> {
+  const text = `kit_id: ${kit_id}\nbroker:\n  url: none\nstate_dir: ${dir}\nruntime_dir: ${dir}\nservice:\n  listen: 127.0.0.1:${port}\n${more}`;
   const config = await readText(dir, text);
   if (!config.broker) throw new Error('the section is there');
   const lines: string[] = [];
   const out = { write: (line: string) => lines.push(line) > 0 };
   const log = createLog({ level: 'info', out, readable: false });
-  const app = await startApp(config, { log, clock: systemClock(), version: '0.0.0', broker: config.broker });
+  const app = await startApp(config, {
+    log,
+    clock: systemClock({ evidence: vouched }),
+    version: '0.0.0',
+    broker: config.broker,
+  });
   return { app, log: () => lines.map((line) => logLine.parse(JSON.parse(line))) };
 }
 
@@ -64,7 +74,7 @@ it(
         const errors = daemon.log().filter(({ level }) => level === 'error');
         expect(errors).toMatchObject([
           {
-            msg: 'the service cannot be started: the kit works without it, and tries again',
+            msg: texts.service_failed,
             reason: expect.stringContaining(`port ${port}`) as unknown,
           },
         ]);
@@ -106,7 +116,8 @@ it(
         await first.app.stop();
       }
       const store = new SqlStore(openSqlite(join(dir, 'service.db'), 'memory'));
-      await store.addTask({ ...order, asset_id, payload: {}, requested_by: kit_id, created_ms: Date.now() });
+      const requester = { requested_by: kit_id, requested_by_name: 'test' };
+      await store.addTask({ ...order, ...requester, asset_id, payload: {}, created_ms: Date.now() });
       await store.close();
       const second = await startDaemon(dir, 0);
       try {
@@ -125,3 +136,20 @@ it(
     });
   },
 );
+
+it('speaks TLS with the certificate that the configuration names', async () => {
+  await withDirectory(async (dir) => {
+    const { ca, server } = await makeCertificates(dir, 'machine 7');
+    const tls = `  tls: { cert_file: ${server.cert}, key_file: ${server.key}, client_ca_file: ${ca}, client_certificates: optional }\n`;
+    const daemon = await startDaemon(dir, 0, tls);
+    try {
+      const asked = request(`${daemon.app.service?.url()}/ready`, { ca: readFileSync(ca), agent: false });
+      asked.end();
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      response.resume();
+      expect(response.statusCode).toBe(200);
+    } finally {
+      await daemon.app.stop();
+    }
+  });
+});

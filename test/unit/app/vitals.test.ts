@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Vitals, vitals } from '../../../src/app/vitals.ts';
-import type { ReportParts } from '../../../src/app/report.ts';
-import { attendSystemd } from '../../../src/cli/daemon-systemd.ts';
-import { openNotifier } from '../../../src/platform/notify.ts';
+import type { ReportParts } from '../../../src/app/status-report.ts';
+import { attendSystemd } from '../../../src/cli/daemon/systemd.ts';
+import { openNotifier } from '../../../src/platform/systemd/notify.ts';
 import { fakeSystemd } from '../../fakes/fake-systemd.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordingLog } from '../../support/recording-log.ts';
@@ -20,23 +20,30 @@ function partsOf({
   find = async (): Promise<undefined> => undefined,
   committed = async (): Promise<void> => undefined,
   health = 'ok',
+  unanswered_ms = 0,
   ticked_ms = () => performance.now(),
   mean_ms = 0,
   state = 'connected',
+  detail = '',
+  last_error = null,
 }: {
   readonly find?: () => Promise<undefined>;
   readonly committed?: () => Promise<void>;
   readonly health?: string;
+  readonly unanswered_ms?: number;
   readonly ticked_ms?: () => number;
   readonly mean_ms?: number;
   readonly state?: string;
+  readonly detail?: string;
+  readonly last_error?: string | null;
 }): ReportParts {
   return {
     config: { broker: { url: 'mqtts://broker.example.com:8883' } },
     outbox: {
       find,
       committed,
-      health: () => ({ state: health, detail: '' }),
+      health: () => ({ state: health, detail }),
+      unanswered_ms: () => unanswered_ms,
       ledger: () => ({ buffered: 3 }),
     },
     hub: {
@@ -47,7 +54,7 @@ function partsOf({
         { name: 'cameras', state: 'rejected' },
       ],
     },
-    uplink: { status: () => ({ state }) },
+    uplink: { status: () => ({ state, last_error }) },
     lag: { figures: () => ({ mean_ms, p99_ms: mean_ms, max_ms: mean_ms }) },
   } as unknown as ReportParts;
 }
@@ -64,6 +71,16 @@ test.each([
   ],
   ['a commit never ends', { committed: async () => never }, /thread of the buffer has not answered/],
   [
+    'the disk hangs, and messages leave from memory',
+    { find: async () => never, committed: refused, health: 'failing', unanswered_ms: 60_000 },
+    /^all is well$/,
+  ],
+  [
+    'the disk has hung for ten minutes',
+    { find: async () => never, committed: refused, health: 'failing', unanswered_ms: 600_000 },
+    /thread of the buffer has not answered/,
+  ],
+  [
     'nobody goes through the drivers',
     { ticked_ms: () => performance.now() - 60_000 },
     /drivers have not been/,
@@ -78,7 +95,28 @@ test('the summary names broker, assets, what waits and which drivers have given 
   expect(vitals(partsOf({})).summary()).toBe(
     'connected to broker.example.com, 1 asset online, 3 messages waiting, driver cameras rejected',
   );
-  expect(vitals(partsOf({ state: 'waiting' })).summary()).toMatch(/^not connected, messages are kept, /);
+});
+
+test('the summary tells a wrong password, a full disk, a failing disk and a dead broker apart', () => {
+  const summaryOf = (how: Parameters<typeof partsOf>[0]): string => vitals(partsOf(how)).summary();
+  const refused = 'Connection refused: Not authorized';
+  expect(summaryOf({ state: 'waiting', last_error: refused })).toMatch(
+    /^not connected \(Connection refused: Not authorized\), messages are kept, 1 asset online/,
+  );
+  expect(summaryOf({ state: 'waiting', last_error: 'connect ECONNREFUSED 192.0.2.1:8883' })).toMatch(
+    /^not connected \(connect ECONNREFUSED 192\.0\.2\.1:8883\), messages are kept/,
+  );
+  expect(summaryOf({ state: 'connecting' })).toMatch(
+    /^not connected \(connecting to broker\.example\.com\), /,
+  );
+  expect(summaryOf({ health: 'full' })).toMatch(/^disk full, connected to broker\.example\.com, /);
+  expect(summaryOf({ health: 'failing', detail: 'EROFS: read-only file system' })).toMatch(
+    /^disk failing \(EROFS: read-only file system\), connected to /,
+  );
+  const hostile = `line\n\u001b]52;c;x\u0007${'x'.repeat(500)}`;
+  const line = summaryOf({ state: 'waiting', last_error: hostile });
+  expect(line).not.toMatch(/\p{Cc}/u);
+  expect(line.length).toBeLessThan(300);
 });
 
 test('systemd gets no beat while there is no progress, and the log says why, once each way', async () => {
@@ -112,8 +150,8 @@ test('systemd gets no beat while there is no progress, and the log says why, onc
   await systemd.until(/^WATCHDOG=1$/);
   await eventually('the end of the trouble is said', () => log.at('info').length > 0);
   expect(log.lines.map(({ level, sentence, facts }) => [level, sentence, Object.keys(facts)])).toEqual([
-    ['error', 'no progress: systemd will restart kit-connector if this goes on', ['reason']],
-    ['info', 'there is progress again', ['down_s']],
+    ['error', 'daemon made no progress; systemd will restart it if this continues', ['reason']],
+    ['info', 'progress resumed', ['down_s']],
   ]);
 });
 

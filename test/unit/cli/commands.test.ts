@@ -34,21 +34,21 @@ buffer   accepted 120 = delivered 100 + buffered 15 + dropped 5 (thinned 5)
          file 81.9 kB, oldest message of ${time}
          feed  15 messages  3.0 kB
 location unknown  no driver has reported a position yet
-battery  unknown  no driver \`power\` is configured
+battery  unknown  driver power is not configured
 drivers
-         drones  mavlink  up  since ${at_ten}  port=14550
+  drones  mavlink  up  since ${at_ten}  port=14550
 assets
-         Falcon  drone  online  mavlink:1  gps 0s ago
-         Gate    drone  online  onvif:2    gps 0s ago
-         gate    drone  online  onvif:3    gps 0s ago
+  Falcon  drone  online  gps 0s ago  mavlink:1
+  Gate    drone  online  gps 0s ago  onvif:2
+  gate    drone  online  gps 0s ago  onvif:3
 links
-         eth1       satellite  online   48 ms, 0.5 % lost  down 1.2 Mbit/s, up 3 kbit/s  today down 1.3 GB, up 50 MB  Skylink 8.8.4.4
-         usb?[31m0  cellular   offline
-           no carrier: check cable, dish or modem
-         wlan0      wifi       unknown
-           the first probes are under way
+  eth1            satellite  online   48 ms, 0.5 % lost  down 1.2 Mbit/s, up 3 kbit/s  today down 1.3 GB, up 50 MB  Skylink 8.8.4.4
+  usb\\u{1b}[31m0  cellular   offline
+    no carrier: check cable, dish or modem
+  wlan0           wifi       unknown
+    the first probes are under way
 tasks    0 pending, 0 running, 1 completed, 0 failed
-         ${at_ten}  Falcon  arm  completed
+  ${at_ten}  Falcon  arm  completed
 `);
 });
 
@@ -75,9 +75,9 @@ test('status names what is wrong: reasons, a disk that fails, books that do not 
     'attempt 3 in 4s',
     '         connection refused',
     '+ quarantined 2 +',
-    'does not add up',
+    'counters do not match',
     'disk full: ENOSPC',
-    'drivers  none is configured',
+    'drivers  none configured',
   ]) {
     expect(stdout).toContain(words);
   }
@@ -111,7 +111,7 @@ test('status --watch goes on until it is told to stop', async () => {
 test('status of a kit without a broker speaks of none that could come back', async () => {
   const report = statusOf({ uplink: { ...statusOf().uplink, state: 'stopped', broker: 'none' } });
   const { stdout } = await typed(fakeDaemon({ report: () => report }), ['status']);
-  expect(stdout).toContain('\nuplink   no broker is configured: messages are kept\nbuffer   ');
+  expect(stdout).toContain('\nuplink   no broker is configured; messages are buffered\nbuffer   ');
 });
 
 test('tail writes a line for each message and ends with Ctrl-C', async () => {
@@ -136,13 +136,13 @@ test('tail of an asset that nobody knows says so, and waits for it', async () =>
     code: 0,
     stdout: expect.stringContaining('Falcno  gps') as string,
     stderr:
-      'there is no asset "Falcno"; did you mean "Falcon"? (kit-connector status lists them); waiting for one (Ctrl-C ends)\n',
+      'there is no asset "Falcno"; did you mean "Falcon"? (kit-connector status lists them); waiting for it (Ctrl-C stops)\n',
   });
 });
 
 test('tail of a feed that nobody publishes says so, and says nothing of one that is only silent', async () => {
   for (const [feed, told] of [
-    ['battary', 'nothing here is called "battary" (did you mean "battery"?); waiting for it (Ctrl-C ends)\n'],
+    ['battary', 'feed "battary" not found (did you mean "battery"?); waiting for it (Ctrl-C stops)\n'],
     ['ai_detection', ''],
     ['telemetry', ''],
   ] as const) {
@@ -167,7 +167,7 @@ test('tail says that the daemon has stopped', async () => {
     await daemon.followed(1);
     ends.abort();
     expect(await typing).toBe(69);
-    expect(shell.stderr()).toBe('kit-connector has stopped\n');
+    expect(shell.stderr()).toBe('kit-connector stopped\n');
   });
 });
 
@@ -181,7 +181,7 @@ test('a task is followed to its end, and a completed one is a success', async ()
     '--deadline',
     '5',
   ]);
-  expect(daemon.dispatched).toEqual([
+  expect(daemon.dispatched).toMatchObject([
     { asset_id: drone.id, command: 'set_mode', payload: { mode: 'AUTO' }, deadline_s: 5 },
   ]);
   expect(stdout).toBe(`${at_ten}  set_mode  pending\n${at_ten}  arm  completed  {"armed":true}\n`);
@@ -207,7 +207,7 @@ test('buffer shows each lane and points to the quarantine', async () => {
       'lane  messages  size    in memory  oldest',
       `feed  15        3.0 kB  1          ${time}`,
       'file 81.9 kB, 9.0 GB free on its disk',
-      '1 in quarantine: kit-connector buffer quarantine list\n',
+      '1 in quarantine; list them with kit-connector buffer quarantine list\n',
     ].join('\n'),
   );
 });
@@ -215,15 +215,17 @@ test('buffer shows each lane and points to the quarantine', async () => {
 test('the quarantine is listed with ids, put back by id, and discarded as a whole only when that is said', async () => {
   const daemon = fakeDaemon();
   expect((await typed(daemon, ['buffer', 'quarantine', 'list'])).stdout).toContain(
-    `8589934593  ${time}  telemetry  149 packet too large  2 B`,
+    `8589934593  ${time}  telemetry  2 B   149 packet too large`,
   );
+  const shown = await typed(daemon, ['buffer', 'quarantine', 'show', '8589934593']);
+  expect(JSON.parse(shown.stdout)).toMatchObject({ code: 149, body: '{}' });
   expect((await typed(daemon, ['buffer', 'quarantine', 'retry', '7', '8'])).stdout).toBe(
-    '2 put back into the buffer\n',
+    '2 returned to the buffer\n',
   );
   const unsaid = await typed(daemon, ['buffer', 'quarantine', 'discard']);
   expect(unsaid).toMatchObject({
     code: 64,
-    stderr: expect.stringContaining('name the ids to discard') as string,
+    stderr: expect.stringContaining('no ids given') as string,
   });
   expect((await typed(daemon, ['buffer', 'quarantine', 'discard', '--all'])).stdout).toBe('3 discarded\n');
   expect(daemon.selections).toEqual([[7, 8], undefined]);
@@ -237,7 +239,7 @@ test.each(['retry', 'discard'])('to %s a message that is not in quarantine is no
   };
   expect(await typed(nothing, ['buffer', 'quarantine', verb, '99'])).toMatchObject({
     code: 1,
-    stderr: 'no such id is in quarantine; "kit-connector buffer quarantine list" shows what is\n',
+    stderr: 'no such id is in quarantine; "kit-connector buffer quarantine list" lists the ids\n',
   });
   const one: LocalApi = {
     ...fakeDaemon(),
@@ -251,7 +253,12 @@ test.each(['retry', 'discard'])('to %s a message that is not in quarantine is no
 });
 
 test.each([
-  ['a payload that is no object', ['task', 'Falcon', 'arm', '[1]'], 64, 'the payload is no JSON object: [1]'],
+  [
+    'a payload that is no object',
+    ['task', 'Falcon', 'arm', '[1]'],
+    64,
+    'the payload is not a JSON object: [1]',
+  ],
   [
     'a deadline that is no time',
     ['task', 'Falcon', 'arm', '--deadline', '0'],
@@ -259,7 +266,7 @@ test.each([
     'number of seconds above 0',
   ],
   ['a misspelt subcommand', ['statsu'], 64, 'Did you mean status?'],
-  ['an asset without a command', ['task', 'Falcon'], 64, 'name the command too'],
+  ['an asset without a command', ['task', 'Falcon'], 64, 'no command given'],
   ['an unknown asset', ['task', 'Falcno', 'arm'], 1, 'did you mean "Falcon"?'],
 ])('%s is told in one sentence', async (_, words, code, sentence) => {
   const result = await typed(fakeDaemon(), words);
@@ -272,7 +279,7 @@ test('without a daemon each view says so in one line and exits with 69', async (
     const shell = recordedShell();
     expect(await runProgram([...words, '--socket', '/nowhere/control.sock'], shell)).toBe(69);
     expect(shell.stderr()).toBe(
-      'kit-connector is not running (nobody listens on /nowhere/control.sock); start it, or name its socket with --socket\n',
+      'kit-connector is not running (/nowhere/control.sock: no such file or directory); start it, or name its socket with --socket\n',
     );
   }
 });
@@ -311,6 +318,6 @@ test('check finds a state_dir that cannot be written', async ({ skip }) => {
     await writeFile(file, `kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\nstate_dir: ${dir}/state\n`);
     const shell = recordedShell();
     expect(await runProgram(['check', file], shell)).toBe(78);
-    expect(shell.stderr()).toContain('cannot be written by this user');
+    expect(shell.stderr()).toContain('this user cannot write');
   });
 });

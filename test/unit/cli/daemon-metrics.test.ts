@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { keepMetrics } from '../../../src/cli/daemon-metrics.ts';
+import { keepMetrics } from '../../../src/cli/daemon/metrics.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 
@@ -21,7 +21,7 @@ test('a port that is taken is said once, tried again, and used when it is free',
   const end = new AbortController();
   const listen = { host: '127.0.0.1', port };
   const { closed } = await keepMetrics(app, { listen, log, signal: end.signal }, 20);
-  expect(log.at('error')).toEqual(['there are no metrics: their address cannot be used, and is tried again']);
+  expect(log.at('error')).toEqual(['metrics endpoint unavailable; retrying']);
   holder.close();
   await once(holder, 'close');
   await eventually('there are figures', async () => {
@@ -29,7 +29,7 @@ test('a port that is taken is said once, tried again, and used when it is free',
     return (await answer?.text()) === 'figures\n';
   });
   expect(log.at('error')).toHaveLength(1);
-  expect(log.at('info')).toEqual(['there are metrics again']);
+  expect(log.at('info')).toEqual(['metrics endpoint restored']);
   end.abort();
   await closed;
 });

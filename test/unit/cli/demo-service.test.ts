@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
-import { demoService, withFreePort } from '../../../src/cli/demo-service.ts';
+import { demoService, withFreePort } from '../../../src/cli/demo/service.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { kit_id, readText } from '../config/lab.ts';
 

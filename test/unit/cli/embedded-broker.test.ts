@@ -1,14 +1,14 @@
 /** The broker for trying out. */
 import { connectAsync } from 'mqtt';
 import { expect, test } from 'vitest';
-import { embeddedBrokerOptions, startEmbeddedBroker } from '../../../src/cli/embedded-broker.ts';
+import { embeddedBrokerOptions, startEmbeddedBroker } from '../../../src/cli/demo/embedded-broker.ts';
 
 test('two of them live side by side, and each keeps what was retained for a late subscriber', async () => {
   const ends = new AbortController();
   const [first, second] = [await startEmbeddedBroker(ends.signal), await startEmbeddedBroker(ends.signal)];
   expect(first.port).not.toBe(second.port);
   const { url, username } = embeddedBrokerOptions('kit', second.port);
-  const publisher = await connectAsync(url, { username, protocolVersion: 4 });
+  const publisher = await connectAsync(url, { username: username ?? '', protocolVersion: 4 });
   await publisher.publishAsync('k1/kit/up/state', 'here', { qos: 1, retain: true });
   const late = await connectAsync(url, { protocolVersion: 4 });
   const heard = new Promise<string>((resolve) => {

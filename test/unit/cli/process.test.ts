@@ -54,7 +54,9 @@ test('an old Node is told in one line what is needed and how to get it', async (
 test('a configuration with faults ends the daemon with 78 before anything starts', async () => {
   const { ended, errors } = start(process.execPath, 'run', '--config', '/nowhere/config.yaml');
   expect(await ended).toBe(78);
-  expect(errors()).toBe('/nowhere/config.yaml: does not exist; create it or name another file\n');
+  expect(errors()).toBe(
+    '/nowhere/config.yaml: cannot be read (no such file or directory); create it or name another file\n',
+  );
 });
 
 test('a folder that can never be made ends the daemon at once with the key and the remedy', async () => {
@@ -64,7 +66,9 @@ test('a folder that can never be made ends the daemon at once with the key and t
     await writeFile(file, `kit_id: ${kit_id}\nstate_dir: /proc/kit/state\nruntime_dir: ${dir}/run\n`);
     const { ended, errors } = start(process.execPath, 'run', '--config', file);
     expect(await ended).toBe(1);
-    expect(errors()).toMatch(/^state_dir \/proc\/kit\/state cannot be made: .*; make it, or choose another/);
+    expect(errors()).toMatch(
+      /^state_dir: cannot create \/proc\/kit\/state \(.*\); create it, or choose another/,
+    );
   });
 });
 
@@ -80,7 +84,7 @@ async function withDaemon(
     );
     const daemon = start(process.execPath, 'run', '--config', file);
     try {
-      await said('kit-connector is running', daemon);
+      await said('kit-connector started', daemon);
       await work(daemon, dir);
     } finally {
       stopHard(daemon.child);
@@ -97,10 +101,10 @@ test('SIGHUP has the configuration read again, SIGTERM ends the daemon cleanly a
   await withDaemon(async (daemon, dir) => {
     expect(existsSync(join(dir, 'run/control.sock'))).toBe(true);
     daemon.child.kill('SIGHUP');
-    await said('the configuration was read again', daemon);
+    await said('configuration reloaded', daemon);
     daemon.child.kill('SIGTERM');
     expect(await daemon.ended).toBe(0);
-    expect(daemon.output()).toContain('kit-connector has stopped');
+    expect(daemon.output()).toContain('kit-connector stopped');
     expect(existsSync(join(dir, 'run/control.sock'))).toBe(false);
   });
 });

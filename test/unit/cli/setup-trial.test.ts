@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { LocalApi } from '../../../src/local/api.ts';
 import { serveLocal } from '../../../src/local/server.ts';
-import { startMosquitto } from '../../support/broker.ts';
+import { startMosquitto } from '../../support/brokers/broker.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort, withDirectory } from '../../support/temporary.ts';
@@ -21,22 +21,57 @@ test('a broker that does not answer is told before anything is written; a person
       typedTrying(dir, away, async (question) => (question.startsWith('password') ? '' : answer));
     const stopped = await typing('no');
     expect(stopped.code).toBe(1);
-    expect(stopped.stdout).toMatch(/fail {2}broker tcp: 127\.0\.0\.1 port \d+: ECONNREFUSED; /u);
+    expect(stopped.stdout).toMatch(/fail {2}broker tcp: 127\.0\.0\.1 port \d+: connection refused; /u);
     expect(stopped.stderr).toBe('nothing was written\n');
     expect(await readdir(dir)).toEqual([]);
 
-    const goes_on = await typing('');
+    // Whoever only presses Enter writes nothing, however often the answers are offered again.
+    const entered = await typing('');
+    expect([entered.code, entered.stdout.match(/broker tcp/gu)?.length]).toEqual([1, 5]);
+    expect(await readdir(dir)).toEqual([]);
+
+    const goes_on = await typing('yes');
     expect(goes_on.code).toBe(0);
-    expect(goes_on.stdout).toMatch(/broker tcp: [^]*config\.yaml is written\n/u);
+    expect(goes_on.stdout).toMatch(/broker tcp: [^]*config\.yaml written\n/u);
 
     const alone = await typedTrying(dir, [...away, '--no-ask', '--force']);
     expect(alone.code).toBe(0);
-    expect(alone.stderr).toContain('the configuration is written all the same');
+    expect(alone.stderr).toContain('writing the configuration anyway');
     expect(alone.stdout).toContain(`next: kit-connector run --config ${alone.file}, then `);
   });
 });
 
 describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wants a password', () => {
+  test('lets a person correct a mistyped password and offers every other answer again', async () => {
+    const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
+    try {
+      await withDirectory(async (dir) => {
+        const asked: string[] = [];
+        const passwords = ['wrnog', 'right'];
+        const { code, file, stdout } = await typedTrying(dir, [], async (question) => {
+          asked.push(question.replace(/: $/u, ''));
+          if (question.startsWith('password')) return passwords.shift() ?? '';
+          if (asked.length > 5) return '';
+          return [kit_id, 'Kit 7', broker.url][asked.length - 1] ?? '';
+        });
+        expect(code).toBe(0);
+        expect(asked.slice(5)).toEqual([
+          'the broker rejected the login of this kit; write the configuration anyway? [no]',
+          'correct the answers? [yes]',
+          `kit id [${kit_id}]`,
+          `broker, such as mqtts://broker.example.com:8883 [${broker.url}]`,
+          `user name at the broker [${kit_id}]`,
+          'password for the broker (empty: keep the previous one)',
+        ]);
+        expect(stdout).toMatch(/fail {2}broker login[^]*ok {4}broker login[^]*written/u);
+        expect(await readFile(join(dir, 'mqtt-password'), 'utf8')).toBe('right\n');
+        expect(await readFile(file, 'utf8')).toContain('kit_name: Kit 7');
+      });
+    } finally {
+      await broker.stop();
+    }
+  });
+
   test('is logged in at before anything is written', async () => {
     const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
     try {
@@ -45,10 +80,19 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wan
         await writeFile(join(dir, 'wrong'), 'wrong\n');
         await writeFile(join(dir, 'right'), 'right\n');
         const refused = await typedTrying(dir, [...words, join(dir, 'wrong')]);
-        expect(refused.stdout).toMatch(new RegExp(`fail {2}broker login: the broker refuses ${kit_id}`, 'u'));
+        expect(refused.stdout).toMatch(
+          new RegExp(`fail {2}broker login: the broker rejected ${kit_id}`, 'u'),
+        );
+        expect(refused.code).toBe(1);
+        expect(refused.stderr).toMatch(
+          /the broker rejected the login of this kit, .*not written; .*--no-try/u,
+        );
+        expect((await readdir(dir)).toSorted()).toEqual(['right', 'wrong']);
+        const untried = await typedTrying(dir, [...words, join(dir, 'wrong'), '--no-try']);
+        expect([untried.code, untried.stderr]).toEqual([0, '']);
         const taken = await typedTrying(dir, [...words, join(dir, 'right'), '--force']);
         expect(taken.stdout).toContain(`ok    broker login: MQTT 5 as ${kit_id}`);
-        expect(taken.stderr).not.toContain('all the same');
+        expect(taken.stderr).not.toContain('anyway');
 
         const beside = async (api: LocalApi) => {
           const end = new AbortController();
@@ -66,10 +110,10 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wan
           return told.stdout;
         };
         // One that has a session there is left alone; the one of a new package has none.
-        expect(await beside(fakeDaemon())).toContain('ok    broker login: not tried');
+        expect(await beside(fakeDaemon())).toContain('ok    broker login: not checked');
         const { uplink } = statusOf();
         const report = () => statusOf({ uplink: { ...uplink, state: 'stopped', broker: 'none' } });
-        expect(await beside(fakeDaemon({ report }))).toContain('fail  broker login: the broker refuses');
+        expect(await beside(fakeDaemon({ report }))).toContain('fail  broker login: the broker rejected');
       });
     } finally {
       await broker.stop();
@@ -85,7 +129,7 @@ describe.skipIf(peerMissing('mosquitto', 'openssl'))('a broker that wants a cert
       try {
         const words = ['--no-ask', '--kit-id', kit_id, '--broker', broker.url, '--ca', ca];
         const without = await typedTrying(dir, words);
-        expect(without.stderr).toContain('the broker does not take this kit yet');
+        expect(without.stderr).toContain('the broker rejected the login of this kit');
         const { file, stdout, stderr } = await typedTrying(dir, [
           ...words,
           '--cert',
@@ -94,7 +138,7 @@ describe.skipIf(peerMissing('mosquitto', 'openssl'))('a broker that wants a cert
           client.key,
           '--force',
         ]);
-        expect(stderr).not.toContain('the broker does not take this kit yet');
+        expect(stderr).not.toContain('the broker rejected the login of this kit');
         expect(stdout).toContain(`broker login: MQTT 5 as ${kit_id}`);
         const text = await readFile(file, 'utf8');
         expect(text).toContain(`cert_file: ${client.cert}\n  key_file: ${client.key}\n`);

@@ -1,6 +1,6 @@
 /** Types `setup` as a technician does; answers what came of it. */
 import { join } from 'node:path';
-import type { Ask } from '../../../src/cli/ask.ts';
+import type { Ask } from '../../../src/cli/terminal/ask.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { recordedShell } from './shell-of-test.ts';
 

@@ -8,19 +8,19 @@ import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { drivers } from '../../../drivers/index.ts';
-import { checksum } from '../../../drivers/mavlink/checksum.ts';
+import { checksum } from '../../../drivers/mavlink/wire/checksum.ts';
 import { suggest as suggestVehicles } from '../../../drivers/mavlink/suggest.ts';
 import { SimVehicle } from '../../../drivers/mavlink/sim/sim-vehicle.ts';
 import { suggest as suggestModems } from '../../../drivers/modem/suggest.ts';
 import { suggest as suggestCameras } from '../../../drivers/onvif/suggest.ts';
 import { suggest as suggestDishes } from '../../../drivers/starlink/suggest.ts';
-import { terminalAsk } from '../../../src/cli/ask.ts';
+import { terminalAsk } from '../../../src/cli/terminal/ask.ts';
 import { scan } from '../../../src/cli/setup/scan.ts';
 import { configText } from '../../../src/cli/setup/text.ts';
-import { type Config, readConfig } from '../../../src/config.ts';
+import { type Config, readConfig } from '../../../src/config/config.ts';
 import { startFakeDish } from '../../fakes/fake-dish.ts';
 import { startFakeModemManager } from '../../fakes/fake-modem-manager.ts';
-import { makeMessageBus } from '../../support/message-bus.ts';
+import { makeMessageBus } from '../../support/drivers/message-bus.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort, withDirectory } from '../../support/temporary.ts';
 import { typed } from './setup-typed.ts';
@@ -71,10 +71,10 @@ test('what no flag says is asked, the password without being shown', async () =>
     expect(code).toBe(0);
     expect(asked.map((each) => each.replace(/[[:(].*/u, '').trim())).toEqual([
       'kit id',
-      'name of the kit, for people',
+      'display name of the kit',
       'broker, such as mqtts',
       'user name at the broker',
-      'hidden password at the broker',
+      'hidden password for the broker',
     ]);
     const { kit_name, broker } = await read(file);
     expect([kit_name, broker?.password]).toEqual([undefined, 'secret']);
@@ -128,14 +128,14 @@ test('an answer that cannot be right is said to be wrong, and asked for again', 
     expect(asked).toEqual([
       'kit id',
       'kit id',
-      'name of the kit',
+      'display name of the kit',
       'broker',
       'broker',
       'user name at the broker',
-      'password at the broker',
+      'password for the broker',
     ]);
-    expect(stderr).toContain('"kit seven" is no UUID; press Enter for the one that is offered');
-    expect(stderr).toContain('"broker.example.com" is no address of a broker; write mqtts://host:port');
+    expect(stderr).toContain('"kit seven" is not a UUID; press Enter to accept the default');
+    expect(stderr).toContain('"broker.example.com" is not a broker address; write mqtts://host:port');
     expect((await read(file)).broker?.url).toBe('mqtt://127.0.0.1:1883');
   });
 });
@@ -204,7 +204,7 @@ test('what is typed is not shown when it is secret, and giving up ends the quest
   expect(line?.split('\u001B[0J').at(-1)).toContain('name: ');
   const left = ask('name: ', { hidden: false });
   input.write('\u0003');
-  await expect(left).rejects.toThrow('given up; nothing was written');
+  await expect(left).rejects.toThrow('cancelled; configuration not written');
 });
 
 /** MAVLink 1, HEARTBEAT of a ground station (MAV_TYPE_GCS) with the system id 255. */
@@ -324,13 +324,13 @@ test('what cannot be read or written is named with its remedy', async () => {
     const astray = await typed(join(dir, 'nowhere'), ['--no-ask', '--broker', 'none']);
     expect(astray).toMatchObject({
       code: 1,
-      stderr: `${astray.file} cannot be written: its folder does not exist; make it, or name another place\n`,
+      stderr: `cannot write ${astray.file} (no such file or directory); create its directory, or choose another path\n`,
     });
     const absent = join(dir, 'absent');
     const words = ['--no-ask', '--broker', 'mqtts://b', '--password-file', absent];
     expect(await typed(dir, words)).toMatchObject({
       code: 1,
-      stderr: `--password-file: ${absent} does not exist; create it or name another file\n`,
+      stderr: `--password-file: ${absent} cannot be read (no such file or directory); create it or name another file\n`,
     });
     expect(await readdir(dir)).toEqual([]);
   });

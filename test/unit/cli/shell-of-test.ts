@@ -1,5 +1,5 @@
 /** A terminal that remembers what was written to it. */
-import type { Shell } from '../../../src/cli/shell.ts';
+import type { Shell } from '../../../src/cli/terminal/shell.ts';
 
 export interface RecordedShell extends Shell {
   readonly stdout: () => string;

@@ -1,6 +1,6 @@
 /** Location and battery in `kit-connector status`, each with the reason when it is unknown. */
 import { expect, it } from 'vitest';
-import { kitLines } from '../../../src/cli/status-kit.ts';
+import { kitLines } from '../../../src/cli/status/kit.ts';
 import type { StatusReport } from '../../../src/local/api.ts';
 import { statusOf } from '../local/fake-daemon.ts';
 
@@ -47,7 +47,7 @@ it('gives a manual position no age', () => {
 });
 
 it.each<[string, Partial<StatusReport>, string]>([
-  ['no driver', { drivers: [] }, 'no driver `power` is configured'],
+  ['no driver', { drivers: [] }, 'driver power is not configured'],
   ['its own reason', { drivers: [power({ reason: 'the UPS is stale' })] }, 'the UPS is stale'],
   ['that it is down', { drivers: [power({}, 'upsd is gone')] }, 'upsd is gone'],
   ['no battery', { drivers: [power({})] }, 'no battery was found'],

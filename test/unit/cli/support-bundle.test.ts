@@ -3,8 +3,8 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { scrubber, secretsIn, withoutSecretKeys } from '../../../src/cli/bundle/redact.ts';
-import { tarOf } from '../../../src/cli/bundle/tar.ts';
+import { scrubber, secretsIn, withoutSecretKeys } from '../../../src/cli/support-bundle/redact.ts';
+import { tarOf } from '../../../src/cli/support-bundle/tar.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { serveLocal } from '../../../src/local/server.ts';
 import type { LocalApi } from '../../../src/local/api.ts';
@@ -104,6 +104,15 @@ async function withScene(play: (scene: Scene) => Promise<void>): Promise<void> {
 function leakyDaemon(): LocalApi {
   const all = every_secret.join(' | ');
   const { uplink } = statusOf();
+  const refused = {
+    id: 1,
+    lane: 'feed',
+    channel: 'telemetry',
+    time: new Date(0).toISOString(),
+    code: 149,
+    reason: all,
+    body_bytes: 50,
+  };
   return fakeDaemon({
     report: () =>
       statusOf({
@@ -112,17 +121,8 @@ function leakyDaemon(): LocalApi {
         kit: { note: all, api_key: 'key-of-nobody' },
       }),
     recentLog: () => [JSON.stringify({ level: 'warn', msg: all })],
-    quarantine: async () => [
-      {
-        id: 1,
-        lane: 'feed',
-        channel: 'telemetry',
-        time: new Date(0).toISOString(),
-        code: 149,
-        reason: all,
-        body: `{"leak":"${all}"}`,
-      },
-    ],
+    quarantine: async () => [refused],
+    quarantined: async () => ({ ...refused, body: `{"leak":"${all}"}` }),
   });
 }
 
@@ -153,10 +153,9 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
           media: { viewer_url: 'http://***@127.0.0.1:8889' },
           drivers: [{ driver: 'onvif', options: { cameras: [{ username: 'admin' }] } }],
         });
-        const [refused] = read('quarantine.json') as [{ body?: string; body_chars?: number }];
-        expect([refused.body !== undefined, refused.body_chars !== undefined]).toEqual(
-          words.length > 0 ? [true, false] : [false, true],
-        );
+        const [refused] = read('quarantine.json') as [{ body?: string; body_bytes: number }];
+        expect(refused.body_bytes).toBe(50);
+        expect(refused.body !== undefined).toBe(words.length > 0);
         expect(files.get('doctor.txt')).toMatch(/^fail {2}broker session: not connected/mu);
         expect(files.get('log.jsonl')).toContain('"level":"warn"');
         expect(read('system.json')).toMatchObject({ arch: process.arch });
@@ -182,7 +181,7 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
       const shell = recordedShell();
       const words = ['support-bundle', '--config', join(dir, 'config.yaml'), '--output', taken];
       expect(await runProgram(words, shell)).toBe(1);
-      expect(shell.stderr()).toBe(`${taken} cannot be written: it is there already; name another file\n`);
+      expect(shell.stderr()).toBe(`cannot write ${taken} (file exists); choose another file\n`);
       expect(await readFile(taken, 'utf8')).toBe('precious');
     });
   });
@@ -205,7 +204,9 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
       });
       await fc.assert(property, { numRuns: 15 });
     });
-    expect(() => tarOf([{ name: 'x'.repeat(101), text: '' }], 0)).toThrow('too long a name');
+    expect(() => tarOf([{ name: 'x'.repeat(101), text: '' }], 0)).toThrow(
+      'longer than an archive name may be',
+    );
   });
 });
 

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type Config, readConfig } from '../../../src/config.ts';
+import { type Config, readConfig } from '../../../src/config/config.ts';
 import type { DriverList } from '../../../src/config/drivers.ts';
 import { defineDriver } from '../../../src/driver/driver.ts';
 import { ConfigInvalid } from '../../../src/errors.ts';

@@ -1,9 +1,10 @@
 /** A kit that has no broker yet: it works, keeps everything and says what is missing. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createLog } from '../../../src/platform/log.ts';
+import { createLog } from '../../../src/platform/log/log.ts';
+import { vouched } from '../../../src/platform/clock-evidence.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
-import { startApp } from '../../../src/app.ts';
+import { startApp } from '../../../src/app/app.ts';
 import { no_broker } from '../../../src/config/broker.ts';
 import { eventually } from '../../support/eventually.ts';
 import { withDirectory } from '../../support/temporary.ts';
@@ -27,7 +28,12 @@ test('without a broker the app runs, connects nowhere and says in its report why
     const { broker } = config;
     if (broker === undefined) throw new Error('the section is there');
     const log = createLog({ level: 'fatal', out: { write: () => true }, readable: false });
-    const app = await startApp(config, { log, clock: systemClock(), version: '0.0.0', broker });
+    const app = await startApp(config, {
+      log,
+      clock: systemClock({ evidence: vouched }),
+      version: '0.0.0',
+      broker,
+    });
     try {
       await eventually('the report', async () => (await app.local.report()).uplink.state === 'stopped');
       const report = await app.local.report();

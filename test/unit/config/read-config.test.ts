@@ -2,7 +2,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readControlSocket } from '../../../src/config.ts';
+import { readControlSocket } from '../../../src/config/config.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { withDirectory } from '../../support/temporary.ts';
@@ -63,13 +63,13 @@ test('only the drivers that are named are loaded', async () => {
 
 test('faults of several sections come together, in the order of the lines', async () => {
   await withDirectory(async (dir) => {
-    const text = `kit: 7\nbroker:\n  url: ftp://b\ndrivers:\n  - driver: probe\n    options: { port: 0 }\n`;
+    const text = `kit_id: 7\nkit: 7\nbroker:\n  url: ftp://b\ndrivers:\n  - driver: probe\n    options: { port: 0 }\n`;
     const faults = await faultsOf(dir, readText(dir, text));
     expect(faults.map((fault) => fault.split(': ')[0])).toEqual([
       'config.yaml:1:1 kit_id',
-      'config.yaml:1:1 kit',
-      'config.yaml:3:3 broker.url',
-      'config.yaml:6:16 drivers[0].options.port',
+      'config.yaml:2:1 kit',
+      'config.yaml:4:3 broker.url',
+      'config.yaml:7:16 drivers[0].options.port',
     ]);
   });
 });
@@ -152,7 +152,7 @@ test.each([
     '  key_file: locked.pem\n',
     [
       'config.yaml:4:3 broker.key_file: is half of a pair; name the other file as broker.cert_file',
-      'config.yaml:4:3 broker.key_file: the key in locked.pem is protected by a passphrase, which nobody can type in at start; remove the passphrase',
+      'config.yaml:4:3 broker.key_file: the key in locked.pem is protected by a passphrase; remove the passphrase',
     ],
   ],
 ])('%s is refused', async (_, lines, expected) => {

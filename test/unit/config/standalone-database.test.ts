@@ -47,7 +47,11 @@ it.each([
   [`database: ${url}\nshare: a/b`, 'share', 'letters, digits'],
   ['database: postgres://kits:secret@db/kits', 'database', 'database_password_file'],
   ['database: "postgres://kits@:99999/x"', 'database', 'postgres://user@host:5432/name'],
-  [`database: ${url}\ndatabase_password_file: secrets/none`, 'database_password_file', 'does not exist'],
+  [
+    `database: ${url}\ndatabase_password_file: secrets/none`,
+    'database_password_file',
+    'cannot be read (no such file or directory)',
+  ],
 ])('names the fault of %j', async (lines, key, remedy) => {
   const fault = await reading(lines, async (file) => readStandalone(file, undefined));
   expect(fault).toContain(key);

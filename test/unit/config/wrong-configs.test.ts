@@ -32,11 +32,18 @@ const cases: readonly Case[] = [
   [
     'a media password that is not there',
     `${id}media: { server: go2rtc, viewer_url: 'http://192.0.2.1:1984', password_file: nowhere }\n`,
-    ['config.yaml:2:63 media.password_file: nowhere does not exist; create it or name another file'],
+    [
+      'config.yaml:2:63 media.password_file: nowhere cannot be read (no such file or directory); create it or name another file',
+    ],
   ],
   ['a text', 'just text', ['config.yaml:1:1: holds no keys; write "kit_id: ..." and so on, one key a line']],
   ['a list', '- kit_id\n', ['config.yaml:1:1: holds no keys; write "kit_id: ..." and so on, one key a line']],
   ['a key given twice', `${id}kit_id: x\n`, ['config.yaml:2:1: this key is given twice; remove one of them']],
+  [
+    'a list as a key',
+    `${id}? [driver, gateway]\n: x\n`,
+    ['config.yaml:2:3: a key is a list or a mapping; write a plain word'],
+  ],
   ['a tab', `${id}broker:\n\turl: x\n`, ['config.yaml:3:1: a tab indents this line; use spaces']],
   [
     'a second document',
@@ -68,9 +75,9 @@ const cases: readonly Case[] = [
     ],
   ],
   [
-    'no kit_id',
-    'kit_name: Kit 7\n',
-    ['config.yaml:1:1 kit_id: is missing; add it (the UUID of this kit; uuidgen makes a new one)'],
+    'a key that was cut short',
+    `${id}telem: {}\n`,
+    ['config.yaml:2:1 telem: unknown key; did you mean "telemetry"?'],
   ],
   [
     'a kit_id that is no UUID',
@@ -121,14 +128,14 @@ const cases: readonly Case[] = [
     'an address without scheme',
     `${id}broker:\n  url: broker.example.com\n`,
     [
-      'config.yaml:3:3 broker.url: is "broker.example.com", which is no address; write it like mqtts://broker.example.com:8883',
+      'config.yaml:3:3 broker.url: is "broker.example.com", which is not an address; write it like mqtts://broker.example.com:8883',
     ],
   ],
   [
     'an address that cannot be read and holds credentials',
     `${id}broker:\n  url: mqtts://kit:secret@b:88x\n`,
     [
-      'config.yaml:3:3 broker.url: is "mqtts://***@b:88x", which is no address; write it like mqtts://broker.example.com:8883',
+      'config.yaml:3:3 broker.url: is "mqtts://***@b:88x", which is not an address; write it like mqtts://broker.example.com:8883',
     ],
   ],
   [
@@ -141,13 +148,13 @@ const cases: readonly Case[] = [
   [
     'a path in the address',
     `${id}broker:\n  url: mqtts://b:8883/mqtt\n`,
-    ['config.yaml:3:3 broker.url: goes on after the port; write only mqtts://host:port'],
+    ['config.yaml:3:3 broker.url: has text after the port; write only mqtts://host:port'],
   ],
   [
     'a password in the file',
     `${id}broker:\n  url: mqtts://b\n  password: hunter2\n`,
     [
-      'config.yaml:4:3 broker.password: secrets may not stand in this file; write it to a file of its own (chmod 600) and give its path as "password_file"',
+      'config.yaml:4:3 broker.password: secrets may not stand in this file; write it to a separate file (chmod 600) and give its path as "password_file"',
     ],
   ],
   [
@@ -194,14 +201,16 @@ const cases: readonly Case[] = [
     'a certificate without encryption',
     `${id}broker:\n  url: mqtt://b\n  ca_file: ca.pem\n`,
     [
-      'config.yaml:4:3 broker.ca_file: ca.pem does not exist; create it or name another file',
+      'config.yaml:4:3 broker.ca_file: ca.pem cannot be read (no such file or directory); create it or name another file',
       'config.yaml:4:3 broker.ca_file: has no effect on an mqtt:// address; write mqtts:// in broker.url',
     ],
   ],
   [
     'a certificate that is not there',
     `${id}broker:\n  url: mqtts://b\n  cert_file: c.pem\n`,
-    ['config.yaml:4:3 broker.cert_file: c.pem does not exist; create it or name another file'],
+    [
+      'config.yaml:4:3 broker.cert_file: c.pem cannot be read (no such file or directory); create it or name another file',
+    ],
   ],
   [
     'an unknown type of link',
@@ -253,7 +262,7 @@ const cases: readonly Case[] = [
   [
     'a rule without a command',
     `${id}commands: { disabled: [{ asset: "*" }] }\n`,
-    ['config.yaml:2:24 commands.disabled[0].command: is missing; add it'],
+    ['config.yaml:2:24 commands.disabled[0].command: is missing; add it (name of the command, or *)'],
   ],
   [
     'an unknown level',
@@ -340,7 +349,7 @@ const cases: readonly Case[] = [
     'a password among options',
     `${id}drivers:\n  - driver: probe\n    options: { password: x }\n`,
     [
-      'config.yaml:4:16 drivers[0].options.password: secrets may not stand in this file; write it to a file of its own (chmod 600) and name that file instead',
+      'config.yaml:4:16 drivers[0].options.password: secrets may not stand in this file; write it to a separate file (chmod 600) and name that file instead',
     ],
   ],
   [

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { drivers } from '../../../drivers/index.ts';
-import { readConfig } from '../../../src/config.ts';
+import { readConfig } from '../../../src/config/config.ts';
 import { ConfigInvalid } from '../../../src/errors.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
@@ -47,7 +47,7 @@ const cases: readonly (readonly [driver: string, options: string, faults: readon
     '{ links: [{ kind: udp_listen, prot: 14550 }] }',
     ['links[0].port: is missing; add it', 'links[0].prot: unknown key; did you mean "port"?'],
   ],
-  ['mavlink', '{}', ['links: is missing; add it (ways by which vehicles are reached, each with a kind)']],
+  ['mavlink', '{}', ['links: is missing; add it (connections to vehicles, each with a kind)']],
   ['modem', '{ bus: "tcp:host=x" }', ['bus: is "tcp:host=x", which must be unix:path=']],
   [
     'onvif',

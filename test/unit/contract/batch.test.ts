@@ -2,16 +2,16 @@
 import { deflateSync, inflateSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeColumn, column } from '../../../src/contract/batch-columns.ts';
-import { encodeColumn } from '../../../src/contract/batch-encode.ts';
-import { openBatch, unpackBatch } from '../../../src/contract/batch.ts';
+import { decodeColumn, column } from '../../../src/contract/batch/columns.ts';
+import { encodeColumn } from '../../../src/contract/batch/encode.ts';
+import { openBatch, unpackBatch } from '../../../src/contract/batch/batch.ts';
 import {
   batch_items_max,
   batch_text_max,
   packBatch,
   writeBatch,
   type BatchItem,
-} from '../../../src/contract/batch-pack.ts';
+} from '../../../src/contract/batch/pack.ts';
 
 const historical = { historical: true };
 const item = (seq: number, data: unknown, more: Partial<BatchItem> = {}): BatchItem => ({

@@ -6,7 +6,7 @@ import { envelopeOf, writeEnvelope } from '../../../src/contract/envelope.ts';
 import { edgeEvents, laneOfFeed, publishedFeeds } from '../../../src/contract/feeds.ts';
 import { assetId, commandId } from '../../../src/contract/identity.ts';
 import { kitTelemetry } from '../../../src/contract/kit.ts';
-import { birthSeq, deathSeq } from '../../../src/contract/presence.ts';
+import { deathSeq, stateSeq } from '../../../src/contract/presence.ts';
 import { taskDispatch } from '../../../src/contract/tasks.ts';
 import { channelKind, channels, downTopic, parseDown, upTopic } from '../../../src/contract/topics.ts';
 import type { Drop, DropReason } from '../../../src/outbox/protocol.ts';
@@ -95,8 +95,9 @@ describe('lanes', () => {
   });
 });
 
-it('a will never counts more than the birth of the next connection', () => {
-  expect([birthSeq(1), deathSeq(1), birthSeq(2), deathSeq(2)]).toEqual([1, 2, 3, 4]);
+it('a will counts more than every state of its connection, and less than the birth of the next one', () => {
+  const seqs = [stateSeq(1, 1), stateSeq(1, 2), stateSeq(1, 1e9), deathSeq(1), stateSeq(2, 1), deathSeq(2)];
+  expect(seqs).toEqual([1, 2, 9_999_999, 10_000_000, 10_000_001, 20_000_000]);
 });
 
 it('a link may carry its name alone, and any field of it may be unknown', () => {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { writeBatch } from '../../../src/contract/batch-pack.ts';
+import { writeBatch } from '../../../src/contract/batch/pack.ts';
 import { envelopeOf } from '../../../src/contract/envelope.ts';
 import { droneFeeds } from '../../../src/contract/feeds.ts';
 

@@ -1,7 +1,7 @@
 /** The conformance suite itself, on a driver in memory that does all that is asked. */
 import { describe } from 'vitest';
 import { memoryDevice } from '../../fakes/scripted-driver.ts';
-import { driverConformance } from '../../support/driver-conformance.ts';
+import { driverConformance } from '../../support/drivers/driver-conformance.ts';
 
 describe('a driver in memory', () => {
   const device = memoryDevice();

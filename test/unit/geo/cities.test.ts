@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { InvariantBroken } from '../../../src/errors.ts';
 import { cities_file } from '../../../src/geo/cities-format.ts';
 import { cityFinder, findCity, openIndex, reach_km } from '../../../src/geo/cities.ts';
-import { distance_m } from '../../../src/geo/distance.ts';
+import { distance_m } from '../../../src/device/distance.ts';
 import { allCities, packCities } from '../../../src/geo/pack-cities.ts';
 
 const find = cityFinder();

@@ -4,10 +4,10 @@ import { announcement, type Announcement } from '../../../src/contract/assets.ts
 import { assetId } from '../../../src/contract/identity.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
-import { assets_max } from '../../../src/hub/assets.ts';
+import { asset_limits } from '../../../src/hub/asset-slots.ts';
 import { aborted } from '../../../src/platform/time.ts';
 import { command, drone, type DroneHost, fix, scriptedDriver, scripts } from '../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../support/hub-lab.ts';
+import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 
 useFakeTime();
@@ -232,12 +232,13 @@ it('has a limit on the number of assets', async () => {
   const lab = hubLab();
   void lab.run(
     scriptedDriver(async (host) => {
-      for (let index = 0; index <= assets_max; index += 1) host.announce(drone(`drone-${index}`));
+      for (let index = 0; index <= asset_limits.strangers_per_driver; index += 1)
+        host.announce(drone(`drone-${index}`));
       await aborted(host.signal);
     }),
   );
   await settle();
-  expect(lab.hub.assets()).toHaveLength(assets_max);
+  expect(lab.hub.assets()).toHaveLength(asset_limits.strangers_per_driver);
   expect(lab.log.at('warn')).toHaveLength(1);
   await lab.stop();
 });
@@ -251,6 +252,19 @@ it('publishes everything retained again when asked', async () => {
   expect(lab.outbox.on(channels.asset(id))).toHaveLength(1);
   expect(lab.outbox.on(channels.commands(id))).toMatchObject([{ revision: 1 }]);
   await lab.stop();
+});
+
+it('names all its assets after it has published them again, those of an earlier run too, so that others are gone', async () => {
+  const lab = hubLab({ announced: [{ channel: channels.asset(id), body: JSON.stringify(earlier) }] });
+  lab.hub.announceAll();
+  const sent = lab.outbox.drafts.map(({ channel }) => channel);
+  expect(sent.indexOf(channels.roster)).toBeGreaterThan(sent.indexOf(channels.asset(id)));
+  expect(lab.outbox.on(channels.roster)).toEqual([{ assets: [id] }]);
+  await lab.stop();
+  const empty = hubLab();
+  empty.hub.announceAll();
+  expect(empty.outbox.on(channels.roster)).toEqual([{ assets: [] }]);
+  await empty.stop();
 });
 
 const earlier: Announcement = {
@@ -277,6 +291,23 @@ const announced = [
   { channel: channels.asset(id), body: JSON.stringify(earlier) },
   { channel: channels.commands(id), body: JSON.stringify({ revision: 7, commands: [] }) },
 ];
+
+it('takes over the assets of an earlier run when the buffer file can be read only later', async () => {
+  const other = assetId(kit_id, 'drone-2');
+  const lost = { ...earlier, id: other, asset_key: 'drone-2', name: 'Drone drone-2' };
+  const lab = hubLab();
+  void lab.run(scriptedDriver(scripts.wellBehaved));
+  await settle();
+  lab.outbox.clear();
+  lab.hub.takeUp([...announced, { channel: channels.asset(other), body: JSON.stringify(lost) }]);
+  expect(lab.hub.assets()).toMatchObject([
+    { key: 'drone-1', status: 'online' },
+    { key: 'drone-2', status: 'offline', last_seen_at: earlier.last_seen_at },
+  ]);
+  expect(lab.outbox.on(channels.asset(other)).at(-1)).toMatchObject({ id: other, status: 'offline' });
+  expect(lab.outbox.on(channels.roster)).toEqual([{ assets: [id, other] }]);
+  await lab.stop();
+});
 
 it('lists an asset of an earlier run as offline until its driver announces it', async () => {
   const lab = hubLab({ announced });
@@ -330,19 +361,5 @@ it('takes back what was announced when the kit had another kit_id, and keeps wha
     channels.commands(other),
   ]);
   expect(lab.hub.assets()).toMatchObject([{ id }]);
-  await lab.stop();
-});
-
-it('tells the caller when a task could find an asset in another state', async () => {
-  const assetsChanged = vi.fn<() => void>();
-  const lab = hubLab({ announced, assetsChanged });
-  expect(assetsChanged).not.toHaveBeenCalled();
-  const drones = held();
-  void lab.run(drones.driver);
-  await settle();
-  expect(assetsChanged).toHaveBeenCalled();
-  assetsChanged.mockClear();
-  drones.sink.setOnline(false);
-  expect(assetsChanged).toHaveBeenCalledTimes(1);
   await lab.stop();
 });

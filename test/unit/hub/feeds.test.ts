@@ -3,12 +3,15 @@ import { expect, it, vi } from 'vitest';
 import { vendorcamFeeds } from '../../../src/contract/feeds.ts';
 import { assetId } from '../../../src/contract/identity.ts';
 import { channels } from '../../../src/contract/topics.ts';
+import { InvariantBroken } from '../../../src/errors.ts';
 import { defineDriver } from '../../../src/driver/driver.ts';
 import { z } from 'zod';
 import { aborted } from '../../../src/platform/time.ts';
 import { drone, fix, scriptedDriver } from '../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../support/hub-lab.ts';
+import { recordingOutbox } from '../../support/recording-outbox.ts';
+import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
+import { texts } from '../../../src/hub/texts.ts';
 
 useFakeTime();
 
@@ -28,7 +31,7 @@ it('drops a message that breaks its schema, logs it once with the key, and lets 
   await settle();
   expect(lab.outbox.on(gps)).toHaveLength(1);
   expect(lab.hub.assets()[0]?.feeds['gps']).toMatchObject({ messages: 1, invalid: 10 });
-  expect(lab.log.at('error')).toEqual(['feed message breaks its schema and is dropped']);
+  expect(lab.log.at('error')).toEqual([texts.feed_invalid]);
   expect(String(lab.log.lines[0]?.facts['reason'])).toContain('lat');
   await lab.stop();
 });
@@ -45,6 +48,25 @@ it('drops a message that JSON cannot carry', async () => {
   await settle();
   expect(lab.outbox.on(gps)).toEqual([]);
   expect(lab.hub.assets()[0]?.feeds).toMatchObject({ gps: { invalid: 1 }, attitude: { messages: 1 } });
+  await lab.stop();
+});
+
+it('does not take an outbox that throws for a bad message', async () => {
+  const outbox = recordingOutbox();
+  const append: typeof outbox.append = (draft) => {
+    if (draft.lane === 'feed') throw new InvariantBroken('the epoch has no numbers left');
+    return outbox.append(draft);
+  };
+  const lab = hubLab({ outbox: { append } });
+  const driver = scriptedDriver(async (host) => {
+    host.announce(drone()).publish('gps', fix());
+    await aborted(host.signal);
+  });
+  void lab.run(driver);
+  await settle();
+  expect(lab.broken).toEqual([new InvariantBroken('the epoch has no numbers left')]);
+  expect(lab.log.at('error')).toEqual([]);
+  expect(lab.hub.assets()[0]?.feeds['gps']).toMatchObject({ messages: 0, invalid: 0 });
   await lab.stop();
 });
 

@@ -6,7 +6,7 @@ import { DeviceRejected } from '../../../src/errors.ts';
 import { commands_max } from '../../../src/hub/commands.ts';
 import { aborted, sleep } from '../../../src/platform/time.ts';
 import { command, drone, fix, scriptedDriver, scripts } from '../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../support/hub-lab.ts';
+import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 
 useFakeTime();
@@ -76,22 +76,23 @@ it('calls nothing of its owner before it is returned', async () => {
   const early = () => {
     throw new Error('called too early');
   };
-  const lab = hubLab({ isOnline: early, allow: early, assetsChanged: early });
+  const lab = hubLab({ isOnline: early, allow: early, observe: early });
   await lab.stop();
   expect(lab.hub.drivers()).toEqual([]);
 });
 
-it('keeps showing a rejected driver', async () => {
+it('shows a rejected driver, and when it is tried next', async () => {
   const lab = hubLab();
-  const done = lab.run(
+  void lab.run(
     scriptedDriver(async () => {
       throw new DeviceRejected('camera 10.0.0.7: password refused');
     }),
   );
-  await done;
+  await settle();
   expect(lab.hub.drivers()).toMatchObject([
     { state: 'rejected', reason: 'camera 10.0.0.7: password refused' },
   ]);
+  expect(lab.hub.drivers()[0]?.next_try_at).toMatch(/^\d{4}-.+Z$/u);
   await lab.stop();
 });
 
@@ -122,7 +123,7 @@ describe('commands', () => {
     expect(found).toMatchObject({ asset: { asset_id: id, asset_key: 'drone-1', online: true } });
     if (!('command' in found)) throw new Error(found.refusal);
     const context = { signal: AbortSignal.abort(), progress: () => undefined, remaining_ms: () => 0 };
-    await expect(found.command.invoke({}, context)).resolves.toEqual({ done: 'arm' });
+    await expect(found.command.read({}).run(context)).resolves.toEqual({ done: 'arm' });
     await lab.stop();
     expect(lab.hub.findCommand(id, 'arm')).toMatchObject({ asset: { online: false } });
   });

@@ -7,11 +7,11 @@ import { channels } from '../../../src/contract/topics.ts';
 import type { Fix } from '../../../src/driver/driver.ts';
 import { LastFix, renew_every_ms, write_every_ms } from '../../../src/hub/last-fix.ts';
 import { cached_before_manual_ms, Locations } from '../../../src/hub/location.ts';
-import { Whereabouts } from '../../../src/hub/whereabouts.ts';
+import { KitLocation } from '../../../src/hub/kit-location.ts';
 import type { Stamp } from '../../../src/platform/clock.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { withDirectory } from '../../support/temporary.ts';
-import { hubLab, kit_id } from '../../support/hub-lab.ts';
+import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { aborted } from '../../../src/platform/time.ts';
 import { drone, type DroneHost, scriptedDriver } from '../../fakes/scripted-driver.ts';
@@ -166,7 +166,7 @@ it('looks up the city again only after 500 m, and tells why a location is not fr
   await withDirectory(async (dir) => {
     const asked: number[] = [];
     const clock = { boot_id: 'x', stamp: () => at(performance.now()) };
-    const where = new Whereabouts({
+    const where = new KitLocation({
       file: join(dir, 'last'),
       clock,
       cityOf: ({ latitude }) => (asked.push(latitude), 'Town'),
@@ -185,9 +185,9 @@ it('looks up the city again only after 500 m, and tells why a location is not fr
     expect(asked).toEqual([10, 10.005]);
     expect(where.view()).toEqual({ age_s: 0, driver: 'gps', reason: null });
     where.note('gps', null);
-    expect(where.view().reason).toMatch(/the last one counts/u);
+    expect(where.view().reason).toMatch(/using the last one/u);
     where.keep();
-    const next = new Whereabouts({ file: join(dir, 'last'), clock, cityOf: () => null, log: recordingLog() });
+    const next = new KitLocation({ file: join(dir, 'last'), clock, cityOf: () => null, log: recordingLog() });
     expect(next.now()).toMatchObject({ latitude: 10.0051, source: 'satellite_cached', kit_location: null });
     expect(next.view().driver).toBeNull();
     expect(next.view().reason).toMatch(/earlier run/u);
@@ -196,7 +196,7 @@ it('looks up the city again only after 500 m, and tells why a location is not fr
 
 it('goes on without a city when the index cannot be read, and says so once', () => {
   const log = recordingLog();
-  const where = new Whereabouts({
+  const where = new KitLocation({
     file: '/nowhere/last',
     clock: { boot_id: 'x', stamp: () => at(0) },
     cityOf: () => {

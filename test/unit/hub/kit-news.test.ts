@@ -3,10 +3,10 @@ import { expect, it, vi } from 'vitest';
 import type { Link } from '../../../src/contract/kit.ts';
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { newsOf } from '../../../src/hub/telemetry-news.ts';
+import { urgencyOf } from '../../../src/hub/telemetry-change.ts';
 import { aborted } from '../../../src/platform/time.ts';
 import { type DroneHost, scriptedDriver } from '../../fakes/scripted-driver.ts';
-import { hubLab, kit_id, telemetry_defaults } from '../../support/hub-lab.ts';
+import { hubLab, kit_id, telemetry_defaults } from '../../support/kit/hub-lab.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
@@ -43,7 +43,7 @@ it.each<[string, string, unknown, unknown, 'none' | 'soon' | 'now']>([
   ['a part that was never sent', 'battery', undefined, 80, 'now'],
   ['a percent of battery', 'battery', 80, 79, 'soon'],
 ])('takes %s for what it is', (...[, name, told, known, news]) => {
-  expect(newsOf(name, told, known, deadbands)).toBe(news);
+  expect(urgencyOf(name, told, known, deadbands)).toBe(news);
 });
 
 async function withKit(

@@ -8,8 +8,9 @@ import { DeviceUnreachable } from '../../../src/errors.ts';
 import { gone_max, linkEdges } from '../../../src/hub/link-edges.ts';
 import { aborted, sleep } from '../../../src/platform/time.ts';
 import { drone, type DroneHost, scriptedDriver } from '../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../support/hub-lab.ts';
+import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
+import { texts } from '../../../src/hub/texts.ts';
 
 useFakeTime();
 
@@ -109,7 +110,7 @@ it('leaves a part to the driver that reported it first, until that one is lost',
   lab.report({ battery: 90 });
   lab.report({ battery: 91 });
   expect(lab.hub.kit()).toEqual({ battery: 10 });
-  expect(lab.log.at('warn')).toEqual(['another driver reports this part of the kit; the first one counts']);
+  expect(lab.log.at('warn')).toEqual([texts.telemetry_twice]);
   other?.reportKit({ battery: 11 });
   expect(lab.hub.kit()).toEqual({ battery: 11 });
   await lab.stop();

@@ -1,4 +1,4 @@
-/** The retry loop: what happens to a driver that fails, and what does not happen to the others. */
+/** A driver as a device session: what happens when it fails, and when it does not stop. */
 import { getEventListeners } from 'node:events';
 import { expect, it, vi } from 'vitest';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
@@ -11,6 +11,7 @@ import {
 import { aborted, sleep } from '../../../src/platform/time.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
+import { texts } from '../../../src/hub/texts.ts';
 
 useFakeTime();
 
@@ -84,15 +85,19 @@ it('starts over with short pauses only after the device was there for a while', 
   expect(gap(6, 40_000)).toBeLessThanOrEqual(1_001);
 });
 
-it('does not try again when the device rejects us', async () => {
+it('shows a device that rejects the connector as rejected, and tries it again hours later', async () => {
   let runs = 0;
-  const { states, done } = start(async () => {
+  const { stopping, states, done } = start(async () => {
     runs += 1;
     throw new DeviceRejected('camera 10.0.0.7: password refused');
   });
-  await done;
+  await vi.advanceTimersByTimeAsync(3_599_000);
   expect(runs).toBe(1);
-  expect(states.at(-1)).toEqual({ state: 'rejected', reason: 'camera 10.0.0.7: password refused' });
+  expect(states.at(-1)).toMatchObject({ state: 'rejected', reason: 'camera 10.0.0.7: password refused' });
+  await vi.advanceTimersByTimeAsync(3_602_000);
+  expect(runs).toBe(2);
+  stopping.abort();
+  await done;
 });
 
 it('treats a driver that throws before its first await like any other failure', async () => {
@@ -121,7 +126,7 @@ it('abandons a driver that does not stop in time, and says so', async () => {
   await vi.advanceTimersByTimeAsync(1);
   await done;
   expect(states.at(-1)?.state).toBe('hung');
-  expect(log.at('error')).toEqual(['driver did not stop in time and is abandoned']);
+  expect(log.at('error')).toEqual([texts.driver_abandoned]);
 });
 
 it('swallows what an abandoned driver throws later', async () => {

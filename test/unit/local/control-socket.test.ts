@@ -2,6 +2,7 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, connect } from 'node:net';
 import { join } from 'node:path';
+import { userInfo } from 'node:os';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandRefused } from '../../../src/errors.ts';
 import type { LocalApi, TailLine } from '../../../src/local/api.ts';
@@ -67,7 +68,7 @@ test('a client without a daemon is told so, with the socket and the remedy', asy
   const client = localClient('/nowhere/control.sock', ends.signal);
   await expect(client.status()).rejects.toThrow(DaemonUnavailable);
   await expect(client.status()).rejects.toThrow(
-    'kit-connector is not running (nobody listens on /nowhere/control.sock); start it, or name its socket with --socket',
+    'kit-connector is not running (/nowhere/control.sock: no such file or directory); start it, or name its socket with --socket',
   );
 });
 
@@ -75,23 +76,32 @@ test.each([
   ['its id', drone.id],
   ['its key', drone.key],
   ['its name in any case', 'FALCON'],
-])('a task is dispatched to the asset that is named by %s', async (_, asset) => {
-  const daemon = fakeDaemon();
-  await serving(daemon, async (socket) => {
-    const client = localClient(socket, ends.signal);
-    const task = await client.dispatch({
-      asset,
-      command: 'set_mode',
-      payload: { mode: 'AUTO' },
-      deadline_s: 5,
+])(
+  'a task is dispatched, as one of the user who asks, to the asset that is named by %s',
+  async (_, asset) => {
+    const daemon = fakeDaemon();
+    await serving(daemon, async (socket) => {
+      const client = localClient(socket, ends.signal);
+      const task = await client.dispatch({
+        asset,
+        command: 'set_mode',
+        payload: { mode: 'AUTO' },
+        deadline_s: 5,
+      });
+      expect(task.status).toBe('pending');
+      expect(daemon.dispatched).toEqual([
+        {
+          asset_id: drone.id,
+          command: 'set_mode',
+          payload: { mode: 'AUTO' },
+          deadline_s: 5,
+          user: { uid: userInfo().uid, name: userInfo().username },
+        },
+      ]);
+      expect((await client.task(task.id)).result).toEqual({ armed: true });
     });
-    expect(task.status).toBe('pending');
-    expect(daemon.dispatched).toEqual([
-      { asset_id: drone.id, command: 'set_mode', payload: { mode: 'AUTO' }, deadline_s: 5 },
-    ]);
-    expect((await client.task(task.id)).result).toEqual({ armed: true });
-  });
-});
+  },
+);
 
 test.each([
   ['Falcno', /there is no asset "Falcno"; did you mean "Falcon"\?/],
@@ -133,6 +143,8 @@ test('quarantined rows are put back or discarded, by their ids or all of them', 
   await serving(daemon, async (socket) => {
     const client = localClient(socket, ends.signal);
     const [row] = await client.quarantine();
+    expect(await client.quarantined(row!.id)).toEqual({ ...row, body: '{}' });
+    await expect(client.quarantined(1)).rejects.toThrow('no message 1 is in quarantine');
     expect(await client.retryQuarantined([row!.id])).toBe(1);
     expect(await client.discardQuarantined()).toBe(3);
     expect(daemon.selections).toEqual([[row!.id], undefined]);
@@ -202,5 +214,21 @@ test('a reader that is too slow loses lines and is told how many', async () => {
 test('tasks are listed as the daemon keeps them', async () => {
   await serving(fakeDaemon(), async (socket) => {
     expect(await localClient(socket, ends.signal).tasks()).toEqual([taskOf()]);
+  });
+});
+
+test('an asset is forgotten by its name, or refused with the sentence of the daemon', async () => {
+  const forgotten: unknown[] = [];
+  const forgetAsset: LocalApi['forgetAsset'] = (asset_id, user) => {
+    if (asset_id !== drone.id) throw new CommandRefused('Gate is online: cameras still reaches it');
+    forgotten.push(user.uid);
+    return drone;
+  };
+  await serving(fakeDaemon({ forgetAsset }), async (socket) => {
+    const client = localClient(socket, ends.signal);
+    expect(await client.forgetAsset('falcon')).toEqual(drone);
+    expect(forgotten).toEqual([userInfo().uid]);
+    await expect(client.forgetAsset(camera.key)).rejects.toThrow('Gate is online: cameras still reaches it');
+    await expect(client.forgetAsset('nothing')).rejects.toThrow('there is no asset "nothing"');
   });
 });

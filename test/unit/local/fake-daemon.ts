@@ -1,5 +1,12 @@
 /** A daemon as the control socket sees it: what it answers is set by the test. */
-import type { LocalApi, LocalDispatch, StatusReport, TailMessage, TaskView } from '../../../src/local/api.ts';
+import type {
+  LocalApi,
+  LocalDispatch,
+  LocalUser,
+  StatusReport,
+  TailMessage,
+  TaskView,
+} from '../../../src/local/api.ts';
 
 export const time = '2026-11-21T10:00:00.000Z';
 export const drone = { id: 'a0000000-0000-4000-8000-000000000001', key: 'mavlink:1', name: 'Falcon' };
@@ -83,6 +90,16 @@ function assetOf({ id, key, name }: typeof drone): StatusReport['assets'][number
   return { id, key, name, type: 'drone', status: 'online', reason: null, last_seen_at: time, feeds };
 }
 
+const refused = {
+  id: 8_589_934_593,
+  lane: 'feed',
+  channel: 'telemetry',
+  time,
+  code: 149,
+  reason: 'packet too large',
+  body_bytes: 2,
+};
+
 export function taskOf(changes: Partial<TaskView> = {}): TaskView {
   return {
     id: 'c0000000-0000-4000-8000-000000000001',
@@ -110,7 +127,7 @@ export function messageOf(changes: Partial<TailMessage> = {}): TailMessage {
 }
 
 export interface FakeDaemon extends LocalApi {
-  readonly dispatched: LocalDispatch[];
+  readonly dispatched: (LocalDispatch & { readonly user: LocalUser })[];
   readonly selections: (readonly number[] | undefined)[];
   /** Gives a message to everyone who follows. */
   readonly say: (message: TailMessage) => void;
@@ -123,7 +140,7 @@ export function fakeDaemon(overrides: Partial<LocalApi> = {}): FakeDaemon {
   const waiting: { count: number; resolve: () => void }[] = [];
   const changed = (): void =>
     waiting.filter(({ count }) => count === listeners.size).forEach(({ resolve }) => resolve());
-  const dispatched: LocalDispatch[] = [];
+  const dispatched: FakeDaemon['dispatched'] = [];
   const selections: (readonly number[] | undefined)[] = [];
   const select = async (ids: readonly number[] | undefined): Promise<number> => {
     selections.push(ids);
@@ -153,23 +170,15 @@ export function fakeDaemon(overrides: Partial<LocalApi> = {}): FakeDaemon {
       file_bytes: 81_920,
       disk_free_bytes: 9e9,
     }),
-    quarantine: async () => [
-      {
-        id: 8_589_934_593,
-        lane: 'feed',
-        channel: 'telemetry',
-        time,
-        code: 149,
-        reason: 'packet too large',
-        body: '{}',
-      },
-    ],
+    quarantine: async () => [refused],
+    quarantined: async (id) => (id === refused.id ? { ...refused, body: '{}' } : undefined),
     retryQuarantined: select,
     discardQuarantined: select,
-    dispatch: async (request) => {
-      dispatched.push(request);
+    dispatch: async (request, user) => {
+      dispatched.push({ ...request, user });
       return taskOf({ command_name: request.command, payload: request.payload });
     },
+    forgetAsset: () => drone,
     recentLog: () => ['{"level":"info","msg":"hello"}'],
     logLevels: () => ({ levels: [{ name: null, level: 'info', until: null }] }),
     changeLogLevels: ({ changes }) => ({

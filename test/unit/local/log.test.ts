@@ -1,9 +1,9 @@
 /** The log: what a machine and what a person reads, and what nobody may read. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { saidDuration } from '../../../src/platform/log-entry.ts';
-import { repeats_max, window_ms } from '../../../src/platform/log-repeats.ts';
-import { withoutSecrets } from '../../../src/platform/log-secrets.ts';
-import { createLog, type Level } from '../../../src/platform/log.ts';
+import { saidDuration } from '../../../src/platform/log/entry.ts';
+import { of_owner_max, of_subject_max, repeats_max, window_ms } from '../../../src/platform/log/repeats.ts';
+import { withoutSecrets } from '../../../src/platform/log/secrets.ts';
+import { createLog, type Level } from '../../../src/platform/log/log.ts';
 
 function recordedLog(level: Level, { readable = false, drivers = {} } = {}) {
   const lines: string[] = [];
@@ -66,6 +66,12 @@ test.each([
   ['Authorization: Digest username="a", response="hunter2"', 'Authorization: ***'],
   ['refused: Bearer eyJhbGciOi.hunter2', 'refused: Bearer ***'],
   ['<wsse:Password Type="x">hunter2</wsse:Password>', '<wsse:Password Type="x">***</wsse:Password>'],
+  ['a.'.repeat(500) + 'rtsp://admin:hunter2@10.0.0.7/1', 'a.'.repeat(500) + 'rtsp://***@10.0.0.7/1'],
+  ['x://y:z'.repeat(300) + ' rtsp://a:hun/ter2@h/1', 'x://y:z'.repeat(300) + ' rtsp://***@h/1'],
+  [
+    '<password '.repeat(300) + '<password>hunter2</password>',
+    '<password '.repeat(300) + '<password>***</password>',
+  ],
   ['password_file=/etc/kit/mqtt-password', 'password_file=/etc/kit/mqtt-password'],
   ['the password crosses the network unencrypted', 'the password crosses the network unencrypted'],
 ])('the text %s is written as %s', (said, written) => {
@@ -95,7 +101,7 @@ test('a person reads time, level, driver, asset and a sentence with its facts wo
   // oxlint-disable-next-line no-control-regex -- colours of the terminal
   const plain = lines.map((line) => line.replaceAll(/\u001B\[\d+m/g, '').slice('12:00:00'.length));
   expect(plain).toEqual([
-    '  warn   cameras onvif:1  device is unavailable (timed out), it was up for 2 h 5 min, next try in 2 s  port=80\n',
+    '  warn   cameras onvif:1  device is unavailable (timed out), up for 2 h 5 min before, next try in 2 s  port=80\n',
     '  info   cameras  device is back after 4 min  firmware="V 2"\n',
   ]);
 });
@@ -174,6 +180,22 @@ describe('as time goes by', () => {
     for (let at = 0; at < repeats_max + 3; at += 1) log.info({ asset: 'first' }, 'again');
     for (let asset = 0; asset < 500; asset += 1) log.info({ asset: String(asset) }, 'another');
     expect(sentences()).toContain('again (suppressed 3 like this in 1 s)');
+    log.close();
+  });
+
+  test('a device that words each line anew, or comes under a new name each time, does not fill the log', () => {
+    const { log, sentences } = recordedLog('info');
+    const drones = log.child({ driver: 'drones' });
+    for (let n = 0; n < 3_000; n += 1) drones.warn({ asset_key: 'one', text: `PreArm: ${n}` }, 'drone says');
+    expect(sentences()).toHaveLength(of_subject_max);
+    for (let n = 0; n < 3_000; n += 1) drones.warn({ asset_key: `drone ${n}`, text: `x ${n}` }, 'drone says');
+    // One of them tells what was held back of the first, which was pushed out.
+    expect(sentences()).toHaveLength(of_owner_max + 1);
+    log.child({ driver: 'cameras' }).warn({ asset_key: 'gate' }, 'no answer');
+    expect(sentences().at(-1)).toBe('no answer');
+    vi.advanceTimersByTime(window_ms);
+    expect(sentences()).toContain('drone says (suppressed 2980 like this in 1 s)');
+    expect(sentences().at(-1)).toMatch(/^too many lines \(suppressed \d+ like this in 60 s\)$/u);
     log.close();
   });
 });

@@ -9,7 +9,7 @@ import type { MediaServer } from '../../../src/media/server.ts';
 import { templateMedia } from '../../../src/media/template.ts';
 import { type FakeMediaMtx, startFakeMediaMtx } from '../../fakes/fake-mediamtx.ts';
 import { recordingLog } from '../../support/recording-log.ts';
-import { watchWhep } from '../../support/whep-viewer.ts';
+import { watchWhep } from '../../support/cameras/whep-viewer.ts';
 
 const asset_key = 'onvif:ACME:0123';
 const name = streamName(asset_key);
@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-/** A keeper that ends with the test, and what it told. */
+/** A registry of streams that ends with the test, and what it told. */
 function keep(server: MediaServer) {
   const stopping = new AbortController();
   stops.unshift(() => stopping.abort());
@@ -98,10 +98,10 @@ describe('streams on MediaMTX', () => {
     await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
     await server.stop();
     await soon(() => expect(media.urlOf(asset_key)).toBeNull());
-    expect(log.lines.filter(({ sentence }) => sentence.includes('cannot be reached'))).toHaveLength(1);
+    expect(log.lines.filter(({ sentence }) => sentence.includes('API unreachable'))).toHaveLength(1);
     await server.start();
     await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
-    expect(log.lines.filter(({ sentence }) => sentence.includes('answers again'))).toHaveLength(1);
+    expect(log.lines.filter(({ sentence }) => sentence.includes('API connection restored'))).toHaveLength(1);
   });
 
   it('removes the stream of an asset that is gone', async () => {
@@ -113,16 +113,16 @@ describe('streams on MediaMTX', () => {
     expect(media.urlOf(asset_key)).toBeNull();
   });
 
-  it('says once why the server refuses a stream, without its credentials, and serves the others', async () => {
+  it('logs once why the server refuses a stream, without its credentials, and serves the others', async () => {
     server.refusal = `invalid source '${rtsp_url}'`;
     const { media, log } = keep(mediaMtx(access()));
     media.want(asset_key, rtsp_url);
-    await soon(() => expect(log.lines.some(({ sentence }) => sentence.includes('refuses'))).toBe(true));
+    await soon(() => expect(log.lines.some(({ sentence }) => sentence.includes('rejected'))).toBe(true));
     expect(JSON.stringify(log.lines)).not.toContain('s3cret');
     expect(media.urlOf(asset_key)).toBeNull();
     server.refusal = undefined;
     await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
-    expect(log.lines.filter(({ sentence }) => sentence.includes('refuses'))).toHaveLength(1);
+    expect(log.lines.filter(({ sentence }) => sentence.includes('rejected'))).toHaveLength(1);
   });
 
   it('uses the credentials of the API, and names the section when they are wrong', async () => {

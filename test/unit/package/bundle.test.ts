@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { bundle, definitions_file, versionedPackageFile } from '../../../systemd/package/bundle.ts';
 import { startChild } from '../../support/child.ts';
-import { command_file } from '../../support/kit.ts';
+import { command_file } from '../../support/kit/kit.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -24,7 +24,10 @@ test('the bundle says what the sources say, and has no character that would doub
     expect([...new Set(imported)]).toEqual(['node:module']);
     // What is under the LGPL can be replaced: it is a file of its own, with nothing else in it.
     const definitions = await readFile(join(app, definitions_file), 'utf8');
-    expect(definitions.match(/^\/\/ .*\.ts$/gmu)).toEqual(['// drivers/mavlink/definitions-table.ts']);
+    expect(definitions.match(/^\/\/ .*\.ts$/gmu)).toEqual(['// drivers/mavlink/wire/definitions-table.ts']);
+    // The demo and its simulators are for those who have the sources.
+    expect(files.filter((name) => /^(?:demo|sim-)/u.test(name))).toEqual([]);
+    expect(await readdir(join(app, 'page'))).not.toContain('README.md');
     const config = join(dir, 'config.yaml');
     await writeFile(
       config,

@@ -7,14 +7,14 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { channels } from '../../../src/contract/topics.ts';
-import { Changes } from '../../../src/service/changes.ts';
-import { Gate } from '../../../src/service/gate.ts';
-import { KeyRing } from '../../../src/service/keys.ts';
+import { Changes } from '../../../src/service/live/changes.ts';
+import { Gate } from '../../../src/service/access/gate.ts';
+import { KeyRing } from '../../../src/service/access/keys.ts';
 import { acceptSockets, sockets_of_key_max } from '../../../src/service/live/upgrade.ts';
-import { RateLimit } from '../../../src/service/rate-limit.ts';
+import { RateLimit } from '../../../src/service/access/rate-limit.ts';
 import { asset_id, kit_id, samples } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type ServiceLab, startServiceLab } from '../../support/service-lab.ts';
+import { type ServiceLab, startServiceLab } from '../../support/service/service-lab.ts';
 
 let lab: ServiceLab;
 const opened: Socket[] = [];
@@ -301,7 +301,12 @@ describe('connections', () => {
     const keys = new KeyRing(lab.store);
     await keys.reload();
     const done = async (): Promise<void> => undefined;
-    const gate = new Gate({ keys, hosts: [], store: { addSession: done, endSession: done, session } });
+    const gate = new Gate({
+      keys,
+      hosts: [],
+      isSecure: false,
+      store: { addSession: done, endSession: done, session },
+    });
     const ends = new AbortController();
     const server = createServer();
     acceptSockets(server, { store: lab.store, changes: new Changes(), gate, signal: ends.signal });

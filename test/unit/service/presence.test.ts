@@ -5,9 +5,9 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import { connection_lost } from '../../../src/contract/presence.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
-import { openSqlite } from '../../../src/service/store/sqlite.ts';
+import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
-import { isOnline, kitResource, queueResource, silent_after_ms } from '../../../src/service/views.ts';
+import { isOnline, kitResource, queueResource, silent_after_ms } from '../../../src/service/api/views.ts';
 import { asset_id, kit_id, samples, task_id } from '../../support/contract-samples.ts';
 
 const start_ms = Date.UTC(2026, 10, 21, 10);
@@ -129,6 +129,27 @@ it('a kit is new once', async () => {
   expect((await hear({ ...will, now_ms: start_ms })).new_kits).toEqual([]);
 });
 
+it('a kit that speaks without being known as online is without presence, until its birth comes', async () => {
+  const telemetry = (seq: number, retained = false) => ({
+    channel: channels.telemetry,
+    seq,
+    data: { battery: 5 },
+    said_ms: start_ms,
+    now_ms: start_ms,
+    retained,
+  });
+  expect((await hear(telemetry(1, true))).without_presence).toEqual([]);
+  expect((await hear(telemetry(2))).without_presence).toEqual([kit_id]);
+  expect((await hear({ ...birth, now_ms: start_ms })).without_presence).toEqual([]);
+  expect((await hear(telemetry(3))).without_presence).toEqual([]);
+  await hear({ ...will, now_ms: start_ms });
+  // It was not heard of a reconnect, and yet it speaks.
+  expect((await hear(telemetry(4))).without_presence).toEqual([kit_id]);
+  const degraded = ['the disk says "online":false'];
+  await hear({ ...birth, seq: 3, data: { ...birth.data, degraded }, now_ms: start_ms });
+  expect((await hear(telemetry(5))).without_presence).toEqual([]);
+});
+
 const order = {
   kit_id,
   task_id,
@@ -136,6 +157,7 @@ const order = {
   command_name: 'arm',
   payload: {},
   requested_by: kit_id,
+  requested_by_name: 'test',
   created_ms: start_ms,
 };
 const report = (revision: number, status: string): JsonObject => ({

@@ -2,14 +2,14 @@
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt';
 import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { packBatch } from '../../../src/contract/batch-pack.ts';
+import { packBatch } from '../../../src/contract/batch/pack.ts';
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import { within } from '../../../src/platform/time.ts';
-import { startMosquitto } from '../../support/broker.ts';
+import { startMosquitto } from '../../support/brokers/broker.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { startProxy } from '../../support/proxy.ts';
-import { startSubscriber } from '../../support/subscriber.ts';
+import { startProxy } from '../../support/brokers/proxy.ts';
+import { startSubscriber } from '../../support/brokers/subscriber.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
 const cleanups: (() => Promise<unknown>)[] = [];

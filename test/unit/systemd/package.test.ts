@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { buildProgram } from '../../../src/cli/program.ts';
-import { completionScript } from '../../../systemd/package/completion.ts';
+import { completionScript, fishCompletion, zshCompletion } from '../../../systemd/package/completion.ts';
 import { writeDeb } from '../../../systemd/package/deb.ts';
 import { closure, isNeeded } from '../../../systemd/package/dependencies.ts';
 import {
@@ -15,7 +15,7 @@ import {
   withData,
 } from '../../../systemd/package/licences.ts';
 import { commandPage, configPage, leaves } from '../../../systemd/package/manual.ts';
-import { targetNamed, targets } from '../../../systemd/package/target.ts';
+import { missingTools, targetNamed, targets } from '../../../systemd/package/target.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { run, withDirectory } from '../../support/temporary.ts';
 
@@ -55,6 +55,17 @@ test('a machine that no package is made for is refused with the names of those t
   expect(() => targetNamed('armhf')).toThrow(
     'no package is made for "armhf"; the architectures are amd64, arm64',
   );
+});
+
+test('a tool that is missing for any of the packages is named before the first is made', async () => {
+  await withDirectory(async (dir) => {
+    await writeFile(join(dir, 'dpkg-deb'), '');
+    await writeFile(join(dir, 'x86_64-linux-gnu-strip'), '');
+    expect(missingTools(targets, `/nonesuch:${dir}`)).toEqual([
+      { tool: 'aarch64-linux-gnu-strip', debian: 'binutils-aarch64-linux-gnu' },
+    ]);
+    expect(missingTools([targetNamed('amd64')], dir)).toEqual([]);
+  });
 });
 
 test('libraries bring what they need, the nearest one first, and not the tools that built them', async () => {
@@ -122,6 +133,22 @@ describe('the report of licences', () => {
     expect(text).toContain('https://creativecommons.org/licenses/by/4.0/');
   });
 
+  test('the bill of materials names a library once, wherever it lies, and who built a binary', () => {
+    const binary = { file: 'a.node', sha256: 'f'.repeat(64), built_by: 'its authors' };
+    const bill = billOfMaterials(edition, [part({ binary }), part({ files: 'lib/b/*' })]);
+    const { components: listed } = JSON.parse(bill) as { components: { properties: object[] }[] };
+    expect(listed).toHaveLength(1);
+    expect(listed[0]?.properties).toEqual([
+      { name: 'kit-connector:files', value: 'app/*' },
+      { name: 'kit-connector:files', value: 'lib/b/*' },
+      {
+        name: 'kit-connector:binary',
+        value: `a.node sha256:${binary.sha256} before symbols were removed`,
+      },
+      { name: 'kit-connector:built-by', value: 'its authors' },
+    ]);
+  });
+
   test('the bill of materials is the same each time and says where each part lies', () => {
     const bill = billOfMaterials(edition, components);
     expect(bill).toBe(billOfMaterials(edition, components));
@@ -149,18 +176,31 @@ test('the manual names every command with its options, and no line of text can b
 
 test('the manual says what a command is about, what an option is when left out, and what the doctor answers', () => {
   const page = commandPage(program, edition);
-  expect(page).toContain('Messages that the broker refuses: list them.');
+  expect(page).toContain('Messages that the broker rejected: list the messages.');
   expect(page).toMatch(/\\-\\-for <time>\n.*Default: 15m\./);
   expect(page).toMatch(/\.B 2\nOf doctor: something is broken\./);
 });
 
+test('the manual leaves no option without a word, and names no default where there is none', async () => {
+  expect(commandPage(program, edition)).not.toMatch(/Default: *\./);
+  const schema: unknown = JSON.parse(
+    await readFile(join(import.meta.dirname, '../../../src/config/config.schema.json'), 'utf8'),
+  );
+  const lines = configPage(schema, edition).split('\n');
+  const silent = lines.filter((line, at) => {
+    const text = lines[at + 1] ?? '';
+    return line.startsWith('.B ') && /^(\\&$|Default:|Required\.)/.test(text);
+  });
+  expect(silent).toEqual([]);
+});
+
 test('the manual of the configuration has its required key, defaults and the sections', async () => {
   const schema: unknown = JSON.parse(
-    await readFile(join(import.meta.dirname, '../../../src/config.schema.json'), 'utf8'),
+    await readFile(join(import.meta.dirname, '../../../src/config/config.schema.json'), 'utf8'),
   );
   const page = configPage(schema, edition);
-  expect(page).toMatch(/\.B kit_id\nThe UUID .*\. Required\./);
-  expect(page).toMatch(/\.B broker\.url\nmqtts:/);
+  expect(page).toMatch(/\.B kit_id\nThe UUID /);
+  expect(page).toMatch(/\.B broker\.url\nmqtts:.* Required\./);
   expect(page).toMatch(/\.B broker\.keepalive_s\n.*Default: 30\./);
   expect(page).toContain('.B drivers[].driver');
   // What only some kinds of a thing have is listed too, and not required.
@@ -184,7 +224,7 @@ describe.skipIf(peerMissing('bash'))('completion in bash', () => {
   test('offers the commands, then the words below one, then its options', async () => {
     expect(await complete('sta')).toEqual(['status']);
     expect(await complete('buffer', 'q')).toEqual(['quarantine']);
-    expect(await complete('buffer', 'quarantine', '')).toEqual(['list', 'retry', 'discard']);
+    expect(await complete('buffer', 'quarantine', '')).toEqual(['list', 'show', 'retry', 'discard']);
     expect(await complete('status', '--w')).toEqual(['--watch']);
     expect(await complete('status', '--json', '--w')).toEqual(['--watch']);
   });
@@ -225,5 +265,48 @@ describe.skipIf(peerMissing('dpkg-deb'))('the archive', () => {
       expect(listed).toMatch(/-rwxr-xr-x root\/root .* 2026-01-02 .*usr\/bin\/tool/);
       expect(listed).toMatch(/-rw-r--r-- root\/root .*usr\/share\/doc\/text/);
     });
+  });
+});
+
+describe.skipIf(peerMissing('zsh'))('completion in zsh', () => {
+  /** The file is the body of a function; what it would offer is printed instead. */
+  const complete = async (...words: readonly string[]): Promise<readonly string[]> =>
+    withDirectory(async (dir) => {
+      await writeFile(join(dir, '_kit-connector'), zshCompletion(program));
+      const line = `fpath=(${dir} $fpath); autoload -U _kit-connector
+        compadd() { shift; print -l -- "$@"; }; _files() { print FILES; }
+        words=("$@"); CURRENT=$#; _kit-connector`;
+      return (await run('zsh', '-f', '-c', line, 'zsh', 'kit-connector', ...words)).trim().split('\n');
+    });
+
+  test('offers words and options where the cursor is, and files behind an option with a value', async () => {
+    expect(await complete('')).toContain('status');
+    expect(await complete('buffer', 'quarantine', '')).toEqual(['list', 'show', 'retry', 'discard']);
+    expect(await complete('tail', '--asset', 'Gate', '')).toContain('--feed');
+    expect(await complete('setup', '--password-file', '')).toEqual(['FILES']);
+    expect(await complete('status', '-c', 'buffer', '')).toContain('--watch');
+  });
+});
+
+describe.skipIf(peerMissing('fish'))('completion in fish', () => {
+  const complete = async (typed: string): Promise<readonly string[]> =>
+    withDirectory(async (dir) => {
+      const file = join(dir, 'kit-connector.fish');
+      await writeFile(file, fishCompletion(program));
+      const line = `set -x HOME ${dir}; source ${file}; complete -C '${typed}'`;
+      const lines = (await run('fish', '--no-config', '--command', line)).trim().split('\n');
+      return lines.map((each) => each.split('\t')[0] ?? '');
+    });
+
+  test('offers words and options where the cursor is', async () => {
+    expect(await complete('kit-connector sta')).toEqual(['status']);
+    expect((await complete('kit-connector buffer quarantine ')).toSorted()).toEqual([
+      'discard',
+      'list',
+      'retry',
+      'show',
+    ]);
+    expect(await complete('kit-connector tail --asset Gate --f')).toEqual(['--feed']);
+    expect(await complete('kit-connector status -c buffer --w')).toEqual(['--watch']);
   });
 });

@@ -2,8 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { TaskReport } from '../../../src/contract/tasks.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
-import { type Invocation, type Lab, pass, startLab } from '../../support/task-lab.ts';
+import { type HandlerCall, type Lab, pass, startLab } from '../../support/kit/task-lab.ts';
 
 useFakeTime();
 
@@ -16,7 +17,7 @@ type Step =
   | { readonly kind: 'cancel'; readonly n: number }
   | { readonly kind: 'settle'; readonly pick: number; readonly well: boolean }
   | { readonly kind: 'wait'; readonly ms: number }
-  | { readonly kind: 'kill' | 'stop' | 'asset' | 'disk' };
+  | { readonly kind: 'kill' | 'stop' | 'asset' | 'disk' | 'keep' | 'blind' };
 
 const steps = (others: readonly Step[]): fc.Arbitrary<Step[]> => {
   const step = fc.oneof<fc.WeightedArbitrary<Step>[]>(
@@ -61,6 +62,12 @@ async function take(lab: Lab, step: Step, created: readonly string[]): Promise<L
     case 'disk':
       disk.failing = disk.failing === undefined ? 'no space left' : undefined;
       break;
+    case 'keep':
+      disk.keeps_refused = !disk.keeps_refused;
+      break;
+    case 'blind':
+      disk.blind = !disk.blind;
+      break;
     case 'stop':
       await Promise.all([lab.runner.stop(500), pass(600)]);
       return restart(lab);
@@ -75,7 +82,7 @@ function deliver(lab: Lab, { n, duplicate }: Step & { kind: 'deliver' }, created
   lab.send(dispatch).taken.catch(() => undefined);
 }
 
-function settle(invocation: Invocation | undefined, well: boolean): void {
+function settle(invocation: HandlerCall | undefined, well: boolean): void {
   if (well) invocation?.succeed();
   else invocation?.fail(new Error('the device said no'));
 }
@@ -105,18 +112,22 @@ function repeated(lab: Lab, n: number): boolean {
   return runsOf(lab, n) > 1 && commandOf(n) !== 'probe';
 }
 
-/** What is wrong with the story of a task; undefined when nothing is. */
+/** What is wrong with the course of a task; undefined when nothing is. */
 function fault(lab: Lab, n: number): string | undefined {
   if (repeated(lab, n)) return 'ran twice';
   const state = lab.disk.entry(ids[n]!)?.state;
   if (state === 'pending' || state === 'running') return `is ${state} for ever`;
   const reports = lab.disk.reports(ids[n]!);
-  const end = reports.findIndex(({ status }) => status !== 'running');
-  if (runsOf(lab, n) > 0 && end < 1) return 'ran and was not reported as running and then as over';
-  const later = end < 0 ? [] : reports.slice(end);
-  return later.every((report) => isDeepStrictEqual(report, reports[end]))
-    ? undefined
-    : 'went on after its end';
+  const [end, ...others] = reports.filter(({ status }) => status !== 'running');
+  if (!end) return state === undefined ? undefined : 'is over and was never reported so';
+  if (others.some((report) => !isDeepStrictEqual(report, end))) return 'ended in two ways';
+  return runsOf(lab, n) > 0 ? faultOfRun(reports, end) : undefined;
+}
+
+function faultOfRun(reports: readonly TaskReport[], end: TaskReport): string | undefined {
+  if (reports[0]?.status !== 'running') return 'ran and was not reported as running first';
+  const untouched = JSON.stringify(end.result).includes('nothing was done');
+  return untouched ? 'ran although it was reported that nothing was done' : undefined;
 }
 
 async function play(story: readonly Step[]): Promise<Lab> {
@@ -137,12 +148,13 @@ it('a task runs at most once unless its command is repeatable, and ends exactly 
   );
 });
 
-it('a task runs at most once also when the disk fails and heals', async () => {
+it('both hold also when the journal refuses, keeps what it refused, or cannot be read, at any step and over any restart', async () => {
+  const disk: readonly Step[] = [{ kind: 'disk' }, { kind: 'disk' }, { kind: 'keep' }, { kind: 'blind' }];
   await fc.assert(
-    fc.asyncProperty(steps([...restarts, { kind: 'disk' }]), async (story) => {
+    fc.asyncProperty(steps([...restarts, ...disk]), async (story) => {
       const lab = await play(story);
-      for (const n of ids.keys()) expect(repeated(lab, n), `task ${n}, ${commandOf(n)}`).toBe(false);
+      for (const n of ids.keys()) expect(fault(lab, n), `task ${n}, ${commandOf(n)}`).toBeUndefined();
     }),
-    { numRuns: 150 },
+    { numRuns: 400 },
   );
 });

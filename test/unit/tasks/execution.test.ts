@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { describe, expect, it } from 'vitest';
 import { CommandRefused } from '../../../src/errors.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
-import { commit_ms, iso, pass, startLab } from '../../support/task-lab.ts';
+import { commit_ms, iso, pass, startLab } from '../../support/kit/task-lab.ts';
+import { texts } from '../../../src/tasks/texts.ts';
 
 useFakeTime();
 
@@ -25,7 +26,7 @@ describe('at its deadline', () => {
     lab.kit.last.succeed();
     await pass(commit_ms);
     expect(lab.disk.reports(id)).toHaveLength(2);
-    expect(lab.log.at('warn')).toEqual(['a handler settled after its task was over; ignored']);
+    expect(lab.log.at('warn')).toEqual([texts.late_result]);
   });
 
   it.each([
@@ -189,8 +190,7 @@ describe('what a handler gives back', () => {
     expect(await thrown('a word')).toEqual({ error: 'a word' });
     expect(await thrown(new Error('y'.repeat(5_000)))).toEqual({ error: `${'y'.repeat(999)}…` });
     expect(await thrown(z.object({ zoom: z.number() }).safeParse({}).error)).toEqual({
-      error:
-        "the device's answer is not understood: zoom: Invalid input: expected number, received undefined",
+      error: 'invalid reply from the device: zoom: Invalid input: expected number, received undefined',
     });
   });
 });

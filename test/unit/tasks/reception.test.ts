@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { useFakeTime } from '../../support/fake-time.ts';
-import { commit_ms, iso, pass, startLab } from '../../support/task-lab.ts';
+import { commit_ms, iso, pass, startLab } from '../../support/kit/task-lab.ts';
+import { texts } from '../../../src/tasks/texts.ts';
 
 useFakeTime();
 
@@ -81,7 +82,7 @@ describe('a dispatch', () => {
   it('is refused once the connector stops, so that it is delivered again', async () => {
     const lab = startLab();
     lab.end.abort();
-    await expect(lab.send().taken).rejects.toThrow('the connector stops and takes no more tasks');
+    await expect(lab.send().taken).rejects.toThrow('the connector is stopping and accepts no tasks');
     expect(lab.disk.drafts).toEqual([]);
   });
 });
@@ -116,7 +117,7 @@ describe('a dispatch that cannot be read', () => {
     await lab.runner.receive('{}', meta('not-a-uuid'));
     expect(lab.runner.stats()).toMatchObject({ unreadable: 1, failed: 0 });
     expect(lab.disk.drafts).toEqual([]);
-    expect(lab.log.at('warn')).toEqual(['a dispatch whose topic has no task id is ignored']);
+    expect(lab.log.at('warn')).toEqual([texts.no_task_id]);
   });
 });
 
@@ -144,7 +145,7 @@ describe('a dispatch that is not carried out', () => {
     expect(lab.kit.invocations).toHaveLength(0);
     expect(lab.disk.reports(id)).toHaveLength(2);
     expect(lab.error(id)).toBe(
-      'expired: a retained dispatch is refused, since it comes again at each connect; nothing was done',
+      'expired: a retained dispatch is refused, since the broker repeats it at each connect; nothing was done',
     );
   });
 
@@ -196,5 +197,27 @@ describe('a dispatch that is not carried out', () => {
     expect(lab.kit.invocations).toHaveLength(0);
     expect(lab.disk.reports(id).map(({ status }) => status)).toEqual(['failed', 'failed']);
     expect(lab.runner.stats()).toMatchObject({ failed: 1 });
+  });
+});
+
+describe('while the clock is not set', () => {
+  it('the dispatches themselves show how late it is: one that a later one makes stale is refused', async () => {
+    const lab = startLab();
+    lab.kit.synced = false;
+    lab.kit.jump_ms = -7_200_000;
+    const older = iso(Date.now() - 3_600_000);
+    const first = await lab.give({ created_at: older, n: 1 });
+    expect(lab.kit.last.n).toBe(1);
+    lab.kit.last.succeed();
+    await pass(commit_ms);
+    await lab.give({ created_at: iso(Date.now()), n: 2 });
+    lab.kit.last.succeed();
+    await pass(commit_ms);
+    const late = await lab.give({ created_at: older, n: 3 });
+    expect(lab.error(late)).toMatch(
+      /^expired: its deadline passed 3590 s ago by dispatches that were created later/u,
+    );
+    expect(lab.last(first)).toMatchObject({ status: 'completed' });
+    expect(lab.kit.invocations.map(({ n }) => n)).toEqual([1, 2]);
   });
 });

@@ -1,7 +1,7 @@
 /** What the next run makes of the tasks that the last one left. */
 import { describe, expect, it } from 'vitest';
 import { useFakeTime } from '../../support/fake-time.ts';
-import { commit_ms, iso, type Lab, pass, startLab } from '../../support/task-lab.ts';
+import { commit_ms, iso, type Lab, pass, startLab } from '../../support/kit/task-lab.ts';
 
 useFakeTime();
 
@@ -30,6 +30,21 @@ describe('a task that had not started', () => {
     const next = await restart(lab);
     next.runner.resume();
     await pass(commit_ms);
+    expect(lab.kit.invocations.map(({ n }) => n)).toEqual([5]);
+    lab.kit.last.succeed();
+    await pass(commit_ms);
+    expect(next.last(id)).toMatchObject({ status: 'completed' });
+  });
+
+  it('starts too when the journal could not be read at the start and is handed over later, and only once', async () => {
+    const { lab, id } = await pending({ n: 5 });
+    lab.kill();
+    const next = startLab({ disk: lab.disk, kit: lab.kit });
+    const entry = lab.disk.entry(id);
+    if (!entry) throw new Error('it was not journaled');
+    next.runner.takeUp([entry]);
+    next.runner.takeUp([entry]);
+    await pass(commit_ms + 1);
     expect(lab.kit.invocations.map(({ n }) => n)).toEqual([5]);
     lab.kit.last.succeed();
     await pass(commit_ms);
@@ -133,6 +148,30 @@ describe('a task that was running', () => {
     expect(lab.kit.invocations).toHaveLength(0);
   });
 
+  it.each(['retained', 'live'] as const)(
+    'fails with an unknown outcome when its dispatch comes again (%s) before the journal can be read',
+    async (how) => {
+      const lab = startLab();
+      const id = await lab.give({ command: 'goto' });
+      lab.kill();
+      Object.assign(lab.disk, { failing: 'the disk fails', blind: true });
+      const entry = lab.disk.entry(id);
+      if (!entry) throw new Error('it was not journaled');
+      const next = startLab({ disk: lab.disk, kit: lab.kit });
+      await next.give({ task_id: id, command: 'goto', retained: how === 'retained' });
+      Object.assign(lab.disk, { failing: undefined, blind: false });
+      next.runner.takeUp([entry]);
+      await pass(2_000);
+      expect(next.last(id)).toMatchObject({
+        status: 'failed',
+        result: { error: 'interrupted by restart, outcome unknown' },
+      });
+      expect(lab.kit.invocations).toHaveLength(1);
+      const revisions = next.disk.reports(id).map(({ revision }) => revision);
+      expect(revisions).toEqual(revisions.toSorted((a, b) => a - b));
+    },
+  );
+
   it('runs again if its command is repeatable, with rising revisions', async () => {
     const lab = startLab();
     const id = await lab.give({ command: 'probe' });
@@ -176,7 +215,7 @@ describe('a task that was running', () => {
     const id = await lab.give();
     lab.disk.entries.set(id, { ...lab.disk.entries.get(id)!, dispatch: '{', state: 'pending' });
     const next = await restart(lab);
-    expect(next.error(id)).toBe('the kit restarted and cannot read the dispatch any more; nothing was done');
+    expect(next.error(id)).toBe('the kit restarted and cannot read the dispatch; nothing was done');
   });
 });
 

@@ -1,7 +1,8 @@
 /** Whose turn it is: order, limits, safety commands and cancellation. */
 import { describe, expect, it } from 'vitest';
 import { useFakeTime } from '../../support/fake-time.ts';
-import { commit_ms, type Lab, pass, startLab } from '../../support/task-lab.ts';
+import { commit_ms, type Lab, pass, startLab } from '../../support/kit/task-lab.ts';
+import { texts } from '../../../src/tasks/texts.ts';
 
 useFakeTime();
 
@@ -126,7 +127,7 @@ describe('a safety command', () => {
     lab.kit.invocations[0]?.succeed();
     await finishAll(lab);
     expect(lab.disk.reports(running).map(({ status }) => status)).toEqual(['running', 'failed']);
-    expect(lab.log.at('warn')).toEqual(['a handler settled after its task was over; ignored']);
+    expect(lab.log.at('warn')).toEqual([texts.late_result]);
   });
 
   it('does not undo what the running task has reached meanwhile', async () => {
@@ -240,6 +241,6 @@ describe('a cancelled task', () => {
   it('that nobody knows is logged', () => {
     const lab = startLab();
     lab.runner.cancel('nobody');
-    expect(lab.log.at('info')).toEqual(['a task that is not open cannot be cancelled']);
+    expect(lab.log.at('info')).toEqual([texts.cancel_ignored]);
   });
 });

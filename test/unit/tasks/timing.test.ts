@@ -71,7 +71,7 @@ describe('with a clock that is set', () => {
 
 describe('with a clock that is not set', () => {
   const refusal =
-    "the kit's clock is not set, so it cannot tell whether this medium-risk command is stale; nothing was done";
+    "the kit's clock is not set, so whether this medium-risk command is stale is unknown; nothing was done";
 
   it('what could do harm is refused', () => {
     expect(judgeTime(times(0), medium, unset, first)).toEqual({ refusal });
@@ -88,6 +88,22 @@ describe('with a clock that is not set', () => {
   it('a safety command runs when it comes for the first time, and not when it may be an old copy', () => {
     expect(judgeTime(times(0), disarm, unset, first)).toMatchObject({ due_mono_ms: 15_000 });
     expect(judgeTime(times(0), disarm, unset, { ...first, duplicate: true })).toHaveProperty('refusal');
+  });
+
+  it('a safety command that the broker may have kept while the kit was away is refused', () => {
+    expect(judgeTime(times(0), disarm, unset, { ...first, queued: true })).toHaveProperty('refusal');
+    expect(judgeTime(times(0), disarm, stamp, { ...first, queued: true })).toMatchObject({
+      due_mono_ms: 15_000,
+    });
+  });
+
+  it('a dispatch whose deadline lies before the creation of another one is late for certain', () => {
+    const refusal =
+      'expired: its deadline passed 50 s ago by dispatches that were created later; nothing was done';
+    expect(judgeTime(times(0), low, unset, { ...first, at_least_ms: now_ms + 60_000 })).toEqual({ refusal });
+    expect(judgeTime(times(0), low, unset, { ...first, at_least_ms: now_ms + 9_000 })).toMatchObject({
+      due_mono_ms: 15_000,
+    });
   });
 
   it('a task made on the gateway is in time, since it is of the same clock', () => {

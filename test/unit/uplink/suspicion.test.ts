@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { Parcel } from '../../../src/outbox/parcel.ts';
+import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
 import { Suspicion } from '../../../src/uplink/suspicion.ts';
 
-function parcel(id: number): Parcel {
+function outgoing(id: number, kind = 'feed'): OutgoingMessage {
   const row = {
     id,
     lane: 'feed',
-    channel: 'feed/a/gps',
+    channel: `${kind}/a/gps`,
     time_ms: 0,
     mono_ms: null,
     body: '{}',
@@ -19,42 +19,66 @@ function parcel(id: number): Parcel {
     retain: false,
     rows: 1,
     backlog: true,
+    removal: false,
     content: { kind: 'row', row },
   };
 }
 
-describe('suspicion', () => {
-  it('sends one message at a time after two losses, and names the one that was alone at three', () => {
+function calm(suspicion: Suspicion): void {
+  suspicion.connected();
+  for (let n = 0; n < 4; n++) suspicion.ponged();
+}
+
+describe('the search for a message that makes the broker hang up', () => {
+  it('sends one message at a time after two losses, and has evidence only on a connection that answered before', () => {
     const suspicion = new Suspicion();
-    const poison = parcel(7);
-    expect(suspicion.hungUp([parcel(1), poison, parcel(3)])).toBeUndefined();
+    const poison = outgoing(7, 'event');
+    expect(suspicion.hungUp([outgoing(1), poison], undefined)).toBeUndefined();
     expect(suspicion.cautious).toBe(false);
-    expect(suspicion.hungUp([parcel(1), poison, parcel(3)])).toBeUndefined();
+    expect(suspicion.hungUp([outgoing(1), poison], undefined)).toBeUndefined();
     expect(suspicion.cautious).toBe(true);
-    expect(suspicion.hungUp([poison])).toBeUndefined();
-    expect(suspicion.hungUp([poison])).toBeUndefined();
-    expect(suspicion.hungUp([poison])).toBe(poison);
+    suspicion.connected();
+    expect(suspicion.hungUp([poison], undefined)).toBeUndefined();
+    expect([suspicion.isolates(poison), suspicion.isolates(outgoing(1))]).toEqual([true, false]);
+    suspicion.connected();
+    expect(suspicion.is_calm).toBe(false);
+    expect(suspicion.hungUp([poison], undefined)).toBeUndefined();
+    calm(suspicion);
+    expect(suspicion.is_calm).toBe(true);
+    expect(suspicion.hungUp([poison], undefined)).toBe(poison);
   });
 
-  it('knows the message again after it was read back from the disk', () => {
+  it('holds nothing against a kind that is answered, so that a link that breaks often blames no message', () => {
     const suspicion = new Suspicion();
-    suspicion.hungUp([parcel(7)]);
-    suspicion.hungUp([parcel(7)]);
-    expect(suspicion.hungUp([parcel(7)])?.content).toMatchObject({ row: { id: 7 } });
-  });
-
-  it('trusts again after some messages went well, so that a link that drops often blames nobody', () => {
-    const suspicion = new Suspicion();
-    for (let drop = 0; drop < 20; drop += 1) {
-      expect(suspicion.hungUp([parcel(7)])).toBeUndefined();
-      for (let n = 0; n < 16; n += 1) suspicion.acked();
-      expect(suspicion.cautious).toBe(false);
+    for (let loss = 0; loss < 20; loss += 1) {
+      calm(suspicion);
+      suspicion.answered(outgoing(6));
+      expect(suspicion.hungUp([outgoing(10 + loss)], undefined)).toBeUndefined();
     }
   });
 
-  it('blames nobody when nothing was in flight', () => {
+  it('takes the word of a broker that ends the connection over a packet, once a single one was in flight', () => {
     const suspicion = new Suspicion();
-    for (let n = 0; n < 10; n += 1) expect(suspicion.hungUp([])).toBeUndefined();
+    suspicion.connected();
+    expect(suspicion.hungUp([outgoing(7), outgoing(8)], 0x95)).toBeUndefined();
+    expect(suspicion.cautious).toBe(true);
+    expect(suspicion.hungUp([outgoing(7)], 0x95)?.content).toMatchObject({ row: { id: 7 } });
+    expect(new Suspicion().hungUp([outgoing(7)], 0x8b)).toBeUndefined();
+  });
+
+  it('blames nothing when nothing was in flight', () => {
+    const suspicion = new Suspicion();
+    for (let n = 0; n < 10; n += 1) expect(suspicion.hungUp([], undefined)).toBeUndefined();
     expect(suspicion.cautious).toBe(false);
+    expect(suspicion.is_searching).toBe(false);
+  });
+
+  it('trusts again after sixteen answers', () => {
+    const suspicion = new Suspicion();
+    for (let n = 0; n < 3; n += 1) suspicion.hungUp([outgoing(7), outgoing(8)], undefined);
+    for (let n = 0; n < 15; n += 1) suspicion.answered(outgoing(1));
+    expect(suspicion.cautious).toBe(true);
+    suspicion.answered(outgoing(1));
+    expect([suspicion.cautious, suspicion.is_searching]).toEqual([false, false]);
   });
 });

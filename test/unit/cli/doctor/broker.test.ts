@@ -5,10 +5,11 @@ import { connect, connectAsync } from 'mqtt';
 import { describe, expect, test } from 'vitest';
 import { checkBrokerSession } from '../../../../src/cli/doctor/broker-session.ts';
 import { checkNetwork, ownFinding, validityFinding } from '../../../../src/cli/doctor/network.ts';
-import type { BrokerOptions } from '../../../../src/config/broker.ts';
-import { startMosquitto } from '../../../support/broker.ts';
+import type { BrokerConfig } from '../../../../src/config/broker.ts';
+import { startMosquitto } from '../../../support/brokers/broker.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
 import { peerMissing } from '../../../support/peers.ts';
+import { startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
 import { freePort, withDirectory } from '../../../support/temporary.ts';
 
 const never = new AbortController().signal;
@@ -16,7 +17,7 @@ const holding = (text: string): unknown => expect.stringContaining(text);
 
 const kit_id = randomUUID();
 
-function optionsFor(url: string, changes: Partial<BrokerOptions> = {}): BrokerOptions {
+function optionsFor(url: string, changes: Partial<BrokerConfig> = {}): BrokerConfig {
   return {
     url,
     username: kit_id,
@@ -165,4 +166,30 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
       }
     },
   );
+});
+
+describe('a broker that does not say why it hangs up', () => {
+  test('on MQTT 5 is tried with 3.1.1, and the setting is named', async () => {
+    const broker = await startScriptedBroker({
+      onConnect: (peer) => (peer.version === 5 ? peer.hangUp() : peer.connack()),
+    });
+    try {
+      const found = await checkBrokerSession(kit_id, optionsFor(broker.url), never);
+      expect(found[0]).toMatchObject({ level: 'ok', finding: holding('MQTT 3.1.1') });
+      expect(found[1]).toMatchObject({ level: 'ok', finding: holding('protocol: 3.1.1') });
+    } finally {
+      await broker.close();
+    }
+  });
+
+  test('on both versions has the setting named too', async () => {
+    const broker = await startScriptedBroker({ onConnect: (peer) => peer.hangUp() });
+    try {
+      expect(await checkBrokerSession(kit_id, optionsFor(broker.url), never)).toMatchObject([
+        { level: 'fail', what: 'broker login', remedy: holding('broker.protocol') },
+      ]);
+    } finally {
+      await broker.close();
+    }
+  });
 });

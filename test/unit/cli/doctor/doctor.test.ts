@@ -35,14 +35,14 @@ async function typed(dir: string, config: string, ...words: readonly string[]) {
 }
 
 function configIn(dir: string, more = ''): string {
-  return `kit_id: ${kit_id}\nstate_dir: ${dir}\nruntime_dir: ${dir}\noutbox: { free_disk_min_mb: 0 }\n${more}`;
+  return `kit_id: ${kit_id}\nclock: trusted\nstate_dir: ${dir}\nruntime_dir: ${dir}\noutbox: { free_disk_min_mb: 0 }\n${more}`;
 }
 
 test('a kit that is well ends with 0, one that deserves a look with 1, one that is broken with 2', async () => {
   await withDirectory(async (dir) => {
     const stopped = await typed(dir, configIn(dir));
     expect(stopped.stdout).toMatch(
-      /^warn {2}daemon: kit-connector is not running .*; systemctl start kit-connector; if it ends again, journalctl /mu,
+      /^warn {2}daemon: kit-connector is not running .*; systemctl start kit-connector; if it stops again, see journalctl /mu,
     );
     expect(stopped.code).toBe(1);
 
@@ -73,9 +73,9 @@ test('a daemon that hangs is said to hang, and does not hold up the rest', async
     mute.close();
     expect(code).toBe(2);
     expect(stdout).toMatch(
-      /^fail {2}daemon: its socket is there, and it does not answer; systemctl restart/mu,
+      /^fail {2}daemon: the control socket exists, but the daemon does not answer; if the systemd watchdog/mu,
     );
-    expect(stdout).not.toContain('took too long');
+    expect(stdout).not.toContain('timed out');
   });
 });
 
@@ -85,7 +85,7 @@ test('what only the daemon knows is a finding; what the configuration tells too 
     const { stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
     const told = /^warn {2}configuration: (.*)$/mu.exec(stdout)?.[1] ?? '';
     const damaged = 'the buffer file was damaged (torn): 3 messages saved; it is kept as /var/x.damaged';
-    const restart = 'the configuration changed metrics, which takes a restart; restart kit-connector';
+    const restart = 'metrics changed in the configuration; restart kit-connector to apply';
     const ends = new AbortController();
     const socket = join(dir, 'control.sock');
     const report = () => statusOf({ warnings: [damaged, restart, told.replace('; ', ': ')] });
@@ -117,7 +117,9 @@ test('a configuration that is not there, and a daemon that answers nonsense, are
     const shell = recordedShell();
     const words = ['doctor', '--config', join(dir, 'none.yaml'), '--socket', join(dir, 'control.sock')];
     expect(await runProgram(words, shell)).toBe(2);
-    expect(shell.stdout()).toMatch(/^fail {2}configuration: .*none\.yaml: does not exist; create it/mu);
+    expect(shell.stdout()).toMatch(
+      /^fail {2}configuration: .*none\.yaml: cannot be read \(no such file or directory\); create it/mu,
+    );
 
     const nonsense = createServer((_request, response) => response.end('<html>'));
     nonsense.listen(join(dir, 'control.sock'));
@@ -143,7 +145,7 @@ test('each trouble that the daemon reports has a line with its remedy', () => {
     drivers: ['up', 'starting', 'down', 'rejected', 'hung'].map(stateOf),
     assets: [{ ...asset, status: 'offline', reason: 'no heartbeat', last_seen_at: time }],
   });
-  const refused = { id: 1, lane: 'feed', time, code: 0x87, reason: 'not authorized', body: '{}' } as const;
+  const refused = { id: 1, lane: 'feed', time, code: 0x87, reason: 'not authorized', body_bytes: 2 } as const;
   const findings = kitFindings(report, [
     { ...refused, channel: 'feed/a/gps' },
     { ...refused, channel: 'feed/b/gps' },
@@ -153,16 +155,16 @@ test('each trouble that the daemon reports has a line with its remedy', () => {
       `${level} ${what}: ${finding}`.replaceAll(/\d\d:\d\d:\d\d/gu, 'TIME'),
     ),
   ).toEqual([
-    'ok daemon: kit-connector 0.1.0 runs since 1h 2m',
+    'ok daemon: kit-connector 0.1.0 has been running for 1h 2m',
     'fail broker session: not connected to mqtts://broker.example.com:8883 since TIME: connect ETIMEDOUT',
-    'fail broker rights: 2 messages were refused for good: feed (not authorized)',
-    'warn broker listeners: nobody listens to feed',
-    'fail buffer: the disk refuses: EIO',
-    'fail books: the two sides of the buffer differ',
+    'fail broker rights: the broker rejected 2 messages permanently: feed (not authorized)',
+    'warn broker listeners: no subscriber for feed',
+    'fail buffer: disk write failed: EIO',
+    'fail buffer counters: accepted and released messages do not match',
     'ok driver up (mavlink): up since TIME',
-    'warn driver starting (mavlink): has heard nothing of its devices yet',
-    'fail driver down (mavlink): no device since TIME: no answer [31m',
-    'fail driver rejected (mavlink): refused: no answer [31m',
+    'warn driver starting (mavlink): no data from its devices yet',
+    'fail driver down (mavlink): no device connected since TIME: no answer [31m',
+    'fail driver rejected (mavlink): rejected: no answer [31m',
     'fail driver hung (mavlink): does not stop: no answer [31m',
     'warn drone Falcon (mavlink:1): offline: no heartbeat, last seen at TIME',
   ]);

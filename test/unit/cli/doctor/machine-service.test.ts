@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { checkWritable } from '../../../../src/cli/check.ts';
 import { checkListeners } from '../../../../src/cli/doctor/listeners.ts';
 import { checkSecretFiles } from '../../../../src/cli/doctor/permissions.ts';
 import { placesOf } from '../../../../src/cli/doctor/places.ts';
@@ -11,6 +12,7 @@ import { checkSerialPorts } from '../../../../src/cli/doctor/serial.ts';
 import { lackOfRights, obstacle, serviceUser } from '../../../../src/cli/doctor/service-user.ts';
 import { credentialStore } from '../../../../src/cli/doctor/stored-secrets.ts';
 import { checkWear } from '../../../../src/cli/doctor/wear.ts';
+import { state_dir_default } from '../../../../src/config/schema.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
 /** Somebody who owns nothing here. */
@@ -58,10 +60,26 @@ test('a file is judged by its folders, its owner, its groups and everybody else'
   });
 });
 
+test('check asks whether the user of the service may write its state, not whoever runs the check', async () => {
+  await withDirectory(async (dir) => {
+    const state_dir = join(dir, 'state');
+    await mkdir(state_dir);
+    await chmod(state_dir, 0o750);
+    await chmod(dir, 0o755);
+    const owner = { ...nobody, uid: process.getuid?.() ?? -1 };
+    await checkWritable({ state_dir }, 'config.yaml', owner);
+    await checkWritable({ state_dir: join(state_dir, 'not/yet') }, 'config.yaml', owner);
+    await checkWritable({ state_dir: state_dir_default }, 'config.yaml', nobody);
+    await expect(checkWritable({ state_dir }, 'config.yaml', nobody)).rejects.toMatchObject({
+      faults: [holding(`user kit-connector cannot write ${state_dir} (permission denied); run "chown`)],
+    });
+  });
+});
+
 test('what the sandbox of the service hides is told before any rights', async () => {
   for (const path of ['/root/ca.pem', '/home/tech/ca.pem', '/tmp/ca.pem']) {
     expect(await obstacle(path, nobody, { write: false })).toMatchObject({
-      finding: `the service does not see ${path}: its sandbox hides home folders and /tmp`,
+      finding: `the service cannot access ${path}: its sandbox hides home directories and /tmp`,
     });
   }
   expect(await obstacle('/rooted', nobody, { write: false })).toBeUndefined();
@@ -74,7 +92,7 @@ test('a serial port is judged for the user of the service, where root asks', asy
     const ports = [{ driver: 'drones', path }];
     expect(await checkSerialPorts(ports, { proc: dir })).toMatchObject([{ level: 'ok' }]);
     expect(await checkSerialPorts(ports, { user: nobody, proc: dir })).toMatchObject([
-      { level: 'fail', what: 'serial port of drones', finding: holding('the service does not see') },
+      { level: 'fail', what: 'serial port of drones', finding: holding('the service cannot access') },
     ]);
   });
 });
@@ -105,7 +123,7 @@ test('a port is fine when the daemon has it, and told when another program or no
   try {
     const [held] = await look(true);
     expect(held).toMatchObject({ level: 'fail', what: 'port of metrics' });
-    expect(held?.finding).toMatch(new RegExp(`^${place} is held by .* \\(process ${process.pid}\\)$`, 'u'));
+    expect(held?.finding).toMatch(new RegExp(`^${place} is used by .* \\(process ${process.pid}\\)$`, 'u'));
   } finally {
     server.close();
   }
@@ -117,25 +135,27 @@ test('a port is fine when the daemon has it, and told when another program or no
     const table = async (...rows: readonly string[]) =>
       writeFile(join(proc, 'net', 'tcp'), `head\n${rows.join('')}`);
     await table(row('0100007F', '01'), row('0200007F', '0A'));
-    expect(await look(true, proc)).toMatchObject([{ level: 'warn', finding: `nobody listens on ${place}` }]);
+    expect(await look(true, proc)).toMatchObject([
+      { level: 'warn', finding: `no process listens on ${place}` },
+    ]);
     expect(await look(false, proc)).toEqual([]);
     for (const local of ['0100007F', '00000000']) {
       await table(row(local, '0A'));
       // Whose it is, only root sees.
       expect(await look(true, proc)).toMatchObject([{ level: 'ok' }]);
       expect(await look(false, proc)).toMatchObject([
-        { level: 'fail', finding: `${place} is held by another program` },
+        { level: 'fail', finding: `${place} is used by another program` },
       ]);
     }
   });
 });
 
 test.each([
-  ['0x02 0x01', '0x01', 'ok', 'up to 20 % of the life'],
-  ['0x09 0x01', '0x01', 'warn', 'up to 90 % of the life'],
-  ['0x03 0x01', '0x02', 'warn', 'its spare blocks run out'],
-  ['0x03 0x01', '0x03', 'fail', 'its spare blocks run out'],
-  ['0x01 0x0b', '0x01', 'fail', 'has outlived'],
+  ['0x02 0x01', '0x01', 'ok', 'up to 20 % of its rated life'],
+  ['0x09 0x01', '0x01', 'warn', 'up to 90 % of its rated life'],
+  ['0x03 0x01', '0x02', 'warn', 'few spare blocks are left'],
+  ['0x03 0x01', '0x03', 'fail', 'few spare blocks are left'],
+  ['0x01 0x0b', '0x01', 'fail', 'has exceeded its rated life'],
 ])('flash that tells of its wear is judged by it: %s, %s', async (life, eol, level, words) => {
   await withDirectory(async (dir) => {
     const { dev } = await stat(dir);

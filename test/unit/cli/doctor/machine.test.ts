@@ -12,8 +12,8 @@ import { checkConfigFile, checkSecretFiles } from '../../../../src/cli/doctor/pe
 import { checkSerialPorts } from '../../../../src/cli/doctor/serial.ts';
 import { clockOffset, splitServer } from '../../../../src/cli/doctor/sntp.ts';
 import { touchpointsOf } from '../../../../src/cli/doctor/touchpoints.ts';
-import { readConfig } from '../../../../src/config.ts';
-import { diskMissing, withExt4, withTmpfs } from '../../../support/disks.ts';
+import { readConfig } from '../../../../src/config/config.ts';
+import { diskMissing, withExt4, withTmpfs } from '../../../support/disk/disks.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
@@ -57,7 +57,7 @@ describe('the clock', () => {
       answerOf(question, 90_000),
     ]);
     try {
-      const [, against] = await checkClock(server, never);
+      const [, against] = await checkClock({ server, trusted: false }, never);
       expect(against).toMatchObject({ level: 'fail', what: `clock against ${server}` });
       expect(against?.finding).toMatch(/^(?:89|90) s behind$/u);
       expect(against?.remedy).toContain('timedatectl set-ntp true');
@@ -70,14 +70,14 @@ describe('the clock', () => {
     const right = await timeServer((question) => [answerOf(question, 20)]);
     const mute = await timeServer(() => []);
     try {
-      expect((await checkClock(right.server, never))[1]?.level).toBe('ok');
+      expect((await checkClock({ server: right.server, trusted: false }, never))[1]?.level).toBe('ok');
       const over = new AbortController();
-      const found = checkClock(mute.server, over.signal);
+      const found = checkClock({ server: mute.server, trusted: false }, over.signal);
       await once(mute.socket, 'message');
       over.abort();
       expect((await found)[1]).toMatchObject({
         level: 'warn',
-        finding: 'does not answer (no answer in time)',
+        finding: 'no answer (timed out)',
       });
     } finally {
       right.socket.close();
@@ -115,7 +115,7 @@ describe('the disk', () => {
       await expect(writeFile(join(dir, 'logs'), Buffer.alloc(4_000_000))).rejects.toThrow('ENOSPC');
       expect(await checkDisk(diskOf(dir, 1_000_000))).toMatchObject([
         { level: 'fail', what: 'disk space', remedy: holding('free some space') },
-        { level: 'fail', what: 'disk write', remedy: 'the disk is full: free some space' },
+        { level: 'fail', what: 'disk write', remedy: 'free some space; the disk is full' },
       ]);
     });
   });
@@ -125,7 +125,7 @@ describe('the disk', () => {
       disk.breakDown();
       await eventually('the kernel makes it read-only', async () =>
         (await checkDisk(diskOf(dir))).some(
-          ({ level, finding }) => level === 'fail' && finding.includes('EROFS'),
+          ({ level, finding }) => level === 'fail' && finding.includes('read-only file system'),
         ),
       );
     });
@@ -138,8 +138,8 @@ describe('serial ports', () => {
       {
         level: 'fail',
         what: 'serial port of drones',
-        finding: matching(/^\/dev\/serial\/by-id\/none is not there/u),
-        remedy: holding('plug the radio in'),
+        finding: matching(/^\/dev\/serial\/by-id\/none not found/u),
+        remedy: holding('connect the radio'),
       },
     ]);
   });
@@ -164,7 +164,7 @@ describe('serial ports', () => {
       const [held] = await checkSerialPorts(ports);
       expect(held).toMatchObject({
         level: 'warn',
-        finding: `${link} is held by node (process ${holder.pid})`,
+        finding: `${link} is used by node (process ${holder.pid})`,
       });
       holder.kill();
       await gone;
@@ -186,7 +186,7 @@ describe('serial ports', () => {
       await writeFile(command, '/usr/sbin/ModemManager\0');
       expect(await look()).toMatchObject({
         level: 'warn',
-        finding: `${device} is held by ModemManager (process 77)`,
+        finding: `${device} is used by ModemManager (process 77)`,
       });
     });
   });
@@ -224,7 +224,7 @@ describe('files', () => {
       expect(found.map(({ level, remedy }) => [level, remedy])).toEqual([
         ['fail', `run "chmod o= ${path('open')}"`],
         ['fail', 'write the secret into it, then restart kit-connector'],
-        ['fail', 'write the secret into that file, readable for the daemon only'],
+        ['fail', 'write the secret into this file, readable by the daemon only'],
       ]);
     });
   });

@@ -10,10 +10,10 @@ import { clients } from '../../../../drivers/clients/clients.ts';
 import { clientsOptions } from '../../../../drivers/clients/options.ts';
 import { type Client, kitTelemetry } from '../../../../src/contract/kit.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
-import { driverConformance } from '../../../support/driver-conformance.ts';
-import { driverLab } from '../../../support/driver-lab.ts';
+import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
+import { driverLab } from '../../../support/drivers/driver-lab.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { type Namespace, withNamespace } from '../../../support/netns.ts';
+import { type Namespace, withNamespace } from '../../../support/gateway/netns.ts';
 import { dyingWithUs, peerMissing, program, rootMissing } from '../../../support/peers.ts';
 import { makeDirectory, run, withDirectory } from '../../../support/temporary.ts';
 
@@ -82,7 +82,7 @@ describe('the clients driver', () => {
 
   it('names the interface that does not exist', async () => {
     const lab = driverLab(clients, { interfaces: ['no-such0'] });
-    await expect(lab.ended).rejects.toThrow(/no-such0; check options\.interfaces/u);
+    await expect(lab.ended).rejects.toThrow(/no-such0 not found; check options\.interfaces/u);
   });
 });
 
@@ -187,7 +187,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'dnsmasq', 'udhcpc'))('with a
                 `--log-facility=${join(dir, 'log')}`,
               ]);
               const options = { interval_s: 1, interfaces: ['br-lan'], leases: [leases], present_s: 10 };
-              const entry = new URL('../../../support/clients-process.ts', import.meta.url).pathname;
+              const entry = new URL('../../../support/gateway/clients-process.ts', import.meta.url).pathname;
               const driver = start(kit, [process.execPath, entry, JSON.stringify(options)]);
               const latest = (): readonly Client[] => {
                 const line = driver.lines().at(-1);

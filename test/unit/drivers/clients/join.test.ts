@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { joinClients, type Sources } from '../../../../drivers/clients/join.ts';
 import type { LanLink } from '../../../../drivers/clients/lan.ts';
-import type { Neighbour } from '../../../../src/platform/neighbours.ts';
+import type { Neighbour } from '../../../../src/platform/linux/arp-table.ts';
 
 const rules = { present_s: 300, names: true };
-const bridge: LanLink = { name: 'br-lan', ifindex: 6, medium: null, heard: new Map() };
+const bridge: LanLink = { name: 'br-lan', ifindex: 6, medium: null, stations: new Map() };
 
 function neighbour(more: Partial<Neighbour> = {}): Neighbour {
   const base = { ifindex: 6, ip: '192.168.7.50', mac: '02:00:00:00:00:11' } as const;
@@ -19,9 +19,9 @@ function joined(more: Partial<Sources> = {}, changed: Partial<typeof rules> = {}
 }
 
 it('joins a neighbour, its lease and its port by MAC address', () => {
-  const heard = new Map([['02:00:00:00:00:11', { medium: 'wireless', age_s: 3 }]] as const);
+  const stations = new Map([['02:00:00:00:00:11', { medium: 'wireless', age_s: 3 }]] as const);
   const leases = [{ mac: '02:00:00:00:00:11', ip: '192.168.7.50', name: 'tablet' }];
-  const lan = { links: [{ ...bridge, heard }], own_macs: new Set<string>() };
+  const lan = { links: [{ ...bridge, stations }], own_macs: new Set<string>() };
   expect(joined({ lan, neighbours: [neighbour()], leases })).toEqual([
     { mac: '02:00:00:00:00:11', ip: '192.168.7.50', name: 'tablet', type: 'wireless' },
   ]);
@@ -44,16 +44,16 @@ describe('presence', () => {
     expect(joined({ leases: [{ mac: '02:00:00:00:00:11', ip: '192.168.7.50', name: 'x' }] })).toEqual([]);
   });
 
-  it('is shown by a frame that the bridge heard, and the lease tells the address', () => {
-    const heard = (age_s: number) => ({
-      links: [{ ...bridge, heard: new Map([['02:00:00:00:00:11', { medium: 'wired', age_s }]] as const) }],
+  it('is shown by a frame that the bridge stations, and the lease tells the address', () => {
+    const stations = (age_s: number) => ({
+      links: [{ ...bridge, stations: new Map([['02:00:00:00:00:11', { medium: 'wired', age_s }]] as const) }],
       own_macs: new Set<string>(),
     });
     const leases = [{ mac: '02:00:00:00:00:11', ip: '192.168.7.50', name: null }];
-    expect(joined({ lan: heard(10), leases })).toEqual([
+    expect(joined({ lan: stations(10), leases })).toEqual([
       { mac: '02:00:00:00:00:11', ip: '192.168.7.50', name: null, type: 'wired' },
     ]);
-    expect(joined({ lan: heard(301), leases })).toEqual([]);
+    expect(joined({ lan: stations(301), leases })).toEqual([]);
   });
 
   it('does not count the gateway itself, by MAC or by address', () => {

@@ -3,8 +3,8 @@ import { assert, property, uint8Array } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseForwarding } from '../../../../drivers/clients/lan.ts';
 import { cleanName, parseLeases } from '../../../../drivers/clients/leases.ts';
-import { decodeNeighbour } from '../../../../src/platform/neighbours.ts';
-import { readMessages } from '../../../../src/platform/netlink-message.ts';
+import { decodeNeighbour } from '../../../../src/platform/linux/arp-table.ts';
+import { readMessages } from '../../../../src/platform/linux/netlink-message.ts';
 
 describe('the lease file of dnsmasq', () => {
   it('reads IPv4 leases, names that are unknown, and IPv6 leases after the line of the server', () => {

@@ -2,10 +2,10 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { forget_after_ms, Memory, save_every_ms } from '../../../../drivers/links/memory.ts';
+import { forget_after_ms, Memory, save_every_ms } from '../../../../drivers/links/usage/memory.ts';
 import type { ProberSpec } from '../../../../drivers/links/probe/api.ts';
 import { Probing } from '../../../../drivers/links/probing.ts';
-import { PublicAddresses } from '../../../../drivers/links/public-addresses.ts';
+import { PublicAddresses } from '../../../../drivers/links/probe/public-addresses.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { withDirectory } from '../../../support/temporary.ts';

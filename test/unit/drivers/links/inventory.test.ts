@@ -2,14 +2,14 @@
 import { mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { isTunnel, typeByName, typeOf } from '../../../../drivers/links/classify.ts';
-import { findWans, type Wan } from '../../../../drivers/links/inventory.ts';
-import { pppoeDevices } from '../../../../drivers/links/pppoe.ts';
-import { procRouting } from '../../../../drivers/links/proc-routes.ts';
-import { routedInterfaces } from '../../../../drivers/links/routing.ts';
-import { Interfaces } from '../../../../drivers/links/sysfs.ts';
+import { isTunnel, typeByName, typeOf } from '../../../../drivers/links/interfaces/classify.ts';
+import { findWans, type Wan } from '../../../../drivers/links/interfaces/inventory.ts';
+import { pppoeDevices } from '../../../../drivers/links/interfaces/pppoe.ts';
+import { procRouting } from '../../../../drivers/links/routes/proc-routes.ts';
+import { routedInterfaces } from '../../../../drivers/links/routes/routing.ts';
+import { Interfaces } from '../../../../drivers/links/interfaces/sysfs.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
-import { fakeMachine, type FakeMachine } from '../../../support/fake-machine.ts';
+import { fakeMachine, type FakeMachine } from '../../../support/gateway/fake-machine.ts';
 
 let machine: FakeMachine;
 let next_ifindex = 2;

@@ -8,10 +8,10 @@ import { links } from '../../../../drivers/links/links.ts';
 import { linksOptions } from '../../../../drivers/links/options.ts';
 import { not_probed } from '../../../../drivers/links/status.ts';
 import { kitTelemetry, type Link } from '../../../../src/contract/kit.ts';
-import { driverConformance } from '../../../support/driver-conformance.ts';
+import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { fakeMachine, type FakeMachine } from '../../../support/fake-machine.ts';
-import { hubLab } from '../../../support/hub-lab.ts';
+import { fakeMachine, type FakeMachine } from '../../../support/gateway/fake-machine.ts';
+import { hubLab } from '../../../support/kit/hub-lab.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
 let machine: FakeMachine;
@@ -112,7 +112,13 @@ it('keeps a link that was unplugged, over a restart too, with what it has carrie
       await eventually('usage', () => link('eth0')?.usage?.today_rx_gb === 0.003);
       machine.removeInterface('eth0');
       await eventually('offline', () => link('eth0')?.status === 'offline');
-      expect(lab.log.lines.map(({ sentence }) => sentence)).toContain('a WAN link is lost');
+      expect(lab.log.lines.map(({ sentence }) => sentence)).toContain('WAN link lost');
+      await machine.setInterface({ name: 'eth0', rx_bytes: 3_001_000 });
+      await eventually('it is back', () =>
+        lab.log.lines.some(({ sentence, facts }) => sentence === 'WAN link back' && 'down_s' in facts),
+      );
+      machine.removeInterface('eth0');
+      await eventually('offline again', () => link('eth0')?.status === 'offline');
     });
     await withDriver(dir, {}, async (lab, link) => {
       await eventually('remembered', () => link('eth0') !== undefined);
@@ -189,7 +195,7 @@ it('keeps its file for the owner alone, and sets a file that it cannot read asid
     await withDriver(dir, {}, async (lab, link) => {
       await eventually('a report', () => link('eth0') !== undefined);
       const warning = lab.log.lines.find(({ level }) => level === 'warn');
-      expect(warning?.sentence).toBe('the usage of the links cannot be read; counting begins anew');
+      expect(warning?.sentence).toBe('stored link usage unreadable; counting from zero');
     });
     await expect(readFile(`${file}.broken`, 'utf8')).resolves.toContain('"eth0":');
   });
@@ -225,7 +231,7 @@ it('reads routes and addresses of this machine over netlink', async () => {
 
 it.each([
   [{ ignore: ['eth0'], wan: { eth0: {} } }, /remove it from one of them/u],
-  [{ probe: { targets: ['1.1.1.1'] } }, /two targets or more/u],
+  [{ probe: { targets: ['1.1.1.1'] } }, /at least two targets/u],
   [{ probe: { targets: ['one.one.one.one', '1.1.1.1'] } }, /targets/u],
   [{ usage: { zone: 'Mars/Olympus' } }, /time zone such as/u],
   [{ usage: { month_starts_on: 32 } }, /month_starts_on/u],

@@ -7,7 +7,7 @@ import {
   type Rule,
   selectedInterfaces,
   table_main,
-} from '../../../../drivers/links/routing.ts';
+} from '../../../../drivers/links/routes/routing.ts';
 
 const [sat, cell, vpn] = [3, 4, 9];
 const route = (ifindex: number, more: Partial<DefaultRoute> = {}): DefaultRoute => ({

@@ -1,8 +1,8 @@
 /** Bytes of the kernel's rtnetlink, as they come and as they never should. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeAddress, decodeDefaultRoute, decodeRule } from '../../../../drivers/links/rtnetlink/decode.ts';
-import { readAttributes, readMessages, uint32 } from '../../../../src/platform/netlink-message.ts';
+import { decodeAddress, decodeDefaultRoute, decodeRule } from '../../../../drivers/links/routes/decode.ts';
+import { readAttributes, readMessages, uint32 } from '../../../../src/platform/linux/netlink-message.ts';
 
 const u32 = (value: number): Buffer => {
   const bytes = Buffer.alloc(4);

@@ -1,10 +1,10 @@
 /** The status of one link, its reason, its throughput and its addresses. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isConfigured, ownPublicAddress } from '../../../../drivers/links/addresses.ts';
+import { isConfigured, ownPublicAddress } from '../../../../drivers/links/interfaces/addresses.ts';
 import { judge, not_probed, type Signs } from '../../../../drivers/links/status.ts';
-import type { InterfaceState } from '../../../../drivers/links/sysfs.ts';
-import { ratesBetween } from '../../../../drivers/links/throughput.ts';
+import type { InterfaceState } from '../../../../drivers/links/interfaces/sysfs.ts';
+import { ratesBetween } from '../../../../drivers/links/usage/throughput.ts';
 
 const state: InterfaceState = {
   hasMaster: false,
@@ -44,7 +44,7 @@ describe('the status of a link', () => {
     ['not connected (dormant)', { state: { ...state, operstate: 'dormant' } }],
     ['no address', { addresses: [] }],
     ['no address', { addresses: ['169.254.3.4', 'fe80::1'] }],
-    ['no answer; asked were 198.51.100.1, 198.51.100.2', { reachable: false, probe_reason: 'no answer' }],
+    ['no answer; probed 198.51.100.1, 198.51.100.2', { reachable: false, probe_reason: 'no answer' }],
     ['no default route leads through it', { isRouted: false, asked: [], reachable: null }],
   ])('is offline, with the reason: %s', (reason, more) => {
     expect(judged(more)).toEqual({ status: 'offline', reason });

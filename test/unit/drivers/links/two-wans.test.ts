@@ -1,10 +1,16 @@
 /** The links driver on a gateway with two WANs: real routes, real carriers, real answers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LinksInside, startLinks } from '../../../support/links-lab.ts';
-import { withNamespace } from '../../../support/netns.ts';
+import { type LinksInside, startLinks } from '../../../support/gateway/links-lab.ts';
+import { withNamespace } from '../../../support/gateway/netns.ts';
 import { peerMissing, program, rootMissing } from '../../../support/peers.ts';
 import { makeDirectory, run, withDirectory } from '../../../support/temporary.ts';
-import { lab_ports, lab_public_ip, lab_targets, startWanLab, type WanLab } from '../../../support/wan-lab.ts';
+import {
+  lab_ports,
+  lab_public_ip,
+  lab_targets,
+  startWanLab,
+  type WanLab,
+} from '../../../support/gateway/wan-lab.ts';
 
 const interval_s = 0.1;
 const timeout_ms = 500;

@@ -1,7 +1,7 @@
 /** The accountant of the links under a virtual clock: whatever counters and clocks do, no byte is counted twice. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { calendar, monthStart } from '../../../../drivers/links/calendar.ts';
+import { calendar, monthStart } from '../../../../drivers/links/usage/calendar.ts';
 import {
   count,
   type CounterReading,
@@ -10,7 +10,7 @@ import {
   skip,
   type UsageLedger,
   usageOf,
-} from '../../../../drivers/links/usage.ts';
+} from '../../../../drivers/links/usage/usage.ts';
 
 const day = '2026-11-21';
 const reading = (more: Partial<CounterReading>): CounterReading => ({

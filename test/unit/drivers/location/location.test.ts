@@ -10,9 +10,9 @@ import { location } from '../../../../drivers/location/location.ts';
 import { locationOptions } from '../../../../drivers/location/options.ts';
 import { type FakeGpsd, startFakeGpsd } from '../../../fakes/fake-gpsd.ts';
 import { type GpsReceiver, startGpsReceiver } from '../../../fakes/gps-receiver.ts';
-import { driverConformance } from '../../../support/driver-conformance.ts';
+import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { hubLab } from '../../../support/hub-lab.ts';
+import { hubLab } from '../../../support/kit/hub-lab.ts';
 import { dyingWithUs, peerMissing, program } from '../../../support/peers.ts';
 import { freePort, withDirectory } from '../../../support/temporary.ts';
 
@@ -110,13 +110,13 @@ describe('with a gpsd that misbehaves', () => {
     });
   });
 
-  it('hangs up on a line without end, and on a server that says nothing', async () => {
+  it('disconnects from a server that sends an endless line or no greeting', async () => {
     await withDriver({ gpsd: { port: gpsd.port } }, async ({ hub }) => {
       await eventually('up', () => hub.drivers()[0]?.state === 'up');
       gpsd.greeting = '';
       gpsd.say('x'.repeat(line_chars_max + 1));
-      await eventually('line', () => /without end/u.test(hub.drivers()[0]?.reason ?? ''));
-      await eventually('silence', () => /says nothing/u.test(hub.drivers()[0]?.reason ?? ''), 20_000);
+      await eventually('line', () => /line exceeds the limit/u.test(hub.drivers()[0]?.reason ?? ''));
+      await eventually('silence', () => /no greeting received/u.test(hub.drivers()[0]?.reason ?? ''), 20_000);
     });
   });
 });
@@ -150,7 +150,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
       expect(hub.kit().location?.source).toBe('satellite_cached');
       expect(hub.location().age_s).toBeGreaterThanOrEqual(45);
       expect(hub.location().reason).toMatch(
-        /^the fixes are 4\d s old when they come; check the receiver's clock/u,
+        /^the fixes are 4\d s old on arrival; check the clock of the receiver/u,
       );
     });
   });
@@ -183,7 +183,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
     });
   });
 
-  it('finds out a mute receiver, and lets its fix grow old', async () => {
+  it('reports a receiver that sends nothing and lets its fix age', async () => {
     await withDriver(options(), async ({ hub, log, pass }) => {
       await eventually('fix', () => hub.kit().location?.source === 'satellite', 20_000);
       receiver.manner = 'mute';
@@ -191,7 +191,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
       expect(hub.kit().location).toMatchObject({ source: 'satellite', stale: false });
       pass(31_000);
       expect(hub.kit().location).toMatchObject({ source: 'satellite_cached', stale: true });
-      expect(log.at('warn').filter((sentence) => /mute/u.test(sentence))).toHaveLength(1);
+      expect(log.at('warn').filter((sentence) => /sends nothing/u.test(sentence))).toHaveLength(1);
     });
   });
 

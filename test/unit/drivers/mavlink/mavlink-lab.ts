@@ -1,11 +1,11 @@
-/** The driver in a real hub, and drones on the loopback, for the tests of this folder. */
+/** Runs the driver in a real hub with drones on the loopback, for the tests of this folder. */
 import { mavlink } from '../../../../drivers/mavlink/mavlink.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { FakeDrone, freeUdpPort } from '../../../fakes/fake-drone.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { hubLab, kit_id } from '../../../support/hub-lab.ts';
+import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
 
 type DroneOptions = Partial<ConstructorParameters<typeof FakeDrone>[0]>;
 interface TaskOptions {
@@ -13,7 +13,7 @@ interface TaskOptions {
   readonly signal?: AbortSignal;
   readonly key?: string;
   readonly progress?: (sentence: string, pct?: number) => void;
-  /** How old the task is; undefined: the runner does not know. */
+  /** Age of the task; undefined: unknown to the task runner. */
   readonly age_ms?: number | undefined;
 }
 
@@ -38,7 +38,7 @@ export async function mavlinkLab(options: Readonly<Record<string, unknown>> = {}
       return drone;
     },
     feed,
-    /** The next message of a feed that fits, or one that came already. */
+    /** Resolves with a matching message of a feed, received already or next. */
     async sees(
       name: string,
       fits: (data: JsonObject) => boolean = () => true,
@@ -55,7 +55,7 @@ export async function mavlinkLab(options: Readonly<Record<string, unknown>> = {}
         lab.hub.assets().some((asset) => asset.key === key && asset.status === status),
       );
     },
-    /** Runs a command as the task runner would. */
+    /** Runs a command like the task runner. */
     async command(
       name: string,
       payload: JsonObject = {},
@@ -70,7 +70,7 @@ export async function mavlinkLab(options: Readonly<Record<string, unknown>> = {}
       const found = lab.hub.findCommand(assetId(kit_id, key), name);
       if ('refusal' in found) throw new Error(found.refusal);
       const due_ms = performance.now() + remaining_ms;
-      return found.command.invoke(payload, {
+      return found.command.read(payload).run({
         signal,
         progress,
         age_ms: () => age_ms ?? null,
@@ -99,7 +99,7 @@ export async function withLab(
   }
 }
 
-/** A drone of which everything is known that the gates ask for. */
+/** Runs `fn` with a drone that meets the preconditions of all commands. */
 export async function withDrone(
   about: DroneOptions,
   fn: (lab: MavlinkLab, drone: FakeDrone) => Promise<void>,

@@ -5,15 +5,16 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { mavlink } from '../../../../drivers/mavlink/mavlink.ts';
 import { mavlinkOptions } from '../../../../drivers/mavlink/options.ts';
-import { openSigning } from '../../../../drivers/mavlink/signing.ts';
+import { openSigning } from '../../../../drivers/mavlink/wire/signing.ts';
+import { texts } from '../../../../drivers/mavlink/vehicles/texts.ts';
 import { FakeDrone, freeUdpPort } from '../../../fakes/fake-drone.ts';
-import { driverConformance } from '../../../support/driver-conformance.ts';
+import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { drone_key, withLab } from './mavlink-lab.ts';
 
-describe('the mavlink driver', () => {
+describe('The mavlink driver', () => {
   let port = 0;
   let drone: FakeDrone | undefined;
   driverConformance({
@@ -33,7 +34,7 @@ describe('the mavlink driver', () => {
   });
 });
 
-describe.concurrent('a vehicle on the network', () => {
+describe.concurrent('A vehicle on the network', () => {
   it.each(['ardupilot', 'px4'] as const)('fills every feed: %s', async (autopilot) => {
     await withLab(async (lab) => {
       await lab.fly({ autopilot, airborne: true });
@@ -72,7 +73,7 @@ describe.concurrent('a vehicle on the network', () => {
     });
   });
 
-  it('publishes no position that the autopilot only remembers, and flies nowhere by it', async () => {
+  it('has no position and no goto_waypoint while the autopilot repeats an old position', async () => {
     await withLab(async (lab) => {
       const drone = await lab.fly({ airborne: true });
       await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
@@ -89,7 +90,7 @@ describe.concurrent('a vehicle on the network', () => {
       await lab.sees('sys_status');
       expect(lab.outbox.on(lab.feed('gps'))).toEqual([]);
       await expect(lab.command('goto_waypoint', { lat: 47.398, lon: 8.5456, alt_m: 30 })).rejects.toThrow(
-        /nothing was done/u,
+        /; command not sent$/u,
       );
       expect(drone.commands).toEqual([]);
     });
@@ -97,24 +98,21 @@ describe.concurrent('a vehicle on the network', () => {
 
   it.each([
     ['over another port', { keep_port: false }],
-    ['unseen, behind the same radio', { keep_port: true }],
-  ])(
-    'is asked again for its messages after it has started anew %s, and stays the same asset',
-    async (_title, how) => {
-      await withLab(async (lab) => {
-        const drone = await lab.fly({ airborne: true });
-        await lab.sees('gps');
-        await drone.reboot(how);
-        lab.outbox.clear();
-        await lab.sees('gps');
-        await lab.sees('sys_status', ({ armed }) => armed === false);
-        expect(lab.hub.assets()).toHaveLength(1);
-        expect(lab.outbox.drafts.filter(({ channel }) => channel.endsWith('asset_status'))).toEqual([]);
-      });
-    },
-  );
+    ['unnoticed, behind the same radio', { keep_port: true }],
+  ])('gets new requests after a restart %s, and stays the same asset', async (_title, how) => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ airborne: true });
+      await lab.sees('gps');
+      await drone.reboot(how);
+      lab.outbox.clear();
+      await lab.sees('gps');
+      await lab.sees('sys_status', ({ armed }) => armed === false);
+      expect(lab.hub.assets()).toHaveLength(1);
+      expect(lab.outbox.drafts.filter(({ channel }) => channel.endsWith('asset_status'))).toEqual([]);
+    });
+  });
 
-  it('is left alone as long as it sends what is needed', async () => {
+  it('gets no requests while it sends the needed messages', async () => {
     await withLab(async (lab) => {
       const drone = await lab.fly({ autopilot: 'px4', airborne: true });
       await lab.sees('sys_status', ({ ekf_ok }) => ekf_ok !== null);
@@ -122,12 +120,12 @@ describe.concurrent('a vehicle on the network', () => {
     });
   });
 
-  it('is heard through garbage and losses', async () => {
+  it('is received despite garbage and losses', async () => {
     await withLab(async (lab) => {
       const drone = await lab.fly({ airborne: true });
       drone.lose_every = 4;
       for (let count = 0; count < 50; count += 1)
-        drone.babble(Uint8Array.from({ length: 200 }, (_, at) => (at * 7) & 0xff));
+        drone.sendRaw(Uint8Array.from({ length: 200 }, (_, at) => (at * 7) & 0xff));
       await lab.sees('gps');
       await lab.sees('battery');
       expect(await lab.sees('sys_status', ({ ekf_ok }) => ekf_ok === true)).toMatchObject({
@@ -136,7 +134,7 @@ describe.concurrent('a vehicle on the network', () => {
     });
   });
 
-  it('is offline after the stated silence, once, and comes back', async () => {
+  it('goes offline once after the configured silence, and comes back online', async () => {
     await withLab(
       async (lab) => {
         const drone = await lab.fly();
@@ -145,7 +143,7 @@ describe.concurrent('a vehicle on the network', () => {
         const edge = await lab.outbox.until(
           ({ channel, data }) => channel.endsWith('asset_status') && data?.['status'] === 'offline',
         );
-        expect(edge.data).toMatchObject({ reason: 'nothing was heard for 2 s over field' });
+        expect(edge.data).toMatchObject({ reason: texts.silent(2, 'field') });
         drone.silent = false;
         await lab.until('online');
         expect(
@@ -158,7 +156,7 @@ describe.concurrent('a vehicle on the network', () => {
     );
   });
 
-  it('shows the radio over which it is heard', async () => {
+  it('publishes the report of its radio', async () => {
     await withLab(async (lab) => {
       const drone = await lab.fly();
       await lab.until('online');
@@ -173,11 +171,11 @@ describe.concurrent('a vehicle on the network', () => {
     });
   });
 
-  it('hears our heartbeat as one of an onboard controller, never as the ground station of the pilot', async () => {
+  it('receives our heartbeat as an onboard controller, never as the ground station of the pilot', async () => {
     await withLab(async (lab) => {
       const drone = await lab.fly();
       await lab.until('online');
-      await eventually('two beats', () => drone.beats.length >= 2);
+      await eventually('two heartbeats', () => drone.beats.length >= 2);
       for (const beat of drone.beats)
         expect(beat).toMatchObject({ sysid: 245, compid: 191, fields: { type: 18, autopilot: 8 } });
     });
@@ -186,7 +184,7 @@ describe.concurrent('a vehicle on the network', () => {
     ).toBe(false);
   });
 
-  it('hears nothing at all from a passive kit, which has no commands', async () => {
+  it('receives nothing from a passive kit, which has no commands', async () => {
     await withLab(
       async (lab) => {
         const drone = await lab.fly({ autopilot: 'px4', airborne: true });
@@ -194,7 +192,7 @@ describe.concurrent('a vehicle on the network', () => {
         await lab.sees('gps', () => true, 'mavlink:system-1');
         drone.beatCamera();
         await lab.until('online', 'mavlink:system-1:component-100');
-        // Between two heartbeats there are several turns in which something could be asked for.
+        // Between two heartbeats there are several ticks in which a request could be sent.
         for (const _beat of [1, 2]) {
           lab.outbox.clear();
           await lab.sees('sys_status', () => true, 'mavlink:system-1');
@@ -206,7 +204,7 @@ describe.concurrent('a vehicle on the network', () => {
     );
   });
 
-  it('has the commands that the configuration gives it', async () => {
+  it('has only the configured commands', async () => {
     await withLab(
       async (lab) => {
         await lab.fly();
@@ -220,7 +218,7 @@ describe.concurrent('a vehicle on the network', () => {
     );
   });
 
-  it('is believed only with our signature when there is a key', async () => {
+  it('is accepted only with our signature when a key is configured', async () => {
     await withDirectory(async (dir) => {
       const key_file = join(dir, 'key');
       await writeFile(key_file, 'a passphrase\n');
@@ -250,8 +248,8 @@ describe.concurrent('a vehicle on the network', () => {
   });
 });
 
-describe('the README', () => {
-  it('shows options that the driver takes', async () => {
+describe('The README of mavlink', () => {
+  it('shows options that the driver accepts', async () => {
     const readme = await readFile(new URL('../../../../drivers/mavlink/README.md', import.meta.url), 'utf8');
     const samples = [...readme.matchAll(/```yaml\n([^`]+)```/gu)].map(
       ([, text]) => parse(text ?? '') as Sample,

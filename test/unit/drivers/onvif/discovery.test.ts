@@ -32,6 +32,7 @@ it('suggests each camera once, at the address from which it answered, with its n
   const target = await responder((id) => [
     match(id, 'http://10.9.9.9/onvif http://127.0.0.1:8000/onvif/device_service', 'urn:uuid:1', scopes),
     match(id, 'https://10.9.9.8/onvif', 'urn:uuid:2'),
+    match(id, 'x:@10.9.9.6:19999/stolen http://10.9.9.6#/x', 'urn:uuid:4'),
     match('urn:uuid:somebody-else', 'http://10.9.9.7/onvif', 'urn:uuid:3'),
   ]);
   const found = await discover({ signal: new AbortController().signal, window_ms: 400, target });
@@ -47,7 +48,8 @@ it('suggests each camera once, at the address from which it answered, with its n
       endpoint: 'urn:uuid:1',
     },
     expect.objectContaining({
-      host: '10.9.9.8',
+      // What it reports could be any host: the one that answered is a camera, if any is.
+      host: '127.0.0.1',
       port: 443,
       secure: true,
       name: null,

@@ -1,20 +1,20 @@
 /** Motion from camera to hub: at once, by pull and by webhook, and never longer than it is true. */
 import { request } from 'node:http';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openLine } from '../../../../drivers/onvif/line.ts';
-import { Motion } from '../../../../drivers/onvif/motion.ts';
-import { type Soap, StalledCamera } from '../../../../drivers/onvif/soap.ts';
-import { failure } from '../../../../drivers/onvif/soap-call.ts';
-import { hearEvents } from '../../../../drivers/onvif/webhook-events.ts';
-import { Webhook } from '../../../../drivers/onvif/webhook.ts';
-import { referenceParameters } from '../../../../drivers/onvif/subscription.ts';
+import { openLine } from '../../../../drivers/onvif/soap/line.ts';
+import { Motion } from '../../../../drivers/onvif/events/motion.ts';
+import { type Soap, StalledCamera } from '../../../../drivers/onvif/soap/soap.ts';
+import { failure } from '../../../../drivers/onvif/soap/soap-call.ts';
+import { receiveCalls } from '../../../../drivers/onvif/events/webhook-events.ts';
+import { Webhook } from '../../../../drivers/onvif/events/webhook.ts';
+import { referenceParameters } from '../../../../drivers/onvif/events/subscription.ts';
 import {
   type FakeCamera,
   type FakeCameraSettings,
   startFakeCamera,
 } from '../../../fakes/fake-onvif-camera.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
-import { type CameraLab, cameraLab, said } from '../../../support/onvif-lab.ts';
+import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
 
 const cameras: FakeCamera[] = [];
 let lab: CameraLab;
@@ -69,7 +69,7 @@ it('takes motion back with a reason when the subscription is lost', async () => 
   await outbox.until(motion(true));
   camera.events.forgetAll();
   const off = await outbox.until(motion(false));
-  expect(JSON.stringify(off.data)).toMatch(/events are lost/u);
+  expect(JSON.stringify(off.data)).toMatch(/event subscription lost/u);
 });
 
 it('asks before it takes back motion that lasts, and keeps what the camera confirms', async () => {
@@ -148,7 +148,7 @@ it('serves a camera that drops every connection for events, and asks it seldom',
   camera.misbehave('CreatePullPointSubscription', 'abort');
   const { outbox, log } = await prepare();
   await outbox.until(online);
-  await eventually('it gives up', () => log.at('warn').includes('the motion of this camera is not known'));
+  await eventually('it gives up', () => log.at('warn').includes('camera events unavailable; motion unknown'));
   expect(camera.count('CreatePullPointSubscription')).toBeLessThanOrEqual(3);
   expect(outbox.drafts.filter(said('asset_status', (data) => data['status'] === 'offline'))).toEqual([]);
 });
@@ -161,7 +161,9 @@ it('keeps a camera online whose events cannot be heard because the port is taken
   const { outbox, log } = await prepare();
   await outbox.until(online);
   await eventually('it is said', () => log.at('warn').length > 0);
-  expect(JSON.stringify(log.lines.at(-1)?.facts)).toMatch(/webhook\.port cannot be opened: .*EADDRINUSE/u);
+  expect(JSON.stringify(log.lines.at(-1)?.facts)).toMatch(
+    /cannot listen on webhook.listen and webhook\.port: .*EADDRINUSE/u,
+  );
   await taken.stop();
 });
 
@@ -243,7 +245,7 @@ it('gives up a camera whose messages stall the thread that reads them, and takes
     onSubscribed: () => undefined,
     onLost: () => undefined,
   };
-  const heard = hearEvents(listener, webhook, '127.0.0.1');
+  const heard = receiveCalls(listener, webhook, '127.0.0.1');
   heard.catch(() => undefined);
   await camera.next('SetSynchronizationPoint');
   for (const value of ['true', 'false', 'true']) camera.events.set(alarm, 'State', value);

@@ -3,11 +3,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { readEnvelope } from '../../../../drivers/onvif/envelope.ts';
-import { LargeReplies } from '../../../../drivers/onvif/large-replies.ts';
-import { openLine, small_chars_max } from '../../../../drivers/onvif/line.ts';
+import { readEnvelope } from '../../../../drivers/onvif/soap/envelope.ts';
+import { LargeReplies } from '../../../../drivers/onvif/soap/large-replies.ts';
+import { openLine, small_chars_max } from '../../../../drivers/onvif/soap/line.ts';
 import { envelope } from '../../../../drivers/onvif/sim/services.ts';
-import { expectReply, operation, type Soap, StalledCamera } from '../../../../drivers/onvif/soap.ts';
+import { expectReply, operation, type Soap, StalledCamera } from '../../../../drivers/onvif/soap/soap.ts';
 import { type FakeCamera, startFakeCamera } from '../../../fakes/fake-onvif-camera.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
@@ -36,7 +36,7 @@ function reader(more: { readonly script?: URL; readonly idle_ms?: number } = {})
 
 /** Reads with a thread that stalls when a reply says "stall" and uses up its memory when it says "devour". */
 function badReader(): LargeReplies {
-  return reader({ script: new URL('../../../support/stalling-reply-process.ts', import.meta.url) });
+  return reader({ script: new URL('../../../support/cameras/stalling-reply-process.ts', import.meta.url) });
 }
 
 async function lineTo(large: LargeReplies): Promise<{ readonly camera: FakeCamera; readonly line: Soap }> {
@@ -166,7 +166,7 @@ it('blames no camera for a thread that cannot run, and says once that it cannot 
     for (let round = 0; round < 2; round += 1) {
       expect(await large.read('x', forever)).toMatchObject({ why: 'interrupted' });
     }
-    expect(log.at('warn')).toEqual(['the thread that reads the large replies of cameras cannot run']);
+    expect(log.at('warn')).toEqual(['SOAP reply parser crashed; large replies cannot be read']);
     await writeFile(
       file,
       `import { parentPort } from 'node:worker_threads';
@@ -174,7 +174,7 @@ it('blames no camera for a thread that cannot run, and says once that it cannot 
       parentPort.postMessage('ready');`,
     );
     expect(await large.read('x', forever)).toMatchObject({ kind: 'read' });
-    expect(log.at('info')).toEqual(['the large replies of cameras are read again']);
+    expect(log.at('info')).toEqual(['SOAP reply parser restarted']);
     expect(large.stalls).toBe(0);
   });
 });

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { onvif } from '../../../../drivers/onvif/onvif.ts';
-import { agentFor } from '../../../../drivers/onvif/transport.ts';
+import { agentFor } from '../../../../drivers/onvif/soap/transport.ts';
 import {
   type FakeCamera,
   type FakeCameraSettings,
@@ -16,9 +16,9 @@ import {
 } from '../../../fakes/fake-onvif-camera.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
 import { withDirectory } from '../../../support/temporary.ts';
-import { driverConformance } from '../../../support/driver-conformance.ts';
+import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
-import { type CameraLab, cameraLab, said } from '../../../support/onvif-lab.ts';
+import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
 
 const cameras: FakeCamera[] = [];
 let lab: CameraLab;
@@ -141,7 +141,7 @@ it('tries a wrong password once in each way of logging in, says so once, and nev
   camera.settings.password = 'another';
   const { log, hub } = lab.run({ cameras: [entry] });
   await eventually('it is said', () => log.at('error').length > 0);
-  expect(log.lines.at(-1)?.facts['reason']).toMatch(/refuses the user "kit" or its password/u);
+  expect(log.lines.at(-1)?.facts['reason']).toMatch(/rejected the user "kit" or its password/u);
   const asked = camera.requests.length;
   await letPass(1_500);
   expect(camera.requests).toHaveLength(asked);
@@ -173,7 +173,7 @@ it('serves the other cameras while one has no power and one refuses the login', 
   good.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
   await outbox.until(said('motion', (data) => data['detected'] === true));
   expect(log.at('warn')).toEqual(['camera is unavailable']);
-  expect(log.at('error')).toEqual(['camera cannot be served; waiting for a new configuration']);
+  expect(log.at('error')).toEqual(['camera cannot be served; retrying rarely']);
 });
 
 it('comes back after a reboot with the same asset', async () => {
@@ -189,16 +189,48 @@ it('comes back after a reboot with the same asset', async () => {
   expect(hub.assets()).toHaveLength(1);
 });
 
-it('makes another asset of another camera that answers at the address', async () => {
+it('does not serve another camera that answers at the address, and says what to do', async () => {
   const camera = await start();
-  const { outbox, log } = lab.run({ cameras: [await lab.entry(camera)] });
+  const { outbox, log, hub } = lab.run({ cameras: [await lab.entry(camera)] });
   await outbox.until(isStatus('online'));
   await camera.lose();
   await outbox.until(isStatus('offline'));
+  const { serial } = camera.settings;
   camera.settings.serial = 'ANOTHER';
   await camera.restore();
-  await outbox.until(({ data }) => data?.['asset_key'] === 'onvif:acme:007:another', 15_000);
-  expect(log.at('warn')).toContain('another camera answers at this address');
+  await eventually('it is said', () => log.at('error').length > 0);
+  expect(log.at('error')).toEqual(['device claimed the identity of another one; not serving it']);
+  expect(log.lines.find(({ level }) => level === 'error')?.facts['reason']).toMatch(
+    /give its entry another name/u,
+  );
+  outbox.clear();
+  camera.settings.serial = serial;
+  await outbox.until(isStatus('online'), 30_000);
+  expect(hub.assets().map(({ key }) => key)).toEqual(['onvif:acme:007:12345678901234567890']);
+});
+
+it('lets no camera take the place of another that is away', async () => {
+  const [real, thief] = [await start({ serial: 'REAL-1' }), await start({ serial: 'THIEF-1' })];
+  const cameras_options = [await lab.entry(real, { name: 'Gate' }), await lab.entry(thief, { name: 'Yard' })];
+  const { outbox, log, hub } = lab.run({ cameras: cameras_options });
+  await eventually(
+    'both are served',
+    () => hub.assets().filter(({ status }) => status === 'online').length === 2,
+  );
+  await real.lose();
+  await thief.lose();
+  await eventually('both are away', () => hub.assets().every(({ status }) => status === 'offline'));
+  thief.settings.serial = 'REAL-1';
+  await thief.restore();
+  await eventually('it is said', () => log.at('error').length > 0);
+  const facts = log.lines.find(({ level }) => level === 'error')?.facts;
+  expect(facts?.['name']).toBe('Yard');
+  expect(facts?.['reason']).toMatch(/^it is the same device as "Gate".*check this one for tampering$/u);
+  outbox.clear();
+  await real.restore();
+  await outbox.until(isStatus('online'), 30_000);
+  const online = hub.assets().filter(({ status }) => status === 'online');
+  expect(online.map(({ key, name }) => [key, name])).toEqual([['onvif:acme:007:real-1', 'Gate']]);
 });
 
 it('serves a camera that is configured under two addresses once, and says which two', async () => {
@@ -207,7 +239,7 @@ it('serves a camera that is configured under two addresses once, and says which 
   const { log, hub } = lab.run({ cameras: cameras_options });
   await eventually('it is said', () => log.at('warn').length > 0);
   expect(JSON.stringify(log.lines.find(({ level }) => level === 'warn')?.facts['reason'])).toMatch(
-    /same camera as .{1,2}[AB].{1,2} \(onvif:acme:007:12345678901234567890\); remove one/u,
+    /same device as .{1,3}[AB].{1,3} \(onvif:acme:007:12345678901234567890\), or claims to be; remove one/u,
   );
   expect(hub.assets()).toHaveLength(1);
 });
@@ -224,7 +256,7 @@ it('asks for an identity where neither is told, and takes the one that is config
   const camera = await start({ serial: '', mac: '00:00:00:00:00:00' });
   const { log } = lab.run({ cameras: [await lab.entry(camera)] });
   await eventually('it is said', () => log.at('error').length > 0);
-  expect(JSON.stringify(log.lines.at(-1)?.facts['reason'])).toMatch(/give it an identity/u);
+  expect(JSON.stringify(log.lines.at(-1)?.facts['reason'])).toMatch(/set identity in the configuration/u);
   const { outbox } = lab.run({ cameras: [await lab.entry(camera, { identity: 'roof-1' })] });
   await outbox.until(({ data }) => data?.['asset_key'] === 'onvif:configured:roof-1');
 });

@@ -1,4 +1,6 @@
 /** Cameras that move stand still again, whatever happens to the task, the camera or the daemon. */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { onvif } from '../../../../drivers/onvif/onvif.ts';
 import type { Command } from '../../../../src/driver/command.ts';
@@ -10,15 +12,18 @@ import {
   startFakeCamera,
 } from '../../../fakes/fake-onvif-camera.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { type CameraLab, cameraLab, context } from '../../../support/onvif-lab.ts';
+import { type CameraLab, cameraLab, context } from '../../../support/cameras/onvif-lab.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
 
 let lab: CameraLab;
+let state_dir: string;
 let camera: FakeCamera;
 let stopping: AbortController;
 let running: Promise<void> | undefined;
 beforeEach(async () => {
   lab = await cameraLab();
+  state_dir = await makeDirectory();
   stopping = new AbortController();
 });
 afterEach(async () => {
@@ -26,6 +31,7 @@ afterEach(async () => {
   await running;
   await lab.stop();
   await camera.stop();
+  await rm(state_dir, { recursive: true });
 });
 
 /** The driver with a host that hands out its commands. */
@@ -45,7 +51,7 @@ async function commandsOf(settings: Partial<FakeCameraSettings> = {}, move_s = 0
     reportLink: nothing,
     reportLocation: nothing,
     serveGateway: nothing,
-    stateFile: (name) => name,
+    stateFile: (name) => join(state_dir, name),
     reportStatus: nothing,
   };
   running = onvif.configure({ cameras: [entry], ptz: { move_s }, pull_s: 5 })(host);
@@ -69,7 +75,7 @@ it.each([
 ])('moves %s and stops before it says so', async (direction, x, y) => {
   const { move } = await commandsOf();
   const asked = camera.next('ContinuousMove');
-  const result = await move.invoke({ direction }, context());
+  const result = await move.read({ direction }).run(context());
   expect((await asked).body).toContain(`x="${x}" y="${y}"`);
   expect(result).toMatchObject({ direction, speed: 0.5, stopped: 'seen' });
   expect(camera.motor).toMatchObject({ x: 0, y: 0, moved: 1 });
@@ -77,19 +83,25 @@ it.each([
 
 it('pans a camera whose list of services leaves the PTZ service out', async () => {
   const { move } = await commandsOf({ unlisted: ['ptz'] });
-  expect(await move.invoke({ direction: 'left' }, context())).toMatchObject({ stopped: 'seen' });
+  expect(await move.read({ direction: 'left' }).run(context())).toMatchObject({ stopped: 'seen' });
 });
 
 it('stops without a movement before it', async () => {
   const { move } = await commandsOf();
-  expect(await move.invoke({ direction: 'stop' }, context())).toEqual({ direction: 'stop', stopped: 'seen' });
+  expect(await move.read({ direction: 'stop' }).run(context())).toEqual({
+    direction: 'stop',
+    stopped: 'seen',
+  });
   expect(operations()).toEqual(['Stop']);
 });
 
 it('stops at once when the task is cancelled', async () => {
   const { move } = await commandsOf({}, 10);
   const cancel = new AbortController();
-  const moved = move.invoke({ direction: 'up' }, context(cancel.signal)).catch((error: unknown) => error);
+  const moved = move
+    .read({ direction: 'up' })
+    .run(context(cancel.signal))
+    .catch((error: unknown) => error);
   await eventually('it moves', () => camera.motor.y !== 0);
   cancel.abort();
   expect(String(await moved)).toMatch(/cancelled; the camera was stopped/u);
@@ -98,7 +110,10 @@ it('stops at once when the task is cancelled', async () => {
 
 it('stops when the daemon stops', async () => {
   const { move } = await commandsOf({}, 10);
-  const moved = move.invoke({ direction: 'up' }, context()).catch((error: unknown) => error);
+  const moved = move
+    .read({ direction: 'up' })
+    .run(context())
+    .catch((error: unknown) => error);
   await eventually('it moves', () => camera.motor.y !== 0);
   stopping.abort();
   await running;
@@ -109,10 +124,13 @@ it('stops when the daemon stops', async () => {
 it('stops one movement before the next one that supersedes it begins', async () => {
   const { move } = await commandsOf({}, 1);
   const cancel = new AbortController();
-  const first = move.invoke({ direction: 'up' }, context(cancel.signal)).catch((error: unknown) => error);
+  const first = move
+    .read({ direction: 'up' })
+    .run(context(cancel.signal))
+    .catch((error: unknown) => error);
   await eventually('it moves', () => camera.motor.y !== 0);
   cancel.abort();
-  await move.invoke({ direction: 'left' }, context());
+  await move.read({ direction: 'left' }).run(context());
   await first;
   expect(operations()).toEqual(['ContinuousMove', 'Stop', 'ContinuousMove', 'Stop']);
 });
@@ -122,14 +140,14 @@ it('moves without a timeout where the timeout is refused', async () => {
   camera.misbehave('ContinuousMove', () =>
     camera.requests.at(-1)?.body.includes('Timeout') ? { fault: 'ter:InvalidArgVal' } : 'normal',
   );
-  await move.invoke({ direction: 'up' }, context());
+  await move.read({ direction: 'up' }).run(context());
   expect(operations()).toEqual(['ContinuousMove', 'ContinuousMove', 'Stop']);
 });
 
 it('stops with velocity 0 where there is no Stop', async () => {
   const { move } = await commandsOf();
   camera.misbehave('Stop', { fault: 'ter:ActionNotSupported' });
-  await move.invoke({ direction: 'up' }, context());
+  await move.read({ direction: 'up' }).run(context());
   expect(operations()).toEqual(['ContinuousMove', 'Stop', 'ContinuousMove']);
   expect(camera.motor.y).toBe(0);
 });
@@ -139,45 +157,45 @@ it('fails with a warning when the camera takes no stop at all', async () => {
   let moves = 0;
   camera.misbehave('Stop', { fault: 'ter:Busy' });
   camera.misbehave('ContinuousMove', () => (++moves > 1 ? { fault: 'ter:Busy' } : 'normal'));
-  await expect(move.invoke({ direction: 'up' }, context())).rejects.toThrow(/may still be moving/u);
+  await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/may still be moving/u);
 });
 
 it('fails when the camera takes the stop and goes on moving', async () => {
   const { move } = await commandsOf();
   camera.misbehave('Stop', { body: '<StopResponse/>' });
-  await expect(move.invoke({ direction: 'up' }, context())).rejects.toThrow(/still moves/u);
+  await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/still moves/u);
 });
 
 it('says that the outcome is unknown when the movement was not answered, and stops', async () => {
   const { move } = await commandsOf();
   camera.misbehave('ContinuousMove', 'abort');
-  await expect(move.invoke({ direction: 'up' }, context())).rejects.toThrow(/unknown/u);
+  await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/unknown/u);
   expect(operations()).toEqual(['ContinuousMove', 'Stop']);
 });
 
 it('does nothing when a movement is refused, or when too little time is left', async () => {
   const { move } = await commandsOf();
-  await expect(move.invoke({ direction: 'up' }, context(undefined, 500))).rejects.toThrow(
+  await expect(move.read({ direction: 'up' }).run(context(undefined, 500))).rejects.toThrow(
     /nothing was done/u,
   );
   expect(operations()).toEqual([]);
   camera.misbehave('ContinuousMove', { fault: 'ter:InvalidPosition' });
-  await expect(move.invoke({ direction: 'up' }, context())).rejects.toThrow(/nothing was done/u);
+  await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/nothing was done/u);
 });
 
 it.each(['1', '1.0', 'a&b'])('goes to the preset %s by its token, escaped', async (preset_token) => {
   const { preset } = await commandsOf();
-  expect(await preset.invoke({ preset_token }, context())).toMatchObject({ preset_token, reached: 'seen' });
+  expect(await preset.read({ preset_token }).run(context())).toMatchObject({ preset_token, reached: 'seen' });
   expect(camera.motor.preset).toBe(preset_token.replace('&', '&#38;'));
 });
 
 it('refuses a preset that the camera does not have, though the camera would take it', async () => {
   const { preset } = await commandsOf();
   const evil = '1</PresetToken><Evil/>';
-  await expect(preset.invoke({ preset_token: evil }, context())).rejects.toThrow(
+  await expect(preset.read({ preset_token: evil }).run(context())).rejects.toThrow(
     /has no preset.*nothing was done/u,
   );
-  await expect(preset.invoke({ preset_token: 'Yard' }, context())).rejects.toThrow(
+  await expect(preset.read({ preset_token: 'Yard' }).run(context())).rejects.toThrow(
     /is the name of the preset "a&b"/u,
   );
   expect(operations()).toEqual([]);
@@ -186,8 +204,8 @@ it('refuses a preset that the camera does not have, though the camera would take
 it('says "accepted" where the camera does not tell whether it moves', async () => {
   const { move, preset } = await commandsOf();
   camera.misbehave('GetStatus', { fault: 'ter:ActionNotSupported' });
-  expect(await move.invoke({ direction: 'up' }, context())).toMatchObject({ stopped: 'accepted' });
-  expect(await preset.invoke({ preset_token: '1' }, context())).toMatchObject({ reached: 'accepted' });
+  expect(await move.read({ direction: 'up' }).run(context())).toMatchObject({ stopped: 'accepted' });
+  expect(await preset.read({ preset_token: '1' }).run(context())).toMatchObject({ reached: 'accepted' });
 });
 
 it('stops on its way to a preset when the task is cancelled', async () => {
@@ -196,7 +214,10 @@ it('stops on its way to a preset when the task is cancelled', async () => {
     '<GetStatusResponse><PTZStatus><MoveStatus><PanTilt>MOVING</PanTilt></MoveStatus></PTZStatus></GetStatusResponse>';
   camera.misbehave('GetStatus', () => (camera.count('Stop') > 0 ? 'normal' : { body: moving }));
   const cancel = new AbortController();
-  const gone = preset.invoke({ preset_token: '1' }, context(cancel.signal)).catch((error: unknown) => error);
+  const gone = preset
+    .read({ preset_token: '1' })
+    .run(context(cancel.signal))
+    .catch((error: unknown) => error);
   await eventually('it is on its way', () => camera.count('GetStatus') > 0);
   cancel.abort();
   expect(String(await gone)).toMatch(/cancelled; the camera was stopped/u);

@@ -1,8 +1,8 @@
 /** Notifications of many makers, and the trees that they are read from. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { readEnvelope } from '../../../../drivers/onvif/envelope.ts';
-import { notesOf, plainTopic } from '../../../../drivers/onvif/topics.ts';
+import { readEnvelope } from '../../../../drivers/onvif/soap/envelope.ts';
+import { notesOf, plainTopic } from '../../../../drivers/onvif/events/topics.ts';
 import {
   attribute,
   escapeXml,
@@ -11,7 +11,7 @@ import {
   tamed,
   textAt,
   type XmlNode,
-} from '../../../../drivers/onvif/xml.ts';
+} from '../../../../drivers/onvif/soap/xml.ts';
 
 /** The tree of what is no failure. */
 function parseEnvelope(xml: string): XmlNode {
@@ -122,4 +122,12 @@ it('reads or refuses whatever the reply is, and never throws', () => {
 it('refuses a document type and what nests too deep, without recursion', () => {
   expect(() => tamed('<!DOCTYPE a [<!ENTITY b "c">]><a/>')).toThrow(/document type/u);
   expect(() => tamed('<a>'.repeat(30_000))).toThrow(/too deep/u);
+  for (const closing of ['<!--</a>-->', '<![CDATA[</a>]]>', '<?x </a>?>']) {
+    expect(() => tamed(`<a>${closing}`.repeat(100))).toThrow(/too deep/u);
+  }
+  expect(() => tamed('<a b="/>">'.repeat(100))).toThrow(/too deep/u);
+  expect(() => tamed('<a b="</a>">'.repeat(100))).toThrow(/a tag that does not end/u);
+  expect(() => tamed('</a>'.repeat(100))).toThrow(/not open/u);
+  expect(() => tamed('<a><!-- ')).toThrow(/ends within/u);
+  expect(tamed('<a b="x>y"><![CDATA[1 < 2 & 3]]><!-- <b> --></a>')).toBe('<a b="x>y">1 &#60; 2 &#38; 3</a>');
 });

@@ -3,10 +3,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readingOf, wordsOf } from '../../../../drivers/power/nut-lines.ts';
+import { texts } from '../../../../drivers/power/texts.ts';
 import { power } from '../../../../drivers/power/power.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../../src/errors.ts';
 import { type FakeUpsd, startFakeUpsd } from '../../../fakes/fake-upsd.ts';
-import { driverLab } from '../../../support/driver-lab.ts';
+import { driverLab } from '../../../support/drivers/driver-lab.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
 let upsd: FakeUpsd;
@@ -19,7 +20,7 @@ afterEach(async () => upsd.lose());
 const start = (nut: object = {}) => driverLab(power, { interval_s: 1, nut: { port: upsd.port, ...nut } });
 const set = (name: string, value: string): void => void upsd.upses.get('kit')?.set(name, value);
 
-describe('the variables of a UPS', () => {
+describe('The variables of a UPS', () => {
   const reading = (variables: Readonly<Record<string, string>>) =>
     readingOf(new Map(Object.entries(variables)));
 
@@ -36,27 +37,27 @@ describe('the variables of a UPS', () => {
     expect(reading(variables).charging).toBe(charging);
   });
 
-  it('believes the charger before the status', () => {
+  it('prefer the status of the charger to that of the UPS', () => {
     const variables = { 'ups.status': 'OL', 'battery.charge': '98', 'battery.charger.status': 'floating' };
     expect(reading(variables)).toMatchObject({ percent: 98, charging: false });
   });
 
-  it('takes nothing from a UPS whose driver is still starting', () => {
+  it('are ignored while the UPS driver is starting', () => {
     expect(reading({ 'ups.status': 'WAIT', 'battery.charge': '0' })).toMatchObject({
       percent: null,
       charging: null,
-      reason: 'the driver of the UPS is still starting',
+      reason: texts.ups_starting,
     });
   });
 
-  it('does not guess a charge from the voltage', () => {
+  it('do not give a charge from the voltage', () => {
     expect(reading({ 'ups.status': 'OL', 'battery.voltage': '25.6' })).toMatchObject({
       percent: null,
       voltage_v: 25.6,
     });
   });
 
-  it('reads quoted words with quotes, backslashes and spaces in them', () => {
+  it('are parsed with quotes, backslashes and spaces in quoted words', () => {
     expect(wordsOf(String.raw`VAR kit ups.alarm "say \"hot\" C:\\x"`)).toEqual([
       'VAR',
       'kit',
@@ -67,7 +68,7 @@ describe('the variables of a UPS', () => {
   });
 });
 
-it('reports charge, status, voltage and runtime, and follows what changes', async () => {
+it('reports charge, status, voltage and runtime, and every change of them', async () => {
   set('battery.runtime', '5400');
   set('battery.voltage', '25.6');
   const lab = start();
@@ -82,7 +83,7 @@ it('reports charge, status, voltage and runtime, and follows what changes', asyn
 });
 
 it.each(['DATA-STALE', 'DRIVER-NOT-CONNECTED'])(
-  'reports unknown, not the last value, while upsd says %s',
+  'reports an unknown charge, not the last one, while upsd answers %s',
   async (code) => {
     const lab = start({ ups: 'kit' });
     await lab.until('first reading', () => lab.kit.battery === 87);
@@ -95,17 +96,17 @@ it.each(['DATA-STALE', 'DRIVER-NOT-CONNECTED'])(
   },
 );
 
-it('names the UPSes that exist when the configured one does not', async () => {
+it('lists the UPS names that exist when the configured one does not', async () => {
   upsd.upses.set('rack', new Map());
   await expect(start({ ups: 'kitt' }).ended).rejects.toThrow(
-    /no UPS is called kitt; it has kit, rack; set options\.nut\.ups/u,
+    `${texts.ups_unknown('kitt')}; ${texts.ups_known('kit, rack')}; set options.nut.ups`,
   );
   await expect(start().ended).rejects.toThrow(DeviceRejected);
   upsd.upses.clear();
-  await expect(start().ended).rejects.toThrow(/it has none/u);
+  await expect(start().ended).rejects.toThrow(texts.ups_none);
 });
 
-it('gives user name and password, and stops for good when they are refused', async () => {
+it('logs in with user name and password, and is rejected when upsd refuses them', async () => {
   upsd.password = String.raw`a\"b\\c`;
   await withDirectory(async (dir) => {
     const password_file = join(dir, 'password');
@@ -122,25 +123,25 @@ it('gives user name and password, and stops for good when they are refused', asy
   });
 });
 
-it('fails when upsd is lost, so that it is tried again', async () => {
+it('ends as unreachable when upsd is lost, so that it is retried', async () => {
   const lab = start();
   await lab.until('reading', () => lab.kit.battery === 87);
   await upsd.lose();
   await expect(lab.ended).rejects.toThrow(DeviceUnreachable);
 });
 
-it('gives up on a upsd that nobody runs, that is mute, or that answers without end', async () => {
+it('ends as unreachable when upsd is not running, does not answer or sends an endless reply', async () => {
   upsd.manner = 'endless';
-  await expect(start().ended).rejects.toThrow(/answers without end/u);
+  await expect(start().ended).rejects.toThrow(texts.endless_answer);
   upsd.manner = 'mute';
   const mute = start();
-  await expect(mute.ended).rejects.toThrow(/no answer within 5 s/u);
+  await expect(mute.ended).rejects.toThrow(texts.answer_timeout(5));
   expect(mute.said).toEqual([]);
   await upsd.lose();
   await expect(start().ended).rejects.toThrow(DeviceUnreachable);
 });
 
-it('warns once each way about a low battery and about an alarm', async () => {
+it('logs a low battery and a UPS alarm once at their begin and once at their end', async () => {
   set('battery.charge', '21');
   set('ups.status', 'OB DISCHRG');
   const lab = start();
@@ -156,13 +157,10 @@ it('warns once each way about a low battery and about an alarm', async () => {
   set('ups.status', 'OB DISCHRG LB ALARM');
   set('ups.alarm', 'Replace battery!');
   await reaches('17');
-  expect(lab.log.at('warn')).toEqual([
-    'the battery is low; charge it or switch off what is not needed',
-    'the UPS has an alarm',
-  ]);
+  expect(lab.log.at('warn')).toEqual([texts.battery_low, texts.ups_alarm]);
   upsd.upses.get('kit')?.delete('ups.alarm');
   set('ups.status', 'OL CHRG');
   await reaches('30');
-  expect(lab.log.at('info')).toEqual(['the battery is no longer low', 'the alarm of the UPS is over']);
+  expect(lab.log.at('info')).toEqual([texts.battery_recovered, texts.ups_alarm_cleared]);
   await lab.stop();
 });

@@ -8,15 +8,16 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { powerOptions } from '../../../../drivers/power/options.ts';
+import { texts } from '../../../../drivers/power/texts.ts';
 import { power } from '../../../../drivers/power/power.ts';
-import { driverConformance } from '../../../support/driver-conformance.ts';
-import { driverLab } from '../../../support/driver-lab.ts';
+import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
+import { driverLab } from '../../../support/drivers/driver-lab.ts';
 import { letPass } from '../../../support/eventually.ts';
 import { dyingWithUs, findProgram, peerMissing } from '../../../support/peers.ts';
 import { freePort, withDirectory } from '../../../support/temporary.ts';
 import { type FakeUpsd, startFakeUpsd } from '../../../fakes/fake-upsd.ts';
 
-describe('the power driver', () => {
+describe('The power driver', () => {
   let upsd: FakeUpsd | undefined;
   driverConformance({
     driver: power,
@@ -35,14 +36,14 @@ describe('the power driver', () => {
   });
 });
 
-it('reads the batteries of this machine as they are, unknown when there is none', async () => {
+it('reports the batteries of this machine, unknown when there is none', async () => {
   const lab = driverLab(power, {});
   await lab.until('a reading', () => lab.said.length > 0);
   expect(Object.keys(lab.kit).sort()).toEqual(['battery', 'battery_charging']);
   await lab.stop();
 });
 
-it('has a sample of its options in its README that it accepts', async () => {
+it('accepts the sample of options in its README', async () => {
   const readme = await readFile(new URL('../../../../drivers/power/README.md', import.meta.url), 'utf8');
   const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
   const section = z.object({
@@ -51,7 +52,7 @@ it('has a sample of its options in its README that it accepts', async () => {
   expect(powerOptions.parse(section.parse(sample).drivers[0].options).nut?.ups).toBe('kit');
 });
 
-it('wants a password where a user name is given', () => {
+it('requires a password file with a user name', () => {
   expect(() => power.configure({ nut: { username: 'kit' } })).toThrow(/password_file/u);
 });
 
@@ -145,12 +146,12 @@ describe.skipIf(peerMissing('upsd') || findProgram('upsd') === undefined)('with 
       expect(lab.log.at('warn')).toHaveLength(1);
       nut.stall();
       await lab.until('unknown', () => lab.kit.battery === null);
-      expect(String(lab.shown.facts['reason'])).toMatch(/no fresh data/u);
+      expect(String(lab.shown.facts['reason'])).toContain(texts.data_stale);
       nut.wake();
       await lab.until('back', () => lab.kit.battery === 11);
       await lab.stop();
       await expect(driverLab(power, { nut: { port: nut.port, ups: 'other' } }).ended).rejects.toThrow(
-        /it has kit/u,
+        texts.ups_known('kit'),
       );
     });
   });

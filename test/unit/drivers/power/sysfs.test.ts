@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { batteryOf, kitReading } from '../../../../drivers/power/batteries.ts';
 import { keep_ms, SysfsBatteries } from '../../../../drivers/power/sysfs.ts';
+import { texts } from '../../../../drivers/power/texts.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
 type Files = Readonly<Record<string, string>>;
@@ -35,7 +36,7 @@ async function readOnce(supplies: Readonly<Record<string, Files>>) {
 
 const pack = { type: 'Battery', present: '1' };
 
-describe('what the kernel shows of batteries', () => {
+describe('The batteries of the kernel', () => {
   it.each([
     ['Charging', true],
     ['Discharging', false],
@@ -47,7 +48,7 @@ describe('what the kernel shows of batteries', () => {
     expect(reading).toMatchObject({ percent: 73, charging });
   });
 
-  it('counts neither the battery of a mouse, nor the mains, nor an empty bay', async () => {
+  it('exclude the battery of a mouse, the mains and an empty bay', async () => {
     const reading = await readOnce({
       AC: { type: 'Mains', online: '1' },
       hidpp_battery_0: { type: 'Battery', scope: 'Device', capacity: '12', status: 'Discharging' },
@@ -57,7 +58,7 @@ describe('what the kernel shows of batteries', () => {
     expect(reading.reason).toMatch(/no battery in .*power_supply/u);
   });
 
-  it('counts a battery of the system that does not say whether it is present', async () => {
+  it('include a battery of the system without the attribute present', async () => {
     const system = { type: 'Battery', scope: 'System', capacity: '55', voltage_now: '12612000' };
     expect(await readOnce({ 'sbs-5-000b': system })).toMatchObject({ percent: 55, voltage_v: 12.61 });
   });
@@ -73,7 +74,7 @@ describe('what the kernel shows of batteries', () => {
     expect(await readOnce({ BAT0: { ...pack, ...files } })).toMatchObject({ percent });
   });
 
-  it('weighs several batteries by their energy, and only if all tell it', async () => {
+  it('are weighted by energy only where all of them report it', async () => {
     const big = { ...pack, capacity: '90', energy_full: '90000000', status: 'Discharging' };
     const small = { ...pack, capacity: '10', energy_full: '10000000', status: 'Charging' };
     expect(await readOnce({ BAT0: big, BAT1: small })).toMatchObject({ percent: 82, charging: true });
@@ -81,17 +82,17 @@ describe('what the kernel shows of batteries', () => {
     expect(await readOnce({ BAT0: big, BAT1: mute })).toMatchObject({ percent: 50 });
   });
 
-  it('leaves a second battery out that cannot be read, and says which', async () => {
+  it('name a second battery that cannot be read and leave it out', async () => {
     const reading = await readOnce({ BAT0: { ...pack, capacity: '90' }, BAT1: pack });
-    expect(reading).toMatchObject({ percent: 90, reason: 'the charge of BAT1 cannot be read' });
+    expect(reading).toMatchObject({ percent: 90, reason: texts.charge_unreadable('BAT1') });
   });
 
-  it('has nothing to say on a machine without power supplies', async () => {
+  it('give an unknown charge on a machine without power supplies', async () => {
     expect(await readOnce({})).toMatchObject({ percent: null, charging: null, voltage_v: null });
   });
 });
 
-it('keeps what a gauge told last for a minute while it has no answer, and no longer', async () => {
+it('keep the last value of a gauge that returns errors for one minute only', async () => {
   await withDirectory(async (sys) => {
     const batteries = new SysfsBatteries(sys);
     await supply(sys, 'BAT0', { ...pack, capacity: '64', status: 'Charging' });
@@ -104,7 +105,7 @@ it('keeps what a gauge told last for a minute while it has no answer, and no lon
   });
 });
 
-it('forgets a battery that was pulled out at once', async () => {
+it('drop a removed battery with the next reading', async () => {
   await withDirectory(async (sys) => {
     const batteries = new SysfsBatteries(sys);
     await supply(sys, 'BAT0', { ...pack, capacity: '64' });
@@ -117,7 +118,7 @@ it('forgets a battery that was pulled out at once', async () => {
 
 const untold = { status: null, energy_now: null, charge_now: null, charge_full: null, voltage_now: null };
 
-it('never shows a percent outside of those of its batteries', () => {
+it('never give a percentage outside those of the single batteries', () => {
   const gauge = record({
     percent: double({ min: 0, max: 100, noNaN: true }),
     full: double({ min: 1, max: 1e9, noNaN: true }),

@@ -11,8 +11,8 @@ import { speedtest as speedtestResult } from '../../../../src/contract/kit.ts';
 import { CommandRefused } from '../../../../src/errors.ts';
 import { type FakeSpeedServer, startSpeedServer } from '../../../fakes/fake-speed-server.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
-import { driverConformance } from '../../../support/driver-conformance.ts';
-import { driverLab } from '../../../support/driver-lab.ts';
+import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
+import { driverLab } from '../../../support/drivers/driver-lab.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { withDirectory } from '../../../support/temporary.ts';
@@ -52,7 +52,7 @@ function start(more: object = {}, about: { readonly state_dir?: string } = {}) {
     },
     async test(payload: object = {}) {
       const command = await this.command();
-      return command.invoke({ link: 'lo', ...payload }, context);
+      return command.read({ link: 'lo', ...payload }).run(context);
     },
   };
 }

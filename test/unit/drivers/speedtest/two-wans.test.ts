@@ -3,10 +3,16 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { speedtest } from '../../../../drivers/speedtest/speedtest.ts';
-import { driverLab } from '../../../support/driver-lab.ts';
+import { driverLab } from '../../../support/drivers/driver-lab.ts';
 import { peerMissing, rootMissing } from '../../../support/peers.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
-import { lab_ports, lab_targets, type LabWan, startWanLab, type WanLab } from '../../../support/wan-lab.ts';
+import {
+  lab_ports,
+  lab_targets,
+  type LabWan,
+  startWanLab,
+  type WanLab,
+} from '../../../support/gateway/wan-lab.ts';
 
 /** The satellite link is the default route, and the slower one. */
 const wires = { sat0: { rate_kbit: 2_000, rtt_ms: 100 }, wwan0: { rate_kbit: 8_000, rtt_ms: 10 } } as const;
@@ -48,7 +54,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('a speed te
     const [command] = driver.shown.commands;
     const signal = new AbortController().signal;
     const context = { signal, progress: () => undefined, remaining_ms: () => 60_000 };
-    return command?.invoke({ link, allow_metered: true }, context);
+    return command?.read({ link, allow_metered: true }).run(context);
   };
 
   it.each(['wwan0', 'sat0'] as const)('measures %s at its own rate and delay', async (link) => {

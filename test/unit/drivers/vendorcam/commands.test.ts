@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { CommandRefused } from '../../../../src/errors.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
-import { vendorcamLab, type VendorcamLab } from '../../../support/vendorcam-lab.ts';
+import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 
 let lab: VendorcamLab | undefined;
 afterEach(async () => {
@@ -84,7 +84,7 @@ describe('ptz_move', () => {
     const moving = it.command('ptz_move', { direction: 'down' }).catch((error: unknown) => error);
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
     await it.camera.lose();
-    expect(String(await moving)).toMatch(/may be moving still/u);
+    expect(String(await moving)).toMatch(/may still be moving/u);
     expect(it.camera.camera.motor.isMoving).toBe(true);
     await it.hub.stop();
     await it.camera.start();
@@ -98,7 +98,7 @@ describe('ptz_move', () => {
     const moving = it.command('ptz_move', { direction: 'down' }).catch((error: unknown) => error);
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
     it.camera.errors.set('PtzCtrl', { code: -13, times: 8 });
-    expect(String(await moving)).toMatch(/may be moving still/u);
+    expect(String(await moving)).toMatch(/may still be moving/u);
     await eventually('it was stopped', () => !it.camera.camera.motor.isMoving);
     await standsStill(it);
     expect(it.hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline')).toEqual([]);
@@ -214,12 +214,16 @@ describe('set_motion_detection', () => {
     const it = await online();
     await it.command('set_motion_detection', { enabled: false });
     it.camera.camera.zone = { cols: 4, rows: 2, table: '0'.repeat(8) };
-    await expect(it.command('set_motion_detection', { enabled: true })).rejects.toThrow(/another grid/u);
+    await expect(it.command('set_motion_detection', { enabled: true })).rejects.toThrow(
+      /detection grid of the camera has changed/u,
+    );
   });
 
   it('fails honestly when the firmware accepts the change and ignores it', async () => {
     const it = await online({ firmware: { zone: 'ignored' } });
-    await expect(it.command('set_motion_detection', { enabled: false })).rejects.toThrow(/did not make it/u);
+    await expect(it.command('set_motion_detection', { enabled: false })).rejects.toThrow(
+      /without an effect/u,
+    );
   });
 
   it('fails honestly when the firmware has no way at all', async () => {
@@ -237,7 +241,7 @@ describe('reboot', () => {
       expect(await it.command('reboot')).toHaveProperty('back_after_s');
       expect(it.camera.count('Reboot')).toBe(1);
       const reasons = it.hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline');
-      expect(reasons.map((draft) => draft.data?.['reason'])).toContain('restarts as it was told');
+      expect(reasons.map((draft) => draft.data?.['reason'])).toContain('rebooting on command');
     },
   );
 

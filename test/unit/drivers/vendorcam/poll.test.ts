@@ -1,8 +1,8 @@
 /** How the channels of a host are asked when its firmware does not offer everything, or not now. */
 import { expect, it } from 'vitest';
-import { newAsking, poll } from '../../../../drivers/vendorcam/poll.ts';
-import type { Command, Outcome } from '../../../../drivers/vendorcam/replies.ts';
-import { faultOf } from '../../../../drivers/vendorcam/rsp-codes.ts';
+import { newAsking, poll } from '../../../../drivers/vendorcam/channels/poll.ts';
+import type { Command, Outcome } from '../../../../drivers/vendorcam/host/replies.ts';
+import { faultOf } from '../../../../drivers/vendorcam/host/rsp-codes.ts';
 
 /** A host that answers from a table; what is not in it is not supported. */
 function hostWith(answers: Readonly<Record<string, unknown>>) {

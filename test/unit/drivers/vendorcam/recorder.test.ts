@@ -2,9 +2,9 @@
 import { afterEach, expect, it } from 'vitest';
 import { channels as topics } from '../../../../src/contract/topics.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
-import { kit_id } from '../../../support/hub-lab.ts';
+import { kit_id } from '../../../support/kit/hub-lab.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
-import { vendorcamLab, type VendorcamLab } from '../../../support/vendorcam-lab.ts';
+import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 
 let lab: VendorcamLab | undefined;
 afterEach(async () => {
@@ -85,7 +85,7 @@ it('does not wake a battery camera that sleeps', async () => {
   it.start();
   await eventually('it is known', () => it.asset('Cam 2')?.status === 'offline');
   await online(it, 2);
-  expect(it.asset('Cam 2')?.reason).toMatch(/sleeps to save its battery/u);
+  expect(it.asset('Cam 2')?.reason).toMatch(/asleep to save its battery/u);
   const polls = it.camera.count('GetChannelstatus');
   await eventually('some polls', () => it.camera.count('GetChannelstatus') > polls + 3);
   expect(it.camera.asked.filter(({ param }) => param?.['channel'] === 1)).toEqual([]);

@@ -1,37 +1,37 @@
 /** Error codes and the forms in which firmware tells what a camera sees. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { abilitiesOf, abilityReply } from '../../../../drivers/vendorcam/abilities.ts';
-import { alarmsOfEvents, alarmsOfStates } from '../../../../drivers/vendorcam/alarms.ts';
-import { identityOf, rtspUrl } from '../../../../drivers/vendorcam/describe.ts';
-import { Line } from '../../../../drivers/vendorcam/line.ts';
+import { abilitiesOf, abilityReply } from '../../../../drivers/vendorcam/channels/abilities.ts';
+import { alarmsOfEvents, alarmsOfStates } from '../../../../drivers/vendorcam/channels/alarms.ts';
+import { identityOf, streamOf } from '../../../../drivers/vendorcam/channels/describe.ts';
+import { Line } from '../../../../drivers/vendorcam/host/line.ts';
 import { limits } from '../../../../drivers/vendorcam/limits.ts';
 import { vendorcamOptions } from '../../../../drivers/vendorcam/options.ts';
-import { readReplies } from '../../../../drivers/vendorcam/replies.ts';
-import { faultOf } from '../../../../drivers/vendorcam/rsp-codes.ts';
+import { readReplies } from '../../../../drivers/vendorcam/host/replies.ts';
+import { faultOf } from '../../../../drivers/vendorcam/host/rsp-codes.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 
 describe('an error code', () => {
   it.each([
-    [-1, 'not exist', 'bad_request', /misses a parameter/u],
-    [-4, 'param error', 'bad_request', /refuses a parameter/u],
+    [-1, 'not exist', 'bad_request', /lacks a parameter/u],
+    [-4, 'param error', 'bad_request', /rejected a parameter/u],
     [-5, 'max session', 'sessions_full', /close other programs/u],
     [-6, 'please login first', 'session', /session .* lost/u],
     [-7, 'login failed', 'credentials', /correct username and password_file/u],
-    [-8, 'timeout', 'passing', /too slow/u],
+    [-8, 'timeout', 'passing', /timed out in the device/u],
     [-9, 'not support', 'unsupported', /does not support/u],
     [-10, 'protocol', 'unsupported', /does not understand/u],
     [-12, 'get config failed', 'passing', /read its own settings/u],
     [-13, 'set config failed', 'passing', /store its settings/u],
-    [-16, 'send failed', 'too_large', /too much/u],
+    [-16, 'send failed', 'too_large', /batch was too large/u],
     [-17, 'rcv failed', 'passing', /no answer from its own/u],
-    [-21, 'error token', 'session', /does not know the session/u],
+    [-21, 'error token', 'session', /session with the device has expired/u],
     [-26, 'ability error', 'forbidden', /administrator/u],
     [-27, 'invalid user', 'credentials', /user name or password/u],
     [-49, 'Channel invalid', 'bad_request', /no such channel/u],
     [-99, 'Device offline', 'channel_offline', /does not answer its recorder/u],
-    [-105, 'Frequent logins, please try again later!', 'sessions_full', /too many logins/u],
+    [-105, 'Frequent logins, please try again later!', 'sessions_full', /blocks logins for a while/u],
     ...[-500, -501, -502, -503, -504, -505, -506].map(
       (code) => [code, 'Login has been locked', 'credentials', /account is locked/u] as const,
     ),
@@ -170,8 +170,8 @@ it('the stream has the address we use, the path the camera tells, and credential
   const told = {
     value: { rtspUrl: { mainStream: '', subStream: 'rtsp://192.0.2.1:554/h264Preview_01_sub' } },
   };
-  expect(rtspUrl(told, 0, host)).toBe("rtsp://kit:p%40ss%2F%3A'@10.1.1.9:8554/h264Preview_01_sub");
-  expect(rtspUrl(undefined, 8, host)).toMatch(/:8554\/Preview_09_sub$/u);
+  expect(streamOf(told, 0, host)?.rtsp_url).toBe("rtsp://kit:p%40ss%2F%3A'@10.1.1.9:8554/h264Preview_01_sub");
+  expect(streamOf(undefined, 8, host)?.rtsp_url).toMatch(/:8554\/Preview_09_sub$/u);
 });
 
 it('one request at a time is under way, and an urgent one goes first and drives a poll away', async () => {

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { chmod, writeFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { eventually, letPass } from '../../../support/eventually.ts';
-import { password, selfSigned, vendorcamLab, type VendorcamLab } from '../../../support/vendorcam-lab.ts';
+import {
+  password,
+  selfSigned,
+  vendorcamLab,
+  type VendorcamLab,
+} from '../../../support/cameras/vendorcam-lab.ts';
 
 let lab: VendorcamLab | undefined;
 afterEach(async () => {
@@ -81,9 +86,9 @@ describe('the session', () => {
 
 describe('a refused login', () => {
   it.each([
-    { code: -7, detail: 'login failed', says: /user name or password is refused/u },
-    { code: -27, detail: 'invalid user', says: /user name or password is refused/u },
-    { code: -1, detail: 'password wrong', says: /user name or password is refused/u },
+    { code: -7, detail: 'login failed', says: /user name or password rejected/u },
+    { code: -27, detail: 'invalid user', says: /user name or password rejected/u },
+    { code: -1, detail: 'password wrong', says: /user name or password rejected/u },
     { code: -506, detail: 'Login has been locked', says: /account is locked/u },
     { code: -507, detail: 'Login reach max', says: /account is locked/u },
   ])('with $code ends all attempts, also after a restart', async ({ code, detail, says }) => {
@@ -110,10 +115,23 @@ describe('a refused login', () => {
     expect(it.camera.sessions).toMatchObject({ failures: 1, logins: 2 });
   });
 
+  it('is opened when the password was corrected on the camera, without a new configuration', async () => {
+    const limits = { refused_ms: 100, rejected_first_ms: 500, rejected_max_ms: 500 };
+    const it = await running({ limits });
+    it.camera.sessions.password = 'another';
+    const away = it.hostOptions({ name: 'away', host: '127.0.0.2' });
+    it.start({ ...it.options(), hosts: [it.hostOptions(), away] });
+    await eventually('it is logged', () => it.hub.log.at('error').length === 1);
+    it.camera.sessions.password = password;
+    await it.online();
+    expect(it.hub.log.at('error')).toEqual(['device cannot be served; retrying rarely']);
+    expect(it.camera.sessions.failures).toBeLessThanOrEqual(2);
+  });
+
   it.each([
-    { code: -5, detail: 'max session', says: /all sessions of the device are taken/u },
+    { code: -5, detail: 'max session', says: /all sessions of the device are in use/u },
     { code: -105, detail: 'Frequent logins, please try again later!', says: /too many logins|for a while/u },
-    { code: -1, detail: 'privacy mode', says: /privacy mode is switched on/u },
+    { code: -1, detail: 'privacy mode', says: /privacy mode is on/u },
   ])('with $code is tried again later, and rarely', async ({ code, detail, says }) => {
     const it = await running();
     it.camera.sessions.refuseWith = { code, detail };
@@ -184,6 +202,6 @@ describe('the certificate', () => {
     const it = await running();
     it.start();
     await it.online();
-    expect(it.hub.log.at('warn')).toContain('tls is off: the password crosses the network in the clear');
+    expect(it.hub.log.at('warn')).toContain('tls is disabled; password sent without encryption');
   });
 });

@@ -5,10 +5,10 @@ import { parse } from 'yaml';
 import { vendorcamOptions } from '../../../../drivers/vendorcam/options.ts';
 import { vendorcam, vendorcamWith } from '../../../../drivers/vendorcam/vendorcam.ts';
 import { drivers } from '../../../../drivers/index.ts';
-import type { Mood } from '../../../fakes/fake-vendor-camera.ts';
-import { driverConformance } from '../../../support/driver-conformance.ts';
+import { FakeVendorCamera, type Mood } from '../../../fakes/fake-vendor-camera.ts';
+import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
-import { quick_limits, vendorcamLab, type VendorcamLab } from '../../../support/vendorcam-lab.ts';
+import { quick_limits, vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 
 let lab: VendorcamLab | undefined;
 afterEach(async () => {
@@ -57,7 +57,7 @@ describe('a camera', () => {
   it('gives the media server its sub stream with the credentials, and nothing of it is published', async () => {
     const wanted: (string | null)[] = [];
     const { driver, options, camera } = await running();
-    const { hubLab } = await import('../../../support/hub-lab.ts');
+    const { hubLab } = await import('../../../support/kit/hub-lab.ts');
     const streams = { want: (_key: string, url: string | null) => void wanted.push(url), urlOf: () => null };
     const hub = hubLab({ configured: ['cameras'], streams, state_dir: lab?.dir ?? '' });
     void hub.run(driver, 'cameras', { options: options() });
@@ -139,7 +139,7 @@ describe('a camera', () => {
   });
 
   it.each<[Mood, RegExp]>([
-    ['garbage', /no reply of its interface/u],
+    ['garbage', /not a reply of its interface/u],
     ['hangs', /does not answer within 1.5 s/u],
     ['drips', /does not answer within 1.5 s/u],
     ['cuts off', /closed|aborted|answered/u],
@@ -228,7 +228,7 @@ describe('the options', () => {
       { hosts: ['a', 'b'].map((name) => ({ name, host: 'cam', password_file: '/p' })) },
       /same address and port/u,
     ],
-    [{ hosts: ['x', 'y'].map((host) => ({ name: 'a', host, password_file: '/p' })) }, /a name of its own/u],
+    [{ hosts: ['x', 'y'].map((host) => ({ name: 'a', host, password_file: '/p' })) }, /a unique name/u],
     [{ hosts: [{ name: 'a', host: 'cam', password: 'p' }] }, /password/u],
   ])('%# with a fault are refused by name', (options, fault) => {
     expect(() => vendorcam.configure(options)).toThrow(fault);
@@ -237,5 +237,34 @@ describe('the options', () => {
   it('belong to a built-in driver', async () => {
     const found = drivers.find((each) => each.name === 'vendorcam');
     expect((await found?.load())?.name).toBe('vendorcam');
+  });
+});
+
+describe('a camera that claims the MAC address of another', () => {
+  it('is not served, and the other one is, whichever answers first after a restart', async () => {
+    const { camera, start, hostOptions, options, restart } = await running();
+    const thief = new FakeVendorCamera({ mac: 'EC:71:DB:00:00:66' });
+    await thief.start();
+    try {
+      const hosts = [hostOptions(), hostOptions({ name: 'yard', port: thief.port })];
+      start({ ...options(), hosts });
+      const online = (): readonly string[] =>
+        (lab?.hub.hub.assets() ?? []).filter(({ status }) => status === 'online').map(({ key }) => key);
+      await eventually('both are served', () => online().length === 2);
+      await letPass(200);
+      await camera.lose();
+      thief.mac = camera.mac;
+      await restart({ ...options(), hosts });
+      await eventually('it is said', () => (lab?.hub.log.at('error').length ?? 0) > 0);
+      const facts = lab?.hub.log.lines.find(({ level }) => level === 'error')?.facts;
+      expect(facts?.['name']).toBe('yard');
+      expect(facts?.['reason']).toMatch(/^it is the same device as "gate".*check this one for tampering$/u);
+      expect(online()).toEqual([]);
+      await camera.start();
+      await eventually('the real one is served', () => online().length === 1);
+      expect(lab?.asset(camera.camera.name)?.key).toBe('vendorcam:ec71db000001');
+    } finally {
+      await thief.stop();
+    }
   });
 });

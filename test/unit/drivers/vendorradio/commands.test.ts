@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { full_acls } from '../../../../drivers/vendorradio/sim/sessions.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { type VendorradioLab, vendorradioLab } from '../../../support/vendorradio-lab.ts';
+import { type VendorradioLab, vendorradioLab } from '../../../support/drivers/vendorradio-lab.ts';
 
 let lab: VendorradioLab;
 beforeEach(async () => {
@@ -86,7 +86,7 @@ describe('set_channel', () => {
     lab.radio.wifi.settings.isObedient = false;
     await online();
     await expect(lab.command('set_channel', { channel: 40 })).rejects.toThrow(
-      /seen without channel 40, rolled back/u,
+      /answered without channel 40, rolled back/u,
     );
   });
 
@@ -112,9 +112,9 @@ describe('set_channel', () => {
   });
 
   it.each([
-    ['set', [6], /refuses the change: no permission; nothing was changed/u],
-    ['apply', [6], /another change waits/u],
-    ['get', [4], /does not show its settings/u],
+    ['set', [6], /rejected the change: no permission; nothing was changed/u],
+    ['apply', [6], /another unconfirmed change/u],
+    ['get', [4], /cannot read the settings/u],
   ] as const)(
     'is refused with a sentence when the radio refuses uci %s',
     async (method, answer, sentence) => {
@@ -128,7 +128,7 @@ describe('set_channel', () => {
   it('whose confirmation comes too late is not reported as done', async () => {
     await online();
     lab.radio.answers.set('uci confirm', [5]);
-    await expect(lab.command('set_channel', { channel: 40 })).rejects.toThrow(/confirmation came too late/u);
+    await expect(lab.command('set_channel', { channel: 40 })).rejects.toThrow(/confirmation was too late/u);
   });
 
   it('never shows a key of the configuration', async () => {
@@ -162,7 +162,7 @@ it('set_mesh_channel that was not seen says that it is not taken back', async ()
   lab.radio.wifi.isMeshRider = true;
   await online();
   await expect(lab.command('set_mesh_channel', { freq_mhz: 5999, bandwidth_mhz: 20 })).rejects.toThrow(
-    /not taken back/u,
+    /not rolled back/u,
   );
   expect(lab.radio.count('message-system chswitch')).toBe(1);
 });

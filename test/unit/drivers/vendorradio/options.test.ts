@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { readGrants } from '../../../../drivers/vendorradio/grants.ts';
+import { readGrants } from '../../../../drivers/vendorradio/ubus/grants.ts';
 import { vendorradio } from '../../../../drivers/vendorradio/vendorradio.ts';
 
 const readme = readFileSync(new URL('../../../../drivers/vendorradio/README.md', import.meta.url), 'utf8');
@@ -29,7 +29,7 @@ describe('the options', () => {
       [{ ...snmp, username: 'u', priv_password_file: '/p' }],
       /auth_password_file/u,
     ],
-    ['one name twice', [ubus, { ...ubus, host: '10.0.0.3' }], /name of its own/u],
+    ['one name twice', [ubus, { ...ubus, host: '10.0.0.3' }], /unique name/u],
     ['one address twice', [ubus, { ...ubus, name: 'other' }], /list each radio once/u],
     ['an OID in words', [{ ...snmp, username: 'u', oids: { rssi: 'iso.org' } }], /oids/u],
     ['a figure that is unknown', [{ ...snmp, username: 'u', oids: { rsi: '1.3.6.1' } }], /rsi/u],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { meshMessage } from '../../../../drivers/vendorradio/feeds.ts';
-import { readGrants } from '../../../../drivers/vendorradio/grants.ts';
+import { meshMessage } from '../../../../drivers/vendorradio/assets/feeds.ts';
+import { readGrants } from '../../../../drivers/vendorradio/ubus/grants.ts';
 import {
   boardReply,
   channelsOf,
@@ -13,9 +13,9 @@ import {
   stationsOf,
   surveyOf,
   ticksOf,
-} from '../../../../drivers/vendorradio/iwinfo.ts';
-import { linkStateOf, positionOf, sensorsOf } from '../../../../drivers/vendorradio/linkstate.ts';
-import { counter, figure } from '../../../../drivers/vendorradio/loose.ts';
+} from '../../../../drivers/vendorradio/ubus/iwinfo.ts';
+import { linkStateOf, positionOf, sensorsOf } from '../../../../drivers/vendorradio/ubus/linkstate.ts';
+import { counter, figure } from '../../../../drivers/vendorradio/ubus/loose.ts';
 import { unknown_link, unknown_station } from '../../../../drivers/vendorradio/reading.ts';
 import { vendorradioFeeds } from '../../../../src/contract/feeds.ts';
 

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { vendorradioWith } from '../../../../drivers/vendorradio/vendorradio.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { hubLab } from '../../../support/hub-lab.ts';
+import { hubLab } from '../../../support/kit/hub-lab.ts';
 import { dyingWithUs, peerMissing, program } from '../../../support/peers.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
-import { quick_limits } from '../../../support/vendorradio-lab.ts';
+import { quick_limits } from '../../../support/drivers/vendorradio-lab.ts';
 
 /** Serves numbers below one OID, one after another, to `snmpd` (snmpd.conf(5), pass). */
 const airos = `#!/bin/sh

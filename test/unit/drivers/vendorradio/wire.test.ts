@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { full_acls } from '../../../../drivers/vendorradio/sim/sessions.ts';
-import { Ubus } from '../../../../drivers/vendorradio/ubus.ts';
+import { Ubus } from '../../../../drivers/vendorradio/ubus/ubus.ts';
 import {
   type Answer,
   answersIn,
@@ -10,11 +10,11 @@ import {
   type Call,
   listIn,
   requestText,
-} from '../../../../drivers/vendorradio/ubus-wire.ts';
+} from '../../../../drivers/vendorradio/ubus/ubus-wire.ts';
 import { CommandRefused, DeviceRejected, DeviceUnreachable } from '../../../../src/errors.ts';
-import { pinnedHttp, type PinnedHttp } from '../../../../src/platform/pinned-http.ts';
+import { pinnedHttp, type PinnedHttp } from '../../../../src/device/pinned-http.ts';
 import { FakeRadio } from '../../../fakes/fake-radio.ts';
-import { quick_limits } from '../../../support/vendorradio-lab.ts';
+import { quick_limits } from '../../../support/drivers/vendorradio-lab.ts';
 
 const radios: FakeRadio[] = [];
 const clients: PinnedHttp[] = [];
@@ -77,7 +77,7 @@ describe('an answer on the wire', () => {
     [1, 'an invalid command'],
     [2, 'an invalid argument'],
     [3, 'an unknown method'],
-    [4, 'nothing of that name'],
+    [4, 'not found'],
     [5, 'no data'],
     [6, 'no permission'],
     [7, 'a timeout in the radio'],

@@ -143,11 +143,11 @@ describe('availability', () => {
     });
   });
 
-  it('begins anew with a file that is damaged, and says so', async () => {
+  it('starts from zero with a damaged file and logs it', async () => {
     await withFile(async (file) => {
       await writeFile(file, '{"format":1,"boots":[{"boot_id":');
       const kept = open(file);
-      expect(kept.log.at('warn')).toEqual(['the kept availability cannot be read: it begins anew']);
+      expect(kept.log.at('warn')).toEqual(['stored availability unreadable; starting from zero']);
       kept.observe(true, [0, hour_ms]);
       kept.flush();
       expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ format: 1 });

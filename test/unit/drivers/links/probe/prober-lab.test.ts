@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { ProberSpec } from '../../../../../drivers/links/probe/api.ts';
 import { startProber } from '../../../../../drivers/links/probe/prober.ts';
 import { publicAddress } from '../../../../../drivers/links/probe/public-address.ts';
-import { deviceIndex } from '../../../../../src/platform/bound-socket.ts';
+import { deviceIndex } from '../../../../../src/platform/linux/network-device.ts';
 import { eventually, letPass } from '../../../../support/eventually.ts';
 import { peerMissing, program, rootMissing } from '../../../../support/peers.ts';
 import { recordingLog } from '../../../../support/recording-log.ts';
@@ -18,7 +18,7 @@ import {
   type LabWan,
   startWanLab,
   type WanLab,
-} from '../../../../support/wan-lab.ts';
+} from '../../../../support/gateway/wan-lab.ts';
 
 const interval_ms = 50;
 const timeout_ms = 1_000;
@@ -222,7 +222,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     const rights = ['--reuid', id, '--regid', id, '--clear-groups', '--no-new-privs'];
     const node = [
       process.execPath,
-      new URL('../../../../support/probe-process.ts', import.meta.url).pathname,
+      new URL('../../../../support/gateway/probe-process.ts', import.meta.url).pathname,
     ];
     const [ip = '', ...prefix] = lab.gateway.prefix;
     const command = [program('setpriv'), ...rights, ...node, 'wwan0', lab_targets[0]];

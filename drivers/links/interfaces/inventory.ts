@@ -1,0 +1,87 @@
+/** Decides which interfaces are WAN links: by the configuration, by the default routes, by what they are, by memory. Pure. */
+import { wans_max } from '../../../src/contract/kit.ts';
+import { isLoopback, isModem, isTunnel } from './classify.ts';
+import type { InterfaceState, Nature } from './sysfs.ts';
+
+export interface Present {
+  readonly nature: Nature;
+  readonly state: InterfaceState;
+}
+
+export interface Wan {
+  readonly name: string;
+  /** Null: it is not there. */
+  readonly present: Present | null;
+  /** Found by what the machine shows now; the others are configured or remembered. */
+  readonly isEvident: boolean;
+  /** A listed link that stands on this one: its bytes are counted there. */
+  readonly counted_on: string | null;
+}
+
+export interface Evidence {
+  readonly natures: ReadonlyMap<string, Nature>;
+  readonly stateOf: (name: string) => InterfaceState;
+  /** Interfaces with a default route in any table. */
+  readonly routed: ReadonlySet<number>;
+  /** Interfaces that PPP over Ethernet runs on. */
+  readonly pppoe: readonly string[];
+  readonly configured: readonly string[];
+  readonly ignored: readonly string[];
+  /** Names that were WAN links before. */
+  readonly remembered: readonly string[];
+}
+
+/**
+ * A WAN link is what the configuration names, what a default route leads through, what is a modem, and what was one of
+ * these before. Loopback, tunnels and members of bridges and bonds are none unless configured, nor is what another link
+ * stands on (the port below a VLAN or PPPoE) without its own route. At most `wans_max`, in this order.
+ */
+export function findWans(evidence: Evidence): readonly Wan[] {
+  const { natures, configured, remembered } = evidence;
+  const evident = [...natures.values()]
+    .filter((nature) => isEvident(nature, evidence))
+    .map(({ name }) => name);
+  const names = [...new Set([...configured, ...evident, ...remembered])].filter((name) =>
+    isAllowed(name, evidence),
+  );
+  const present = new Map(names.flatMap((name) => presentOf(name, evidence)));
+  const uppers = uppersOf(present, evidence);
+  return names
+    .filter((name) => configured.includes(name) || evident.includes(name) || !uppers.has(name))
+    .slice(0, wans_max)
+    .map((name) => ({
+      name,
+      present: present.get(name) ?? null,
+      isEvident: evident.includes(name),
+      counted_on: uppers.get(name) ?? null,
+    }));
+}
+
+function isEvident(nature: Nature, { routed, stateOf }: Evidence): boolean {
+  const isCandidate = routed.has(nature.ifindex) || isModem(nature);
+  return isCandidate && !isLoopback(nature) && !isTunnel(nature) && !stateOf(nature.name).hasMaster;
+}
+
+/** What was a WAN link may have been made a port of the LAN since. */
+function isAllowed(name: string, { natures, stateOf, configured, ignored }: Evidence): boolean {
+  if (ignored.includes(name)) return false;
+  const nature = natures.get(name);
+  if (configured.includes(name) || !nature) return true;
+  return !isLoopback(nature) && !isTunnel(nature) && !stateOf(name).hasMaster;
+}
+
+function presentOf(name: string, { natures, stateOf }: Evidence): readonly (readonly [string, Present])[] {
+  const nature = natures.get(name);
+  return nature ? [[name, { nature, state: stateOf(name) }]] : [];
+}
+
+/** By the name of a port, the listed link that stands on it. */
+function uppersOf(present: ReadonlyMap<string, Present>, { pppoe }: Evidence): ReadonlyMap<string, string> {
+  const uppers = new Map<string, string>();
+  for (const [name, { nature, state }] of present) {
+    for (const lower of state.lowers) uppers.set(lower, name);
+    if (nature.kind === arphrd_ppp) for (const lower of pppoe) uppers.set(lower, name);
+  }
+  return uppers;
+}
+const arphrd_ppp = 512;

@@ -1,0 +1,268 @@
+/** Puts together, at each reading, what is known of every WAN link. */
+import { join } from 'node:path';
+import type { Link, LinkStatus } from '../../src/contract/kit.ts';
+import type { DriverLog } from '../../src/driver/driver.ts';
+import { DeviceUnreachable } from '../../src/errors.ts';
+import { ownPublicAddress } from './interfaces/addresses.ts';
+import { calendar } from './usage/calendar.ts';
+import { isTunnel, typeByName, typeOf } from './interfaces/classify.ts';
+import { findWans, type Wan } from './interfaces/inventory.ts';
+import { Ledger } from './usage/ledger.ts';
+import type { Memory } from './usage/memory.ts';
+import { type LinksOptions, wanOptions } from './options.ts';
+import type { Availability, Boot, ProbeReading } from './probe/api.ts';
+import type { Probing } from './probing.ts';
+import type { PublicAddresses } from './probe/public-addresses.ts';
+import { pppoeDevices } from './interfaces/pppoe.ts';
+import type { RouteSource } from './routes/route-source.ts';
+import { routedInterfaces, type Routing, selectedInterfaces } from './routes/routing.ts';
+import { judge, type Verdict } from './status.ts';
+import { Interfaces, type InterfaceState } from './interfaces/sysfs.ts';
+import { empty_ledger, usageOf } from './usage/usage.ts';
+
+export interface LinkTableParts {
+  readonly options: LinksOptions;
+  readonly source: RouteSource;
+  readonly memory: Memory;
+  readonly probing: Probing;
+  readonly availability: Availability;
+  readonly public_addresses: PublicAddresses;
+  readonly boot: Boot;
+  readonly log: DriverLog;
+}
+
+export interface Moment {
+  readonly mono_ms: number;
+  readonly wall_ms: number;
+}
+
+export interface TableLink {
+  readonly link: Link;
+  readonly reason: string | null;
+}
+
+/** What one reading of the machine shows. */
+interface Sight {
+  readonly at: Moment;
+  readonly day: string | null;
+  readonly routing: Routing;
+  readonly routed: ReadonlySet<number>;
+  readonly selected: readonly number[];
+  readonly hasPppoe: boolean;
+}
+
+export class LinkTable {
+  readonly #parts: LinkTableParts;
+  readonly #interfaces: Interfaces;
+  readonly #dayOf: (wall_ms: number) => string | null;
+  readonly #ledger: Ledger;
+
+  constructor(parts: LinkTableParts) {
+    const { options, memory, boot } = parts;
+    this.#parts = parts;
+    this.#interfaces = new Interfaces(options.roots.sys, parts.log);
+    this.#dayOf = calendar(options.usage.zone);
+    this.#ledger = new Ledger({
+      memory,
+      boot,
+      interval_ms: options.interval_s * 1_000,
+      month_starts_on: options.usage.month_starts_on,
+    });
+  }
+
+  /** All links, those in use first. Throws `DeviceUnreachable` when the kernel does not list its interfaces. */
+  read(at: Moment): readonly TableLink[] {
+    const { options, source, memory, probing } = this.#parts;
+    const natures = this.#interfaces.natures();
+    if (!natures) {
+      const path = join(options.roots.sys, 'class/net');
+      throw new DeviceUnreachable(`${path} cannot be read; check options.roots.sys`);
+    }
+    const routing = source.read(natures);
+    const byIndex = new Map([...natures.values()].map((nature) => [nature.ifindex, nature]));
+    const isTunnelIndex = (ifindex: number): boolean => {
+      const nature = byIndex.get(ifindex);
+      return nature !== undefined && isTunnel(nature);
+    };
+    const pppoe = pppoeDevices(options.roots.proc);
+    const routed = routedInterfaces(routing);
+    const wans = findWans({
+      natures,
+      stateOf: remembering((name) => this.#interfaces.state(name)),
+      routed,
+      pppoe,
+      configured: Object.keys(options.wan),
+      ignored: options.ignore,
+      remembered: memory.names(),
+    });
+    const sight: Sight = {
+      at,
+      day: this.#dayOf(at.wall_ms),
+      routing,
+      routed,
+      selected: selectedInterfaces(routing, isTunnelIndex),
+      hasPppoe: pppoe.length > 0,
+    };
+    this.#remember(wans, sight);
+    probing.follow(wans.flatMap((wan) => this.#probed(wan, sight.hasPppoe)));
+    const links = wans.map((wan) => ({ wan, known: this.#linkOf(wan, sight) }));
+    const listed = new Set(wans.map(({ name }) => name));
+    this.#ledger.endReading(byIndex.keys(), listed);
+    this.#parts.public_addresses.keepOnly(listed);
+    return inOrder(links, sight.selected);
+  }
+
+  #remember(wans: readonly Wan[], { at, day, hasPppoe }: Sight): void {
+    const seen_ms = day === null ? null : at.wall_ms;
+    const { options, memory } = this.#parts;
+    const known = wans.map(({ name }) => name);
+    const evident = wans.filter(({ isEvident }) => isEvident);
+    for (const { name, present } of evident) {
+      if (present) memory.update(name, typeOf(present.nature, hasPppoe), { seen_ms });
+    }
+    const hidden = memory.names().filter((name) => !known.includes(name) && !options.ignore.includes(name));
+    // What stands below another link for now is not listed, and comes back when that link goes.
+    const kept = new Set([...known, ...hidden.filter((name) => !this.#isMember(name))]);
+    memory.prune(kept, new Set([...evident.map(({ name }) => name), ...Object.keys(options.wan)]), seen_ms);
+  }
+
+  #isMember(name: string): boolean {
+    return this.#interfaces.state(name).hasMaster;
+  }
+
+  #typeOf({ name, present }: Wan, hasPppoe: boolean) {
+    const { options, memory } = this.#parts;
+    const configured = wanOptions(options, name)?.type;
+    if (configured) return configured;
+    if (present) return typeOf(present.nature, hasPppoe);
+    return memory.get(name)?.type ?? typeByName(name);
+  }
+
+  #probed(wan: Wan, hasPppoe: boolean) {
+    const { options } = this.#parts;
+    const { probe } = options;
+    if (!wan.present) return [];
+    const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, hasPppoe) === 'cellular';
+    const interval_s = isMetered ? probe.metered_interval_s : probe.interval_s;
+    return [{ name: wan.name, ifindex: wan.present.nature.ifindex, interval_ms: interval_s * 1_000 }];
+  }
+
+  #linkOf(wan: Wan, sight: Sight): TableLink {
+    const { options, availability, probing } = this.#parts;
+    const { name, present } = wan;
+    const type = this.#typeOf(wan, sight.hasPppoe);
+    const ifindex = present?.nature.ifindex;
+    const addresses = this.#addressesOf(ifindex, sight.routing);
+    const probed = probing.read(name);
+    const { status, reason } = this.#judge(wan, sight, probed);
+    if (options.probe.targets.length > 0) {
+      availability.note(name, status === 'offline' ? false : (probed?.reachable ?? null), sight.at);
+    }
+    const tally = this.#ledger.take(wan, type, sight);
+    const counted = wan.counted_on === null ? tally.usage : empty_ledger;
+    const usage = usageOf(counted, sight.day, options.usage.month_starts_on);
+    const link: Link = {
+      name,
+      type,
+      status,
+      isp: wanOptions(options, name)?.isp,
+      ip: this.#ip({ name, ifindex, addresses, isUsable: status !== 'offline' }, sight.at),
+      ...tally.rates,
+      ...tally.peaks,
+      ...figures(probed, status),
+      availability_pct: availability.pct(name),
+      usage,
+    };
+    const notes = [
+      reason,
+      wan.counted_on === null ? null : `its bytes are part of ${wan.counted_on}, which counts them`,
+      sight.day === null ? 'usage waits until the clock is set' : null,
+    ];
+    return { link, reason: notes.filter((note) => note !== null).join('; ') || null };
+  }
+
+  #addressesOf(ifindex: number | undefined, { addresses }: Routing): readonly string[] | null {
+    if (addresses === null) return null;
+    return ifindex === undefined ? [] : (addresses.get(ifindex) ?? []);
+  }
+
+  #judge({ name, present }: Wan, sight: Sight, probed: ProbeReading | null): Verdict {
+    const { options } = this.#parts;
+    const ifindex = present?.nature.ifindex;
+    const { isRouted, isSelected } = standingOf(ifindex, sight);
+    return judge({
+      state: present?.state ?? null,
+      addresses: this.#addressesOf(ifindex, sight.routing),
+      isRouted,
+      isSelected: isSelected || (wanOptions(options, name)?.balanced ?? false),
+      asked: options.probe.targets.map(({ ip }) => ip),
+      reachable: probed?.reachable ?? null,
+      probe_reason: probed?.reason ?? null,
+    });
+  }
+
+  /** The address that others see; the interface's own if that is a public one. */
+  #ip(
+    link: {
+      readonly name: string;
+      readonly ifindex: number | undefined;
+      readonly addresses: readonly string[] | null;
+      readonly isUsable: boolean;
+    },
+    at: Moment,
+  ): string | null {
+    const { name, ifindex, addresses } = link;
+    if (ifindex === undefined) return null;
+    const own = addresses === null ? null : ownPublicAddress(addresses);
+    if (!link.isUsable) return own;
+    return this.#parts.public_addresses.of({ name, ifindex, addresses: addresses ?? [] }, at.mono_ms) ?? own;
+  }
+}
+
+/** How the kernel's tables see an interface. */
+function standingOf(ifindex: number | undefined, { routed, selected }: Sight) {
+  if (ifindex === undefined) return { isRouted: false, isSelected: false };
+  return { isRouted: routed.has(ifindex), isSelected: selected.includes(ifindex) };
+}
+
+/** Measurements of the probes. An offline link keeps only the values that show the outage: the others are older. */
+function figures(probed: ProbeReading | null, status: LinkStatus | undefined) {
+  const isOver = status === 'offline' && probed?.reachable !== false;
+  if (!probed || isOver) return { latency_ms: null, jitter_ms: null, packet_loss_pct: null };
+  const { latency_ms, jitter_ms, packet_loss_pct } = probed;
+  return {
+    latency_ms: tenths(latency_ms),
+    jitter_ms: tenths(jitter_ms),
+    packet_loss_pct: tenths(packet_loss_pct),
+  };
+}
+
+function tenths(value: number | null): number | null {
+  return value === null ? null : Math.round(value * 10) / 10;
+}
+
+/** In use first, in the order of the kernel; then standby links; by name among equals. */
+function inOrder(
+  links: readonly { readonly wan: Wan; readonly known: TableLink }[],
+  selected: readonly number[],
+): readonly TableLink[] {
+  const rank = ({ wan, known }: (typeof links)[number]): number => {
+    if (known.link.status === 'offline') return 3_000;
+    if (known.link.status !== 'online') return 2_000;
+    const at = wan.present ? selected.indexOf(wan.present.nature.ifindex) : -1;
+    return at < 0 ? 1_000 : at;
+  };
+  return [...links]
+    .sort((a, b) => rank(a) - rank(b) || (a.wan.name < b.wan.name ? -1 : 1))
+    .map(({ known }) => known);
+}
+
+/** One look at each interface is enough for one reading. */
+function remembering(look: (name: string) => InterfaceState): (name: string) => InterfaceState {
+  const seen = new Map<string, InterfaceState>();
+  return (name) => {
+    const state = seen.get(name) ?? look(name);
+    seen.set(name, state);
+    return state;
+  };
+}

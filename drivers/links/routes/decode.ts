@@ -1,0 +1,132 @@
+/** Addresses, default routes and rules from rtnetlink messages (linux/rtnetlink.h, linux/fib_rules.h). Pure. */
+import {
+  aligned,
+  type Attributes,
+  readAttributes,
+  uint32,
+} from '../../../src/platform/linux/netlink-message.ts';
+import { ipv6Text } from '../../../src/platform/linux/socket-address.ts';
+import { type DefaultRoute, type Family, type Path, type Rule, table_local } from './routing.ts';
+
+export const address_header_bytes = 8;
+export const route_header_bytes = 12;
+export const rule_header_bytes = 12;
+
+/** `ifaddrmsg`. */
+const ifa = { address: 1, local: 2, flags: 8 } as const;
+/** IPv6 addresses that cannot be used: duplicate detection failed or is under way. */
+const ifa_f_unusable = 0x08 | 0x40;
+
+export interface Address {
+  readonly ifindex: number;
+  readonly address: string;
+}
+
+/** The interface's own address; undefined for what is not usable (yet) or no IP. */
+export function decodeAddress(body: Buffer): Address | undefined {
+  const family = familyOf(body, address_header_bytes);
+  if (family === undefined) return undefined;
+  const attributes = readAttributes(body, address_header_bytes);
+  const flags = uint32(attributes, ifa.flags) ?? body.readUInt8(2);
+  if (family === 6 && (flags & ifa_f_unusable) !== 0) return undefined;
+  // On a point-to-point link `address` is the far end.
+  const bytes = attributes.get(ifa.local) ?? attributes.get(ifa.address);
+  if (bytes?.length !== (family === 4 ? 4 : 16)) return undefined;
+  return {
+    ifindex: body.readUInt32LE(4),
+    address: family === 4 ? bytes.join('.') : ipv6Text(bytes),
+  };
+}
+
+/** `rtmsg`. */
+const rta = { oif: 4, priority: 6, multipath: 9, table: 15 } as const;
+const rtn_unicast = 1;
+/** Blackhole, unreachable, prohibit. */
+const rtn_refusals: ReadonlySet<number> = new Set([6, 7, 8]);
+const rtm_f_cloned = 0x200;
+const rtnh_f_dead = 0x1;
+const nexthop_bytes = 8;
+
+/** A default route of a table other than `local`; undefined for every other route. */
+export function decodeDefaultRoute(body: Buffer): DefaultRoute | undefined {
+  const family = familyOf(body, route_header_bytes);
+  if (family === undefined || !isDefault(body)) return undefined;
+  const attributes = readAttributes(body, route_header_bytes);
+  const table = uint32(attributes, rta.table) ?? body.readUInt8(4);
+  const type = body.readUInt8(7);
+  const paths = type === rtn_unicast ? readPaths(attributes, body.readUInt32LE(8)) : [];
+  const isWay = paths.length > 0 || rtn_refusals.has(type);
+  if (table === table_local || !isWay) return undefined;
+  return { family, table, metric: uint32(attributes, rta.priority) ?? 0, paths };
+}
+
+/** Of all destinations and sources, and no entry of the kernel's route cache. */
+function isDefault(body: Buffer): boolean {
+  const [, destination_bits = 0, source_bits = 0] = body;
+  return destination_bits + source_bits === 0 && (body.readUInt32LE(8) & rtm_f_cloned) === 0;
+}
+
+function readPaths(attributes: Attributes, flags: number): readonly Path[] {
+  const hops = attributes.get(rta.multipath);
+  if (hops) return readNexthops(hops);
+  const ifindex = uint32(attributes, rta.oif);
+  return ifindex === undefined ? [] : [{ ifindex, weight: 1, alive: (flags & rtnh_f_dead) === 0 }];
+}
+
+function readNexthops(hops: Buffer): readonly Path[] {
+  const paths: Path[] = [];
+  for (let at = 0; at + nexthop_bytes <= hops.length;) {
+    const length = hops.readUInt16LE(at);
+    if (length < nexthop_bytes) break;
+    paths.push({
+      ifindex: hops.readUInt32LE(at + 4),
+      weight: hops.readUInt8(at + 3) + 1,
+      alive: (hops.readUInt8(at + 2) & rtnh_f_dead) === 0,
+    });
+    at += aligned(length);
+  }
+  return paths;
+}
+
+/** `fib_rule_hdr`. */
+const fra = { priority: 6, fwmark: 10, suppress_prefixlen: 14, table: 15 } as const;
+/** iif, oif, l3mdev, uid range, IP protocol, ports. */
+const fra_conditions: readonly number[] = [3, 17, 19, 20, 22, 23, 24];
+const fr_act_to_table = 1;
+const fib_rule_invert = 0x2;
+const suppress_none = 0xff_ff_ff_ff;
+
+/** A rule that looks into a table; undefined for the others (`goto`, `nop`, refusals) and for the local table. */
+export function decodeRule(body: Buffer): Rule | undefined {
+  const family = familyOf(body, rule_header_bytes);
+  if (family === undefined || body.readUInt8(7) !== fr_act_to_table) return undefined;
+  const attributes = readAttributes(body, rule_header_bytes);
+  const table = uint32(attributes, fra.table) ?? body.readUInt8(4);
+  if (table === table_local) return undefined;
+  const suppress = uint32(attributes, fra.suppress_prefixlen) ?? suppress_none;
+  return {
+    family,
+    priority: uint32(attributes, fra.priority) ?? 0,
+    table,
+    matches: matchesOf(body, attributes),
+    skips_defaults: suppress !== suppress_none,
+  };
+}
+
+function matchesOf(body: Buffer, attributes: Attributes): Rule['matches'] {
+  const [, dst_len = 0, src_len = 0, tos = 0] = body;
+  const hasConditions =
+    dst_len + src_len + tos > 0 || fra_conditions.some((condition) => attributes.has(condition));
+  const isMarked = (uint32(attributes, fra.fwmark) ?? 0) !== 0;
+  // `not fwmark X`, as VPNs set it, matches unmarked packets; `not from X` for nearly everything.
+  if ((body.readUInt32LE(8) & fib_rule_invert) !== 0) return hasConditions || isMarked ? 'all' : 'some';
+  if (hasConditions) return 'some';
+  return isMarked ? 'marked' : 'all';
+}
+
+/** AF_INET and AF_INET6; undefined for others and for a message that is too short. */
+function familyOf(body: Buffer, header_bytes: number): Family | undefined {
+  if (body.length < header_bytes) return undefined;
+  if (body[0] === 2) return 4;
+  return body[0] === 10 ? 6 : undefined;
+}

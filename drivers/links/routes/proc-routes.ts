@@ -1,0 +1,65 @@
+/** Default routes from /proc/net, for machines whose kernel is seen through other roots or not over netlink. */
+import { join } from 'node:path';
+import { readTextSync } from '../../../src/device/system-files.ts';
+import { type DefaultRoute, plain_rules, type Routing, table_main } from './routing.ts';
+
+const rtf_up = 0x1;
+const rtf_reject = 0x200;
+const ipv4_any = '00000000';
+const ipv6_any = '0'.repeat(32);
+
+/**
+ * The main table alone; /proc shows no other, nor rules, nor the weights of paths. `indexOf` returns the ifindex of a
+ * name. Addresses are what the caller knows of them.
+ */
+export function procRouting(
+  proc: string,
+  indexOf: (name: string) => number | undefined,
+  addresses: Routing['addresses'],
+): Routing {
+  const lines = (file: string): readonly string[] =>
+    (readTextSync(join(proc, 'net', file)) ?? '').split('\n');
+  const routes = [...lines('route').flatMap(parseIpv4), ...lines('ipv6_route').flatMap(parseIpv6)];
+  return {
+    routes: routes.flatMap(({ device, ...route }) => {
+      const ifindex = indexOf(device);
+      if (route.isRefusal) return [toRoute(route, [])];
+      return ifindex === undefined ? [] : [toRoute(route, [ifindex])];
+    }),
+    rules: plain_rules,
+    addresses,
+  };
+}
+
+interface Line {
+  readonly family: 4 | 6;
+  readonly device: string;
+  readonly metric: number;
+  readonly isRefusal: boolean;
+}
+
+function toRoute({ family, metric }: Omit<Line, 'device'>, indexes: readonly number[]): DefaultRoute {
+  const paths = indexes.map((ifindex) => ({ ifindex, weight: 1, alive: true }));
+  return { family, table: table_main, metric, paths };
+}
+
+/** `Iface Destination Gateway Flags RefCnt Use Metric Mask ...` */
+function parseIpv4(line: string): readonly Line[] {
+  const [device = '', destination, , flags = '', , , metric = '', mask] = line.trim().split(/\s+/u);
+  if (destination !== ipv4_any || mask !== ipv4_any) return [];
+  return toLine(4, device, Number.parseInt(flags, 16), Number(metric));
+}
+
+/** `destination prefix source prefix gateway metric refcnt use flags device` */
+function parseIpv6(line: string): readonly Line[] {
+  const [destination, prefix, , source_prefix, , metric = '', , , flags = '', device = ''] = line
+    .trim()
+    .split(/\s+/u);
+  if (destination !== ipv6_any || prefix !== '00' || source_prefix !== '00') return [];
+  return toLine(6, device, Number.parseInt(flags, 16), Number.parseInt(metric, 16));
+}
+
+function toLine(family: 4 | 6, device: string, flags: number, metric: number): readonly Line[] {
+  if (!Number.isFinite(metric) || (flags & (rtf_up | rtf_reject)) === 0) return [];
+  return [{ family, device, metric, isRefusal: (flags & rtf_reject) !== 0 }];
+}

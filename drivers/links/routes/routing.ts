@@ -1,0 +1,101 @@
+/** Which interfaces carry the kit's own traffic: what the kernel's rules and default routes say together. Pure. */
+
+export type Family = 4 | 6;
+
+export interface Path {
+  readonly ifindex: number;
+  /** Share among the paths of a multipath route. */
+  readonly weight: number;
+  /** False: the kernel itself passes it over. */
+  readonly alive: boolean;
+}
+
+export interface DefaultRoute {
+  readonly family: Family;
+  readonly table: number;
+  readonly metric: number;
+  /** Empty: a default that refuses (`unreachable`, `blackhole`, `prohibit`). */
+  readonly paths: readonly Path[];
+}
+
+export interface Rule {
+  readonly family: Family;
+  readonly priority: number;
+  readonly table: number;
+  /** `all`: unmarked packets of any address; `marked`: packets that a firewall marked; `some`: other conditions. */
+  readonly matches: 'all' | 'marked' | 'some';
+  /** `suppress_prefixlength`: default routes of the table do not count. */
+  readonly skips_defaults: boolean;
+}
+
+/** What the kernel's tables say. */
+export interface Routing {
+  readonly routes: readonly DefaultRoute[];
+  readonly rules: readonly Rule[];
+  /** By ifindex; null: they cannot be known. */
+  readonly addresses: ReadonlyMap<number, readonly string[]> | null;
+}
+
+export const table_main = 254;
+export const table_local = 255;
+
+/** The default rules of the kernel. */
+export const plain_rules: readonly Rule[] = ([4, 6] as const).map((family) => ({
+  family,
+  priority: 32_766,
+  table: table_main,
+  matches: 'all',
+  skips_defaults: false,
+}));
+
+/** Interfaces through which a default route leads, in any table. */
+export function routedInterfaces({ routes }: Routing): ReadonlySet<number> {
+  return new Set(routes.flatMap(({ paths }) => paths.map(({ ifindex }) => ifindex)));
+}
+
+/**
+ * Interfaces that unmarked traffic of this machine leaves by, IPv4 first, the heavier path first. What a tunnel carries
+ * leaves by one of the other interfaces in the end, so paths for which `isTunnel` holds are passed over.
+ */
+export function selectedInterfaces(
+  routing: Routing,
+  isTunnel: (ifindex: number) => boolean,
+): readonly number[] {
+  const selected = ([4, 6] as const).flatMap((family) => selectedOf(family, routing, isTunnel));
+  return [...new Set(selected)];
+}
+
+function selectedOf(
+  family: Family,
+  { routes, rules }: Routing,
+  isTunnel: (ifindex: number) => boolean,
+): readonly number[] {
+  const asked = rules
+    .filter((rule) => rule.family === family && rule.matches === 'all' && !rule.skips_defaults)
+    .sort((a, b) => a.priority - b.priority);
+  for (const { table } of asked) {
+    const found = bestPaths(
+      routes.filter((route) => route.family === family && route.table === table),
+      isTunnel,
+    );
+    if (found) return found;
+  }
+  return [];
+}
+
+/** Of the lowest metric that has a path; undefined: the next rule decides. */
+function bestPaths(
+  routes: readonly DefaultRoute[],
+  isTunnel: (ifindex: number) => boolean,
+): readonly number[] | undefined {
+  const metrics = [...new Set(routes.map(({ metric }) => metric))].sort((a, b) => a - b);
+  for (const metric of metrics) {
+    const equals = routes.filter((route) => route.metric === metric);
+    if (equals.some(({ paths }) => paths.length === 0)) return [];
+    const paths = equals
+      .flatMap((route) => route.paths)
+      .filter(({ alive, ifindex }) => alive && !isTunnel(ifindex));
+    if (paths.length > 0) return paths.sort((a, b) => b.weight - a.weight).map(({ ifindex }) => ifindex);
+  }
+  return undefined;
+}

@@ -1,0 +1,45 @@
+/** Days and billing months of a time zone, as text that sorts: `2026-11-21`. Pure. */
+
+/** Gateways without a battery-backed clock boot in the past: no time before this release can be right. */
+export const earliest_plausible_ms = Date.UTC(2026, 10, 1);
+
+/** Needs none of the tables of time zones and languages, which take 6 MB once the first is asked for. */
+export const utc = 'UTC';
+
+/** Returns the day of a time in this IANA zone; null while the clock was not set yet. */
+export function calendar(zone: string): (wall_ms: number) => string | null {
+  const tell = zone === utc ? dayInUtc : dayIn(zone);
+  return (wall_ms) => (wall_ms >= earliest_plausible_ms ? tell(wall_ms) : null);
+}
+
+function dayInUtc(wall_ms: number): string {
+  return new Date(wall_ms).toISOString().slice(0, 10);
+}
+
+function dayIn(zone: string): (wall_ms: number) => string {
+  const format = new Intl.DateTimeFormat('en', {
+    timeZone: zone,
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  });
+  return (wall_ms) => {
+    const parts = new Map(format.formatToParts(wall_ms).map(({ type, value }) => [type, value]));
+    return `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`;
+  };
+}
+
+/** The first day of the billing month that `day` is in. `starts_on` is 1 to 31; a shorter month begins on its last day. */
+export function monthStart(day: string, starts_on: number): string {
+  const [year = 0, month = 0] = day.split('-').map(Number);
+  const start = dayOf(year, month - 1, starts_on);
+  return start <= day ? start : dayOf(year, month - 2, starts_on);
+}
+
+/** `month` counts from 0 and may be -1, the December before. */
+function dayOf(year: number, month: number, of_month: number): string {
+  const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  return new Date(Date.UTC(year, month, Math.min(of_month, last))).toISOString().slice(0, 10);
+}

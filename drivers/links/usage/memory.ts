@@ -1,0 +1,142 @@
+/** What outlives a restart of the daemon: which links there were, what they have carried, and their peaks. */
+import { readFileSync, renameSync } from 'node:fs';
+import { z } from 'zod';
+import { linkType, wans_max } from '../../../src/contract/kit.ts';
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import { messageOf } from '../../../src/errors.ts';
+import { empty_ledger, usageLedger } from './usage.ts';
+import { replaceFile } from '../../../src/platform/replace-file.ts';
+
+/** Wear of the flash: one small file so often, and once more at the stop. */
+export const save_every_ms = 60_000;
+/** A link that was not seen for so long is forgotten: a stick that was plugged in once, a port that was renamed. */
+export const forget_after_ms = 30 * 24 * 3_600_000;
+
+const bps = z.number().nonnegative().nullable();
+const linkRecord = z.object({
+  type: linkType,
+  /** When the machine last showed that it is a WAN link, UTC milliseconds; 0: never; null: the clock was not set. */
+  seen_ms: z.number().nullable(),
+  usage: usageLedger,
+  /** Of the billing month that began on that day. */
+  peak: z.object({ month: z.string().nullable(), rx_bps: bps, tx_bps: bps }),
+});
+export type LinkRecord = z.output<typeof linkRecord>;
+
+const memoryFile = z.object({ version: z.literal(1), links: z.record(z.string(), linkRecord) });
+
+const blank: Omit<LinkRecord, 'type'> = {
+  seen_ms: 0,
+  usage: empty_ledger,
+  peak: { month: null, rx_bps: null, tx_bps: null },
+};
+
+/** The records of all links, in one file that is replaced as a whole. */
+export class Memory {
+  readonly #file: string;
+  readonly #log: DriverLog;
+  readonly #links: Map<string, LinkRecord>;
+  #isChanged = false;
+  #saved_mono_ms: number;
+  #saving: Promise<void> = Promise.resolve();
+  #fails = false;
+
+  constructor(file: string, log: DriverLog, mono_ms: number) {
+    this.#file = file;
+    this.#log = log;
+    this.#links = new Map(Object.entries(load(file, log)));
+    this.#saved_mono_ms = mono_ms;
+  }
+
+  names(): readonly string[] {
+    return [...this.#links.keys()];
+  }
+
+  get(name: string): LinkRecord | undefined {
+    return this.#links.get(name);
+  }
+
+  /** Changes the record of a link, which is a blank one at first. */
+  update(name: string, type: LinkRecord['type'], change: Partial<LinkRecord>): LinkRecord {
+    const record = { ...blank, ...this.#links.get(name), type, ...change };
+    this.#links.set(name, record);
+    this.#isChanged = true;
+    return record;
+  }
+
+  /**
+   * Forgets what is none of `kept`, what was not seen for a month (`evident` is seen now), and the oldest of too many.
+   * `wall_ms` is null while the clock is not set.
+   */
+  prune(kept: ReadonlySet<string>, evident: ReadonlySet<string>, wall_ms: number | null): void {
+    const age_ms = ({ seen_ms }: LinkRecord): number => (wall_ms ?? 0) - (seen_ms ?? wall_ms ?? 0);
+    const byAge = [...this.#links].sort(([, a], [, b]) => age_ms(a) - age_ms(b));
+    byAge.forEach(([name, record], at) => {
+      const isOld = !evident.has(name) && wall_ms !== null && age_ms(record) > forget_after_ms;
+      if (kept.has(name) && !isOld && at < wans_max) {
+        // Its month begins when the clock is set.
+        if (record.seen_ms === null && wall_ms !== null) this.update(name, record.type, { seen_ms: wall_ms });
+        return;
+      }
+      this.#links.delete(name);
+      this.#isChanged = true;
+    });
+  }
+
+  /** Writes when something changed and the last writing is long enough ago; the caller does not wait. */
+  saveSometimes(mono_ms: number): void {
+    if (!this.#isChanged || mono_ms - this.#saved_mono_ms < save_every_ms) return;
+    this.#saved_mono_ms = mono_ms;
+    void this.save();
+  }
+
+  /** Resolves once all of it is on disk, or was refused, which is logged. */
+  async save(): Promise<void> {
+    if (this.#isChanged) {
+      this.#isChanged = false;
+      const text = JSON.stringify({ version: 1, links: Object.fromEntries(this.#links) });
+      this.#saving = this.#saving.then(async () => this.#write(text));
+    }
+    return this.#saving;
+  }
+
+  async #write(text: string): Promise<void> {
+    try {
+      await replaceFile(this.#file, text);
+      if (this.#fails) this.#log.info({ file: this.#file }, 'the usage of the links is kept on disk again');
+      this.#fails = false;
+    } catch (error) {
+      this.#isChanged = true;
+      const facts = { file: this.#file, reason: messageOf(error) };
+      if (!this.#fails)
+        this.#log.warn(facts, 'the usage of the links cannot be written; it is kept in memory');
+      this.#fails = true;
+    }
+  }
+}
+
+function load(file: string, log: DriverLog): Readonly<Record<string, LinkRecord>> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    return {};
+  }
+  try {
+    return memoryFile.parse(JSON.parse(text)).links;
+  } catch (error) {
+    const kept = `${file}.broken`;
+    log.warn({ file, kept, reason: messageOf(error) }, 'stored link usage unreadable; counting from zero');
+    // Without the right to rename it stays where it is until the next save.
+    attempt(() => renameSync(file, kept));
+    return {};
+  }
+}
+
+function attempt(act: () => void): void {
+  try {
+    act();
+  } catch {
+    // The caller continues either way.
+  }
+}

@@ -1,0 +1,31 @@
+/** Converts the altitude of a target from its configured datum to heights above sea level and above home. */
+import type { MavlinkOptions } from '../options.ts';
+import type { Situation } from '../vehicles/situation.ts';
+import { texts } from './texts.ts';
+
+export interface Height {
+  /** Metres above mean sea level. */
+  readonly amsl_m: number;
+  readonly above_home_m: number;
+}
+
+/** Returns the target's heights, or the reason why they are unknown. */
+export function heightOf(
+  alt_m: number,
+  datum: MavlinkOptions['goto']['datum'],
+  { home, undulation_m }: Pick<Situation, 'home' | 'undulation_m'>,
+): Height | string {
+  if (!home) return texts.home_unknown;
+  if (datum === 'relative') return heights(home.alt_amsl_m + alt_m, alt_m);
+  if (datum === 'amsl') return heights(alt_m, alt_m - home.alt_amsl_m);
+  if (undulation_m === undefined) return texts.ellipsoid_unknown;
+  return heights(alt_m - undulation_m, alt_m - undulation_m - home.alt_amsl_m);
+}
+
+function heights(amsl_m: number, above_home_m: number): Height {
+  return { amsl_m: toMillimetre(amsl_m), above_home_m: toMillimetre(above_home_m) };
+}
+
+function toMillimetre(metres: number): number {
+  return Math.round(metres * 1_000) / 1_000;
+}

@@ -1,0 +1,33 @@
+/** Waits for a change in what a vehicle reports. */
+import { sleep } from '../../../src/platform/time.ts';
+
+/** Notifies waiting commands that the vehicle's data may have changed. */
+export class Changes {
+  readonly #listeners = new Set<() => void>();
+
+  notify(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Resolves with the first defined result of `look`, now or after a change; undefined after `ms` or when `signal` aborts. */
+  async until<T>(look: () => T | undefined, ms: number, signal: AbortSignal): Promise<T | undefined> {
+    const first = look();
+    if (first !== undefined || signal.aborted) return first;
+    const over = new AbortController();
+    let found: T | undefined;
+    const listener = (): void => {
+      found ??= look();
+      if (found !== undefined) over.abort();
+    };
+    this.#listeners.add(listener);
+    const stop = (): void => over.abort();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      await sleep(ms, over.signal);
+      return found;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.#listeners.delete(listener);
+    }
+  }
+}

@@ -1,0 +1,261 @@
+/** Sends one command and determines its outcome: completed by evidence, refused with reasons, or unknown. */
+import type { CommandContext } from '../../../src/driver/command.ts';
+import { CommandRefused } from '../../../src/errors.ts';
+import type { Contact } from '../vehicles/contact.ts';
+import type { Changes } from './await-change.ts';
+import { texts } from './texts.ts';
+
+/** The vehicle that a command is sent to. */
+export interface Addressee {
+  readonly name: string;
+  readonly contact: Contact;
+  readonly changes: Changes;
+  /** Changes when the autopilot restarts and when commands move to another link. */
+  readonly incarnation: () => string;
+}
+
+/** The two messages that can carry a command. */
+export type Form = 'long' | 'int';
+
+export interface Order {
+  /** The command as the interface names it. */
+  readonly what: string;
+  /** MAV_CMD. */
+  readonly command: number;
+  /** The usual form, and the other form if it is equivalent. */
+  readonly forms: readonly [usual: Form, other?: Form];
+  readonly send: (contact: Contact, how: { readonly form: Form; readonly confirmation: number }) => void;
+  /** Only for commands that make a vehicle safer: a second copy does no harm, however late. */
+  readonly may_resend: boolean;
+  /** Description of the expected effect. */
+  readonly expected: string;
+  readonly effect_wait_ms: number;
+  /** Whether a message received after `since_ms` shows the effect. */
+  readonly isObserved: (contact: Contact, since_ms: number) => boolean;
+  /**
+   * Sends the older message to autopilots that do not support the command; they do not answer it. Returns the reason
+   * if it cannot be sent now.
+   */
+  readonly fallback?: (contact: Contact) => string | undefined;
+  /** Returns further known causes of a refusal. */
+  readonly causes?: (contact: Contact) => readonly string[];
+}
+
+/** How the effect was confirmed. */
+export interface Evidence {
+  /** False: no answer came, but the change of the vehicle was observed. */
+  readonly acknowledged: boolean;
+}
+
+type Ack = Contact['acks'][number]['ack'];
+
+/** The wait for an answer has this many slices; a command that may be resent is sent at the start of each. */
+const answer_slices = 3;
+const answer_slice_ms = 1_000;
+/** After the last copy, the effect may still appear without an answer. */
+const late_effect_wait_ms = 2_000;
+/** Both autopilots send the reasons after the answer. */
+const reason_wait_ms = 1_000;
+/** Part of a task's time that is reserved for its report. */
+const report_reserve_ms = 200;
+/** With less time than this the effect of a command could not be observed. */
+export const time_min_ms = 1_000;
+const silent_ms = 2_000;
+const reasons_max = 3;
+const severity_warning = 4;
+const severity_info = 6;
+const result_accepted = 0;
+const result_unsupported = 3;
+const result_in_progress = 5;
+/** The form that an autopilot requests when it refuses the other one, by result. */
+const requested_forms: ReadonlyMap<number, Form> = new Map([
+  [7, 'long'],
+  [8, 'int'],
+]);
+const result_names: readonly string[] = [
+  'ACCEPTED',
+  'TEMPORARILY_REJECTED',
+  'DENIED',
+  'UNSUPPORTED',
+  'FAILED',
+  'IN_PROGRESS',
+  'CANCELLED',
+  'COMMAND_LONG_ONLY',
+  'COMMAND_INT_ONLY',
+  'COMMAND_UNSUPPORTED_MAV_FRAME',
+  'NOT_IN_CONTROL',
+];
+
+/**
+ * Resolves when the effect was observed. Otherwise throws `CommandRefused` with the known facts, or the abort reason when
+ * the task is stopped.
+ */
+export async function carryOut(to: Addressee, order: Order, context: CommandContext): Promise<Evidence> {
+  const attempt = new Attempt(to, order, context);
+  const [usual, other] = order.forms;
+  let ack = await attempt.answer(usual);
+  // It was refused because of its form, so it had no effect; the other form is equivalent.
+  if (ack && other && requested_forms.get(ack.result) === other && attempt.mayRetry())
+    ack = await attempt.answer(other);
+  if (ack === undefined) return attempt.withoutAnswer();
+  if (ack.result === result_accepted) return attempt.effect();
+  const is_unsupported = ack.result === result_unsupported || requested_forms.has(ack.result);
+  return is_unsupported && order.fallback && attempt.mayRetry()
+    ? attempt.sendFallback(ack, order.fallback)
+    : attempt.refused(ack);
+}
+
+/** One command in progress, from the moment it was sent. */
+class Attempt {
+  readonly #to: Addressee;
+  readonly #order: Order;
+  readonly #context: CommandContext;
+  #sent_ms = performance.now();
+  readonly #incarnation: string;
+  /** The state was already as expected: without an answer it is no evidence. */
+  readonly #was_already: boolean;
+
+  constructor(to: Addressee, order: Order, context: CommandContext) {
+    this.#to = to;
+    this.#order = order;
+    this.#context = context;
+    this.#incarnation = to.incarnation();
+    this.#was_already = order.isObserved(to.contact, Number.NEGATIVE_INFINITY);
+  }
+
+  /** Resolves with the final answer; undefined when none came, or when the effect was observed first. */
+  async answer(form: Form): Promise<Ack | undefined> {
+    this.#sent_ms = performance.now();
+    for (let slice = 0; slice < answer_slices; slice += 1) {
+      if (slice === 0 || this.#order.may_resend)
+        this.#order.send(this.#to.contact, { form, confirmation: slice });
+      const ack = await this.#wait(() => this.#newestAck(), answer_slice_ms);
+      if (ack) return ack.result === result_in_progress ? this.#awaitCompletion(ack) : ack;
+      if (!this.#was_already && this.#isObserved()) return undefined;
+    }
+    return undefined;
+  }
+
+  /** Whether another form may be sent: the command may be resent, or the vehicle refused it immediately. */
+  mayRetry(): boolean {
+    return this.#order.may_resend || performance.now() - this.#sent_ms < answer_slice_ms;
+  }
+
+  /** Awaits the effect of an accepted command: acceptance is no evidence of it. */
+  async effect(): Promise<Evidence> {
+    if (await this.#observeEffect()) return { acknowledged: true };
+    return this.#failUnobserved(texts.accepted(this.#to.name, this.#order.what));
+  }
+
+  /** Sends the older message, which is not answered, to an autopilot that does not support the command. */
+  async sendFallback(ack: Ack, sendOlder: NonNullable<Order['fallback']>): Promise<Evidence> {
+    const obstacle = sendOlder(this.#to.contact);
+    if (obstacle !== undefined) return this.refused(ack, obstacle);
+    this.#sent_ms = performance.now();
+    if (await this.#observeEffect()) return { acknowledged: false };
+    return this.#failUnobserved(texts.sent_as_message(this.#to.name, this.#order.what));
+  }
+
+  async #observeEffect(): Promise<boolean> {
+    return (await this.#wait(() => this.#isObserved() || undefined, this.#order.effect_wait_ms)) ?? false;
+  }
+
+  #failUnobserved(sent: string): never {
+    const { expected, effect_wait_ms } = this.#order;
+    const unobserved = texts.unobserved(sent, expected, effect_wait_ms / 1_000);
+    return this.#failUnknown(`${unobserved}${this.#reasons(severity_info)}`);
+  }
+
+  async withoutAnswer(): Promise<Evidence> {
+    const isDone = await this.#wait(
+      () => (!this.#was_already && this.#isObserved()) || undefined,
+      late_effect_wait_ms,
+    );
+    if (isDone) return { acknowledged: false };
+    const { name, contact } = this.#to;
+    const { what, expected } = this.#order;
+    const silence_ms = performance.now() - contact.last_ms;
+    const reason =
+      silence_ms >= silent_ms
+        ? texts.link_lost(name, what, (silence_ms / 1_000).toFixed(1))
+        : texts.unanswered(name, what, expected);
+    return this.#failUnknown(`${reason}${this.#reasons(severity_warning)}`);
+  }
+
+  async refused({ result }: Ack, obstacle?: string): Promise<never> {
+    await this.#wait(() => undefined, reason_wait_ms);
+    const result_name = result_names[result] ?? `result ${result}`;
+    const reasons = this.#reasons(severity_warning) || this.#reasons(severity_info);
+    const more = [
+      ...(this.#order.causes?.(this.#to.contact) ?? []),
+      ...(obstacle === undefined ? [] : [obstacle]),
+    ];
+    const causes = more.length === 0 ? '' : `${reasons === '' ? ':' : ';'} ${more.join('; ')}`;
+    const refusal = texts.refused(this.#to.name, this.#order.what, result_name);
+    return this.#fail(`${refusal}${reasons}${causes}`);
+  }
+
+  /** Waits for the end of a command in execution: a resent command might restart it. */
+  async #awaitCompletion(first: Ack): Promise<Ack | undefined> {
+    let reported_pct: number | undefined;
+    const report = ({ progress }: Ack): void => {
+      if (progress === reported_pct) return;
+      reported_pct = progress;
+      this.#context.progress(texts.executing(this.#to.name), ...(progress <= 100 ? [progress] : []));
+    };
+    report(first);
+    const finalAck = (): Ack | undefined => {
+      const ack = this.#newestAck();
+      if (ack?.result !== result_in_progress) return ack;
+      report(ack);
+      return undefined;
+    };
+    return this.#wait(finalAck, this.#context.remaining_ms());
+  }
+
+  #newestAck(): Ack | undefined {
+    const { acks } = this.#to.contact;
+    return acks.findLast(({ ack, at_ms }) => ack.command === this.#order.command && at_ms >= this.#sent_ms)
+      ?.ack;
+  }
+
+  #isObserved(): boolean {
+    return this.#order.isObserved(this.#to.contact, this.#sent_ms);
+  }
+
+  /** Waits within the time of the task; throws when the task is stopped or the vehicle restarted. */
+  async #wait<T>(look: () => T | undefined, ms: number): Promise<T | undefined> {
+    const { signal, remaining_ms } = this.#context;
+    const left_ms = Math.max(0, remaining_ms() - report_reserve_ms);
+    const hasChanged = (): boolean => this.#to.incarnation() !== this.#incarnation;
+    const seen = await this.#to.changes.until(
+      () => (hasChanged() ? { found: undefined } : found(look())),
+      Math.min(ms, left_ms),
+      signal,
+    );
+    signal.throwIfAborted();
+    if (!hasChanged()) return seen?.found;
+    return this.#failUnknown(texts.interrupted(this.#to.name, this.#order.what));
+  }
+
+  /** Returns the autopilot's texts since the command was sent, as the end of a sentence. */
+  #reasons(severity_max: number): string {
+    const written = this.#to.contact.texts.filter(
+      ({ text, at_ms }) => at_ms >= this.#sent_ms && text.severity <= severity_max,
+    );
+    const unique = [...new Set(written.map(({ text }) => text.text))].slice(-reasons_max);
+    return unique.length === 0 ? '' : `: ${unique.join('; ')}`;
+  }
+
+  #failUnknown(reason: string): never {
+    return this.#fail(texts.unknown_outcome(reason));
+  }
+
+  #fail(reason: string): never {
+    throw new CommandRefused(reason);
+  }
+}
+
+function found<T>(value: T | undefined): { readonly found: T } | undefined {
+  return value === undefined ? undefined : { found: value };
+}

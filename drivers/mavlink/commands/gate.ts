@@ -1,0 +1,89 @@
+/** Preconditions of each command. They are checked here because autopilots accept nearly every command. */
+import { type Height, heightOf } from './altitude.ts';
+import { distance_m, isInside, type Place } from './geo.ts';
+import type { MavlinkOptions } from '../options.ts';
+import { type ModeName, modeNumbers } from '../vehicles/modes.ts';
+import type { Situation } from '../vehicles/situation.ts';
+import { texts } from './texts.ts';
+
+export interface Waypoint extends Place {
+  readonly alt_m: number;
+}
+
+/** The reason against a command, or undefined. */
+type Obstacle = string | undefined;
+
+export function obstacleToArm(situation: Situation, options: MavlinkOptions['arm']): Obstacle {
+  if (situation.armed === null) return texts.heartbeat_missing;
+  if (options.require_position && !situation.position) return texts.position_missing;
+  if (!options.require_pre_arm_check || situation.pre_arm_check !== false) return undefined;
+  return texts.pre_arm_failed(situation.pre_arm_reasons);
+}
+
+export function obstacleToDisarm({ armed, airborne }: Situation): Obstacle {
+  if (armed === null) return texts.heartbeat_missing;
+  return armed && airborne === true ? texts.airborne : undefined;
+}
+
+export function obstacleToReturn({ armed }: Situation): Obstacle {
+  if (armed === null) return texts.heartbeat_missing;
+  return armed ? undefined : texts.disarmed_mode;
+}
+
+export function obstacleToMode(situation: Situation, mode: ModeName): Obstacle {
+  const { armed, autopilot, kind, modes } = situation;
+  if (armed === null) return texts.heartbeat_missing;
+  if (!modeNumbers(autopilot, kind, mode, modes))
+    return texts.mode_unsupported(`a vehicle of this kind (${autopilot} ${kind})`, mode);
+  return (mode === 'RTL' || mode === 'LAND') && !armed ? texts.disarmed_mode : undefined;
+}
+
+/** Returns the heights of a target that may be sent, or the reason against it. */
+export function admitTarget(
+  target: Waypoint,
+  situation: Situation,
+  options: MavlinkOptions['goto'],
+): Height | string {
+  const { position, home } = situation;
+  const obstacle = obstacleToFly(situation);
+  if (obstacle !== undefined) return obstacle;
+  if (!position) return texts.position_missing;
+  if (!home) return texts.home_unknown;
+  if (target.lat === 0 && target.lon === 0) return texts.target_unset;
+  const far = tooFar(target, position, 'the vehicle', options) ?? tooFar(target, home, 'home', options);
+  if (far !== undefined) return far;
+  if (options.geofence && !isInside(target, options.geofence)) return texts.target_outside;
+  return situation.kind === 'rover'
+    ? { amsl_m: home.alt_amsl_m, above_home_m: 0 }
+    : admitHeight(target.alt_m, situation, options);
+}
+
+function obstacleToFly({ autopilot, kind, armed, airborne, estimator }: Situation): Obstacle {
+  if (autopilot === 'other') return texts.autopilot_unsupported;
+  if (kind === 'other' || kind === 'sub') return texts.kind_unsupported(kind);
+  if (armed === null) return texts.heartbeat_missing;
+  if (!armed) return texts.not_armed;
+  if (kind !== 'rover' && airborne !== true)
+    return airborne === null ? texts.airborne_unknown : texts.not_airborne;
+  if (estimator?.ok !== false) return undefined;
+  return texts.estimator_unhealthy(estimator.reasons);
+}
+
+function tooFar(
+  target: Place,
+  from: Place,
+  from_name: string,
+  { distance_max_m }: MavlinkOptions['goto'],
+): Obstacle {
+  const metres = Math.round(distance_m(target, from));
+  return metres > distance_max_m ? texts.target_far(metres, from_name, distance_max_m) : undefined;
+}
+
+function admitHeight(alt_m: number, situation: Situation, options: MavlinkOptions['goto']): Height | string {
+  const { datum, height_min_m, height_max_m } = options;
+  const height = heightOf(alt_m, datum, situation);
+  if (typeof height === 'string') return height;
+  if (height.above_home_m >= height_min_m && height.above_home_m <= height_max_m) return height;
+  const allowed = { min_m: height_min_m, max_m: height_max_m };
+  return texts.target_height(height.above_home_m, `alt_m ${alt_m} is ${datum}`, allowed);
+}

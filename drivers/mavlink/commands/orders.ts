@@ -1,0 +1,192 @@
+/** The messages that each command sends, and the effect that completes it. */
+import type { Height } from './altitude.ts';
+import type { Contact } from '../vehicles/contact.ts';
+import type { Form, Order } from './exchange.ts';
+import type { Waypoint } from './gate.ts';
+import { distance_m } from './geo.ts';
+import { texts } from './texts.ts';
+import type { Messages } from '../wire/messages.ts';
+import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from '../vehicles/modes.ts';
+import { armingCauses, isArmed, type Situation } from '../vehicles/situation.ts';
+
+const command_return = 20;
+const command_set_mode = 176;
+const command_reposition = 192;
+const command_arm = 400;
+const effect_wait_ms = 3_000;
+/** The vehicle reports its target once a second. */
+const goto_effect_wait_ms = 4_000;
+const base_mode_custom = 1;
+const base_mode_armed = 128;
+const frame_global = 0;
+const frame_global_relative_int = 6;
+const target_tolerance_m = 1;
+
+export function armOrder(armed: boolean): Order {
+  return {
+    what: armed ? 'arm' : 'disarm',
+    command: command_arm,
+    forms: ['long', 'int'],
+    // param2 stays 0: the value that forces arming does not occur in this program.
+    send: (contact, how) => sendCommand(contact, { command: command_arm, param1: armed ? 1 : 0 }, how),
+    may_resend: !armed,
+    ...(armed ? { causes: armingCauses } : {}),
+    expected: armed ? texts.expects_armed : texts.expects_disarmed,
+    effect_wait_ms,
+    isObserved: ({ latest }, since_ms) => {
+      const heartbeat = latest.since('HEARTBEAT', since_ms);
+      return heartbeat !== undefined && isArmed(heartbeat) === armed;
+    },
+  };
+}
+
+export function returnOrder(): Order {
+  return {
+    what: 'return_home',
+    command: command_return,
+    forms: ['long', 'int'],
+    send: (contact, how) => sendCommand(contact, { command: command_return }, how),
+    may_resend: true,
+    expected: texts.expects_homeward,
+    effect_wait_ms,
+    isObserved: (contact, since_ms) => isHomeward(modeOf(contact, since_ms)),
+  };
+}
+
+export function modeOrder(
+  mode: ModeName,
+  { main, sub, custom_mode }: ModeNumbers,
+  { autopilot, armed }: Situation,
+): Order {
+  const base_mode = base_mode_custom | (autopilot === 'px4' && armed ? base_mode_armed : 0);
+  return {
+    what: `set_mode ${mode}`,
+    command: command_set_mode,
+    forms: ['long', 'int'],
+    send: (contact, how) =>
+      sendCommand(contact, { command: command_set_mode, param1: base_mode, param2: main, param3: sub }, how),
+    may_resend: mode === 'RTL' || mode === 'LAND' || mode === 'LOITER',
+    expected: texts.expects_mode(mode),
+    effect_wait_ms,
+    isObserved: ({ latest }, since_ms) => latest.since('HEARTBEAT', since_ms)?.custom_mode === custom_mode,
+    fallback: (contact) => {
+      contact.send('SET_MODE', { target_system: contact.sysid, base_mode, custom_mode });
+      return undefined;
+    },
+  };
+}
+
+/** PX4 reads the altitude as above sea level, whatever the frame; ArduPilot gets it relative to its exact home. */
+export function gotoOrder({ lat, lon }: Waypoint, height: Height, { autopilot, kind }: Situation): Order {
+  const [frame, z_m] =
+    autopilot === 'px4' ? [frame_global, height.amsl_m] : [frame_global_relative_int, height.above_home_m];
+  const guided = modeNumbers(autopilot, kind, 'GUIDED');
+  return {
+    what: 'goto_waypoint',
+    command: command_reposition,
+    // COMMAND_LONG has no frame: only PX4 is known to interpret its altitude as above sea level.
+    forms: autopilot === 'px4' ? ['int', 'long'] : ['int'],
+    send: (contact, how) => {
+      const place = { lat, lon, z_m, frame };
+      sendCommand(contact, { command: command_reposition, ...reposition, place }, how);
+    },
+    ...(autopilot === 'ardupilot' && guided
+      ? { fallback: (contact: Contact) => sendTarget(contact, { lat, lon, z_m }, guided) }
+      : {}),
+    may_resend: false,
+    expected: texts.expects_target,
+    effect_wait_ms: goto_effect_wait_ms,
+    isObserved: ({ latest }, since_ms) => {
+      const report = latest.since('POSITION_TARGET_GLOBAL_INT', since_ms);
+      const is_guided = latest.since('HEARTBEAT', since_ms)?.custom_mode === guided?.custom_mode;
+      // Rovers report no meaningful altitude.
+      return (
+        is_guided &&
+        report !== undefined &&
+        isNear(report, { lat, lon, amsl_m: kind === 'rover' ? undefined : height.amsl_m })
+      );
+    },
+  };
+}
+
+interface Target {
+  readonly lat: number;
+  readonly lon: number;
+  readonly amsl_m: number | undefined;
+}
+
+function isNear(report: Messages['POSITION_TARGET_GLOBAL_INT'], { lat, lon, amsl_m }: Target): boolean {
+  const off_m = distance_m({ lat: report.lat_int / 1e7, lon: report.lon_int / 1e7 }, { lat, lon });
+  return (
+    off_m <= target_tolerance_m &&
+    (amsl_m === undefined || Math.abs(report.alt - amsl_m) <= target_tolerance_m)
+  );
+}
+
+/** Returns the mode of a heartbeat received after `since_ms`. */
+export function modeOf(
+  { autopilot, kind, latest, modes: offered }: Contact,
+  since_ms = Number.NEGATIVE_INFINITY,
+): string | null {
+  const heartbeat = latest.since('HEARTBEAT', since_ms);
+  return heartbeat ? flightMode(autopilot, kind, { ...heartbeat, offered }) : null;
+}
+
+/** Default speed, mode change if needed, no loiter radius, unchanged heading. */
+const reposition = { param1: -1, param2: 1, param3: 0, param4: Number.NaN } as const;
+
+interface CommandFields {
+  readonly command: number;
+  readonly param1?: number;
+  readonly param2?: number;
+  readonly param3?: number;
+  readonly param4?: number;
+  readonly place?: {
+    readonly lat: number;
+    readonly lon: number;
+    readonly z_m: number;
+    readonly frame: number;
+  };
+}
+
+function sendCommand(
+  contact: Contact,
+  { place, ...fields }: CommandFields,
+  { form, confirmation }: { readonly form: Form; readonly confirmation: number },
+): void {
+  const target = { target_system: contact.sysid, target_component: contact.compid };
+  const common = { param1: 0, param2: 0, param3: 0, param4: 0, ...fields, ...target };
+  const { lat = 0, lon = 0, z_m = 0, frame = frame_global } = place ?? {};
+  if (form === 'long') {
+    contact.send('COMMAND_LONG', { ...common, confirmation, param5: lat, param6: lon, param7: z_m });
+    return;
+  }
+  const [x, y] = [Math.round(lat * 1e7), Math.round(lon * 1e7)];
+  contact.send('COMMAND_INT', { ...common, frame, x, y, z: z_m, current: 0, autocontinue: 0 });
+}
+
+/** Uses the position only: no speeds, accelerations or heading. */
+const mask_position = 0x0df8;
+const unused_motion = { vx: 0, vy: 0, vz: 0, afx: 0, afy: 0, afz: 0, yaw: 0, yaw_rate: 0 } as const;
+
+/** Sends the target as a message, which ArduPilot accepts in GUIDED only and otherwise ignores silently. */
+function sendTarget(
+  contact: Contact,
+  { lat, lon, z_m }: { readonly lat: number; readonly lon: number; readonly z_m: number },
+  guided: ModeNumbers,
+): string | undefined {
+  if (contact.kind !== 'copter' && contact.kind !== 'rover') return texts.fallback_kind;
+  if (contact.latest.last('HEARTBEAT')?.custom_mode !== guided.custom_mode) return texts.fallback_mode;
+  contact.send('SET_POSITION_TARGET_GLOBAL_INT', {
+    time_boot_ms: 0,
+    lat_int: Math.round(lat * 1e7),
+    lon_int: Math.round(lon * 1e7),
+    alt: z_m,
+    ...unused_motion,
+    type_mask: mask_position,
+    target_system: contact.sysid,
+    target_component: contact.compid,
+    coordinate_frame: frame_global_relative_int,
+  });
+  return undefined;
+}

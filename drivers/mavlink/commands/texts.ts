@@ -1,0 +1,53 @@
+/** Refusals and outcomes of vehicle commands that people read; tests refer to them by name. */
+export const texts = {
+  home_unknown: 'home position unknown; wait until the vehicle reports it',
+  ellipsoid_unknown:
+    'alt_m is above the ellipsoid, and the receiver does not report that height (goto.datum)',
+  heartbeat_missing: 'vehicle state unknown: no recent heartbeat',
+  position_missing: 'no valid, recent position',
+  pre_arm_failed: (reasons: readonly string[]) =>
+    `pre-arm checks fail${reasons.length === 0 ? '' : `: ${reasons.join('; ')}`}`,
+  airborne: 'vehicle is airborne',
+  disarmed_mode: 'vehicle is disarmed, and this mode would prevent arming',
+  mode_unsupported: (vehicle: string, mode: string) => `${vehicle} has no mode ${mode}`,
+  autopilot_unsupported: 'goto_waypoint supports only ArduPilot and PX4',
+  kind_unsupported: (kind: string) => `goto_waypoint does not support vehicles of kind ${kind}`,
+  not_armed: 'vehicle is not armed',
+  airborne_unknown: 'vehicle does not report whether it is airborne',
+  not_airborne: 'vehicle is not airborne',
+  estimator_unhealthy: (reasons: readonly string[]) =>
+    `position estimate is unhealthy: ${reasons.join(', ')}`,
+  target_unset: 'target coordinates are not set (latitude 0, longitude 0)',
+  target_far: (metres: number, from: string, max_m: number) =>
+    `target is ${metres} m from ${from}; ${max_m} m are allowed (goto.distance_max_m)`,
+  target_outside: 'target is outside the geofence (goto.geofence)',
+  target_height: (height_m: number, given: string, { min_m, max_m }: { min_m: number; max_m: number }) =>
+    `target is ${height_m} m above home (${given}); ${min_m} to ${max_m} m are allowed (goto.height_min_m, goto.height_max_m)`,
+  about: (vehicle: string, reason: string) => `${vehicle}: ${reason}`,
+  vehicle_offline: (vehicle: string) => `${vehicle} is offline`,
+  time_short: (left_s: string) => `too late: ${left_s} s left, too short to observe the effect`,
+  task_old: (age_s: string, max_s: number) =>
+    `too late: the task is ${age_s} s old; ${max_s} s are allowed (task_age_max_s)`,
+  not_sent: (reason: string) => `${reason}; command not sent`,
+  executing: (vehicle: string) => `${vehicle} is executing the command`,
+  accepted: (vehicle: string, what: string) => `${vehicle} accepted ${what}`,
+  sent_as_message: (vehicle: string, what: string) =>
+    `${vehicle} does not support the command and was sent ${what} as the older message`,
+  unobserved: (sent: string, expected: string, within_s: number) =>
+    `${sent}, but ${expected} was not observed within ${within_s} s`,
+  unanswered: (vehicle: string, what: string, expected: string) =>
+    `${vehicle} did not answer ${what}, and ${expected} was not observed; it may have acted`,
+  link_lost: (vehicle: string, what: string, silence_s: string) =>
+    `link to ${vehicle} lost after ${what} was sent (no frame for ${silence_s} s)`,
+  interrupted: (vehicle: string, what: string) =>
+    `${vehicle} restarted or changed its link after ${what} was sent`,
+  unknown_outcome: (reason: string) => `${reason}; outcome unknown`,
+  refused: (vehicle: string, what: string, result: string) => `${vehicle} refused ${what} (${result})`,
+  fallback_kind: 'this firmware does not support it on a vehicle of this kind',
+  fallback_mode: 'this firmware accepts targets in GUIDED only; set that mode first',
+  expects_armed: 'an armed vehicle',
+  expects_disarmed: 'a disarmed vehicle',
+  expects_homeward: 'a mode that returns home',
+  expects_mode: (mode: string) => `mode ${mode}`,
+  expects_target: 'the target in its report',
+} as const;

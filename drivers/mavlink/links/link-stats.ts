@@ -1,0 +1,35 @@
+/** Statistics of a link: received data, bytes outside frames, and losses by the sequence numbers of each component. */
+
+/** Frames of one component over one link and peer. Loss = lost / (received + lost). */
+export interface ComponentStats {
+  readonly peer: string;
+  readonly sysid: number;
+  readonly compid: number;
+  readonly received: number;
+  readonly lost: number;
+}
+
+/** Counts since the link was created. */
+export interface LinkStats {
+  readonly up: boolean;
+  /** Number of times the medium was opened. */
+  readonly opened: number;
+  readonly bytes_in: number;
+  readonly bytes_out: number;
+  readonly frames: number;
+  /** Bytes outside any frame. */
+  readonly bytes_skipped: number;
+  /** Candidate frames of known messages with a wrong checksum; a stray start byte can cause one. */
+  readonly bad_checksums: number;
+  /** Count by message id of complete frames that none of our dialects defines. */
+  readonly unknown_ids: ReadonlyMap<number, number>;
+  /** Frames without a signature although a key is configured. */
+  readonly unsigned: number;
+  /** Frames signed with another key, or received before. */
+  readonly bad_signatures: number;
+  /** Frames not sent: no peer, or the link rejected them. */
+  readonly unsent: number;
+  /** Frames on which the listener threw. */
+  readonly faults: number;
+  readonly components: readonly ComponentStats[];
+}

@@ -1,0 +1,179 @@
+/** One link to vehicles: turns received bytes into verified frames, sends frames, reopens after a loss, ends with its signal. */
+import { retry_limits, serveDevice } from '../../../src/device/device-session.ts';
+import { every } from '../../../src/platform/time.ts';
+import { parseDatagram, StreamFramer } from '../wire/framer.ts';
+import type { Frame, FrameView } from '../wire/frame.ts';
+import type { LinkOptions } from './link-options.ts';
+import type { LinkStats } from './link-stats.ts';
+import { LinkTally } from './link-tally.ts';
+import type { MediumHost, Send, Stream } from './medium.ts';
+import { runSerial } from './serial.ts';
+import type { Signing } from '../wire/signing.ts';
+import { runTcpClient, runTcpListen } from './tcp.ts';
+import { runUdpClient, runUdpListen } from './udp.ts';
+
+export interface Link {
+  readonly name: string;
+  /** Sends one encoded frame to `peer`, or to every recent peer. Never blocks and never throws: frames not sent are counted. */
+  send(bytes: Uint8Array, peer?: string): void;
+  stats(): LinkStats;
+  /** Resolves when the signal has aborted and everything is closed. Never rejects. */
+  readonly ended: Promise<void>;
+}
+
+export interface LinkListener {
+  /** `peer` identifies the sender, stable while it keeps its address; `at_ms` is monotonic (`performance.now()`). */
+  frame(frame: Frame, peer: string, at_ms: number): void;
+  /** Reports that the medium was opened or lost, once for each change; `reason` is for the technician. */
+  state(up: boolean, reason?: string): void;
+  /** Reports that the listener threw on a frame. The link continues. */
+  failed?(thrown: unknown): void;
+}
+
+export interface LinkNeeds {
+  readonly signal: AbortSignal;
+  /** If given, frames not signed with our key are dropped, except the radio's own reports. */
+  readonly signing?: Signing | undefined;
+}
+
+/** Operators expect a vehicle on the map within seconds after it is switched on. */
+const limits = { ...retry_limits, retry_first_ms: 500, retry_max_ms: 15_000 };
+/** Longer than any pause between the bytes of one frame, on any link. */
+const stall_ms = 200;
+/** RADIO_STATUS and RADIO: telemetry radios insert them into the stream and have no key. */
+const radio_reports: ReadonlySet<number> = new Set([109, 166]);
+
+/** Opens the link and keeps it open until the signal aborts. */
+export function openLink(options: LinkOptions, on: LinkListener, { signal, signing }: LinkNeeds): Link {
+  const tally = new LinkTally();
+  let send: Send | undefined;
+  let reported: boolean | undefined;
+  const report = (up: boolean, reason?: string): void => {
+    if (reported !== up) on.state(up, reason);
+    reported = up;
+    tally.up = up;
+  };
+  const opened = (sender: Send, onUp: () => void): void => {
+    send = sender;
+    tally.add('opened');
+    report(true);
+    onUp();
+  };
+  const accept = acceptor(tally, on, signing);
+  const host: Omit<MediumHost, 'opened'> = {
+    signal,
+    datagram: datagramReader(tally, accept),
+    stream: (peer) => openStream(tally, (frame, at_ms) => accept(frame, peer, at_ms), signal),
+  };
+  return {
+    name: options.name ?? nameOf(options),
+    send(bytes, peer) {
+      if (send?.(bytes, peer)) tally.add('bytes_out', bytes.length);
+      else tally.add('unsent');
+    },
+    stats: () => tally.stats(),
+    // Each link retries separately: a retry of the driver would close all links when one is lost.
+    ended: serveDevice({
+      signal,
+      limits,
+      run: async (_signal, onUp) => runMedium(options, { ...host, opened: (sender) => opened(sender, onUp) }),
+      onState: (state) => {
+        if (state.state !== 'starting' && state.state !== 'up') send = undefined;
+        if ('reason' in state) report(false, state.reason);
+      },
+    }),
+  };
+}
+
+type Accept = (frame: FrameView, peer: string, at_ms: number) => boolean;
+
+/** Returns a function that checks the signature of a frame, counts it and passes it to the listener. */
+function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefined): Accept {
+  return (frame, peer, at_ms) => {
+    if (signing && frame.signed) {
+      frame.signature_ok = signing.verify(frame.bytes);
+      if (!frame.signature_ok) {
+        tally.add('bad_signatures');
+        return false;
+      }
+    } else if (signing && !radio_reports.has(frame.msgid)) {
+      tally.add('unsigned');
+      return false;
+    }
+    tally.frame(frame, peer);
+    try {
+      on.frame(frame, peer, at_ms);
+    } catch (error) {
+      // External input must never end the daemon, even when the listener throws.
+      tally.add('faults');
+      on.failed?.(error);
+    }
+    return true;
+  };
+}
+
+/** Datagrams are parsed one at a time, so one sink is enough for all of them. */
+function datagramReader(tally: LinkTally, accept: Accept): MediumHost['datagram'] {
+  let peer = '';
+  let at_ms = 0;
+  let has_accepted = false;
+  const frame = (view: FrameView): void => {
+    if (accept(view, peer, at_ms)) has_accepted = true;
+  };
+  const sink = { tally, frame };
+  return (bytes, from, now_ms) => {
+    tally.add('bytes_in', bytes.length);
+    peer = from;
+    at_ms = now_ms;
+    has_accepted = false;
+    parseDatagram(bytes, sink);
+    return has_accepted;
+  };
+}
+
+function openStream(
+  tally: LinkTally,
+  accept: (frame: FrameView, at_ms: number) => boolean,
+  signal: AbortSignal,
+): Stream {
+  let received_ms: number | undefined;
+  let pushed_ms = 0;
+  const frame = (view: FrameView): void => {
+    if (accept(view, pushed_ms)) received_ms = pushed_ms;
+  };
+  const framer = new StreamFramer({ tally, frame });
+  const over = new AbortController();
+  every(stall_ms, AbortSignal.any([signal, over.signal]), () => {
+    if (framer.pending > 0 && performance.now() - pushed_ms > stall_ms) framer.stalled();
+  });
+  return {
+    push(chunk) {
+      tally.add('bytes_in', chunk.length);
+      pushed_ms = performance.now();
+      framer.push(chunk);
+    },
+    received_ms: () => received_ms,
+    close: () => over.abort(),
+  };
+}
+
+async function runMedium(options: LinkOptions, host: MediumHost): Promise<void> {
+  switch (options.kind) {
+    case 'udp_listen':
+      return runUdpListen(options, host);
+    case 'udp_client':
+      return runUdpClient(options, host);
+    case 'tcp_client':
+      return runTcpClient(options, host);
+    case 'tcp_listen':
+      return runTcpListen(options, host);
+    case 'serial':
+      return runSerial(options, host);
+  }
+}
+
+function nameOf(options: LinkOptions): string {
+  return options.kind === 'serial'
+    ? options.path
+    : `${options.kind.replace('_', ' ')} ${options.host}:${options.port}`;
+}

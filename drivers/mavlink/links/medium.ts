@@ -1,0 +1,36 @@
+/**
+ * Types shared by the media (UDP, TCP, serial). Each medium is a function that serves until the signal aborts, then
+ * resolves; it rejects with DeviceUnreachable when it cannot be opened or is lost. Everything is closed when it settles.
+ */
+import { aborted } from '../../../src/platform/time.ts';
+
+/** Writes bytes to the medium; false when it does not accept them. */
+export type Send = (bytes: Uint8Array, peer?: string) => boolean;
+
+/** The link as a medium uses it. */
+export interface MediumHost {
+  readonly signal: AbortSignal;
+  /** Marks the link as up and sets its sender. */
+  opened(send: Send): void;
+  /** Parses a datagram received at `at_ms` (`performance.now()`); returns whether it contained an accepted frame. */
+  datagram(bytes: Uint8Array, peer: string, at_ms: number): boolean;
+  /** Opens a parser for the bytes of a new connection. */
+  stream(peer: string): Stream;
+}
+
+export interface Stream {
+  push(chunk: Uint8Array): void;
+  /** `performance.now()` of the last accepted frame; undefined before the first. */
+  received_ms(): number | undefined;
+  close(): void;
+}
+
+/** Resolves when the signal aborts, rejects when `lost` does. Leaves no listener on the signal, which outlives the medium. */
+export async function untilLost(lost: Promise<never>, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  try {
+    await Promise.race([aborted(AbortSignal.any([signal, over.signal])), lost]);
+  } finally {
+    over.abort();
+  }
+}

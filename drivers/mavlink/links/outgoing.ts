@@ -1,0 +1,61 @@
+/** Sends all outgoing frames: adds our ids, the sequence number and signature of each link; sends nothing when passive. */
+import type { Link } from './link.ts';
+import { encode, type Messages } from '../wire/messages.ts';
+import type { SignFrame, Signing } from '../wire/signing.ts';
+
+export interface Recipient {
+  readonly link: Link;
+  /** Every peer of the link when omitted. */
+  readonly peer?: string;
+}
+
+export interface OutgoingParts {
+  readonly sysid: number;
+  readonly compid: number;
+  readonly passive: boolean;
+  readonly signing: Signing | undefined;
+}
+
+export class Outgoing {
+  readonly sysid: number;
+  readonly compid: number;
+  readonly #passive: boolean;
+  readonly #signing: Signing | undefined;
+  /** Next sequence number of each link: receivers count gaps as losses. */
+  readonly #seq = new Map<Link, number>();
+  readonly #signers = new Map<Link, SignFrame>();
+
+  constructor({ sysid, compid, passive, signing }: OutgoingParts) {
+    this.sysid = sysid;
+    this.compid = compid;
+    this.#passive = passive;
+    this.#signing = signing;
+  }
+
+  send<K extends keyof Messages>(name: K, fields: Messages[K], { link, peer }: Recipient): void {
+    if (this.#passive) return;
+    const seq = this.#seq.get(link) ?? 0;
+    this.#seq.set(link, (seq + 1) & 0xff);
+    const { sysid, compid } = this;
+    link.send(encode(name, fields, { sysid, compid, seq, sign: this.#signerOf(link) }), peer);
+  }
+
+  /** Each link signs with a separate link id, assigned in the order of first use. */
+  #signerOf(link: Link): SignFrame | undefined {
+    if (!this.#signing) return undefined;
+    const signer = this.#signers.get(link) ?? this.#signing.signer(this.#signers.size);
+    this.#signers.set(link, signer);
+    return signer;
+  }
+
+  /** Whether an answer is addressed to us: old autopilots send 0 as a broadcast. */
+  isForUs({ target_system, target_component }: Messages['COMMAND_ACK']): boolean {
+    const isSystem = target_system === 0 || target_system === this.sysid;
+    return isSystem && (target_component === 0 || target_component === this.compid);
+  }
+
+  /** Whether a frame is our own, returned by a router. */
+  isEcho({ sysid, compid }: { readonly sysid: number; readonly compid: number }): boolean {
+    return sysid === this.sysid && compid === this.compid;
+  }
+}

@@ -1,0 +1,110 @@
+/** MAVLink over a serial port: a telemetry radio, a receiver's UART or an autopilot's USB. */
+import { stat } from 'node:fs/promises';
+import type { SerialPort } from 'serialport';
+import { DeviceUnreachable } from '../../../src/errors.ts';
+import { every, within } from '../../../src/platform/time.ts';
+import type { LinkOptions } from './link-options.ts';
+import { type MediumHost, type Send, untilLost } from './medium.ts';
+import { readWhileWriting } from './serial-poll.ts';
+import { texts } from './texts.ts';
+
+type Serial = Extract<LinkOptions, { kind: 'serial' }>;
+
+/** Long enough for a few heartbeats over a bad radio. */
+const baud_try_ms = 4_000;
+/** If frames were received at this rate, the silent vehicle is probably switched off; the radio's rate seldom changes. */
+const baud_silence_ms = 30_000;
+const check_every_ms = 500;
+/** Less than a second at 57,600 baud: older bytes are not worth sending. */
+const unsent_bytes_max = 4_096;
+/** A device that accepted no bytes for this long gets no new ones: it would execute old commands when it resumes. */
+const unsent_ms_max = 1_000;
+/** The kernel completes the close: it waits up to 30 s for a device that accepts no bytes before it closes the port. */
+const close_ms_max = 1_000;
+/** An open may have to wait for an earlier close. */
+const open_ms_max = 40_000;
+
+export async function runSerial({ path, baud }: Serial, medium: MediumHost): Promise<void> {
+  const { SerialPort } = await import('serialport');
+  let rate_index = 0;
+  const port = new SerialPort({ path, baudRate: baud[rate_index] ?? 0, autoOpen: false });
+  const over = new AbortController();
+  const { promise: lost, reject } = Promise.withResolvers<never>();
+  lost.catch(() => undefined);
+  const fail = (reason: string): void => reject(new DeviceUnreachable(texts.serial_failed(path, reason)));
+  port.on('close', (error: Error | null) => fail(error?.message ?? texts.port_closed));
+  port.on('error', (error) => fail(error.message));
+  if (!(await opened(port, path, medium.signal))) return;
+  readWhileWriting(port);
+  const device = await deviceAt(path);
+  const stream = medium.stream(path);
+  /** Not every kernel driver reports that its port was unplugged. */
+  const check = async (): Promise<void> => {
+    if ((await deviceAt(path)) !== device) fail(texts.unplugged);
+  };
+  try {
+    port.on('data', (chunk: Uint8Array) => stream.push(chunk));
+    medium.opened(sender(port, path));
+    let since_ms = performance.now();
+    every(check_every_ms, over.signal, () => {
+      const received_ms = stream.received_ms() ?? 0;
+      const wait_ms = received_ms > since_ms ? baud_silence_ms : baud_try_ms;
+      if (baud.length < 2 || performance.now() - Math.max(since_ms, received_ms) < wait_ms) return;
+      rate_index = (rate_index + 1) % baud.length;
+      since_ms = performance.now();
+      port.update({ baudRate: baud[rate_index] ?? 0 }, (error) => error && port.destroy(error));
+    });
+    every(check_every_ms, over.signal, () => void check());
+    await untilLost(lost, medium.signal);
+  } finally {
+    over.abort();
+    stream.close();
+    await closed(port);
+  }
+}
+
+/** Returns the device number behind the path; undefined when there is none. */
+async function deviceAt(path: string): Promise<number | undefined> {
+  return stat(path).then(
+    ({ rdev }) => rdev,
+    () => undefined,
+  );
+}
+
+/** Opens the port; returns false when the signal aborts first. */
+async function opened(port: SerialPort, path: string, signal: AbortSignal): Promise<boolean> {
+  const opening = new Promise<true>((resolve, reject) => {
+    port.open((error) => {
+      if (error) reject(new DeviceUnreachable(texts.serial_failed(path, error.message), { cause: error }));
+      else resolve(true);
+    });
+  });
+  if (await within(open_ms_max, opening, signal)) return true;
+  void opening.then(async () => closed(port)).catch(() => undefined);
+  if (signal.aborted) return false;
+  throw new DeviceUnreachable(texts.serial_failed(path, texts.open_timeout(open_ms_max / 1_000)));
+}
+
+async function closed(port: SerialPort): Promise<void> {
+  if (!port.isOpen) return;
+  const closing = new Promise<void>((resolve) => {
+    port.close(() => resolve());
+  });
+  await within(close_ms_max, closing);
+}
+
+/** Writes to the port while it accepts bytes; rejects frames that cannot be sent soon. */
+function sender(port: SerialPort, path: string): Send {
+  let accepted_ms = 0;
+  return (bytes, peer) => {
+    if (peer !== undefined && peer !== path) return false;
+    const now_ms = performance.now();
+    if (port.writableLength === 0) accepted_ms = now_ms;
+    if (!port.isOpen || port.writableLength > unsent_bytes_max || now_ms - accepted_ms > unsent_ms_max)
+      return false;
+    port.write(bytes, (error) => {
+      if (!error) accepted_ms = performance.now();
+    });
+    return true;
+  };
+}

@@ -1,0 +1,20 @@
+/** Sentences about MAVLink links that people read; tests refer to them by name. */
+export const texts = {
+  opened: 'link opened',
+  reopened: 'link restored',
+  lost: 'link lost; reconnecting',
+  open_failed: 'cannot open link; retrying',
+  still_down: 'link still down',
+  frame_failed: 'failed to process a frame; skipping it',
+  serial_failed: (path: string, reason: string) => `serial port ${path}: ${reason}`,
+  port_closed: 'port closed',
+  unplugged: 'device unplugged',
+  open_timeout: (seconds: number) => `timed out opening the port after ${seconds} s`,
+  tcp_failed: (peer: string, reason: string) => `TCP ${peer}: ${reason}`,
+  tcp_listen_failed: (host: string, port: number, reason: string) => `TCP port ${port} of ${host}: ${reason}`,
+  connect_timeout: (seconds: number) => `connection timed out after ${seconds} s`,
+  closed_by_peer: 'connection closed by the other side',
+  silent: (seconds: number) => `no MAVLink frame for ${seconds} s`,
+  udp_failed: (host: string, port: number, reason: string) => `UDP port ${port} of ${host}: ${reason}`,
+  unresolved: (host: string, reason: string) => `cannot resolve host name ${host}: ${reason}`,
+} as const;

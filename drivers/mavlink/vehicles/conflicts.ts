@@ -1,0 +1,45 @@
+/** Finds vehicles that share a system id: a command for one would reach the other. */
+import type { Contact } from './contact.ts';
+import type { Vehicle } from './vehicle.ts';
+
+const live_ms = 2_500;
+/** Boot times of one autopilot received over two links differ by the delays of the links. */
+const same_boot_ms = 2_000;
+
+/** Returns the system ids that two live vehicles use. */
+export function sharedSystemIds(
+  contacts: ReadonlySet<Contact>,
+  vehicleOf: (contact: Contact) => Vehicle | undefined,
+  now_ms: number,
+): ReadonlySet<number> {
+  const shared = new Set<number>();
+  const isLive = ({ last_ms }: Contact): boolean => now_ms - last_ms < live_ms;
+  for (const one of contacts) {
+    if (!isLive(one)) continue;
+    if (one.isShared(now_ms)) shared.add(one.sysid);
+    for (const other of contacts) {
+      if (other === one) break;
+      if (other.sysid === one.sysid && isLive(other) && areDifferent(one, other, vehicleOf))
+        shared.add(one.sysid);
+    }
+  }
+  return shared;
+}
+
+function areDifferent(
+  one: Contact,
+  other: Contact,
+  vehicleOf: (contact: Contact) => Vehicle | undefined,
+): boolean {
+  if (one.compid !== other.compid || !overlap(one, other)) return false;
+  if (vehicleOf(one) === undefined || vehicleOf(other) === undefined) return false;
+  if (one.uid !== undefined && other.uid !== undefined) return one.uid !== other.uid;
+  // Without a hardware id, a vehicle is recognised by its boot time.
+  if (one.booted_at_ms === undefined || other.booted_at_ms === undefined) return true;
+  return Math.abs(one.booted_at_ms - other.booted_at_ms) > same_boot_ms;
+}
+
+/** Whether each was received after the first frame of the other: not one vehicle that changed its address. */
+function overlap(one: Contact, other: Contact): boolean {
+  return one.last_ms > other.first_ms && other.last_ms > one.first_ms;
+}

@@ -1,0 +1,277 @@
+/** One autopilot as received from one peer of one link: its latest messages, restarts, and the requests to it. */
+import { EventIntake } from './event-intake.ts';
+import { LatestMessages } from './latest-messages.ts';
+import { assetKeyOf } from './identity.ts';
+import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
+import type { Link } from '../links/link.ts';
+import type { Decoded, Messages } from '../wire/messages.ts';
+import { needsModeList } from './modes.ts';
+import type { Outgoing } from '../links/outgoing.ts';
+import type { VehicleEvent } from './px4-events.ts';
+import { type StatusText, StatusTexts } from './status-text.ts';
+import { type StreamRequest, Streams, type StreamRates } from './streams.ts';
+
+type CommandAck = Messages['COMMAND_ACK'];
+
+export interface ContactParts {
+  readonly link: Link;
+  readonly peer: string;
+  readonly sysid: number;
+  readonly compid: number;
+  readonly out: Outgoing;
+  readonly rates: StreamRates;
+  readonly passive: boolean;
+  readonly now_ms: number;
+  /** Receives a complete text of the vehicle. */
+  readonly onText: (contact: Contact, text: StatusText) => void;
+  /** Receives an event that was not received before. */
+  readonly onEvent: (contact: Contact, event: VehicleEvent) => void;
+}
+
+/** A clock that goes back by more than reordered packets explain is a restart. */
+const reboot_back_ms = 2_000;
+/** This many restarts within `flap_window_ms` mean two vehicles that share an address. */
+const flaps_max = 3;
+const flap_window_ms = 15_000;
+/** Two vehicles that share an address keep producing evidence, so it expires after this time. */
+const shared_evidence_ms = 75_000;
+const uids_max = 8;
+const acks_max = 16;
+const texts_max = 20;
+const modes_max = 128;
+/** One vehicle sends one heartbeat a second. More than this within `beats_window_ms` may come from two. */
+const beats_max = 7;
+const beats_window_ms = 5_000;
+const command_set_interval = 511;
+const command_request_message = 512;
+
+export class Contact {
+  readonly link: Link;
+  readonly peer: string;
+  readonly sysid: number;
+  readonly compid: number;
+  readonly latest = new LatestMessages();
+  readonly first_ms: number;
+  last_ms: number;
+  /** Heartbeats so far. */
+  beats = 0;
+  autopilot: Autopilot = 'other';
+  kind: Kind = 'other';
+  /** The key of its asset, provisional until the hardware id is known. */
+  asset_key: string;
+  /** Number of observed restarts of the autopilot. */
+  boots = 0;
+  /** Newest last. */
+  readonly acks: { readonly ack: CommandAck; readonly at_ms: number }[] = [];
+  readonly texts: { readonly text: StatusText; readonly at_ms: number }[] = [];
+  /** Names of its flight modes by number, from its own list. */
+  readonly modes = new Map<number, string>();
+  readonly events = new EventIntake();
+  readonly #out: Outgoing;
+  readonly #onEvent: ContactParts['onEvent'];
+  readonly #onText: ContactParts['onText'];
+  readonly #statusTexts = new StatusTexts();
+  readonly #rates: StreamRates;
+  readonly #passive: boolean;
+  #streams: Streams | undefined;
+  #boot_ms: number | undefined;
+  #uptime_ms = 0;
+  #restarts_ms: readonly number[] = [];
+  /** Hardware ids that this address reported before the current one. */
+  readonly #earlier_uids = new Set<string>();
+  #shared_ms = Number.NEGATIVE_INFINITY;
+  #uid: string | undefined;
+  #uid_boots = 0;
+  #uid_ms = Number.NEGATIVE_INFINITY;
+  #beats_ms: readonly number[] = [];
+
+  constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, onText, onEvent }: ContactParts) {
+    this.link = link;
+    this.peer = peer;
+    this.sysid = sysid;
+    this.compid = compid;
+    this.asset_key = assetKeyOf({ uid: undefined, sysid, compid });
+    this.first_ms = now_ms;
+    this.last_ms = now_ms;
+    this.#out = out;
+    this.#rates = rates;
+    this.#passive = passive;
+    this.#onText = onText;
+    this.#onEvent = onEvent;
+  }
+
+  /** The hardware id; undefined until it is reported. */
+  get uid(): string | undefined {
+    return this.#uid;
+  }
+
+  /** Boot time of the autopilot on our clock; undefined until it is reported. */
+  get booted_at_ms(): number | undefined {
+    return this.#boot_ms;
+  }
+
+  /** Whether two vehicles with one system id send from this address, so that messages cannot be attributed. */
+  isShared(now_ms: number): boolean {
+    return now_ms - this.#shared_ms < shared_evidence_ms;
+  }
+
+  send<K extends keyof Messages>(name: K, fields: Messages[K]): void {
+    this.#out.send(name, fields, this);
+  }
+
+  receive(message: Decoded, now_ms: number): void {
+    this.last_ms = now_ms;
+    this.#detectRestart(message, now_ms);
+    this.latest.put(message, now_ms);
+    this.#streams?.received(message.name, now_ms);
+    const { name, fields } = message;
+    if (name === 'HEARTBEAT') this.#beat(fields, now_ms);
+    else if (name === 'COMMAND_ACK') this.#acknowledge(fields, now_ms);
+    else if (name === 'STATUSTEXT') this.#addText(this.#statusTexts.receive(fields, now_ms), now_ms);
+    else if (name === 'AUTOPILOT_VERSION') this.#identify(uidOf(fields), now_ms);
+    else this.#collect(message);
+  }
+
+  tick(now_ms: number): void {
+    for (const text of this.#statusTexts.overdue(now_ms)) this.#addText(text, now_ms);
+    const request = this.#passive ? undefined : this.#streams?.next(now_ms);
+    if (request) this.#request(request);
+    const missed = this.#passive ? undefined : this.events.next(now_ms);
+    if (missed) {
+      this.send('REQUEST_EVENT', {
+        ...missed,
+        target_system: this.sysid,
+        target_component: this.compid,
+      });
+    }
+  }
+
+  /** Collects what the autopilot reports in several messages: modes and events. */
+  #collect({ name, fields }: Decoded): void {
+    if (name === 'AVAILABLE_MODES') {
+      const { custom_mode, mode_name } = fields;
+      if (mode_name !== '' && this.modes.size < modes_max) this.modes.set(custom_mode, mode_name);
+    } else if (name === 'CURRENT_EVENT_SEQUENCE') {
+      this.events.current(fields);
+    } else if (name === 'RESPONSE_EVENT_ERROR') {
+      this.events.gone(fields.sequence_oldest_available);
+    } else if (name === 'EVENT' && this.events.take(fields)) {
+      this.#onEvent(this, fields);
+    }
+  }
+
+  #beat(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
+    this.beats += 1;
+    const { type, autopilot } = heartbeat;
+    const found = autopilotOf({ type, autopilot });
+    // An autopilot reports type 0 while it starts.
+    if (type !== 0) this.kind = kindOf(type);
+    if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);
+    this.autopilot = found;
+    if (needsModeList(found, this.kind, heartbeat)) this.#streams.requestModes();
+    this.#beats_ms = [...this.#beats_ms.filter((at_ms) => now_ms - at_ms < beats_window_ms), now_ms];
+    if (this.#beats_ms.length > beats_max) this.#streams.recheckIdentity(now_ms);
+  }
+
+  #acknowledge(ack: CommandAck, now_ms: number): void {
+    if (!this.#out.isForUs(ack)) return;
+    if (ack.command === command_set_interval || ack.command === command_request_message) {
+      this.#streams?.acknowledged(ack.command, ack.result);
+      return;
+    }
+    this.acks.push({ ack, at_ms: now_ms });
+    if (this.acks.length > acks_max) this.acks.shift();
+  }
+
+  #addText(text: StatusText | undefined, now_ms: number): void {
+    if (!text) return;
+    this.texts.push({ text, at_ms: now_ms });
+    if (this.texts.length > texts_max) this.texts.shift();
+    this.#onText(this, text);
+  }
+
+  /** Another hardware id without a restart means two vehicles; so does a replaced id that returns. */
+  #identify(uid: string | undefined, now_ms: number): void {
+    if (uid === undefined) return;
+    if (this.uid !== undefined && this.uid !== uid) {
+      const is_replaced = this.boots !== this.#uid_boots || now_ms - this.#uid_ms > shared_evidence_ms;
+      if (!is_replaced || this.#earlier_uids.has(uid) || this.#earlier_uids.size >= uids_max) {
+        this.#shared_ms = now_ms;
+        return;
+      }
+      this.#earlier_uids.add(this.uid);
+    }
+    this.#uid = uid;
+    this.asset_key = assetKeyOf(this);
+    this.#uid_boots = this.boots;
+    this.#uid_ms = now_ms;
+  }
+
+  #detectRestart(message: Decoded, now_ms: number): void {
+    const boot_ms = timeSinceBoot(message);
+    if (boot_ms === undefined) return;
+    const booted_at_ms = now_ms - boot_ms;
+    if (
+      this.#boot_ms !== undefined &&
+      booted_at_ms - this.#boot_ms > reboot_back_ms &&
+      boot_ms < this.#uptime_ms
+    ) {
+      this.#restart(now_ms);
+    }
+    this.#boot_ms = booted_at_ms;
+    this.#uptime_ms = boot_ms;
+  }
+
+  #restart(now_ms: number): void {
+    this.boots += 1;
+    this.#restarts_ms = [...this.#restarts_ms.filter((at_ms) => now_ms - at_ms < flap_window_ms), now_ms];
+    if (this.#restarts_ms.length >= flaps_max) this.#shared_ms = now_ms;
+    this.latest.clear();
+    this.modes.clear();
+    this.events.restart();
+    this.#streams?.restart(now_ms);
+  }
+
+  #request(request: StreamRequest): void {
+    const target = { target_system: this.sysid, target_component: this.compid };
+    if (request.command === 'data_streams') {
+      for (const req_stream_id of legacy_streams) {
+        this.send('REQUEST_DATA_STREAM', {
+          ...target,
+          req_stream_id,
+          req_message_rate: request.rate_hz,
+          start_stop: 1,
+        });
+      }
+      return;
+    }
+    const param2 = request.command === command_set_interval ? request.interval_us : 0;
+    const rest = { param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
+    this.send('COMMAND_LONG', {
+      ...target,
+      command: request.command,
+      confirmation: 0,
+      param1: request.msgid,
+      param2,
+      ...rest,
+    });
+  }
+}
+
+/** Extended status, position, attitude, VFR_HUD, estimator and battery. */
+const legacy_streams = [2, 6, 10, 11, 12] as const;
+
+/** Returns milliseconds since the autopilot booted; undefined for messages without that clock. */
+function timeSinceBoot({ name, fields }: Decoded): number | undefined {
+  const is_clocked = name === 'GLOBAL_POSITION_INT' || name === 'ATTITUDE' || name === 'SYSTEM_TIME';
+  return is_clocked ? fields.time_boot_ms : undefined;
+}
+
+/** The uid of every simulated PX4. */
+const px4_simulator_uid = '4954414c44494e4f';
+
+/** Returns undefined when the autopilot has no hardware id: software in the loop, old boards. */
+function uidOf({ uid, uid2 }: Messages['AUTOPILOT_VERSION']): string | undefined {
+  if (uid2.some((byte) => byte !== 0)) return Buffer.from(uid2).toString('hex');
+  return /^0*$/u.test(uid) || uid === px4_simulator_uid ? undefined : uid;
+}

@@ -1,0 +1,47 @@
+/** The received autopilots, indexed by link and peer so that a look-up builds no key. */
+import type { Contact } from './contact.ts';
+import type { Link } from '../links/link.ts';
+
+interface Sender {
+  readonly sysid: number;
+  readonly compid: number;
+}
+
+export class Contacts {
+  readonly #all = new Set<Contact>();
+  readonly #by_link = new Map<Link, Map<string, Contact[]>>();
+
+  get all(): ReadonlySet<Contact> {
+    return this.#all;
+  }
+
+  /** Returns all autopilots that send from one address. */
+  at(link: Link, peer: string): readonly Contact[] {
+    return this.#by_link.get(link)?.get(peer) ?? none;
+  }
+
+  find(link: Link, peer: string, { sysid, compid }: Sender): Contact | undefined {
+    for (const contact of this.at(link, peer)) {
+      if (contact.sysid === sysid && contact.compid === compid) return contact;
+    }
+    return undefined;
+  }
+
+  add(contact: Contact): void {
+    const { link, peer } = contact;
+    this.#all.add(contact);
+    const by_peer = this.#by_link.get(link) ?? new Map<string, Contact[]>();
+    this.#by_link.set(link, by_peer);
+    by_peer.set(peer, [...this.at(link, peer), contact]);
+  }
+
+  delete(contact: Contact): void {
+    const { link, peer } = contact;
+    this.#all.delete(contact);
+    const left = this.at(link, peer).filter((each) => each !== contact);
+    if (left.length > 0) this.#by_link.get(link)?.set(peer, left);
+    else this.#by_link.get(link)?.delete(peer);
+  }
+}
+
+const none: readonly Contact[] = [];

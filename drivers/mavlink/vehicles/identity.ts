@@ -1,0 +1,68 @@
+/** Asset keys and descriptions of vehicles, from the identification messages of the autopilot. */
+import type { AssetDescription } from '../../../src/driver/driver.ts';
+import type { Contact } from './contact.ts';
+import { assetTypeOf, kindOf, modelOf } from './kind.ts';
+import type { Messages } from '../wire/messages.ts';
+
+const usual_component = 1;
+/** MAV_TYPE of an autopilot without a reported vehicle type. */
+const type_unknown = 0;
+const autopilot_names = { ardupilot: 'ArduPilot', px4: 'PX4', other: 'MAVLink' } as const;
+/** USB vendor ids of boards. */
+const board_vendors: ReadonlyMap<number, string> = new Map([
+  [0x26ac, '3D Robotics'],
+  [0x2dae, 'CubePilot'],
+  [0x3162, 'Holybro'],
+  [0x1fc9, 'NXP'],
+  [0x3185, 'ARK Electronics'],
+  [0x2fe3, 'mRo'],
+]);
+const release_names: ReadonlyMap<number, string> = new Map([
+  [0, '-dev'],
+  [64, '-alpha'],
+  [128, '-beta'],
+  [192, '-rc'],
+  [255, ''],
+]);
+
+const provisional_prefix = 'mavlink:system-';
+
+/** Returns the key from the hardware id, or from the configured system and component ids if there is none. */
+export function assetKeyOf({ uid, sysid, compid }: Pick<Contact, 'uid' | 'sysid' | 'compid'>): string {
+  if (uid !== undefined) return `mavlink:${uid}`;
+  return compid === usual_component
+    ? `mavlink:system-${sysid}`
+    : `mavlink:system-${sysid}-component-${compid}`;
+}
+
+/** Whether the key is not derived from the hardware. */
+export function isProvisional(asset_key: string): boolean {
+  return asset_key.startsWith(provisional_prefix);
+}
+
+export function vehicleAsset(
+  contact: Contact,
+  asset_key: string,
+  name: string | undefined,
+): AssetDescription {
+  const { latest, autopilot, sysid } = contact;
+  const version = latest.last('AUTOPILOT_VERSION');
+  const type = latest.last('HEARTBEAT')?.type ?? type_unknown;
+  const model = modelOf(type);
+  const software = autopilot_names[autopilot];
+  return {
+    asset_key,
+    name: name ?? `${model ?? 'Vehicle'} ${sysid}`,
+    type: assetTypeOf(kindOf(type)),
+    protocol: 'mavlink',
+    vendor: board_vendors.get(version?.vendor_id ?? 0) ?? software,
+    model,
+    firmware: version && version.flight_sw_version !== 0 ? `${software} ${firmware(version)}` : null,
+  };
+}
+
+/** Formats the version: the highest byte is the major version, the lowest the release type. */
+function firmware({ flight_sw_version }: Messages['AUTOPILOT_VERSION']): string {
+  const [major, minor, patch] = [24, 16, 8].map((bits) => (flight_sw_version >>> bits) & 0xff);
+  return `${major}.${minor}.${patch}${release_names.get(flight_sw_version & 0xff) ?? ''}`;
+}

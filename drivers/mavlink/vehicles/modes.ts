@@ -1,0 +1,110 @@
+/** Flight modes: names of reported numbers, and numbers for `set_mode`, by autopilot and kind of vehicle. */
+import type { Autopilot, Kind } from './kind.ts';
+
+/** The modes that `set_mode` of the interface accepts. */
+export const mode_names = ['GUIDED', 'AUTO', 'LOITER', 'RTL', 'LAND'] as const;
+export type ModeName = (typeof mode_names)[number];
+
+/** Parameters of `MAV_CMD_DO_SET_MODE`, and the `custom_mode` that confirms the change. */
+export interface ModeNumbers {
+  readonly main: number;
+  /** PX4 only. */
+  readonly sub: number;
+  readonly custom_mode: number;
+}
+
+const base_mode_custom = 1;
+/** Names in the order of their numbers; `-` is an unused number. */
+const arducopter =
+  'STABILIZE ACRO ALT_HOLD AUTO GUIDED LOITER RTL CIRCLE - LAND - DRIFT - SPORT FLIP AUTOTUNE POSHOLD BRAKE THROW AVOID_ADSB GUIDED_NOGPS SMART_RTL FLOWHOLD FOLLOW ZIGZAG SYSTEMID AUTOROTATE AUTO_RTL TURTLE';
+const arduplane =
+  'MANUAL CIRCLE STABILIZE TRAINING ACRO FBWA FBWB CRUISE AUTOTUNE - AUTO RTL LOITER TAKEOFF AVOID_ADSB GUIDED INITIALISING QSTABILIZE QHOVER QLOITER QLAND QRTL QAUTOTUNE QACRO THERMAL LOITER_ALT_QLAND AUTOLAND';
+const ardurover =
+  'MANUAL ACRO - STEERING HOLD LOITER FOLLOW SIMPLE DOCK CIRCLE AUTO RTL SMART_RTL - - GUIDED INITIALISING';
+const ardusub =
+  'STABILIZE ACRO ALT_HOLD AUTO GUIDED - - CIRCLE - SURFACE - - - - - - POSHOLD - - MANUAL MOTOR_DETECT SURFTRAK';
+const px4_main =
+  '- MANUAL ALTCTL POSCTL AUTO ACRO OFFBOARD STABILIZED RATTITUDE SIMPLE TERMINATION ALTITUDE_CRUISE';
+/** Names as in the autopilot's sources; ground stations show LOITER as Hold. */
+const px4_auto =
+  '- READY TAKEOFF LOITER MISSION RTL LAND - FOLLOW PRECLAND VTOL_TAKEOFF EXTERNAL1 EXTERNAL2 EXTERNAL3 EXTERNAL4 EXTERNAL5 EXTERNAL6 EXTERNAL7 EXTERNAL8';
+
+const ardupilot_modes: Readonly<Record<Kind, readonly string[]>> = {
+  copter: arducopter.split(' '),
+  plane: arduplane.split(' '),
+  vtol: arduplane.split(' '),
+  rover: ardurover.split(' '),
+  sub: ardusub.split(' '),
+  other: [],
+};
+const px4_main_modes = px4_main.split(' ');
+const px4_auto_modes = px4_auto.split(' ');
+const px4_main_auto = 4;
+
+/** PX4 has no guided mode: it flies to a point in its hold mode. */
+const px4_auto_sub: Readonly<Record<ModeName, number>> = { GUIDED: 3, AUTO: 4, LOITER: 3, RTL: 5, LAND: 6 };
+
+/** Modes in which a vehicle returns home. */
+const homeward: ReadonlySet<string> = new Set(['RTL', 'SMART_RTL', 'QRTL', 'AUTO_RTL']);
+
+/** Returns the name of the mode in a heartbeat; null if the heartbeat has no custom mode. */
+export function flightMode(
+  autopilot: Autopilot,
+  kind: Kind,
+  { base_mode, custom_mode, offered }: ModeShown,
+): string | null {
+  if ((base_mode & base_mode_custom) === 0) return null;
+  const known = nameOf(autopilot, kind, custom_mode);
+  const own_name = offered?.get(custom_mode);
+  if (known === undefined || known === '-') return own_name ?? `UNKNOWN(${custom_mode})`;
+  // Only the autopilot's own list names external modes of PX4.
+  return known.startsWith('EXTERNAL') ? (own_name ?? known) : known;
+}
+
+/** Whether the autopilot's own list is needed: for a mode that the tables lack, or for AUTOLAND. */
+export function needsModeList(autopilot: Autopilot, kind: Kind, heartbeat: ModeShown): boolean {
+  const name = flightMode(autopilot, kind, heartbeat) ?? '';
+  return kind === 'plane' || /^(?:UNKNOWN|EXTERNAL)/u.test(name);
+}
+
+interface ModeShown {
+  readonly base_mode: number;
+  readonly custom_mode: number;
+  /** Names by number from the autopilot's list. The tables come first: lists abbreviate, as in `LOIT`. */
+  readonly offered?: ReadonlyMap<number, string> | undefined;
+}
+
+function nameOf(autopilot: Autopilot, kind: Kind, custom_mode: number): string | undefined {
+  if (autopilot === 'ardupilot') return ardupilot_modes[kind][custom_mode];
+  if (autopilot !== 'px4') return undefined;
+  const main = (custom_mode >>> 16) & 0xff;
+  return main === px4_main_auto ? px4_auto_modes[custom_mode >>> 24] : px4_main_modes[main];
+}
+
+/** Returns the numbers of a mode; undefined if the vehicle has no such mode or its numbers are unknown. */
+export function modeNumbers(
+  autopilot: Autopilot,
+  kind: Kind,
+  mode: ModeName,
+  offered?: ReadonlyMap<number, string>,
+): ModeNumbers | undefined {
+  if (autopilot === 'px4') {
+    const sub = px4_auto_sub[mode];
+    return { main: px4_main_auto, sub, custom_mode: ((sub << 24) | (px4_main_auto << 16)) >>> 0 };
+  }
+  if (autopilot !== 'ardupilot') return undefined;
+  const main = ardupilot_modes[kind].indexOf(mode === 'LAND' ? landing(kind) : mode);
+  // Only newer planes have AUTOLAND, and they list it.
+  const is_missing = main < 0 || (kind === 'plane' && mode === 'LAND' && offered?.has(main) !== true);
+  return is_missing ? undefined : { main, sub: 0, custom_mode: main };
+}
+
+function landing(kind: Kind): string {
+  if (kind === 'vtol') return 'QLAND';
+  return kind === 'plane' ? 'AUTOLAND' : 'LAND';
+}
+
+/** Whether this mode brings the vehicle home. */
+export function isHomeward(mode: string | null): boolean {
+  return mode !== null && homeward.has(mode);
+}

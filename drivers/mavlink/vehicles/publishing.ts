@@ -1,0 +1,112 @@
+/** Publishes the feeds of a vehicle from its messages. */
+import type { droneFeeds } from '../../../src/contract/feeds.ts';
+import type { AssetSink } from '../../../src/driver/driver.ts';
+import type { Contact } from './contact.ts';
+import {
+  attitudeFeed,
+  batteryFeed,
+  batteryReading,
+  gpsFeed,
+  gpsRawFeed,
+  systemBattery,
+  vfrHudFeed,
+} from './feeds.ts';
+import type { Decoded, Messages } from '../wire/messages.ts';
+import { isPositionValid, situationOf } from './situation.ts';
+
+export type DroneSink = AssetSink<typeof droneFeeds>;
+type Reading = NonNullable<ReturnType<typeof batteryReading>>;
+
+const status_fresh_ms = 5_000;
+const home_fresh_ms = 30_000;
+/** A battery is no longer listed after this silence. */
+const battery_fresh_ms = 20_000;
+const batteries_max = 16;
+const attitude_known = 1;
+const system_states =
+  'UNINIT BOOT CALIBRATING STANDBY ACTIVE CRITICAL EMERGENCY POWEROFF FLIGHT_TERMINATION'.split(' ');
+
+interface Moment {
+  readonly now_ms: number;
+  /** Alarms that are published with the status. */
+  readonly alarms: readonly string[];
+}
+
+/** Publishes the feeds of one vehicle; keeps the latest reading of each battery. */
+export class Publishing {
+  readonly #sink: DroneSink;
+  readonly #batteries = new Map<number, Reading & { readonly at_ms: number }>();
+
+  constructor(sink: DroneSink) {
+    this.#sink = sink;
+  }
+
+  receive(message: Decoded, contact: Contact, now_ms: number): void {
+    const { name, fields } = message;
+    if (name === 'GLOBAL_POSITION_INT') this.#position(fields, contact, now_ms);
+    else if (name === 'GPS_RAW_INT') this.#sink.publish('gps_raw', gpsRawFeed(fields));
+    else if (name === 'ATTITUDE') this.#sink.publish('attitude', attitudeFeed(fields));
+    else if (name === 'VFR_HUD') this.#sink.publish('vfr_hud', vfrHudFeed(fields));
+    else if (name === 'BATTERY_STATUS') this.#battery(fields, now_ms);
+    else if (name === 'SYS_STATUS') this.#systemBattery(fields, now_ms);
+  }
+
+  /** Publishes alarms with an otherwise unknown status. */
+  warn(alarms: readonly string[]): void {
+    const unknown = { armed: null, flight_mode: null, ekf_ok: null, pre_arm_check: null };
+    this.#sink.publish('sys_status', { ...unknown, alarms: [...alarms] });
+  }
+
+  #position(position: Messages['GLOBAL_POSITION_INT'], contact: Contact, now_ms: number): void {
+    if (!isPositionValid(contact, now_ms)) return;
+    const { latest, autopilot } = contact;
+    const flags = latest.fresh('EKF_STATUS_REPORT', status_fresh_ms, now_ms)?.flags;
+    const message = gpsFeed(position, {
+      gps: latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms),
+      home: latest.fresh('HOME_POSITION', home_fresh_ms, now_ms),
+      is_aligned: autopilot !== 'ardupilot' || flags === undefined || (flags & attitude_known) !== 0,
+    });
+    if (!message) return;
+    this.#sink.publish('gps', message);
+    const { lat, lon, alt_m } = message;
+    this.#sink.setPosition(alt_m === null ? { lat, lon } : { lat, lon, alt_m });
+  }
+
+  #battery(status: Messages['BATTERY_STATUS'], now_ms: number): void {
+    const reading = batteryReading(status);
+    const is_known = this.#batteries.has(status.id);
+    if (!reading || (!is_known && this.#batteries.size >= batteries_max)) return;
+    this.#batteries.set(status.id, { ...reading, at_ms: now_ms });
+    this.#dropStaleBatteries(now_ms);
+    const message = batteryFeed(this.#batteries);
+    if (message) this.#sink.publish('battery', message);
+  }
+
+  /** Used only for vehicles that do not report each battery. */
+  #systemBattery(status: Messages['SYS_STATUS'], now_ms: number): void {
+    this.#dropStaleBatteries(now_ms);
+    const message = this.#batteries.size > 0 ? undefined : systemBattery(status);
+    if (message) this.#sink.publish('battery', message);
+  }
+
+  #dropStaleBatteries(now_ms: number): void {
+    for (const [id, { at_ms }] of this.#batteries) {
+      if (now_ms - at_ms > battery_fresh_ms) this.#batteries.delete(id);
+    }
+  }
+
+  /** Publishes the status, with each heartbeat. */
+  status({ system_status }: Messages['HEARTBEAT'], contact: Contact, { now_ms, alarms }: Moment): void {
+    const { armed, mode, pre_arm_check, pre_arm_reasons, estimator } = situationOf(contact, now_ms);
+    this.#sink.publish('sys_status', {
+      armed,
+      flight_mode: mode,
+      ekf_ok: estimator?.ok ?? null,
+      pre_arm_check,
+      system_status: system_states[system_status] ?? null,
+      pre_arm_reasons: [...pre_arm_reasons],
+      ekf_reasons: [...(estimator?.reasons ?? [])],
+      ...(alarms.length > 0 ? { alarms: [...alarms] } : {}),
+    });
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Decodes PX4 events as far as possible without the metadata file of each firmware: which checks prevent arming.
+ * The Events Interface of MAVLink, with the layout of PX4 1.14 and later.
+ */
+import type { Messages } from '../wire/messages.ts';
+
+export type VehicleEvent = Messages['EVENT'];
+
+const name_bits = 0xff_ff_ff;
+const fnv_offset = 0x811c_9dc5;
+const fnv_prime = 0x0100_0193;
+const component_autopilot = 1;
+
+/** Returns the id of an event: the FNV-1a hash of its name, below the number of the component that defines it. */
+export function eventId(name: string): number {
+  let hash = fnv_offset;
+  for (const char of name) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), fnv_prime);
+  return (component_autopilot * 2 ** 24 + (hash & name_bits)) >>> 0;
+}
+
+const arming_summary = eventId('commander_arming_check_summary');
+const health_summary = eventId('commander_health_summary');
+
+/** Texts of the most common checks; others are named by their component and number. */
+const check_texts: ReadonlyMap<number, string> = new Map(
+  Object.entries({
+    check_modes_cannot_takeoff: 'this flight mode does not allow arming',
+    check_modes_angular_velocity: 'no valid angular velocity',
+    check_modes_attitude: 'no valid attitude',
+    check_modes_local_pos: 'no valid position',
+    check_modes_global_pos: 'no valid global position',
+    check_modes_local_alt: 'no valid altitude',
+    check_modes_mission: 'no valid mission',
+    check_modes_home_position: 'home position is not set',
+    check_modes_manual_control: 'no manual control input',
+    check_modes_not_supported: 'this flight mode is not supported',
+    check_estimator_missing_data: 'the estimator has not started',
+    check_system_flight_term_active: 'flight terminated',
+  }).map(([name, sentence]) => [eventId(name), sentence]),
+);
+
+/** PX4's `health_component_t`, by number. */
+const components =
+  'unassigned,absolute pressure,differential pressure,GPS,optical flow,vision position,distance sensor,remote control,motors and ESCs,UTM,logging,battery,communication links,rate controller,attitude controller,position controller,attitude estimate,local position estimate,mission,avoidance,system,camera,gimbal,payload,global position estimate,storage,parachute,magnetometer,accelerometer,gyroscope,open drone id'.split(
+    ',',
+  );
+
+/** PX4's `navigation_mode_group_t`: the bit of each mode, by the displayed name of the mode. */
+const mode_bits: Readonly<Record<string, number>> = {
+  MANUAL: 0,
+  ALTCTL: 1,
+  POSCTL: 2,
+  MISSION: 3,
+  LOITER: 4,
+  RTL: 5,
+  ACRO: 10,
+  OFFBOARD: 14,
+  STABILIZED: 15,
+  TAKEOFF: 17,
+  LAND: 18,
+  FOLLOW: 19,
+  PRECLAND: 20,
+  VTOL_TAKEOFF: 22,
+};
+
+const level_bits = 0x0f;
+const level_warning = 4;
+const level_info = 6;
+const sequence_mask = 0xff_ff;
+/** PX4 queues at most this many checks for a report. */
+const report_events_max = 64;
+
+/** Returns the level: 0 emergency to 7 debug; higher: for machines, or not for us. */
+export function eventLevel({ log_levels }: VehicleEvent): number {
+  return log_levels & level_bits;
+}
+
+/** Returns the text of an event; undefined if only the firmware's metadata file has it. */
+export function eventText({ id }: VehicleEvent): string | undefined {
+  return check_texts.get(id);
+}
+
+/**
+ * Returns the checks that prevent arming in `mode`, from the latest complete report. A report is enclosed by two
+ * summaries, whose sequence numbers bound it. Undefined without a report.
+ */
+export function armingReasons(
+  events: ReadonlyMap<number, VehicleEvent>,
+  mode: string | null,
+): readonly string[] | undefined {
+  const report = newestReport(events);
+  if (!report) return undefined;
+  const checks = report.filter((event) => concerns(event, mode));
+  return [...new Set(checks.map(checkText))];
+}
+
+function newestReport(events: ReadonlyMap<number, VehicleEvent>): readonly VehicleEvent[] | undefined {
+  for (const end of [...events.values()].toReversed()) {
+    if (end.id !== health_summary) continue;
+    const checks: VehicleEvent[] = [];
+    for (let back = 1; back <= report_events_max; back += 1) {
+      const event = events.get((end.sequence - back) & sequence_mask);
+      if (!event) break;
+      if (event.id === arming_summary) return checks.toReversed();
+      checks.push(event);
+    }
+  }
+  return undefined;
+}
+
+/** Whether a check prevents arming in `mode`: warnings do not, and some checks apply to other modes only. */
+function concerns(event: VehicleEvent, mode: string | null): boolean {
+  const level = eventLevel(event);
+  if (level === level_warning || level > level_info) return false;
+  const bit = mode === null ? undefined : mode_bits[mode];
+  return bit === undefined || ((modesOf(event) >>> bit) & 1) === 1;
+}
+
+/** Reads the 32 mode bits, the first argument of every check; the second one is the component. */
+function modesOf({ arguments: bytes }: VehicleEvent): number {
+  const [a = 0, b = 0, c = 0, d = 0] = bytes;
+  return (a | (b << 8) | (c << 16) | (d << 24)) >>> 0;
+}
+
+function checkText(event: VehicleEvent): string {
+  const component = components[event.arguments[4] ?? 0] ?? `component ${event.arguments[4]}`;
+  return `${component}: ${eventText(event) ?? `check ${event.id} failed`}`;
+}

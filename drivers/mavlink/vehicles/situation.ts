@@ -1,0 +1,148 @@
+/** The current state of a vehicle, for its status feed and for the preconditions of commands. */
+import type { Contact } from './contact.ts';
+import { ardupilotHealth, type EstimatorHealth, px4Health } from './estimator.ts';
+import { undulation } from './feeds.ts';
+import type { Place } from '../commands/geo.ts';
+import type { Autopilot, Kind } from './kind.ts';
+import type { Messages } from '../wire/messages.ts';
+import { flightMode } from './modes.ts';
+
+export interface Situation {
+  readonly autopilot: Autopilot;
+  readonly kind: Kind;
+  /** Null: no recent heartbeat. */
+  readonly armed: boolean | null;
+  readonly mode: string | null;
+  /** Names of the flight modes by number, from the autopilot's list. */
+  readonly modes: ReadonlyMap<number, string>;
+  /** Null: unknown. */
+  readonly airborne: boolean | null;
+  /** Undefined: no valid, recent position. */
+  readonly position: (Place & { readonly alt_amsl_m: number }) | undefined;
+  readonly home: (Place & { readonly alt_amsl_m: number }) | undefined;
+  readonly undulation_m: number | undefined;
+  readonly estimator: EstimatorHealth | undefined;
+  readonly pre_arm_check: boolean | null;
+  readonly pre_arm_reasons: readonly string[];
+}
+
+/** Autopilots send a heartbeat every second. */
+const heartbeat_fresh_ms = 3_500;
+export const position_fresh_ms = 3_000;
+const status_fresh_ms = 5_000;
+/** Home is reported every five seconds, and when it changes. */
+const home_fresh_ms = 30_000;
+/** ArduPilot repeats its reasons every 30 s. */
+const reasons_fresh_ms = 65_000;
+const reasons_max = 5;
+const armed_bit = 128;
+const pre_arm_bit = 0x1000_0000;
+const fix_2d = 2;
+const landed_on_ground = 1;
+const landed_unknown = 0;
+/** A vehicle that does not report its landed state counts as airborne above this height over home. */
+const flying_height_m = 1;
+const reason_pattern = /^(?:PreArm|Arm|Preflight Fail|Arming denied)[:! ]/u;
+
+export function situationOf(contact: Contact, now_ms: number): Situation {
+  const { autopilot, kind, latest } = contact;
+  const heartbeat = latest.fresh('HEARTBEAT', heartbeat_fresh_ms, now_ms);
+  const gps = latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
+  const check = preArmCheck(autopilot, latest.fresh('SYS_STATUS', status_fresh_ms, now_ms));
+  const mode = heartbeat ? flightMode(autopilot, kind, { ...heartbeat, offered: contact.modes }) : null;
+  return {
+    autopilot,
+    kind,
+    armed: heartbeat ? isArmed(heartbeat) : null,
+    mode,
+    modes: contact.modes,
+    airborne: isAirborne(contact, now_ms),
+    position: positionOf(contact, now_ms),
+    home: homeOf(contact, now_ms),
+    undulation_m: gps && undulation(gps),
+    estimator: estimatorOf(contact, now_ms),
+    pre_arm_check: check,
+    pre_arm_reasons: check === false ? reasonsOf(contact, mode, now_ms) : [],
+  };
+}
+
+export function isArmed({ base_mode }: Messages['HEARTBEAT']): boolean {
+  return (base_mode & armed_bit) !== 0;
+}
+
+/** Returns undefined without a recent report of the estimator. */
+export function estimatorOf({ autopilot, latest }: Contact, now_ms: number): EstimatorHealth | undefined {
+  const px4 = latest.fresh('ESTIMATOR_STATUS', status_fresh_ms, now_ms);
+  if (autopilot === 'px4') return px4 && px4Health(px4);
+  const ardupilot = latest.fresh('EKF_STATUS_REPORT', status_fresh_ms, now_ms);
+  if (!ardupilot) return undefined;
+  const heartbeat = latest.fresh('HEARTBEAT', status_fresh_ms, now_ms);
+  return ardupilotHealth(ardupilot, heartbeat !== undefined && isArmed(heartbeat));
+}
+
+/**
+ * Whether the streamed position is valid. ArduPilot keeps streaming the last one after its receiver has lost the
+ * satellites; only the fix and the estimator show it. PX4 sends a position only if it is valid.
+ */
+export function isPositionValid(contact: Contact, now_ms: number): boolean {
+  const gps = contact.latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
+  if (gps && gps.fix_type >= fix_2d) return true;
+  const estimator = estimatorOf(contact, now_ms);
+  if (estimator) return estimator.has_position;
+  return contact.autopilot === 'px4' && !gps;
+}
+
+/** Returns the autopilot's own result; PX4 sets only the health bit, ArduPilot can have its checks disabled. */
+export function preArmCheck(
+  autopilot: Autopilot,
+  status: Messages['SYS_STATUS'] | undefined,
+): boolean | null {
+  if (!status) return null;
+  const is_healthy = (status.onboard_control_sensors_health & pre_arm_bit) !== 0;
+  if (autopilot === 'px4') return is_healthy;
+  if (autopilot !== 'ardupilot') return null;
+  const is_present = (status.onboard_control_sensors_present & pre_arm_bit) !== 0;
+  const is_enabled = (status.onboard_control_sensors_enabled & pre_arm_bit) !== 0;
+  return is_present && is_enabled ? is_healthy : null;
+}
+
+function positionOf(contact: Contact, now_ms: number): Situation['position'] {
+  const position = contact.latest.fresh('GLOBAL_POSITION_INT', position_fresh_ms, now_ms);
+  if (!position || (position.lat === 0 && position.lon === 0)) return undefined;
+  if (!isPositionValid(contact, now_ms)) return undefined;
+  return { lat: position.lat / 1e7, lon: position.lon / 1e7, alt_amsl_m: position.alt / 1_000 };
+}
+
+function homeOf({ latest }: Contact, now_ms: number): Situation['home'] {
+  const home = latest.fresh('HOME_POSITION', home_fresh_ms, now_ms);
+  if (!home || (home.latitude === 0 && home.longitude === 0)) return undefined;
+  return { lat: home.latitude / 1e7, lon: home.longitude / 1e7, alt_amsl_m: home.altitude / 1_000 };
+}
+
+function isAirborne(contact: Contact, now_ms: number): boolean | null {
+  const landed = contact.latest.fresh('EXTENDED_SYS_STATE', status_fresh_ms, now_ms)?.landed_state;
+  if (landed !== undefined && landed !== landed_unknown) return landed !== landed_on_ground;
+  const position = positionOf(contact, now_ms);
+  const home = homeOf(contact, now_ms);
+  return position && home ? position.alt_amsl_m - home.alt_amsl_m > flying_height_m : null;
+}
+
+/** Returns the checks that PX4 reports as failed in its current mode; none without events. */
+export function armingCauses(contact: Contact): readonly string[] {
+  const { autopilot, kind, latest, modes: offered } = contact;
+  const heartbeat = latest.last('HEARTBEAT');
+  if (autopilot !== 'px4' || !heartbeat) return [];
+  return causesOf(contact, flightMode(autopilot, kind, { ...heartbeat, offered }));
+}
+
+function causesOf({ autopilot, events }: Contact, mode: string | null): readonly string[] {
+  return autopilot === 'px4' ? (events.armingReasons(mode) ?? []).slice(0, reasons_max) : [];
+}
+
+function reasonsOf(contact: Contact, mode: string | null, now_ms: number): readonly string[] {
+  const recent = contact.texts.filter(
+    ({ at_ms, text }) => now_ms - at_ms < reasons_fresh_ms && reason_pattern.test(text.text),
+  );
+  const reported = [...new Set(recent.map(({ text }) => text.text))].slice(-reasons_max);
+  return [...reported, ...causesOf(contact, mode)];
+}

@@ -1,0 +1,216 @@
+/** Requests the messages that feeds and commands need from one autopilot, again when they stop. */
+import type { Autopilot } from './kind.ts';
+import type { Messages } from '../wire/messages.ts';
+
+export interface StreamRates {
+  readonly position_hz: number;
+  readonly attitude_hz: number;
+  readonly status_hz: number;
+}
+
+/** A request to send. */
+export type StreamRequest =
+  /** `MAV_CMD_SET_MESSAGE_INTERVAL`. */
+  | { readonly command: 511; readonly msgid: number; readonly interval_us: number }
+  /** `MAV_CMD_REQUEST_MESSAGE`. */
+  | { readonly command: 512; readonly msgid: number }
+  /** `REQUEST_DATA_STREAM`, for autopilots that support neither. */
+  | { readonly command: 'data_streams'; readonly rate_hz: number };
+
+interface Wanted {
+  readonly name: keyof Messages;
+  readonly msgid: number;
+  /** Absent: requested by id at intervals, to detect a second vehicle that answers. */
+  readonly interval_ms?: number;
+  /** Requested until it was received once. */
+  readonly once?: true;
+}
+
+interface Want {
+  readonly wanted: Wanted;
+  received_ms: number;
+  asked_ms: number;
+  asks: number;
+  /** The autopilot has no such message; not requested again until it restarts. */
+  refused: boolean;
+}
+
+const answer_wait_ms = 1_000;
+const answer_tries_max = 3;
+/** After this many unanswered requests an ArduPilot is assumed to support only REQUEST_DATA_STREAM. */
+const unanswered_max = 3;
+/** Time to observe which messages a vehicle sends without requests. */
+const observe_ms = 1_000;
+const absent_min_ms = 3_000;
+const absent_intervals = 3;
+/** Pauses between requests: an autopilot may accept and have nothing to send, and another station may set another rate. */
+const pauses_ms = [5_000, 10_000, 30_000, 120_000] as const;
+const identity_every_ms = 30_000;
+const recheck_every_ms = 5_000;
+const once_asks_max = 3;
+const result_accepted = 0;
+const result_temporarily_rejected = 1;
+const result_in_progress = 5;
+
+const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
+
+export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readonly Wanted[] {
+  const position_ms = 1_000 / rates.position_hz;
+  const attitude_ms = 1_000 / rates.attitude_hz;
+  const status_ms = 1_000 / rates.status_hz;
+  const estimator =
+    autopilot === 'px4'
+      ? ({ name: 'ESTIMATOR_STATUS', msgid: 230 } as const)
+      : ({ name: 'EKF_STATUS_REPORT', msgid: 193 } as const);
+  return [
+    { name: 'AUTOPILOT_VERSION', msgid: 148 },
+    { name: 'GLOBAL_POSITION_INT', msgid: 33, interval_ms: position_ms },
+    { name: 'GPS_RAW_INT', msgid: 24, interval_ms: status_ms },
+    { name: 'HOME_POSITION', msgid: 242, interval_ms: 5_000 },
+    { ...estimator, interval_ms: status_ms },
+    { name: 'SYS_STATUS', msgid: 1, interval_ms: status_ms },
+    { name: 'EXTENDED_SYS_STATE', msgid: 245, interval_ms: status_ms },
+    { name: 'ATTITUDE', msgid: 30, interval_ms: attitude_ms },
+    { name: 'VFR_HUD', msgid: 74, interval_ms: position_ms },
+    { name: 'BATTERY_STATUS', msgid: 147, interval_ms: 2 * status_ms },
+    { name: 'POSITION_TARGET_GLOBAL_INT', msgid: 87, interval_ms: 1_000 },
+  ];
+}
+
+/** Sends one request at a time, because the acknowledgement does not name the requested message. */
+export class Streams {
+  readonly #autopilot: Autopilot;
+  readonly #rates: StreamRates;
+  /** By message name. */
+  readonly #wants = new Map<keyof Messages, Want>();
+  #begun_ms: number;
+  #in_flight:
+    | { readonly want: Want; readonly ask: StreamRequest; sent_ms: number; tries: number }
+    | undefined;
+  #unanswered = 0;
+  /** No request is due before this time. */
+  #next_check_ms = Number.NEGATIVE_INFINITY;
+
+  constructor(autopilot: Autopilot, rates: StreamRates, now_ms: number) {
+    this.#autopilot = autopilot;
+    this.#rates = rates;
+    this.#begun_ms = now_ms;
+    this.restart(now_ms);
+  }
+
+  /** Starts over after a restart of the autopilot, which loses every request. */
+  restart(now_ms: number): void {
+    this.#begun_ms = now_ms;
+    this.#in_flight = undefined;
+    this.#unanswered = 0;
+    this.#wants.clear();
+    for (const wanted of wantedMessages(this.#autopilot, this.#rates)) this.#want(wanted);
+  }
+
+  /** Requests the list of flight modes. It is long, and most vehicles have only modes that are in the tables. */
+  requestModes(): void {
+    if (!this.#wants.has(available_modes.name)) this.#want(available_modes);
+  }
+
+  received(name: keyof Messages, now_ms: number): void {
+    const want = this.#wants.get(name);
+    if (!want) return;
+    want.received_ms = now_ms;
+    if (want.asks === 0) return;
+    want.asks = 0;
+    this.#next_check_ms = now_ms;
+  }
+
+  /** Requests the identity again immediately, since there may be a second vehicle. */
+  recheckIdentity(now_ms: number): void {
+    const want = this.#wants.get('AUTOPILOT_VERSION');
+    if (!want || now_ms - want.asked_ms < recheck_every_ms) return;
+    want.received_ms = Number.NEGATIVE_INFINITY;
+    want.asks = 0;
+    this.#next_check_ms = now_ms;
+  }
+
+  /** `COMMAND_ACK` for 511 or 512. */
+  acknowledged(command: number, result: number): void {
+    const in_flight = this.#in_flight;
+    if (!in_flight || in_flight.ask.command !== command || result === result_in_progress) return;
+    this.#unanswered = 0;
+    if (result !== result_accepted && result !== result_temporarily_rejected) in_flight.want.refused = true;
+    this.#in_flight = undefined;
+  }
+
+  /** Returns the request to send now, if any. */
+  next(now_ms: number): StreamRequest | undefined {
+    const in_flight = this.#in_flight;
+    if (in_flight) {
+      if (now_ms - in_flight.sent_ms < answer_wait_ms) return undefined;
+      if (in_flight.tries < answer_tries_max && now_ms >= presentUntil_ms(in_flight.want)) {
+        in_flight.tries += 1;
+        in_flight.sent_ms = now_ms;
+        return in_flight.ask;
+      }
+      this.#in_flight = undefined;
+      this.#unanswered += 1;
+    }
+    const want = now_ms < this.#next_check_ms ? undefined : this.#due(now_ms);
+    if (!want) return undefined;
+    want.asked_ms = now_ms;
+    want.asks += 1;
+    if (
+      this.#unanswered >= unanswered_max &&
+      this.#autopilot === 'ardupilot' &&
+      want.wanted.interval_ms !== undefined
+    ) {
+      // One request covers all streams, so the others are not due now.
+      for (const other of this.#wants.values()) other.asked_ms = now_ms;
+      return { command: 'data_streams', rate_hz: Math.max(1, Math.round(this.#rates.position_hz)) };
+    }
+    const ask = this.#askFor(want);
+    this.#in_flight = { want, ask, sent_ms: now_ms, tries: 1 };
+    return ask;
+  }
+
+  #want(wanted: Wanted): void {
+    const never_ms = Number.NEGATIVE_INFINITY;
+    this.#wants.set(wanted.name, {
+      wanted,
+      received_ms: never_ms,
+      asked_ms: never_ms,
+      asks: 0,
+      refused: false,
+    });
+    this.#next_check_ms = never_ms;
+  }
+
+  /** Returns the first due message; without one, sets the time of the next check. */
+  #due(now_ms: number): Want | undefined {
+    let next_ms = Number.POSITIVE_INFINITY;
+    for (const want of this.#wants.values()) {
+      const due_ms = this.#dueAt_ms(want);
+      if (now_ms >= due_ms) return want;
+      next_ms = Math.min(next_ms, due_ms);
+    }
+    this.#next_check_ms = next_ms;
+    return undefined;
+  }
+
+  #askFor({ wanted: { msgid, interval_ms } }: Want): StreamRequest {
+    if (interval_ms === undefined) return { command: 512, msgid };
+    return { command: 511, msgid, interval_us: Math.round(interval_ms * 1_000) };
+  }
+
+  #dueAt_ms(want: Want): number {
+    if (want.refused) return Number.POSITIVE_INFINITY;
+    const observe_until_ms = want.wanted.interval_ms === undefined ? 0 : this.#begun_ms + observe_ms;
+    const pause_ms = pauses_ms[Math.min(want.asks, pauses_ms.length) - 1] ?? 0;
+    return Math.max(presentUntil_ms(want), observe_until_ms, want.asks === 0 ? 0 : want.asked_ms + pause_ms);
+  }
+}
+
+/** Returns until when a message counts as present, at any rate: another station may have set that rate, and two must not compete. */
+function presentUntil_ms({ received_ms, asks, wanted: { interval_ms, once } }: Want): number {
+  const never = Number.POSITIVE_INFINITY;
+  if (once) return asks > once_asks_max || received_ms !== Number.NEGATIVE_INFINITY ? never : 0;
+  if (interval_ms === undefined) return received_ms + identity_every_ms;
+  return received_ms + Math.max(absent_min_ms, absent_intervals * interval_ms);
+}

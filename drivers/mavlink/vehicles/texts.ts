@@ -1,0 +1,17 @@
+/** Sentences about vehicles that people read; tests refer to them by name. */
+export const texts = {
+  went_offline: (type: string) => `${type} went offline`,
+  back_online: (type: string) => `${type} back online`,
+  silent: (seconds: number, link: string) => `no message for ${seconds} s over ${link}`,
+  part_silent: (seconds: number) => `no message for ${seconds} s`,
+  address_reused: 'another vehicle sends from its address',
+  id_shared: (system_id: number) =>
+    `system id ${system_id} is used by two vehicles; give each vehicle a unique id`,
+  conflict: 'two vehicles have the same system id; refusing their commands',
+  conflict_resolved: 'system id conflict resolved',
+  limit_reached: 'sender limit reached; ignoring further senders',
+  vehicle_text: 'vehicle sent a text',
+  vehicle_warning: 'vehicle sent a warning',
+  vehicle_event: 'vehicle reported an event',
+  texts_suppressed: 'vehicle sent too many texts; not logging more for a minute',
+} as const;

@@ -1,0 +1,65 @@
+/** Logs the texts and events of vehicles: each text once a minute, with a limit for each vehicle. */
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import { LineBudget } from './line-budget.ts';
+import { eventLevel, eventText, type VehicleEvent } from './px4-events.ts';
+import type { StatusText } from './status-text.ts';
+import { texts } from './texts.ts';
+
+export interface Subject {
+  readonly asset_key: string;
+  /** False: not announced yet; its texts are logged for debugging only. */
+  readonly isVehicle: boolean;
+}
+
+const severity_warning = 4;
+const severity_debug = 7;
+const text_repeat_ms = 60_000;
+const texts_remembered_max = 200;
+
+export class VehicleLog {
+  readonly #log: DriverLog;
+  readonly #logged = new Map<string, number>();
+  readonly #lines = new LineBudget();
+
+  constructor(log: DriverLog) {
+    this.#log = log;
+  }
+
+  text({ asset_key, isVehicle }: Subject, { severity, text }: StatusText): void {
+    const facts = { asset_key, severity, text };
+    const isQuiet = severity >= severity_debug || !isVehicle;
+    if (isQuiet || !this.#isNew(`${asset_key} ${text}`) || !this.#mayWrite(asset_key))
+      this.#log.debug(facts, texts.vehicle_text);
+    else if (severity <= severity_warning) this.#log.warn(facts, texts.vehicle_warning);
+    else this.#log.info(facts, texts.vehicle_text);
+  }
+
+  /** Logs an event. PX4 sends the more important ones as texts too; the firmware's metadata file has the other meanings. */
+  event({ asset_key, isVehicle }: Subject, event: VehicleEvent): void {
+    const level = eventLevel(event);
+    const meaning = eventText(event) ?? null;
+    const facts = { asset_key, event: event.id, level, sequence: event.sequence, meaning };
+    const isWarning = level <= severity_warning && isVehicle;
+    if (isWarning && this.#isNew(`${asset_key} ${event.id}`) && this.#mayWrite(asset_key))
+      this.#log.warn(facts, texts.vehicle_event);
+    else this.#log.debug(facts, texts.vehicle_event);
+  }
+
+  /** Whether this was not logged within the last minute. */
+  #isNew(key: string): boolean {
+    const now_ms = performance.now();
+    if (now_ms - (this.#logged.get(key) ?? Number.NEGATIVE_INFINITY) < text_repeat_ms) return false;
+    if (this.#logged.size >= texts_remembered_max) this.#logged.clear();
+    this.#logged.set(key, now_ms);
+    return true;
+  }
+
+  /** Whether the vehicle may log a line in this minute; logs once when the limit is reached. */
+  #mayWrite(asset_key: string): boolean {
+    const verdict = this.#lines.reserve(asset_key, performance.now());
+    if (verdict === 'last') {
+      this.#log.warn({ asset_key }, texts.texts_suppressed);
+    }
+    return verdict === 'write';
+  }
+}

@@ -1,0 +1,375 @@
+/** Assigns frames to vehicles, their parts and their radios by sender; identifies vehicles. */
+import type { droneFeeds } from '../../../src/contract/feeds.ts';
+import type { DriverHost } from '../../../src/driver/driver.ts';
+import { vehicleCommands } from '../commands/commands.ts';
+import { sharedSystemIds } from './conflicts.ts';
+import { Contact } from './contact.ts';
+import { Contacts } from './contacts.ts';
+import type { Frame } from '../wire/frame.ts';
+import { isProvisional, vehicleAsset } from './identity.ts';
+import { senderOf } from './kind.ts';
+import type { Link } from '../links/link.ts';
+import { decode, type Decoded, type Messages } from '../wire/messages.ts';
+import {
+  appearances_max,
+  appearances_window_ms,
+  contacts_max,
+  vehicles_max,
+  remove_after_ms,
+  isConfirmed,
+  identity_every_ms,
+  isEstablished,
+  slotFor,
+  unannounced_silence_ms,
+} from './newcomers.ts';
+import type { MavlinkOptions } from '../options.ts';
+import type { Outgoing } from '../links/outgoing.ts';
+import { Part } from './part.ts';
+import type { VehicleEvent } from './px4-events.ts';
+import type { StatusText } from './status-text.ts';
+import { texts } from './texts.ts';
+import { Vehicle } from './vehicle.ts';
+import { type Subject, VehicleLog } from './vehicle-log.ts';
+
+export interface VehicleRegistryParts {
+  readonly host: DriverHost<typeof droneFeeds>;
+  readonly options: MavlinkOptions;
+  readonly out: Outgoing;
+}
+
+/** Components that are tracked; the first excess one is logged. */
+const parts_max = 128;
+/** After this time a vehicle without a reported hardware id is identified by its system id. */
+const identity_wait_ms = 5_000;
+/** Contacts are dropped this long after their vehicle went offline; the vehicle stays. */
+const drop_after_ms = 60_000;
+/** Old radios send each report in two messages. */
+const radio_twice_ms = 5_000;
+const radio_fresh_ms = 10_000;
+const command_request_message = 512;
+const radios_max = 256;
+
+/** Processes frames and periodic ticks. */
+export class VehicleRegistry {
+  readonly #parts: VehicleRegistryParts;
+  readonly #contacts = new Contacts();
+  readonly #vehicleOf = new Map<Contact, Vehicle>();
+  /** By asset_key. */
+  readonly #vehicles = new Map<string, Vehicle>();
+  readonly #components = new Map<string, Part>();
+  readonly #radios = new Map<string, number>();
+  readonly #radioOf = new Map<Link, { readonly report: Messages['RADIO_STATUS']; readonly at_ms: number }>();
+  #shared: ReadonlySet<number> = new Set();
+  readonly #full = new Set<string>();
+  readonly #log: VehicleLog;
+  readonly #identified_ms = new WeakMap<Contact, number>();
+  #appearances_ms: readonly number[] = [];
+
+  constructor(parts: VehicleRegistryParts) {
+    this.#parts = parts;
+    this.#log = new VehicleLog(parts.host.log);
+  }
+
+  /** Number of tracked autopilots, announced or not. */
+  get contacts(): number {
+    return this.#contacts.all.size;
+  }
+
+  get vehicles(): readonly Vehicle[] {
+    return [...this.#vehicles.values()];
+  }
+
+  /** Returns the latest recent report of the link's radio. */
+  radioOf(link: Link): Messages['RADIO_STATUS'] | undefined {
+    const newest = this.#radioOf.get(link);
+    return newest && performance.now() - newest.at_ms < radio_fresh_ms ? newest.report : undefined;
+  }
+
+  get #offline_after_ms(): number {
+    return this.#parts.options.offline_after_s * 1_000;
+  }
+
+  /** Processes one verified frame. `now_ms` is monotonic. */
+  frame(link: Link, frame: Frame, peer: string, now_ms: number): void {
+    if (this.#parts.out.isEcho(frame)) return;
+    const message = decode(frame);
+    if (!message) return;
+    const contact = this.#dropStale(this.#contacts.find(link, peer, frame), now_ms);
+    if (message.name === 'RADIO_STATUS' || message.name === 'RADIO') {
+      this.#radio(message, { link, peer, contact, now_ms });
+    } else if (contact) {
+      this.#contact(contact, message, now_ms);
+    } else if (message.name === 'HEARTBEAT' && senderOf(message.fields).is === 'autopilot') {
+      const added = this.#addContact({ link, peer, frame, now_ms });
+      if (added) this.#contact(added, message, now_ms);
+    } else {
+      this.#component(message, { link, peer, frame, now_ms });
+    }
+  }
+
+  tick(now_ms: number): void {
+    for (const contact of this.#contacts.all) {
+      contact.tick(now_ms);
+      this.#identify(contact, now_ms);
+      const silence_ms = now_ms - contact.last_ms;
+      const silence_max_ms = this.#vehicleOf.has(contact)
+        ? this.#offline_after_ms + drop_after_ms
+        : unannounced_silence_ms;
+      if (silence_ms > silence_max_ms) this.#drop(contact);
+    }
+    this.#findConflicts(now_ms);
+    for (const vehicle of this.#vehicles.values()) {
+      vehicle.tick(now_ms);
+      if (vehicle.offline_ms > remove_after_ms && !isEstablished(vehicle)) this.#remove(vehicle);
+    }
+    for (const part of this.#components.values()) part.tick(now_ms);
+  }
+
+  #contact(contact: Contact, message: Decoded, now_ms: number): void {
+    contact.receive(message, now_ms);
+    if (message.name === 'AUTOPILOT_VERSION') this.#identify(contact, now_ms);
+    this.#vehicleOf.get(contact)?.receive(message, contact, now_ms);
+  }
+
+  #addContact({ link, peer, frame, now_ms }: From): Contact | undefined {
+    const isVehicle = (each: Contact): boolean => this.#vehicleOf.has(each);
+    const { hasSlot, victim } = slotFor({ link, peer }, this.#contacts.all, isVehicle);
+    if (!hasSlot) return this.#refuse('autopilots', contacts_max);
+    if (victim) this.#drop(victim);
+    const { sysid, compid } = frame;
+    const { options, out } = this.#parts;
+    const { streams: rates, passive } = options;
+    const onText = (from: Contact, text: StatusText): void => this.#log.text(this.#subject(from), text);
+    const onEvent = (from: Contact, event: VehicleEvent): void => this.#log.event(this.#subject(from), event);
+    const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, onText, onEvent });
+    this.#contacts.add(contact);
+    return contact;
+  }
+
+  /** Assigns the contact to its vehicle when the vehicle is identified. */
+  #identify(contact: Contact, now_ms: number): void {
+    const known = this.#vehicleOf.get(contact);
+    const is_due = contact.uid !== undefined || now_ms - contact.first_ms >= identity_wait_ms;
+    if (!is_due) return;
+    if (known ? isKeyOf(known.asset_key, contact) : !this.#isAdmitted(contact)) return;
+    const identified_ms = this.#identified_ms.get(contact) ?? Number.NEGATIVE_INFINITY;
+    if (known && !isProvisional(known.asset_key) && now_ms - identified_ms < identity_every_ms) return;
+    if (known) this.#unassign(contact, known);
+    const asset_key = this.#keyOf(contact, now_ms);
+    const vehicle = this.#vehicles.get(asset_key) ?? this.#appear(asset_key, contact, now_ms);
+    if (!vehicle) return;
+    this.#identified_ms.set(contact, now_ms);
+    vehicle.contacts.add(contact);
+    this.#vehicleOf.set(contact, vehicle);
+  }
+
+  /** Whether a contact may become a vehicle: known vehicles immediately, after an outage or with another address. */
+  #isAdmitted(contact: Contact): boolean {
+    const { asset_key } = contact;
+    const isOwn = this.#vehicles.has(asset_key) || Object.hasOwn(this.#parts.options.vehicles, asset_key);
+    return isOwn || isConfirmed(contact);
+  }
+
+  /** Simulators and clones share one hardware id: another system id at the same time is another vehicle. */
+  #keyOf(contact: Contact, now_ms: number): string {
+    const key = contact.asset_key;
+    const other = this.#vehicles.get(key)?.active;
+    const is_taken = other && other.sysid !== contact.sysid && now_ms - other.last_ms < identity_wait_ms;
+    return is_taken ? cloneKeyOf(contact) : key;
+  }
+
+  /** Returns undefined if no slot is free. */
+  #appear(asset_key: string, contact: Contact, now_ms: number): Vehicle | undefined {
+    const { host, options } = this.#parts;
+    const own = Object.hasOwn(options.vehicles, asset_key) ? options.vehicles[asset_key] : undefined;
+    if (!own && !this.#reserveSlot(now_ms)) return this.#refuse('vehicles', vehicles_max);
+    const vehicle = new Vehicle({
+      asset_key,
+      contact,
+      passive: options.passive,
+      offline_after_ms: this.#offline_after_ms,
+      isConfigured: own !== undefined,
+      describe: (active) => vehicleAsset(active, asset_key, own?.name),
+      announce: (about, commands) => host.announce(about, commands),
+      commandsOf: (commanded) => vehicleCommands(commanded, options, own?.commands ?? options.commands),
+      log: host.log,
+    });
+    this.#vehicles.set(asset_key, vehicle);
+    return vehicle;
+  }
+
+  /** Reserves a slot for one more vehicle, if necessary by removing an offline one that was online only briefly. */
+  #reserveSlot(now_ms: number): boolean {
+    this.#appearances_ms = this.#appearances_ms.filter((at_ms) => now_ms - at_ms < appearances_window_ms);
+    if (this.#appearances_ms.length >= appearances_max) return false;
+    const unconfigured = this.vehicles.filter(({ isConfigured }) => !isConfigured);
+    if (unconfigured.length >= vehicles_max) {
+      const offline = unconfigured.filter((each) => !each.online && !isEstablished(each));
+      const [longest] = offline.toSorted((a, b) => b.offline_ms - a.offline_ms);
+      if (!longest) return false;
+      this.#remove(longest);
+    }
+    this.#appearances_ms = [...this.#appearances_ms, now_ms];
+    return true;
+  }
+
+  /** Removes a vehicle, its contacts and its parts. */
+  #remove(vehicle: Vehicle): void {
+    for (const contact of vehicle.contacts) this.#drop(contact);
+    vehicle.remove();
+    this.#vehicles.delete(vehicle.asset_key);
+    for (const [key, part] of this.#components) {
+      if (!key.startsWith(`${vehicle.asset_key}.`)) continue;
+      part.remove();
+      this.#components.delete(key);
+    }
+  }
+
+  #unassign(contact: Contact, vehicle: Vehicle): void {
+    this.#vehicleOf.delete(contact);
+    vehicle.contacts.delete(contact);
+    if (!vehicle.is_abandoned || !isProvisional(vehicle.asset_key)) return;
+    // It had a provisional key until its hardware id was reported.
+    this.#remove(vehicle);
+  }
+
+  /** Drops a contact after an outage: another vehicle may send from the address, so it must be identified again. */
+  #dropStale(contact: Contact | undefined, now_ms: number): Contact | undefined {
+    if (!contact || now_ms - contact.last_ms < this.#offline_after_ms) return contact;
+    this.#drop(contact);
+    return undefined;
+  }
+
+  #drop(contact: Contact): void {
+    this.#contacts.delete(contact);
+    this.#vehicleOf.get(contact)?.contacts.delete(contact);
+    this.#vehicleOf.delete(contact);
+  }
+
+  #component(message: Decoded, { link, peer, frame, now_ms }: From): void {
+    const vehicle = this.#vehicleAt(link, peer, frame.sysid);
+    if (!vehicle) return;
+    // The key is the same for every link and address of the vehicle.
+    const key = `${vehicle.asset_key}.${frame.compid}`;
+    const known = this.#components.get(key);
+    if (known) {
+      known.receive(message, now_ms);
+      return;
+    }
+    const sender = message.name === 'HEARTBEAT' ? senderOf(message.fields) : undefined;
+    if (sender?.is !== 'part') return;
+    if (this.#components.size >= parts_max) {
+      this.#refuse('components', parts_max);
+      return;
+    }
+    const { host, out } = this.#parts;
+    const { sysid, compid } = frame;
+    const part = new Part({
+      parent_key: vehicle.asset_key,
+      parent_name: vehicle.name,
+      compid,
+      part: sender.part,
+      type: sender.asset,
+      now_ms,
+      offline_after_ms: this.#offline_after_ms,
+      announce: (about) => host.announce(about),
+      request: (msgid) => out.send('COMMAND_LONG', requestMessage({ sysid, compid }, msgid), vehicle.active),
+    });
+    this.#components.set(key, part);
+  }
+
+  #vehicleAt(link: Link, peer: string, sysid: number): Vehicle | undefined {
+    for (const contact of this.#contacts.at(link, peer)) {
+      const vehicle = contact.sysid === sysid ? this.#vehicleOf.get(contact) : undefined;
+      if (vehicle) return vehicle;
+    }
+    return undefined;
+  }
+
+  /** Processes a radio report. A radio has its own ids; it serves all vehicles behind it. */
+  #radio(
+    { name, fields }: Extract<Decoded, { readonly name: 'RADIO' | 'RADIO_STATUS' }>,
+    { link, peer, contact, now_ms }: RadioSource,
+  ): void {
+    this.#radioOf.set(link, { report: fields, at_ms: now_ms });
+    const behind = this.vehicles.filter(({ active }) =>
+      contact ? active === contact : active.link === link && active.peer === peer,
+    );
+    if (behind.length === 0) return;
+    const place = `${link.name}|${peer}`;
+    if (this.#radios.size >= radios_max && !this.#radios.has(place)) this.#radios.clear();
+    if (name === 'RADIO_STATUS') this.#radios.set(place, now_ms);
+    else if (now_ms - (this.#radios.get(place) ?? Number.NEGATIVE_INFINITY) < radio_twice_ms) return;
+    for (const vehicle of behind) vehicle.receiveRadio(fields);
+  }
+
+  #findConflicts(now_ms: number): void {
+    const { log } = this.#parts.host;
+    const shared = sharedSystemIds(this.#contacts.all, (contact) => this.#vehicleOf.get(contact), now_ms);
+    for (const id of shared) {
+      if (!this.#shared.has(id)) log.error({ system_id: id }, texts.conflict);
+    }
+    for (const id of this.#shared) {
+      if (!shared.has(id)) log.info({ system_id: id }, texts.conflict_resolved);
+    }
+    this.#shared = shared;
+    for (const vehicle of this.#vehicles.values()) {
+      const { sysid } = vehicle.active;
+      vehicle.conflict = shared.has(sysid) ? texts.id_shared(sysid) : undefined;
+    }
+  }
+
+  #subject(from: Contact): Subject {
+    const vehicle = this.#vehicleOf.get(from);
+    return { asset_key: vehicle?.asset_key ?? from.asset_key, isVehicle: vehicle !== undefined };
+  }
+
+  #refuse(what: string, limit: number): undefined {
+    if (!this.#full.has(what)) this.#parts.host.log.error({ what, limit }, texts.limit_reached);
+    this.#full.add(what);
+    return undefined;
+  }
+}
+
+/** Whether the key belongs to the contact, with or without the system id that distinguishes clones. */
+function isKeyOf(asset_key: string, contact: Contact): boolean {
+  const key = contact.asset_key;
+  return asset_key === key || asset_key === cloneKeyOf(contact);
+}
+
+function cloneKeyOf({ asset_key, sysid }: Contact): string {
+  return `${asset_key}:system-${sysid}`;
+}
+
+interface From {
+  readonly link: Link;
+  readonly peer: string;
+  readonly frame: Frame;
+  readonly now_ms: number;
+}
+
+interface RadioSource {
+  readonly link: Link;
+  readonly peer: string;
+  readonly contact: Contact | undefined;
+  readonly now_ms: number;
+}
+
+function requestMessage(
+  { sysid, compid }: { readonly sysid: number; readonly compid: number },
+  msgid: number,
+): Messages['COMMAND_LONG'] {
+  return {
+    target_system: sysid,
+    target_component: compid,
+    command: command_request_message,
+    confirmation: 0,
+    param1: msgid,
+    param2: 0,
+    param3: 0,
+    param4: 0,
+    param5: 0,
+    param6: 0,
+    param7: 0,
+  };
+}

@@ -1,0 +1,200 @@
+/** One vehicle: an asset, and the contacts that receive it. One of them is active at a time. */
+import type { Command } from '../../../src/driver/command.ts';
+import type { AssetDescription, DriverLog } from '../../../src/driver/driver.ts';
+import type { Contact } from './contact.ts';
+import { radioFeed } from './feeds.ts';
+import type { Decoded, Messages } from '../wire/messages.ts';
+import { type DroneSink, Publishing } from './publishing.ts';
+import { situationOf } from './situation.ts';
+import { texts } from './texts.ts';
+import type { Commanded } from '../commands/commands.ts';
+import { Changes } from '../commands/await-change.ts';
+import { texts as command_texts } from '../commands/texts.ts';
+
+export interface VehicleParts {
+  readonly asset_key: string;
+  readonly contact: Contact;
+  readonly passive: boolean;
+  readonly offline_after_ms: number;
+  /** Whether the configuration names it. */
+  readonly isConfigured: boolean;
+  /** Announces the asset, again when its description changes. */
+  readonly announce: (about: AssetDescription, commands: readonly Command[]) => DroneSink;
+  readonly commandsOf: (vehicle: Commanded) => readonly Command[];
+  readonly describe: (active: Contact) => AssetDescription;
+  readonly log: Pick<DriverLog, 'info' | 'warn'>;
+}
+
+/** After this silence of the active contact another one of the same vehicle replaces it. */
+const quiet_ms = 1_500;
+
+export class Vehicle {
+  readonly asset_key: string;
+  readonly changes = new Changes();
+  readonly contacts = new Set<Contact>();
+  /** Set while two vehicles use its system id: no commands are sent, and its messages cannot be attributed. */
+  conflict: string | undefined;
+  #active: Contact;
+  #switches = 0;
+  #online = true;
+  #lost_ms = 0;
+  #online_ms = performance.now();
+  #online_total_ms = 0;
+  #described = '';
+  readonly #parts: VehicleParts;
+  readonly #commands: readonly Command[];
+  readonly #sink: DroneSink;
+  readonly #publishing: Publishing;
+
+  constructor(parts: VehicleParts) {
+    this.#parts = parts;
+    this.asset_key = parts.asset_key;
+    this.#active = parts.contact;
+    this.contacts.add(parts.contact);
+    this.#commands = parts.passive ? [] : parts.commandsOf({ address: () => this.#address() });
+    this.#sink = this.#announce();
+    this.#publishing = new Publishing(this.#sink);
+  }
+
+  get active(): Contact {
+    return this.#active;
+  }
+
+  get online(): boolean {
+    return this.#online;
+  }
+
+  get isConfigured(): boolean {
+    return this.#parts.isConfigured;
+  }
+
+  /** Total time online. */
+  get online_total_ms(): number {
+    return this.#online_total_ms + (this.#online ? performance.now() - this.#online_ms : 0);
+  }
+
+  /** Time since it was lost; 0 while it is online. */
+  get offline_ms(): number {
+    return this.#online ? 0 : performance.now() - this.#lost_ms;
+  }
+
+  get name(): string {
+    return this.#parts.describe(this.#active).name;
+  }
+
+  /** Whether no contact is left. */
+  get is_abandoned(): boolean {
+    return this.contacts.size === 0;
+  }
+
+  receive(message: Decoded, contact: Contact, now_ms: number): void {
+    if (contact !== this.#active) return;
+    if (!this.#online) this.#goOnline();
+    if (message.name === 'HEARTBEAT') this.#publishStatus(message.fields, now_ms);
+    else if (!contact.isShared(now_ms)) this.#publishing.receive(message, contact, now_ms);
+    if (message.name === 'AUTOPILOT_VERSION' || message.name === 'HEARTBEAT') this.#announceIfChanged();
+    this.changes.notify();
+  }
+
+  #publishStatus(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
+    const conflict = this.#conflictAt(now_ms);
+    const alarms = conflict === undefined ? [] : [conflict];
+    if (this.#active.isShared(now_ms)) this.#publishing.warn(alarms);
+    else this.#publishing.status(heartbeat, this.#active, { now_ms, alarms });
+  }
+
+  /** Publishes a report of the radio of its link. */
+  receiveRadio(radio: Messages['RADIO_STATUS']): void {
+    if (this.#online) this.#sink.publish('radio', radioFeed(radio));
+  }
+
+  tick(now_ms: number): void {
+    const is_quiet = now_ms - this.#active.last_ms >= quiet_ms;
+    if (is_quiet || !this.contacts.has(this.#active)) this.#switch(now_ms);
+    if (this.#online) this.#checkSilence(now_ms);
+    this.changes.notify();
+  }
+
+  /** Makes the most recent live contact active, if there is one. */
+  #switch(now_ms: number): void {
+    const alive = [...this.contacts].filter((contact) => now_ms - contact.last_ms < quiet_ms);
+    const [newest] = alive.toSorted((a, b) => b.last_ms - a.last_ms);
+    if (!newest) return;
+    this.#active = newest;
+    this.#switches += 1;
+  }
+
+  #checkSilence(now_ms: number): void {
+    const { link, last_ms } = this.#active;
+    const silence_ms = now_ms - last_ms;
+    if (this.is_abandoned) this.#goOffline(texts.address_reused);
+    else if (silence_ms >= this.#parts.offline_after_ms) {
+      this.#goOffline(texts.silent(Math.round(silence_ms / 1_000), link.name));
+    }
+  }
+
+  #goOffline(reason: string): void {
+    this.#online = false;
+    this.#lost_ms = performance.now();
+    this.#online_total_ms += this.#lost_ms - this.#online_ms;
+    this.#sink.setOnline(false, reason);
+    this.#parts.log.warn(
+      { asset_key: this.asset_key, name: this.name, reason },
+      texts.went_offline(this.#type),
+    );
+  }
+
+  /** The asset type as announced, so that all log lines agree. */
+  get #type(): string {
+    return this.#parts.describe(this.#active).type;
+  }
+
+  remove(): void {
+    this.#sink.remove();
+  }
+
+  #goOnline(): void {
+    this.#online = true;
+    this.#online_ms = performance.now();
+    this.#sink.setOnline(true);
+    const down_s = Math.round((performance.now() - this.#lost_ms) / 1_000);
+    this.#parts.log.info(
+      { asset_key: this.asset_key, name: this.name, down_s },
+      texts.back_online(this.#type),
+    );
+  }
+
+  #address(): ReturnType<Commanded['address']> {
+    const now_ms = performance.now();
+    if (!this.#online) return { obstacle: command_texts.vehicle_offline(this.name) };
+    const conflict = this.#conflictAt(now_ms);
+    if (conflict !== undefined) return { obstacle: command_texts.about(this.name, conflict) };
+    const contact = this.#active;
+    return {
+      to: {
+        name: this.name,
+        contact,
+        changes: this.changes,
+        incarnation: () => `${this.#switches}.${contact.boots}`,
+      },
+      situation: situationOf(contact, now_ms),
+    };
+  }
+
+  /** Also checks the contact: a command may arrive before the registry has detected a second vehicle. */
+  #conflictAt(now_ms: number): string | undefined {
+    const { sysid } = this.#active;
+    return this.conflict ?? (this.#active.isShared(now_ms) ? texts.id_shared(sysid) : undefined);
+  }
+
+  #announce(): DroneSink {
+    const about = this.#parts.describe(this.#active);
+    this.#described = JSON.stringify(about);
+    return this.#parts.announce(about, this.#commands);
+  }
+
+  /** Announces the asset again when its description has changed; the sink stays valid. */
+  #announceIfChanged(): void {
+    if (JSON.stringify(this.#parts.describe(this.#active)) !== this.#described) this.#announce();
+  }
+}

@@ -1,0 +1,82 @@
+/** One MAVLink frame whose checksum was verified: where its parts stand in the bytes that came in. */
+
+export const stx_v1 = 0xfe;
+export const stx_v2 = 0xfd;
+/** Start byte, header and checksum; the payload comes on top. */
+export const overhead_v1 = 8;
+export const overhead_v2 = 12;
+export const signature_length = 13;
+export const frame_length_max = overhead_v2 + 255 + signature_length;
+
+const signed_flag = 1;
+
+/** Its bytes are a view of the received bytes, which are never modified. */
+export interface Frame {
+  readonly version: 1 | 2;
+  readonly seq: number;
+  readonly sysid: number;
+  readonly compid: number;
+  readonly msgid: number;
+  readonly signed: boolean;
+  /** Null: not signed, or no key is known. */
+  readonly signature_ok: boolean | null;
+  /** As it came: MAVLink 2 cuts zeros off its end, `decode` puts them back. */
+  readonly payload: Uint8Array;
+  /** From the start byte to the checksum or signature. */
+  readonly bytes: Uint8Array;
+  /** The bytes among which the frame stands, and where: for readers that must not allocate. */
+  readonly source: Uint8Array;
+  readonly payload_at: number;
+  readonly payload_length: number;
+}
+
+/** A frame at `at` of `source`, whose length and checksum the caller has verified. Views are made when asked for. */
+export class FrameView implements Frame {
+  readonly source: Uint8Array;
+  readonly version: 1 | 2;
+  readonly seq: number;
+  readonly sysid: number;
+  readonly compid: number;
+  readonly msgid: number;
+  readonly signed: boolean;
+  readonly payload_at: number;
+  readonly payload_length: number;
+  signature_ok: boolean | null = null;
+
+  constructor(source: Uint8Array, at: number) {
+    this.source = source;
+    this.payload_length = byte(source, at + 1);
+    if (source[at] === stx_v2) {
+      this.version = 2;
+      this.signed = (byte(source, at + 2) & signed_flag) !== 0;
+      this.seq = byte(source, at + 4);
+      this.sysid = byte(source, at + 5);
+      this.compid = byte(source, at + 6);
+      this.msgid = byte(source, at + 7) | (byte(source, at + 8) << 8) | (byte(source, at + 9) << 16);
+      this.payload_at = at + 10;
+    } else {
+      this.version = 1;
+      this.signed = false;
+      this.seq = byte(source, at + 2);
+      this.sysid = byte(source, at + 3);
+      this.compid = byte(source, at + 4);
+      this.msgid = byte(source, at + 5);
+      this.payload_at = at + 6;
+    }
+  }
+
+  get payload(): Uint8Array {
+    return this.source.subarray(this.payload_at, this.payload_at + this.payload_length);
+  }
+
+  get bytes(): Uint8Array {
+    const header = this.version === 2 ? 10 : 6;
+    const tail = 2 + (this.signed ? signature_length : 0);
+    return this.source.subarray(this.payload_at - header, this.payload_at + this.payload_length + tail);
+  }
+}
+
+/** The caller has checked the bounds; the zero is for the compiler. */
+function byte(bytes: Uint8Array, at: number): number {
+  return bytes[at] ?? 0;
+}

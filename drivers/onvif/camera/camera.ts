@@ -1,0 +1,161 @@
+/** Serves one camera: connects, reads its identity, receives its events, reconnects after a loss. */
+import type { onvifFeeds } from '../../../src/contract/feeds.ts';
+import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
+import { readSecretFile } from '../../../src/device/secret-file.ts';
+import { outageLog } from '../../../src/device/outage-log.ts';
+import type { Command } from '../../../src/driver/command.ts';
+import type { DriverHost, DriverLog } from '../../../src/driver/driver.ts';
+import type { IdentityBindings } from '../../../src/driver/identity-bindings.ts';
+import { DeviceUnreachable } from '../../../src/errors.ts';
+import { type Device, readDevice } from './device.ts';
+import { receiveEvents } from '../events/events.ts';
+import type { LargeReplies } from '../soap/large-replies.ts';
+import { type CameraOptions, entryOf, type OnvifOptions, portOf } from '../options.ts';
+import { ptzCommands } from './ptz.ts';
+import { Served } from './served.ts';
+import type { Soap } from '../soap/soap.ts';
+import type { Connection } from '../soap/soap-call.ts';
+import { untilAborted } from '../waiting.ts';
+import type { Webhook } from '../events/webhook.ts';
+
+export type CameraState =
+  | { readonly state: 'trying' | 'online' }
+  | { readonly state: 'offline' | 'refused'; readonly reason: string };
+
+export interface CameraParts {
+  readonly camera: CameraOptions;
+  readonly options: OnvifOptions;
+  readonly host: DriverHost<typeof onvifFeeds>;
+  readonly large: LargeReplies;
+  readonly webhook: Webhook;
+  /** Name of the camera that owns this key now. */
+  readonly owners: Map<string, string>;
+  /** Which camera belongs to which entry, over restarts. */
+  readonly bindings: IdentityBindings;
+  readonly onState: (state: CameraState) => void;
+  /** Registers work that must finish before the driver ends: the stop of a moving camera. */
+  readonly stopping: (stop: Promise<unknown>) => void;
+  /** Aborts when that work is done or takes too long: no request is sent afterwards. */
+  readonly ending: AbortSignal;
+}
+
+/** Runs until the host's signal aborts. Never rejects. */
+export async function serveCamera(parts: CameraParts): Promise<void> {
+  const { camera, options, host, onState } = parts;
+  const logOutage = outageLog({ log: host.log, kind: 'camera', facts: { camera: camera.name } });
+  const served = new Served({
+    name: camera.name,
+    host,
+    heartbeat_ms: options.heartbeat_s * 1_000,
+    motion_hold_max_ms: options.motion_hold_max_s * 1_000,
+    isServed: (asset_key) => parts.owners.has(asset_key),
+  });
+  let line: Soap | undefined;
+  /** The earlier line may still carry the stop of a movement, so it is closed only now. */
+  const open = async (): Promise<Soap> => {
+    line?.close();
+    line = await openLine(parts);
+    return line;
+  };
+  await serveDevice({
+    signal: host.signal,
+    run: async (signal, onUp) => serveOnce(parts, served, { open, onUp, signal }),
+    onState: (state) => {
+      logOutage(state);
+      if ('reason' in state) served.lose(state.reason);
+      if (state.state !== 'stopped') onState(cameraState(state));
+    },
+  });
+}
+
+function cameraState(state: Exclude<SessionState, { readonly state: 'stopped' }>): CameraState {
+  if (state.state === 'starting') return { state: 'trying' };
+  if (state.state === 'up') return { state: 'online' };
+  return { state: state.state === 'rejected' ? 'refused' : 'offline', reason: state.reason };
+}
+
+interface Run {
+  readonly open: () => Promise<Soap>;
+  readonly onUp: () => void;
+  readonly signal: AbortSignal;
+}
+
+/** One connection, from the first question to the loss. */
+async function serveOnce(parts: CameraParts, served: Served, { open, onUp, signal }: Run): Promise<void> {
+  const { host, camera, options, owners } = parts;
+  let key: string | undefined;
+  try {
+    const soap = await open();
+    const device = await untilAborted(readDevice(soap, camera), signal);
+    if (!device) return;
+    const refusal = parts.bindings.claim(entryOf(camera), device.asset_key);
+    if (refusal !== undefined) throw new DeviceUnreachable(refusal);
+    claim(owners, device.asset_key, camera.name);
+    key = device.asset_key;
+    const motion = served.begin(device, commandsOf(parts, device, soap, signal), signal);
+    onUp();
+    await receiveEvents({ ...parts, log: host.log, pull_s: options.pull_s, soap, device, motion, signal });
+  } finally {
+    if (key !== undefined) owners.delete(key);
+  }
+}
+
+/** Loads npm onvif for the first camera that is served, not when the configuration is checked. */
+async function openLine({ camera, host, large, ending }: CameraParts): Promise<Soap> {
+  const { openLine: open } = await import('../soap/line.ts');
+  const password =
+    camera.password_file === undefined
+      ? undefined
+      : await readSecretFile('password_file', camera.password_file);
+  const connection = {
+    host: camera.host,
+    port: portOf(camera),
+    path: camera.path,
+    secure: camera.tls !== undefined,
+    fingerprint: camera.tls?.fingerprint,
+    allow_plain_rtsp: camera.allow_plain_rtsp,
+    username: camera.username,
+    password,
+    onRefused: refusalLog(host.log, camera.name),
+  };
+  return open(connection, large, ending);
+}
+
+/** Logs each refused address of one connection once. */
+function refusalLog(log: DriverLog, camera: string): NonNullable<Connection['onRefused']> {
+  const known = new Set<string>();
+  return (address, reason) => {
+    const shown = address.slice(0, address_chars_max);
+    if (known.has(shown) || known.size >= refusals_max) return;
+    known.add(shown);
+    log.warn(
+      { camera, address: shown, reason },
+      'camera reported a foreign address; ignored, check the camera for tampering',
+    );
+  };
+}
+const refusals_max = 8;
+const address_chars_max = 200;
+
+/** Refuses a camera under two addresses: it would be two assets with one key. */
+function claim(owners: Map<string, string>, asset_key: string, name: string): void {
+  const owner = owners.get(asset_key);
+  if (owner !== undefined) {
+    throw new DeviceUnreachable(
+      `it is the same camera as "${owner}" (${asset_key}); remove one of the two from the configuration`,
+    );
+  }
+  owners.set(asset_key, name);
+}
+
+function commandsOf(
+  { options, stopping }: CameraParts,
+  { ptz_profile, services }: Device,
+  soap: Soap,
+  signal: AbortSignal,
+): readonly Command[] {
+  const url = services.get('ptz');
+  if (ptz_profile === undefined || url === undefined) return [];
+  const move_ms = options.ptz.move_s * 1_000;
+  return ptzCommands({ soap, url, profile: ptz_profile, move_ms, signal, stopping });
+}

@@ -1,0 +1,117 @@
+/** Reads what a camera is: login, services, identity, profiles. */
+import type { DeviceStream } from '../../../src/driver/stream-login.ts';
+import { DeviceRejected } from '../../../src/errors.ts';
+import { cameraKey, type DeviceInformation, genuineSerial, informationOf, macOf } from './identity.ts';
+import { readProfiles, readStream } from './media.ts';
+import type { CameraOptions } from '../options.ts';
+import {
+  expectReply,
+  type Login,
+  namespaces,
+  operation,
+  reachable,
+  type ServiceName,
+  type Soap,
+} from '../soap/soap.ts';
+import { all, find, textAt, type XmlNode } from '../soap/xml.ts';
+
+export interface Device {
+  readonly asset_key: string;
+  readonly information: DeviceInformation;
+  /** Address of each service. */
+  readonly services: ReadonlyMap<ServiceName, string>;
+  /** Token of the profile that pans and tilts; undefined for a fixed camera. */
+  readonly ptz_profile: string | undefined;
+  readonly stream: DeviceStream | undefined;
+  /** Address of the gateway on this connection, for events that the camera sends. */
+  readonly local_address: string | undefined;
+}
+
+/**
+ * Reads the description of the camera. Throws DeviceUnreachable when it does not answer, and DeviceRejected when it refuses the
+ * login. A connection is established with GetDeviceInformation: earlier calls are answered without a password.
+ */
+export async function readDevice(soap: Soap, options: CameraOptions): Promise<Device> {
+  const { information, local_address } = await logIn(soap, options);
+  const services = await readServices(soap);
+  const mac = genuineSerial(information) === undefined ? await readMac(soap) : undefined;
+  const asset_key = cameraKey(information, mac, options.identity);
+  const media = await readProfiles(soap, services);
+  const ptz = services.has('ptz') ? media?.profiles.find(({ hasPtz }) => hasPtz) : undefined;
+  const stream = media && (await readStream(soap, services.get(media.service), media));
+  return { asset_key, information, services, ptz_profile: ptz?.token, stream, local_address };
+}
+
+/** Tries each login method once: cameras lock accounts. */
+async function logIn(soap: Soap, { username, auth }: CameraOptions) {
+  const ways: readonly Login[] =
+    username === undefined ? ['none'] : auth === 'auto' ? ['ws_security', 'digest'] : [auth];
+  let refusal: unknown;
+  for (const way of ways) {
+    soap.login = way;
+    const outcome = await soap.call(operation('device', 'GetDeviceInformation'));
+    const isRefused = outcome.kind === 'fault' && outcome.code === 'NotAuthorized';
+    if (!isRefused) {
+      const { body, local_address } = expectReply(outcome, 'GetDeviceInformation');
+      return { information: informationOf(body), local_address };
+    }
+    refusal = outcome;
+  }
+  const isKnown = refusal !== undefined && username !== undefined;
+  throw new DeviceRejected(
+    isKnown
+      ? `camera rejected the user "${username}" or its password; correct them in the configuration. Not retrying, since cameras lock accounts`
+      : 'camera requires a login; set username and password_file',
+  );
+}
+
+/** Reads GetServices, else GetCapabilities of older devices; both where the first lacks services that the second may list. */
+async function readServices(soap: Soap): Promise<ReadonlyMap<ServiceName, string>> {
+  const services = new Map<ServiceName, string>();
+  const asked = operation('device', 'GetServices', '<IncludeCapability>false</IncludeCapability>');
+  const modern = await soap.call(asked);
+  if (modern.kind === 'reply') addServices(services, modern.body, soap);
+  const hasMedia = services.has('media') || services.has('media2');
+  if (hasMedia && services.has('ptz') && services.has('events')) return services;
+  const old = await soap.call(operation('device', 'GetCapabilities', '<Category>All</Category>'));
+  // A device with the device service alone is accepted.
+  const isKnown = services.size > 1 || (old.kind === 'fault' && modern.kind === 'reply');
+  if (old.kind === 'reply' || !isKnown) {
+    addCapabilities(services, expectReply(old, 'GetCapabilities').body, soap);
+  }
+  return services;
+}
+
+function addServices(services: Map<ServiceName, string>, body: XmlNode, soap: Soap): void {
+  for (const service of all(find(body, 'getServicesResponse'), 'service')) {
+    const namespace = textAt(service, 'namespace')?.replace(/\/$/u, '');
+    const name = serviceNames.find((each) => namespaces[each] === namespace);
+    const address = textAt(service, 'xaddr');
+    if (name && address !== undefined) addService(services, name, address, soap);
+  }
+}
+
+function addCapabilities(services: Map<ServiceName, string>, body: XmlNode, soap: Soap): void {
+  const capabilities = find(body, 'getCapabilitiesResponse', 'capabilities');
+  for (const name of serviceNames) {
+    const address = textAt(capabilities, name, 'xaddr');
+    if (address !== undefined && !services.has(name)) addService(services, name, address, soap);
+  }
+}
+
+function addService(
+  services: Map<ServiceName, string>,
+  name: ServiceName,
+  address: string,
+  soap: Soap,
+): void {
+  const url = reachable(address, soap.connection);
+  if (url !== undefined) services.set(name, url);
+}
+
+const serviceNames: readonly ServiceName[] = ['device', 'media', 'media2', 'ptz', 'events'];
+
+async function readMac(soap: Soap): Promise<string | undefined> {
+  const outcome = await soap.call(operation('device', 'GetNetworkInterfaces'));
+  return outcome.kind === 'reply' ? macOf(outcome.body) : undefined;
+}

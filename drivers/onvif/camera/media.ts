@@ -1,0 +1,104 @@
+/** Selects the media profiles of a camera: one for the stream, one for pan and tilt. */
+import { deviceAddress } from '../../../src/driver/device-address.ts';
+import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
+import { all, attribute, escapeXml, find, textAt, truth, type XmlNode } from '../soap/xml.ts';
+import { operation, schema_namespace, type ServiceName, type Soap } from '../soap/soap.ts';
+
+export interface Profile {
+  readonly token: string;
+  /** Upper case without dots, such as H264; undefined where the profile has no encoder. */
+  readonly encoding: string | undefined;
+  readonly pixels: number;
+  readonly hasPtz: boolean;
+}
+
+/** Pictures below this are thumbnails. */
+const pixels_min = 320 * 180;
+const profiles_max = 64;
+
+/** Profiles by Media (ver10), else by Media2; none where the camera has neither. */
+export async function readProfiles(
+  soap: Soap,
+  services: ReadonlyMap<ServiceName, string>,
+): Promise<{ readonly service: ServiceName; readonly profiles: readonly Profile[] } | undefined> {
+  for (const service of ['media', 'media2'] as const) {
+    const url = services.get(service);
+    if (url === undefined) continue;
+    // Some Media2 services fail when they are asked for all types at once.
+    const types = ['VideoSource', 'VideoEncoder', 'PTZ'].map((type) => `<Type>${type}</Type>`).join('');
+    const asked = operation(service, 'GetProfiles', service === 'media2' ? types : '');
+    const outcome = await soap.call({ ...asked, url });
+    const profiles = outcome.kind === 'reply' ? profilesOf(outcome.body) : [];
+    if (profiles.length > 0) return { service, profiles };
+  }
+  return undefined;
+}
+
+export function profilesOf(body: XmlNode): readonly Profile[] {
+  return all(find(body, 'getProfilesResponse'), 'profiles')
+    .slice(0, profiles_max)
+    .map((profile) => {
+      const set = find(profile, 'configurations') ?? profile;
+      const encoder = find(set, 'videoEncoderConfiguration') ?? find(set, 'videoEncoder');
+      const [width, height] = ['width', 'height'].map((side) =>
+        Number(textAt(encoder, 'resolution', side) ?? 0),
+      );
+      return {
+        token: attribute(profile, 'token') ?? '',
+        encoding: textAt(encoder, 'encoding')?.toUpperCase().replaceAll('.', ''),
+        pixels: (width ?? 0) * (height ?? 0),
+        hasPtz: (find(set, 'ptzConfiguration') ?? find(set, 'ptz')) !== undefined,
+      };
+    })
+    .filter(({ token }) => token !== '');
+}
+
+/** The sub stream: the smallest H.264 that is more than a thumbnail, since browsers show no H.265. */
+export function streamProfile(profiles: readonly Profile[]): Profile | undefined {
+  const bySize = profiles.toSorted((a, b) => a.pixels - b.pixels);
+  const isShown = ({ pixels }: Profile): boolean => pixels === 0 || pixels >= pixels_min;
+  const h264 = bySize.filter(({ encoding }) => encoding === 'H264');
+  return h264.find(isShown) ?? h264.at(-1) ?? bySize.find(({ encoding }) => encoding !== undefined);
+}
+
+/** Reads the stream address; undefined when the camera does not report it. */
+export async function readStream(
+  soap: Soap,
+  url: string | undefined,
+  { service, profiles }: { readonly service: ServiceName; readonly profiles: readonly Profile[] },
+): Promise<DeviceStream | undefined> {
+  const profile = streamProfile(profiles);
+  if (!profile || url === undefined) return undefined;
+  const token = `<ProfileToken>${escapeXml(profile.token)}</ProfileToken>`;
+  const tt = `xmlns="${schema_namespace}"`;
+  const setup = `<StreamSetup><Stream ${tt}>RTP-Unicast</Stream><Transport ${tt}><Protocol>RTSP</Protocol></Transport></StreamSetup>`;
+  const inner = service === 'media2' ? `<Protocol>RTSP</Protocol>${token}` : `${setup}${token}`;
+  const outcome = await soap.call({ ...operation(service, 'GetStreamUri', inner), url });
+  if (outcome.kind !== 'reply') return undefined;
+  const answer = find(outcome.body, 'getStreamUriResponse');
+  const reported = textAt(answer, 'mediaUri', 'uri') ?? textAt(answer, 'uri');
+  return reported === undefined ? undefined : withLogin(reported, soap);
+}
+
+/** Uses the configured host, as for the services: cameras behind a router report their internal address. */
+function withLogin(reported: string, { connection }: Soap): DeviceStream | undefined {
+  const { username, password = '', host, secure, allow_plain_rtsp, onRefused } = connection;
+  const scheme = /^rtsps:/iu.test(reported) ? 'rtsps' : 'rtsp';
+  const port = scheme === 'rtsps' ? rtsps_port : rtsp_port;
+  const found = deviceAddress(reported, { scheme, host, port, ports: 'reported' });
+  if ('refused' in found) {
+    onRefused?.(reported, found.refused);
+    return undefined;
+  }
+  const login = username === undefined ? undefined : { username, password };
+  return streamWithLogin(found.url, login, { needs_tls: secure && allow_plain_rtsp !== true });
+}
+const rtsp_port = 554;
+const rtsps_port = 322;
+
+/** Of a GetStatusResponse; undefined where the camera does not report it. */
+export function isMoving(body: XmlNode): boolean | undefined {
+  const status = textAt(find(body, 'getStatusResponse', 'ptzStatus'), 'moveStatus', 'panTilt');
+  if (status === undefined || /^unknown$/iu.test(status)) return undefined;
+  return /^moving$/iu.test(status) || truth(status) === true;
+}

@@ -1,0 +1,72 @@
+/** Publishes one camera: its asset, its status, its motion. */
+import type { onvifFeeds } from '../../../src/contract/feeds.ts';
+import type { Command } from '../../../src/driver/command.ts';
+import type { AssetSink, DriverHost } from '../../../src/driver/driver.ts';
+import { every } from '../../../src/platform/time.ts';
+import type { Device } from './device.ts';
+import { Motion } from '../events/motion.ts';
+
+export interface ServedParts {
+  /** Shown name. */
+  readonly name: string;
+  readonly host: Pick<DriverHost<typeof onvifFeeds>, 'announce' | 'log'>;
+  readonly heartbeat_ms: number;
+  readonly motion_hold_max_ms: number;
+  /** Whether the camera with this key is served, also at another address. */
+  readonly isServed: (asset_key: string) => boolean;
+}
+
+/** Keeps the asset over losses: each edge is published once, and another camera at the address is another asset. */
+export class Served {
+  readonly #parts: ServedParts;
+  #sink: AssetSink<typeof onvifFeeds> | undefined;
+  #asset_key: string | undefined;
+  #motion: Motion | undefined;
+
+  constructor(parts: ServedParts) {
+    this.#parts = parts;
+  }
+
+  /** The camera answered. The signal ends with this connection. */
+  begin(device: Device, commands: readonly Command[], signal: AbortSignal): Motion {
+    const { name, host, heartbeat_ms, motion_hold_max_ms, isServed } = this.#parts;
+    const { asset_key, information, stream } = device;
+    const earlier = this.#asset_key;
+    if (earlier !== undefined && earlier !== asset_key) {
+      host.log.warn(
+        { camera: name, earlier, asset_key },
+        'another camera answered at this address; publishing it as a new asset',
+      );
+      // Two cameras that swapped addresses are both still served.
+      if (!isServed(earlier)) this.#sink?.remove();
+    }
+    const { manufacturer: vendor, model, firmware } = information;
+    const about = { asset_key, name, vendor, model, firmware, ...stream, configured: true } as const;
+    const sink = host.announce({ ...about, type: 'camera', protocol: 'onvif' }, commands);
+    this.#sink = sink;
+    this.#asset_key = asset_key;
+    const beat = (): void => sink.publish('status', { online: true, timestamp: now() });
+    beat();
+    every(heartbeat_ms, signal, beat);
+    this.#motion = new Motion({
+      hold_max_ms: motion_hold_max_ms,
+      edge: (detected, reason) =>
+        sink.publish('motion', { detected, timestamp: now(), ...(reason === undefined ? {} : { reason }) }),
+    });
+    return this.#motion;
+  }
+
+  /** Publishes the loss of the camera, once for all failed attempts. */
+  lose(reason: string): void {
+    if (!this.#motion) return;
+    this.#motion.forget(reason);
+    this.#motion = undefined;
+    this.#sink?.publish('status', { online: false, timestamp: now() });
+    this.#sink?.setOnline(false, reason);
+  }
+}
+
+/** The gateway's clock: that of a camera is often wrong. */
+function now(): string {
+  return new Date().toISOString();
+}

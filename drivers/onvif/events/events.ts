@@ -1,0 +1,69 @@
+/** Receives a camera's events by pull or webhook; checks only that it answers where it supports neither. */
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import type { Device } from '../camera/device.ts';
+import type { Motion } from './motion.ts';
+import type { CameraOptions } from '../options.ts';
+import { type EventListener, expectAlive, pullEvents } from './pull-point.ts';
+import type { Soap } from '../soap/soap.ts';
+import { notesOf } from './topics.ts';
+import { receiveCalls } from './webhook-events.ts';
+import type { Webhook } from './webhook.ts';
+
+export interface EventParts {
+  readonly camera: CameraOptions;
+  readonly pull_s: number;
+  readonly soap: Soap;
+  readonly device: Device;
+  readonly motion: Motion;
+  readonly webhook: Webhook;
+  readonly log: DriverLog;
+  readonly signal: AbortSignal;
+}
+
+/** Time until a camera without events is asked again: a firmware update may have added them. */
+const without_events_ms = 900_000;
+
+/** Runs until the signal aborts; throws DeviceUnreachable when the camera does not answer any more. */
+export async function receiveEvents(parts: EventParts): Promise<void> {
+  const { camera, device, log, signal, soap, motion, pull_s } = parts;
+  const url = device.services.get('events');
+  const listener: EventListener = {
+    soap,
+    url: url ?? '',
+    pull_s,
+    signal,
+    onEvents: (body) => motion.take(notesOf(body)),
+    onSubscribed: (ask) => motion.confirmWith(ask),
+    onLost: (reason) => motion.forget(reason),
+  };
+  let isLogged = false;
+  while (!signal.aborted) {
+    const reason = url === undefined ? 'the camera has no event service' : await tryWays(parts, listener);
+    if (signal.aborted) return;
+    if (!isLogged) log.warn({ camera: camera.name, reason }, 'camera events unavailable; motion unknown');
+    isLogged = true;
+    await checkAlive(parts);
+  }
+}
+
+/** Runs while one of the configured ways works; resolves with why none does. */
+async function tryWays({ camera, webhook, device }: EventParts, listener: EventListener): Promise<string> {
+  const wanted = camera.events;
+  let reason = 'events are switched off';
+  if (wanted === 'auto' || wanted === 'pull') reason = await pullEvents(listener);
+  if (listener.signal.aborted) return reason;
+  if (wanted === 'auto' || wanted === 'webhook') {
+    reason = await receiveCalls(listener, webhook, device.local_address);
+  }
+  return reason;
+}
+
+/** Without events, checks from time to time that the camera answers. */
+async function checkAlive({ soap, signal, pull_s }: EventParts): Promise<void> {
+  const end_ms = performance.now() + without_events_ms;
+  while (!signal.aborted && performance.now() < end_ms) {
+    await sleep(pull_s * 1_000, signal);
+    if (!signal.aborted) await expectAlive(soap);
+  }
+}

@@ -1,0 +1,85 @@
+/** Motion state of a camera: the OR of all its detectors, cleared when it is not confirmed. */
+import { sleep } from '../../../src/platform/time.ts';
+import type { MotionNote } from './topics.ts';
+
+export interface MotionParts {
+  readonly hold_max_ms: number;
+  /** Each edge; `reason` when the camera did not report it. */
+  readonly edge: (detected: boolean, reason: string | undefined) => void;
+}
+
+/** Detectors of one camera; beyond it the oldest is removed. */
+const detectors_max = 256;
+/** Duration of a pulse, which has no end event. */
+const pulse_ms = 5_000;
+/** Time in which an asked camera confirms motion. */
+const answer_ms = 3_000;
+
+/** States of the detectors, with the timer that clears unconfirmed motion. */
+export class Motion {
+  readonly #parts: MotionParts;
+  readonly #active = new Map<string, { readonly isPulse: boolean }>();
+  #detected = false;
+  #confirmed = 0;
+  #timer = new AbortController();
+  #ask: () => Promise<void> = async () => undefined;
+
+  constructor(parts: MotionParts) {
+    this.#parts = parts;
+  }
+
+  take(notes: readonly MotionNote[]): void {
+    for (const { key, state } of notes) {
+      this.#active.delete(key);
+      if (state === 'idle' || state === 'gone') continue;
+      const oldest = this.#active.size >= detectors_max ? this.#active.keys().next().value : undefined;
+      if (oldest !== undefined) this.#active.delete(oldest);
+      this.#active.set(key, { isPulse: state === 'pulse' });
+      this.#confirmed += 1;
+    }
+    this.#publish(undefined);
+    this.#hold();
+  }
+
+  /** `ask` makes the camera send its state again, and never rejects. */
+  confirmWith(ask: () => Promise<void>): void {
+    this.#ask = ask;
+  }
+
+  /** Clears the state: motion ends with this reason. */
+  forget(reason: string): void {
+    this.#active.clear();
+    this.#publish(reason);
+    this.#timer.abort();
+  }
+
+  #publish(reason: string | undefined): void {
+    const detected = this.#active.size > 0;
+    if (detected === this.#detected) return;
+    this.#detected = detected;
+    this.#parts.edge(detected, reason);
+  }
+
+  /** Restarts the timer with each report of the camera. */
+  #hold(): void {
+    this.#timer.abort();
+    if (this.#active.size === 0) return;
+    this.#timer = new AbortController();
+    const isPulse = [...this.#active.values()].every((each) => each.isPulse);
+    void this.#expire(isPulse ? pulse_ms : this.#parts.hold_max_ms, isPulse, this.#timer.signal);
+  }
+
+  async #expire(ms: number, isPulse: boolean, signal: AbortSignal): Promise<void> {
+    await sleep(ms, signal);
+    if (signal.aborted) return;
+    if (isPulse) {
+      this.forget('no further crossing');
+      return;
+    }
+    const before = this.#confirmed;
+    await this.#ask();
+    await sleep(Math.min(answer_ms, ms), signal);
+    if (signal.aborted || this.#confirmed !== before) return;
+    this.forget(`not confirmed by the camera for ${Math.round(ms / 1_000)} s`);
+  }
+}

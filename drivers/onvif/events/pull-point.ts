@@ -1,0 +1,145 @@
+/** Pulls a camera's events (ONVIF Core, section 9.2): a session within that of the camera. */
+import { retry_limits, serveDevice } from '../../../src/device/device-session.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { describe, expectReply, operation, type Soap, StalledCamera } from '../soap/soap.ts';
+import type { SoapOutcome } from '../soap/soap-call.ts';
+import { pull, renew, subscribe, type Subscription, synchronise, unsubscribe } from './subscription.ts';
+import { untilAborted } from '../waiting.ts';
+import type { XmlNode } from '../soap/xml.ts';
+
+export interface EventListener {
+  readonly soap: Soap;
+  /** Of the event service. */
+  readonly url: string;
+  readonly pull_s: number;
+  readonly signal: AbortSignal;
+  /** Content of one reply; may be empty. */
+  readonly onEvents: (body: XmlNode) => void;
+  /** The subscription sends the state of all properties; `ask` requests it again. */
+  readonly onSubscribed: (ask: () => Promise<void>) => void;
+  /** The subscription is lost; the state is unknown. */
+  readonly onLost: (reason: string) => void;
+}
+
+/** Margin for the answer after the time that the camera may wait for an event. */
+export const pull_slack_ms = 5_000;
+/** Pauses after a pull with and without events: some cameras always answer at once. */
+const gap_ms = 50;
+const empty_gap_ms = 1_000;
+/** A camera that always answers at once is pulled less and less often, down to every 1.6 s. */
+const hasty_ms = 100;
+const hasty_max = 5;
+const short_pull_s = 5;
+/** Some cameras end every subscription after seconds: a subscription with an answer counts as good. */
+const limits = { ...retry_limits, stable_ms: 0 };
+/** Refusals in a row after which pulling counts as unsupported. */
+const refusals_max = 3;
+const renew_share = 0.6;
+const liveness_deadline_ms = 5_000;
+
+/** A subscription was refused or lost; the camera itself may answer. */
+class SubscriptionLost extends Error {}
+
+/** A camera that answers refused too many pulls in a row. */
+class PullRefused extends Error {}
+
+/**
+ * Runs until the signal aborts. Resolves with the reason when the camera answers and cannot be pulled; throws
+ * DeviceUnreachable when it does not answer at all.
+ */
+export async function pullEvents(listener: EventListener): Promise<string> {
+  const { soap, url, signal, onLost } = listener;
+  let { pull_s } = listener;
+  let refusals = 0;
+  const run = async (_signal: AbortSignal, onUp: () => void): Promise<void> => {
+    const made = await subscribe(soap, url);
+    refusals += 1;
+    if ('kind' in made) throw new SubscriptionLost(describe(made));
+    const { reason, pulls } = await pullUntilLost(made, { ...listener, pull_s });
+    if (pulls > 0) {
+      refusals = 0;
+      onUp();
+    } else {
+      // The first pull may ask for a longer wait than the camera allows (ONVIF Core, MaxTimeout of PullMessagesFaultResponse).
+      pull_s = Math.min(pull_s, short_pull_s);
+    }
+    throw new SubscriptionLost(reason);
+  };
+  const onFailure = async (error: unknown): Promise<void> => {
+    if (!(error instanceof SubscriptionLost)) throw error;
+    onLost(error.message);
+    await expectAlive(soap);
+    if (refusals >= refusals_max) throw new PullRefused(error.message);
+  };
+  try {
+    await serveDevice({ signal, limits, run, onFailure, onState: () => undefined });
+    return 'stopped';
+  } catch (error) {
+    if (error instanceof PullRefused) return error.message;
+    throw error;
+  }
+}
+
+/** Throws DeviceUnreachable when the camera does not answer at all, and DeviceRejected when it rejects the login. */
+export async function expectAlive(soap: Soap): Promise<void> {
+  const asked = { ...operation('device', 'GetDeviceInformation'), deadline_ms: liveness_deadline_ms };
+  const outcome = await soap.call(asked);
+  const isRefused = outcome.kind === 'fault' && outcome.code === 'NotAuthorized';
+  // Any other refusal is an answer too, and an interrupted call is no statement about the camera.
+  const isAnswer = outcome.kind !== 'failure' || outcome.why === 'interrupted' || outcome.why === 'malformed';
+  if (isRefused || !isAnswer) expectReply(outcome, 'camera connection lost');
+}
+
+async function pullUntilLost(subscription: Subscription, listener: EventListener) {
+  const { soap, signal, onEvents, onSubscribed } = listener;
+  onSubscribed(async () => synchronise(soap, subscription));
+  await synchronise(soap, subscription);
+  let lifetime_s = subscription.lifetime_s;
+  let renewed_ms = performance.now();
+  let pulls = 0;
+  let hasty = 0;
+  let reason = 'stopped';
+  while (!signal.aborted) {
+    const begin_ms = performance.now();
+    const outcome = await pullOnce(subscription, listener, lifetime_s);
+    if (outcome === undefined) break;
+    if (outcome.kind !== 'reply') {
+      reason = `event subscription lost: ${describe(outcome)}`;
+      if (outcome.kind === 'failure' && outcome.why === 'stalled') throw new StalledCamera(describe(outcome));
+      break;
+    }
+    pulls += 1;
+    onEvents(outcome.body);
+    if (performance.now() - renewed_ms > lifetime_s * 1_000 * renew_share) {
+      lifetime_s = (await renew(soap, subscription)) ?? lifetime_s;
+      renewed_ms = performance.now();
+    }
+    const took_ms = performance.now() - begin_ms;
+    hasty = took_ms < hasty_ms ? Math.min(hasty + 1, hasty_max) : 0;
+    const pace_ms = hasMessages(outcome.body) ? gap_ms * 2 ** hasty : empty_gap_ms - took_ms;
+    if (pace_ms > 0) await sleep(pace_ms, signal);
+  }
+  // Cameras serve few subscriptions: a leftover may block the next one.
+  await unsubscribe(soap, subscription);
+  return { reason, pulls };
+}
+
+/** Pulls once, cancelled when the signal aborts; retried once when replies of other cameras delayed the reading. */
+async function pullOnce(
+  subscription: Subscription,
+  { soap, pull_s, signal }: EventListener,
+  lifetime_s: number,
+): Promise<SoapOutcome | undefined> {
+  const seconds = Math.max(1, Math.floor(Math.min(pull_s, lifetime_s / 2)));
+  for (let attempt = 0; ; attempt += 1) {
+    const asked = pull(soap, subscription, seconds, seconds * 1_000 + pull_slack_ms);
+    const outcome = await untilAborted(asked, signal);
+    const isInterrupted = outcome?.kind === 'failure' && outcome.why === 'interrupted';
+    if (!isInterrupted || attempt > 0) return outcome;
+  }
+}
+
+function hasMessages(body: XmlNode): boolean {
+  const response = body.children['pullmessagesresponse']?.[0];
+  return (response?.children['notificationmessage']?.length ?? 0) > 0;
+}

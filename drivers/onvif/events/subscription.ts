@@ -1,0 +1,199 @@
+/** Subscriptions to a camera's events (ONVIF Core section 9, WS-BaseNotification): create, renew, end. */
+import { randomUUID } from 'node:crypto';
+import type { SoapOutcome } from '../soap/soap-call.ts';
+import { namespaces, type Operation, operation, reachable, type Soap } from '../soap/soap.ts';
+import { escapeXml, everywhere, textAt, type XmlNode } from '../soap/xml.ts';
+
+export interface Subscription {
+  readonly url: string;
+  /** As the camera reported it, for `To`. */
+  readonly address: string;
+  /** Reference parameters, returned with each request. */
+  readonly parameters: string;
+  readonly lifetime_s: number;
+  /** The form of times that it accepts. */
+  readonly form: TimeForm;
+}
+
+/** Some read PT3M as three seconds, hence seconds; some accept absolute times only; some neither. */
+export type TimeForm = 'relative' | 'absolute' | 'none';
+const forms: readonly TimeForm[] = ['relative', 'absolute', 'none'];
+
+const notification = 'http://docs.oasis-open.org/wsn/b-2';
+const notification_actions = 'http://docs.oasis-open.org/wsn/bw-2';
+const lifetime_s = 180;
+const lifetime_min_s = 5;
+const renew_deadline_ms = 8_000;
+const unsubscribe_deadline_ms = 1_000;
+/** Reference parameters are returned with each request; longer ones are left out. */
+const headers_chars_max = 4_096;
+/** Answers to a subscription are a tenth of that. */
+const answer_chars_max = 32_768;
+
+/** Subscribes with the first form of time that the camera accepts. `consumer`: the address to call; left out for a pull. */
+export async function subscribe(
+  soap: Soap,
+  url: string,
+  consumer?: string,
+): Promise<Subscription | Exclude<SoapOutcome, { kind: 'reply' }>> {
+  let outcome: SoapOutcome = { kind: 'failure', why: 'interrupted', reason: 'no request was sent' };
+  for (const form of forms) {
+    const until = timeText(form, await cameraTime(soap, form));
+    outcome = await soap.call({ ...creation(url, until, consumer), raw: true });
+    if (outcome.kind === 'reply') return read(soap, outcome.body, outcome.xml ?? '', { form, url });
+    const isTimeless = outcome.kind === 'failure' || /NotAuthorized|NotSupported|HTTP404/u.test(outcome.code);
+    if (isTimeless) return outcome;
+  }
+  return outcome;
+}
+
+export async function pull(soap: Soap, subscription: Subscription, seconds: number, deadline_ms: number) {
+  const inner = `<Timeout>PT${seconds}S</Timeout><MessageLimit>64</MessageLimit>`;
+  const asked = operation('events', 'PullMessages', inner);
+  const action = `${namespaces.events}/PullPointSubscription/PullMessagesRequest`;
+  return soap.call({ ...addressed(asked, subscription, action), deadline_ms });
+}
+
+/** Asks for the state of every property to be sent again (ONVIF Core, section 9.5). */
+export async function synchronise(soap: Soap, subscription: Subscription): Promise<void> {
+  const asked = operation('events', 'SetSynchronizationPoint');
+  const action = `${namespaces.events}/PullPointSubscription/SetSynchronizationPointRequest`;
+  await soap.call(addressed(asked, subscription, action));
+}
+
+/** Renews; returns the lifetime in seconds, or undefined when the camera refuses, which alone does not mean that it is lost. */
+export async function renew(soap: Soap, subscription: Subscription): Promise<number | undefined> {
+  const until = timeText(
+    subscription.form === 'none' ? 'relative' : subscription.form,
+    await cameraTime(soap, subscription.form),
+  );
+  const body = `<Renew xmlns="${notification}"><TerminationTime>${until}</TerminationTime></Renew>`;
+  const action = `${notification_actions}/SubscriptionManager/RenewRequest`;
+  const outcome = await soap.call({
+    ...addressed({ body, action }, subscription, action),
+    deadline_ms: renew_deadline_ms,
+  });
+  return outcome.kind === 'reply' ? lifetimeOf(outcome.body) : undefined;
+}
+
+export async function unsubscribe(soap: Soap, subscription: Subscription): Promise<void> {
+  const body = `<Unsubscribe xmlns="${notification}"/>`;
+  const action = `${notification_actions}/SubscriptionManager/UnsubscribeRequest`;
+  await soap.call({
+    ...addressed({ body, action }, subscription, action),
+    deadline_ms: unsubscribe_deadline_ms,
+  });
+}
+
+function creation(url: string, time: string | undefined, consumer: string | undefined): Operation {
+  const initial = time === undefined ? '' : `<InitialTerminationTime>${time}</InitialTerminationTime>`;
+  if (consumer === undefined) {
+    const action = `${namespaces.events}/EventPortType/CreatePullPointSubscriptionRequest`;
+    return { ...operation('events', 'CreatePullPointSubscription', initial), action, url };
+  }
+  const address = `<a:Address>${escapeXml(consumer)}</a:Address>`;
+  const body = `<Subscribe xmlns="${notification}"><ConsumerReference>${address}</ConsumerReference>${initial}</Subscribe>`;
+  const action = `${notification_actions}/NotificationProducer/SubscribeRequest`;
+  // Some accept the subscription and answer with a fault where the message has no number (WS-Addressing 1.0, section 3.4).
+  return addressed({ body, action }, { url, address: url, parameters: '' }, action);
+}
+
+/** Absolute times are in the camera's clock, which may be far from the gateway's. */
+async function cameraTime(soap: Soap, form: TimeForm): Promise<number> {
+  if (form !== 'absolute') return 0;
+  const outcome = await soap.call(operation('device', 'GetSystemDateAndTime'));
+  const utc = outcome.kind === 'reply' ? everywhere(outcome.body, 'utcDateTime')[0] : undefined;
+  const part = (...path: readonly string[]): number => Number(textAt(utc, ...path) ?? Number.NaN);
+  const time_ms = Date.UTC(
+    part('date', 'year'),
+    part('date', 'month') - 1,
+    part('date', 'day'),
+    part('time', 'hour'),
+    part('time', 'minute'),
+    part('time', 'second'),
+  );
+  return Number.isFinite(time_ms) ? time_ms : Date.now();
+}
+
+function timeText(form: TimeForm, camera_ms: number): string | undefined {
+  if (form === 'none') return undefined;
+  if (form === 'relative') return `PT${lifetime_s}S`;
+  return new Date(camera_ms + lifetime_s * 1_000).toISOString().replace(/\.\d+Z$/u, 'Z');
+}
+
+function read(
+  soap: Soap,
+  body: XmlNode,
+  xml: string,
+  { form, url }: { readonly form: TimeForm; readonly url: string },
+): Subscription {
+  const reference = everywhere(body, 'subscriptionReference')[0];
+  const address = textAt(reference, 'address') ?? url;
+  return {
+    url: reachable(address, soap.connection) ?? url,
+    address,
+    parameters: referenceParameters(xml),
+    lifetime_s: lifetimeOf(body) ?? lifetime_s,
+    form,
+  };
+}
+
+/** Computes the lifetime from the camera's two times, in any format; implausible values are replaced by the requested one. */
+function lifetimeOf(body: XmlNode): number | undefined {
+  const [now_ms, end_ms] = ['currentTime', 'terminationTime'].map((name) =>
+    Date.parse(everywhere(body, name)[0]?.text ?? ''),
+  );
+  const seconds = ((end_ms ?? Number.NaN) - (now_ms ?? Number.NaN)) / 1_000;
+  return seconds >= lifetime_min_s && seconds <= lifetime_s * 4 ? seconds : lifetime_s;
+}
+
+/** WS-Addressing 1.0, section 2.1: what a request to a subscription carries in its header. */
+function addressed(
+  asked: Operation,
+  { url, address, parameters }: Pick<Subscription, 'url' | 'address' | 'parameters'>,
+  action: string,
+): Operation {
+  const headers = `<a:Action>${action}</a:Action><a:MessageID>urn:uuid:${randomUUID()}</a:MessageID><a:To>${escapeXml(address)}</a:To>${parameters}`;
+  return { ...asked, url, action, headers };
+}
+
+/** Extracts the children of ReferenceParameters unchanged, with their namespaces. */
+export function referenceParameters(answer: string): string {
+  const xml = answer.slice(0, answer_chars_max);
+  const inner =
+    /<(?:[\w.-]{1,64}:)?ReferenceParameters(?:\s[^<>]{0,1000})?>([^]{0,4000}?)<\/(?:[\w.-]{1,64}:)?ReferenceParameters>/u
+      .exec(xml)?.[1]
+      ?.trim();
+  if (!inner) return '';
+  const before = xml.slice(0, xml.indexOf(inner));
+  const known = new Map<string, string>();
+  for (const [, name, value] of before.matchAll(
+    /\s(xmlns(?::[\w.-]{1,64})?)\s?=\s?["']([^"'<>]{1,300})["']/gu,
+  )) {
+    if (name !== undefined && value !== undefined) known.set(name, value);
+  }
+  const complete = topElements(inner).map((element) => {
+    const head = /^<[^<>]*>/u.exec(element)?.[0] ?? '';
+    const missing = [...known].filter(([name]) => !head.includes(`${name}=`));
+    const declared = missing.map(([name, value]) => ` ${name}="${value}"`).join('');
+    const end = /\/?>$/u.exec(head)?.[0] ?? '>';
+    // A separate prefix, since the camera may use "a" for something else.
+    const mark = ' xmlns:kit="http://www.w3.org/2005/08/addressing" kit:IsReferenceParameter="true"';
+    return `${head.slice(0, head.length - end.length)}${declared}${mark}${end}${element.slice(head.length)}`;
+  });
+  const headers = complete.join('');
+  return headers.length > headers_chars_max ? '' : headers;
+}
+
+function topElements(xml: string): readonly string[] {
+  const elements: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (const match of xml.matchAll(/<(\/?)[^\s<>/!?][^<>]{0,1000}?(\/?)>/gu)) {
+    if (depth === 0) start = match.index;
+    if (match[1] === '/') depth -= 1;
+    else if (match[2] !== '/') depth += 1;
+    if (depth === 0) elements.push(xml.slice(start, match.index + match[0].length));
+  }
+  return elements;
+}

@@ -1,0 +1,58 @@
+/** Receives events of a camera by webhook, for cameras that cannot be pulled. */
+import { sleep } from '../../../src/platform/time.ts';
+import { expectAlive, type EventListener } from './pull-point.ts';
+import { describe, StalledCamera } from '../soap/soap.ts';
+import type { Failure } from '../soap/soap-call.ts';
+import { renew, subscribe, synchronise, unsubscribe } from './subscription.ts';
+import type { Webhook } from './webhook.ts';
+
+const renew_share = 0.6;
+
+/**
+ * Runs until the signal aborts. Resolves with the reason when the camera refuses or loses the subscription;
+ * throws DeviceUnreachable when it does not answer any more, or when its messages stall the reader.
+ */
+export async function receiveCalls(
+  listener: EventListener,
+  webhook: Webhook,
+  local_address: string | undefined,
+): Promise<string> {
+  const { soap, url, signal, onEvents, onSubscribed, onLost, pull_s } = listener;
+  let stall: Failure | undefined;
+  const hook = await webhook.open(async (xml) => {
+    const reading = stall ?? (await soap.parse(xml));
+    if (reading.kind === 'read') onEvents(reading.body);
+    else if (reading.why === 'stalled') stall = reading;
+  });
+  if (typeof hook === 'string') return hook;
+  try {
+    const made = await subscribe(soap, url, hook.url(local_address));
+    if ('kind' in made) {
+      onLost(describe(made));
+      await expectAlive(soap);
+      return describe(made);
+    }
+    try {
+      onSubscribed(async () => synchronise(soap, made));
+      await synchronise(soap, made);
+      let renewed_ms = performance.now();
+      while (!signal.aborted) {
+        await sleep(Math.min(pull_s, made.lifetime_s * renew_share) * 1_000, signal);
+        if (signal.aborted) break;
+        if (stall) throw new StalledCamera(describe(stall));
+        await expectAlive(soap);
+        if (performance.now() - renewed_ms < made.lifetime_s * renew_share * 500) continue;
+        if ((await renew(soap, made)) === undefined) {
+          onLost('event subscription lost: not renewed');
+          return 'the subscription was not renewed';
+        }
+        renewed_ms = performance.now();
+      }
+    } finally {
+      await unsubscribe(soap, made);
+    }
+    return 'stopped';
+  } finally {
+    hook.close();
+  }
+}

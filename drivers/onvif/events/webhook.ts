@@ -1,0 +1,164 @@
+/** HTTP listener with secret paths for events of cameras that cannot be pulled (WS-BaseNotification). */
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { isIPv6, type Socket } from 'node:net';
+import { messageOf } from '../../../src/errors.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { reply_bytes_max } from '../soap/xml.ts';
+
+export interface WebhookOptions {
+  readonly listen: string;
+  readonly port: number;
+  readonly address?: string | undefined;
+}
+
+export interface Hook {
+  /** Address given to the camera; `local_address`: the gateway's on the connection to it. */
+  url(local_address: string | undefined): string;
+  close(): void;
+}
+
+const connections_max = 128;
+/** Paths of one address: a camera has one, and briefly a second one while it reconnects. */
+const address_connections_max = 16;
+const request_timeout_ms = 10_000;
+/** Queued messages of one camera; more are refused, and the camera sends its state again when asked. */
+const waiting_max = 32;
+/** Pause between two messages of one camera: all share the main thread. */
+const gap_ms = 20;
+
+interface Receiver {
+  waiting: number;
+  /** Resolves when the previous message was handled. */
+  turn: Promise<void>;
+  /** Never rejects. */
+  readonly take: (xml: string) => Promise<void>;
+}
+
+/** The listener, which is opened for the first camera that needs it. */
+export class Webhook {
+  readonly #options: WebhookOptions;
+  readonly #receivers = new Map<string, Receiver>();
+  /** Connections by address. */
+  readonly #open = new Map<string, number>();
+  readonly #stopping = new AbortController();
+  #opening: Promise<Server> | undefined;
+
+  constructor(options: WebhookOptions) {
+    this.#options = options;
+  }
+
+  /** Registers one camera, or returns why that failed, which is no fault of the camera. */
+  async open(take: Receiver['take']): Promise<Hook | string> {
+    this.#opening ??= this.#listen();
+    let server: Server;
+    try {
+      server = await this.#opening;
+    } catch (error) {
+      this.#opening = undefined;
+      return `cannot listen on webhook.listen and webhook.port: ${messageOf(error)}`;
+    }
+    const path = `/${randomBytes(16).toString('hex')}`;
+    this.#receivers.set(path, { waiting: 0, turn: Promise.resolve(), take });
+    return {
+      url: (local_address) => {
+        const at = server.address();
+        const port = typeof at === 'object' && at !== null ? at.port : this.#options.port;
+        const host = this.#options.address ?? plainAddress(local_address) ?? this.#options.listen;
+        return `http://${isIPv6(host) ? `[${host}]` : host}:${port}${path}`;
+      },
+      close: () => void this.#receivers.delete(path),
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#receivers.clear();
+    const server = await this.#opening?.catch(() => undefined);
+    if (!server) return;
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+  }
+
+  async #listen(): Promise<Server> {
+    const server = createServer({ requestTimeout: request_timeout_ms, headersTimeout: request_timeout_ms });
+    server.maxConnections = connections_max;
+    server.on('connection', (socket) => this.#admit(socket));
+    server.on('request', (request, response) => {
+      this.#serve(request, response).catch(() => response.destroy());
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.#options.port, this.#options.listen, resolve);
+    });
+    server.on('error', () => undefined);
+    return server;
+  }
+
+  /** Limits one host that holds connections open. */
+  #admit(socket: Socket): void {
+    const address = socket.remoteAddress ?? '';
+    const open = this.#open.get(address) ?? 0;
+    if (open >= address_connections_max) {
+      socket.destroy();
+      return;
+    }
+    this.#open.set(address, open + 1);
+    socket.once('close', () => {
+      const left = (this.#open.get(address) ?? 1) - 1;
+      if (left > 0) this.#open.set(address, left);
+      else this.#open.delete(address);
+    });
+  }
+
+  /** Every invalid request gets the same answer, so that guessing reveals nothing. */
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const receiver = this.#receivers.get(request.url ?? '');
+    if (!receiver || request.method !== 'POST' || receiver.waiting >= waiting_max) {
+      refuse(request, response);
+      return;
+    }
+    receiver.waiting += 1;
+    try {
+      const xml = await bodyOf(request);
+      if (xml === undefined) {
+        refuse(request, response);
+        return;
+      }
+      response.writeHead(200, { Connection: 'close' }).end();
+      receiver.turn = this.#takeAfter(receiver.turn, receiver, xml);
+      await receiver.turn;
+    } finally {
+      receiver.waiting -= 1;
+    }
+  }
+
+  async #takeAfter(before: Promise<void>, { take }: Receiver, xml: string): Promise<void> {
+    await before;
+    await take(xml);
+    await sleep(gap_ms, this.#stopping.signal);
+  }
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(404, { Connection: 'close' }).end();
+  request.resume();
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    if (!(chunk instanceof Buffer)) return undefined;
+    bytes += chunk.length;
+    if (bytes > reply_bytes_max) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function plainAddress(address: string | undefined): string | undefined {
+  return address?.replace(/^::ffff:/iu, '').replace(/%.*$/u, '');
+}

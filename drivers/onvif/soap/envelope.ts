@@ -1,0 +1,24 @@
+/** Reads SOAP envelopes with npm onvif's parser, from sanitized text. */
+import { parseSOAPString } from 'onvif/lib/utils.js';
+import { messageOf } from '../../../src/errors.ts';
+import { failure, type Reading } from './soap-call.ts';
+import { tamed, treeOf, type XmlNode } from './xml.ts';
+
+/** The SOAP body of an envelope; `malformed` for anything else. Never throws. */
+export function readEnvelope(xml: string): Reading {
+  let found: XmlNode | undefined;
+  let reason = 'it is not a SOAP envelope';
+  try {
+    parseSOAPString(tamed(xml), (error: Error | null, body: unknown) => {
+      // The library calls twice when its callback throws; the first result counts.
+      if (found) return;
+      const first: unknown = Array.isArray(body) ? body[0] : body;
+      if (typeof first === 'object' && first !== null) found = treeOf(first);
+      else if (typeof first === 'string' && !error) found = treeOf(first);
+      else if (error) reason = error.message;
+    });
+  } catch (error) {
+    reason = messageOf(error);
+  }
+  return found ? { kind: 'read', body: found } : failure('malformed', `cannot read its reply: ${reason}`);
+}

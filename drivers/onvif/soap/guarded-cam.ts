@@ -1,0 +1,194 @@
+/** npm onvif's camera with its transport and its login replaced by bounded ones; the rest stays in use. */
+import { createHash, randomBytes } from 'node:crypto';
+import onvif from 'onvif';
+import { type Connection, failure, type Reading, type SoapOutcome, type SoapRequest } from './soap-call.ts';
+import { agentFor, post, type Posted } from './transport.ts';
+import { escapeXml, find, textAt, type XmlNode } from './xml.ts';
+
+declare module 'onvif' {
+  // Members missing in its declarations.
+  interface Cam {
+    _envelopeHeader(open: boolean): string;
+    _envelopeFooter(): string;
+    _nc: number;
+  }
+}
+
+/** As the library writes it elsewhere: simple devices search for exactly this text. */
+const body_start =
+  '<s:Body xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">';
+/** Limits of HTTP digest: challenges that are read, and characters of each; longer ones are ignored. */
+const challenges_max = 8;
+const challenge_chars_max = 2_048;
+const digest_known = /algorithm="?(?:md5|sha-256)"?\s*(?:,|$)/iu;
+
+/** Reads a reply; never rejects. */
+export type ReadReply = (xml: string, signal: AbortSignal) => Promise<Reading>;
+
+/** Login state of one camera: clock offset, digest nonce. Requests may overlap. */
+export class GuardedCam extends onvif.Cam {
+  readonly #connection: Connection;
+  readonly #agent;
+  readonly #readReply: ReadReply;
+  #hasClock = false;
+  #challenges: readonly string[] = [];
+
+  constructor(connection: Connection, readReply: ReadReply) {
+    const { host, port, path, username, password } = connection;
+    super({
+      hostname: host,
+      port,
+      path,
+      autoconnect: false,
+      ...(username === undefined ? {} : { username, password: password ?? '' }),
+    });
+    this.#connection = connection;
+    this.#agent = agentFor(connection);
+    this.#readReply = readReply;
+  }
+
+  /** One operation. Asks the camera for its time first, and once more when a login was refused: clocks jump. */
+  async perform(request: SoapRequest, signal: AbortSignal): Promise<SoapOutcome> {
+    const isStamped = request.login === 'ws_security' && this.#connection.username !== undefined;
+    const isFresh = !this.#hasClock;
+    if (isStamped && isFresh) await this.#readClock(signal);
+    const first = await this.#once(request, signal);
+    // The login did not fail by a clock that was read for this call: the password is not tried a second time.
+    if (!isStamped || isFresh || first.kind !== 'fault' || first.code !== 'NotAuthorized') return first;
+    await this.#readClock(signal);
+    return this.#once(request, signal);
+  }
+
+  /** The password of WS-Security is UTF-8 (UsernameToken Profile 1.1, section 3.1); the library hashes Latin-1. */
+  _passwordDigest(): { readonly passdigest: string; readonly nonce: string; readonly timestamp: string } {
+    const timestamp = new Date(performance.now() + (this.timeShift ?? performance.timeOrigin)).toISOString();
+    const nonce = randomBytes(16);
+    const hash = createHash('sha1')
+      .update(nonce)
+      .update(timestamp)
+      .update(this.password ?? '', 'utf8');
+    return { passdigest: hash.digest('base64'), nonce: nonce.toString('base64'), timestamp };
+  }
+
+  async #once(request: SoapRequest, signal: AbortSignal): Promise<SoapOutcome> {
+    const envelope = this.#envelope(request);
+    const posted = await this.#exchange({ ...request, envelope }, signal);
+    const isEmpty = posted.text.trim() === '';
+    const reading = isEmpty
+      ? failure('malformed', 'its reply is empty')
+      : await this.#readReply(posted.text, signal);
+    return outcomeOf(posted, reading, request.raw === true);
+  }
+
+  /** The library does not escape the user name that it writes into the header, yet digest needs it as it is. */
+  #envelope({ headers, body, login }: SoapRequest): string {
+    const name = this.username;
+    if (name !== undefined) this.username = escapeXml(name);
+    this.useWSSecurity = login === 'ws_security';
+    try {
+      const start =
+        headers === undefined
+          ? this._envelopeHeader(false)
+          : `${this._envelopeHeader(true)}${headers}</s:Header>${body_start}`;
+      return `${start}${body}${this._envelopeFooter()}`;
+    } finally {
+      if (name !== undefined) this.username = name;
+    }
+  }
+
+  async #exchange(
+    what: Pick<SoapRequest, 'url' | 'action' | 'login'> & { readonly envelope: string },
+    signal: AbortSignal,
+  ): Promise<Posted> {
+    const { host, port, path, secure, fingerprint } = this.#connection;
+    const name = host.includes(':') ? `[${host}]` : host;
+    const url = new URL(what.url ?? `${secure ? 'https' : 'http'}://${name}:${port}${path}`);
+    const send = async (): Promise<Posted> => {
+      const login = what.login === 'none' ? undefined : this.#authorization(url);
+      const type = `application/soap+xml; charset=utf-8; action="${what.action}"`;
+      const headers = { 'Content-Type': type, ...(login === undefined ? {} : { Authorization: login }) };
+      return post({ url, body: what.envelope, headers, agent: this.#agent, fingerprint, signal });
+    };
+    const posted = await send();
+    const isChallenged = posted.status === 401 && what.login !== 'none';
+    return isChallenged && this.#learn(posted.challenges) ? send() : posted;
+  }
+
+  /** Remembers the challenges that can be met; false when there is none. A nonce is used until the camera requests another. */
+  #learn(challenges: readonly string[]): boolean {
+    this._nc = 0;
+    this.#challenges = challenges
+      .slice(0, challenges_max)
+      .filter((each) => each.length <= challenge_chars_max)
+      .filter((each) => /^digest /iu.test(each) && (!/algorithm=/iu.test(each) || digest_known.test(each)))
+      .map((each) =>
+        each.replace(/qop="[^"]*\bauth\b(?!-)[^"]*"/iu, 'qop="auth"').replace(/^digest /iu, 'Digest '),
+      );
+    return this.#challenges.length > 0 && this.username !== undefined;
+  }
+
+  #authorization(url: URL): string | undefined {
+    if (this.#challenges.length === 0 || this.username === undefined) return undefined;
+    try {
+      return this.digestAuth([...this.#challenges], { method: 'POST', path: `${url.pathname}${url.search}` });
+    } catch {
+      // A challenge that the library cannot read is ignored: the 401 is the result.
+      return undefined;
+    }
+  }
+
+  /** WS-Security is stamped with the camera's time (ONVIF Core, section 5.12.2.1), which needs no login. */
+  async #readClock(signal: AbortSignal): Promise<void> {
+    const body = '<GetSystemDateAndTime xmlns="http://www.onvif.org/ver10/device/wsdl"/>';
+    const action = 'http://www.onvif.org/ver10/device/wsdl/GetSystemDateAndTime';
+    const request = { body, action, login: 'none' } as const;
+    const outcome = await this.#once(request, signal);
+    this.#hasClock = true;
+    const time_ms = outcome.kind === 'reply' ? cameraTime(outcome.body) : undefined;
+    // A camera that does not report its time is assumed to have the gateway's.
+    this.timeShift = (time_ms ?? Date.now()) - performance.now();
+  }
+}
+
+/** Milliseconds since 1970 of a GetSystemDateAndTimeResponse. */
+function cameraTime(body: XmlNode): number | undefined {
+  const utc = find(body, 'getSystemDateAndTimeResponse', 'systemDateAndTime', 'utcDateTime');
+  const [year, month, day, hour, minute, second] = [
+    ['date', 'year'],
+    ['date', 'month'],
+    ['date', 'day'],
+    ['time', 'hour'],
+    ['time', 'minute'],
+    ['time', 'second'],
+  ].map((path) => Number(textAt(utc, ...path) ?? Number.NaN));
+  const time_ms = Date.UTC(year ?? NaN, (month ?? NaN) - 1, day, hour, minute, second);
+  return Number.isFinite(time_ms) ? time_ms : undefined;
+}
+
+function outcomeOf({ status, text, local_address }: Posted, reading: Reading, raw: boolean): SoapOutcome {
+  // A login page or an empty answer with an error status is reported by its status.
+  const isUnread = reading.kind === 'failure' && (reading.why !== 'malformed' || status < 400);
+  if (isUnread) return reading;
+  const body = reading.kind === 'read' ? reading.body : undefined;
+  const fault = find(body, 'fault');
+  if (fault) return { kind: 'fault', status, ...faultOf(fault) };
+  if (status === 401 || status === 403) {
+    return { kind: 'fault', status, code: 'NotAuthorized', reason: `HTTP status ${status}` };
+  }
+  if (!body || status >= 400) {
+    return { kind: 'fault', status, code: `HTTP${status}`, reason: `HTTP status ${status}` };
+  }
+  return { kind: 'reply', body, local_address, ...(raw ? { xml: text } : {}) };
+}
+
+/** SOAP 1.2, section 5.4: subcodes nest, the innermost is the most specific. */
+function faultOf(fault: XmlNode): { readonly code: string; readonly reason: string } {
+  let at = find(fault, 'code');
+  let code = textAt(at, 'value') ?? textAt(fault, 'faultcode') ?? 'unknown';
+  while ((at = find(at, 'subcode'))) code = textAt(at, 'value') ?? code;
+  const text = textAt(fault, 'reason', 'text') ?? textAt(fault, 'faultstring') ?? '';
+  const plain = code.slice(code.indexOf(':') + 1);
+  const isLogin = /not ?authori[sz]ed|unauthori[sz]ed|authentication fail/iu.test(text);
+  const known = isLogin || /^(?:FailedAuthentication|InvalidSecurity)/u.test(plain) ? 'NotAuthorized' : plain;
+  return { code: known, reason: text.slice(0, 200) };
+}

@@ -1,0 +1,187 @@
+/** Reads large replies in a worker thread, which is started on demand and replaced when a reply stalls it. */
+import { Worker } from 'node:worker_threads';
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import { failure, type Reading } from './soap-call.ts';
+
+/** Time after which a thread counts as stalled by one reply. */
+const stall_ms = 1_500;
+/** Loading its program takes a slow gateway a second. */
+const start_ms = 10_000;
+/** Time after the last large reply until the thread ends, which frees 20 MB. */
+const idle_ms = 10_000;
+/** Queued replies of all cameras: one for each of the cameras that can be configured. */
+const waiting_max = 64;
+/** The worst reply within the limits of size and elements needs half; a larger need ends the thread, not the daemon. */
+const memory = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 4 };
+
+/** `ready` once, then one reading for each reply. */
+export type FromReplyThread = 'ready' | Reading;
+
+export interface LargeRepliesParts {
+  readonly log: DriverLog;
+  /** Ends the thread; replies that are being read end as interrupted. */
+  readonly signal: AbortSignal;
+  /** What the thread runs, when it is not reply-worker.ts. */
+  readonly script?: URL;
+  readonly idle_ms?: number;
+}
+
+interface Job {
+  readonly xml: string;
+  readonly settle: (reading: Reading) => void;
+}
+
+/** The thread with its queue of replies. Never rejects: failures are readings. */
+export class LargeReplies {
+  readonly #parts: LargeRepliesParts;
+  readonly #waiting: Job[] = [];
+  #worker: Worker | undefined;
+  #isReady = false;
+  /** The reply that the thread is reading. One at a time, so that the stalling reply is known. */
+  #reading: Job | undefined;
+  /** Of the start of the thread, of the reply that it reads, or of its idleness. */
+  #timer: NodeJS.Timeout | undefined;
+  #ended: Promise<unknown> = Promise.resolve();
+  #isBroken = false;
+  /** Threads that were started, and replies that stalled one. */
+  starts = 0;
+  stalls = 0;
+
+  constructor(parts: LargeRepliesParts) {
+    this.#parts = parts;
+    parts.signal.addEventListener('abort', () => this.#abort(), { once: true });
+  }
+
+  get state(): 'absent' | 'starting' | 'idle' | 'reading' {
+    if (!this.#worker) return 'absent';
+    if (!this.#isReady) return 'starting';
+    return this.#reading ? 'reading' : 'idle';
+  }
+
+  /** Reads a reply in its turn. A reply still queued when `signal` aborts is dropped. */
+  async read(xml: string, signal: AbortSignal): Promise<Reading> {
+    if (this.#parts.signal.aborted || signal.aborted)
+      return failure('interrupted', 'cancelled before its reply was read');
+    if (this.#waiting.length >= waiting_max) {
+      return failure('interrupted', 'too many large replies in the queue');
+    }
+    const { promise, resolve } = Promise.withResolvers<Reading>();
+    const job: Job = { xml, settle: resolve };
+    const leave = (): void => {
+      const index = this.#waiting.indexOf(job);
+      if (index === -1) return;
+      this.#waiting.splice(index, 1);
+      resolve(failure('interrupted', 'its reply was not read in time, since others were read first'));
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    this.#waiting.push(job);
+    this.#next();
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  /** Resolves when no thread is left; asked after the signal has aborted. */
+  async ended(): Promise<void> {
+    await this.#ended;
+  }
+
+  #next(): void {
+    if (this.#reading) return;
+    if (!this.#worker) {
+      if (this.#waiting.length > 0) this.#start();
+      return;
+    }
+    if (!this.#isReady) return;
+    this.#reading = this.#waiting.shift();
+    if (this.#reading) {
+      this.#worker.postMessage(this.#reading.xml);
+      this.#after(stall_ms, () => this.#replace('reading its reply took too long'));
+    } else this.#after(this.#parts.idle_ms ?? idle_ms, () => this.#end());
+  }
+
+  #start(): void {
+    const script = this.#parts.script ?? new URL('./reply-worker.ts', import.meta.url);
+    const worker = new Worker(script, { resourceLimits: memory });
+    this.#worker = worker;
+    this.starts += 1;
+    worker.on('message', (message: FromReplyThread) => {
+      if (worker === this.#worker) this.#receive(message);
+    });
+    worker.on('error', (error: unknown) => {
+      if (worker === this.#worker) this.#fail(error);
+    });
+    worker.on('exit', (code) => {
+      if (worker === this.#worker) this.#fail(new Error(`it ended with ${code}`));
+    });
+    this.#after(start_ms, () => this.#fail(new Error(`it did not start within ${start_ms / 1_000} s`)));
+  }
+
+  #receive(message: FromReplyThread): void {
+    if (message === 'ready') {
+      this.#isReady = true;
+      if (this.#isBroken) this.#parts.log.info({}, 'SOAP reply parser restarted');
+      this.#isBroken = false;
+    } else {
+      this.#reading?.settle(message);
+      this.#reading = undefined;
+    }
+    this.#next();
+  }
+
+  /** Handles a crash: while reading, its reply is the cause; without a reply, no camera is at fault. */
+  #fail(error: unknown): void {
+    if (this.#reading) {
+      this.#replace('reading its reply needs more memory than the parser may use');
+      return;
+    }
+    if (!this.#isBroken) {
+      this.#parts.log.warn({ err: error }, 'SOAP reply parser crashed; large replies cannot be read');
+    }
+    this.#isBroken = true;
+    this.#end();
+    for (const { settle } of this.#waiting.splice(0)) {
+      settle(failure('interrupted', 'SOAP reply parser is not running'));
+    }
+  }
+
+  /** Fails the reply at fault; the others are read by the next thread. */
+  #replace(reason: string): void {
+    this.stalls += 1;
+    this.#reading?.settle(failure('stalled', reason));
+    this.#reading = undefined;
+    this.#end();
+    this.#next();
+  }
+
+  #end(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#isReady = false;
+    if (worker) this.#ended = Promise.all([this.#ended, worker.terminate()]);
+  }
+
+  #abort(): void {
+    this.#end();
+    const jobs = this.#reading ? [this.#reading, ...this.#waiting] : this.#waiting;
+    for (const { settle } of jobs) settle(failure('interrupted', 'the connector is stopping'));
+    this.#waiting.length = 0;
+    this.#reading = undefined;
+  }
+
+  /** Runs after pending messages: the thread's answer may already be queued while this thread was busy. */
+  #after(ms: number, conclude: () => void): void {
+    clearTimeout(this.#timer);
+    const timer = setTimeout(() => {
+      setImmediate(() => {
+        if (timer === this.#timer) conclude();
+      });
+    }, ms);
+    timer.unref();
+    this.#timer = timer;
+  }
+}

@@ -1,0 +1,76 @@
+/** Request queue of one camera: each call has a deadline; its reply is read here or, when large, in a thread. */
+import { messageOf } from '../../../src/errors.ts';
+import { readEnvelope } from './envelope.ts';
+import { GuardedCam } from './guarded-cam.ts';
+import type { LargeReplies } from './large-replies.ts';
+import { type Connection, failure, type FailureKind, type Failure, type Reading } from './soap-call.ts';
+import { call_deadline_ms, type Soap } from './soap.ts';
+import { CertificateRefused, ReplyRefused } from './transport.ts';
+
+/**
+ * Replies up to this size are read in this thread. That takes at most 10 ms, for any content, and 50 ms if the library had
+ * another quadratic expression than the known one; almost all replies are far below.
+ */
+export const small_chars_max = 32_768;
+/** Calls of one camera that wait for an answer. */
+const calls_max = 32;
+
+/** Opens the line without state of an earlier login, clock or nonce. It closes when `signal` aborts. */
+export function openLine(
+  connection: Connection,
+  large: Pick<LargeReplies, 'read'>,
+  signal: AbortSignal,
+): Soap {
+  const calls = new Set<AbortController>();
+  let isClosed = signal.aborted;
+  const read = async (xml: string, limit: AbortSignal): Promise<Reading> =>
+    xml.length <= small_chars_max ? readEnvelope(xml) : large.read(xml, limit);
+  const cam = new GuardedCam(connection, read);
+
+  const limited = async <T>(ms: number, work: (limit: AbortSignal) => Promise<T>): Promise<T | Failure> => {
+    if (isClosed) return failure('interrupted', 'camera connection closed');
+    if (calls.size >= calls_max) return failure('interrupted', 'too many calls in the queue of the camera');
+    const call = new AbortController();
+    const timer = setTimeout(() => call.abort(), ms);
+    calls.add(call);
+    try {
+      return await work(call.signal);
+    } catch (error) {
+      if (isClosed) return failure('interrupted', 'camera connection closed');
+      if (call.signal.aborted) return failure('deadline', `no complete answer within ${ms / 1_000} s`);
+      return failure(kindOf(error), reasonOf(error));
+    } finally {
+      clearTimeout(timer);
+      calls.delete(call);
+    }
+  };
+  const close = (): void => {
+    isClosed = true;
+    signal.removeEventListener('abort', close);
+    for (const call of calls) call.abort();
+  };
+  signal.addEventListener('abort', close, { once: true });
+
+  const soap: Soap = {
+    connection,
+    login: 'ws_security',
+    call: async ({ deadline_ms = call_deadline_ms, ...operation }) => {
+      const request = { ...operation, login: soap.login };
+      return limited(deadline_ms, async (limit) => cam.perform(request, limit));
+    },
+    parse: async (xml) => limited(call_deadline_ms, async (limit) => read(xml, limit)),
+    close,
+  };
+  return soap;
+}
+
+function kindOf(error: unknown): FailureKind {
+  if (error instanceof CertificateRefused) return 'certificate';
+  return error instanceof ReplyRefused ? 'malformed' : 'unreachable';
+}
+
+/** Failures of several addresses arrive as one error without a message. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return messageOf(error.errors[0]);
+  return messageOf(error);
+}

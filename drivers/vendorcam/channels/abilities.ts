@@ -1,0 +1,69 @@
+/** Reads the abilities of a device and its channels, and the user's rights. Pure. See the HTTP API guide, "GetAbility". */
+import { z } from 'zod';
+
+export interface ChannelAbilities {
+  readonly canMove: boolean;
+  /** Some motors have one speed and refuse a speed parameter. */
+  readonly takesSpeed: boolean;
+  readonly hasPresets: boolean;
+  readonly canSetMotion: boolean;
+}
+
+export interface Abilities {
+  readonly canReboot: boolean;
+  /** From version 1 on, schedules and zones have separate commands. */
+  readonly scheduleVersion: number;
+  readonly ofChannel: (channel: number) => ChannelAbilities;
+}
+
+const ability = z.looseObject({ permit: z.number(), ver: z.number() }).optional().catch(undefined);
+type Ability = z.output<typeof ability>;
+
+const channelAbility = z.looseObject({
+  ptzType: ability,
+  ptzCtrl: ability,
+  ptzPreset: ability,
+  supportPtzSpeed: ability,
+  alarmMd: ability,
+  supportMd: ability,
+});
+
+export const abilityReply = z.looseObject({
+  Ability: z.looseObject({
+    abilityChn: z.array(channelAbility.catch({})).catch([]),
+    reboot: ability,
+    scheduleVersion: ability,
+  }),
+});
+
+/** Bits of `permit`. */
+const may_execute = 1;
+const may_write = 2;
+/** Values of `ptzType.ver`: pan-tilt-zoom, pan-tilt, simulated, and without speed. 1 is a motorised lens only. */
+const moving_types: ReadonlySet<number> = new Set([2, 3, 4, 5]);
+const speed_types: ReadonlySet<number> = new Set([2, 3]);
+
+export function abilitiesOf({ Ability: all }: z.output<typeof abilityReply>): Abilities {
+  return {
+    canReboot: allows(all.reboot, may_execute),
+    scheduleVersion: all.scheduleVersion?.ver ?? 0,
+    ofChannel: (channel) => channelAbilitiesOf(all.abilityChn[channel] ?? {}),
+  };
+}
+
+function channelAbilitiesOf(found: z.output<typeof channelAbility>): ChannelAbilities {
+  const { ptzCtrl, ptzPreset, supportPtzSpeed, alarmMd, supportMd } = found;
+  // Old firmware reports no type; its motors accept a speed.
+  const type = found.ptzType?.ver ?? 2;
+  const canMove = allows(ptzCtrl, may_execute) && moving_types.has(type);
+  return {
+    canMove,
+    takesSpeed: canMove && speed_types.has(type) && supportPtzSpeed?.ver !== 0,
+    hasPresets: canMove && ptzPreset !== undefined && ptzPreset.ver > 0,
+    canSetMotion: allows(alarmMd, may_write) && supportMd?.ver !== 0,
+  };
+}
+
+function allows(found: Ability, bit: number): boolean {
+  return found !== undefined && found.ver > 0 && (found.permit & bit) === bit;
+}

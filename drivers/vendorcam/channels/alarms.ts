@@ -1,0 +1,64 @@
+/** Reads the current detections of a camera, from the three formats of its firmware. Pure. */
+import { z } from 'zod';
+import { type AiType, aiType } from '../../../src/contract/feeds.ts';
+import { type Outcome, valueOf } from '../host/replies.ts';
+
+/** Detections of one channel. Null: unknown, or it has no such detector. */
+export interface Alarms {
+  readonly motion: boolean | null;
+  /** Current state of the detector. */
+  readonly ai: readonly AiType[] | null;
+}
+
+/** `support: 0`: the camera has no such detector. Firmware before 3.0.0-494 answers plain numbers. */
+const detector = z.union([
+  z.looseObject({ alarm_state: z.number(), support: z.number().optional() }),
+  z.number().transform((alarm_state) => ({ alarm_state, support: undefined })),
+]);
+type Detector = z.output<typeof detector>;
+
+/** Excludes lists, such as those of crossed lines: their alarm is never cleared. */
+const detectors = z.record(z.string(), z.unknown()).transform((all) => {
+  const read = Object.entries(all).map(([name, value]) => [name, detector.safeParse(value).data] as const);
+  return new Map(read.flatMap(([name, found]) => (found ? [[name, found] as const] : [])));
+});
+
+const events = z.looseObject({ ai: detectors.optional(), md: detector.optional() });
+const motionState = z.looseObject({ state: z.number() });
+
+/** GetEvents. Undefined for any other reply. */
+export function alarmsOfEvents(outcome: Outcome | undefined): Alarms | undefined {
+  const read = valueOf(outcome, events);
+  if (!read) return undefined;
+  const { md, ai } = read;
+  // Battery cameras have no motion detector; their infrared sensor is reported as the detector "other".
+  const sensors = [md, ai?.get('other')].filter((found) => found !== undefined && isFitted(found));
+  return { motion: sensors.length === 0 ? null : sensors.some(isOn), ai: ai ? typesOf(ai) : null };
+}
+
+/** GetMdState and GetAiState, either of which may have failed. */
+export function alarmsOfStates(md: Outcome | undefined, ai: Outcome | undefined): Alarms {
+  const state = valueOf(md, motionState)?.state;
+  const found = valueOf(ai, detectors);
+  return { motion: state === undefined ? null : state === 1, ai: found ? typesOf(found) : null };
+}
+
+function typesOf(found: ReadonlyMap<string, Detector>): readonly AiType[] | null {
+  const fitted = aiType.options.filter((type) => {
+    const one = found.get(type);
+    return one !== undefined && isFitted(one);
+  });
+  if (fitted.length === 0) return null;
+  return fitted.filter((type) => {
+    const one = found.get(type);
+    return one !== undefined && isOn(one);
+  });
+}
+
+function isFitted(found: Detector | undefined): boolean {
+  return found?.support !== 0;
+}
+
+function isOn(found: Detector | undefined): boolean {
+  return found?.alarm_state === 1;
+}

@@ -1,0 +1,212 @@
+/** The assets of one host: the announced descriptions, its channels, and the last detections of each. */
+import { StateFile, stateFileName } from '../../../src/device/state-file.ts';
+import type { vendorcamFeeds } from '../../../src/contract/feeds.ts';
+import type { Command } from '../../../src/driver/command.ts';
+import type { AssetDescription, AssetSink, DriverHost } from '../../../src/driver/driver.ts';
+import { channelCommands, type Controls, hostCommands } from '../commands/commands.ts';
+import type { DeviceStream } from '../../../src/driver/stream-login.ts';
+import { channelKey, type ChannelFacts, type HostFacts, streamOf } from './describe.ts';
+import type { Device } from '../host/device.ts';
+import { savedZone } from '../commands/motion-switch.ts';
+import type { HostOptions } from '../options.ts';
+import { type Asking, newAsking, type Seen } from './poll.ts';
+import { Publisher } from './publishing.ts';
+import type { Outcome } from '../host/replies.ts';
+
+export type Host = DriverHost<typeof vendorcamFeeds>;
+
+export interface ChannelLayoutParts {
+  readonly host: Host;
+  readonly options: HostOptions;
+  readonly device: Device;
+  readonly controls: Controls;
+  readonly heartbeat_ms: number;
+  /** False when another host of this driver already announced the asset. */
+  readonly claim: (asset_key: string) => boolean;
+}
+
+interface Unit {
+  readonly sink: AssetSink<typeof vendorcamFeeds>;
+  readonly publisher: Publisher;
+  /** Description and commands as they were announced. */
+  readonly told: string;
+}
+
+interface Channel {
+  readonly asking: Asking;
+  readonly publisher: Publisher;
+  failures: number;
+}
+
+/** Polls in a row that fail for one channel before it counts as lost. */
+const channel_failures_max = 3;
+
+export class ChannelLayout {
+  readonly #parts: ChannelLayoutParts;
+  /** By asset_key; they outlive a lost connection. */
+  readonly #units = new Map<string, Unit>();
+  /** By number, only the reachable ones. */
+  #channels: ReadonlyMap<number, Channel> = new Map();
+  #recorder: Publisher | undefined;
+
+  constructor(parts: ChannelLayoutParts) {
+    this.#parts = parts;
+  }
+
+  get askings(): readonly Asking[] {
+    return [...this.#channels.values()].map(({ asking }) => asking);
+  }
+
+  /** Announces new and changed assets, and publishes which channels are offline. */
+  async arrange(facts: HostFacts, channels: readonly ChannelFacts[], password: string): Promise<void> {
+    const served = channels.filter(({ channel }) => this.#parts.options.channels?.includes(channel) ?? true);
+    const streams = await this.#streams(facts, served, password);
+    if (facts.isRecorder) {
+      this.#recorder = this.#announce(
+        describe(facts),
+        hostCommands(this.#parts.controls, facts.abilities.canReboot),
+      );
+    }
+    const found = new Map<number, Channel>();
+    for (const channel of served) {
+      const about = { ...this.#describeChannel(facts, channel), ...streams.get(channel.channel) };
+      const away = whyAway(channel);
+      const publisher = this.#publisher(about, this.#commandsOf(facts, channel, about.asset_key), away);
+      if (!publisher) continue;
+      if (away === undefined) {
+        found.set(channel.channel, { asking: newAsking(channel.channel), publisher, failures: 0 });
+      } else {
+        publisher.lose(away);
+      }
+    }
+    this.#removeOthers(facts, served);
+    this.#channels = found;
+  }
+
+  /** Publishes the detections. A channel that fails repeatedly is lost alone. */
+  see(seen: ReadonlyMap<number, Seen>): void {
+    this.#recorder?.see({ motion: null, ai: null });
+    for (const [number, channel] of this.#channels) {
+      const told = seen.get(number);
+      if (!told) continue;
+      if ('alarms' in told) {
+        channel.failures = 0;
+        channel.publisher.see(told.alarms);
+      } else {
+        channel.failures += 1;
+        const isGone = told.fault.kind === 'channel_offline' || channel.failures >= channel_failures_max;
+        if (isGone) channel.publisher.lose(told.fault.sentence);
+      }
+    }
+  }
+
+  /** The host is lost, and with it all its assets. */
+  lose(reason: string): void {
+    for (const { publisher } of this.#units.values()) publisher.lose(reason);
+    this.#channels = new Map();
+  }
+
+  /** The connector stops and detections end; the devices may continue to work. */
+  quiet(reason: string): void {
+    for (const { publisher } of this.#units.values()) publisher.quiet(reason);
+  }
+
+  async #streams(
+    facts: HostFacts,
+    channels: readonly ChannelFacts[],
+    password: string,
+  ): Promise<ReadonlyMap<number, DeviceStream>> {
+    const { device, options } = this.#parts;
+    const { rtsp_port } = facts;
+    if (rtsp_port === null) return new Map();
+    const ready = channels.filter((channel) => whyAway(channel) === undefined);
+    const replies: readonly Outcome[] =
+      ready.length === 0
+        ? []
+        : await device.ask(
+            ready.map(({ channel }) => ({ cmd: 'GetRtspUrl', action: 0, param: { channel } })),
+          );
+    const host = { options, password, rtsp_port };
+    const found = ready.map(
+      ({ channel }, index) => [channel, streamOf(replies[index], channel, host)] as const,
+    );
+    return new Map(
+      found.flatMap(([channel, stream]) => (stream === undefined ? [] : [[channel, stream] as const])),
+    );
+  }
+
+  #describeChannel(facts: HostFacts, channel: ChannelFacts): AssetDescription {
+    if (!facts.isRecorder) return describe(facts);
+    const { asset_key } = facts;
+    const about = { asset_key: channelKey(asset_key, channel), name: channel.name, model: channel.model };
+    return { ...common, ...about, firmware: null, parent_key: asset_key };
+  }
+
+  #commandsOf(facts: HostFacts, { channel }: ChannelFacts, asset_key: string): readonly Command[] {
+    const { controls, host } = this.#parts;
+    const { abilities } = facts;
+    const zone = new StateFile(host.stateFile(stateFileName('zone', asset_key)), savedZone);
+    const { scheduleVersion } = abilities;
+    const own = channelCommands({
+      ...controls,
+      channel,
+      abilities: abilities.ofChannel(channel),
+      scheduleVersion,
+      zone,
+    });
+    return facts.isRecorder ? own : [...own, ...hostCommands(controls, abilities.canReboot)];
+  }
+
+  /** An offline asset keeps its description: announcing it again would set it online. */
+  #publisher(
+    about: AssetDescription,
+    commands: readonly Command[],
+    away: string | undefined,
+  ): Publisher | undefined {
+    const known = this.#units.get(about.asset_key);
+    if (known && away !== undefined) return known.publisher;
+    return this.#announce(away === undefined ? about : { ...about, offline_reason: away }, commands);
+  }
+
+  #announce(about: AssetDescription, commands: readonly Command[]): Publisher | undefined {
+    const { host, claim, heartbeat_ms } = this.#parts;
+    const { asset_key, name } = about;
+    if (!claim(asset_key)) {
+      host.log.warn({ asset_key, name }, 'camera ignored; another host already serves it');
+      return undefined;
+    }
+    const told = JSON.stringify([
+      about,
+      commands.map((command) => [command.name, command.description, command.input_schema]),
+    ]);
+    const known = this.#units.get(asset_key);
+    if (known?.told === told) return known.publisher;
+    const sink = host.announce({ ...about, configured: true }, commands);
+    const publisher = known?.publisher ?? new Publisher(sink, heartbeat_ms);
+    this.#units.set(asset_key, { sink, publisher, told });
+    return publisher;
+  }
+
+  /** Channels that the recorder no longer has. */
+  #removeOthers(facts: HostFacts, served: readonly ChannelFacts[]): void {
+    const keys = new Set(served.map((channel) => this.#describeChannel(facts, channel).asset_key));
+    keys.add(facts.asset_key);
+    for (const [key, { sink }] of this.#units) {
+      if (keys.has(key)) continue;
+      sink.remove();
+      this.#units.delete(key);
+    }
+  }
+}
+
+const common = { type: 'camera', protocol: 'vendorcam', vendor: 'Reolink' } as const;
+
+function describe({ asset_key, name, model, firmware }: HostFacts): AssetDescription {
+  return { ...common, asset_key, name, model, firmware };
+}
+
+/** Why the channel cannot be polled now; undefined when it can. */
+function whyAway({ online, asleep }: ChannelFacts): string | undefined {
+  if (asleep) return 'the camera is asleep to save its battery';
+  return online ? undefined : 'the recorder has no connection to this camera';
+}

@@ -1,0 +1,193 @@
+/** Reads the description of a host: camera or recorder, identity, channels, their streams and abilities. */
+import { z } from 'zod';
+import { deviceAddress } from '../../../src/driver/device-address.ts';
+import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
+import { type Abilities, abilitiesOf, abilityReply } from './abilities.ts';
+import type { Device } from '../host/device.ts';
+import { failureOf } from '../host/failure.ts';
+import type { Limits } from '../limits.ts';
+import type { HostOptions } from '../options.ts';
+import { type Command, faultIn, type Outcome, valueOf } from '../host/replies.ts';
+
+export interface ChannelFacts {
+  readonly channel: number;
+  readonly name: string;
+  readonly model: string | null;
+  readonly uid: string | null;
+  readonly online: boolean;
+  /** A battery camera is asleep; requests would wake it. */
+  readonly asleep: boolean;
+}
+
+export interface HostFacts {
+  readonly asset_key: string;
+  readonly name: string;
+  readonly model: string | null;
+  readonly firmware: string | null;
+  readonly isRecorder: boolean;
+  readonly abilities: Abilities;
+  /** RTSP port; null when RTSP is switched off. */
+  readonly rtsp_port: number | null;
+}
+
+const text = z
+  .string()
+  .transform((value) => value.trim())
+  .catch('');
+const devInfo = z.looseObject({
+  DevInfo: z.looseObject({
+    model: text,
+    name: text,
+    type: text,
+    exactType: text,
+    channelNum: z.number().catch(1),
+    firmVer: text,
+    serial: text,
+  }),
+});
+const localLink = z.looseObject({ LocalLink: z.looseObject({ mac: text }) });
+const p2p = z.looseObject({ P2p: z.looseObject({ uid: text }) });
+const netPort = z.looseObject({
+  NetPort: z.looseObject({
+    rtspEnable: z.number().optional(),
+    rtspPort: z.int().min(1).max(65_535).optional().catch(undefined),
+  }),
+});
+const channelStatus = z.looseObject({
+  status: z.array(
+    z.looseObject({
+      channel: z.int().min(0).max(255),
+      name: text,
+      online: z.number().catch(0),
+      typeInfo: text,
+      uid: text,
+      sleep: z.number().catch(0),
+    }),
+  ),
+});
+const rtspReply = z.looseObject({ rtspUrl: z.looseObject({ subStream: text, mainStream: text }) });
+
+export const channelStatusCommand: Command = { cmd: 'GetChannelstatus', param: {} };
+
+/** Rejects when the host does not report the required facts. */
+export async function describeHost(device: Device, options: HostOptions, limits: Limits): Promise<HostFacts> {
+  const [info, ability, link, uid, ports] = await device.ask([
+    { cmd: 'GetDevInfo', action: 0, param: {} },
+    { cmd: 'GetAbility', action: 0, param: { User: { userName: options.username } } },
+    { cmd: 'GetLocalLink', action: 0, param: {} },
+    { cmd: 'GetP2p', action: 0, param: {} },
+    { cmd: 'GetNetPort', action: 0, param: {} },
+  ]);
+  const about = needed(valueOf(info, devInfo), info, 'GetDevInfo', limits).DevInfo;
+  const abilities = abilitiesOf(needed(valueOf(ability, abilityReply), ability, 'GetAbility', limits));
+  const mac = settled(link, limits) && valueOf(link, localLink)?.LocalLink.mac;
+  const device_uid = settled(uid, limits) && valueOf(uid, p2p)?.P2p.uid;
+  const asset_key = identityOf({ mac, uid: device_uid, serial: about.serial, label: options.identity });
+  if (asset_key === undefined) {
+    throw new DeviceRejected(
+      'reports no MAC, UID or serial number; set identity to the serial number on its label',
+    );
+  }
+  return {
+    asset_key,
+    name: about.name === '' ? options.name : about.name,
+    model: orNull(about.model),
+    firmware: orNull(about.firmVer),
+    isRecorder: about.channelNum > 1 || /NVR|HUB|BASE/iu.test(`${about.type} ${about.exactType}`),
+    abilities,
+    rtsp_port: rtspPort(ports),
+  };
+}
+
+function orNull(value: string): string | null {
+  return value === '' ? null : value;
+}
+
+/** Null when RTSP is switched off. */
+function rtspPort(reply: Outcome | undefined): number | null {
+  const port = valueOf(reply, netPort)?.NetPort;
+  return port?.rtspEnable === 0 ? null : (port?.rtspPort ?? rtsp_port_default);
+}
+const rtsp_port_default = 554;
+
+/** The channels in use; undefined when the reply is invalid. */
+export function channelsOf(outcome: Outcome | undefined): readonly ChannelFacts[] | undefined {
+  return valueOf(outcome, channelStatus)
+    ?.status.filter(({ name, typeInfo, online }) => online === 1 || name !== '' || typeInfo !== '')
+    .map(({ channel, name, online, typeInfo, uid, sleep }) => ({
+      channel,
+      name: name === '' ? `Channel ${channel + 1}` : name,
+      model: orNull(typeInfo),
+      uid: genuine(uid) ?? null,
+      online: online === 1,
+      asleep: sleep === 1,
+    }));
+}
+
+interface Identities {
+  readonly mac: string | undefined | false;
+  readonly uid: string | undefined | false;
+  readonly serial: string;
+  readonly label: string | undefined;
+}
+
+/** The MAC, else the vendor's UID, else the serial number, which is often empty or all zeros. */
+export function identityOf({ mac, uid, serial, label }: Identities): string | undefined {
+  const digits = mac ? mac.replaceAll(/[^0-9a-f]/giu, '').toLowerCase() : '';
+  if (digits.length === 12 && genuine(digits) !== undefined && digits !== 'ffffffffffff') {
+    return `vendorcam:${digits}`;
+  }
+  const known = (uid ? genuine(uid) : undefined) ?? genuine(serial) ?? label;
+  return known === undefined ? undefined : `vendorcam:${known}`;
+}
+
+/** Uses the UID of the camera, which may move to another channel; else the channel number. */
+export function channelKey(recorder_key: string, { uid, channel }: ChannelFacts): string {
+  return uid === null ? `${recorder_key}:channel-${channel}` : `vendorcam:uid-${uid}`;
+}
+
+function genuine(value: string): string | undefined {
+  const trimmed = value.trim();
+  return /^[A-Za-z0-9_-]{4,64}$/u.test(trimmed) && /[1-9A-Za-z]/u.test(trimmed) ? trimmed : undefined;
+}
+
+/** Builds the address of the sub stream. Devices report an internal address, which may be unreachable. */
+export function streamOf(
+  reply: Outcome | undefined,
+  channel: number,
+  host: { readonly options: HostOptions; readonly password: string; readonly rtsp_port: number },
+): DeviceStream | undefined {
+  const { options, password, rtsp_port } = host;
+  const { username, certificate_sha256, allow_plain_rtsp } = options;
+  const urls = valueOf(reply, rtspReply)?.rtspUrl;
+  // The port is the one of NetPort: of a reported address only the path is used.
+  const own = { scheme: 'rtsp', host: options.host, port: rtsp_port, ports: 'configured' } as const;
+  const reported = [urls?.subStream, urls?.mainStream, previewPath(channel)].flatMap((url) =>
+    url === undefined ? [] : deviceAddress(url, own),
+  );
+  const found = reported.find((each) => 'url' in each);
+  // A certificate that was only pinned at the first contact is the default and withholds no stream.
+  const needs_tls = certificate_sha256 !== undefined && !allow_plain_rtsp;
+  return found && streamWithLogin(found.url, { username, password }, { needs_tls });
+}
+
+function previewPath(channel: number): string {
+  return `/Preview_${String(channel + 1).padStart(2, '0')}_sub`;
+}
+
+function needed<T>(value: T | undefined, outcome: Outcome | undefined, cmd: string, limits: Limits): T {
+  if (value !== undefined) return value;
+  const fault = faultIn(outcome);
+  if (fault) throw failureOf(fault, limits);
+  throw new DeviceUnreachable(`answers ${cmd} in an unknown format`);
+}
+
+/** False when the device cannot report it; a temporary failure must not give the device another identity. */
+function settled(outcome: Outcome | undefined, limits: Limits): boolean {
+  const fault = faultIn(outcome);
+  if (fault === undefined) return true;
+  if (fault.kind === 'unsupported' || fault.kind === 'forbidden' || fault.kind === 'bad_request')
+    return false;
+  throw failureOf(fault, limits);
+}

@@ -1,0 +1,125 @@
+/** Moves cameras and stops them: every move requires a Stop, which is kept on disk until the camera has confirmed it. */
+import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import type { Device } from '../host/device.ts';
+import { refusalOf } from '../host/failure.ts';
+import type { Limits } from '../limits.ts';
+import { type Command, faultIn } from '../host/replies.ts';
+import type { FaultKind } from '../host/rsp-codes.ts';
+
+/** After these the camera has not moved. */
+const certain_refusals: ReadonlySet<FaultKind> = new Set(['unsupported', 'forbidden', 'bad_request']);
+
+export interface MotorParts {
+  readonly device: Pick<Device, 'order'>;
+  readonly limits: Pick<Limits, 'stop_tries' | 'stop_gap_ms'>;
+  /** Channels that an earlier run moved without a confirmed Stop. */
+  readonly owed: readonly number[];
+  /** Resolves also when the disk write fails. */
+  readonly save: (owed: readonly number[]) => Promise<void>;
+  /** Ends the pauses between two attempts to stop. */
+  readonly signal: AbortSignal;
+}
+
+export interface Move {
+  readonly channel: number;
+  readonly op: 'Up' | 'Down' | 'Left' | 'Right';
+  /** Undefined where the motor has one speed. */
+  readonly speed: number | undefined;
+  /** Stop after this time. */
+  readonly max_ms: number;
+}
+
+export class Motors {
+  readonly #parts: MotorParts;
+  readonly #owed: Set<number>;
+  /** Moves under way and their channels. */
+  readonly #moves = new Map<Promise<unknown>, number>();
+
+  constructor(parts: MotorParts) {
+    this.#parts = parts;
+    this.#owed = new Set(parts.owed);
+  }
+
+  /** Moves until the time is over or `signal` aborts. Resolves with the time it moved, once the Stop was confirmed. */
+  async move(move: Move, signal: AbortSignal): Promise<number> {
+    const moving = this.#move(move, signal);
+    this.#moves.set(moving, move.channel);
+    try {
+      return await moving;
+    } finally {
+      this.#moves.delete(moving);
+    }
+  }
+
+  /** Rejects with CommandRefused when the camera confirms no Stop. */
+  async stop(channel: number): Promise<void> {
+    const { device, limits, signal } = this.#parts;
+    let reason = '';
+    for (let attempt = 0; attempt < limits.stop_tries; attempt += 1) {
+      try {
+        const fault = faultIn(await device.order(ptz(channel, { op: 'Stop' }), { urgency: 'urgent' }));
+        if (!fault) {
+          await this.#setOwed(channel, false);
+          return;
+        }
+        reason = fault.sentence;
+      } catch (error) {
+        reason = messageOf(error);
+      }
+      await sleep(limits.stop_gap_ms, signal);
+    }
+    await this.#setOwed(channel, true);
+    throw new CommandRefused(
+      `the camera did not confirm the stop (${reason}) and may still be moving; Stop is sent again when it answers`,
+    );
+  }
+
+  /** Sends the pending Stops, also from before a restart, but not those of moves in progress. */
+  async settle(): Promise<void> {
+    const moving = new Set(this.#moves.values());
+    for (const channel of this.#owed) {
+      if (!moving.has(channel)) await this.stop(channel);
+    }
+  }
+
+  /** Resolves when no move is under way; their signals have aborted. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#moves.keys());
+  }
+
+  async #move({ channel, op, speed, max_ms }: Move, signal: AbortSignal): Promise<number> {
+    const { device } = this.#parts;
+    await this.#setOwed(channel, true);
+    const begin_ms = performance.now();
+    try {
+      const param = speed === undefined ? { op } : { op, speed };
+      const fault = faultIn(await device.order(ptz(channel, param), { urgency: 'urgent', signal }));
+      if (fault && certain_refusals.has(fault.kind)) throw refusalOf(fault);
+      // "Timeout" and similar errors come from a part of the device that has no state of the motor.
+      if (fault) throw new DeviceUnreachable(fault.sentence);
+    } catch (error) {
+      if (error instanceof CommandRefused) {
+        // The camera has not moved.
+        await this.#setOwed(channel, false);
+        throw error;
+      }
+      await this.stop(channel);
+      throw new CommandRefused(`${messageOf(error)}; a stop was sent in case it had moved`);
+    }
+    await sleep(max_ms - (performance.now() - begin_ms), signal);
+    await this.stop(channel);
+    return Math.round(performance.now() - begin_ms);
+  }
+
+  async #setOwed(channel: number, owed: boolean): Promise<void> {
+    if (this.#owed.has(channel) === owed) return;
+    if (owed) this.#owed.add(channel);
+    else this.#owed.delete(channel);
+    await this.#parts.save([...this.#owed]);
+  }
+}
+
+export function ptz(channel: number, param: Readonly<Record<string, unknown>>): Command {
+  return { cmd: 'PtzCtrl', action: 0, param: { channel, ...param } };
+}

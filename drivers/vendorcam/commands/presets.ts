@@ -1,0 +1,39 @@
+/** Sends a camera to one of its preset positions, after checking that it exists. */
+import { z } from 'zod';
+import { CommandRefused, DeviceUnreachable } from '../../../src/errors.ts';
+import type { Device } from '../host/device.ts';
+import { refusalOf } from '../host/failure.ts';
+import { ptz } from './motors.ts';
+import { faultIn, valueOf } from '../host/replies.ts';
+
+const presetReply = z.looseObject({
+  PtzPreset: z.array(
+    z.looseObject({ id: z.int(), name: z.string().catch(''), enable: z.union([z.number(), z.boolean()]) }),
+  ),
+});
+
+const shown_max = 20;
+
+/** Resolves with the preset's name once the camera has accepted the command; no firmware reports the arrival. */
+export async function goToPreset(
+  device: Pick<Device, 'askOne' | 'order'>,
+  channel: number,
+  id: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const outcome = await device.askOne({ cmd: 'GetPtzPreset', action: 1, param: { channel } });
+  const fault = faultIn(outcome);
+  if (fault) throw refusalOf(fault);
+  const read = valueOf(outcome, presetReply);
+  if (!read) throw new DeviceUnreachable('answers GetPtzPreset in an unknown format');
+  const presets = read.PtzPreset.filter(({ enable }) => Number(enable) === 1);
+  const preset = presets.find((each) => each.id === id);
+  if (!preset) {
+    const list = presets.slice(0, shown_max).map((each) => `${each.id} (${each.name})`);
+    const has = list.length === 0 ? 'it has none' : `it has ${list.join(', ')}`;
+    throw new CommandRefused(`the camera has no preset ${id}; ${has}`);
+  }
+  const refused = faultIn(await device.order(ptz(channel, { op: 'ToPos', id }), { signal }));
+  if (refused) throw refusalOf(refused);
+  return preset.name;
+}

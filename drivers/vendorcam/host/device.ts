@@ -1,0 +1,226 @@
+/** Sends commands to one host: in batches, in its session, one request at a time, with workarounds for its firmware. */
+import { CommandRefused, DeviceUnreachable } from '../../../src/errors.ts';
+import type { HttpReply, PinnedHttp } from '../../../src/device/pinned-http.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { failureOf } from './failure.ts';
+import type { Limits } from '../limits.ts';
+import { Line, type Urgency } from './line.ts';
+import { type Command, faultIn, type Outcome, readReplies } from './replies.ts';
+import { faultOf } from './rsp-codes.ts';
+import { type SavedSession, type RefusedLogin, Session, type SessionParts } from './session.ts';
+
+export interface DeviceParts {
+  readonly http: PinnedHttp;
+  readonly username: string;
+  readonly password: () => Promise<string>;
+  readonly saved: { readonly session: SavedSession | undefined; readonly refused: RefusedLogin | undefined };
+  readonly save: SessionParts['save'];
+  readonly limits: Limits;
+  /** Ends the pauses between two attempts. */
+  readonly signal: AbortSignal;
+}
+
+interface OrderOptions {
+  readonly urgency?: 'write' | 'urgent';
+  readonly signal?: AbortSignal;
+}
+
+/** The interface is at one of these paths, depending on the firmware. */
+const paths = ['/api.cgi', '/cgi-bin/api.cgi'] as const;
+/** The web server of the device lost its connection to the rest of it; sometimes a new login helps. */
+const bad_gateway = 502;
+
+const not_offered = faultOf(-9, '');
+
+export class Device {
+  readonly session: Session;
+  readonly #parts: DeviceParts;
+  readonly #line: Line;
+  /** Commands that make a batch fail, and until when they are left out. */
+  readonly #spoilers = new Map<string, number>();
+  #path: string = paths[0];
+  #no_login_until_ms = 0;
+
+  constructor(parts: DeviceParts) {
+    this.#parts = parts;
+    this.#line = new Line(parts.limits);
+    this.session = new Session({
+      ...parts,
+      send: async (command, token) =>
+        (await this.#post([command], async () => token, { urgency: 'urgent' })).outcomes[0],
+    });
+  }
+
+  /** Firmware may have changed: failed commands are tried again. */
+  startAnew(): void {
+    this.#spoilers.clear();
+  }
+
+  close(): void {
+    this.#parts.http.close();
+  }
+
+  /**
+   * One outcome for each command, in order. A fault of one does not affect the others. Rejects when the host
+   * does not answer or rejects the login. For queries only: they may be sent twice.
+   */
+  async ask(commands: readonly Command[]): Promise<readonly Outcome[]> {
+    const wanted = commands.filter((command) => !this.#isSpoiler(command));
+    const answers = new Map<Command, Outcome>();
+    const { batch_commands_max } = this.#parts.limits;
+    for (let at = 0; at < wanted.length; at += batch_commands_max) {
+      await this.#askSome(wanted.slice(at, at + batch_commands_max), answers);
+    }
+    return commands.map((command) => answers.get(command) ?? { fault: not_offered });
+  }
+
+  /** The same for one query, which is sent once more when the device was not ready. */
+  async askOne(command: Command): Promise<Outcome> {
+    const first = await this.#exchange([command], 'read');
+    if (faultIn(first[0])?.kind !== 'passing') return first[0] ?? { fault: not_offered };
+    await sleep(this.#parts.limits.again_ms, this.#parts.signal);
+    return (await this.#exchange([command], 'read'))[0] ?? { fault: not_offered };
+  }
+
+  /**
+   * Sends a command that changes something, once, and not at all when `signal` aborts before its turn. After a rejection
+   * it is unknown whether the device received it.
+   */
+  async order(command: Command, { urgency = 'write', signal }: OrderOptions = {}): Promise<Outcome> {
+    const [outcome] = await this.#exchange([command], urgency, signal);
+    if (!outcome) throw new DeviceUnreachable('does not report whether it executed the command');
+    return outcome;
+  }
+
+  /** The abandoned session stays open in the device: more than one an hour would use up its sessions. */
+  #mayLoginAnew(): boolean {
+    const now_ms = performance.now();
+    if (now_ms < this.#no_login_until_ms) return false;
+    this.#no_login_until_ms = now_ms + this.#parts.limits.lease_default_ms;
+    return true;
+  }
+
+  #isSpoiler(command: Command): boolean {
+    return performance.now() < (this.#spoilers.get(nameOf(command)) ?? 0);
+  }
+
+  async #askSome(commands: readonly Command[], answers: Map<Command, Outcome>): Promise<void> {
+    const { limits, signal } = this.#parts;
+    let outcomes = await this.#exchange(commands, 'read');
+    if (outcomes.length !== commands.length && !isCollapsed(outcomes)) {
+      await sleep(limits.busy_ms, signal);
+      outcomes = await this.#exchange(commands, 'read');
+    }
+    if (outcomes.length === commands.length && !(commands.length > 1 && isTooMuch(outcomes))) {
+      commands.forEach((command, index) => keep(command, outcomes[index], answers));
+      return;
+    }
+    if (!isCollapsed(outcomes) && !isTooMuch(outcomes)) {
+      throw new DeviceUnreachable(`answers ${outcomes.length} of ${commands.length} commands`);
+    }
+    const middle = Math.ceil(commands.length / 2);
+    for (const half of [commands.slice(0, middle), commands.slice(middle)]) {
+      if (half.length === 1) await this.#askAlone(half[0], answers);
+      else await this.#askSome(half, answers);
+    }
+  }
+
+  /** The command that also fails alone made the batch fail. */
+  async #askAlone(command: Command | undefined, answers: Map<Command, Outcome>): Promise<void> {
+    if (!command) return;
+    const [outcome] = await this.#exchange([command], 'read');
+    if (spoils(outcome)) {
+      this.#spoilers.set(nameOf(command), performance.now() + this.#parts.limits.spoiler_ms);
+    }
+    keep(command, outcome, answers);
+  }
+
+  /** Under the session; logs in once more when it was lost. */
+  async #exchange(
+    commands: readonly Command[],
+    urgency: Urgency,
+    signal?: AbortSignal,
+  ): Promise<readonly Outcome[]> {
+    const first = await this.#inSession(commands, urgency, signal);
+    if (!first.isLost) return first.outcomes;
+    const second = await this.#inSession(commands, urgency, signal);
+    if (second.isLost)
+      throw new DeviceUnreachable('loses its sessions, or has its interface at another path');
+    return second.outcomes;
+  }
+
+  async #inSession(commands: readonly Command[], urgency: Urgency, signal?: AbortSignal) {
+    let used = '';
+    const reply = await this.#post(
+      commands,
+      async () => {
+        used = await this.session.token();
+        return used;
+      },
+      { urgency, signal },
+    );
+    const faults = reply.outcomes.map(faultIn).filter((fault) => fault !== undefined);
+    const isLost = reply.isLost || faults.some(({ kind }) => kind === 'session');
+    if (isLost && !reply.isLost) this.session.forget(used);
+    const refusal = faults.find(({ kind }) => kind === 'credentials' || kind === 'privacy');
+    if (refusal && !isLost && commands[0]?.cmd !== 'Login') throw failureOf(refusal, this.#parts.limits);
+    return { isLost, outcomes: reply.outcomes };
+  }
+
+  /** The token is requested before the line is reserved: the login needs the line itself. */
+  async #post(
+    commands: readonly Command[],
+    tokenOf: () => Promise<string | undefined>,
+    { urgency, signal }: { readonly urgency: Urgency; readonly signal?: AbortSignal | undefined },
+  ): Promise<{ readonly isLost: boolean; readonly outcomes: readonly Outcome[] }> {
+    const token = await tokenOf();
+    const query = `?cmd=${commands[0]?.cmd ?? ''}&token=${encodeURIComponent(token ?? 'null')}`;
+    const reply = await this.#line.take(urgency, async (giveUp) => {
+      if (signal?.aborted) throw new CommandRefused('stopped before it was sent; nothing was done');
+      const { http, limits } = this.#parts;
+      const within = { deadline_ms: limits.request_ms, signal: giveUp };
+      return http.post(`${this.#path}${query}`, JSON.stringify(commands), within);
+    });
+    if (reply.status === 404) {
+      this.#path = paths.find((path) => path !== this.#path) ?? this.#path;
+      return { isLost: true, outcomes: [] };
+    }
+    // A command may have been executed nevertheless, and is not sent twice.
+    const isQuestion = urgency === 'read' && token !== undefined;
+    if (reply.status === bad_gateway && isQuestion && this.#mayLoginAnew()) {
+      this.session.forget(token);
+      return { isLost: true, outcomes: [] };
+    }
+    return { isLost: false, outcomes: readReplies(bodyOf(reply)) };
+  }
+}
+
+function bodyOf({ status, text }: HttpReply): string {
+  if (status === 200) return text;
+  const remedy = status >= 300 && status < 400 ? '; it requires HTTPS: set tls: true and its HTTPS port' : '';
+  throw new DeviceUnreachable(`answers with HTTP status ${status}${remedy}`);
+}
+
+function keep(command: Command, outcome: Outcome | undefined, answers: Map<Command, Outcome>): void {
+  if (outcome) answers.set(command, outcome);
+}
+
+/** Some firmware answers a batch that contains one bad command with a single error. */
+function isCollapsed(outcomes: readonly Outcome[]): boolean {
+  return outcomes.length === 1 && faultIn(outcomes[0]) !== undefined;
+}
+
+function isTooMuch(outcomes: readonly Outcome[]): boolean {
+  return outcomes.length > 0 && outcomes.every((outcome) => faultIn(outcome)?.kind === 'too_large');
+}
+
+const spoiling_codes: ReadonlySet<number> = new Set([-8, -9, -10]);
+
+function spoils(outcome: Outcome | undefined): boolean {
+  const fault = faultIn(outcome);
+  return fault !== undefined && spoiling_codes.has(fault.code);
+}
+
+function nameOf({ cmd, param }: Command): string {
+  return `${cmd} ${JSON.stringify(param ?? {})}`;
+}

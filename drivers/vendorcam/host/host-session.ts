@@ -1,0 +1,220 @@
+/** The session with one host: connect, log in, describe, poll, and clean up at the end. */
+import { certificateCheck } from '../../../src/device/certificate-check.ts';
+import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
+import { outageLog } from '../../../src/device/outage-log.ts';
+import { pinnedHttp } from '../../../src/device/pinned-http.ts';
+import { stateFileName } from '../../../src/device/state-file.ts';
+import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/errors.ts';
+import { aborted, sleep, within } from '../../../src/platform/time.ts';
+import { ChannelLayout, type Host } from '../channels/channels.ts';
+import { Contact } from './contact.ts';
+import {
+  type ChannelFacts,
+  channelsOf,
+  channelStatusCommand,
+  describeHost,
+  type HostFacts,
+} from '../channels/describe.ts';
+import { Device } from './device.ts';
+import { GivenUp } from './failure.ts';
+import type { Limits } from '../limits.ts';
+import { type Memory, openMemory, readPassword } from './memory.ts';
+import { Motors } from '../commands/motors.ts';
+import { type HostOptions, portOf, type VendorcamOptions } from '../options.ts';
+import { poll } from '../channels/poll.ts';
+
+export interface HostSessionParts {
+  readonly host: Host;
+  readonly options: VendorcamOptions;
+  readonly camera: HostOptions;
+  readonly limits: Limits;
+  /** Returns undefined when the device with this key belongs to this entry; else why not. */
+  readonly identify: (asset_key: string) => string | undefined;
+  /** False when another host of this driver has the asset already. */
+  readonly claim: (asset_key: string) => boolean;
+  /** Shown in the status of the driver. */
+  readonly showStatus: (status: string) => void;
+  readonly onState: (state: SessionState) => void;
+}
+
+interface Served extends HostSessionParts {
+  readonly device: Device;
+  readonly contact: Contact;
+  readonly motors: Motors;
+  readonly layout: ChannelLayout;
+}
+
+/** Runs until the host's signal aborts. */
+export async function serveHost(parts: HostSessionParts): Promise<void> {
+  const { host, camera, limits } = parts;
+  const file = stateFileName('host', `${camera.host.toLowerCase()} ${portOf(camera)}`);
+  const memory = await openMemory(host.stateFile(file), host.log);
+  /** Ends later than the driver's signal: a Stop and the logout follow it. */
+  const life = new AbortController();
+  const served = build(parts, memory, life.signal);
+  if (!camera.tls) {
+    host.log.warn({ host: camera.name }, 'tls is disabled; password sent without encryption');
+  }
+  const serving = keepServed(served);
+  try {
+    await Promise.race([serving, aborted(host.signal)]);
+    await within(limits.farewell_ms, farewell(served));
+  } finally {
+    life.abort();
+    served.device.close();
+  }
+  await serving;
+}
+
+function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Served {
+  const { host, camera, limits, options, claim } = parts;
+  const device = new Device({
+    http: pinnedHttp({
+      host: camera.host,
+      port: portOf(camera),
+      tls: camera.tls,
+      check: certificateCheck({
+        configured: camera.certificate_sha256,
+        memory,
+        address: `${camera.host}:${portOf(camera)}`,
+        log: host.log,
+      }),
+      connect_ms: limits.request_ms,
+      reply_bytes_max: limits.reply_bytes_max,
+      refused_remedy:
+        'switch HTTPS on in its network settings (firmware updates switch it off), or check port and tls',
+    }),
+    username: camera.username,
+    password: async () => readPassword(camera.password_file),
+    saved: { session: memory.facts.session, refused: memory.facts.refused },
+    save: async (change) => memory.change(change),
+    limits,
+    signal: host.signal,
+  });
+  const contact = new Contact();
+  const save = async (owed_stops: readonly number[]) => memory.change({ owed_stops: [...owed_stops] });
+  const motors = new Motors({ device, limits, owed: memory.facts.owed_stops, save, signal: life });
+  const controls = {
+    device,
+    motors,
+    contact,
+    limits,
+    allowed: camera.commands,
+    ptz_move_max_ms: options.ptz_move_max_s * 1_000,
+    signal: host.signal,
+  };
+  const heartbeat_ms = options.heartbeat_s * 1_000;
+  const layout = new ChannelLayout({ host, options: camera, device, controls, heartbeat_ms, claim });
+  return { ...parts, device, contact, motors, layout };
+}
+
+/** Stops moves, ends detections, and logs out. */
+async function farewell({ motors, layout, device }: Served): Promise<void> {
+  layout.quiet('the connector was stopped');
+  await motors.idle();
+  await motors.settle().catch(() => undefined);
+  await device.session.end();
+}
+
+async function keepServed(served: Served): Promise<void> {
+  const { host, camera, limits, contact, layout } = served;
+  const logOutage = outageLog({ log: host.log, kind: 'device', facts: { host: camera.name } });
+  const expected = { reason: 'rebooting on command', retry_ms: limits.reboot_retry_ms };
+  await serveDevice({
+    signal: host.signal,
+    limits,
+    run: async (_signal, onUp) => serve(served, onUp),
+    expected: () => (contact.isExpectedBack ? expected : undefined),
+    onState: (state) => {
+      logOutage(state);
+      if (state.state === 'up') contact.up();
+      if ('reason' in state) {
+        contact.down();
+        layout.lose(state.reason);
+        served.showStatus(state.reason);
+      }
+      served.onState(state);
+    },
+  });
+}
+
+/** Serves one connection until the signal aborts; rejects when the host is lost or rejects the login. */
+async function serve(served: Served, onUp: () => void): Promise<void> {
+  const { host, camera, limits, device, motors, layout, contact } = served;
+  device.startAnew();
+  const password = await readPassword(camera.password_file);
+  let known = await describe(served, password);
+  onUp();
+  await motors.settle().catch((error: unknown) => {
+    host.log.warn(
+      { host: camera.name, reason: messageOf(error) },
+      'stop of an earlier move failed; retrying',
+    );
+  });
+  let failures = 0;
+  let losses = device.session.losses;
+  while (!host.signal.aborted) {
+    const begin_ms = performance.now();
+    try {
+      const { seen, channels } = await poll(device, layout.askings, known.facts);
+      failures = 0;
+      layout.see(seen);
+      // A camera that was away for less than a poll is never lost, and still needs its Stop.
+      await motors.settle().catch(() => undefined);
+      if (channels && shapeOf(channels) !== known.shape) known = await describe(served, password);
+      if (device.session.losses > losses) contact.up();
+      losses = device.session.losses;
+    } catch (error) {
+      if (host.signal.aborted) return;
+      // A poll that was cancelled for a Stop is no evidence about the host.
+      if (!(error instanceof GivenUp)) failures += 1;
+      if (isFinal(error) || failures >= limits.lost_after_polls || (failures > 0 && contact.isExpectedBack)) {
+        throw error;
+      }
+    }
+    await sleep(pauseOf(served, performance.now() - begin_ms, failures), host.signal);
+  }
+}
+
+function isFinal(error: unknown): boolean {
+  return !(error instanceof DeviceUnreachable) || error instanceof RetryLater;
+}
+
+/** Time from the begin of one poll to the begin of the next, with a minimum pause between them. */
+function pauseOf({ options, limits, contact }: Served, took_ms: number, failures: number): number {
+  const isSlow = failures > 0 || took_ms > limits.slow_reply_ms;
+  const interval_ms = (isSlow && !contact.isExpectedBack ? options.poll_slow_s : options.poll_s) * 1_000;
+  return Math.max(interval_ms - took_ms, interval_ms / 4);
+}
+
+interface Known {
+  readonly facts: HostFacts;
+  /** Of the recorder's channels. */
+  readonly shape: string;
+}
+
+async function describe(served: Served, password: string): Promise<Known> {
+  const { device, camera, limits, identify, layout, showStatus } = served;
+  const facts = await describeHost(device, camera, limits);
+  const refusal = identify(facts.asset_key);
+  if (refusal !== undefined) throw new DeviceUnreachable(refusal);
+  const channels = facts.isRecorder ? await recorderChannels(device) : [onlyChannel(facts)];
+  await layout.arrange(facts, channels, password);
+  const away = channels.filter(({ online, asleep }) => !online || asleep).length;
+  showStatus(facts.isRecorder ? `online, ${channels.length} channels, ${away} of them offline` : 'online');
+  return { facts, shape: shapeOf(channels) };
+}
+
+async function recorderChannels(device: Device): Promise<readonly ChannelFacts[]> {
+  const channels = channelsOf(await device.askOne(channelStatusCommand));
+  if (!channels) throw new DeviceUnreachable('does not report its channels');
+  return channels;
+}
+
+function onlyChannel({ name, model }: HostFacts): ChannelFacts {
+  return { channel: 0, name, model, uid: null, online: true, asleep: false };
+}
+
+function shapeOf(channels: readonly ChannelFacts[]): string {
+  return JSON.stringify(channels);
+}

@@ -1,0 +1,33 @@
+/** State of one host that is kept over restarts. */
+import { z } from 'zod';
+import { DeviceMemory } from '../../../src/device/device-memory.ts';
+import { readSecretFile } from '../../../src/device/secret-file.ts';
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import { DeviceRejected } from '../../../src/errors.ts';
+import { password_chars_max } from '../options.ts';
+import { refusedLogin, savedSession } from './session.ts';
+
+const hostMemory = z.object({
+  /** SHA-256 of the certificate of the first contact. */
+  fingerprint: z.string().optional(),
+  session: savedSession.optional(),
+  refused: refusedLogin.optional(),
+  /** Channels with a pending Stop. */
+  owed_stops: z.array(z.int()).catch([]),
+});
+export type Memory = DeviceMemory<typeof hostMemory>;
+
+export async function openMemory(path: string, log: DriverLog): Promise<Memory> {
+  return DeviceMemory.open(path, hostMemory, log);
+}
+
+/** Throws DeviceRejected with the remedy: only a change of the configuration or of the file helps. */
+export async function readPassword(file: string): Promise<string> {
+  const password = await readSecretFile('password_file', file);
+  if (password.length > password_chars_max) {
+    throw new DeviceRejected(
+      `password_file: the password in ${file} has more than ${password_chars_max} characters, which no such device accepts; correct it`,
+    );
+  }
+  return password;
+}

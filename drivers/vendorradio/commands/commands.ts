@@ -1,0 +1,254 @@
+/** The commands of a radio over ubus: permitted to its login and supported safely by its firmware. */
+import { z } from 'zod';
+import type { JsonObject } from '../../../src/contract/json.ts';
+import { type Command, defineCommand, noInput } from '../../../src/driver/command.ts';
+import { CommandRefused } from '../../../src/errors.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { applySafely, type ChangeParts, seenAsWanted } from './change.ts';
+import type { Found } from '../ubus/identify.ts';
+import { type Channel, channelsOf, powersOf, widthOf } from '../ubus/iwinfo.ts';
+import type { Led } from './led.ts';
+import { figure, goodRows, macText, text } from '../ubus/loose.ts';
+import type { CommandName } from '../options.ts';
+import { orderOnce, rebootRadio } from './reboot.ts';
+import type { UbusRadioParts } from '../ubus/ubus-radio.ts';
+import { answerWords, type Call } from '../ubus/ubus-wire.ts';
+
+export interface CommandParts extends UbusRadioParts {
+  readonly found: Found;
+  readonly led: Led;
+}
+
+const scan_results_max = 64;
+
+/** Reads the permitted channels and powers of the radio, for the schemas. */
+export async function commandsFor(parts: CommandParts): Promise<readonly Command[]> {
+  const { ubus, radio, found } = parts;
+  const may = (object: string, method: string): boolean => ubus.grants?.mayCall({ object, method }) ?? false;
+  const mayChange =
+    found.profile === 'openwrt' &&
+    ['get', 'set', 'apply', 'confirm'].every((method) => may('uci', method)) &&
+    ubus.grants?.mayUci('wireless', 'write') === true;
+  const offers: Readonly<Record<CommandName, () => Promise<Command | undefined>>> = {
+    refresh: async () => refresh(parts),
+    identify: async () => (parts.led.isOffered ? identify(parts) : undefined),
+    scan: async () => (may('iwinfo', 'scan') ? scan(parts) : undefined),
+    set_txpower: async () =>
+      mayChange && may('uci', 'delete')
+        ? setTxpower(parts, powersOf(await listed(parts, 'txpowerlist')))
+        : undefined,
+    set_channel: async () =>
+      mayChange
+        ? setChannel(parts, channelsOf(await listed(parts, 'freqlist'), found.info.frequency))
+        : undefined,
+    set_mesh_channel: async () => (may('message-system', 'chswitch') ? setMeshChannel(parts) : undefined),
+    reboot: async () => (may('system', 'reboot') && may('system', 'info') ? reboot(parts) : undefined),
+  };
+  const commands: Command[] = [];
+  for (const name of radio.commands) {
+    const command = await offers[name]();
+    if (command) commands.push(command);
+  }
+  return commands;
+}
+
+async function listed({ ubus, found }: CommandParts, method: string): Promise<unknown> {
+  const call: Call = { object: 'iwinfo', method, args: { device: found.device } };
+  if (!ubus.grants?.mayCall(call)) return undefined;
+  const answer = await ubus.askOne(call);
+  return answer.kind === 'ok' ? answer.body : undefined;
+}
+
+function refresh({ hooks }: CommandParts): Command {
+  return defineCommand({
+    name: 'refresh',
+    description: 'Reads the state of the radio now',
+    risk_level: 'low',
+    repeatable: true,
+    input: noInput,
+    async handle(_input, { signal }) {
+      const { link, stations } = await hooks.pollNow(signal);
+      return { channel: link.channel, freq_mhz: link.freq_mhz, stations: stations?.length ?? null };
+    },
+  });
+}
+
+function identify({ led }: CommandParts): Command {
+  return defineCommand({
+    name: 'identify',
+    description: 'Blinks an LED of the radio to locate it',
+    risk_level: 'low',
+    timeout_ms: 90_000,
+    repeatable: true,
+    input: z.strictObject({ seconds: z.int().min(1).max(60).default(10).describe('how long') }),
+    async handle({ seconds }, { signal }) {
+      try {
+        await led.blink(signal);
+        await sleep(seconds * 1_000, signal);
+      } finally {
+        await led.restore();
+      }
+      return { seconds };
+    },
+  });
+}
+
+const found_network = z.looseObject({
+  ssid: text,
+  bssid: macText,
+  mode: text,
+  channel: figure,
+  signal: figure,
+});
+
+function scan({ ubus, found, limits }: CommandParts): Command {
+  return defineCommand({
+    name: 'scan',
+    description: 'Scans for other networks; the radio leaves its channel for some seconds',
+    risk_level: 'medium',
+    timeout_ms: limits.scan_ms + 5_000,
+    input: noInput,
+    async handle(_input, { signal }) {
+      const call: Call = { object: 'iwinfo', method: 'scan', args: { device: found.device } };
+      const answer = await ubus.askOne(call, { deadline_ms: limits.scan_ms, signal });
+      if (answer.kind !== 'ok')
+        throw new CommandRefused(`the radio rejected the scan: ${answerWords(answer)}`);
+      const rows = goodRows(
+        found_network,
+        z.looseObject({ results: z.unknown() }).safeParse(answer.body).data?.results,
+      );
+      const networks = rows
+        .toSorted((a, b) => (b.signal ?? -Infinity) - (a.signal ?? -Infinity))
+        .slice(0, scan_results_max)
+        .map(({ ssid, bssid, mode, channel, signal }) => ({ ssid, bssid, mode, channel, rssi: signal }));
+      return { networks, truncated: rows.length > scan_results_max };
+    },
+  });
+}
+
+function changing({ ubus, found, radio, options, limits, hooks }: CommandParts): ChangeParts {
+  const { device } = found;
+  return { ubus, device, uci_radio: radio.uci_radio, rollback_s: options.rollback_s, limits, hooks };
+}
+
+/** For the change, its rollback if it fails, and the last check. */
+function changeTime({ options, limits }: CommandParts): number {
+  return options.rollback_s * 2_000 + limits.revert_ms;
+}
+
+function setTxpower(parts: CommandParts, powers: readonly number[]): Command | undefined {
+  const [first, ...others] = powers.map((dbm) => z.literal(dbm));
+  if (!first) return undefined;
+  return defineCommand({
+    name: 'set_txpower',
+    description: `Sets the transmit power; rolled back when the radio does not answer with a peer within ${parts.options.rollback_s} s`,
+    risk_level: 'medium',
+    requires_approval: true,
+    timeout_ms: changeTime(parts),
+    input: z.strictObject({ dbm: z.union([first, ...others, z.literal('auto')]).describe('dBm, or auto') }),
+    async handle({ dbm }, context) {
+      const { info } = await applySafely(
+        changing(parts),
+        {
+          values: { txpower: dbm === 'auto' ? null : String(dbm) },
+          what: dbm === 'auto' ? 'the default power of its driver' : `${dbm} dBm`,
+          holds: ({ txpower }) => (dbm === 'auto' ? txpower !== null : txpower === dbm),
+        },
+        context,
+      );
+      return { txpower_dbm: info.txpower };
+    },
+  });
+}
+
+function setChannel(parts: CommandParts, channels: readonly Channel[]): Command | undefined {
+  const [first, ...others] = channels.map(({ channel }) => z.literal(channel));
+  if (!first) return undefined;
+  const { htmode, htmodelist } = parts.found.info;
+  const kind = /^[A-Z]+/u.exec(htmode ?? '')?.[0] ?? '';
+  const widths = htmodelist.filter((each) => /^[A-Z]+/u.exec(each)?.[0] === kind).map(widthOf);
+  const [width, ...more_widths] = [...new Set(widths)]
+    .filter((each) => each !== null)
+    .map((each) => z.literal(each));
+  const bandwidth_mhz = width ? z.union([width, ...more_widths]).optional() : z.never().optional();
+  return defineCommand({
+    name: 'set_channel',
+    description: `Changes the channel of this radio alone; rolled back when it does not answer on the new channel with a peer within ${parts.options.rollback_s} s`,
+    risk_level: 'high',
+    timeout_ms: changeTime(parts),
+    input: z.strictObject({ channel: z.union([first, ...others]), ...(width ? { bandwidth_mhz } : {}) }),
+    async handle(input, context) {
+      const wanted = channels.find(({ channel }) => channel === input.channel);
+      const bandwidth = z
+        .number()
+        .optional()
+        .parse('bandwidth_mhz' in input ? input.bandwidth_mhz : undefined);
+      const { info, peers } = await applySafely(
+        changing(parts),
+        {
+          values: {
+            channel: String(input.channel),
+            ...(bandwidth === undefined ? {} : { htmode: `${kind}${bandwidth}` }),
+          },
+          what: `channel ${input.channel}`,
+          holds: (seen) =>
+            seen.frequency === wanted?.mhz && (bandwidth === undefined || widthOf(seen.htmode) === bandwidth),
+        },
+        context,
+      );
+      return { channel: info.channel, freq_mhz: info.frequency, bandwidth_mhz: widthOf(info.htmode), peers };
+    },
+  });
+}
+
+const chswitch_beacons = 10;
+
+/** The firmware switches all nodes together; only another switch can undo it. */
+function setMeshChannel(parts: CommandParts): Command {
+  const { ubus, found, hooks, limits } = parts;
+  return defineCommand({
+    name: 'set_mesh_channel',
+    description: 'Moves all radios of the mesh to another frequency together. There is no automatic rollback',
+    risk_level: 'high',
+    timeout_ms: limits.mesh_switch_ms + 15_000,
+    input: z.strictObject({
+      freq_mhz: z.number().min(100).max(7_125),
+      bandwidth_mhz: z.number().min(1).max(160),
+    }),
+    async handle({ freq_mhz, bandwidth_mhz }, context): Promise<JsonObject> {
+      const args = {
+        count: chswitch_beacons,
+        model: found.board.sub_model ?? found.board.model ?? '',
+        frequency: freq_mhz,
+        bandwidth: bandwidth_mhz,
+        mode_change: false,
+      };
+      hooks.expectAway('changing the channel of the mesh on command', limits.mesh_switch_ms);
+      await orderOnce(ubus, { object: 'message-system', method: 'chswitch', args }, context.signal);
+      const outcome = await seenAsWanted(changing(parts), {
+        wish: { values: {}, what: `${freq_mhz} MHz`, holds: (info) => info.frequency === freq_mhz },
+        needs_peer: true,
+        until_ms: performance.now() + limits.mesh_switch_ms,
+        context,
+      });
+      if (!outcome.isGood) {
+        throw new CommandRefused(
+          `${outcome.why}; the command was sent and is not rolled back, check the frequency of the radios`,
+        );
+      }
+      const { info, peers } = outcome.seen;
+      return { freq_mhz: info.frequency, channel: info.channel, peers };
+    },
+  });
+}
+
+function reboot(parts: CommandParts): Command {
+  return defineCommand({
+    name: 'reboot',
+    description: 'Restarts the radio; its links are down for a minute or two',
+    risk_level: 'high',
+    timeout_ms: parts.limits.reboot_ms + 10_000,
+    input: noInput,
+    handle: async (_input, context) => rebootRadio(parts, context),
+  });
+}

@@ -1,0 +1,164 @@
+/** The session with one radio: connect, identify, poll, and clean up at the end. */
+import { serveDevice, type SessionState } from '../../src/device/device-session.ts';
+import { outageLog } from '../../src/device/outage-log.ts';
+import { stateFileName } from '../../src/device/state-file.ts';
+import {
+  CommandRefused,
+  DeviceRejected,
+  DeviceUnreachable,
+  messageOf,
+  RetryLater,
+} from '../../src/errors.ts';
+import { aborted, sleep, within } from '../../src/platform/time.ts';
+import { type Memory, openMemory } from './memory.ts';
+import { portOf } from './options.ts';
+import { RadioAsset, type RadioAssetParts } from './assets/radio-asset.ts';
+import type { Reading } from './reading.ts';
+import { openSource } from './open-source.ts';
+import type { SessionHooks, RadioSource } from './source.ts';
+
+export interface RadioSessionParts extends RadioAssetParts {
+  /** Returns undefined when the radio with this MAC address belongs to this entry; else why not. */
+  readonly identify: (mac: string) => string | undefined;
+  /** Shown in the status of the driver. */
+  readonly showStatus: (status: string) => void;
+  readonly onState: (state: SessionState) => void;
+}
+
+interface Served extends RadioSessionParts {
+  readonly source: RadioSource;
+  readonly asset: RadioAsset;
+  readonly memory: Memory;
+  readonly pace: Pace;
+}
+
+/** Runs until the host's signal aborts. */
+export async function serveRadio(parts: RadioSessionParts): Promise<void> {
+  const { host, radio, limits, registry } = parts;
+  const memory = await openMemory(
+    host.stateFile(stateFileName('radio', `${radio.host} ${portOf(radio)}`.toLowerCase())),
+    host.log,
+  );
+  if (memory.facts.mac !== undefined) registry.remember(radio.name, memory.facts.mac);
+  if (host.signal.aborted) return;
+  const pace = new Pace();
+  const source = openSource({ ...parts, memory, hooks: pace });
+  const served = { ...parts, source, asset: new RadioAsset(parts), memory, pace };
+  const serving = keepServed(served);
+  try {
+    await Promise.race([serving, aborted(host.signal)]);
+    served.asset.lose('the connector was stopped');
+    await within(limits.farewell_ms, source.farewell());
+  } finally {
+    source.close();
+    pace.end();
+  }
+  await serving;
+}
+
+async function keepServed(served: Served): Promise<void> {
+  const { host, radio, limits, asset, pace } = served;
+  const logOutage = outageLog({ log: host.log, kind: 'radio', facts: { radio: radio.name } });
+  await serveDevice({
+    signal: host.signal,
+    limits,
+    run: async (_signal, onUp) => serve(served, onUp),
+    expected: () => (pace.away === undefined ? undefined : { reason: pace.away, retry_ms: limits.look_ms }),
+    onState: (state) => {
+      logOutage(state);
+      if (state.state === 'up') served.showStatus('online');
+      if ('reason' in state) {
+        asset.lose(state.reason);
+        pace.fail(state.reason);
+        served.showStatus(state.reason);
+      }
+      served.onState(state);
+    },
+  });
+}
+
+/** Serves one connection until the signal aborts; rejects when the radio is lost or rejects the login. */
+async function serve(served: Served, onUp: () => void): Promise<void> {
+  const { host, radio, limits, source, asset, memory, pace, registry } = served;
+  const known = await source.connect();
+  const { mac } = known.identity;
+  const refusal = served.identify(mac);
+  if (refusal !== undefined) throw new DeviceUnreachable(refusal);
+  registry.answered(radio.name, mac);
+  if (memory.facts.mac !== mac) await memory.change({ mac });
+  let failures = 0;
+  let isAnnounced = false;
+  while (!host.signal.aborted) {
+    const begin_ms = performance.now();
+    try {
+      const reading = await source.poll();
+      failures = 0;
+      if (!isAnnounced) asset.announce(known);
+      isAnnounced = true;
+      asset.see(reading);
+      pace.done(reading);
+      onUp();
+    } catch (error) {
+      if (host.signal.aborted) return;
+      failures += 1;
+      const isFinal = error instanceof DeviceRejected || error instanceof RetryLater || !isAnnounced;
+      if (isFinal || failures >= limits.lost_after_polls) throw error;
+      pace.fail(messageOf(error));
+    }
+    await pace.rest(Math.max(source.poll_ms - (performance.now() - begin_ms), 0), host.signal);
+  }
+}
+
+/** Poll timing, which a command may cut short, and outages that commands announced. */
+class Pace implements SessionHooks {
+  #hurry: AbortController | undefined;
+  #isWanted = false;
+  #away: { readonly reason: string; readonly until_ms: number } | undefined;
+  readonly #waiting = new Set<PromiseWithResolvers<Reading>>();
+
+  /** Why the radio may be offline now. */
+  get away(): string | undefined {
+    return this.#away && performance.now() < this.#away.until_ms ? this.#away.reason : undefined;
+  }
+
+  expectAway(reason: string, ms: number): void {
+    this.#away = { reason, until_ms: performance.now() + ms };
+  }
+
+  async pollNow(signal: AbortSignal): Promise<Reading> {
+    const waiting = Promise.withResolvers<Reading>();
+    waiting.promise.catch(() => undefined);
+    const onAbort = (): void => waiting.reject(new CommandRefused('stopped before the radio answered'));
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#waiting.add(waiting);
+    this.#isWanted = true;
+    this.#hurry?.abort();
+    try {
+      if (signal.aborted) onAbort();
+      return await waiting.promise;
+    } finally {
+      this.#waiting.delete(waiting);
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  done(reading: Reading): void {
+    for (const { resolve } of this.#waiting) resolve(reading);
+  }
+
+  fail(reason: string): void {
+    for (const { reject } of this.#waiting) reject(new CommandRefused(`the radio ${reason}`));
+  }
+
+  end(): void {
+    this.fail('is no longer served');
+  }
+
+  async rest(ms: number, signal: AbortSignal): Promise<void> {
+    const hurry = new AbortController();
+    this.#hurry = hurry;
+    if (!this.#isWanted) await sleep(ms, AbortSignal.any([signal, hurry.signal]));
+    this.#isWanted = false;
+    this.#hurry = undefined;
+  }
+}

@@ -1,0 +1,243 @@
+/** A radio over SNMP: the common minimum of facts. Read only, without commands. */
+import { readSecretFile } from '../../../src/device/secret-file.ts';
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import { DeviceUnreachable } from '../../../src/errors.ts';
+import type { Limits } from '../limits.ts';
+import { oid_names, type OidName, portOf, type SnmpRadio, type VendorradioOptions } from '../options.ts';
+import { dbmOf, type Reading, type Station, unknown_link, unknown_station } from '../reading.ts';
+import { airos_probe, oid, type Preset, presetOf, type Scaled } from './snmp-presets.ts';
+import { openSnmp, type SnmpLogin, type SnmpSession, type SnmpValue } from './snmp-session.ts';
+import type { Known, RadioSource } from '../source.ts';
+
+interface SnmpParts {
+  readonly radio: SnmpRadio;
+  readonly options: VendorradioOptions;
+  readonly limits: Limits;
+  readonly log: DriverLog;
+}
+
+interface Found {
+  readonly session: SnmpSession;
+  readonly preset: Preset;
+  /** Index of the interface that is counted. */
+  readonly index: string;
+  readonly figures: Readonly<Partial<Record<OidName, Scaled>>>;
+}
+
+export function snmpSource({ radio, options, limits, log }: SnmpParts): RadioSource {
+  let found: Found | undefined;
+  let isClosed = false;
+  const leave = (): void => {
+    found?.session.close();
+    found = undefined;
+  };
+  return {
+    poll_ms: options.snmp_poll_s * 1_000,
+    async connect() {
+      leave();
+      const login = await loginOf(radio);
+      if (login.version === '2c' && login.community === 'public') {
+        log.warn({ radio: radio.name }, 'SNMP community is "public"; set another one or use version 3');
+      }
+      if (isClosed) throw new DeviceUnreachable('the connector is stopping');
+      const session = openSnmp(radio.host, portOf(radio), login, limits);
+      try {
+        const { known, ...about } = await describe(session, radio);
+        if (isClosed) throw new DeviceUnreachable('the connector is stopping');
+        found = { session, ...about };
+        return known;
+      } catch (error) {
+        session.close();
+        throw error;
+      }
+    },
+    async poll() {
+      if (!found) throw new DeviceUnreachable('is not identified yet');
+      return read(found);
+    },
+    farewell: async () => undefined,
+    close() {
+      isClosed = true;
+      leave();
+    },
+  };
+}
+
+async function loginOf(radio: SnmpRadio): Promise<SnmpLogin> {
+  const { version, username = '', auth_password_file, priv_password_file } = radio;
+  if (version === '2c') {
+    return { version, community: await readSecretFile('community_file', radio.community_file ?? '') };
+  }
+  const auth = auth_password_file && {
+    protocol: radio.auth_protocol,
+    key: await readSecretFile('auth_password_file', auth_password_file),
+  };
+  const priv = priv_password_file && {
+    protocol: radio.priv_protocol,
+    key: await readSecretFile('priv_password_file', priv_password_file),
+  };
+  return { version, username, auth: auth || undefined, priv: priv || undefined };
+}
+
+async function describe(session: SnmpSession, radio: SnmpRadio) {
+  const about = await session.get([oid.sysDescr, oid.sysObjectID, oid.sysName, airos_probe]);
+  const preset = presetOf(radio.preset, textOf(about.get(oid.sysObjectID)) ?? '', about.has(airos_probe));
+  const { index, mac } = await interfaceOf(session, radio);
+  const figures: Partial<Record<OidName, Scaled>> = { ...preset.oids };
+  for (const name of oid_names) {
+    const own = radio.oids[name];
+    if (own !== undefined) figures[name] = typeof own === 'string' ? { oid: own, scale: 1 } : own;
+  }
+  const known: Known = {
+    identity: {
+      mac,
+      hostname: textOf(about.get(oid.sysName)),
+      vendor: preset.vendor,
+      model: null,
+      firmware: textOf(about.get(oid.sysDescr)),
+      serial: null,
+    },
+    commands: [],
+  };
+  return { known, preset, index, figures };
+}
+
+/** ifType values of IANA. */
+const if_type = { ethernet: 6, wifi: 71 } as const;
+
+async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio) {
+  const names = await session.column(oid.ifDescr);
+  const types = await session.column(oid.ifType);
+  const addresses = await session.column(oid.ifPhysAddress);
+  const rows = [...names].map(([index, name]) => ({
+    index,
+    name: textOf(name),
+    type: types.get(index),
+    mac: macOfBytes(addresses.get(index)),
+  }));
+  const first = (type: number) => rows.find((row) => row.type === type && row.mac !== undefined);
+  const row =
+    device === undefined
+      ? (first(if_type.wifi) ?? first(if_type.ethernet))
+      : rows.find(({ name }) => name === device);
+  if (!row) {
+    // Temporary: agents answer before their interfaces are up.
+    throw new DeviceUnreachable(
+      device === undefined
+        ? 'reports no interface with a MAC address over SNMP; set device'
+        : `has no interface ${device}; its interfaces are ${rows.map(({ name }) => name).join(', ')}`,
+    );
+  }
+  const mac = identity ?? row.mac;
+  if (mac === undefined)
+    throw new DeviceUnreachable(
+      `does not report the MAC address of ${row.name ?? 'its interface'}; set identity`,
+    );
+  return { index: row.index, mac };
+}
+
+async function read({ session, preset, index, figures }: Found): Promise<Reading> {
+  const counters = { rx: `${oid.ifHCInOctets}.${index}`, tx: `${oid.ifHCOutOctets}.${index}` };
+  const values = await session.get([
+    oid.hrSystemUptime,
+    counters.rx,
+    counters.tx,
+    ...Object.values(figures).map((each) => each.oid),
+  ]);
+  const loads = [...(await session.column(oid.hrProcessorLoad)).values()].filter(
+    (each) => typeof each === 'number',
+  );
+  const figure = (name: OidName): number | null => {
+    const scaled = figures[name];
+    const value = scaled && numberOf(values.get(scaled.oid));
+    return scaled && value !== undefined && value !== null ? value * scaled.scale : null;
+  };
+  const ticks = numberOf(values.get(oid.hrSystemUptime));
+  return {
+    at_mono_ms: performance.now(),
+    source: 'snmp',
+    protocol: null,
+    link: {
+      ...unknown_link,
+      rssi: dbmOf(figure('rssi')),
+      remote_rssi: dbmOf(figure('remote_rssi')),
+      noise: dbmOf(figure('noise')),
+      freq_mhz: above0(figure('freq_mhz')),
+      bandwidth_mhz: above0(figure('bandwidth_mhz')),
+      txpower_dbm: figure('txpower_dbm'),
+      quality_pct: percentOf(figure('quality_pct')),
+      tx_rate_bps: above0(figure('tx_rate_bps')),
+      rx_rate_bps: above0(figure('rx_rate_bps')),
+      tx_bytes: numberOf(values.get(counters.tx)),
+      rx_bytes: numberOf(values.get(counters.rx)),
+    },
+    stations: await stations(session, preset),
+    health: {
+      uptime_s: ticks === null ? null : Math.floor(ticks / 100),
+      cpu_pct:
+        loads.length === 0 ? null : percentOf(loads.reduce((sum, load) => sum + load, 0) / loads.length),
+      cpu_ticks: null,
+      mem_pct: null,
+      temperature_c: figure('temperature_c'),
+      voltage: above0(figure('voltage')),
+    },
+    position: null,
+  };
+}
+
+async function stations(
+  session: SnmpSession,
+  { stations: table }: Preset,
+): Promise<readonly Station[] | undefined> {
+  if (!table) return undefined;
+  const macs = await session.column(table.mac);
+  const rssi = await session.column(table.rssi);
+  const noise = await session.column(table.noise);
+  const tx = await session.column(table.tx_rate_bps);
+  const rx = await session.column(table.rx_rate_bps);
+  return [...macs].flatMap(([row, raw]) => {
+    const mac = macOfBytes(raw);
+    if (mac === undefined) return [];
+    return [
+      {
+        ...unknown_station,
+        mac,
+        rssi: dbmOf(numberOf(rssi.get(row))),
+        noise: dbmOf(numberOf(noise.get(row))),
+        tx_rate_bps: above0(numberOf(tx.get(row))),
+        rx_rate_bps: above0(numberOf(rx.get(row))),
+        hops: 'direct' as const,
+      },
+    ];
+  });
+}
+
+function textOf(value: SnmpValue | undefined): string | null {
+  const text = Buffer.isBuffer(value) ? value.toString('utf8') : value;
+  return typeof text === 'string' && text.trim() !== '' ? text.trim().slice(0, 200) : null;
+}
+
+/** Some agents write numbers as texts. */
+function numberOf(value: SnmpValue | undefined): number | null {
+  if (typeof value === 'number') return value;
+  const text = textOf(value);
+  const read = text === null ? NaN : Number(text);
+  return Number.isFinite(read) ? read : null;
+}
+
+/** Six bytes, or a text with colons, as some agents write. */
+function macOfBytes(value: SnmpValue | undefined): string | undefined {
+  if (!Buffer.isBuffer(value)) return undefined;
+  const text =
+    value.length === 6 ? value.toString('hex').replaceAll(/(..)(?!$)/gu, '$1:') : value.toString('latin1');
+  const mac = text.toLowerCase();
+  return /^(?:[0-9a-f]{2}:){5}[0-9a-f]{2}$/u.test(mac) && mac !== '00:00:00:00:00:00' ? mac : undefined;
+}
+
+function above0(value: number | null): number | null {
+  return value !== null && value > 0 ? value : null;
+}
+
+function percentOf(value: number | null): number | null {
+  return value !== null && value >= 0 && value <= 100 ? value : null;
+}

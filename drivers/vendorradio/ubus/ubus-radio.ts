@@ -1,0 +1,144 @@
+/** A radio over ubus: its identity, its reading at each poll, and its commands. */
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import { DeviceUnreachable } from '../../../src/errors.ts';
+import { Asking, type Question } from './asking.ts';
+import { commandsFor } from '../commands/commands.ts';
+import { type Found, identifyRadio } from './identify.ts';
+import { fileText, healthOf, infoOf, linkOf, stationsOf, surveyOf, ticksOf } from './iwinfo.ts';
+import { Led } from '../commands/led.ts';
+import { type LinkState, linkStateOf, meshrider_files, positionOf, sensorsOf } from './linkstate.ts';
+import type { Limits } from '../limits.ts';
+import type { UbusRadio, VendorradioOptions } from '../options.ts';
+import type { LinkReading, Reading } from '../reading.ts';
+import type { SessionHooks, Known, RadioSource } from '../source.ts';
+import type { Ubus } from './ubus.ts';
+
+export interface UbusRadioParts {
+  readonly ubus: Ubus;
+  readonly close: () => void;
+  readonly radio: UbusRadio;
+  readonly options: VendorradioOptions;
+  readonly limits: Limits;
+  readonly log: DriverLog;
+  readonly hooks: SessionHooks;
+}
+
+export function ubusSource(parts: UbusRadioParts): RadioSource {
+  const { ubus, radio, options, limits, log } = parts;
+  const led = new Led({ ubus, name: radio.identify_led });
+  let found: Found | undefined;
+  let asking = new Asking({ ubus, log, radio: radio.name, limits });
+  return {
+    poll_ms: options.poll_s * 1_000,
+    async connect(): Promise<Known> {
+      // Firmware and rights may have changed: failed calls are sent again.
+      asking = new Asking({ ubus, log, radio: radio.name, limits });
+      found = await identifyRadio(ubus, radio, limits);
+      return { identity: found.identity, commands: await commandsFor({ ...parts, found, led }) };
+    },
+    async poll() {
+      if (!found) throw new DeviceUnreachable('is not identified yet');
+      return readingOf(found, await asking.ask(questionsFor(found, ubus)));
+    },
+    farewell: async () => led.restore(),
+    close: parts.close,
+  };
+}
+
+/** Questions that the login permits. */
+function questionsFor({ device, profile }: Found, { grants }: Ubus): Readonly<Record<string, Question>> {
+  const questions: Record<string, Question> = {};
+  const ask = (key: string, question: Question): void => {
+    const path = question.args?.['path'];
+    const isGranted = typeof path === 'string' ? grants?.mayFile(path, 'read') : grants?.mayCall(question);
+    if (isGranted) questions[key] = question;
+  };
+  const iwinfo = (method: string, without: string): Question => {
+    return { object: 'iwinfo', method, args: { device }, without };
+  };
+  const file = (path: string, without: string): Question => {
+    return { object: 'file', method: 'read', args: { path }, without };
+  };
+  // Sent even without the right: it is required for every reading.
+  questions['info'] = iwinfo('info', 'radio reports no channel and power');
+  ask('stations', iwinfo('assoclist', 'radio reports no peers'));
+  ask('survey', iwinfo('survey', 'radio reports no channel utilization'));
+  ask('system', {
+    object: 'system',
+    method: 'info',
+    without: 'radio reports no uptime and memory',
+  });
+  ask('stat', file('/proc/stat', 'radio reports no processor load'));
+  if (profile === 'meshrider') {
+    ask(
+      'linkstate',
+      file(
+        meshrider_files.linkstate,
+        'radio reports no link state; switch on "Enable Link Status Log" there',
+      ),
+    );
+    ask('sensors', file(meshrider_files.sensors, 'radio reports no temperature and voltage'));
+    ask('latitude', file(meshrider_files.latitude, 'radio reports no position'));
+    ask('longitude', file(meshrider_files.longitude, 'radio reports no position'));
+  }
+  return questions;
+}
+
+function readingOf({ profile }: Found, bodies: ReadonlyMap<string, unknown>): Reading {
+  const info = infoOf(bodies.get('info'));
+  if (!bodies.has('info') || !info)
+    throw new DeviceUnreachable('does not report the state of its Wi-Fi interface');
+  const basic = linkOf(info);
+  const { noise, ...airtime } = surveyOf(bodies.get('survey'), basic.freq_mhz);
+  const link: LinkReading = { ...basic, ...airtime, noise: basic.noise ?? noise };
+  const text = (key: string): string | undefined => fileText(bodies.get(key));
+  const state = linkStateOf(text('linkstate') ?? '');
+  const sensors = sensorsOf(text('sensors') ?? '');
+  const listed = stationsOf(bodies.get('stations'));
+  return {
+    at_mono_ms: performance.now(),
+    source: state ? 'linkstate' : 'iwinfo',
+    protocol: protocolOf(profile, info.mode, hasPaths(state)),
+    link: state ? linkWith(state, link) : link,
+    stations: state ? merged(state.stations, listed) : listed,
+    health: { ...healthOf(bodies.get('system')), cpu_ticks: ticksOf(text('stat')), ...sensors },
+    position: positionOf(text('latitude'), text('longitude')),
+  };
+}
+
+function hasPaths(state: LinkState | undefined): boolean {
+  return state?.stations.some(({ tq_pct }) => tq_pct !== null) ?? false;
+}
+
+function linkWith(state: LinkState, link: LinkReading): LinkReading {
+  return {
+    ...link,
+    channel: state.channel ?? link.channel,
+    freq_mhz: state.freq_mhz ?? link.freq_mhz,
+    bandwidth_mhz: state.bandwidth_mhz ?? link.bandwidth_mhz,
+    noise: state.noise ?? link.noise,
+    busy_pct: state.busy_pct,
+  };
+}
+
+/** Mesh Rider routes with batman-adv, whose version is in none of the replies; 802.11s is detected by the mode. */
+function protocolOf(profile: Found['profile'], mode: string | null, hasTq: boolean): Reading['protocol'] {
+  if (hasTq) return 'batman_iv';
+  if (mode === 'Mesh Point' && profile === 'openwrt') return '80211s';
+  if (mode === 'Master' || mode === 'Client') return profile === 'openwrt' ? 'none' : null;
+  return null;
+}
+
+/** Merges the link state with the facts of iwinfo: rates, noise, age of the connection. */
+function merged(
+  states: NonNullable<Reading['stations']>,
+  listed: Reading['stations'],
+): NonNullable<Reading['stations']> {
+  const byMac = new Map(listed?.map((station) => [station.mac, station]));
+  return states.map((station) => {
+    const more = byMac.get(station.mac);
+    if (!more) return station;
+    const known = Object.entries(station).filter(([, value]) => value !== null);
+    return { ...more, ...Object.fromEntries(known) };
+  });
+}

@@ -1,0 +1,197 @@
+/** Asks one radio over ubus: one request at a time, in one session that is renewed once when it was lost. */
+import { z } from 'zod';
+import { CommandRefused, DeviceRejected, DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
+import type { PinnedHttp } from '../../../src/device/pinned-http.ts';
+import { type Grants, readGrants } from './grants.ts';
+import type { Limits } from '../limits.ts';
+import {
+  type Answer,
+  answersIn,
+  answerWords,
+  type Call,
+  isBatchRefused,
+  listIn,
+  no_session,
+  requestText,
+  ubus_status,
+} from './ubus-wire.ts';
+
+export interface UbusParts {
+  readonly http: Pick<PinnedHttp, 'post'>;
+  readonly path: string;
+  readonly username: string;
+  /** Read again for each login. */
+  readonly password: () => Promise<string>;
+  readonly limits: Limits;
+}
+
+const loginReply = z.looseObject({
+  ubus_rpc_session: z.string().regex(/^[0-9a-f]{32}$/u),
+  acls: z.unknown().optional(),
+});
+
+interface Session {
+  readonly sid: string;
+  readonly grants: Grants;
+}
+
+interface AskOptions {
+  readonly deadline_ms?: number;
+  /** Checked at the turn of the request. */
+  readonly signal?: AbortSignal;
+}
+
+export class Ubus {
+  readonly #parts: UbusParts;
+  #session: Session | undefined;
+  #next_id = 1;
+  /** Until it refuses one. */
+  #knowsBatches = true;
+  #waiting = 0;
+  #last: Promise<unknown> = Promise.resolve();
+  /** Number of lost sessions; staged changes are lost with them. */
+  losses = 0;
+
+  constructor(parts: UbusParts) {
+    this.#parts = parts;
+  }
+
+  /** Rights of the login; undefined before the first call. */
+  get grants(): Grants | undefined {
+    return this.#session?.grants;
+  }
+
+  /** Names of the radio's objects, without a session. */
+  async list(): Promise<readonly string[]> {
+    return this.#inTurn(async () => this.#list());
+  }
+
+  /** Logs in when there is no session. Rejects with the reason when that fails. */
+  async open(): Promise<Grants> {
+    return this.#inTurn(async () => (await this.#open()).grants);
+  }
+
+  /** One answer for each call, in order. Rejects when the radio does not answer or refuses the login. */
+  async ask(calls: readonly Call[], options: AskOptions = {}): Promise<readonly Answer[]> {
+    return this.#inTurn(async () => this.#ask(calls, options));
+  }
+
+  /** The same for one call. */
+  async askOne(call: Call, options: AskOptions = {}): Promise<Answer> {
+    const [answer] = await this.ask([call], options);
+    return answer ?? { kind: 'failed', sentence: 'no answer' };
+  }
+
+  async #ask(calls: readonly Call[], options: AskOptions): Promise<readonly Answer[]> {
+    if (options.signal?.aborted) throw new CommandRefused('stopped before it was sent; nothing was done');
+    const before = this.#session;
+    const session = await this.#open();
+    const answers = await this.#exchange(calls, session.sid, options);
+    const isLost = answers.some(({ kind }) => kind === 'denied');
+    if (answers.some(({ kind }) => kind === 'absent')) await this.#checkRpcd();
+    // A new session lacks the right: another login would not help.
+    if (!isLost || session !== before) return answers;
+    return this.#askAnew(calls, answers, options);
+  }
+
+  /** A denied call was not executed, so it may be sent again. */
+  async #askAnew(
+    calls: readonly Call[],
+    answers: readonly Answer[],
+    options: AskOptions,
+  ): Promise<readonly Answer[]> {
+    const denied = calls.filter((_call, index) => answers[index]?.kind === 'denied');
+    this.#session = undefined;
+    this.losses += 1;
+    const fresh = await this.#open();
+    const again = [...(await this.#exchange(denied, fresh.sid, options))];
+    return answers.map((answer) => (answer.kind === 'denied' ? (again.shift() ?? answer) : answer));
+  }
+
+  async #open(): Promise<Session> {
+    if (this.#session) return this.#session;
+    const { username, password, limits } = this.#parts;
+    const args = { username, password: await password() };
+    const [answer] = await this.#exchange([{ object: 'session', method: 'login', args }], no_session, {});
+    if (answer?.kind === 'status' && answer.code === ubus_status.permission_denied) {
+      throw new DeviceRejected(`refuses user ${username} or its password; correct username or password_file`);
+    }
+    if (answer?.kind === 'absent') throw this.#rpcdIsDown();
+    if (answer?.kind !== 'ok') {
+      throw new DeviceUnreachable(`answers to the login with ${answer ? answerWords(answer) : 'nothing'}`);
+    }
+    const read = loginReply.safeParse(answer.body);
+    if (!read.success) throw new DeviceUnreachable('answers to the login without a session');
+    const grants = readGrants(read.data.acls);
+    if (grants.isEmpty) {
+      throw new RetryLater(
+        `accepts the password, but user ${username} has no rights; install the ACL of the README in /usr/share/rpcd/acl.d and name it in /etc/config/rpcd`,
+        limits.rightless_retry_ms,
+      );
+    }
+    this.#session = { sid: read.data.ubus_rpc_session, grants };
+    return this.#session;
+  }
+
+  /** A missing object while `session` is missing too means that rpcd is restarting. */
+  async #checkRpcd(): Promise<void> {
+    const names = await this.#list();
+    if (names.length > 0 && !names.includes('session')) {
+      this.#session = undefined;
+      this.losses += 1;
+      throw this.#rpcdIsDown();
+    }
+  }
+
+  #rpcdIsDown(): RetryLater {
+    return new RetryLater('is restarting its rpcd, or has none', this.#parts.limits.rpcd_retry_ms);
+  }
+
+  async #list(): Promise<readonly string[]> {
+    const request = { jsonrpc: '2.0', id: this.#next_id++, method: 'list', params: [] };
+    return listIn(await this.#post(JSON.stringify(request), this.#parts.limits.request_ms));
+  }
+
+  async #exchange(
+    calls: readonly Call[],
+    sid: string,
+    { deadline_ms = this.#parts.limits.request_ms }: AskOptions,
+  ): Promise<readonly Answer[]> {
+    if (calls.length < 2 || this.#knowsBatches) {
+      const body = requestText(calls, sid, this.#next_id);
+      this.#next_id += calls.length;
+      const text = await this.#post(body, deadline_ms);
+      if (calls.length < 2 || !isBatchRefused(text)) return answersIn(text, calls.length);
+      this.#knowsBatches = false;
+    }
+    const answers: Answer[] = [];
+    for (const call of calls) answers.push(...(await this.#exchange([call], sid, { deadline_ms })));
+    return answers;
+  }
+
+  async #post(body: string, deadline_ms: number): Promise<string> {
+    const { http, path, limits } = this.#parts;
+    if (Buffer.byteLength(body) > limits.request_bytes_max) {
+      throw new CommandRefused('the request is too large for the radio');
+    }
+    const { status, text } = await http.post(path, body, { deadline_ms });
+    if (status === 200) return text;
+    if (status === 404) {
+      throw new DeviceUnreachable('has no ubus at this path; install uhttpd-mod-ubus there, or correct path');
+    }
+    const remedy = status >= 300 && status < 400 ? '; it requires HTTPS: set tls: true and its port' : '';
+    throw new DeviceUnreachable(`answers with HTTP status ${status}${remedy}`);
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#waiting >= this.#parts.limits.waiting_max) {
+      throw new DeviceUnreachable('too many requests in the queue of the radio');
+    }
+    this.#waiting += 1;
+    const done = this.#last.then(work).finally(() => {
+      this.#waiting -= 1;
+    });
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+}

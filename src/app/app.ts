@@ -1,0 +1,297 @@
+/** Builds the parts of the daemon from a configuration and joins them. Independent of the process around it. */
+import { EventEmitter } from 'node:events';
+import { join } from 'node:path';
+import { ActivityLog } from './activity-log.ts';
+import { DrainMeter, sample_every_ms } from './drain-meter.ts';
+import { DriverInstances } from './driver-instances.ts';
+import { kitState } from './kit-state.ts';
+import { localApi } from './local-api.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import { commandPolicy, PacePolicy } from './policy.ts';
+import { LiveConfig, reload, telemetryPace } from './reload.ts';
+import type { ReportParts, UplinkEvents } from './status-report.ts';
+import type { OwnService } from './own-service.ts';
+import { openStreams } from './streams.ts';
+import { Tail } from './tail.ts';
+import { type Vitals, vitals } from './vitals.ts';
+import type { Config } from '../config/config.ts';
+import { no_broker } from '../config/broker.ts';
+import { cityFinder } from '../geo/cities.ts';
+import { createHub, type Hub } from '../hub/hub.ts';
+import type { LocalApi } from '../local/api.ts';
+import { openOutbox, type Outbox } from '../outbox/outbox.ts';
+import type { StartStore } from '../outbox/live/disk/store-client.ts';
+import type { OpenBrokerSocket } from '../mqtt/socket.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { LogRoot } from '../platform/log/log.ts';
+import { machineMark } from '../platform/machine-mark.ts';
+import { measureLoopLag } from '../platform/loop-lag.ts';
+import { every, within } from '../platform/time.ts';
+import { createTaskRunner, type TaskRunner } from '../tasks/runner.ts';
+import type { InboxHandlers } from '../uplink/inbox.ts';
+import { Uplink, type UplinkOptions } from '../uplink/uplink.ts';
+
+export const buffer_file = 'buffer.db';
+/** Running tasks get so long to end at a stop. */
+const stop_tasks_ms = 2_000;
+/** Drivers stop in parallel and are abandoned after three seconds. */
+const stop_drivers_ms = 4_000;
+const commit_at_stop_ms = 1_000;
+const retry = { first_ms: 4_000, max_ms: 60_000 } as const;
+/** Limits that no configuration needs to change. */
+const fixed_limits = { journal_rows_max: 10_000 } as const;
+
+export interface AppDeps {
+  readonly log: LogRoot;
+  readonly clock: Clock;
+  /** Name and version of the software. */
+  readonly version: string;
+  /** The broker of the configuration, or the embedded one when it names none. */
+  readonly broker: NonNullable<Config['broker']>;
+  /** Where the buffer file is served; left out: in its own thread. */
+  readonly startStore?: StartStore;
+  /** How the broker is reached; left out: over a socket of the operating system. */
+  readonly openSocket?: OpenBrokerSocket;
+}
+
+export interface App {
+  readonly local: LocalApi;
+  readonly vitals: Vitals;
+  /** Counts from the call on. */
+  readonly openMetrics: () => Promise<Metrics>;
+  /** Applies what can change at run time; logs what changed and what needs a restart. */
+  reload(next: Config): Promise<void>;
+  /** The kit's own service; undefined: none is configured. */
+  readonly service: Pick<OwnService, 'url' | 'key_file'> | undefined;
+  /** Rejects when the app cannot continue and the process has to restart. */
+  readonly crashed: Promise<void>;
+  /** Stops tasks, drivers and uplink in this order, publishes the farewell, and closes the buffer. */
+  stop(): Promise<void>;
+}
+
+/** What ends each part; they end one after the other. */
+interface Ends {
+  readonly tasks: AbortController;
+  readonly hub: AbortController;
+  readonly uplink: AbortController;
+}
+
+/** Starts everything. Rejects with `StorageUnavailable` if no buffer can be opened. */
+export async function startApp(config: Config, deps: AppDeps): Promise<App> {
+  const outbox = await openBuffer(config, deps);
+  const ends: Ends = {
+    tasks: new AbortController(),
+    hub: new AbortController(),
+    uplink: new AbortController(),
+  };
+  const broken = Promise.withResolvers<never>();
+  const crashed = Promise.race([outbox.crashed, broken.promise]);
+  const live = new LiveConfig(config);
+  const pace = new PacePolicy(
+    () => live.config,
+    () => linkInUse(parts.hub),
+  );
+  const parts = joinParts(live, deps, { outbox, pace, ends, broken: broken.reject });
+  const { hub, tasks, uplink } = parts;
+  const tail = new Tail((id) => hub.assetNamed(id));
+  const service = await ownService(config, parts, deps.log);
+  outbox.onAccepted = (row) => {
+    tail.tell(row);
+    service?.take(row);
+  };
+  await service?.start();
+
+  const has_broker = deps.broker.url !== no_broker;
+  const uplink_done = uplink.run(has_broker ? ends.uplink.signal : AbortSignal.abort());
+  tasks.resume();
+  outbox.onLeftOpen = (entries) => tasks.takeUp(entries);
+  outbox.onAnnounced = (announced) => hub.takeUp(announced);
+  const instances = new DriverInstances(hub, deps.log);
+  instances.start(config.drivers);
+
+  return {
+    local: localApi(parts, tail, deps.log),
+    vitals: vitals(parts),
+    openMetrics: async () => (await import('./metrics/metrics.ts')).openMetrics(parts, ends.hub.signal),
+    service,
+    crashed,
+    reload: async (next) => reload(next, { live, instances, hub, pace, log: deps.log }),
+    async stop() {
+      // Commands that are running need their device to stop what they began.
+      ends.tasks.abort();
+      await tasks.stop(stop_tasks_ms);
+      await within(stop_drivers_ms, instances.stop());
+      ends.hub.abort();
+      // The last messages of drivers and tasks can be sent only once they are on disk.
+      await within(
+        commit_at_stop_ms,
+        outbox.committed().catch(() => undefined),
+      );
+      await service?.stop();
+      ends.uplink.abort();
+      await uplink_done;
+      await outbox.close();
+    },
+  };
+}
+
+async function openBuffer(config: Config, { clock, log, startStore }: AppDeps): Promise<Outbox> {
+  return openOutbox({
+    file: join(config.state_dir, buffer_file),
+    limits: { ...config.outbox, ...fixed_limits },
+    clock,
+    kit_id: config.kit_id,
+    runtime_dir: config.runtime_dir,
+    machine: machineMark(),
+    log: log.child({ part: 'outbox' }),
+    startStore,
+  });
+}
+
+/** Loaded only where it is wanted: it costs memory. */
+async function ownService(config: Config, parts: ReportParts, log: LogRoot): Promise<OwnService | undefined> {
+  if (!config.service) return undefined;
+  const { createOwnService } = await import('./own-service.ts');
+  return createOwnService(config.service, parts, log.child({ part: 'service' }));
+}
+
+interface Foundation {
+  readonly outbox: Outbox;
+  readonly pace: PacePolicy;
+  readonly ends: Ends;
+  readonly broken: (error: unknown) => void;
+}
+
+/** Hub, tasks and uplink share only what is passed here. */
+function joinParts(live: LiveConfig, deps: AppDeps, { outbox, pace, ends, broken }: Foundation): ReportParts {
+  const { log, clock, broker, openSocket } = deps;
+  const { config } = live;
+  const { signal } = ends.hub;
+  const activity_log = new ActivityLog({ log, assetNamed: (id) => hub.assetNamed(id) });
+  const facts = processFacts(deps, signal);
+  const hub: Hub = createHub({
+    kit_id: config.kit_id,
+    state_dir: join(config.state_dir, 'drivers'),
+    outbox,
+    announced: outbox.opened.announced,
+    configured: config.drivers.map(({ name }) => name),
+    clock,
+    log: log.child({ part: 'hub' }),
+    rates: pace.rates(),
+    isOnline: () => uplink.online,
+    ...telemetryPace(config),
+    cityOf: cityFinder(),
+    allow: (asset, command) => commandPolicy(live.config.commands)(asset, command),
+    streams: openStreams(config.media, { onUrl: (key) => hub.streamChanged(key), log, signal }),
+    observe(activity) {
+      activity_log.asset(activity);
+      tasks.assetsChanged();
+    },
+    broken,
+    signal,
+  });
+  const tasks = openTasks(deps, { outbox, hub, activity_log, signal: ends.tasks.signal });
+  const uplink: Uplink = new Uplink({
+    kit_id: config.kit_id,
+    broker,
+    pace: { ...config.uplink, packetMs: () => pace.packetMs(), backlogKbps: () => pace.backlogKbps() },
+    retry,
+    epoch: () => outbox.epoch,
+    clock,
+    dispatch: outbox.dispatch,
+    inbox: inboxHandlers(outbox, hub, tasks, pace),
+    state: (how) => ({ ...kitState(parts, how) }),
+    onConnected: announceTo(hub),
+    onAcknowledged: (message) => facts.uplink_events.emit('acknowledged', message),
+    log: log.child({ part: 'uplink' }),
+    openSocket,
+  });
+  const drain = measureDrain({ outbox, uplink, clock }, log, signal);
+  const parts: ReportParts = {
+    get config() {
+      return live.config;
+    },
+    ...facts,
+    hub,
+    outbox,
+    tasks,
+    uplink,
+    drain,
+  };
+  return parts;
+}
+
+interface TaskNeeds {
+  readonly outbox: Outbox;
+  readonly hub: Hub;
+  readonly activity_log: ActivityLog;
+  readonly signal: AbortSignal;
+}
+
+function openTasks({ clock, log }: AppDeps, { outbox, hub, activity_log, signal }: TaskNeeds): TaskRunner {
+  return createTaskRunner({
+    journal: outbox,
+    outbox,
+    findCommand: hub.findCommand,
+    clock,
+    log: log.child({ part: 'tasks' }),
+    observe: (activity) => activity_log.task(activity),
+    signal,
+  });
+}
+
+/** Parts of the report that depend on no other part. */
+function processFacts({ version, broker, clock }: AppDeps, signal: AbortSignal) {
+  return {
+    version,
+    broker_url: broker.url,
+    started: clock.stamp(),
+    clock,
+    lag: measureLoopLag(signal),
+    uplink_events: new EventEmitter<UplinkEvents>(),
+  };
+}
+
+/** A broker that knows nothing of the kit has forgotten what was retained too. */
+function announceTo(hub: Hub): UplinkOptions['onConnected'] {
+  return ({ session_present }) => {
+    if (!session_present) hub.announceAll();
+  };
+}
+
+function measureDrain(
+  { outbox, uplink, clock }: Pick<ReportParts, 'outbox' | 'uplink' | 'clock'>,
+  log: LogRoot,
+  signal: AbortSignal,
+): DrainMeter {
+  const drain = new DrainMeter({
+    now_ms: () => clock.stamp().mono_ms,
+    waiting: () =>
+      outbox
+        .depth()
+        .values()
+        .reduce((sum, { rows }) => sum + rows, 0),
+    isConnected: () => uplink.online,
+    log: log.child({ part: 'outbox' }),
+  });
+  every(sample_every_ms, signal, () => drain.sample());
+  return drain;
+}
+
+function inboxHandlers(outbox: Outbox, hub: Hub, tasks: TaskRunner, pace: PacePolicy): InboxHandlers {
+  return {
+    task: async (raw, meta) => tasks.receive(raw, meta),
+    cancel: (task_id) => tasks.cancel(task_id),
+    ack: async (ack) => outbox.confirm(ack),
+    sync: hub.announceAll,
+    config: (asked) => {
+      pace.apply(asked);
+      hub.setRates(pace.rates());
+    },
+  };
+}
+
+/** The type of the link that carries the traffic: the first that is online, as the driver of the links orders them. */
+function linkInUse(hub: Hub) {
+  return hub.links().find(({ status }) => status === 'online')?.type ?? undefined;
+}

@@ -1,0 +1,125 @@
+/** The daemon's answer to "how are you": the parts' own views, put together for the control socket. */
+import type { EventEmitter } from 'node:events';
+import type { Config } from '../config/config.ts';
+import type { Hub } from '../hub/hub.ts';
+import type { StatusReport } from '../local/api.ts';
+import type { Outbox } from '../outbox/outbox.ts';
+import type { Clock, Stamp } from '../platform/clock.ts';
+import type { LoopLag } from '../platform/loop-lag.ts';
+import type { TaskRunner } from '../tasks/runner.ts';
+import type { Acknowledged } from '../uplink/sender.ts';
+import type { Uplink } from '../uplink/uplink.ts';
+import { degradedReasons, otherReasons } from './degraded.ts';
+import type { DrainMeter } from './drain-meter.ts';
+
+/** What listeners learn of while the uplink runs. */
+export interface UplinkEvents {
+  readonly acknowledged: [Acknowledged];
+}
+
+export interface ReportParts {
+  readonly config: Config;
+  readonly version: string;
+  readonly broker_url: string;
+  readonly started: Stamp;
+  readonly clock: Clock;
+  readonly hub: Hub;
+  readonly outbox: Outbox;
+  readonly uplink: Uplink;
+  readonly uplink_events: EventEmitter<UplinkEvents>;
+  readonly tasks: TaskRunner;
+  readonly drain: Pick<DrainMeter, 'report'>;
+  /** How late the event loop is. */
+  readonly lag: LoopLag;
+}
+
+/** Tasks that the status shows. */
+const recent_tasks = 20;
+
+export async function statusReport(parts: ReportParts): Promise<StatusReport> {
+  const { config, hub, clock } = parts;
+  return {
+    kit_id: config.kit_id,
+    kit_name: config.kit_name ?? null,
+    version: parts.version,
+    started_at: iso(startTime(parts)),
+    // Since boot: the time of day may have been set since.
+    uptime_s: Math.max(0, Math.round((clock.stamp().mono_ms - parts.started.mono_ms) / 1000)),
+    degraded: degraded(parts),
+    warnings: otherReasons({ salvage: parts.outbox.salvage, warnings: config.warnings }),
+    uplink: uplinkReport(parts),
+    outbox: await outboxReport(parts),
+    drivers: Array.from(hub.drivers(), (driver) => ({ ...driver, facts: { ...driver.facts } })),
+    assets: Array.from(hub.assets(), (asset) => ({ ...asset, feeds: { ...asset.feeds } })),
+    kit: { ...hub.kit() },
+    links: [...hub.links()],
+    location: hub.location(),
+    // While the disk cannot be read, this report is what the technician needs most.
+    tasks: { ...parts.tasks.stats(), recent: [...(await parts.tasks.list(recent_tasks).catch(() => []))] },
+  };
+}
+
+/** UTC of the start, by the clock as it is set now if it was not set at the start. */
+export function startTime({ clock, started }: Pick<ReportParts, 'clock' | 'started'>): number {
+  const { time_ms, mono_ms, synced } = clock.stamp();
+  if (started.synced || !synced) return started.time_ms;
+  return time_ms - (mono_ms - started.mono_ms);
+}
+
+export function degraded({ config, clock, hub, outbox, uplink }: ReportParts): string[] {
+  return degradedReasons({
+    health: outbox.health(),
+    ledger: outbox.ledger(),
+    salvage: outbox.salvage,
+    unheard: outbox.dispatch.withoutSubscribers(),
+    broker: uplink.problems(),
+    refused: outbox.dispatch.refusedKinds(),
+    drivers: hub.drivers(),
+    assets: hub.assets(),
+    clock_synced: clock.stamp().synced,
+    warnings: config.warnings,
+  });
+}
+
+function uplinkReport({ uplink, outbox, broker_url }: ReportParts): StatusReport['uplink'] {
+  const status = uplink.status();
+  return {
+    state: status.state,
+    broker: broker_url,
+    protocol: status.protocol,
+    since: iso(status.since_ms),
+    detail: status.state === 'connected' ? '' : 'messages are kept until the broker is back',
+    attempts: status.attempts,
+    next_try_ms: status.next_try_in_ms,
+    in_flight: status.in_flight,
+    rtt_ms: status.rtt_ms,
+    last_error: status.last_error,
+    unheard: [...outbox.dispatch.withoutSubscribers()],
+  };
+}
+
+async function outboxReport({
+  outbox,
+  drain,
+}: Pick<ReportParts, 'outbox' | 'drain'>): Promise<StatusReport['outbox']> {
+  const by_lane = Object.fromEntries(outbox.depth());
+  const { lanes, file_bytes } = await outbox.inspect().catch(() => nothing_readable);
+  const oldest = Object.values(lanes).reduce(
+    (least, { oldest_ms }) => Math.min(least, oldest_ms ?? Infinity),
+    Infinity,
+  );
+  return {
+    ...outbox.ledger(),
+    dropped: { ...outbox.ledger().dropped },
+    by_lane,
+    oldest: Number.isFinite(oldest) ? iso(oldest) : null,
+    file_bytes,
+    drain: drain.report(),
+    health: outbox.health(),
+  };
+}
+const nothing_readable = { lanes: {}, file_bytes: 0 } as const;
+
+function iso(time_ms: number): string {
+  return new Date(time_ms).toISOString();
+}

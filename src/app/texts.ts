@@ -1,0 +1,6 @@
+/** Sentences of the application that people read; tests refer to them by name. */
+export const texts = {
+  service_failed: 'service start failed; retrying',
+  service_started: 'service started',
+  key_created: 'API key created; stored in the file',
+} as const;

@@ -1,0 +1,129 @@
+/** Runs the daemon until its signal aborts: embedded broker if none is configured, app, control socket. */
+import { pid } from 'node:process';
+import { startApp, type App } from '../../app/app.ts';
+import type { Config } from '../../config/config.ts';
+import { isAnswered, serveLocal } from '../../local/server.ts';
+import { type Clock, type ClockStep, systemClock } from '../../platform/clock.ts';
+import { openClockEvidence, vouched } from '../../platform/clock-evidence.ts';
+import type { LogRoot } from '../../platform/log/log.ts';
+import { giveBackMemory, growSlowly } from '../../platform/memory.ts';
+import { openNotifier } from '../../platform/systemd/notify.ts';
+import { aborted, within } from '../../platform/time.ts';
+import { keepMetrics } from './metrics.ts';
+import { reloader, type Reloads } from './reload.ts';
+import { attendSystemd, extendStart } from './systemd.ts';
+import { makeDirectory } from '../directories.ts';
+import { exit, type Shell } from '../terminal/shell.ts';
+import { version } from '../version.ts';
+
+/** Limit of a shutdown. Data on disk is safe when it is exceeded. */
+const stop_deadline_ms = 10_000;
+
+export interface Running {
+  readonly app: App;
+  readonly broker_url: string;
+}
+
+export interface DaemonParts {
+  readonly config: Config;
+  readonly log: LogRoot;
+  /** Called when every part has started. */
+  readonly onReady: (running: Running) => void;
+  /** Called when a stop was requested, before any part ends. */
+  readonly onStopping?: (running: Running) => Promise<void>;
+  /** Without it SIGHUP has its default action. */
+  readonly reloads?: Reloads;
+}
+
+/** Returns the exit code. Rejects when the daemon cannot start. */
+export async function runDaemon(
+  { config, log, onReady, onStopping, reloads }: DaemonParts,
+  shell: Shell,
+): Promise<number> {
+  if (await isAnswered(config.control_socket)) {
+    throw new Error(
+      `another kit-connector listens on ${config.control_socket}; stop it, or give this one its own runtime_dir`,
+    );
+  }
+  await makeDirectory('state_dir', config.state_dir);
+  await makeDirectory('runtime_dir', config.runtime_dir);
+  shell.onCrash((err) => log.fatal({ err }, 'internal error; exiting'));
+
+  const ends = new AbortController();
+  const starting = new AbortController();
+  const notifier = await openNotifier(shell.env, { pid, signal: ends.signal });
+  notifier.status('opening the buffer');
+  extendStart(notifier, starting.signal);
+  const broker = await ownBroker(config, log, ends.signal);
+  try {
+    const app = await startApp(config, {
+      log,
+      clock: await openClock(config, log),
+      version: version(),
+      broker: broker.options,
+    });
+    const running = { app, broker_url: broker.options.url };
+    try {
+      const socket = config.control_socket;
+      const metrics = await metricsOf(app, config, log, shell.signal);
+      const local = await serveLocal(app.local, { socket, gid: config.socket_gid, signal: shell.signal });
+      const facts = { version: version(), kit_id: config.kit_id, broker: running.broker_url, socket };
+      log.info(facts, 'kit-connector started');
+      attendSystemd({ vitals: app.vitals, notifier, log }, shell.signal);
+      starting.abort();
+      notifier.ready();
+      growSlowly();
+      void giveBackMemory(shell.signal);
+      reloads?.onHangup(reloader({ ...reloads, app, notifier, log, signal: shell.signal }));
+      onReady(running);
+      await Promise.race([aborted(shell.signal), app.crashed]);
+      notifier.stopping();
+      await onStopping?.(running);
+      await Promise.all([local.closed, metrics?.closed]);
+    } finally {
+      await stop(app, log);
+    }
+    return exit.ok;
+  } finally {
+    starting.abort();
+    ends.abort();
+    await broker.closed;
+  }
+}
+
+/** Waits for the evidence of a synchronised clock: the deadlines of open tasks are checked right after the start. */
+async function openClock({ clock }: Config, log: LogRoot): Promise<Clock> {
+  const evidence = clock === 'trusted' ? vouched : await openClockEvidence();
+  const onStep = ({ from_ms, to_ms, by_ms }: ClockStep): void => {
+    const facts = { from: isoOf(from_ms), to: isoOf(to_ms), by_s: Math.round(by_ms) / 1_000 };
+    log.warn(facts, by_ms < 0 ? 'clock stepped back; earlier times may be ahead' : 'clock stepped forward');
+  };
+  return systemClock({ evidence, onStep });
+}
+
+function isoOf(time_ms: number): string {
+  return new Date(time_ms).toISOString();
+}
+
+async function metricsOf(app: App, { metrics }: Config, log: LogRoot, signal: AbortSignal) {
+  return metrics && keepMetrics(app, { listen: metrics.listen, log, signal });
+}
+
+async function stop(app: App, log: LogRoot): Promise<void> {
+  const stopped = await within(
+    stop_deadline_ms,
+    app.stop().then(() => true),
+  );
+  if (!stopped)
+    throw new Error(`shutdown timed out after ${stop_deadline_ms / 1000} s; data on disk is safe`);
+  log.info({}, 'kit-connector stopped');
+}
+
+async function ownBroker(config: Config, log: LogRoot, signal: AbortSignal) {
+  if (config.broker) return { options: config.broker, closed: Promise.resolve() };
+  const { embeddedBrokerOptions, startEmbeddedBroker } = await import('../demo/embedded-broker.ts');
+  const { port, closed } = await startEmbeddedBroker(signal);
+  const options = embeddedBrokerOptions(config.kit_id, port);
+  log.info({ url: options.url }, 'no broker configured; started the embedded broker');
+  return { options, closed };
+}

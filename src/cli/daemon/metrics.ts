@@ -1,0 +1,49 @@
+/** Serves the metrics of a running daemon. A port that another program uses is retried until it is free. */
+import type { App } from '../../app/app.ts';
+import type { Config } from '../../config/config.ts';
+import { messageOf } from '../../errors.ts';
+import { serveMetrics } from '../../local/metrics-server.ts';
+import type { Log } from '../../platform/log/log.ts';
+import { sleep } from '../../platform/time.ts';
+
+export const metrics_retry_ms = 10_000;
+
+type Listen = NonNullable<Config['metrics']>['listen'];
+
+/** Resolves after the first attempt; `closed` when the endpoint is closed. A port in use costs only the metrics. */
+export async function keepMetrics(
+  app: Pick<App, 'openMetrics' | 'vitals'>,
+  {
+    listen,
+    log,
+    signal,
+  }: { readonly listen: Listen; readonly log: Pick<Log, 'info' | 'error'>; readonly signal: AbortSignal },
+  retry_ms = metrics_retry_ms,
+): Promise<{ readonly closed: Promise<void> }> {
+  const page = { ...(await app.openMetrics()), ...app.vitals };
+  let missed_ms: number | undefined;
+  const attempt = async (): Promise<{ readonly closed: Promise<void> } | undefined> => {
+    try {
+      const served = await serveMetrics(listen, page, signal);
+      const down_s = missed_ms === undefined ? undefined : (performance.now() - missed_ms) / 1_000;
+      if (down_s !== undefined) log.info({ down_s }, 'metrics endpoint restored');
+      return served;
+    } catch (error) {
+      if (missed_ms === undefined) log.error({ reason: messageOf(error) }, no_metrics);
+      missed_ms ??= performance.now();
+      return undefined;
+    }
+  };
+  const first = await attempt();
+  if (first) return first;
+  const closed = (async () => {
+    while (!signal.aborted) {
+      await sleep(retry_ms, signal);
+      if (signal.aborted) return;
+      const served = await attempt();
+      if (served) return served.closed;
+    }
+  })();
+  return { closed };
+}
+const no_metrics = 'metrics endpoint unavailable; retrying';

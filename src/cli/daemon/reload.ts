@@ -1,0 +1,73 @@
+/** SIGHUP: reads the configuration again and applies what can change without a restart. */
+import type { App } from '../../app/app.ts';
+import type { Config } from '../../config/config.ts';
+import { ConfigInvalid } from '../../errors.ts';
+import type { Log } from '../../platform/log/log.ts';
+import type { Notifier } from '../../platform/systemd/notify.ts';
+import type { Shell } from '../terminal/shell.ts';
+
+export interface Reloading {
+  readonly app: Pick<App, 'reload'>;
+  /** When it rejects with `ConfigInvalid`, the previous configuration stays in effect. */
+  readonly readAgain: () => Promise<Config>;
+  readonly notifier: Pick<Notifier, 'reloading' | 'ready'>;
+  readonly log: Log;
+  /** No configuration is applied after this has aborted. */
+  readonly signal: AbortSignal;
+}
+
+/** What a daemon needs in order to be reloaded. */
+export interface Reloads {
+  readonly readAgain: Reloading['readAgain'];
+  readonly onHangup: (answer: () => void) => void;
+}
+
+/** Handles SIGHUP from now on, since its default action ends the process, and forwards it once a listener is set. */
+export function hangupsOf(shell: Pick<Shell, 'onHangup'>): Pick<Reloads, 'onHangup'> {
+  let early = false;
+  let answer = (): void => {
+    early = true;
+  };
+  shell.onHangup(() => answer());
+  return {
+    onHangup(listener) {
+      answer = listener;
+      if (early) listener();
+    },
+  };
+}
+
+/** Returns the handler of SIGHUP. Signals that arrive during a reload cause one further reload after it. */
+export function reloader(parts: Reloading): () => void {
+  let running = false;
+  let asked = false;
+  const run = async (): Promise<void> => {
+    running = true;
+    while (asked && !parts.signal.aborted) {
+      asked = false;
+      parts.notifier.reloading();
+      await reloadOnce(parts);
+      parts.notifier.ready();
+    }
+    running = false;
+  };
+  return () => {
+    asked = true;
+    if (!running) void run();
+  };
+}
+
+async function reloadOnce({ app, readAgain, log, signal }: Reloading): Promise<void> {
+  try {
+    const config = await readAgain();
+    if (!signal.aborted) await app.reload(config);
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) {
+      log.error({ err: error }, 'configuration could not be applied; restart kit-connector');
+      return;
+    }
+    const { faults } = error;
+    log.error({ faults: faults.length }, 'configuration rejected; the previous one stays in effect');
+    for (const fault of faults) log.error({}, fault);
+  }
+}

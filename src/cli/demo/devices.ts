@@ -1,0 +1,48 @@
+/** Shared by the simulated devices of the demo: finding their entries in the configuration, and the error of a failed start. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import type { Config } from '../../config/config.ts';
+import { messageOf } from '../../errors.ts';
+import { loopback } from './embedded-broker.ts';
+
+const entry = z.looseObject({
+  name: z.string(),
+  host: z.string(),
+  port: z.int(),
+  password_file: z.string(),
+});
+export type DemoEntry = z.output<typeof entry>;
+
+/** The entry of a simulated device, identified by its name and the loopback address. */
+export function demoEntry(
+  { drivers }: Config,
+  driver_name: string,
+  list: string,
+  name: string,
+): DemoEntry | undefined {
+  const options = drivers.find(({ driver }) => driver.name === driver_name)?.options;
+  const entries = z.looseObject({ [list]: z.array(z.unknown()) }).safeParse(options).data?.[list] ?? [];
+  return entries
+    .flatMap((each) => entry.safeParse(each).data ?? [])
+    .find((each) => each.name === name && each.host === loopback);
+}
+
+/** Writes a file with a random password. */
+export async function writePassword(file: string): Promise<void> {
+  await writeFile(file, randomBytes(12).toString('hex'), { mode: 0o600 });
+}
+
+export async function passwordIn(file: string): Promise<string> {
+  return (await readFile(file, 'utf8')).trim();
+}
+
+/** Starts a device. Returns an error sentence on failure. */
+export async function tried(name: string, start: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await start();
+    return undefined;
+  } catch (error) {
+    return `${name}: simulated device not started (${messageOf(error)}); set another port in the configuration`;
+  }
+}

@@ -1,0 +1,113 @@
+/** Validates the answers and lets the user correct them; the previous answers are the defaults. */
+import { type Config } from '../../config/config.ts';
+import { no_broker } from '../../config/broker.ts';
+import { ConfigInvalid } from '../../errors.ts';
+import { mostSevere } from '../doctor/finding.ts';
+import { finding_column, findingLine } from '../doctor.ts';
+import { fold } from '../terminal/width.ts';
+import { columnsOf, complain, painter, say, type Shell } from '../terminal/shell.ts';
+import { answersAgain, type Asked, type SetupFlags } from './answers.ts';
+import type { Found } from './text.ts';
+import { readDraft, tryBroker } from './trial.ts';
+
+/** Limit of corrections. */
+const rounds_max = 5;
+
+export interface ConfirmOptions extends SetupFlags {
+  /** Whether to connect to the broker before any file is written. */
+  readonly try: boolean;
+}
+
+export interface Draft {
+  readonly file: string;
+  readonly found: readonly Found[];
+  readonly options: ConfirmOptions;
+}
+
+/**
+ * Returns the answers to write; undefined when the user cancelled, or when the broker rejects the kit and questions are off.
+ * Throws `ConfigInvalid` for invalid answers when questions are off.
+ */
+export async function confirmed(
+  first: Asked,
+  { file, found, options }: Draft,
+  shell: Shell,
+): Promise<Asked | undefined> {
+  const ask = options.ask ? shell.ask : undefined;
+  let asked = first;
+  for (let round = 0; round < rounds_max && !shell.signal.aborted; round += 1) {
+    const fault = await faultOf(asked, { file, found, options }, shell);
+    if (fault === undefined || shell.signal.aborted) return asked;
+    if (!ask && fault.isRefusal) {
+      complain(
+        shell,
+        `${fault.words}, see above; configuration not written; correct the login, or skip the check with --no-try`,
+      );
+      return undefined;
+    }
+    if (!ask) {
+      complain(shell, `${fault.words}, see above; writing the configuration anyway`);
+      return asked;
+    }
+    if (fault.isWritable && (await isYes(ask, `${fault.words}; write the configuration anyway?`, 'no')))
+      return asked;
+    if (!(await isYes(ask, 'correct the answers?', 'yes'))) break;
+    asked = await answersAgain(options, asked, shell);
+  }
+  complain(shell, 'nothing was written');
+  return undefined;
+}
+
+interface Fault {
+  readonly words: string;
+  /** The daemon can start with it: a kit that is set up offline connects later. */
+  readonly isWritable: boolean;
+  /** The broker rejected the login: a retry does not help. */
+  readonly isRefusal: boolean;
+}
+
+async function faultOf(asked: Asked, how: Draft, shell: Shell): Promise<Fault | undefined> {
+  const config = await draft(asked, how, shell);
+  if (config === undefined) {
+    return { words: 'the answers have faults', isWritable: false, isRefusal: false };
+  }
+  return how.options.try ? brokerFault(config, shell) : undefined;
+}
+
+type Ask = NonNullable<Shell['ask']>;
+
+async function isYes(ask: Ask, words: string, otherwise: 'yes' | 'no'): Promise<boolean> {
+  const answer = (await ask(`${words} [${otherwise}]: `, { hidden: false })) || otherwise;
+  return /^y(?:es)?$/iu.test(answer);
+}
+
+/** The configuration that would be written; undefined, with every fault printed, when it is invalid and the user can correct it. */
+async function draft(
+  asked: Asked,
+  { file, found, options }: Draft,
+  shell: Shell,
+): Promise<Config | undefined> {
+  try {
+    return await readDraft(file, asked, found);
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) throw error;
+    complain(shell, 'nothing was written:');
+    if (!options.ask || !shell.ask) throw error;
+    complain(shell, ...error.faults);
+    return undefined;
+  }
+}
+
+/** Prints the findings and returns a summary of the fault; undefined when the broker accepts the kit. */
+async function brokerFault(config: Config, shell: Shell): Promise<Fault | undefined> {
+  if (config.broker === undefined || config.broker.url === no_broker) return undefined;
+  say(shell, `connecting to ${config.broker.url} ...`);
+  const findings = await tryBroker(config, shell.signal);
+  const paint = painter(shell);
+  const lines = findings.map((finding) => `  ${findingLine(finding, paint)}`);
+  say(shell, ...lines.flatMap((line) => fold(line, columnsOf(shell.out), finding_column + 2)));
+  if (mostSevere(findings) !== 'fail') return undefined;
+  const isRefusal = findings.some(({ what, level }) => what === 'broker login' && level === 'fail');
+  const words = isRefusal ? 'the broker rejected the login of this kit' : 'the broker is not reachable';
+  return { words, isWritable: true, isRefusal };
+}

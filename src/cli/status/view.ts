@@ -1,0 +1,179 @@
+/** The report as a technician reads it. Pure: report in, lines out. */
+import { no_broker } from '../../config/broker.ts';
+import type { StatusReport } from '../../local/api.ts';
+import { type Paint, clockTime, duration, size, table } from '../terminal/shell.ts';
+import { drainText } from '../terminal/drain.ts';
+import { fold } from '../terminal/width.ts';
+import { linkLines } from './links.ts';
+import { kitLines } from './kit.ts';
+
+/** `columns`: sentences are folded and rows of tables cut to it; undefined: neither. */
+export function statusLines(report: StatusReport, paint: Paint, columns?: number): readonly string[] {
+  const folded = (lines: readonly string[], indent: number): readonly string[] =>
+    lines.flatMap((line) => fold(line, columns, indent));
+  return [
+    ...folded([overall(report, paint)], 2),
+    ...folded(
+      report.degraded.map((reason) => `  ${paint('warn', '!')} ${reason}`),
+      4,
+    ),
+    '',
+    ...folded(uplinkLines(report.uplink, paint), value_column),
+    ...folded(outboxLines(report.outbox, paint), value_column),
+    ...laneLines(report.outbox, columns),
+    ...folded(kitLines(report, paint), value_column),
+    ...driverLines(report.drivers, paint, columns),
+    ...assetLines(report.assets, paint, columns),
+    ...linkLines(report.links, paint, columns),
+    ...taskLines(report, paint, columns),
+  ];
+}
+const value_column = 9;
+
+function overall(
+  { kit_id, kit_name, version, uptime_s, degraded, uplink }: StatusReport,
+  paint: Paint,
+): string {
+  const state =
+    degraded.length > 0
+      ? paint('warn', 'degraded')
+      : uplink.state === 'connected'
+        ? paint('good', 'ok')
+        : paint('warn', 'offline, messages are buffered');
+  const name = kit_name ? `${kit_name} (${kit_id})` : kit_id;
+  return `${paint('bold', name)}: ${state}  ${paint('dim', `kit-connector ${version}, up ${duration(uptime_s)}`)}`;
+}
+
+function uplinkLines(uplink: StatusReport['uplink'], paint: Paint): readonly string[] {
+  const { state, broker, protocol, since, rtt_ms, in_flight, next_try_ms, attempts, last_error } = uplink;
+  if (broker === no_broker) {
+    return [
+      `${paint('bold', 'uplink')}   ${paint('warn', 'no broker is configured')}; messages are buffered`,
+    ];
+  }
+  const facts = [
+    protocol ? `MQTT ${protocol}` : '',
+    rtt_ms === null ? '' : `round trip ${Math.round(rtt_ms)} ms`,
+    in_flight > 0 ? `${in_flight} in flight` : '',
+    next_try_ms === null ? '' : `attempt ${attempts + 1} in ${duration(next_try_ms / 1000)}`,
+  ].filter(Boolean);
+  const colour = state === 'connected' ? 'good' : 'warn';
+  return [
+    `${paint('bold', 'uplink')}   ${paint(colour, state)} since ${clockTime(since)}  ${broker}  ${paint('dim', facts.join(', '))}`,
+    ...(uplink.detail ? [`         ${uplink.detail}`] : []),
+    ...(last_error && state !== 'connected' ? [`         ${paint('bad', last_error)}`] : []),
+  ];
+}
+
+function outboxLines(outbox: StatusReport['outbox'], paint: Paint): readonly string[] {
+  const { state, detail } = outbox.health;
+  return [
+    `${paint('bold', 'buffer')}   ${balance(outbox)}${outbox.balanced ? '' : `  ${paint('bad', 'counters do not match')}`}`,
+    `         file ${size(outbox.file_bytes)}${outbox.oldest ? `, oldest message of ${outbox.oldest}` : ''}`,
+    ...(state === 'ok' ? [] : [`         ${paint('bad', `disk ${state}: ${detail}`)}`]),
+    ...(outbox.drain ? [`         ${drainText(outbox.drain)}`] : []),
+  ];
+}
+
+function laneLines({ by_lane }: StatusReport['outbox'], columns: number | undefined): readonly string[] {
+  const lanes = Object.entries(by_lane).filter(([, { rows, memory_rows }]) => rows + memory_rows > 0);
+  return table(
+    lanes.map(([lane, { rows, bytes, memory_rows }]) => [
+      lane,
+      `${rows} messages`,
+      size(bytes),
+      memory_rows > 0 ? `${memory_rows} in memory` : '',
+    ]),
+    ' '.repeat(value_column),
+    columns,
+  );
+}
+
+/** `accepted 120 = delivered 100 + buffered 15 + dropped 5 (thinned 5)` */
+export function balance(outbox: StatusReport['outbox']): string {
+  const { accepted, delivered, buffered, quarantined } = outbox;
+  const dropped = Object.entries(outbox.dropped).filter(([, rows]) => rows > 0);
+  const sum = dropped.reduce((total, [, rows]) => total + rows, 0);
+  const reasons = sum > 0 ? ` (${dropped.map(([reason, rows]) => `${reason} ${rows}`).join(', ')})` : '';
+  const refused = quarantined > 0 ? ` + quarantined ${quarantined}` : '';
+  return `accepted ${accepted} = delivered ${delivered} + buffered ${buffered}${refused} + dropped ${sum}${reasons}`;
+}
+
+function driverLines(
+  drivers: StatusReport['drivers'],
+  paint: Paint,
+  columns: number | undefined,
+): readonly string[] {
+  const rows = drivers.map(({ name, driver, state, since, reason, facts }) => [
+    name,
+    name === driver ? '' : driver,
+    paint(state === 'up' ? 'good' : 'warn', state),
+    `since ${clockTime(since)}`,
+    [reason, ...Object.entries(facts).map(([key, value]) => `${key}=${value}`)].filter(Boolean).join('  '),
+  ]);
+  return section('drivers', 'none configured', rows, { paint, columns });
+}
+
+/** The columns that a narrow terminal cuts come last. */
+function assetLines(
+  assets: StatusReport['assets'],
+  paint: Paint,
+  columns: number | undefined,
+): readonly string[] {
+  const rows = assets.map(({ key, name, type, status, reason, feeds }) => [
+    name,
+    type,
+    paint(status === 'online' ? 'good' : 'bad', status),
+    [reason, ...Object.entries(feeds).map(([feed, { age_s }]) => `${feed} ${duration(age_s)} ago`)]
+      .filter(Boolean)
+      .join(', '),
+    key,
+  ]);
+  return section('assets', 'none yet', rows, { paint, columns });
+}
+
+function taskLines(
+  { tasks, assets }: StatusReport,
+  paint: Paint,
+  columns: number | undefined,
+): readonly string[] {
+  const { pending, running, completed, failed, recent } = tasks;
+  const counts = `${pending} pending, ${running} running, ${completed} completed, ${failed} failed`;
+  const names = new Map(assets.map(({ id, name }) => [id, name]));
+  const rows = recent.slice(0, recent_tasks_max).map((task) => taskRow(task, names, paint));
+  return [`${paint('bold', 'tasks')}    ${counts}`, ...table(rows, '  ', columns)];
+}
+const recent_tasks_max = 5;
+
+/** Time, asset, command, state and result. */
+export function taskRow(
+  task: StatusReport['tasks']['recent'][number],
+  names: ReadonlyMap<string, string>,
+  paint: Paint,
+): readonly string[] {
+  const colour = task.status === 'failed' ? 'bad' : task.status === 'completed' ? 'good' : 'warn';
+  return [
+    clockTime(task.created_at),
+    names.get(task.asset_id) ?? task.asset_id,
+    task.command_name,
+    paint(colour, task.status),
+    taskOutcome(task),
+  ];
+}
+
+/** The reason of a failure, else the output, else why it has no recorded end. */
+export function taskOutcome({ result, note }: StatusReport['tasks']['recent'][number]): string {
+  const reason = result['error'] ?? note;
+  if (typeof reason === 'string') return reason;
+  return Object.keys(result).length === 0 ? '' : JSON.stringify(result);
+}
+
+function section(
+  title: string,
+  otherwise: string,
+  rows: readonly (readonly string[])[],
+  { paint, columns }: { readonly paint: Paint; readonly columns: number | undefined },
+): readonly string[] {
+  if (rows.length === 0) return [`${paint('bold', title.padEnd(8))} ${otherwise}`];
+  return [paint('bold', title), ...table(rows, '  ', columns)];
+}

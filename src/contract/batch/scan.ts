@@ -1,0 +1,149 @@
+/**
+ * Reads the texts of messages with the same keys straight into the columns of a batch. No object is
+ * made for a row: the small heap of the buffer's thread would have to collect it.
+ */
+import { decimals_max, encodeDeltas, encodeTexts, powers, scaled_max } from './encode.ts';
+
+/** Digits of a number that is surely exact as an integer, or is found not to be. */
+const digits_max = 16;
+const [minus, point, zero, nine, quote, backslash, brace] = [45, 46, 48, 57, 34, 92, 125];
+const first_printable = 32;
+const literals = ['null', 'true', 'false'];
+
+/** The values of one key: scaled integers as long as all of them are numbers, else JSON texts. */
+class ScannedColumn {
+  readonly #integers: number[] = [];
+  readonly #decimals: number[] = [];
+  #texts: string[] | undefined;
+  #decimals_most = 0;
+  // The value of the row that is being read.
+  #integer = 0;
+  #integer_decimals = 0;
+  #text: string | undefined;
+
+  /** Reads the value that begins at `from` and returns where it ends; -1: only a parser can read it. */
+  read(text: string, from: number): number {
+    const code = text.charCodeAt(from);
+    if (code === quote) return this.#readString(text, from);
+    if (code === minus || (code >= zero && code <= nine)) return this.#readNumber(text, from);
+    const literal = literals.find((each) => text.startsWith(each, from));
+    this.#text = literal;
+    return literal === undefined ? -1 : from + literal.length;
+  }
+
+  /** Keeps the value that was read last. */
+  keep(): void {
+    if (this.#text !== undefined) this.#toTexts().push(this.#text);
+    else if (this.#texts) this.#texts.push(textOf(this.#integer, this.#integer_decimals));
+    else {
+      this.#integers.push(this.#integer);
+      this.#decimals.push(this.#integer_decimals);
+      if (this.#integer_decimals > this.#decimals_most) this.#decimals_most = this.#integer_decimals;
+    }
+  }
+
+  /** JSON text of the column. */
+  write(): string {
+    const scaled = this.#texts ? undefined : this.#scaled();
+    if (!scaled) return encodeTexts(this.#toTexts());
+    const [first] = scaled;
+    if (scaled.every((integer) => integer === first))
+      return `{"c":${textOf(this.#integers[0] ?? 0, this.#decimals[0] ?? 0)}}`;
+    return `{"s":${this.#decimals_most},"d":${encodeDeltas(scaled)}}`;
+  }
+
+  #readString(text: string, from: number): number {
+    for (let at = from + 1; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code === quote) {
+        this.#text = text.slice(from, at + 1);
+        return at + 1;
+      }
+      if (code === backslash || code < first_printable) return -1;
+    }
+    return -1;
+  }
+
+  #readNumber(text: string, from: number): number {
+    const sign = text.charCodeAt(from) === minus ? -1 : 1;
+    const whole_at = sign < 0 ? from + 1 : from;
+    this.#integer = 0;
+    const whole_end = this.#readDigits(text, whole_at);
+    const whole = whole_end - whole_at;
+    if (whole === 0 || (whole > 1 && text.charCodeAt(whole_at) === zero)) return -1;
+    let end = whole_end;
+    if (text.charCodeAt(whole_end) === point) {
+      end = this.#readDigits(text, whole_end + 1);
+      if (end === whole_end + 1) return -1;
+    }
+    const decimals = Math.max(0, end - whole_end - 1);
+    const isExact = whole + decimals <= digits_max && this.#integer < scaled_max && decimals <= decimals_max;
+    this.#text = isExact ? undefined : text.slice(from, end);
+    this.#integer *= sign;
+    this.#integer_decimals = decimals;
+    return end;
+  }
+
+  /** Appends digits to the integer and returns where they end. */
+  #readDigits(text: string, from: number): number {
+    let at = from;
+    for (let code = text.charCodeAt(at); code >= zero && code <= nine; code = text.charCodeAt(at)) {
+      this.#integer = this.#integer * 10 + code - zero;
+      at += 1;
+    }
+    return at;
+  }
+
+  /** All values with the same decimals; undefined when one would be too large. */
+  #scaled(): readonly number[] | undefined {
+    const scaled: number[] = [];
+    for (const [row, integer] of this.#integers.entries()) {
+      const value = integer * (powers[this.#decimals_most - (this.#decimals[row] ?? 0)] ?? 1);
+      if (value >= scaled_max || value <= -scaled_max) return undefined;
+      scaled.push(value);
+    }
+    return scaled;
+  }
+
+  #toTexts(): string[] {
+    this.#texts ??= this.#integers.map((integer, row) => textOf(integer, this.#decimals[row] ?? 0));
+    return this.#texts;
+  }
+}
+
+/** IEEE 754 divides exactly rounded: the text of the very number that was read. */
+function textOf(integer: number, decimals: number): string {
+  return JSON.stringify(integer / (powers[decimals] ?? 1));
+}
+
+/** Rows with these keys in this order, and with values that are neither lists nor objects. */
+export class ScannedRows {
+  readonly #prefixes: readonly string[];
+  readonly #columns: readonly ScannedColumn[];
+
+  constructor(keys: readonly string[]) {
+    this.#prefixes = keys.map((key, index) => `${index === 0 ? '{' : ','}${JSON.stringify(key)}:`);
+    this.#columns = keys.map(() => new ScannedColumn());
+  }
+
+  /** Reads a row. False: it is no such row, or only a parser can read it, and nothing has changed. */
+  add(text: string): boolean {
+    let at = 0;
+    let index = 0;
+    for (const column of this.#columns) {
+      const prefix = this.#prefixes[index] ?? '';
+      if (!text.startsWith(prefix, at)) return false;
+      at = column.read(text, at + prefix.length);
+      if (at < 0) return false;
+      index += 1;
+    }
+    if (text.charCodeAt(at) !== brace || at !== text.length - 1) return false;
+    for (const column of this.#columns) column.keep();
+    return true;
+  }
+
+  /** JSON texts of the columns. */
+  write(): readonly string[] {
+    return this.#columns.map((column) => column.write());
+  }
+}

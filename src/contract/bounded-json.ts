@@ -1,0 +1,108 @@
+/**
+ * Reads JSON that comes from outside. Size, depth, number of values and length of strings are counted in one pass over the
+ * text before anything is built: 8 kB of compressed text can hold millions of values, and a schema would list a fault for each.
+ */
+
+export interface JsonLimits {
+  /** UTF-8 bytes of the text. */
+  readonly bytes_max: number;
+  /** Containers within each other. */
+  readonly depth_max: number;
+  /** Values, including those in containers and the containers themselves. */
+  readonly values_max: number;
+  /** Characters of one string or key as written, escape sequences included. */
+  readonly string_max: number;
+}
+
+/** The body of one message may have so many bytes: the outbox accepts no more. */
+export const message_bytes_max = 256 * 1024;
+
+/** Limits of one message of the contract, in either direction, with its envelope. */
+export const message_limits: JsonLimits = {
+  bytes_max: message_bytes_max * 3 + 1_024,
+  depth_max: 32,
+  values_max: 50_000,
+  string_max: message_bytes_max,
+};
+
+/** Limits of one answer of a device or of a server beside the kit. */
+export const answer_limits: JsonLimits = {
+  bytes_max: 4 * 1024 * 1024,
+  depth_max: 32,
+  values_max: 50_000,
+  string_max: 1024 * 1024,
+};
+
+/** Limits of a request from a person or a tool. */
+export const request_limits: JsonLimits = {
+  bytes_max: 1_000_000,
+  depth_max: 32,
+  values_max: 20_000,
+  string_max: 256 * 1024,
+};
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const open_bracket = 0x5b;
+const close_bracket = 0x5d;
+const open_brace = 0x7b;
+const close_brace = 0x7d;
+
+/** Returns the parsed value. Throws a `RangeError` that names the first limit exceeded, or a `SyntaxError`. */
+export function readJson(input: string | Uint8Array, limits: JsonLimits): unknown {
+  const { bytes_max } = limits;
+  // No character takes less than a byte, so that a text beyond the limit is refused without a copy of it.
+  if (input.length > bytes_max) throw tooMany('bytes', input.length, bytes_max);
+  const text = typeof input === 'string' ? input : Buffer.from(input).toString('utf8');
+  const bytes = typeof input === 'string' ? Buffer.byteLength(input) : input.length;
+  if (bytes > bytes_max) throw tooMany('bytes', bytes, bytes_max);
+  countValues(text, limits);
+  const value: unknown = JSON.parse(text);
+  return value;
+}
+
+/** Counts the values without parsing. Throws a `RangeError` at the first limit exceeded. */
+export function countValues(text: string, { depth_max, values_max, string_max }: JsonLimits): number {
+  let depth = 0;
+  let values = 1;
+  for (let at = 0; at < text.length; at += 1) {
+    switch (text.charCodeAt(at)) {
+      case quote:
+        at = endOfString(text, at, string_max);
+        break;
+      case comma:
+        values += 1;
+        break;
+      case open_bracket:
+      case open_brace:
+        depth += 1;
+        values += 1;
+        if (depth > depth_max) throw new RangeError(`nested deeper than ${depth_max} levels`);
+        break;
+      case close_bracket:
+      case close_brace:
+        depth -= 1;
+        break;
+      default:
+        continue;
+    }
+    if (values > values_max) throw new RangeError(`more than ${values_max} values`);
+  }
+  return values;
+}
+
+/** Index of the closing quotation mark, or of the end of a text that lacks it. */
+function endOfString(text: string, start: number, string_max: number): number {
+  for (let at = start + 1; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === quote) return at;
+    if (code === backslash) at += 1;
+    if (at - start > string_max) throw new RangeError(`a string of more than ${string_max} characters`);
+  }
+  return text.length;
+}
+
+function tooMany(unit: string, count: number, count_max: number): RangeError {
+  return new RangeError(`${count} ${unit}; at most ${count_max}`);
+}

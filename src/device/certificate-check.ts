@@ -1,0 +1,37 @@
+/** Checks device certificates: accepts the configured one, else pins that of the first contact, and rejects any other. */
+import type { DriverLog } from '../driver/driver.ts';
+import { DeviceRejected } from '../errors.ts';
+import type { CheckCertificate } from './pinned-http.ts';
+
+export interface CertificatePin {
+  /** SHA-256 from the configuration. */
+  readonly configured: string | undefined;
+  /** Keeps the fingerprint of the first contact. */
+  readonly memory: {
+    readonly facts: { readonly fingerprint?: string | undefined };
+    readonly change: (change: { readonly fingerprint: string }) => Promise<void>;
+  };
+  /** Host and port, for the error. */
+  readonly address: string;
+  readonly log: DriverLog;
+}
+
+export function certificateCheck({ configured, memory, address, log }: CertificatePin): CheckCertificate {
+  return async (fingerprint) => {
+    const expected = configured ?? memory.facts.fingerprint;
+    if (expected === undefined) {
+      await memory.change({ fingerprint });
+      log.info({ fingerprint }, 'certificate pinned at first contact; rejecting any other');
+      return;
+    }
+    if (bareFingerprint(expected) === bareFingerprint(fingerprint)) return;
+    throw new DeviceRejected(
+      `presents another certificate than before (now ${fingerprint}); the password was not sent. If the device at ${address} was replaced, reset or updated, set certificate_sha256 to this fingerprint`,
+    );
+  };
+}
+
+/** Normalizes a fingerprint for comparison: `AB:CD` and `abcd` are the same. */
+export function bareFingerprint(fingerprint: string): string {
+  return fingerprint.replaceAll(':', '').toLowerCase();
+}

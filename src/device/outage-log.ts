@@ -1,0 +1,45 @@
+/** Logs the outages of one device. */
+import type { DriverLog } from '../driver/driver.ts';
+import type { SessionState } from './device-session.ts';
+
+export interface OutageLogParts {
+  readonly log: DriverLog;
+  /** Subject of the log lines: `camera is unavailable`. */
+  readonly kind: 'device' | 'camera' | 'radio';
+  /** Which one, such as `{ camera: 'Gate' }`. */
+  readonly facts?: object;
+}
+
+/** Logs the begin and the end of each outage once, however many attempts fail in between. */
+export function outageLog({ log, kind, facts = {} }: OutageLogParts): (state: SessionState) => void {
+  let isDown = false;
+  let isRejected = false;
+  return (state) => {
+    if (state.state === 'up') {
+      if (state.down_ms !== undefined) {
+        log.info({ ...facts, down_s: seconds(state.down_ms) }, `${kind} is back`);
+      }
+      isDown = false;
+      isRejected = false;
+    } else if (state.state === 'rejected') {
+      if (!isRejected) log.error(failureFacts(facts, state), `${kind} cannot be served; retrying rarely`);
+      isRejected = true;
+      isDown = true;
+    } else if (state.state === 'down') {
+      if (isDown) log.debug(failureFacts(facts, state), `${kind} is still unavailable`);
+      else log.warn(failureFacts(facts, state), `${kind} is unavailable`);
+      isDown = true;
+    }
+  };
+}
+
+type FailedState = Extract<SessionState, { readonly reason: string }>;
+
+function failureFacts(facts: object, { reason, retry_ms, error, up_ms }: FailedState): object {
+  const up = up_ms === undefined ? {} : { up_s: seconds(up_ms) };
+  return { ...facts, reason, retry_ms, err: error, ...up };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms) / 1_000;
+}

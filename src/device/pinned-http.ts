@@ -1,0 +1,210 @@
+/** Posts to one device over one kept HTTP or HTTPS connection, whose certificate is checked before anything is sent. */
+import {
+  Agent as HttpAgent,
+  type ClientRequest,
+  type IncomingMessage,
+  request as httpRequest,
+} from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
+import { DeviceUnreachable, messageOf } from '../errors.ts';
+
+/** Resolves when the certificate with this SHA-256 fingerprint may be trusted; rejects otherwise. */
+export type CheckCertificate = (fingerprint: string) => Promise<void>;
+
+export interface PinnedHttpParts {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
+  readonly check: CheckCertificate;
+  readonly connect_ms: number;
+  readonly reply_bytes_max: number;
+  /** What the technician can do when nothing listens; appended to `refuses the connection; `. */
+  readonly refused_remedy: string;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  readonly text: string;
+}
+
+interface PostLimits {
+  /** Deadline of the whole exchange, also for a reply that arrives slowly. */
+  readonly deadline_ms: number;
+  /** Ends the request, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface PinnedHttp {
+  /**
+   * Posts JSON. Resolves with any HTTP status; bytes that are no UTF-8 become replacement characters. Rejects with
+   * DeviceUnreachable, with the error of the certificate check, or with the reason of the signal.
+   */
+  readonly post: (path: string, body: string, limits: PostLimits) => Promise<HttpReply>;
+  /** Ends every request and connection, for good. */
+  readonly close: () => void;
+}
+
+/** Sends one request at a time. Devices sign their certificates themselves, so that only `check` detects an impostor. */
+export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
+  const { host, port, tls, reply_bytes_max, refused_remedy } = parts;
+  const agent = tls ? new PinnedAgent(parts) : new HttpAgent({ keepAlive: true, maxSockets: 1 });
+  const requests = new Set<ClientRequest>();
+  let isClosed = false;
+  return {
+    async post(path, body, limits) {
+      if (isClosed) throw new DeviceUnreachable('the connector is stopping');
+      limits.signal?.throwIfAborted();
+      const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+      const options = { host, port, path, agent, method: 'POST', headers };
+      const request = tls ? httpsRequest(options) : httpRequest(options);
+      requests.add(request);
+      request.once('close', () => requests.delete(request));
+      try {
+        return await exchange(request, body, { ...limits, reply_bytes_max });
+      } catch (error) {
+        throw plain(error, refused_remedy);
+      }
+    },
+    close() {
+      isClosed = true;
+      for (const request of requests) request.destroy(new DeviceUnreachable('the connector is stopping'));
+      agent.destroy();
+    },
+  };
+}
+
+async function exchange(
+  request: ClientRequest,
+  body: string,
+  { deadline_ms, signal, reply_bytes_max }: PostLimits & Pick<PinnedHttpParts, 'reply_bytes_max'>,
+): Promise<HttpReply> {
+  const done = Promise.withResolvers<HttpReply>();
+  const end = (error: Error): void => {
+    done.reject(error);
+    request.destroy();
+  };
+  const onAbort = (): void => end(errorOf(signal?.reason));
+  const deadline = setTimeout(
+    () => end(new DeviceUnreachable(`does not answer within ${deadline_ms / 1_000} s`)),
+    deadline_ms,
+  );
+  signal?.addEventListener('abort', onAbort, { once: true });
+  let isAnswered = false;
+  // Kept until the end: errors may occur after the promise is settled.
+  request.on('error', done.reject);
+  request.once('close', () => {
+    // Reading the reply ends after this event and has its own error.
+    if (!isAnswered) done.reject(new DeviceUnreachable('closed the connection'));
+  });
+  request.once('response', (response) => {
+    isAnswered = true;
+    readText(response, reply_bytes_max).then(
+      (text) => done.resolve({ status: response.statusCode ?? 0, text }),
+      (error: unknown) => end(errorOf(error)),
+    );
+  });
+  request.end(body);
+  try {
+    return await done.promise;
+  } finally {
+    clearTimeout(deadline);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+async function readText(response: IncomingMessage, bytes_max: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    size += chunk.length;
+    if (size > bytes_max) throw new DeviceUnreachable(`its reply is larger than ${bytes_max} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Sentences for error codes of the operating system. */
+const sentences_by_code: Readonly<Record<string, string>> = {
+  EHOSTUNREACH: 'has no route to it; check its power and cable',
+  ENETUNREACH: 'is in a network that this gateway cannot reach',
+  ETIMEDOUT: 'timed out; check its power and cable',
+  ENOTFOUND: 'has an unknown host name; check host',
+  EAI_AGAIN: 'has a host name that cannot be resolved now',
+  ECONNRESET: 'closed the connection',
+  EPROTO: 'does not use TLS on this port; check port and tls',
+};
+
+/** Converts a thrown error into one of the connector's. */
+function plain(error: unknown, refused_remedy: string): Error {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') {
+    return error instanceof Error && error.constructor !== Error
+      ? error
+      : new DeviceUnreachable(messageOf(error), { cause: error });
+  }
+  if (error.code === 'ECONNREFUSED') {
+    return new DeviceUnreachable(`refuses the connection; ${refused_remedy}`, { cause: error });
+  }
+  const sentence = sentences_by_code[error.code.startsWith('ERR_SSL') ? 'EPROTO' : error.code];
+  return new DeviceUnreachable(sentence ?? `request failed (${messageOf(error)})`, { cause: error });
+}
+
+function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(messageOf(thrown));
+}
+
+let without_authorities: SecureContext | undefined;
+
+/** Trust store without authorities: only the fingerprint counts here, and loading all authorities would take 3 MB. */
+export function contextWithoutAuthorities(): SecureContext {
+  without_authorities ??= createSecureContext({ ca: [] });
+  return without_authorities;
+}
+
+/** Passes a connection to a request only after its certificate was accepted. */
+class PinnedAgent extends HttpsAgent {
+  readonly #parts: PinnedHttpParts;
+  readonly #connecting = new Set<TLSSocket>();
+
+  constructor(parts: PinnedHttpParts) {
+    super({ keepAlive: true, maxSockets: 1 });
+    this.#parts = parts;
+  }
+
+  override createConnection(
+    _options: unknown,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): undefined {
+    const { host, port, connect_ms, check } = this.#parts;
+    const secureContext = contextWithoutAuthorities();
+    const socket = connect({ host, port, secureContext, rejectUnauthorized: false });
+    this.#connecting.add(socket);
+    socket.setTimeout(connect_ms, () => socket.destroy());
+    const fail = (error: Error): void => {
+      this.#connecting.delete(socket);
+      socket.destroy();
+      callback?.(error, socket);
+    };
+    const onClose = (): void => fail(new DeviceUnreachable('closed the connection'));
+    const hand = (): void => {
+      this.#connecting.delete(socket);
+      socket.off('error', fail).off('close', onClose).setTimeout(0);
+      callback?.(null, socket);
+    };
+    socket.once('error', fail);
+    socket.once('close', onClose);
+    socket.once('secureConnect', () => {
+      const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
+      if (fingerprint === undefined) fail(new DeviceUnreachable('presents no certificate'));
+      else check(fingerprint).then(hand, (error: unknown) => fail(errorOf(error)));
+    });
+    return undefined;
+  }
+
+  override destroy(): void {
+    for (const socket of this.#connecting) socket.destroy();
+    super.destroy();
+  }
+}

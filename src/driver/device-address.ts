@@ -1,0 +1,65 @@
+/**
+ * Resolves addresses that a device reports: services, subscriptions, streams. A login is sent to them, so the host always
+ * comes from the configuration; the device chooses the path, the query and possibly a port of the same host.
+ */
+
+export interface OwnAddress {
+  readonly scheme: 'http' | 'https' | 'rtsp' | 'rtsps';
+  /** As configured; an IPv6 address without brackets. */
+  readonly host: string;
+  /** Where the device does not report a port that counts. */
+  readonly port: number;
+  /**
+   * `same_host`: a reported port counts where the device names the configured host and scheme; never on the gateway itself,
+   * whose other ports belong to others. `reported`: it counts whatever host the device names. `configured`: it never counts.
+   */
+  readonly ports: 'same_host' | 'reported' | 'configured';
+}
+
+export type DeviceAddress = { readonly url: string } | { readonly refused: string };
+
+const chars_max = 2_048;
+const default_ports: Readonly<Record<string, number>> = { http: 80, https: 443, rtsp: 554, rtsps: 322 };
+
+/** Returns the address on the configured host, without a login, or why the reported one is refused. */
+export function deviceAddress(reported: string, own: OwnAddress): DeviceAddress {
+  const fault = faultOf(reported);
+  if (fault !== undefined) return { refused: fault };
+  const host = own.host.includes(':') ? `[${own.host}]` : own.host;
+  const isPath = reported.startsWith('/');
+  const text = isPath ? `${own.scheme}://${host}:${own.port}${reported}` : reported;
+  if (!URL.canParse(text)) return { refused: 'it is not a URL' };
+  const url = new URL(text);
+  const scheme = url.protocol.slice(0, -1);
+  if (scheme.startsWith('http') !== own.scheme.startsWith('http') || !(scheme in default_ports)) {
+    return { refused: `its scheme is ${scheme.slice(0, 16)}, not ${own.scheme}` };
+  }
+  if (scheme.startsWith('http') && (url.username !== '' || url.password !== '')) {
+    return { refused: 'it contains a user name' };
+  }
+  const path = url.pathname.startsWith('/') ? url.pathname : `/${url.pathname}`;
+  return { url: `${own.scheme}://${host}:${portOf(url, host, own)}${path}${url.search}` };
+}
+
+function faultOf(reported: string): string | undefined {
+  if (reported.length > chars_max) return `it is longer than ${chars_max} characters`;
+  if (/[\p{Cc}\s\\]/u.test(reported)) return 'it contains spaces, control characters or backslashes';
+  // What follows a fragment sign is an instruction to some media servers, and never part of a request.
+  if (reported.includes('#')) return 'it contains a fragment';
+  if (!/^(?:[a-z][a-z0-9+.-]{0,15}:\/\/[^/]|\/(?!\/))/iu.test(reported)) return 'it has no host';
+  return undefined;
+}
+
+function portOf(url: URL, host: string, own: OwnAddress): number {
+  const scheme = url.protocol.slice(0, -1);
+  const reported = url.port === '' ? (default_ports[scheme] ?? own.port) : Number(url.port);
+  if (reported === 0 || own.ports === 'configured') return own.port;
+  if (own.ports === 'reported') return reported;
+  const isOwn = scheme === own.scheme && url.hostname.toLowerCase() === host.toLowerCase();
+  return isOwn && !isGateway(own.host) ? reported : own.port;
+}
+
+/** Whether the host is this machine itself. */
+export function isGateway(host: string): boolean {
+  return /^(?:127\.|localhost\.?$|::1$|0\.0\.0\.0$|::$|::ffff:(?:127\.|7f))/iu.test(host);
+}

@@ -1,0 +1,15 @@
+/** Sentences of the hub that people read; tests refer to them by name. */
+export const texts = {
+  asset_refused: 'asset refused; dropping its data',
+  asset_not_configured: 'removed asset that is no longer configured',
+  stream_withheld: 'camera stream withheld; no video',
+  command_twice: 'driver announced two commands with one name; using the first',
+  commands_too_many: 'driver announced too many commands; ignoring this one',
+  feed_invalid: 'feed message did not match its schema; dropped',
+  feed_undeclared: 'driver published an undeclared feed; dropped',
+  position_not_saved: 'kit position not saved; a restart forgets it',
+  city_failed: 'city lookup failed; reinstall kit-connector',
+  telemetry_invalid: 'kit telemetry did not match its schema; part dropped',
+  telemetry_twice: 'two drivers reported this part of the kit; using the first',
+  driver_abandoned: 'driver did not stop in time; abandoned',
+} as const;

@@ -1,0 +1,106 @@
+/**
+ * MQTT.js as the encoder and decoder of one connection. It keeps no messages, reads on while messages are handled, sends no
+ * PUBACK and does not measure the keep-alive. Only this file imports the library, and everything that is built on its
+ * behavior rather than on its documentation is here; no private method is called.
+ */
+import type { Duplex } from 'node:stream';
+import { type IClientOptions, type IPublishPacket, MqttClient, type Packet, Store } from 'mqtt';
+
+export type { IClientOptions, IConnackPacket, MqttClient, Packet } from 'mqtt';
+
+export type PubackPacket = Extract<Packet, { cmd: 'puback' }>;
+
+/** Keeps nothing, so that MQTT.js finds nothing to replay. */
+class NullStore extends Store {
+  override put(...[, done]: Parameters<Store['put']>): this {
+    done();
+    return this;
+  }
+
+  override del(...[, done]: Parameters<Store['del']>): this {
+    done();
+    return this;
+  }
+}
+
+/** MQTT.js sends no PUBACK for a message whose handler fails, and continues reading. */
+const acknowledged_elsewhere = new Error('acknowledged when it is handled');
+/** Its keep-alive counts packets only, and would end a connection over which a large message comes slowly. */
+const no_timer = { set: () => 0, clear: () => undefined } as const;
+
+/** A client that is not connected yet. `take` gets each message; MQTT.js decodes the next one after `resume`. */
+export function newClient(
+  openStream: () => Duplex,
+  options: IClientOptions,
+  take: (packet: IPublishPacket, resume: () => void) => void,
+): MqttClient {
+  const client = new MqttClient(openStream, {
+    ...options,
+    manualConnect: true,
+    protocolId: 'MQTT',
+    timerVariant: no_timer,
+    reconnectPeriod: 0,
+    resubscribe: false,
+    queueQoSZero: false,
+    // The library would make and keep a buffer for each of the 65,536 packet identifiers: 10 MB.
+    writeCache: false,
+    outgoingStore: new NullStore(),
+    incomingStore: new NullStore(),
+  });
+  client.handleMessage = (packet, done) => take(packet, () => done(acknowledged_elsewhere));
+  return client;
+}
+
+/** Whether an error means that no CONNACK came in time. */
+export function isConnackTimeout(error: Error): boolean {
+  return error.message === 'connack timeout';
+}
+
+export interface Publication {
+  readonly topic: string;
+  readonly body: string | Buffer;
+  readonly retain: boolean;
+  /** MQTT 5 only. */
+  readonly expiry_s: number | undefined;
+}
+
+/** Publishes with QoS 1 and returns each PUBACK, which the callback of MQTT.js does not get when it is a success. */
+export class Publisher {
+  readonly #client: MqttClient;
+  #puback: PubackPacket | undefined;
+
+  constructor(client: MqttClient) {
+    this.#client = client;
+    // MQTT.js calls the callback of the message right after this event.
+    client.on('packetreceive', (packet) => {
+      if (packet.cmd === 'puback') this.#puback = packet;
+    });
+  }
+
+  /** `answered` gets the PUBACK, or the error for which none can come. */
+  publish(
+    { topic, body, retain, expiry_s }: Publication,
+    answered: (answer: PubackPacket | Error) => void,
+  ): void {
+    const properties = expiry_s === undefined ? {} : { properties: { messageExpiryInterval: expiry_s } };
+    this.#client.publish(topic, body, { qos: 1, retain, ...properties }, (error) => {
+      const isRefusal = error && 'code' in error && typeof error.code === 'number';
+      if (error && !isRefusal) answered(error);
+      else answered(this.#puback ?? { cmd: 'puback' });
+    });
+  }
+}
+
+/** Subscribes with QoS 1; resolves with the reason code for each filter. */
+export async function subscribeAll(
+  client: MqttClient,
+  filters: readonly string[],
+  properties: { readonly rap?: boolean },
+): Promise<readonly number[]> {
+  return new Promise((resolve, reject) => {
+    client.subscribe([...filters], { qos: 1, ...properties }, (error, _granted, packet) => {
+      if (packet?.granted.length === filters.length) resolve(packet.granted.map(Number));
+      else reject(error ?? new Error('the broker answered the subscription to some of the filters only'));
+    });
+  });
+}

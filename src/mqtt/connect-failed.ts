@@ -1,0 +1,55 @@
+/** Why an attempt to connect failed, from what became known of it. */
+import type { IConnackPacket } from './client.ts';
+import { isConnackTimeout } from './client.ts';
+import { codeInWords } from './codes.ts';
+import { plainFault } from './faults.ts';
+
+/**
+ * How far an attempt got. `unreachable`: no connection, or TLS failed. `closed` and `silent`: connected, and no CONNACK
+ * came. `refused`: by the `code` of a CONNACK.
+ */
+export type Stage = 'unreachable' | 'closed' | 'silent' | 'refused';
+
+export class ConnectFailed extends Error {
+  override readonly name = 'ConnectFailed';
+  readonly stage: Stage;
+  /** Of CONNACK: as MQTT 5 has it, or 3.1.1 below 6. */
+  readonly code: number | undefined;
+
+  constructor(message: string, stage: Stage, code?: number) {
+    super(message);
+    this.stage = stage;
+    this.code = code;
+  }
+}
+
+/** Collects what becomes known of an attempt. */
+export class FailureNotes {
+  #refusal: ConnectFailed | undefined;
+  #error: Error | undefined;
+
+  answered({ reasonCode, returnCode, properties }: IConnackPacket): void {
+    const code = reasonCode ?? returnCode;
+    if (code) this.#refusal = new ConnectFailed(codeInWords(code, properties), 'refused', code);
+  }
+
+  note(error: Error): void {
+    this.#error ??= error;
+  }
+
+  conclude(isConnected: boolean): ConnectFailed {
+    if (this.#refusal) return this.#refusal;
+    const error = this.#error;
+    if (error && isConnackTimeout(error))
+      return isConnected
+        ? new ConnectFailed('the broker accepted the connection and did not answer', 'silent')
+        : new ConnectFailed('no connection within the time limit', 'unreachable');
+    if (isConnected && (!error || isBroken(error)))
+      return new ConnectFailed('the broker closed the connection before it answered', 'closed');
+    return new ConnectFailed(error ? plainFault(error) : 'the attempt was aborted', 'unreachable');
+  }
+}
+
+function isBroken(error: Error): boolean {
+  return 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+}

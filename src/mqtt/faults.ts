@@ -1,0 +1,63 @@
+/** Errors of sockets and TLS in words: what is wrong and what to do, without the text of a library. */
+
+const check_ca = 'install the certificate of its authority on this machine, or name it as broker.ca_file';
+const untrusted = `the authority that signed the certificate of the broker is not trusted; ${check_ca}`;
+
+const by_code: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused; check the port in broker.url, and that the broker runs',
+  ECONNRESET: 'connection reset by peer',
+  EPIPE: 'connection reset by peer',
+  ETIMEDOUT: 'connection timed out; check the link and the firewall between',
+  EHOSTUNREACH: 'no route to host; check the WAN links',
+  ENETUNREACH: 'network is unreachable; check the WAN links',
+  ENOTFOUND: 'the name of the broker is not known; check broker.url and the name servers',
+  EAI_AGAIN: 'no name server answered; check the WAN links',
+  CERT_HAS_EXPIRED:
+    'the certificate of the broker has expired; renew it, and check the clock of this machine',
+  CERT_NOT_YET_VALID: 'the certificate of the broker is not valid yet; check the clock of this machine',
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  DEPTH_ZERO_SELF_SIGNED_CERT: `the certificate of the broker is self-signed and not trusted; ${check_ca}`,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  CERT_SIGNATURE_FAILURE: 'the certificate of the broker is forged or damaged',
+  CERT_REVOKED: 'the certificate of the broker was revoked',
+  CA_MD_TOO_WEAK: 'the certificate of the broker has a signature that is too weak; renew it',
+  EE_KEY_TOO_SMALL: 'the key of the broker is too small; renew its certificate',
+  CA_KEY_TOO_SMALL: 'the key of the authority is too small; renew it',
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'the certificate of the broker is for another name; write the name that it has into broker.url',
+};
+
+/** Names of OpenSSL's reasons, as Node puts them into the code of an error, and what each means here. */
+const by_tls_reason: readonly (readonly [RegExp, string])[] = [
+  [
+    /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST/u,
+    'the port does not use TLS; check broker.url',
+  ],
+  [/UNSUPPORTED_PROTOCOL|PROTOCOL_VERSION|VERSION_TOO_LOW/u, 'the broker does not offer TLS 1.2 or later'],
+  [
+    /CERTIFICATE_REQUIRED|ALERT_HANDSHAKE_FAILURE/u,
+    'the broker ended the TLS handshake: it may require a client certificate; name broker.cert_file and broker.key_file',
+  ],
+  [
+    /ALERT_(?:UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|UNSUPPORTED_CERTIFICATE|DECRYPT_ERROR|ACCESS_DENIED)/u,
+    'the broker does not accept the certificate of this kit; check broker.cert_file',
+  ],
+  [
+    /DH_KEY_TOO_SMALL|EE_KEY_TOO_SMALL|CA_KEY_TOO_SMALL|MD_TOO_WEAK/u,
+    'the keys of the broker are too weak; renew them',
+  ],
+];
+
+/** Keeps what has no entry, unless it is raw text of OpenSSL. */
+export function plainFault(error: Error): string {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const known = by_code[code];
+  if (known !== undefined) return known;
+  const isTls = code.startsWith('ERR_SSL') || code === 'EPROTO' || error.message.includes('SSL routines');
+  if (!isTls) return error.message;
+  const reason = `${code} ${error.message.replaceAll(/[ :]+/gu, '_').toUpperCase()}`;
+  const found = by_tls_reason.find(([pattern]) => pattern.test(reason));
+  return found ? found[1] : `the TLS handshake with the broker failed (${code})`;
+}

@@ -1,0 +1,195 @@
+/**
+ * Cuts the byte stream of a broker into packets before MQTT.js reads it, so that nothing larger than agreed is ever held
+ * in memory, and so that what MQTT.js cannot read although it is legal, or harmless, does not end the connection.
+ */
+
+/** A PUBLISH above the limit. It is read past and its payload is discarded. */
+export interface Oversize {
+  readonly topic: string;
+  readonly bytes: number;
+  /** Undefined at QoS 0. */
+  readonly packet_id: number | undefined;
+}
+
+export interface FrameOptions {
+  readonly protocol: '5' | '3.1.1';
+  readonly packet_bytes_max: number;
+  /** As soon as its topic has arrived. */
+  readonly onOversize: (message: Oversize) => void;
+  /** Once all of it was read past. */
+  readonly onSkipped: (message: Oversize) => void;
+  /** A PUBACK has a code that MQTT 5 does not list for it; it is passed on as 0x80. */
+  readonly onForeignCode: (packet_id: number, code: number) => void;
+}
+
+/** The stream is not MQTT, or is not meant for a client: the connection is unusable. */
+export class MalformedPacket extends Error {
+  override readonly name = 'MalformedPacket';
+}
+
+const packet = { publish: 3, puback: 4, disconnect: 14 } as const;
+const unspecified_error = 0x80;
+/** Packet types that a broker may send, with the flags of MQTT 5 section 2.1.3; undefined: any. */
+const flags_by_type: ReadonlyMap<number, number | undefined> = new Map([
+  [2, 0],
+  [3, undefined],
+  [4, 0],
+  [5, 0],
+  [6, 2],
+  [7, 0],
+  [9, 0],
+  [11, 0],
+  [13, 0],
+  [14, 0],
+  [15, 0],
+]);
+/** MQTT 5 section 3.4.2.1. */
+const puback_codes: ReadonlySet<number> = new Set([0, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99]);
+
+interface Header {
+  readonly type: number;
+  readonly qos: number;
+  readonly body_at: number;
+  readonly body_bytes: number;
+}
+
+export class FrameFilter {
+  readonly #options: FrameOptions;
+  /** The beginning of a packet that cannot be judged yet: a header, and at most a topic. */
+  #held: Buffer = Buffer.alloc(0);
+  #pass_bytes = 0;
+  #skip_bytes = 0;
+  #skipping: Oversize | undefined;
+
+  constructor(options: FrameOptions) {
+    this.#options = options;
+  }
+
+  /** Part of a message that is being read past. */
+  get skipping(): Oversize | undefined {
+    return this.#skipping;
+  }
+
+  /** Takes what arrived; returns what is to be passed on. Throws `MalformedPacket`. */
+  push(chunk: Buffer): readonly Buffer[] {
+    const bytes = this.#held.length > 0 ? Buffer.concat([this.#held, chunk]) : chunk;
+    this.#held = Buffer.alloc(0);
+    const out: Buffer[] = [];
+    let run_at = 0;
+    let at = 0;
+    const endRun = (next: number): void => {
+      if (at > run_at) out.push(bytes.subarray(run_at, at));
+      at = next;
+      run_at = next;
+    };
+    while (at < bytes.length) {
+      if (this.#pass_bytes > 0) {
+        const some = Math.min(this.#pass_bytes, bytes.length - at);
+        this.#pass_bytes -= some;
+        at += some;
+      } else if (this.#skip_bytes > 0) {
+        endRun(at + this.#skip(bytes.length - at));
+      } else {
+        const header = readHeader(bytes, at);
+        const next = header && this.#begin(bytes, at, header);
+        if (!next) {
+          this.#held = bytes.subarray(at);
+          break;
+        }
+        if (next.instead === undefined) {
+          at = next.at;
+          continue;
+        }
+        endRun(next.at);
+        if (next.instead.length > 0) out.push(next.instead);
+      }
+    }
+    if (at > run_at) out.push(bytes.subarray(run_at, at));
+    return out;
+  }
+
+  #skip(available: number): number {
+    const some = Math.min(this.#skip_bytes, available);
+    this.#skip_bytes -= some;
+    if (this.#skip_bytes === 0 && this.#skipping) {
+      const skipped = this.#skipping;
+      this.#skipping = undefined;
+      this.#options.onSkipped(skipped);
+    }
+    return some;
+  }
+
+  /**
+   * Checks the packet that begins at `at`. Returns where the next begins; `instead`: what is passed on in place of the bytes up to
+   * there. Undefined while too little of it has arrived.
+   */
+  #begin(
+    bytes: Buffer,
+    at: number,
+    header: Header,
+  ): { readonly at: number; readonly instead?: Buffer } | undefined {
+    const { type, body_at, body_bytes } = header;
+    const { protocol, packet_bytes_max } = this.#options;
+    const size = body_at - at + body_bytes;
+    if (size > packet_bytes_max) return this.#beginOversize(bytes, size, header);
+    if (protocol === '5' && type === packet.disconnect && body_bytes < 2) {
+      if (bytes.length < body_at + body_bytes) return undefined;
+      // MQTT 5 section 3.14.2.2.1 lets it end before the length of its properties; MQTT.js does not.
+      const code = body_bytes === 1 ? bytes.readUInt8(body_at) : 0;
+      return { at: body_at + body_bytes, instead: Buffer.from([0xe0, 2, code, 0]) };
+    }
+    if (protocol === '5' && type === packet.puback && body_bytes >= 3) {
+      if (bytes.length < body_at + 3) return undefined;
+      const code = bytes.readUInt8(body_at + 2);
+      if (!puback_codes.has(code)) {
+        this.#options.onForeignCode(bytes.readUInt16BE(body_at), code);
+        const instead = Buffer.from(bytes.subarray(at, body_at + 3));
+        instead.writeUInt8(unspecified_error, instead.length - 1);
+        this.#pass_bytes = body_bytes - 3;
+        return { at: body_at + 3, instead };
+      }
+    }
+    this.#pass_bytes = body_bytes;
+    return { at: body_at };
+  }
+
+  #beginOversize(
+    bytes: Buffer,
+    size: number,
+    { type, qos, body_at, body_bytes }: Header,
+  ): { readonly at: number; readonly instead: Buffer } | undefined {
+    if (type !== packet.publish)
+      throw new MalformedPacket(`the broker sent a packet of type ${type} with ${size} bytes`);
+    if (bytes.length < body_at + 2) return undefined;
+    const topic_end = body_at + 2 + bytes.readUInt16BE(body_at);
+    const head_end = topic_end + (qos > 0 ? 2 : 0);
+    if (head_end > body_at + body_bytes)
+      throw new MalformedPacket('the broker sent a message that ends within its topic');
+    if (bytes.length < head_end) return undefined;
+    const topic = bytes.toString('utf8', body_at + 2, topic_end);
+    const packet_id = qos > 0 ? bytes.readUInt16BE(topic_end) : undefined;
+    this.#skipping = { topic, bytes: size, packet_id };
+    this.#skip_bytes = body_bytes;
+    this.#options.onOversize(this.#skipping);
+    return { at: body_at, instead: Buffer.alloc(0) };
+  }
+}
+
+/** Undefined while its bytes have not all arrived. */
+function readHeader(bytes: Buffer, at: number): Header | undefined {
+  const first = bytes.readUInt8(at);
+  const type = first >> 4;
+  const qos = (first >> 1) & 3;
+  const flags = flags_by_type.get(type);
+  const isValid = flags_by_type.has(type) && (flags === undefined ? qos < 3 : flags === (first & 15));
+  if (!isValid)
+    throw new MalformedPacket(`the broker sent what is no MQTT packet (first byte 0x${first.toString(16)})`);
+  let body_bytes = 0;
+  for (let n = 0; n < 4; n++) {
+    if (at + 1 + n >= bytes.length) return undefined;
+    const byte = bytes.readUInt8(at + 1 + n);
+    body_bytes += (byte & 127) * 128 ** n;
+    if (byte < 128) return { type, qos, body_at: at + 2 + n, body_bytes };
+  }
+  throw new MalformedPacket('the broker sent a packet whose length cannot be read');
+}

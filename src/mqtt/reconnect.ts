@@ -1,0 +1,67 @@
+/**
+ * Keeps a session to a broker: connects, with the other version of MQTT where the first is not accepted, and connects again
+ * after every failure and every loss, with pauses that grow and are spread at random.
+ */
+import { sleep } from '../platform/time.ts';
+import type { BrokerOptions, ProtocolVersion } from './broker.ts';
+import { ConnectFailed } from './connect-failed.ts';
+import { ProtocolChoice } from './protocol-choice.ts';
+import { retryPauses, type RetrySpans } from './retry.ts';
+import type { Session } from './session.ts';
+
+/** The pauses start again at the shortest only after a session has held for so long. */
+const stable_after_ms = 60_000;
+
+export interface ReconnectOptions {
+  readonly protocol: BrokerOptions['protocol'];
+  readonly retry: RetrySpans;
+  /** Monotonic time. */
+  readonly now: () => number;
+  /** From 0 to 1: spreads the attempts of many clients. */
+  readonly random: () => number;
+  /** One attempt. Rejects with `ConnectFailed`. */
+  readonly open: (protocol: ProtocolVersion, signal: AbortSignal) => Promise<Session>;
+  /** Uses a session until it has ended; ends it when `signal` aborts. `soon`: the next pause is one of the shortest. */
+  readonly serve: (session: Session, signal: AbortSignal) => Promise<'soon' | 'later'>;
+  readonly onAttempt?: () => void;
+  /** An attempt failed. `isOtherVersionDue`: the next one follows at once, with the other version of MQTT. */
+  readonly onFailed: (error: unknown, how: { readonly isOtherVersionDue: boolean }) => void;
+  readonly onPause?: (pause_ms: number) => void;
+}
+
+/** Runs until `signal` aborts and the session has ended. */
+export async function keepConnected(options: ReconnectOptions, signal: AbortSignal): Promise<void> {
+  const { now, random, retry, onPause } = options;
+  const protocol = new ProtocolChoice(options.protocol, now);
+  let pauses = retryPauses(retry, random);
+  while (!signal.aborted) {
+    const next = await connectAndServe(options, protocol, signal);
+    if (next === 'soon') pauses = retryPauses(retry, random);
+    if (next === 'at_once' || signal.aborted) continue;
+    const pause_ms = pauses.next().value;
+    onPause?.(pause_ms);
+    await sleep(pause_ms, signal);
+  }
+}
+
+/** One attempt and, if it succeeds, its session; returns when the next attempt is due. */
+async function connectAndServe(
+  { now, open, serve, onAttempt, onFailed }: ReconnectOptions,
+  protocol: ProtocolChoice,
+  signal: AbortSignal,
+): Promise<'at_once' | 'soon' | 'later'> {
+  onAttempt?.();
+  let session: Session;
+  try {
+    session = await open(protocol.next(), signal);
+  } catch (error) {
+    if (signal.aborted) return 'later';
+    const isOtherVersionDue = error instanceof ConnectFailed && protocol.failed(error);
+    onFailed(error, { isOtherVersionDue });
+    return isOtherVersionDue ? 'at_once' : 'later';
+  }
+  protocol.connected();
+  const from_ms = now();
+  const next = await serve(session, signal);
+  return now() - from_ms > stable_after_ms ? 'soon' : next;
+}

@@ -1,0 +1,141 @@
+/** The stream between a socket and MQTT.js: bounds what arrives, and counts every byte of it as a sign of life. */
+import { Duplex } from 'node:stream';
+import { FrameFilter, type Oversize } from './frames.ts';
+
+export interface MqttStreamOptions {
+  readonly protocol: '5' | '3.1.1';
+  /** Larger packets are read past without being held. */
+  readonly packet_bytes_max: number;
+  readonly onOversize: (message: Oversize) => void;
+  readonly onSkipped: (message: Oversize) => void;
+}
+
+/** Reason codes that wait for MQTT.js to hand over their PUBACK. */
+const foreign_codes_max = 65_535;
+
+export class MqttStream extends Duplex {
+  /** Monotonic time of the last byte to the broker. */
+  sent_ms = performance.now();
+  #heard_ms = performance.now();
+  readonly #socket: Duplex;
+  readonly #frames: FrameFilter;
+  readonly #foreign_codes = new Map<number, number>();
+  #connected: boolean;
+  #ended = false;
+  #failure: Error | undefined;
+
+  constructor(socket: Duplex, options: MqttStreamOptions) {
+    super({ allowHalfOpen: false });
+    this.#socket = socket;
+    this.#frames = new FrameFilter({
+      ...options,
+      onForeignCode: (packet_id, code) => {
+        if (this.#foreign_codes.size < foreign_codes_max) this.#foreign_codes.set(packet_id, code);
+      },
+    });
+    this.#connected = !('connecting' in socket && socket.connecting === true);
+    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => (this.#connected = true));
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk));
+    socket.once('end', () => {
+      this.#ended = true;
+      this.push(null);
+    });
+    socket.once('error', (error) => this.destroy(error));
+    // After an end, what has arrived is read first; `allowHalfOpen: false` then ends this side too.
+    socket.once('close', () => {
+      if (!this.#ended) this.destroy();
+    });
+  }
+
+  /** Monotonic time of the last byte from the broker; now while this side does not read, since bytes may be waiting. */
+  get heard_ms(): number {
+    return this.#socket.isPaused() ? performance.now() : this.#heard_ms;
+  }
+
+  /** Whether the connection of the transport was ever made, its TLS handshake included. */
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  /** Why this side ended the connection, if it did. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** Ends the connection for a reason. */
+  fail(error: Error): void {
+    this.#failure ??= error;
+    this.destroy();
+  }
+
+  /** A message above the limit that is being read past. */
+  get skipping(): Oversize | undefined {
+    return this.#frames.skipping;
+  }
+
+  /** The code of a PUBACK as it was sent, if MQTT 5 does not list it. */
+  takeForeignCode(packet_id: number): number | undefined {
+    const code = this.#foreign_codes.get(packet_id);
+    this.#foreign_codes.delete(packet_id);
+    return code;
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#heard_ms = performance.now();
+    if (this.destroyed || this.#ended) return;
+    try {
+      for (const piece of this.#frames.push(chunk)) if (!this.push(piece)) this.#socket.pause();
+    } catch (error) {
+      this.fail(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  override _read(): void {
+    this.#heard_ms = this.heard_ms;
+    this.#socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.sent_ms = performance.now();
+    if (this.#socket.write(chunk)) done();
+    else this.#onDrain(done);
+  }
+
+  /** MQTT.js writes a packet in several pieces, corked: they leave in one. */
+  override _writev(
+    chunks: readonly { readonly chunk: Buffer | string; readonly encoding: BufferEncoding }[],
+    done: (error?: Error | null) => void,
+  ): void {
+    this._write(
+      Buffer.concat(
+        chunks.map(({ chunk, encoding }) =>
+          typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk,
+        ),
+      ),
+      'utf8',
+      done,
+    );
+  }
+
+  #onDrain(done: () => void): void {
+    const socket = this.#socket;
+    const finish = (): void => {
+      socket.off('drain', finish);
+      socket.off('close', finish);
+      done();
+    };
+    socket.on('drain', finish);
+    socket.on('close', finish);
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    if (this.#socket.destroyed) done();
+    else this.#socket.end(() => done());
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.on('error', () => undefined);
+    this.#socket.destroy();
+    done(error);
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Chooses the epoch of a start so that it is higher than every epoch before: `(epoch, seq)` orders the values of a kit,
+ * and receivers drop what they have seen before by it.
+ */
+import type { StoreClock } from '../store/ages.ts';
+import type { EpochMemory } from './memory.ts';
+import { epochs_end } from '../store/row-shapes.ts';
+
+const first_hour_ms = Date.UTC(2026, 0, 1);
+const hour_ms = 3_600_000;
+/** Below the hours since 2026 of any kit, so that the first epoch with a clock is above it. */
+const provisional_max = 4_096;
+/** More starts than a kit ever makes without leaving a row behind. */
+const unsure_step = 1_000;
+/** No daemon starts more often on average. After three months without a disk a quarter of all epochs is used up; it grows no further. */
+const unsure_interval_ms = 30_000;
+const unsure_intervals_max = 2 ** 18;
+/** How far one acknowledgement may push the epoch: beyond that it is an error or an attack. */
+const leap_max = 2 ** 17;
+
+/**
+ * Where the numbers of a new file begin: at the hours since 2026. A kit that starts less than once an hour on average
+ * stays behind that, so a reinstalled kit does not use its old numbers again, and 2^20 epochs last for a century.
+ * 0 when the clock is not set.
+ */
+export function hoursSince2026(now_ms: number): number {
+  return Math.max(0, Math.floor((now_ms - first_hour_ms) / hour_ms));
+}
+
+export class EpochChoice {
+  readonly #memory: EpochMemory;
+  readonly #clock: StoreClock;
+
+  constructor(memory: EpochMemory, clock: StoreClock) {
+    this.#memory = memory;
+    this.#clock = clock;
+  }
+
+  /** For a file that can be written and names its `last` epoch; undefined: it is new. */
+  next(last: number | undefined): number {
+    const seen = Math.max(last ?? 0, this.#memory.last);
+    return seen > 0 ? seen + 1 : this.#first();
+  }
+
+  /** For a file that cannot be read or written, of which `seen` is known, and for a copy of another machine's file. */
+  unsure(seen: number): number {
+    const { onDisk, ofBoot } = this.#memory;
+    const above = Math.max(seen, onDisk, ofBoot, this.#hours());
+    if (ofBoot > 0 || (onDisk > 0 && this.#memory.keep(above + 1))) return above + 1;
+    const intervals = this.#intervals();
+    if (intervals > 0) return above + unsure_step + intervals;
+    return above + 1 + Math.floor(Math.random() * (unsure_step - 1));
+  }
+
+  /** For a file that was copied from another machine, which continues to begin epochs too. */
+  apart(last: number): number {
+    const above = Math.max(last, this.#memory.last, this.#hours());
+    return above + Math.floor(unsure_step * (0.1 + Math.random() * 0.4));
+  }
+
+  /** In a running process: at least `min`, unless that exceeds `leap_max`. */
+  rollOver(current: number, min: number): number {
+    const above = Math.max(current, this.#memory.last);
+    const wanted = Number.isSafeInteger(min) && min <= Math.min(above + leap_max, epochs_end - 1) ? min : 0;
+    return Math.max(above + 1, wanted, this.#hours());
+  }
+
+  /** A new file without a clock: numbers that a reinstalled kit hardly uses a second time. */
+  #first(): number {
+    return this.#hours() || 1 + Math.floor(Math.random() * provisional_max);
+  }
+
+  /** Grows while nothing can be kept, so that a later boot is above an earlier one. 0 without a clock. */
+  #intervals(): number {
+    const written_ms = this.#memory.writtenMs() ?? this.#clock.wall();
+    const passed_ms = Math.max(0, this.#clock.wall() - written_ms);
+    return Math.min(unsure_intervals_max, Math.floor(passed_ms / unsure_interval_ms));
+  }
+
+  #hours(): number {
+    return hoursSince2026(this.#clock.wall());
+  }
+}

@@ -1,0 +1,44 @@
+/** How many rows one batch takes: as many as suit the link, fewer after the broker refused a large one. */
+
+/** Batches of the backlog that are accepted before larger ones are tried again. */
+const larger_after = 64;
+
+export class BatchSize {
+  readonly #form: { batch_rows: number };
+  readonly #top: number;
+  #max: number;
+  #accepted = 0;
+
+  /** `form` is what the readers of the backlog use. */
+  constructor(form: { batch_rows: number }) {
+    this.#form = form;
+    this.#top = form.batch_rows;
+    this.#max = form.batch_rows;
+  }
+
+  get rows(): number {
+    return this.#form.batch_rows;
+  }
+
+  /** How many rows suit the link. */
+  set(rows: number): void {
+    this.#form.batch_rows = Math.min(rows, this.#max);
+  }
+
+  /** A batch of so many rows was refused. */
+  shrink(rows: number): void {
+    this.#max = Math.max(1, Math.floor(Math.min(this.#form.batch_rows, rows) / 2));
+    this.#form.batch_rows = this.#max;
+    this.#accepted = 0;
+  }
+
+  /** One message that was too large has made all batches small: they grow again. */
+  accepted(): void {
+    if (this.#max >= this.#top) return;
+    this.#accepted += 1;
+    if (this.#accepted < larger_after) return;
+    this.#accepted = 0;
+    this.#max = Math.min(this.#max * 2, this.#top);
+    this.#form.batch_rows = this.#max;
+  }
+}

@@ -1,0 +1,273 @@
+/**
+ * Group commit: gathers everything that must reach the disk and sends it to the store in one transaction at a time.
+ * While one is under way the next gathers, so a slow disk makes larger commits, not a longer queue of them.
+ *
+ * Rows are written in the order in which they were added. What depends on a row (a journal entry on its report, a quarantine
+ * entry on its message, a caller who waits) never goes to the disk, or resolves, before that row.
+ */
+import { StorageUnavailable } from '../../../errors.ts';
+import { backoff } from '../../../platform/time.ts';
+import type { Drop, Done, JournalEntry, Work } from '../../protocol.ts';
+import type { Live } from '../outgoing.ts';
+import { addDrop } from '../drop-sums.ts';
+import { emptyPending, isEmpty, kept, taken, type Pending, type Removals } from './pending.ts';
+import type { Row, RowId } from '../../row.ts';
+import { texts } from '../../texts.ts';
+
+/** Rows, or refs of rows to delete, that make a commit start before its time. */
+const commit_rows_early = 512;
+const commit_refs_early = 4_096;
+/** What memory gave up is on disk within this time, once the disk takes anything. */
+const dropped_soon_ms = 1_000;
+const retry_first_ms = 1_000;
+/** The longest pause before the disk is tried again; also how long after its recovery the kit may take to notice. */
+const retry_max_ms = 10_000;
+/** A commit that has not been answered for so long counts as refused, until it is answered after all. */
+export const commit_answer_ms = 5_000;
+
+interface CommitterOptions {
+  readonly commit: (work: Work) => Promise<Done>;
+  /** Decides at the last moment whether the main thread keeps a row while it is being written. */
+  readonly hold: (live: Live) => boolean;
+  readonly written: (lives: readonly Live[], done: Done) => void;
+  /** The disk did not take a commit, or does not answer it. The rows of it stay here and are tried again. */
+  readonly failed: (lives: readonly Live[], error: unknown) => void;
+  readonly now: () => number;
+}
+
+export class Committer {
+  readonly #options: CommitterOptions;
+  #pending = emptyPending();
+  /** The commit under way. */
+  #running: Pending | undefined;
+  #started_ms = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #due_ms = Number.POSITIVE_INFINITY;
+  /** The last row that was added. */
+  #order = 0;
+  /** The disk refused the last request: an attempt is due even if there is nothing to write. */
+  #refused = false;
+  /** No attempt before this time; those who wait for one get it earlier. */
+  #not_before_ms = 0;
+  #not_before_waiting_ms = 0;
+  #pauses = backoff(retry_first_ms, retry_max_ms);
+  #closed = false;
+
+  constructor(options: CommitterOptions) {
+    this.#options = options;
+  }
+
+  /** Rows that are not in the commit under way. */
+  get rows(): readonly Live[] {
+    return this.#pending.rows;
+  }
+
+  /** Rows in the commit under way. */
+  get rows_under_way(): readonly Live[] {
+    return this.#running?.rows ?? [];
+  }
+
+  /** Rows on disk whose deletion, or whose state, waits to be written. */
+  get refs(): number {
+    const { delivered, unconfirmed, superseded, delivered_batches, unconfirmed_batches } = this.#pending;
+    const batches = delivered_batches.length + unconfirmed_batches.length;
+    return delivered.length + unconfirmed.length + superseded.length + batches;
+  }
+
+  /** How long the commit under way has not been answered; 0 when there is none. */
+  get unanswered_ms(): number {
+    return this.#running ? this.#options.now() - this.#started_ms : 0;
+  }
+
+  /** Writes a row with the next commit, which starts within `soon_ms`. */
+  write(live: Live, soon_ms: number): void {
+    if (live.disk !== 'no') return;
+    live.disk = 'due';
+    this.#order += 1;
+    live.order = this.#order;
+    this.#pending.rows.push(live);
+    this.#schedule(this.#pending.rows.length >= commit_rows_early ? 0 : soon_ms);
+  }
+
+  /** Adds to the next commit what concerns rows that are on disk. */
+  add(part: (removals: Removals) => void, soon_ms: number): void {
+    part(this.#pending);
+    this.#schedule(this.#pending.delivered.length >= commit_refs_early ? 0 : soon_ms);
+  }
+
+  /** Moves a row that was added before to the quarantine. */
+  quarantine(row: Row, code: number, reason: string, soon_ms: number): void {
+    this.#pending.quarantined.push({ after: this.#order, value: { row, code, reason } });
+    this.#schedule(soon_ms);
+  }
+
+  /** Notes that a row added before reports these drops. */
+  reported(drops: readonly Drop[]): void {
+    this.#pending.reported.push({ after: this.#order, value: drops });
+    this.#schedule(0);
+  }
+
+  /** Records the drop of a message that is not on disk, so that a report of it survives a restart. */
+  dropped(drop: Drop): void {
+    addDrop(this.#pending.dropped, drop);
+    this.#schedule(dropped_soon_ms);
+  }
+
+  /** Resolves once the entry, and all that was added before it, is on disk. */
+  async journal(entry: JournalEntry): Promise<void> {
+    this.#pending.journal.push({ after: this.#order, value: entry });
+    await this.settled(0);
+  }
+
+  /**
+   * Resolves once everything added so far is on disk. Rejects with `StorageUnavailable` when the disk refuses the next
+   * attempt, which follows soon, or does not answer it.
+   */
+  async settled(soon_ms: number): Promise<void> {
+    if (this.#closed) throw new StorageUnavailable(texts.closed);
+    const is_idle = isEmpty(this.#pending);
+    if (is_idle && !this.#running) return;
+    const settled = new Promise<void>((resolve, reject) => {
+      const waiters = is_idle ? this.#running?.waiters : this.#pending.waiters;
+      waiters?.push({ after: this.#order, value: { resolve, reject } });
+    });
+    if (!is_idle) this.#schedule(soon_ms);
+    await settled;
+  }
+
+  /** Resolves once what was `tried` is on disk: each refusal is waited out. Rejects when the committer closes first. */
+  async untilStored(tried: Promise<void>): Promise<void> {
+    for (let attempt = tried; ; attempt = this.settled(0)) {
+      try {
+        await attempt;
+        return;
+      } catch (error) {
+        if (!(error instanceof StorageUnavailable) || this.#closed) throw error;
+      }
+    }
+  }
+
+  /** Another request failed on the disk: repeats attempts until one succeeds. */
+  suspect(): void {
+    if (this.#refused) return;
+    this.#refused = true;
+    if (!this.#running) this.#pause();
+  }
+
+  /** Takes out rows that need not be written any more. */
+  forget(unwanted: (live: Live) => boolean): readonly Live[] {
+    const out: Live[] = [];
+    const stay: Live[] = [];
+    for (const live of this.#pending.rows) (unwanted(live) ? out : stay).push(live);
+    if (out.length > 0) this.#pending.rows = stay;
+    return out;
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#rejectWaiters(new StorageUnavailable(texts.closed));
+  }
+
+  #schedule(soon_ms: number): void {
+    if (this.#closed) return;
+    const not_before_ms =
+      this.#pending.waiters.length > 0 ? this.#not_before_waiting_ms : this.#not_before_ms;
+    const due_ms = Math.max(this.#options.now() + soon_ms, not_before_ms);
+    if (due_ms >= this.#due_ms) return;
+    this.#due_ms = due_ms;
+    if (this.#running) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#start(), Math.max(0, due_ms - this.#options.now()));
+  }
+
+  #start(): void {
+    this.#due_ms = Number.POSITIVE_INFINITY;
+    const { work, rest } = taken(this.#pending);
+    this.#pending = rest;
+    if (isEmpty(work) && !this.#refused) return;
+    if (rest.rows.length > 0) this.#due_ms = this.#options.now();
+    this.#running = work;
+    this.#started_ms = this.#options.now();
+    void this.#run(work).finally(() => {
+      this.#running = undefined;
+      const due_ms = this.#due_ms;
+      this.#due_ms = Number.POSITIVE_INFINITY;
+      if (due_ms < Number.POSITIVE_INFINITY) this.#schedule(Math.max(0, due_ms - this.#options.now()));
+    });
+  }
+
+  async #run(work: Pending): Promise<void> {
+    for (const live of work.rows) live.disk = 'writing';
+    const overdue = setInterval(() => this.#unanswered(work), commit_answer_ms);
+    try {
+      const done = await this.#options.commit(this.#workOf(work));
+      for (const live of work.rows) live.disk = 'yes';
+      this.#options.written(work.rows, this.#answered(done));
+      for (const { value } of work.waiters) value.resolve();
+    } catch (error) {
+      for (const live of work.rows) live.disk = 'due';
+      this.#pending = kept(work, this.#pending);
+      this.#refused = true;
+      this.#rejectWaiters(error, work);
+      this.#pause();
+      this.#options.failed(work.rows, error);
+    } finally {
+      clearInterval(overdue);
+    }
+  }
+
+  /** A disk that takes this long for each commit counts as failing: only a prompt answer counts as recovery. */
+  #answered(done: Done): Done {
+    const late_ms = this.unanswered_ms;
+    this.#not_before_ms = 0;
+    this.#not_before_waiting_ms = 0;
+    this.#pauses = backoff(retry_first_ms, retry_max_ms);
+    this.#refused = late_ms >= commit_answer_ms;
+    if (!this.#refused) return done;
+    this.#due_ms = this.#options.now();
+    const detail = texts.commit_slow(Math.round(late_ms / 1_000));
+    return { ...done, health: { state: 'failing', detail } };
+  }
+
+  /** The next attempt, also with nothing to write: it shows whether the disk has recovered. */
+  #pause(): void {
+    const now_ms = this.#options.now();
+    const pause_ms = this.#pauses.next().value;
+    this.#not_before_ms = now_ms + pause_ms;
+    this.#not_before_waiting_ms = now_ms + Math.min(pause_ms, retry_first_ms);
+    this.#schedule(0);
+  }
+
+  #unanswered(work: Pending): void {
+    const seconds = commit_answer_ms / 1_000;
+    const error = new StorageUnavailable(texts.commit_unanswered(seconds));
+    this.#refused = true;
+    this.#rejectWaiters(error, work);
+    this.#options.failed(work.rows, error);
+  }
+
+  /** All of them: those bound to later rows would wait at least as long. */
+  #rejectWaiters(error: unknown, work?: Pending): void {
+    for (const pending of [work, this.#pending])
+      for (const { value } of pending?.waiters.splice(0) ?? []) value.reject(error);
+  }
+
+  #workOf(pending: Pending): Work {
+    const held: RowId[] = [];
+    for (const live of pending.rows) if (this.#options.hold(live)) held.push(live.row.id);
+    return {
+      rows: pending.rows.map((live) => live.row),
+      held,
+      delivered: pending.delivered,
+      delivered_batches: pending.delivered_batches,
+      unconfirmed: pending.unconfirmed,
+      unconfirmed_batches: pending.unconfirmed_batches,
+      superseded: pending.superseded,
+      quarantined: pending.quarantined.map(({ value }) => value),
+      journal: [...new Map(pending.journal.map(({ value }) => [value.task_id, value])).values()],
+      dropped: [...pending.dropped.values()],
+      reported: pending.reported.flatMap(({ value }) => value),
+    };
+  }
+}

@@ -1,0 +1,49 @@
+/** Limits memory while the disk fails: drops the oldest messages of the least important lanes beyond it. */
+import { lanes } from '../../../contract/lanes.ts';
+import type { Committer } from './committer.ts';
+import type { Dispatch } from '../dispatch.ts';
+import type { Ledger } from '../../ledger.ts';
+import { isRetained, type Live } from '../outgoing.ts';
+import type { RowId } from '../../row.ts';
+
+export const memory_rows_max = 10_000;
+/** Characters of bodies. */
+const memory_chars_max = 32 * 1024 * 1024;
+
+interface MemoryParts {
+  readonly ledger: Ledger;
+  readonly committer: Committer;
+  readonly dispatch: Dispatch;
+}
+
+export function keepMemoryWithinLimits(parts: MemoryParts): void {
+  const { ledger, committer, dispatch } = parts;
+  forgetReplaced(parts);
+  let chars_over = dispatch.live_chars - memory_chars_max;
+  for (const live of committer.rows) chars_over += live.row.body.length;
+  let rows_over = ledger.memory_rows - memory_rows_max;
+  for (const lane of lanes.toReversed()) {
+    if (rows_over <= 0 && chars_over <= 0) return;
+    const given_up = committer.forget((live) => {
+      if (live.row.lane !== lane || !isExpendable(live) || (rows_over <= 0 && chars_over <= 0)) return false;
+      rows_over -= 1;
+      chars_over -= live.row.body.length;
+      return true;
+    });
+    for (const { row } of given_up) ledger.droppedFromMemory('memory_full', row.lane, row.id);
+  }
+}
+
+function isExpendable(live: Live): boolean {
+  return live.place === 'nowhere' && !live.acked && !live.from_disk_only;
+}
+
+/** Retained values that the broker has are written only to replace older ones on disk: the newest of each channel does that. */
+function forgetReplaced({ committer, ledger }: MemoryParts): void {
+  const newest = new Map<string, RowId>();
+  for (const live of committer.rows) if (isRetained(live)) newest.set(live.row.channel, live.row.id);
+  const replaced = committer.forget(
+    (live) => live.acked && isRetained(live) && live.row.id < (newest.get(live.row.channel) ?? 0),
+  );
+  ledger.deliveredFromMemory(replaced.length);
+}

@@ -1,0 +1,123 @@
+/** Work that waits for the next commit, and its division into transactions. */
+import { laneRules } from '../../../contract/lanes.ts';
+import { addDrop, type DropSums } from '../drop-sums.ts';
+import type { Live } from '../outgoing.ts';
+import type { Drop, JournalEntry, RowRef } from '../../protocol.ts';
+import type { Row } from '../../row.ts';
+
+/** One commit takes at most so many rows; the rest goes with the next one. */
+const commit_rows_max = 4_096;
+/** Characters of bodies in one commit, beyond the first row. */
+const commit_chars_max = 2 * 1024 * 1024;
+
+/** Bound to the rows that were added before it: it never precedes one of them. */
+interface Bound<T> {
+  /** `order` of the last row that was added before. */
+  readonly after: number;
+  readonly value: T;
+}
+
+/** What concerns rows that are on disk already: in any commit, in any order. */
+export interface Removals {
+  readonly delivered: RowRef[];
+  readonly delivered_batches: number[];
+  readonly unconfirmed: RowRef[];
+  readonly unconfirmed_batches: number[];
+  readonly superseded: RowRef[];
+}
+
+interface Waiter {
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export interface Pending extends Removals {
+  rows: Live[];
+  readonly quarantined: Bound<{ readonly row: Row; readonly code: number; readonly reason: string }>[];
+  readonly journal: Bound<JournalEntry>[];
+  readonly reported: Bound<readonly Drop[]>[];
+  /** Of messages that never were on disk. */
+  readonly dropped: DropSums;
+  readonly waiters: Bound<Waiter>[];
+}
+
+export function emptyPending(): Pending {
+  return {
+    rows: [],
+    delivered: [],
+    delivered_batches: [],
+    unconfirmed: [],
+    unconfirmed_batches: [],
+    superseded: [],
+    quarantined: [],
+    journal: [],
+    reported: [],
+    dropped: new Map(),
+    waiters: [],
+  };
+}
+
+export function isEmpty(pending: Pending): boolean {
+  const { dropped, ...parts } = pending;
+  return dropped.size === 0 && Object.values(parts).every((part: readonly unknown[]) => part.length === 0);
+}
+
+/** Splits off what the next transaction takes. */
+export function taken(pending: Pending): { readonly work: Pending; readonly rest: Pending } {
+  const rows = pending.rows.filter((live) => !skipsTheDisk(live));
+  const later = rows.splice(fitting(rows));
+  const boundary = later[0]?.order ?? Number.POSITIVE_INFINITY;
+  const [quarantined, quarantined_later] = split(pending.quarantined, boundary);
+  const [journal, journal_later] = split(pending.journal, boundary);
+  const [reported, reported_later] = split(pending.reported, boundary);
+  const [waiters, waiters_later] = split(pending.waiters, boundary);
+  const rest = {
+    ...emptyPending(),
+    rows: later,
+    quarantined: quarantined_later,
+    journal: journal_later,
+    reported: reported_later,
+    waiters: waiters_later,
+  };
+  return { work: { ...pending, rows, quarantined, journal, reported, waiters }, rest };
+}
+
+/** Puts a refused commit back in front of what was gathered since. */
+export function kept(old: Pending, now: Pending): Pending {
+  for (const drop of now.dropped.values()) addDrop(old.dropped, drop);
+  return {
+    rows: [...old.rows, ...now.rows],
+    delivered: [...old.delivered, ...now.delivered],
+    delivered_batches: [...old.delivered_batches, ...now.delivered_batches],
+    unconfirmed: [...old.unconfirmed, ...now.unconfirmed],
+    unconfirmed_batches: [...old.unconfirmed_batches, ...now.unconfirmed_batches],
+    superseded: [...old.superseded, ...now.superseded],
+    quarantined: [...old.quarantined, ...now.quarantined],
+    journal: [...old.journal, ...now.journal],
+    reported: [...old.reported, ...now.reported],
+    dropped: old.dropped,
+    waiters: [...old.waiters, ...now.waiters],
+  };
+}
+
+function split<T>(parts: readonly Bound<T>[], boundary: number): [Bound<T>[], Bound<T>[]] {
+  const at = parts.findIndex(({ after }) => after >= boundary);
+  return at < 0 ? [[...parts], []] : [parts.slice(0, at), parts.slice(at)];
+}
+
+/** How many of the first rows one commit takes. */
+function fitting(rows: readonly Live[]): number {
+  let chars = 0;
+  const over = rows.findIndex(({ row }, index) => {
+    chars += row.body.length;
+    return index > 0 && (index >= commit_rows_max || chars > commit_chars_max);
+  });
+  return over < 0 ? rows.length : over;
+}
+
+/** The broker had it before its commit began. A retained value is written all the same: it replaces the older one on disk. */
+function skipsTheDisk(live: Live): boolean {
+  if (!live.acked || laneRules[live.row.lane].retain) return false;
+  live.disk = 'no';
+  return true;
+}

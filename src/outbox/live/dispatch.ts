@@ -1,0 +1,387 @@
+/**
+ * The interface of the outbox to the uplink: hands messages out in the order of their importance, and releases a message
+ * only when the broker has it.
+ *
+ * A message is in exactly one place at a time: in the live queue or in flight (`hand`), on disk for the backlog to find,
+ * or, while the disk refuses, in the next commit.
+ */
+import { laneRules, lanes, type Lane } from '../../contract/lanes.ts';
+import { channels } from '../../contract/topics.ts';
+import type { AckRule } from '../api.ts';
+import { Backlog, type BacklogForm } from './backlog.ts';
+import { BatchSize } from './batch-size.ts';
+import type { Committer } from './disk/committer.ts';
+import { CountedLine } from './counted-line.ts';
+import { Delivery, sync_commit_ms } from './delivery.ts';
+import { Replay } from './replay.ts';
+import { Gate } from './pauses/gate.ts';
+import { InFlight, type Stored } from './in-flight.ts';
+import type { Ledger } from '../ledger.ts';
+import { LiveLanes } from './lanes.ts';
+import { isRetained, livesOf, type ClockOffset, type Live, type OutgoingMessage } from './outgoing.ts';
+import type { RowRef } from '../protocol.ts';
+import type { RefusedKind } from './pauses/refusals.ts';
+import { lazy_commit_ms, Returns } from './returns.ts';
+import { RetainedOrder } from './retained-order.ts';
+import type { Row } from '../row.ts';
+import { Selection } from './selection.ts';
+import type { StoreClient } from './disk/store-client.ts';
+import { texts } from '../texts.ts';
+
+/** A lazy message that the broker has not acknowledged by then goes to the disk: with a sweep and a commit, within 1.25 s. */
+const spill_after_ms = 800;
+/** While a commit is unanswered for longer, sync messages do not wait for it: well before the disk counts as failing. */
+const late_commit_ms = 1_000;
+/** MQTT 5 section 2.4: the only reason code that concerns a single message. */
+const packet_too_large = 0x95;
+const unspecified_error = 0x80;
+
+export interface Connected {
+  /** The broker remembers us, so what it acknowledged is not lost. */
+  readonly session_present: boolean;
+  /** Live telemetry leaves in packets of this time; 0: every message at once. */
+  readonly packet_ms: number;
+  readonly ack: AckRule;
+  /** Called when there is something to send. */
+  readonly onReady: () => void;
+}
+
+interface DispatchOptions {
+  readonly client: StoreClient;
+  readonly ledger: Ledger;
+  readonly committer: Committer;
+  readonly form: BacklogForm;
+  readonly cloud_acks: boolean;
+  readonly clockOffset: () => ClockOffset;
+  readonly isDiskFailing: () => boolean;
+  readonly diskFailed: (error: unknown) => void;
+  /** The cloud acknowledged these before the PUBACK arrived. */
+  readonly confirm: (stored: Stored) => void;
+  /** The broker has this message. */
+  readonly sent: (row: Row) => void;
+  readonly log: {
+    info(facts: object, sentence: string): void;
+    warn(facts: object, sentence: string): void;
+  };
+}
+
+export class Dispatch {
+  readonly #options: DispatchOptions;
+  readonly #committer: Committer;
+  readonly #backlog: Backlog;
+  readonly #gate: Gate;
+  readonly #order = new RetainedOrder();
+  readonly #selection: Selection;
+  readonly #replay = new Replay();
+  readonly #live = new LiveLanes();
+  readonly #in_flight = new InFlight();
+  readonly #returns: Returns;
+  readonly #batch: BatchSize;
+  readonly #delivery: Delivery;
+  readonly #quarantine_log: CountedLine;
+  #link: Connected | undefined;
+
+  constructor(options: DispatchOptions) {
+    this.#options = options;
+    this.#committer = options.committer;
+    this.#batch = new BatchSize(options.form);
+    this.#delivery = new Delivery(options, options.cloud_acks);
+    this.#gate = new Gate(() => performance.now(), options.log);
+    this.#returns = new Returns({ ...options, backlog: () => this.#backlog, replay: this.#replay });
+    this.#quarantine_log = new CountedLine(
+      (facts) => options.log.warn(facts, texts.message_quarantined),
+      () => performance.now(),
+    );
+    this.#backlog = new Backlog({
+      client: options.client,
+      form: options.form,
+      alarms: () => options.ledger.depth.alarm.rows,
+      ready: () => this.#ready(),
+      failed: options.diskFailed,
+      giveBack: (messages) => this.#returns.takeBack(messages),
+    });
+    this.#selection = new Selection({
+      ...options,
+      live: this.#live,
+      replay: this.#replay,
+      backlog: this.#backlog,
+      gate: this.#gate,
+      order: this.#order,
+      batch: this.#batch,
+      returns: this.#returns,
+    });
+  }
+
+  // --- Accepted messages come in --------------------------------------------------------------------------------
+
+  /** A new message: to the broker at once if its lane allows and it has subscribers, else to the disk. */
+  accept(live: Live): void {
+    if (laneRules[live.row.lane].durability === 'sync') {
+      this.#committer.write(live, sync_commit_ms);
+      if (this.#options.isDiskFailing()) this.#sendUnwritten(live);
+    } else if (this.#takesLive(live)) this.#queue(live);
+    else this.#committer.write(live, lazy_commit_ms);
+  }
+
+  /** Whether a row that is being written stays in memory, to be sent as soon as it is on disk. */
+  holds(live: Live): boolean {
+    const waits = live.place === 'nowhere' && laneRules[live.row.lane].durability === 'sync';
+    if (waits && this.#takesLive(live)) live.place = 'held';
+    live.held = live.place !== 'nowhere';
+    return live.held;
+  }
+
+  /** These rows are on disk now. */
+  written(lives: readonly Live[]): void {
+    const released: RowRef[] = [];
+    for (const live of lives) {
+      if (live.acked) this.#delivery.row(live.row, live.confirmed);
+      else if (live.place === 'held' && this.#link) this.#queue(live);
+      else if (live.place === 'held' || (live.place === 'nowhere' && live.held)) {
+        live.place = 'nowhere';
+        released.push(live.row);
+      } else if (live.place === 'nowhere') this.#backlog.touched(live.row.lane);
+    }
+    this.#returns.release(released);
+  }
+
+  /** The disk refused these rows, or does not answer: they go out from memory if they may. */
+  unwritten(lives: readonly Live[]): void {
+    for (const live of lives) {
+      if (live.disk === 'due') live.held = false;
+      if (live.acked && live.disk === 'due' && !isRetained(live)) this.#options.ledger.deliveredFromMemory(1);
+      this.#sendUnwritten(live);
+    }
+    this.sendUnwritten();
+  }
+
+  /** The disk fails: sends from memory what waits for it. */
+  sendUnwritten(): void {
+    for (const live of this.#committer.rows) this.#sendUnwritten(live);
+  }
+
+  /** The disk is late: sync messages leave from memory, and are written all the same. */
+  #sendLate(): void {
+    for (const live of [...this.#committer.rows_under_way, ...this.#committer.rows])
+      if (laneRules[live.row.lane].durability === 'sync') this.#sendUnwritten(live);
+  }
+
+  #sendUnwritten(live: Live): void {
+    if (live.acked || live.place === 'queued' || live.place === 'sent') return;
+    if (live.disk !== 'writing') live.place = 'nowhere';
+    const { lane, channel, id } = live.row;
+    if (live.from_disk_only || (laneRules[lane].retain && this.#order.isOutdated(channel, id))) return;
+    if (this.#takesLive(live)) this.#queue(live);
+  }
+
+  // --- The uplink takes them out --------------------------------------------------------------------------------
+
+  /** The connection is up. */
+  connected(link: Connected): void {
+    this.#delivery.ack = link.ack;
+    this.#gate.connected();
+    this.#replay.connected(link);
+    this.#link = link;
+    this.#selection.packet_ms = link.packet_ms;
+    if (this.#options.isDiskFailing()) this.sendUnwritten();
+    this.#backlog.open();
+    this.#ready();
+  }
+
+  get is_connected(): boolean {
+    return this.#link !== undefined;
+  }
+
+  /** The connection is gone: what was in flight is sent again. */
+  disconnected(): void {
+    this.#link = undefined;
+    this.#returns.takeBack([...this.#in_flight.drain(), ...this.#backlog.close()]);
+    this.spillAll();
+  }
+
+  /** The next message to publish, or undefined when there is none now. `backlog: false` leaves the buffer alone. */
+  next(how: { readonly backlog: boolean }): OutgoingMessage | undefined {
+    if (!this.#link) return undefined;
+    const outgoing = this.#selection.next(how);
+    if (outgoing) this.#in_flight.add(outgoing);
+    return outgoing;
+  }
+
+  /** The broker acknowledged it. `has_subscribers: false`: no matching subscribers (PUBACK 0x10). */
+  acknowledged(outgoing: OutgoingMessage, { has_subscribers }: { readonly has_subscribers: boolean }): void {
+    if (!this.#in_flight.has(outgoing)) return;
+    const stored = this.#in_flight.remove(outgoing);
+    if (!this.#gate.acknowledged(outgoing, has_subscribers)) {
+      this.#returns.takeBack([outgoing]);
+      return;
+    }
+    this.#delivery.acknowledged(outgoing, stored);
+    if (outgoing.backlog) this.#batch.accepted();
+    if (outgoing.content.kind !== 'replay') this.#replay.remember(outgoing, performance.now());
+  }
+
+  /** It was not taken this time and may be handed out again. */
+  giveBack(outgoing: OutgoingMessage): void {
+    if (!this.#in_flight.has(outgoing)) return;
+    this.#in_flight.remove(outgoing);
+    this.#returns.takeBack([outgoing]);
+  }
+
+  /** How many rows fit one batch on this link, unless the broker has set a lower limit. */
+  setBatchRows(rows: number): void {
+    this.#batch.set(this.#gate.isRefused(channels.batch) ? 1 : rows);
+  }
+
+  /**
+   * The broker refused it by reason code. Unless the message itself is at fault, it is kept, and its kind of topic is paused
+   * when there are more such refusals.
+   */
+  refused(outgoing: OutgoingMessage, code: number, reason: string): void {
+    const isAtFault = code === packet_too_large || this.#gate.refused(outgoing, code, reason) === 'message';
+    if (isAtFault) this.quarantine(outgoing, code, reason);
+    else this.giveBack(outgoing);
+    // Without batches, messages of the backlog are sent on their original topics, which may be allowed.
+    if (this.#gate.isRefused(channels.batch)) this.#batch.set(1);
+  }
+
+  /**
+   * The broker hung up when this was sent alone, on a connection that had worked before. As with refusals by reason code,
+   * its kind of topic is paused unless only this message is at fault. To split a batch costs nothing and needs no proof.
+   */
+  hungUp(outgoing: OutgoingMessage, reason: string): void {
+    const { kind } = outgoing.content;
+    const isAtFault =
+      kind === 'batch' || kind === 'packet' || this.#gate.hungUp(outgoing, reason) === 'message';
+    if (isAtFault) this.quarantine(outgoing, unspecified_error, reason);
+  }
+
+  /** The broker will never take this very message: it goes to the quarantine with the reason. A batch is split instead. */
+  quarantine(outgoing: OutgoingMessage, code: number, reason: string): void {
+    if (!this.#in_flight.has(outgoing)) return;
+    this.#in_flight.remove(outgoing);
+    const { content } = outgoing;
+    switch (content.kind) {
+      case 'replay':
+        return;
+      case 'batch':
+      case 'packet':
+        this.#batch.shrink(outgoing.rows);
+        this.#options.log.warn({ code, reason, batch_rows: this.#batch.rows }, texts.batch_refused);
+        this.#returns.takeBack([outgoing]);
+        return;
+      case 'live':
+      case 'row':
+        this.#putAway(content, code, reason);
+        return;
+      default:
+        content satisfies never;
+    }
+  }
+
+  /** A row that is in memory only goes through the disk into the quarantine, so that the books need no second way. */
+  #putAway(
+    content: Extract<OutgoingMessage['content'], { kind: 'live' | 'row' }>,
+    code: number,
+    reason: string,
+  ): void {
+    const row = content.kind === 'live' ? content.live.row : content.row;
+    this.#quarantine_log.write({ channel: row.channel, code, reason });
+    if (content.kind === 'live') this.#committer.write(content.live, lazy_commit_ms);
+    this.#committer.quarantine(row, code, reason, lazy_commit_ms);
+  }
+
+  /** The cloud has stored these: what is in flight among them needs no further acknowledgement after its PUBACK. */
+  cloudStored(stored: Stored): void {
+    this.#delivery.cloud_acks = true;
+    this.#in_flight.cloudStored(stored);
+  }
+
+  // --- Timers ---------------------------------------------------------------------------------------------------
+
+  /** Sends what has waited too long to the disk. Answers what must be given up because the disk refuses. */
+  sweep({ disk }: { readonly disk: boolean }): readonly Live[] {
+    const patience_ms = spill_after_ms + (this.#link?.packet_ms ?? 0);
+    const overdue = this.#live.shiftOverdue(performance.now(), disk ? patience_ms : Infinity);
+    for (const live of overdue) {
+      if (disk) this.#returns.putDown([live], 0);
+      else live.place = 'nowhere';
+    }
+    if (disk) this.#spillInFlight(patience_ms);
+    else if (this.#link) this.sendUnwritten();
+    if (disk && this.#link && this.#committer.unanswered_ms > late_commit_ms) this.#sendLate();
+    this.#replay.forget(performance.now());
+    this.#gate.tick();
+    this.#quarantine_log.tick();
+    this.#backlog.wake();
+    this.#ready();
+    return disk ? [] : overdue.filter((live) => live.disk === 'no');
+  }
+
+  /** Writes everything that waits in memory. */
+  spillAll(): void {
+    this.#returns.putDown(this.#live.drain());
+  }
+
+  withoutSubscribers(): readonly string[] {
+    return this.#gate.withoutSubscribers();
+  }
+
+  /** The file of an earlier run, which could not be read at the start, names a `down/ack`. */
+  cloudAckFound(): void {
+    this.#delivery.cloud_acks = true;
+  }
+
+  /** Kinds of topics that the broker refuses now. */
+  refusedKinds(): readonly RefusedKind[] {
+    return this.#gate.refusedKinds();
+  }
+
+  /** The cloud sent a `down/ack` once. */
+  get cloud_acks(): boolean {
+    return this.#delivery.cloud_acks;
+  }
+
+  /** Messages of this run that wait in memory for the broker. */
+  get live_rows(): number {
+    return this.#live.rows;
+  }
+
+  /** Characters of their bodies. */
+  get live_chars(): number {
+    return this.#live.chars;
+  }
+
+  liveRows(lane: Lane): number {
+    return this.#live.rowsOf(lane);
+  }
+
+  /** Rows of every lane may have come back from the store's side: quarantine, unconfirmed. */
+  touchAll(): void {
+    for (const lane of lanes) this.#backlog.touched(lane);
+  }
+
+  // --- Within ---------------------------------------------------------------------------------------------------
+
+  #takesLive({ row: { channel } }: Live): boolean {
+    if (this.#link === undefined || this.#live.full) return false;
+    return !this.#gate.rests(channel);
+  }
+
+  #ready(): void {
+    this.#link?.onReady();
+  }
+
+  #queue(live: Live): void {
+    this.#live.push(live);
+    this.#ready();
+  }
+
+  #spillInFlight(age_ms: number): void {
+    const now_ms = performance.now();
+    for (const outgoing of this.#in_flight.messages()) {
+      for (const live of livesOf(outgoing)) {
+        if (live.disk === 'no' && now_ms - live.since_ms > age_ms) this.#committer.write(live, 0);
+      }
+    }
+  }
+}

@@ -1,0 +1,109 @@
+/** Messages of this run on their way to the broker: queued in order of their lanes, spilled to the disk when they wait too long. */
+import { laneRules, lanes, type Lane } from '../../contract/lanes.ts';
+import { texts } from '../texts.ts';
+import { Fifo } from './fifo.ts';
+import type { Live } from './outgoing.ts';
+
+/** Waiting in memory; beyond these the oldest go to the disk at once. */
+const live_rows_max = 4_096;
+const live_bytes_max = 4 * 1024 * 1024;
+
+const before_backlog: readonly Lane[] = ['task', 'presence', 'alarm'];
+const beside_backlog: readonly Lane[] = ['kit', 'feed'];
+
+export class LiveLanes {
+  readonly #queues = new Map<Lane, Fifo<Live>>(lanes.map((lane) => [lane, new Fifo<Live>()]));
+  #rows = 0;
+  #bytes = 0;
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** Characters of bodies. */
+  get chars(): number {
+    return this.#bytes;
+  }
+
+  rowsOf(lane: Lane): number {
+    return this.#queue(lane).length;
+  }
+
+  get full(): boolean {
+    return this.#rows >= live_rows_max || this.#bytes >= live_bytes_max;
+  }
+
+  push(live: Live): void {
+    live.place = 'queued';
+    this.#queue(live.row.lane).push(live);
+    this.#rows += 1;
+    this.#bytes += live.row.body.length;
+  }
+
+  /** The next of the lanes that go before the backlog. */
+  shiftUrgent(): Live | undefined {
+    return this.#shiftOf(before_backlog);
+  }
+
+  /** The next of the lanes that share the connection with the backlog. */
+  shiftTelemetry(): Live | undefined {
+    return this.#shiftOf(beside_backlog);
+  }
+
+  /** Telemetry that has waited for `age_ms`, all of it together with what came after, up to `rows_max`. */
+  shiftPacket(now_ms: number, age_ms: number, rows_max: number): Live[] {
+    const oldest_ms = Math.min(
+      ...beside_backlog.map((lane) => this.#queue(lane).peek()?.since_ms ?? Infinity),
+    );
+    const packet: Live[] = [];
+    if (now_ms - oldest_ms < age_ms) return packet;
+    for (let live = this.shiftTelemetry(); live; live = this.shiftTelemetry()) {
+      packet.push(live);
+      if (packet.length >= rows_max) break;
+    }
+    return packet;
+  }
+
+  /** Takes out the lazy ones that have waited for longer than `age_ms`, and all that is over the limit. */
+  shiftOverdue(now_ms: number, age_ms: number): Live[] {
+    const overdue: Live[] = [];
+    for (const lane of lanes.toReversed()) {
+      const queue = this.#queue(lane);
+      for (let live = queue.peek(); live; live = queue.peek()) {
+        const late = laneRules[lane].durability === 'lazy' && now_ms - live.since_ms > age_ms;
+        if (!late && !this.full) break;
+        overdue.push(this.#take(queue) ?? live);
+      }
+    }
+    return overdue;
+  }
+
+  drain(): Live[] {
+    this.#rows = 0;
+    this.#bytes = 0;
+    return lanes.flatMap((lane) => this.#queue(lane).drain());
+  }
+
+  #shiftOf(some: readonly Lane[]): Live | undefined {
+    for (const lane of some) {
+      const queue = this.#queue(lane);
+      if (queue.length > 0) return this.#take(queue);
+    }
+    return undefined;
+  }
+
+  #take(queue: Fifo<Live>): Live | undefined {
+    const live = queue.shift();
+    if (live) {
+      this.#rows -= 1;
+      this.#bytes -= live.row.body.length;
+    }
+    return live;
+  }
+
+  #queue(lane: Lane): Fifo<Live> {
+    const queue = this.#queues.get(lane);
+    if (!queue) throw new TypeError(texts.lane_unknown(lane));
+    return queue;
+  }
+}

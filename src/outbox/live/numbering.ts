@@ -1,0 +1,89 @@
+/** Assigns numbers and times to messages, and tracks when the clock became synced. */
+import type { Position } from '../../contract/envelope.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Draft } from '../api.ts';
+import type { ClockOffset, Live } from './outgoing.ts';
+import { positionOf, rowId, seq_max } from '../row.ts';
+
+/** The share of the numbers of an epoch after which a new one is requested. */
+const runs_out_at = 0.99;
+/** Epochs of this run whose last number is remembered. */
+const ended_max = 16;
+
+export class Numbering {
+  readonly #clock: Clock;
+  readonly #now: () => number;
+  readonly #numbers: number;
+  readonly #ended = new Map<number, number>();
+  #epoch: number;
+  #next_seq = 1;
+  #offset_ms: ClockOffset;
+
+  /** `numbers`: how many an epoch has. */
+  constructor(epoch: number, clock: Clock, now: () => number, numbers = seq_max) {
+    this.#epoch = epoch;
+    this.#clock = clock;
+    this.#now = now;
+    this.#numbers = numbers;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** UTC minus time since boot, once the clock can be trusted. */
+  get offset_ms(): ClockOffset {
+    return this.#offset_ms;
+  }
+
+  /** Most numbers of the epoch are used: a new one should begin. */
+  get runs_out(): boolean {
+    return this.#next_seq > this.#numbers * runs_out_at;
+  }
+
+  number(draft: Draft): Live {
+    // A disk that has failed to store a new epoch for days must not stop the messages: the store learns it later.
+    if (this.#next_seq >= this.#numbers) this.begin(this.#epoch + 1);
+    const id = rowId({ epoch: this.#epoch, seq: this.#next_seq });
+    this.#next_seq += 1;
+    const { time_ms, mono_ms, synced } = draft.stamp ?? this.#clock.stamp();
+    const row = {
+      id,
+      lane: draft.lane,
+      channel: draft.channel,
+      time_ms,
+      mono_ms: synced ? null : mono_ms,
+      body: JSON.stringify(draft.data),
+    };
+    const { from_disk_only = false } = draft;
+    const since_ms = this.#now();
+    const state = { order: 0, held: false, acked: false, confirmed: false, from_disk_only };
+    return { row, since_ms, disk: 'no', place: 'nowhere', ...state };
+  }
+
+  /** Continues with the first number of this epoch. */
+  begin(epoch: number): void {
+    this.#ended.set(this.#epoch, this.#next_seq - 1);
+    const [oldest] = this.#ended.size > ended_max ? this.#ended.keys() : [];
+    if (oldest !== undefined) this.#ended.delete(oldest);
+    this.#epoch = epoch;
+    this.#next_seq = 1;
+  }
+
+  /** The last number given out in an epoch of this run. */
+  lastSeq(epoch: number): number | undefined {
+    return epoch === this.#epoch ? this.#next_seq - 1 : this.#ended.get(epoch);
+  }
+
+  position(live: Live): Position {
+    return positionOf(live.row.id);
+  }
+
+  /** The offset, when the clock has just become right: once in a run. */
+  clockBecameRight(): number | undefined {
+    if (this.#offset_ms !== undefined) return undefined;
+    const { time_ms, mono_ms, synced } = this.#clock.stamp();
+    if (synced) this.#offset_ms = time_ms - mono_ms;
+    return this.#offset_ms;
+  }
+}

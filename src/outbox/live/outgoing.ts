@@ -1,0 +1,156 @@
+/** An MQTT message from the outbox to the uplink, and the rows that it contains. */
+import { packBatch, type BatchItem } from '../../contract/batch/pack.ts';
+import { writeEnvelope, type TimeQuality } from '../../contract/envelope.ts';
+import { laneRules, type Lane } from '../../contract/lanes.ts';
+import { channels } from '../../contract/topics.ts';
+import type { TakenBatch, TakenRow } from '../protocol.ts';
+import { positionOf, soundTime, type Row, type RowId } from '../row.ts';
+
+/** A message of this run that the main thread holds, on its way to the broker. */
+export interface Live {
+  readonly row: Row;
+  /** Monotonic time of acceptance. */
+  readonly since_ms: number;
+  /** `due`: the next commit writes it. `writing`: in a commit that has not been answered. */
+  disk: 'no' | 'due' | 'writing' | 'yes';
+  /** `held`: queued as soon as it is on disk. `nowhere`: the store hands it out again, once it is there. */
+  place: 'nowhere' | 'held' | 'queued' | 'sent';
+  /** Position among the rows that the committer was given; 0 until then. */
+  order: number;
+  /** The store leaves it to the main thread: it hands it out only after a release. */
+  held: boolean;
+  /** The broker has it. */
+  acked: boolean;
+  /** The cloud acknowledged it before the PUBACK arrived. */
+  confirmed: boolean;
+  /** Never sent from memory before it is on disk, whatever its lane allows. */
+  readonly from_disk_only: boolean;
+}
+
+/** What a message on the wire stands for. */
+type Content =
+  | { readonly kind: 'live'; readonly live: Live }
+  | { readonly kind: 'packet'; readonly lives: readonly Live[] }
+  | { readonly kind: 'row'; readonly row: TakenRow }
+  | { readonly kind: 'batch'; readonly batch: TakenBatch }
+  /** The broker acknowledged it once. */
+  | { readonly kind: 'replay'; readonly id: RowId };
+
+export interface OutgoingMessage {
+  readonly lane: Lane;
+  readonly channel: string;
+  readonly payload: string | Uint8Array;
+  /** The broker keeps it for later subscribers. */
+  readonly retain: boolean;
+  /**
+   * Removes the retained message of its channel: this payload, an envelope with `data: null`, is published without the retain
+   * flag, directly followed by the empty retained payload. Acknowledged when both are.
+   */
+  readonly removal: boolean;
+  /** Messages inside. */
+  readonly rows: number;
+  /** From the buffer: it goes at the backlog's pace, not at that of live messages. */
+  readonly backlog: boolean;
+  readonly content: Content;
+}
+
+/** The number of the message, or of the first one inside. */
+export function outgoingId({ content }: OutgoingMessage): RowId {
+  switch (content.kind) {
+    case 'live':
+      return content.live.row.id;
+    case 'packet':
+      return content.lives[0]?.row.id ?? 0;
+    case 'row':
+      return content.row.id;
+    case 'batch':
+      return content.batch.lo;
+    case 'replay':
+      return content.id;
+    default:
+      return content satisfies never;
+  }
+}
+
+export function isRetained({ row: { lane } }: Live): boolean {
+  return laneRules[lane].retain;
+}
+
+/** Messages of this run inside. */
+export function livesOf({ content }: OutgoingMessage): readonly Live[] {
+  if (content.kind === 'live') return [content.live];
+  return content.kind === 'packet' ? content.lives : [];
+}
+
+/** UTC of `mono_ms`, once the clock of this boot is known. */
+export type ClockOffset = number | undefined;
+
+export function outgoingOfLive(live: Live, offset_ms: ClockOffset): OutgoingMessage {
+  const { row } = live;
+  return {
+    ...single(row, qualityNow(row, offset_ms), offset_ms),
+    backlog: false,
+    content: { kind: 'live', live },
+  };
+}
+
+export function outgoingOfRow(row: TakenRow): OutgoingMessage {
+  return { ...single(row, row.time_quality, undefined), backlog: true, content: { kind: 'row', row } };
+}
+
+export function outgoingOfBatch(batch: TakenBatch): OutgoingMessage {
+  return {
+    ...carrier,
+    lane: batch.lane,
+    payload: batch.payload,
+    rows: batch.rows,
+    backlog: true,
+    content: { kind: 'batch', batch },
+  };
+}
+
+/** Several live messages in one, for links that are paid by the byte. */
+export function outgoingOfPacket(lives: readonly Live[], offset_ms: ClockOffset): OutgoingMessage {
+  const items = lives.map(({ row }) => batchItem(row, offset_ms));
+  const payload = packBatch(items, { historical: false });
+  return {
+    ...carrier,
+    lane: 'feed',
+    payload,
+    rows: lives.length,
+    backlog: false,
+    content: { kind: 'packet', lives },
+  };
+}
+
+const carrier = { channel: channels.batch, retain: false, removal: false } as const;
+
+function batchItem(row: Row, offset_ms: ClockOffset): BatchItem {
+  const time_quality = qualityNow(row, offset_ms);
+  const item = {
+    channel: row.channel,
+    ...positionOf(row.id),
+    time_ms: timeOf(row, time_quality, offset_ms),
+    data: row.body,
+  };
+  return time_quality ? { ...item, time_quality } : item;
+}
+
+function single(row: Row, time_quality: TimeQuality | undefined, offset_ms: ClockOffset) {
+  const { retain } = laneRules[row.lane];
+  const time_ms = timeOf(row, time_quality, offset_ms);
+  // The empty payload that clears a retained message (MQTT 5 section 3.3.1.3) has no stamp: the envelope orders the removal.
+  const removal = retain && row.body === 'null';
+  const payload = writeEnvelope({ ...positionOf(row.id), time_ms, time_quality }, row.body);
+  return { lane: row.lane, channel: row.channel, payload, retain: retain && !removal, removal, rows: 1 };
+}
+
+function qualityNow(row: Row, offset_ms: ClockOffset): TimeQuality | undefined {
+  if (row.mono_ms === null) return undefined;
+  return offset_ms === undefined ? 'unsynced' : 'corrected';
+}
+
+function timeOf(row: Row, quality: TimeQuality | undefined, offset_ms: ClockOffset): number {
+  const known = quality === 'corrected' && row.mono_ms !== null && offset_ms !== undefined;
+  return soundTime(known ? row.mono_ms + offset_ms : row.time_ms);
+}

@@ -1,0 +1,71 @@
+/**
+ * What the broker acknowledged a moment ago. A PUBACK means that the broker has a message in memory: if it dies before the
+ * message went on, the message is lost silently. So the last second is kept, and is sent again when the
+ * connection breaks and the next one finds that the broker has forgotten our session. For the books it was delivered:
+ * a receiver that had it drops the second copy by its number.
+ */
+import { Fifo } from './fifo.ts';
+import { outgoingId, type OutgoingMessage } from './outgoing.ts';
+import type { RowId } from '../row.ts';
+
+const remembered_ms = 1_000;
+/** Beyond these, the oldest are forgotten before their time. */
+const remembered_max = 1_024;
+const remembered_bytes_max = 4 * 1024 * 1024;
+
+/** Without what the message stands for, which need not be remembered. */
+interface Remembered extends Omit<OutgoingMessage, 'content'> {
+  readonly id: RowId;
+  readonly at_ms: number;
+}
+
+export class Replay {
+  readonly #recent = new Fifo<Remembered>();
+  readonly #again = new Fifo<OutgoingMessage>();
+  #bytes = 0;
+
+  /** The broker acknowledged it. */
+  remember(outgoing: OutgoingMessage, at_ms: number): void {
+    const { lane, channel, payload, retain, removal, rows, backlog } = outgoing;
+    this.#recent.push({
+      lane,
+      channel,
+      payload,
+      retain,
+      removal,
+      rows,
+      backlog,
+      id: outgoingId(outgoing),
+      at_ms,
+    });
+    this.#bytes += payload.length;
+    this.forget(at_ms);
+  }
+
+  /** Forgets what has gone on by now. */
+  forget(now_ms: number): void {
+    for (let oldest = this.#recent.peek(); oldest; oldest = this.#recent.peek()) {
+      const isFull = this.#recent.length > remembered_max || this.#bytes > remembered_bytes_max;
+      if (!isFull && now_ms - oldest.at_ms < remembered_ms) return;
+      this.#recent.shift();
+      this.#bytes -= oldest.payload.length;
+    }
+  }
+
+  /** A new connection: the broker remembers us, or everything that is remembered here goes again. */
+  connected({ session_present }: { readonly session_present: boolean }): void {
+    for (const { id, at_ms: _, ...outgoing } of this.#recent.drain())
+      if (!session_present) this.#again.push({ ...outgoing, content: { kind: 'replay', id } });
+    this.#bytes = 0;
+  }
+
+  /** The next that must go again. */
+  shift(): OutgoingMessage | undefined {
+    return this.#again.shift();
+  }
+
+  /** It did not arrive this time either. */
+  giveBack(outgoing: OutgoingMessage): void {
+    if (this.#again.length < remembered_max) this.#again.push(outgoing);
+  }
+}

@@ -1,0 +1,76 @@
+/** Returns messages that did not reach the broker to the disk, from where the backlog sends them again. */
+import type { Lane } from '../../contract/lanes.ts';
+import type { Backlog } from './backlog.ts';
+import type { Committer } from './disk/committer.ts';
+import type { Replay } from './replay.ts';
+import { livesOf, type Live, type OutgoingMessage } from './outgoing.ts';
+import type { RowRef } from '../protocol.ts';
+import type { StoreClient } from './disk/store-client.ts';
+
+/** Group commit of what may be lost at a power cut. */
+export const lazy_commit_ms = 250;
+
+interface ReturnsOptions {
+  readonly client: Pick<StoreClient, 'release'>;
+  readonly committer: Committer;
+  readonly backlog: () => Backlog;
+  readonly replay: Replay;
+  readonly diskFailed: (error: unknown) => void;
+}
+
+export class Returns {
+  readonly #options: ReturnsOptions;
+
+  constructor(options: ReturnsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes messages that did not reach the broker, to send them again. */
+  takeBack(messages: readonly OutgoingMessage[]): void {
+    const lives: Live[] = [];
+    const rows: RowRef[] = [];
+    const batches: number[] = [];
+    const touched = new Set<Lane>();
+    for (const outgoing of messages) {
+      const { content } = outgoing;
+      lives.push(...livesOf(outgoing));
+      if (content.kind === 'replay') this.#options.replay.giveBack(outgoing);
+      if (content.kind === 'row') rows.push(content.row);
+      if (content.kind === 'batch') {
+        batches.push(content.batch.token);
+        touched.add(content.batch.lane);
+      }
+    }
+    this.#release([...rows, ...this.#stored(lives, lazy_commit_ms)], batches, touched);
+  }
+
+  /** Moves messages from memory to the disk. */
+  putDown(lives: readonly Live[], soon_ms = lazy_commit_ms): void {
+    this.#release(this.#stored(lives, soon_ms), [], new Set());
+  }
+
+  /** Releases rows that the main thread holds and does not send. */
+  release(rows: readonly RowRef[]): void {
+    this.#release(rows, [], new Set());
+  }
+
+  /** Writes what is in memory only; returns what must be released to the store. */
+  #stored(lives: readonly Live[], soon_ms: number): readonly RowRef[] {
+    const refs: RowRef[] = [];
+    for (const live of lives) {
+      live.place = 'nowhere';
+      if (live.disk === 'no') this.#options.committer.write(live, soon_ms);
+      else if (live.disk === 'yes') refs.push(live.row);
+    }
+    return refs;
+  }
+
+  #release(rows: readonly RowRef[], batches: readonly number[], touched: Set<Lane>): void {
+    if (rows.length === 0 && batches.length === 0) return;
+    const refs = rows.map(({ id, lane }) => ({ id, lane }));
+    for (const { lane } of refs) touched.add(lane);
+    this.#options.client.release({ rows: refs, batches }).catch(this.#options.diskFailed);
+    // A lane whose rows were just released is paused for a moment.
+    for (const lane of touched) this.#options.backlog().rest(lane);
+  }
+}

@@ -1,0 +1,111 @@
+/** The disk below the buffer file: how much is free, and the reserve that makes room when it is full. */
+import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { diskFault } from './disk-fault.ts';
+import type { DiskHealth } from '../../protocol.ts';
+import { texts } from '../../texts.ts';
+
+/**
+ * In WAL mode even a DELETE needs free blocks. The reserve is a file that is given up first, so that there is room to
+ * delete with when other programs have filled the disk.
+ */
+export const reserve_bytes = 4 * 1024 * 1024;
+/** With less free space than this, the reserve alone would fill the disk. */
+const reserve_needs_free_bytes = 2 * reserve_bytes;
+const look_every_ms = 2_000;
+
+/** `short`: less is free than must stay free for other programs. `full`: the reserve was needed and is not back yet. */
+export type Shortage = 'none' | 'short' | 'full';
+
+export class Disk {
+  readonly #dir: string;
+  readonly #reserve: string;
+  readonly #free_bytes_min: number;
+  readonly #now: () => number;
+  #looked_ms = Number.NEGATIVE_INFINITY;
+  #free_bytes = Number.POSITIVE_INFINITY;
+  #gave_up_reserve = false;
+
+  constructor(file: string, free_bytes_min: number, now: () => number) {
+    this.#dir = dirname(file);
+    this.#reserve = `${file}.reserve`;
+    this.#free_bytes_min = free_bytes_min;
+    this.#now = now;
+  }
+
+  /** True at most every few seconds: then it is time to look after the file. */
+  isTimeToLook(): boolean {
+    if (this.#now() - this.#looked_ms < look_every_ms) return false;
+    this.#looked_ms = this.#now();
+    return true;
+  }
+
+  /** Reads the free bytes for this user. Throws the file system's errors. */
+  look(): number {
+    const { bavail, bsize } = statfsSync(this.#dir);
+    this.#free_bytes = bavail * bsize;
+    return this.#free_bytes;
+  }
+
+  /** By the last look. */
+  get shortage(): Shortage {
+    if (this.#gave_up_reserve) return 'full';
+    return this.#free_bytes < this.#free_bytes_min ? 'short' : 'none';
+  }
+
+  health(): DiskHealth {
+    const { shortage } = this;
+    if (shortage === 'none') return { state: 'ok', detail: '' };
+    if (shortage === 'full') {
+      const wanted = Math.max(reserve_bytes + reserve_needs_free_bytes, this.#free_bytes_min);
+      const detail = texts.reserve_used(this.#dir, toMegabytes(wanted));
+      return { state: 'full', detail };
+    }
+    const [free, min] = [toMegabytes(this.#free_bytes), toMegabytes(this.#free_bytes_min)];
+    return { state: 'full', detail: texts.space_short(this.#dir, free, min) };
+  }
+
+  /** Makes the reserve if it is missing and the disk has room for it. */
+  keepReserve(): void {
+    if (this.#hasReserve() || this.#free_bytes < reserve_bytes + reserve_needs_free_bytes) return;
+    try {
+      writeZeros(this.#reserve);
+      this.#gave_up_reserve = false;
+    } catch (error) {
+      // Another program filled the disk first: the next check retries.
+      if (!diskFault(error)) throw error;
+      this.giveUpReserve();
+    }
+  }
+
+  giveUpReserve(): void {
+    this.#gave_up_reserve ||= this.#hasReserve();
+    try {
+      rmSync(this.#reserve, { force: true });
+    } catch (error) {
+      // A disk that fails to remove a file shows the failure at the next commit.
+      if (!diskFault(error)) throw error;
+    }
+  }
+
+  #hasReserve(): boolean {
+    return statSync(this.#reserve, { throwIfNoEntry: false })?.size === reserve_bytes;
+  }
+}
+
+/** Real blocks: a file with holes would reserve nothing. */
+function writeZeros(path: string): void {
+  const fd = openSync(path, 'w', 0o600);
+  try {
+    const block = Buffer.alloc(reserve_bytes / 16);
+    for (let written = 0; written < reserve_bytes; written += block.length) writeSync(fd, block);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** As the configuration and the other commands count them. */
+function toMegabytes(bytes: number): number {
+  return Math.round(bytes / 1e6);
+}

@@ -1,0 +1,321 @@
+/** The store: what the main thread may ask of the buffer file. Runs in the worker thread, and in tests without one. */
+import { packBatch } from '../../contract/batch/pack.ts';
+import { laneRules, lanes, type Lane } from '../../contract/lanes.ts';
+import { StorageUnavailable } from '../../errors.ts';
+import { AckRanges } from '../ack-ranges.ts';
+import { store_clock, type StoreClock } from './ages.ts';
+import { BufferFile } from './file/buffer-file.ts';
+import { perLane, type Changes } from './changes.ts';
+import { InFlightRows } from './in-flight-rows.ts';
+import {
+  quarantine_page_rows,
+  type CloudAck,
+  type Confirmed,
+  type Done,
+  type Found,
+  type Inspection,
+  type JournalEntry,
+  type Opened,
+  type QuarantinedMessage,
+  type QuarantinedRow,
+  type RowRef,
+  type StoreOptions,
+  type StoreRequests,
+  type Taken,
+  type TakeRequest,
+  type Work,
+} from '../protocol.ts';
+import type { QuarantineOutline } from './tables/quarantine.ts';
+import type { Row, RowId } from '../row.ts';
+import { readMeta, writeMeta } from './schema.ts';
+import type { Tables } from './tables/tables.ts';
+import { takeRows, type PackRows } from './taking.ts';
+
+/**
+ * Opens the buffer file. A disk that fails makes a store that refuses requests until the disk is well again; only a
+ * missing folder throws `StorageUnavailable`. `packRows` writes the payload of a batch; left out: compressed.
+ */
+export function openStore(
+  options: StoreOptions,
+  clock: StoreClock = store_clock,
+  packRows: PackRows = packBatch,
+): { readonly store: Store; readonly opened: Opened } {
+  const in_flight = new InFlightRows();
+  const file = new BufferFile(options, in_flight, clock);
+  return { store: new Store(options, file, { in_flight, clock, packRows }), opened: describeOpened(file) };
+}
+
+function describeOpened(file: BufferFile): Opened {
+  const found = file.takeFound() ?? nothing_found;
+  // A damaged file may have just been replaced: its lost rows are among the drops and must not be reported twice.
+  file.takeUntold();
+  return {
+    ...found,
+    epoch: file.epoch,
+    epoch_is_provisional: file.epoch_is_provisional,
+    machine_changed: file.machine_changed,
+    depth: file.depth,
+    quarantined_rows: file.tables?.quarantine.rows ?? 0,
+    salvage: file.takeSalvage(),
+    health: file.health(),
+  };
+}
+
+const nothing_found: Found = { drops: [], open_tasks: [], announced: [], cloud_acks: false };
+
+interface StoreParts {
+  readonly in_flight: InFlightRows;
+  readonly clock: StoreClock;
+  readonly packRows: PackRows;
+}
+
+/** Every method may throw `StorageUnavailable`; then nothing of the request has happened. */
+export class Store implements StoreRequests {
+  readonly #options: StoreOptions;
+  readonly #file: BufferFile;
+  readonly #in_flight: InFlightRows;
+  readonly #clock: StoreClock;
+  readonly #packRows: PackRows;
+  /** Rows that turned out to be unreadable: the next commit removes them. */
+  readonly #unreadable: RowRef[] = [];
+
+  constructor(options: StoreOptions, file: BufferFile, { in_flight, clock, packRows }: StoreParts) {
+    this.#options = options;
+    this.#file = file;
+    this.#in_flight = in_flight;
+    this.#clock = clock;
+    this.#packRows = packRows;
+  }
+
+  commit(work: Work): Done {
+    const held = new Set(work.held);
+    const inserted = this.#file.write(
+      (tables, changes) => this.#apply(work, held, tables, changes),
+      durabilityOf(work),
+    );
+    for (const { lane, id } of inserted) if (!held.has(id)) this.#in_flight.free(lane, id);
+    for (const { lane, id } of work.rows) if (held.has(id)) this.#in_flight.hold(lane, id);
+    const now_ms = this.#clock.mono();
+    for (const ref of work.unconfirmed) this.#in_flight.waitForCloud(ref, now_ms);
+    for (const token of work.unconfirmed_batches)
+      this.#endBatch(token, (lane, id) => this.#in_flight.waitForCloud({ lane, id }, now_ms));
+    for (const { lane, id } of [...work.delivered, ...work.superseded]) this.#in_flight.gone(lane, id);
+    for (const { row } of work.quarantined) this.#in_flight.gone(row.lane, row.id);
+    for (const token of work.delivered_batches) this.#in_flight.dropBatch(token);
+    for (const { lane, id } of this.#unreadable.splice(0)) this.#in_flight.gone(lane, id);
+    return { ...this.#done(), found: this.#file.takeFound() };
+  }
+
+  take(request: TakeRequest): Taken {
+    const { taken, unreadable } = this.#file.read((tables) =>
+      takeRows(request, tables, this.#in_flight, this.#packRows),
+    );
+    for (const id of unreadable) this.#unreadable.push({ lane: request.lane, id });
+    return taken;
+  }
+
+  release({
+    rows,
+    batches,
+  }: {
+    readonly rows: readonly RowRef[];
+    readonly batches: readonly number[];
+  }): void {
+    for (const { lane, id } of rows) this.#in_flight.free(lane, id);
+    for (const token of batches) this.#endBatch(token, (lane, id) => this.#in_flight.free(lane, id));
+  }
+
+  releaseAll(): void {
+    this.#in_flight.freeAll();
+  }
+
+  resendUnconfirmed(older_than_ms: number): number {
+    return this.#in_flight.resend(this.#clock.mono() - older_than_ms);
+  }
+
+  confirm({ epoch, ranges, last_seq }: CloudAck): Confirmed {
+    const acked = new AckRanges(epoch, ranges, last_seq);
+    const { is_known, is_first } = this.#file.read(({ db, epochs }) => ({
+      is_known: epochs.knows(epoch),
+      is_first: readMeta(db, 'cloud_acks') !== 1,
+    }));
+    const refs = is_known ? this.#in_flight.unconfirmed((id) => acked.has(id)) : [];
+    if (refs.length > 0 || is_first) {
+      this.#file.write((tables, changes) => {
+        for (const lane of lanes) tables.lane(lane).removeRows(idsOf(lane, refs), 'delivered', changes);
+        if (is_first) writeMeta(tables.db, 'cloud_acks', 1);
+      });
+    }
+    for (const { lane, id } of refs) this.#in_flight.gone(lane, id);
+    const impossible = is_known ? acked.impossible : ranges.length;
+    return {
+      ...this.#done(),
+      released: refs.length,
+      ignored:
+        impossible > 0 ? { ranges: impossible, why: is_known ? 'never_sent' : 'unknown_epoch' } : undefined,
+    };
+  }
+
+  admit(entry: JournalEntry): JournalEntry | undefined {
+    const known = this.findTask(entry.task_id);
+    if (known) return known;
+    this.#file.write(({ journal }) => {
+      journal.put(entry);
+      journal.trim();
+    });
+    return undefined;
+  }
+
+  findTask(task_id: string): JournalEntry | undefined {
+    return this.#file.read(({ journal }) => journal.find(task_id));
+  }
+
+  listTasks(limit: number): readonly JournalEntry[] {
+    return this.#file.read(({ journal }) => journal.list(limit));
+  }
+
+  beginEpoch(min: number): number {
+    return this.#file.beginEpoch(min);
+  }
+
+  setClockOffset(offset_ms: number): void {
+    this.#file.write(({ epochs }) => epochs.setOffset(offset_ms, this.#file.epoch, this.#options.boot_id));
+  }
+
+  inspect(): Inspection {
+    return this.#file.read((tables) => ({
+      lanes: perLane((lane) => ({ ...this.#file.depth[lane], oldest_ms: oldest(tables, lane) })),
+      file_bytes: this.#file.bytes(),
+      disk_free_bytes: this.#file.freeBytes(),
+    }));
+  }
+
+  listQuarantined(after: RowId): readonly QuarantinedRow[] {
+    return this.#file.read(({ quarantine }) => quarantine.list(after, quarantine_page_rows));
+  }
+
+  findQuarantined(id: RowId): QuarantinedMessage | undefined {
+    return this.#file.read(({ quarantine }) => quarantine.find(id));
+  }
+
+  retryQuarantined(ids: readonly RowId[] | undefined): Done {
+    return this.#eachQuarantined(ids, (outline, { quarantine, insert }, changes) => {
+      const row = quarantine.takeOut(outline);
+      return row !== undefined && insert(row, changes);
+    });
+  }
+
+  discardQuarantined(ids: readonly RowId[] | undefined): Done {
+    return this.#eachQuarantined(ids, (outline, { quarantine }, changes) => {
+      quarantine.giveUp(outline, 'discarded', changes);
+      return false;
+    });
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  /** Answers the rows that are new in the buffer. */
+  #apply(work: Work, held: ReadonlySet<RowId>, tables: Tables, changes: Changes): readonly Row[] {
+    const isHeld = (lane: Lane, id: RowId): boolean => held.has(id) || this.#in_flight.isHeld(lane, id);
+    const inserted = work.rows.filter((row) => tables.insert(row, changes, isHeld));
+    const refused = work.quarantined.filter(({ row }) => tables.lane(row.lane).has(row.id));
+    const batches = work.delivered_batches.flatMap((token) => this.#in_flight.batch(token) ?? []);
+    for (const lane of lanes) {
+      const table = tables.lane(lane);
+      const delivered = idsOf(lane, work.delivered);
+      // Of a retained topic, what is older than a delivered value must never be sent again, also not after a restart.
+      const outdated = laneRules[lane].retain ? delivered.flatMap((id) => table.olderThan(id)) : [];
+      table.removeRows(delivered, 'delivered', changes);
+      table.removeRows(
+        outdated.filter((id) => !delivered.includes(id)).sort((a, b) => a - b),
+        'superseded',
+        changes,
+      );
+      for (const batch of batches) if (batch.lane === lane) table.removeRows(batch.ids, 'delivered', changes);
+      table.removeRows(
+        idsOf(
+          lane,
+          refused.map(({ row }) => row),
+        ),
+        'quarantined',
+        changes,
+      );
+      table.removeRows(idsOf(lane, work.superseded), 'superseded', changes);
+      table.removeRows(idsOf(lane, this.#unreadable), 'unreadable', changes);
+    }
+    tables.quarantine.put(refused, changes);
+    for (const entry of work.journal) tables.journal.put(entry);
+    if (work.journal.length > 0) tables.journal.trim();
+    for (const drop of work.dropped) tables.drops.add(drop);
+    tables.drops.reported(work.reported);
+    return inserted;
+  }
+
+  /**
+   * Runs `work` for quarantined rows, all of them when `ids` is undefined, in transactions of bounded size; a
+   * refused row ends it. `work` returns whether the row is back in its lane.
+   */
+  #eachQuarantined(
+    ids: readonly RowId[] | undefined,
+    work: (outline: QuarantineOutline, tables: Tables, changes: Changes) => boolean,
+  ): Done {
+    const sorted = ids && [...new Set(ids)].sort((a, b) => a - b);
+    let after: RowId = 0;
+    for (;;) {
+      try {
+        const part = this.#file.read(({ quarantine }) => quarantine.next(after, sorted));
+        const last = part.at(-1);
+        if (!last) break;
+        const back = this.#file.write((tables, changes) =>
+          part.filter((outline) => work(outline, tables, changes)),
+        );
+        for (const { lane, id } of back) this.#in_flight.free(lane, id);
+        after = last.id;
+      } catch (error) {
+        if (after === 0 || !(error instanceof StorageUnavailable)) throw error;
+        break;
+      }
+    }
+    return this.#done();
+  }
+
+  #endBatch(token: number, each: (lane: Lane, id: RowId) => void): void {
+    const batch = this.#in_flight.batch(token);
+    if (!batch) return;
+    for (const id of batch.ids) each(batch.lane, id);
+    this.#in_flight.dropBatch(token);
+  }
+
+  #done(): Done {
+    return {
+      depth: this.#file.depth,
+      removed: this.#file.takeUntold(),
+      quarantined_rows: this.#file.tables?.quarantine.rows ?? 0,
+      health: this.#file.health(),
+      salvage: this.#file.takeSalvage(),
+    };
+  }
+}
+
+/** Whether a power cut would only undo it: what was delivered is sent once more. */
+function durabilityOf({ rows, superseded, quarantined, journal, dropped, reported }: Work): 'now' | 'soon' {
+  const only_removes = [rows, superseded, quarantined, journal, dropped, reported].every(
+    (part) => part.length === 0,
+  );
+  return only_removes ? 'soon' : 'now';
+}
+
+/** Of one lane, rising. */
+function idsOf(lane: Lane, refs: readonly RowRef[]): readonly RowId[] {
+  return refs
+    .filter((ref) => ref.lane === lane)
+    .map(({ id }) => id)
+    .sort((a, b) => a - b);
+}
+
+function oldest({ lane: table, epochs }: Tables, lane: Lane): number | null {
+  const row = table(lane).oldest();
+  return row ? epochs.timeOf({ id: row[0], time_ms: row[2], mono_ms: row[3] }).time_ms : null;
+}

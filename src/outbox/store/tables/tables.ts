@@ -1,0 +1,105 @@
+/** All tables of one open handle, joined. A handle that broke, or whose transaction was rolled back, gets new ones. */
+import { laneRules, lanes, type Lane } from '../../../contract/lanes.ts';
+import { Ages, type StoreClock } from '../ages.ts';
+import { AnnouncedTable } from './announced-table.ts';
+import { ChannelIds } from './channel-ids.ts';
+import { perLane, type Changes, type Depth } from '../changes.ts';
+import { DropTable } from './drop-table.ts';
+import { Epochs } from '../../epochs/table.ts';
+import type { InFlightRows } from '../in-flight-rows.ts';
+import { JournalTable } from './journal-table.ts';
+import { LaneTable } from './lane-table.ts';
+import type { LaneDepth, StoreLimits } from '../../protocol.ts';
+import { Quarantine } from './quarantine.ts';
+import { Retention } from '../retention.ts';
+import type { Row, RowId } from '../../row.ts';
+import type { Handle } from '../schema.ts';
+import { Thinning } from '../thinning.ts';
+import { texts } from '../../texts.ts';
+
+type IsHeld = (lane: Lane, id: RowId) => boolean;
+
+export interface Tables {
+  readonly db: Handle;
+  readonly channels: ChannelIds;
+  readonly announced: AnnouncedTable;
+  readonly drops: DropTable;
+  readonly epochs: Epochs;
+  readonly journal: JournalTable;
+  readonly quarantine: Quarantine;
+  readonly ages: Ages;
+  readonly retention: Retention;
+  readonly lane: (lane: Lane) => LaneTable;
+  /** Puts a row into its lane. False when it was there already or a newer one makes it worthless. */
+  readonly insert: (row: Row, changes: Changes, isHeld?: IsHeld) => boolean;
+  /** How the next transactions of this handle are committed. Not within one. */
+  readonly sync: (mode: 'FULL' | 'NORMAL') => void;
+  readonly readDepth: () => Depth;
+  readonly writeDepth: (changes: Changes) => void;
+}
+
+export function openTables(
+  db: Handle,
+  limits: StoreLimits,
+  in_flight: InFlightRows,
+  clock: StoreClock,
+): Tables {
+  const channels = new ChannelIds(db);
+  const announced = new AnnouncedTable(db);
+  const ages = new Ages(db, limits.age_max_ms, clock);
+  const laneTables = new Map(lanes.map((lane) => [lane, new LaneTable(db, lane, channels)]));
+  const table = (lane: Lane): LaneTable => {
+    const found = laneTables.get(lane);
+    if (!found) throw new RangeError(texts.lane_unknown(lane));
+    return found;
+  };
+  const readDepth = db.prepare<[Lane], LaneDepth>('SELECT rows, bytes FROM depth WHERE lane = ?');
+  const writeDepth = db.prepare<[number, number, Lane]>(
+    'UPDATE depth SET rows = ?, bytes = ? WHERE lane = ?',
+  );
+  const quarantine = new Quarantine(db);
+  return {
+    db,
+    channels,
+    announced,
+    ages,
+    drops: new DropTable(db),
+    epochs: new Epochs(db),
+    journal: new JournalTable(db, limits.journal_rows_max),
+    quarantine,
+    retention: new Retention({
+      table,
+      in_flight,
+      ages,
+      limits,
+      quarantine,
+      thinning: new Thinning(db, table('feed'), in_flight),
+    }),
+    lane: table,
+    insert: (row, changes, isHeld = (lane, id) => in_flight.isHeld(lane, id)) => {
+      const lane = table(row.lane);
+      return laneRules[row.lane].retain
+        ? announced.insertNewest(row, lane, changes, (id) => isHeld(row.lane, id))
+        : lane.insert(row, changes);
+    },
+    sync: synchroniser(db),
+    readDepth: () => perLane((lane) => readDepth.get(lane) ?? { rows: 0, bytes: 0 }),
+    writeDepth: (changes) => {
+      for (const lane of lanes) {
+        const { rows, bytes } = changes.lane(lane);
+        writeDepth.run(rows, bytes, lane);
+      }
+    },
+  };
+}
+
+/** Sets the mode of a handle when it changes. */
+function synchroniser(db: Handle): Tables['sync'] {
+  let current: string | undefined;
+  return (mode) => {
+    if (mode === current) return;
+    current = undefined;
+    db.pragma(`synchronous = ${mode}`);
+    current = mode;
+  };
+}

@@ -1,0 +1,86 @@
+/** Sends requests to the service: with the session cookie, and with a header that a form of another site cannot send. */
+
+import { field, parseJson } from './json.js';
+
+/** @import { JsonValue } from '../types.d.ts' */
+
+const answer_ms = 10_000;
+
+/** The service refused; `message` is its own explanation. */
+export class Refused extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   * @param {string} request_id
+   */
+  constructor(status, message, request_id) {
+    super(message);
+    this.name = 'Refused';
+    this.status = status;
+    this.request_id = request_id;
+  }
+}
+
+/**
+ * Sends a request and returns the parsed body; undefined when there is none. Throws `Refused`, and other errors when no answer came.
+ * @param {'GET' | 'POST' | 'DELETE'} method
+ * @param {string} path
+ * @param {{ readonly body?: JsonValue, readonly headers?: Readonly<Record<string, string>> }} [more]
+ * @returns {Promise<unknown>}
+ */
+export async function ask(method, path, { body, headers = {} } = {}) {
+  const response = await fetch(path, {
+    method,
+    headers: {
+      'X-Kit-Page': '1',
+      ...(method === 'GET' ? {} : { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    credentials: 'same-origin',
+    cache: 'no-store',
+    signal: AbortSignal.timeout(answer_ms),
+  });
+  const text = await response.text();
+  const answer = parseJson(text);
+  if (response.ok) return answer;
+  throw new Refused(response.status, explain(response.status, answer), textOf(field(answer, 'instance')));
+}
+
+/**
+ * @param {number} status
+ * @param {unknown} problem RFC 9457
+ * @returns {string}
+ */
+function explain(status, problem) {
+  const detail = field(problem, 'detail') ?? field(problem, 'title');
+  const errors = field(problem, 'errors');
+  const places = Array.isArray(errors)
+    ? errors.map(
+        (each) =>
+          `${textOf(field(each, 'pointer')).replace(/^#\/payload\//u, '')}: ${textOf(field(each, 'detail'))}`,
+      )
+    : [];
+  const sentence = typeof detail === 'string' ? detail : `the service answered ${status}`;
+  return places.length === 0 ? sentence : `${sentence} (${places.join('; ')})`;
+}
+
+/**
+ * @param {unknown} value
+ * @returns {string}
+ */
+function textOf(value) {
+  return typeof value === 'string' ? value : '';
+}
+
+/**
+ * A random UUID. `crypto.randomUUID` does not exist on plain http.
+ * @returns {string}
+ */
+export function randomId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}

@@ -1,0 +1,30 @@
+/** Reads values of unknown shape. */
+
+/**
+ * @param {unknown} value
+ * @returns {value is Readonly<Record<string, unknown>>}
+ */
+export function isRecord(value) {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * @param {unknown} value
+ * @param {string} name
+ * @returns {unknown}
+ */
+export function field(value, name) {
+  return isRecord(value) ? value[name] : undefined;
+}
+
+/**
+ * @param {string} text
+ * @returns {unknown} undefined when it is no JSON
+ */
+export function parseJson(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

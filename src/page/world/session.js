@@ -1,0 +1,184 @@
+/** The login, the chosen kit, and the link to it. */
+import { ask, Refused } from './api.js';
+import { field, isRecord } from './json.js';
+import { KitLink } from './link.js';
+import { emptyWorld, frameLine, takeFrame } from './world.js';
+
+/** @import { Choices, KitResource, Now, PageLink, ServerFrame } from '../types.d.ts' */
+
+const frames_kept = 20;
+const events_kept = 50;
+const retry_ms = 5_000;
+
+export class Session {
+  /** @type {Choices} */
+  #choices;
+  /** @type {() => void} */
+  #onNews;
+  #world = emptyWorld();
+  /** @type {KitLink | undefined} */
+  #socket;
+  /** @type {PageLink} */
+  #link = { state: 'connecting', since_ms: performance.now() };
+
+  /**
+   * @param {Choices}choices written to: the login, the kits, the last error
+   * @param {() => void} onNews called after each change
+   */
+  constructor(choices, onNews) {
+    this.#choices = choices;
+    this.#onNews = onNews;
+  }
+
+  /** @returns {Now} */
+  now() {
+    const socket = this.#socket;
+    return {
+      world: this.#world,
+      link: this.#link,
+      time_ms: socket?.time_ms ?? Date.now(),
+      isInStep: socket?.isInStep ?? false,
+    };
+  }
+
+  /** Logs in with the key that the address may hold (`#key=`); else asks who is logged in already. */
+  async start() {
+    const key = fromAddress('key');
+    if (key === null) return this.#begin();
+    // The key must not stay in the address, nor in the history.
+    history.replaceState(null, '', location.pathname);
+    return this.login(key);
+  }
+
+  /** @param {string} key */
+  async login(key) {
+    try {
+      await ask('POST', '/api/session', { body: { api_key: key } });
+      this.#choices.trouble = '';
+      await this.#begin();
+    } catch (error) {
+      this.#choices.needsKey = true;
+      this.#choices.trouble = error instanceof Refused ? error.message : 'The service does not answer.';
+      this.#onNews();
+    }
+  }
+
+  async logout() {
+    await ask('DELETE', '/api/session').catch(() => undefined);
+    location.reload();
+  }
+
+  /**
+   * Adds an event to the list for integrators.
+   * @param {string} event
+   */
+  note(event) {
+    const time = new Date(this.#socket?.time_ms ?? Date.now()).toISOString();
+    this.#choices.events = [`${time}  ${event}`, ...this.#choices.events].slice(0, events_kept);
+  }
+
+  /**
+   * Switches to this kit.
+   * @param {string} kit_id
+   */
+  watch(kit_id) {
+    this.#socket?.close();
+    if (this.#choices.kit_id !== kit_id) this.#world = emptyWorld();
+    this.#choices.kit_id = kit_id;
+    this.#link = { state: 'connecting', since_ms: performance.now() };
+    this.#socket = new KitLink(kit_id, {
+      onFrame: (frame) => this.#take(frame),
+      onLink: (link) => this.#follow(link),
+      onRefused: () => void this.#checkLogin(),
+    });
+    this.#onNews();
+  }
+
+  /** @param {ServerFrame} frame */
+  #take(frame) {
+    takeFrame(this.#world, frame);
+    this.#choices.frames = [frameLine(frame), ...this.#choices.frames].slice(0, frames_kept);
+    this.#onNews();
+  }
+
+  /** @param {PageLink} link */
+  #follow(link) {
+    this.#link = link;
+    this.note(link.state === 'live' ? 'connected to the service' : 'connection to the service lost');
+    this.#onNews();
+  }
+
+  async #begin() {
+    const choices = this.#choices;
+    try {
+      choices.session = { scopes: textsOf(field(await ask('GET', '/api/session'), 'scopes')) };
+      choices.kits = kitsOf(await ask('GET', '/api/kits'));
+      choices.needsKey = false;
+      choices.trouble = choices.kits.length === 0 ? 'This key has no kit yet. Retrying.' : '';
+      const wanted = choices.kit_id ?? fromAddress('kit');
+      const chosen = choices.kits.find(({ id }) => id === wanted) ?? choices.kits[0];
+      if (chosen) this.watch(chosen.id);
+      else this.#beginLater();
+    } catch (error) {
+      if (error instanceof Refused && error.status === 401) {
+        choices.needsKey = true;
+      } else {
+        choices.trouble = error instanceof Refused ? error.message : 'The service does not answer. Retrying.';
+        this.#beginLater();
+      }
+    }
+    this.#onNews();
+  }
+
+  #beginLater() {
+    setTimeout(() => void this.#begin(), retry_ms);
+  }
+
+  /** Asks over HTTP: browsers do not report why a socket was refused. */
+  async #checkLogin() {
+    const isOver = await ask('GET', '/api/session').then(
+      () => false,
+      (/** @type {unknown} */ error) => error instanceof Refused && error.status === 401,
+    );
+    if (!isOver || this.#choices.needsKey) return;
+    this.note('the session has ended');
+    this.#choices.needsKey = true;
+    this.#socket?.close();
+    this.#socket = undefined;
+    this.#onNews();
+  }
+}
+
+/**
+ * Reads a value from the fragment (`#`) of the address, which no server receives.
+ * @param {string} name
+ * @returns {string | null}
+ */
+function fromAddress(name) {
+  return new URLSearchParams(location.hash.slice(1)).get(name);
+}
+
+/**
+ * @param {unknown} value
+ * @returns {readonly string[]}
+ */
+function textsOf(value) {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+/**
+ * @param {unknown} value
+ * @returns {readonly KitResource[]}
+ */
+function kitsOf(value) {
+  return Array.isArray(value) ? value.filter(isKit) : [];
+}
+
+/**
+ * The service checks what it sends against its own schema; here only the form is looked at.
+ * @param {unknown} value
+ * @returns {value is KitResource}
+ */
+function isKit(value) {
+  return isRecord(value) && typeof value['id'] === 'string' && typeof value['name'] === 'string';
+}

@@ -1,0 +1,105 @@
+/** Sanitises foreign names and texts, so that they cannot hide or reorder characters. */
+import { isRecord } from './json.js';
+
+const chars_max = 200;
+/** Control characters, marks that turn the direction of writing round, and characters without width. */
+// oxlint-disable-next-line no-control-regex -- these characters are what is looked for
+const hidden = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
+
+/**
+ * Replaces each character that would hide or reorder others by a visible sign, and cuts the text at 200 characters.
+ * @param {unknown} value
+ * @returns {string}
+ */
+export function plain(value) {
+  const text = (typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).replaceAll(
+    hidden,
+    '\ufffd',
+  );
+  return text.length > chars_max ? `${text.slice(0, chars_max - 1).toWellFormed()}…` : text;
+}
+
+/**
+ * Turns `remaining_pct` into "remaining". The unit goes to the value.
+ * @param {string} name
+ * @returns {string}
+ */
+export function label(name) {
+  return plain(name)
+    .replace(/_(?:pct|ms|m|mps|s|bps|mbps|gb)$/u, '')
+    .replaceAll('_', ' ');
+}
+
+/** @type {readonly (readonly [RegExp, string])[]} */
+const units = [
+  [/_pct$/u, ' %'],
+  [/_ms$/u, ' ms'],
+  [/_mps$|^ground_?speed$|^airspeed$/u, ' m/s'],
+  [/_m$/u, ' m'],
+  [/_s$/u, ' s'],
+  [/^voltage$/u, ' V'],
+  [/^current$/u, ' A'],
+  [/^(?:heading|bearing|roll|pitch|yaw)$/u, '°'],
+];
+
+/**
+ * Returns the unit that a name contains, with a space before it.
+ * @param {string} name
+ * @returns {string}
+ */
+export function unitOf(name) {
+  return units.find(([form]) => form.test(name))?.[1] ?? '';
+}
+
+/**
+ * Formats a feed value with the unit from its name. Null is "not reported", never 0.
+ * @param {string} name
+ * @param {unknown} value
+ * @returns {string}
+ */
+export function fieldText(name, value) {
+  if (value === null || value === undefined) return 'not reported';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'number') {
+    const digits = /^(?:lat|lon)$/u.test(name) ? 6 : 2;
+    return `${Number(value.toFixed(digits))}${unitOf(name)}`;
+  }
+  if (Array.isArray(value)) {
+    return value.length === 0 ? 'none' : plain(value.map((each) => fieldText(name, each)).join('; '));
+  }
+  if (isRecord(value)) {
+    const parts = Object.entries(value).map(([key, part]) => `${label(key)} ${fieldText(key, part)}`);
+    return plain(parts.join(', '));
+  }
+  return plain(value);
+}
+
+/**
+ * Formats a number with its unit, or "not reported".
+ * @param {number | null | undefined} value
+ * @param {string} unit
+ * @param {number} [digits]
+ * @returns {string}
+ */
+export function amount(value, unit, digits = 0) {
+  return value === null || value === undefined ? 'not reported' : `${Number(value.toFixed(digits))}${unit}`;
+}
+
+/**
+ * @param {number} bps bits per second
+ * @returns {string}
+ */
+export function rate(bps) {
+  if (bps < 1e6) return `${Math.round(bps / 1e3)} kb/s`;
+  return `${(bps / 1e6).toFixed(bps < 1e8 ? 1 : 0)} Mb/s`;
+}
+
+/**
+ * @param {number} bytes
+ * @returns {string}
+ */
+export function size(bytes) {
+  if (bytes < 1e3) return `${bytes} B`;
+  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(0)} kB`;
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}

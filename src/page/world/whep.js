@@ -1,0 +1,235 @@
+/** Plays one WHEP stream (draft-ietf-wish-whep): receive only, no trickle, no STUN, since a field kit has no internet. */
+
+const gathering_ms = 1_000;
+const answer_ms = 10_000;
+/** The browser reports a blocked request only after it has failed. */
+const blocked_ms = 100;
+const look_every_ms = 1_000;
+/** The peer can be gone while the connection state is still "connected": only decoded frames prove live video. */
+const frozen_ms = 3_000;
+const give_up_ms = 10_000;
+const retry_first_ms = 1_000;
+const retry_max_ms = 30_000;
+
+/**
+ * @typedef {object} VideoState
+ * @property {'connecting' | 'playing' | 'frozen' | 'waiting' | 'tap'} state `tap`: the browser requires a tap before it plays
+ * @property {string} text
+ * @property {number} frames decoded so far
+ */
+
+/** The stream cannot be played; the message says why. */
+class NoVideo extends Error {}
+
+/**
+ * Plays until the signal aborts, and tries again after each failure.
+ * @param {string} url
+ * @param {HTMLVideoElement} video
+ * @param {{ readonly signal: AbortSignal, readonly onState: (state: VideoState) => void }} about
+ */
+export async function play(url, video, { signal, onState }) {
+  let pause_ms = retry_first_ms;
+  while (!signal.aborted) {
+    let frames = 0;
+    let reason = 'the stream ended';
+    try {
+      onState({ state: 'connecting', text: 'Connecting', frames });
+      await playOnce(url, video, {
+        signal,
+        onState: (state) => {
+          frames = state.frames;
+          onState(state);
+        },
+      });
+    } catch (error) {
+      reason = error instanceof NoVideo ? error.message : 'the media server does not answer';
+    }
+    if (signal.aborted) return;
+    if (frames > 0) pause_ms = retry_first_ms;
+    onState({
+      state: 'waiting',
+      text: `No video: ${reason}. Trying again in ${Math.round(pause_ms / 1_000)} s.`,
+      frames,
+    });
+    await rest(pause_ms, signal);
+    pause_ms = Math.min(retry_max_ms, pause_ms * 2);
+  }
+}
+
+/**
+ * Checks the address, which comes from the kit: http or https without a password. The content security policy limits the servers.
+ * @param {string} url
+ */
+function demandWebAddress(url) {
+  const { protocol, username, password } = URL.parse(url, location.href) ?? {};
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw new NoVideo('the stream address is not a web address');
+  if (username || password) throw new NoVideo('the stream address contains a password');
+}
+
+/**
+ * @param {string} url
+ * @param {HTMLVideoElement} video
+ * @param {{ readonly signal: AbortSignal, readonly onState: (state: VideoState) => void }} about
+ */
+async function playOnce(url, video, { signal, onState }) {
+  demandWebAddress(url);
+  const peer = new RTCPeerConnection({ iceServers: [] });
+  /** @type {string | undefined} */
+  let resource;
+  try {
+    const stream = new MediaStream();
+    peer.addTransceiver('video', { direction: 'recvonly' });
+    peer.addTransceiver('audio', { direction: 'recvonly' });
+    peer.ontrack = ({ track }) => stream.addTrack(track);
+    await peer.setLocalDescription(await peer.createOffer());
+    await gathered(peer, signal);
+    const { answer, location } = await offer(url, peer.localDescription?.sdp ?? '', signal);
+    resource = location;
+    await peer.setRemoteDescription({ type: 'answer', sdp: answer });
+    video.srcObject = stream;
+    const isBlocked = await video.play().then(
+      () => false,
+      (/** @type {unknown} */ error) => error instanceof DOMException && error.name === 'NotAllowedError',
+    );
+    if (isBlocked) onState({ state: 'tap', text: 'Tap the picture to play', frames: 0 });
+    await watch(peer, { signal, onState });
+  } finally {
+    video.srcObject = null;
+    peer.close();
+    if (resource !== undefined)
+      void fetch(resource, { method: 'DELETE', keepalive: true }).catch(() => undefined);
+  }
+}
+
+/**
+ * Waits for the ICE candidates, for a limited time: without a network the gathering may never end.
+ * @param {RTCPeerConnection} peer
+ * @param {AbortSignal} signal
+ */
+async function gathered(peer, signal) {
+  if (peer.iceGatheringState === 'complete') return;
+  const done = new AbortController();
+  peer.addEventListener('icegatheringstatechange', () => {
+    if (peer.iceGatheringState === 'complete') done.abort();
+  });
+  await rest(gathering_ms, AbortSignal.any([signal, done.signal]));
+}
+
+/**
+ * @param {string} url
+ * @param {string} sdp
+ * @param {AbortSignal} signal
+ */
+async function offer(url, sdp, signal) {
+  const response = await withBlockedReason(url, signal, async () =>
+    fetch(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/sdp' },
+      body: sdp,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(answer_ms)]),
+    }),
+  );
+  const answer = await response.text();
+  if (response.status === 404) throw new NoVideo('the media server has no stream of this camera now');
+  if (response.status === 400 || response.status === 406) {
+    throw new NoVideo('the browser cannot play the codec of this camera; set its sub-stream to H.264');
+  }
+  if (response.status !== 201) throw new NoVideo(`the media server answered ${response.status}`);
+  const location = response.headers.get('Location');
+  const resource = location === null ? null : URL.parse(location, url);
+  // A media server must not name a resource of another server for deletion.
+  return { answer, location: resource?.origin === new URL(url).origin ? resource.href : undefined };
+}
+
+/**
+ * Reports a request that the content security policy has blocked; to the request itself it looks like an unreachable server.
+ * @template T
+ * @param {string} url
+ * @param {AbortSignal} signal
+ * @param {() => Promise<T>} send
+ * @returns {Promise<T>}
+ */
+async function withBlockedReason(url, signal, send) {
+  let isBlockedByPolicy = false;
+  const over = new AbortController();
+  /** @param {SecurityPolicyViolationEvent} event */
+  const note = ({ blockedURI }) => {
+    if (URL.parse(blockedURI)?.origin === new URL(url, location.href).origin) isBlockedByPolicy = true;
+  };
+  document.addEventListener('securitypolicyviolation', note, { signal: over.signal });
+  try {
+    return await send();
+  } catch (error) {
+    await rest(blocked_ms, signal);
+    if (isBlockedByPolicy)
+      throw new NoVideo('the stream address is not among the media_origins of the service');
+    throw error;
+  } finally {
+    over.abort();
+  }
+}
+
+/**
+ * Returns when the picture has ended or has not moved for too long.
+ * @param {RTCPeerConnection} peer
+ * @param {{ readonly signal: AbortSignal, readonly onState: (state: VideoState) => void }} about
+ */
+async function watch(peer, { signal, onState }) {
+  let frames = 0;
+  let moved_ms = performance.now();
+  while (!signal.aborted) {
+    await rest(look_every_ms, signal);
+    const decoded = await framesDecoded(peer);
+    const now_ms = performance.now();
+    if (decoded > frames) moved_ms = now_ms;
+    frames = Math.max(frames, decoded);
+    const still_ms = now_ms - moved_ms;
+    if (still_ms > give_up_ms) throw new NoVideo(frames === 0 ? 'no picture came' : 'the picture stopped');
+    if (peer.connectionState === 'failed' || peer.connectionState === 'closed')
+      throw new NoVideo('the connection failed');
+    if (frames > 0 && still_ms > frozen_ms) {
+      onState({ state: 'frozen', text: `No new picture for ${Math.round(still_ms / 1_000)} s`, frames });
+    } else if (frames > 0) {
+      onState({ state: 'playing', text: 'Live picture', frames });
+    }
+  }
+}
+
+/** @param {RTCPeerConnection} peer */
+async function framesDecoded(peer) {
+  let frames = 0;
+  for (const report of (await peer.getStats()).values()) {
+    /** @type {unknown} */
+    const value = report;
+    if (isInboundVideo(value)) frames += value.framesDecoded ?? 0;
+  }
+  return frames;
+}
+
+/**
+ * @param {unknown} report
+ * @returns {report is RTCInboundRtpStreamStats}
+ */
+function isInboundVideo(report) {
+  return (
+    typeof report === 'object' &&
+    report !== null &&
+    Reflect.get(report, 'type') === 'inbound-rtp' &&
+    Reflect.get(report, 'kind') === 'video'
+  );
+}
+
+/**
+ * @param {number} ms
+ * @param {AbortSignal} signal
+ */
+async function rest(ms, signal) {
+  if (signal.aborted) return;
+  /** @type {PromiseWithResolvers<void>} */
+  const { promise, resolve } = Promise.withResolvers();
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  await promise;
+  clearTimeout(timer);
+}

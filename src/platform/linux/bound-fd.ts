@@ -1,0 +1,80 @@
+/** Opens socket descriptors bound to one network device, and describes their errors. */
+import { DeviceRejected, DeviceUnreachable } from '../../errors.ts';
+import type { Libc } from './libc.ts';
+import { af_inet, af_inet6, type Family } from './socket-address.ts';
+
+const sol_socket = 1;
+const so_bindtodevice = 25;
+const sock_nonblock = 0o4000;
+const sock_cloexec = 0o2000000;
+export const sock_stream = 1;
+export const sock_dgram = 2;
+export const sock_raw = 3;
+
+export interface Binding {
+  /** Interface name; undefined: the routing table chooses. */
+  readonly device?: string | undefined;
+  readonly family: Family;
+}
+
+interface Kind {
+  readonly type: number;
+  readonly protocol: number;
+}
+
+/**
+ * Opens a non-blocking socket and ties it to the device (SO_BINDTODEVICE: the source address alone does not choose the
+ * way out). Throws `DeviceUnreachable` when there is no such device, `DeviceRejected` without the permission.
+ */
+export function openBound(libc: Libc, { device, family }: Binding, { type, protocol }: Kind): number {
+  const domain = family === 4 ? af_inet : af_inet6;
+  const fd = libc.socket(domain, type | sock_nonblock | sock_cloexec, protocol);
+  if (fd < 0) throw refusal(libc.errno(), `a socket of IPv${family}`);
+  if (device === undefined) return fd;
+  const name = Buffer.from(`${device}\0`);
+  if (libc.setsockopt(fd, sol_socket, so_bindtodevice, name, name.length) === 0) return fd;
+  const code = libc.errno();
+  libc.close(fd);
+  throw bindingRefusal(code, device);
+}
+
+function bindingRefusal(code: string, device: string): Error {
+  const cause = Object.assign(new Error(`SO_BINDTODEVICE: ${code}`), { code });
+  if (code === 'EPERM') {
+    return new DeviceRejected(
+      `a socket may not be bound to ${device}: before Linux 5.7 this takes CAP_NET_RAW (AmbientCapabilities= of the unit)`,
+      { cause },
+    );
+  }
+  if (code === 'ENODEV') return new DeviceUnreachable(`there is no network device ${device}`, { cause });
+  return new DeviceUnreachable(`a socket cannot be bound to ${device}: ${code}`, { cause });
+}
+
+function refusal(code: string, what: string): Error {
+  const cause = Object.assign(new Error(`socket: ${code}`), { code });
+  if (code === 'EACCES' || code === 'EPERM') return new DeviceRejected(`${what} is not allowed`, { cause });
+  return new DeviceUnreachable(`${what} cannot be opened: ${reasonOf(code)}`, { cause });
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENETDOWN: 'the device is down',
+  ENETUNREACH: 'no route by this device',
+  EHOSTUNREACH: 'the next hop does not answer',
+  EADDRNOTAVAIL: 'the device has no address of this family',
+  EAFNOSUPPORT: 'this kernel has no such address family',
+  ENODEV: 'the device is gone',
+  ENXIO: 'the device is gone',
+  ENOBUFS: 'the queue of the device is full',
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  ETIMEDOUT: 'no answer',
+  EPERM: 'a firewall of this machine forbids it',
+  EACCES: 'a firewall or route of this machine forbids it',
+  EINVAL: 'the device has no route to this address',
+  EMFILE: 'too many open files',
+};
+
+/** What a technician understands of an error's code; the code itself when it is a rare one. */
+export function reasonOf(code: string): string {
+  return reasons[code] ?? code;
+}

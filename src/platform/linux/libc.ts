@@ -1,0 +1,117 @@
+/** The few functions of the C library that Node.js has no door to: sockets that are bound to a network device, memory. */
+import type { KoffiFunc } from 'koffi';
+
+/* oxlint-disable max-params -- the signatures of the C library are not ours to choose */
+/** Names as in the manual pages; -1 means an error, see `errno`. Buffers are written in place. */
+export interface Libc {
+  readonly socket: (domain: number, type: number, protocol: number) => number;
+  readonly bind: (fd: number, address: Uint8Array, bytes: number) => number;
+  readonly connect: (fd: number, address: Uint8Array, bytes: number) => number;
+  readonly setsockopt: (fd: number, level: number, name: number, value: Uint8Array, bytes: number) => number;
+  readonly getsockopt: (
+    fd: number,
+    level: number,
+    name: number,
+    value: Uint8Array,
+    bytes: Uint8Array,
+  ) => number;
+  readonly sendto: (
+    fd: number,
+    data: Uint8Array,
+    bytes: number,
+    flags: number,
+    address: Uint8Array | null,
+    address_bytes: number,
+  ) => number;
+  readonly recvfrom: (
+    fd: number,
+    data: Uint8Array,
+    bytes: number,
+    flags: number,
+    address: Uint8Array | null,
+    address_bytes: Uint8Array | null,
+  ) => number;
+  readonly ioctl: (fd: number, request: number, value: Uint8Array) => number;
+  readonly clock_gettime: (clock: number, timespec: Uint8Array) => number;
+  readonly adjtimex: (timex: Uint8Array) => number;
+  readonly close: (fd: number) => number;
+  readonly if_nametoindex: (name: string) => number;
+  /** Of glibc only; undefined with other C libraries. Nonzero when memory was released. */
+  readonly malloc_trim: ((keep_bytes: number) => number) | undefined;
+  /** Name of the last failure of this thread: `ENODEV`. */
+  readonly errno: () => string;
+  readonly errnoName: (errno: number) => string;
+  /**
+   * Calls `ready` each time the descriptor can be read (or written), until the returned function is called, which must
+   * be before `close`. `ready` runs outside of Node's own callbacks: promises that it settles and errors that it throws
+   * would be seen late or never, so it takes what is there and hands it to `setImmediate`.
+   */
+  readonly watch: (fd: number, what: 'readable' | 'writable', ready: () => void) => () => void;
+}
+
+let loaded: Promise<Libc> | undefined;
+
+/** Loads the binding at the first call, so that a daemon that needs none of this pays nothing. */
+export async function libc(): Promise<Libc> {
+  loaded ??= load();
+  return loaded;
+}
+
+async function load(): Promise<Libc> {
+  const koffi = await import('koffi');
+  // The process itself: whatever C library Node.js runs on, its functions are there.
+  const self = koffi.load(null);
+  const names = new Map(Object.entries(koffi.os.errno).map(([name, number]) => [number, name]));
+  const errnoName = (errno: number): string => names.get(errno) ?? `errno ${errno}`;
+  const socket: KoffiFunc<Libc['socket']> = self.func('int socket(int, int, int)');
+  const bind: KoffiFunc<Libc['bind']> = self.func('int bind(int, const void *, uint32_t)');
+  const connect: KoffiFunc<Libc['connect']> = self.func('int connect(int, const void *, uint32_t)');
+  const setsockopt: KoffiFunc<Libc['setsockopt']> = self.func(
+    'int setsockopt(int, int, int, const void *, uint32_t)',
+  );
+  const getsockopt: KoffiFunc<Libc['getsockopt']> = self.func(
+    'int getsockopt(int, int, int, void *, void *)',
+  );
+  const sendto: KoffiFunc<Libc['sendto']> = self.func(
+    'long sendto(int, const void *, size_t, int, const void *, uint32_t)',
+  );
+  const recvfrom: KoffiFunc<Libc['recvfrom']> = self.func(
+    'long recvfrom(int, void *, size_t, int, void *, void *)',
+  );
+  const ioctl: KoffiFunc<Libc['ioctl']> = self.func('int ioctl(int, unsigned long, void *)');
+  const clock_gettime: KoffiFunc<Libc['clock_gettime']> = self.func('int clock_gettime(int, void *)');
+  const if_nametoindex: KoffiFunc<Libc['if_nametoindex']> = self.func(
+    'unsigned int if_nametoindex(const char *)',
+  );
+  const adjtimex: KoffiFunc<Libc['adjtimex']> = self.func('int adjtimex(void *)');
+  const close: KoffiFunc<Libc['close']> = self.func('int close(int)');
+  return {
+    socket,
+    bind,
+    connect,
+    setsockopt,
+    getsockopt,
+    sendto,
+    recvfrom,
+    ioctl,
+    clock_gettime,
+    adjtimex,
+    close,
+    if_nametoindex,
+    malloc_trim: ifThere(() => self.func('int malloc_trim(size_t)')),
+    errno: () => errnoName(koffi.errno()),
+    errnoName,
+    watch(fd, what, ready) {
+      const handle = koffi.node.poll(fd, { [what]: true }, ready);
+      return () => handle.close();
+    },
+  };
+}
+
+function ifThere<T>(find: () => T): T | undefined {
+  try {
+    return find();
+  } catch {
+    return undefined;
+  }
+}

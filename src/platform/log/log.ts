@@ -1,0 +1,199 @@
+/** The log: JSON lines for machines, readable ones on a terminal; without secrets, and without endless repeats. */
+import { styleText } from 'node:util';
+import { type Logger, pino } from 'pino';
+import { printableJson } from '../foreign-text.ts';
+import { type Level, prose, readEntry, subject_keys } from './entry.ts';
+import { type BaseLevels, type LevelView, LogLevels } from './levels.ts';
+import { LogRing } from './ring.ts';
+import { of_owner_max, of_subject_max, Repeats, repeats_max } from './repeats.ts';
+import { harmlessFacts, withoutSecrets } from './secrets.ts';
+
+export type { Level } from './entry.ts';
+
+/** Facts first, then a fixed sentence. */
+export interface Log {
+  debug(facts: object, sentence: string): void;
+  info(facts: object, sentence: string): void;
+  warn(facts: object, sentence: string): void;
+  error(facts: object, sentence: string): void;
+  fatal(facts: object, sentence: string): void;
+  /** A log whose lines carry `facts`. One with a `driver` or `part` has the level of that name. */
+  child(facts: Readonly<Record<string, string>>): Log;
+}
+
+export interface LogRoot extends Log {
+  /** The log of a driver or part that has its own level; null: of the program as a whole. */
+  readonly ownerOf: (name: string | null) => Log;
+  /** What the configuration says; levels that were set for a time stay until their time is over. */
+  readonly configure: (levels: BaseLevels) => void;
+  /** Sets the level of one driver or part (null: all without their own) for a time, at most 24 h. */
+  readonly override: (name: string | null, level: Level, for_ms: number) => void;
+  /** Back to what the configuration says. */
+  readonly reset: (name: string | null) => void;
+  readonly levels: () => readonly LevelView[];
+  /** The last lines as JSON, without secrets, oldest first. */
+  readonly recent: () => readonly string[];
+  /** Logs the counts of suppressed repeats, and ends every timer. */
+  readonly close: () => void;
+}
+
+export interface LogOptions extends BaseLevels {
+  /** Takes one line of JSON at a time, or of text if `readable`. Must not block. */
+  readonly out: { write(line: string): unknown };
+  /** Coloured lines for a person instead of JSON. */
+  readonly readable: boolean;
+}
+
+type Write = (level: Level, facts: object, sentence: string) => void;
+
+export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
+  const ring = new LogRing();
+  const root = pino(
+    {
+      level: 'debug',
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }), log: (facts) => harmlessFacts(facts) },
+    },
+    {
+      write: (line: string) => {
+        const json = printableJson(line);
+        ring.push(json);
+        out.write(readable ? readableLine(json) : json);
+      },
+    },
+  );
+  const levels: LogLevels = new LogLevels(base, (name, level) =>
+    ownerOf(name).info({}, `the level of the log is ${level} again`),
+  );
+  const repeats = new Repeats();
+  const bind = (logger: Logger, owner: string | undefined, who: string): Log =>
+    logOf(
+      (level, facts, sentence) => {
+        if (!levels.allows(level, owner)) return;
+        const write: Write = (level, facts, sentence) => logger[level](facts, withoutSecrets(sentence));
+        if (isNeverRepeated(level) || isNews({ repeats, who, write }, level, facts, sentence))
+          write(level, facts, sentence);
+      },
+      (facts) => {
+        if (facts['driver'] !== undefined) drivers.add(facts['driver']);
+        const name = facts['driver'] ?? facts['part'] ?? owner;
+        return bind(logger.child(harmlessFacts(facts)), name, `${who} ${Object.values(facts).join(' ')}`);
+      },
+    );
+  const log = bind(root, undefined, '');
+  /** Names of instances that have logged something, or may. */
+  const drivers = new Set<string>();
+  const ownerOf = (name: string | null): Log =>
+    name === null ? log : log.child(drivers.has(name) ? { driver: name } : { part: name });
+  return {
+    ...log,
+    ownerOf,
+    configure: (base) => levels.configure(base),
+    override: (name, level, for_ms) => levels.override(name, level, for_ms),
+    reset: (name) => levels.reset(name),
+    levels: () => levels.view(),
+    recent: () => ring.lines(),
+    close: () => {
+      repeats.flush();
+      levels.close();
+    },
+  };
+}
+
+function logOf(write: Write, child: Log['child']): Log {
+  return {
+    debug: (facts, sentence) => write('debug', facts, sentence),
+    info: (facts, sentence) => write('info', facts, sentence),
+    warn: (facts, sentence) => write('warn', facts, sentence),
+    error: (facts, sentence) => write('error', facts, sentence),
+    fatal: (facts, sentence) => write('fatal', facts, sentence),
+    child,
+  };
+}
+
+/** Debug lines were requested as a whole, and a crash must always be logged. */
+function isNeverRepeated(level: Level): boolean {
+  return level === 'debug' || level === 'fatal';
+}
+
+interface Repeating {
+  readonly repeats: Repeats;
+  /** The owner of the log. */
+  readonly who: string;
+  readonly write: Write;
+}
+
+/** Facts that make two lines with the same sentence different ones; reasons and figures do not. */
+const other_identifying_keys = [
+  'name',
+  'feed',
+  'topic',
+  'channel',
+  'task_id',
+  'text',
+  'event',
+  'command',
+  'file',
+] as const;
+/** Of a fact, so much makes a difference. */
+const identifying_chars_max = 200;
+
+/** Limits a device with ever new texts by its subject, and a device with ever new subjects by its driver. */
+function isNews({ repeats, who, write }: Repeating, level: Level, facts: object, sentence: string): boolean {
+  const subject = identifyingFacts(facts, subject_keys);
+  const all = [...subject, ...identifyingFacts(facts, other_identifying_keys)];
+  const summarize =
+    (of: readonly IdentifyingFact[], words: string) =>
+    (suppressed: number, within_ms: number): void => {
+      const window_s = Math.max(1, Math.round(within_ms / 1_000));
+      const line = `${words} (suppressed ${suppressed} like this in ${window_s} s)`;
+      write(level, { ...Object.fromEntries(of), suppressed }, line);
+    };
+  return repeats.admits([
+    {
+      text: JSON.stringify([level, who, sentence, ...all]),
+      max: repeats_max,
+      summarize: summarize(all, sentence),
+    },
+    {
+      text: JSON.stringify(['subject', level, who, sentence, ...subject]),
+      max: of_subject_max,
+      summarize: summarize(subject, sentence),
+    },
+    {
+      text: JSON.stringify(['owner', level, who]),
+      max: of_owner_max,
+      summarize: summarize([], 'too many lines'),
+    },
+  ]);
+}
+
+type IdentifyingFact = readonly [string, string | number];
+
+function identifyingFacts(facts: object, keys: readonly string[]): readonly IdentifyingFact[] {
+  const of = new Map<string, unknown>(Object.entries(facts));
+  return keys.flatMap((key): readonly IdentifyingFact[] => {
+    const value = of.get(key);
+    if (typeof value === 'number') return [[key, value]];
+    return typeof value === 'string' ? [[key, value.slice(0, identifying_chars_max)]] : [];
+  });
+}
+
+const colours = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const;
+
+/** `12:30:01 warn  camera-1  device is unavailable (timed out), next try in 2 s  port=554` */
+function readableLine(line: string): string {
+  const entry = readEntry(line);
+  if (!entry) return line;
+  const { subject, text, tail } = prose(entry);
+  const paint = (colour: 'gray' | 'cyan' | (typeof colours)[Level], words: string): string =>
+    styleText(colour, words, { validateStream: false });
+  return `${[
+    paint('gray', entry.time.slice(11, 19)),
+    paint(colours[entry.level], entry.level.padEnd(5)),
+    ...(subject ? [paint('cyan', subject)] : []),
+    text,
+    ...tail.map((fact) => paint('gray', fact)),
+  ].join('  ')}\n`;
+}

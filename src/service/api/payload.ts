@@ -1,0 +1,71 @@
+/**
+ * Checks the payload of a command against the schema that the kit has published. The schema comes from outside, so only a
+ * subset that cannot be slow is read: flat objects of numbers, strings, booleans and enumerations, with bounds.
+ */
+import { z } from 'zod';
+import type { JsonObject } from '../../contract/json.ts';
+import { fieldFaults, type FieldFault } from './problem.ts';
+
+const properties_max = 32;
+const choices_max = 256;
+const text_max = 4_096;
+
+const common = {
+  title: z.string().optional(),
+  description: z.string().optional(),
+  default: z.unknown().optional(),
+  examples: z.array(z.unknown()).optional(),
+};
+const bounds = {
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+  exclusiveMinimum: z.number().optional(),
+  exclusiveMaximum: z.number().optional(),
+  multipleOf: z.number().positive().optional(),
+};
+const property = z.union([
+  z.strictObject({ ...common, type: z.enum(['number', 'integer']), ...bounds }),
+  z.strictObject({ ...common, type: z.literal('boolean') }),
+  z.strictObject({
+    ...common,
+    type: z.literal('string'),
+    enum: z.array(z.string()).max(choices_max).optional(),
+    const: z.string().optional(),
+    minLength: z.int().nonnegative().optional(),
+    maxLength: z.int().nonnegative().max(text_max).optional(),
+  }),
+]);
+
+/** The supported schemas. `pattern` is not supported: a foreign regular expression can run without end. */
+const readable = z.strictObject({
+  ...common,
+  type: z.literal('object'),
+  properties: z
+    .record(z.string(), property)
+    .refine((all) => Object.keys(all).length <= properties_max)
+    .default({}),
+  required: z.array(z.string()).default([]),
+  additionalProperties: z.boolean().optional(),
+});
+
+/** Returns the faults of the payload. An unsupported schema accepts every object: the kit checks again. */
+export function payloadFaults(input_schema: JsonObject, payload: JsonObject): readonly FieldFault[] {
+  if (Object.keys(input_schema).length === 0) {
+    const [extra] = Object.keys(payload);
+    return extra === undefined
+      ? []
+      : [{ pointer: `#/payload/${extra}`, detail: 'this command takes no payload' }];
+  }
+  if (!readable.safeParse(input_schema).success) return [];
+  const read = z.fromJSONSchema({ ...input_schema }).safeParse(payload);
+  if (read.success) return [];
+  return fieldFaults(read.error).map(({ pointer, detail }) => ({
+    pointer: pointer === '#/' ? '#/payload' : `#/payload${pointer.slice(1)}`,
+    detail,
+  }));
+}
+
+/** Returns whether the schema is supported; otherwise only the kit can check the payload. */
+export function isReadable(input_schema: JsonObject): boolean {
+  return Object.keys(input_schema).length === 0 || readable.safeParse(input_schema).success;
+}

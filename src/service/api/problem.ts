@@ -1,0 +1,66 @@
+/** The reasons why a request is rejected, as the client reads them (RFC 9457). */
+import type { z } from 'zod';
+
+export interface FieldFault {
+  /** JSON pointer into the body, such as `#/lat`. */
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+const titles = {
+  'bad-request': [400, 'Bad request'],
+  unauthorised: [401, 'A valid API key is required'],
+  forbidden: [403, 'The API key lacks the permission'],
+  'not-found': [404, 'Not found'],
+  'method-not-allowed': [405, 'Method not allowed'],
+  conflict: [409, 'The current state does not allow it'],
+  'too-large': [413, 'The body is too large'],
+  'unsupported-type': [415, 'The body must be JSON'],
+  'misdirected-request': [421, 'This host name is not served'],
+  'invalid-payload': [422, 'The body does not match its schema'],
+  'too-many-requests': [429, 'Too many requests'],
+  unavailable: [503, 'Service unavailable'],
+} as const satisfies Readonly<Record<string, readonly [status: number, title: string]>>;
+export type ProblemKind = keyof typeof titles;
+
+interface More {
+  readonly errors?: readonly FieldFault[];
+  /** Seconds after which a retry makes sense. */
+  readonly retry_after_s?: number;
+  /** Methods that the path supports. */
+  readonly allow?: readonly string[];
+}
+
+/** A rejected request. Thrown anywhere in the service; the server turns it into the response. */
+export class RequestProblem extends Error {
+  override readonly name = 'RequestProblem';
+  readonly kind: ProblemKind;
+  readonly more: More;
+
+  constructor(kind: ProblemKind, detail: string, more: More = {}) {
+    super(detail);
+    this.kind = kind;
+    this.more = more;
+  }
+
+  get status(): (typeof titles)[ProblemKind][0] {
+    return titles[this.kind][0];
+  }
+
+  get title(): string {
+    return titles[this.kind][1];
+  }
+}
+
+/** Returns the faults of a body, each with its position. */
+export function fieldFaults(error: z.ZodError): readonly FieldFault[] {
+  return error.issues.map(({ path, message }) => ({
+    pointer: `#/${path.map((step) => escapePointer(String(step))).join('/')}`,
+    detail: message,
+  }));
+}
+
+/** RFC 6901, section 3. */
+function escapePointer(step: string): string {
+  return step.replaceAll('~', '~0').replaceAll('/', '~1');
+}

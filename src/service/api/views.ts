@@ -1,0 +1,197 @@
+/** Converts stored values into the resources of the API. Pure functions. */
+import { type Link, type Location, kitTelemetry, linkType } from '../../contract/kit.ts';
+import type {
+  AssetResource,
+  CreatedAsset,
+  KitResource,
+  KitTelemetrySnapshot,
+  QueueResource,
+  TaskResource,
+} from './resources.ts';
+import type { StoredAsset, StoredKit, StoredTask } from '../store/store.ts';
+
+/**
+ * A kit without a message for this long is offline, whatever its presence at the broker. Kits send at least one message
+ * per telemetry floor, which is at most an hour (`telemetry.floor_s`); mostly the broker detects a lost kit within a minute.
+ */
+export const silent_after_ms = 3_600_000 + 300_000;
+/** A fix older than this is stale (interface, Limits). */
+const stale_after_ms = 30_000;
+
+export function isOnline(kit: StoredKit, now_ms: number): boolean {
+  return kit.state?.online === true && kit.heard_ms !== null && now_ms - kit.heard_ms < silent_after_ms;
+}
+
+/** Returns when the view of the kit changes without a new message: it times out, or its fix becomes stale. Undefined: never. */
+export function turnsAt(kit: {
+  readonly online: boolean;
+  readonly last_seen: string | null;
+  readonly location: Location | null;
+  readonly times: Readonly<Record<string, string>>;
+}): number | undefined {
+  const { online, last_seen, location, times } = kit;
+  const turns: number[] = [];
+  if (online && last_seen !== null) turns.push(Date.parse(last_seen) + silent_after_ms);
+  const fix = times['location'];
+  const canAge = location !== null && !location.stale && location.source !== 'manual';
+  if (canAge && fix !== undefined) turns.push(Date.parse(fix) + stale_after_ms + 1);
+  return turns.length === 0 ? undefined : Math.min(...turns);
+}
+
+/** Returns since when the kit is online or offline. A kit that timed out is offline since its last message. */
+function sinceOf(kit: StoredKit, now_ms: number): number | null {
+  return kit.state?.online === true && !isOnline(kit, now_ms) ? kit.heard_ms : kit.since_ms;
+}
+
+export function kitResource(kit: StoredKit, now_ms: number): KitResource {
+  const { location, wans, battery, battery_charging, gateway } = telemetryOf(kit, now_ms);
+  const reported = Object.keys(kit.parts).length > 0;
+  return {
+    id: kit.kit_id,
+    name: kit.name ?? gateway?.name ?? kit.kit_id,
+    online: isOnline(kit, now_ms),
+    last_seen: isoOrNull(kit.heard_ms),
+    live: reported ? { location, wans, battery, battery_charging, gateway } : null,
+  };
+}
+
+export function telemetrySnapshot(kit: StoredKit, now_ms: number): KitTelemetrySnapshot {
+  const { id, name, online } = kitResource(kit, now_ms);
+  return { online, kit_id: id, kit_name: name, ...telemetryOf(kit, now_ms) };
+}
+
+type Telemetry = Omit<KitTelemetrySnapshot, 'online' | 'kit_id' | 'kit_name'>;
+
+/** Returns the reported parts; the location becomes stale with time. */
+function telemetryOf(kit: StoredKit, now_ms: number): Telemetry {
+  const values = Object.fromEntries(Object.entries(kit.parts).map(([part, { data }]) => [part, data]));
+  const { location, wans, battery, battery_charging, gateway, clients, speedtest } =
+    kitTelemetry.parse(values);
+  return {
+    wans: wans ?? [],
+    battery: battery ?? null,
+    battery_charging: battery_charging ?? null,
+    gateway: gateway ?? null,
+    clients: clients ?? [],
+    speedtest: speedtest ?? null,
+    location: agedLocation(location, kit.parts['location']?.time_ms, now_ms),
+  };
+}
+
+function agedLocation(location: Location | undefined, time_ms = 0, now_ms = 0): Location | null {
+  if (!location) return null;
+  if (location.source === 'manual' || now_ms - time_ms <= stale_after_ms) return location;
+  const source = location.source === 'satellite' ? ('satellite_cached' as const) : location.source;
+  return { ...location, source, stale: true };
+}
+
+const status_order = ['online', 'standby', 'offline'] as const;
+
+/** The link of this name; else of this type, the one in use first. Case does not matter. */
+export function findLink(wans: readonly Link[], wanted: string): Link | undefined {
+  const name = wanted.toLowerCase();
+  const named =
+    wans.find((link) => link.name === wanted) ?? wans.find((link) => link.name.toLowerCase() === name);
+  if (named || !linkType.safeParse(name).success) return named;
+  const rank = (link: Link): number => status_order.indexOf(link.status ?? 'offline');
+  return wans.filter(({ type }) => type === name).sort((a, b) => rank(a) - rank(b))[0];
+}
+
+/** The queue fields of a kit without a state report. */
+const not_reported = {
+  reason: null,
+  software: null,
+  as_of: null,
+  waiting_rows: null,
+  waiting_bytes: null,
+  oldest: null,
+  degraded: [],
+} as const;
+
+export function queueResource(kit: StoredKit, now_ms: number): QueueResource {
+  const reported = kit.state ? queueFields(kit.state) : not_reported;
+  return {
+    online: isOnline(kit, now_ms),
+    since: isoOrNull(sinceOf(kit, now_ms)),
+    ...reported,
+    ...kit.counts,
+    degraded: [...reported.degraded],
+  };
+}
+
+function queueFields({ reason, software, outbox, degraded, said_ms }: NonNullable<StoredKit['state']>) {
+  const { rows, bytes, oldest } = outbox;
+  const as_of = isoOrNull(said_ms ?? null);
+  return { reason, software, as_of, waiting_rows: rows, waiting_bytes: bytes, oldest, degraded };
+}
+
+export function assetResource(asset: StoredAsset): AssetResource {
+  const { id, asset_key, name, type, vendor, model, protocol, status, last_seen_at, parent_id } = asset;
+  const { lat, lon, whep_url } = asset;
+  return {
+    id,
+    asset_key,
+    name,
+    type,
+    vendor,
+    model,
+    protocol,
+    status,
+    last_seen_at,
+    parent_id,
+    lat,
+    lon,
+    whep_url,
+  };
+}
+
+/** The order of List Assets: by type, then by name. */
+export function byType(a: StoredAsset, b: StoredAsset): number {
+  return compare(a.type, b.type) || compare(a.name, b.name) || compare(a.id, b.id);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+export function createdAsset(kit_id: string, asset: StoredAsset): CreatedAsset {
+  const { id, asset_key, name, type, vendor, model, metadata, last_seen_at, parent_id } = asset;
+  return {
+    id,
+    asset_key,
+    kit_id,
+    name,
+    type,
+    vendor,
+    model,
+    protocol: 'partner',
+    metadata,
+    status: 'online',
+    last_seen_at,
+    parent_id,
+  };
+}
+
+export function taskResource(task: StoredTask): TaskResource {
+  const { task_id, asset_id, command_name, payload, status, result, requested_by, progress } = task;
+  return {
+    id: task_id,
+    asset_id,
+    command_name,
+    payload,
+    status,
+    result,
+    requested_by,
+    created_at: iso(task.created_ms),
+    updated_at: iso(task.updated_ms),
+    progress: status === 'running' ? progress : null,
+  };
+}
+
+export function iso(time_ms: number): string {
+  return new Date(time_ms).toISOString();
+}
+
+function isoOrNull(time_ms: number | null): string | null {
+  return time_ms === null ? null : iso(time_ms);
+}

@@ -1,0 +1,66 @@
+/** Turns the error of a request into a problem document (RFC 9457). */
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { z } from 'zod';
+import { messageOf, StorageUnavailable } from '../../errors.ts';
+import type { Problem } from '../api/resources.ts';
+import { fieldFaults, type ProblemKind, RequestProblem } from '../api/problem.ts';
+import type { ServiceLog } from '../service-log.ts';
+import type { Env } from './context.ts';
+
+const storage_retry_s = 5;
+
+export function answerProblem(c: Context<Env>, thrown: unknown, log: ServiceLog): Response {
+  const found = asProblem(thrown);
+  if (!found) {
+    const request = c.var.request_id;
+    log.error({ err: thrown, request, path: c.req.path }, 'request failed with an internal error');
+    return document(c, { status: 500, type: '/problems/internal', title: 'Internal error' });
+  }
+  const { kind, message: detail, status, title, more } = found;
+  if (more.retry_after_s !== undefined) c.header('Retry-After', String(more.retry_after_s));
+  if (more.allow) c.header('Allow', more.allow.join(', '));
+  if (status === 401) c.header('WWW-Authenticate', 'ApiKey');
+  const errors = more.errors && { errors: [...more.errors] };
+  return document(c, { status, type: `/problems/${kind}`, title, detail, ...errors });
+}
+
+function document(c: Context<Env>, about: Omit<Problem, 'instance'>): Response {
+  const body: Problem = { ...about, instance: c.var.request_id };
+  return c.body(JSON.stringify(body), statusOf(about.status), { 'content-type': 'application/problem+json' });
+}
+
+function asProblem(thrown: unknown): RequestProblem | undefined {
+  if (thrown instanceof RequestProblem) return thrown;
+  if (thrown instanceof StorageUnavailable) {
+    return new RequestProblem('unavailable', 'the database does not answer', {
+      retry_after_s: storage_retry_s,
+    });
+  }
+  if (!(thrown instanceof HTTPException)) return undefined;
+  const kind = kinds[thrown.status];
+  return kind && new RequestProblem(kind, messageOf(thrown));
+}
+
+const kinds: Readonly<Record<number, ProblemKind>> = {
+  400: 'bad-request',
+  404: 'not-found',
+  413: 'too-large',
+  415: 'unsupported-type',
+};
+
+/** Problems are made with the status codes of `problem.ts` and 500. */
+function statusOf(status: number): ContentfulStatusCode {
+  const known = [400, 401, 403, 404, 405, 409, 413, 415, 421, 422, 429, 503] as const;
+  return known.find((each) => each === status) ?? 500;
+}
+
+/** Converts a schema mismatch of a request: not found for path parameters, otherwise the faults by field. */
+export function refuseMisfit(target: string, error: z.ZodError): RequestProblem {
+  if (target === 'param') return new RequestProblem('not-found', 'an id in the path is not a UUID');
+  const errors = fieldFaults(error);
+  if (target === 'json')
+    return new RequestProblem('invalid-payload', 'the body does not match its schema', { errors });
+  return new RequestProblem('bad-request', `invalid ${target} parameters`, { errors });
+}

@@ -1,0 +1,93 @@
+/** Assets, their feeds, and the locations that partners push. */
+import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { createAsset, pushLocation } from '../api/requests.ts';
+import { asset, assetFeeds, assetList, createdAsset } from '../api/resources.ts';
+import { demandScope } from '../access/principal.ts';
+import type { Service } from '../service.ts';
+import { anyProblem, assetParams, changeProblem, type Env, jsonBody, kitParams, okJson } from './context.ts';
+import { newRoutes } from './new-routes.ts';
+import { type AnswerStore, idempotencyHeaders, once, toJson } from './repeatable.ts';
+
+const tags = ['assets'];
+
+const listAssets = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/assets',
+  tags,
+  request: { params: kitParams },
+  responses: { 200: okJson(assetList, 'by type, then by name'), ...anyProblem },
+});
+const addAsset = createRoute({
+  method: 'post',
+  path: '/api/kits/{kit_id}/assets',
+  tags,
+  request: { params: kitParams, headers: idempotencyHeaders, body: jsonBody(createAsset) },
+  responses: { 201: okJson(createdAsset, 'registered; its gps feed too'), ...changeProblem },
+});
+const getAsset = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/assets/{asset_id}',
+  tags,
+  request: { params: assetParams },
+  responses: { 200: okJson(asset, 'the asset'), ...anyProblem },
+});
+const removeAsset = createRoute({
+  method: 'delete',
+  path: '/api/kits/{kit_id}/assets/{asset_id}',
+  tags,
+  request: { params: assetParams },
+  responses: { 204: { description: 'removed' }, ...changeProblem },
+});
+const getFeeds = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/assets/{asset_id}/telemetry',
+  tags,
+  request: { params: assetParams },
+  responses: { 200: okJson(assetFeeds, 'the newest message of each feed that has one'), ...anyProblem },
+});
+const push = createRoute({
+  method: 'post',
+  path: '/api/kits/{kit_id}/assets/{asset_id}/location',
+  tags,
+  request: { params: assetParams, body: jsonBody(pushLocation) },
+  responses: { 204: { description: 'stored, and sent to the subscribed sockets' }, ...changeProblem },
+});
+
+export function assetRoutes(service: Service, store: AnswerStore): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  routes.openapi(listAssets, async (c) => {
+    const { kit_id } = c.req.valid('param');
+    return c.json({ assets: await service.assets(c.var.principal, kit_id) }, 200);
+  });
+  routes.openapi(addAsset, async (c) => {
+    demandScope(c.var.principal, 'assets:write');
+    const { kit_id } = c.req.valid('param');
+    const body = c.req.valid('json');
+    const created = await once(c, { store, schema: createdAsset, body: toJson(body) }, async () =>
+      service.createAsset(c.var.principal, kit_id, body),
+    );
+    c.header('Location', `/api/kits/${kit_id}/assets/${created.id}`);
+    return c.json(created, 201);
+  });
+  routes.openapi(getAsset, async (c) => {
+    const { kit_id, asset_id } = c.req.valid('param');
+    return c.json(await service.asset(c.var.principal, kit_id, asset_id), 200);
+  });
+  routes.openapi(removeAsset, async (c) => {
+    demandScope(c.var.principal, 'assets:write');
+    const { kit_id, asset_id } = c.req.valid('param');
+    await service.removeAsset(c.var.principal, kit_id, asset_id);
+    return c.body(null, 204);
+  });
+  routes.openapi(getFeeds, async (c) => {
+    const { kit_id, asset_id } = c.req.valid('param');
+    return c.json(await service.feeds(c.var.principal, kit_id, asset_id), 200);
+  });
+  routes.openapi(push, async (c) => {
+    demandScope(c.var.principal, 'assets:write');
+    const { kit_id, asset_id } = c.req.valid('param');
+    await service.pushLocation(c.var.principal, kit_id, { asset_id, fix: c.req.valid('json') });
+    return c.body(null, 204);
+  });
+  return routes;
+}

@@ -1,0 +1,160 @@
+/** Middleware before every route: authentication, rate limits, host names and body limits. */
+import { randomUUID } from 'node:crypto';
+import type { Context, MiddlewareHandler } from 'hono';
+import { countValues, request_limits } from '../../contract/bounded-json.ts';
+import { messageOf } from '../../errors.ts';
+import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
+import { demandScope } from '../access/principal.ts';
+import { RequestProblem } from '../api/problem.ts';
+import { RateLimit } from '../access/rate-limit.ts';
+import type { Env } from './context.ts';
+
+export const body_bytes_max = 64 * 1024;
+
+const reads = { per_s: 20, burst: 40 } as const;
+const changes = { per_s: 10, burst: 20 } as const;
+
+export interface GuardOptions {
+  readonly gate: Gate;
+  /** WebRTC servers that the page may ask for video. */
+  readonly media_origins: readonly string[];
+}
+
+export function requestId(): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    c.set('request_id', randomUUID());
+    await next();
+  };
+}
+
+/** Sets the security headers: against embedding and content sniffing. */
+export function securityHeaders({
+  media_origins,
+}: Pick<GuardOptions, 'media_origins'>): MiddlewareHandler<Env> {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src 'self' ${media_origins.join(' ')}`.trim(),
+    "media-src 'self' blob:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ].join('; ');
+  return async (c, next) => {
+    await next();
+    c.header('Content-Security-Policy', policy);
+    c.header('X-Content-Type-Options', 'nosniff');
+    c.header('Referrer-Policy', 'no-referrer');
+    c.header('Cross-Origin-Opener-Policy', 'same-origin');
+    c.header('Cross-Origin-Resource-Policy', 'same-origin');
+    if (c.req.path.startsWith('/api')) c.header('Cache-Control', 'no-store');
+  };
+}
+
+/** Rejects foreign host names: a page of another site that points its name here (DNS rebinding) may not read responses. */
+export function hostGuard({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const { host } = askerOf(c).headers;
+    if (!gate.serves(host)) {
+      throw new RequestProblem(
+        'misdirected-request',
+        `host name "${host ?? ''}" is not served; add it to service.hosts`,
+      );
+    }
+    await next();
+  };
+}
+
+/** Limits the body also without a Content-Length. Only POST has a body here. */
+export function limitBody(): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const length = c.req.header('content-length');
+    if (length !== undefined && Number(length) > body_bytes_max) throw tooLarge();
+    if (c.req.method === 'POST' && length === undefined && c.req.raw.body) {
+      const { url, headers } = c.req.raw;
+      const body = await readBounded(c.req.raw.body);
+      c.req.raw = new Request(url, { method: 'POST', headers, body });
+    }
+    await next();
+  };
+}
+
+async function readBounded(stream: AsyncIterable<Uint8Array>): Promise<Buffer<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (bytes > body_bytes_max) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function tooLarge(): RequestProblem {
+  return new RequestProblem('too-large', `the body is too large; at most ${body_bytes_max} bytes`);
+}
+
+/** Requires the JSON content type, which a form of another site cannot send. */
+export function jsonOnly(): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const type = c.req.header('content-type');
+    const hasBody = c.req.raw.body !== null && c.req.header('content-length') !== '0';
+    if (c.req.method === 'POST' && hasBody && !/^application\/json\s*(?:;|$)/iu.test(type ?? '')) {
+      throw new RequestProblem('unsupported-type', 'send the body as application/json');
+    }
+    if (c.req.method === 'POST' && hasBody) boundJson(await c.req.text());
+    await next();
+  };
+}
+
+/** Checks depth and number of values before parsing: deeply nested values cannot be serialised again. */
+function boundJson(text: string): void {
+  try {
+    countValues(text, request_limits);
+  } catch (error) {
+    throw new RequestProblem('bad-request', `the body was rejected: ${messageOf(error)}`);
+  }
+}
+
+/** Identifies the client and applies its rate limits. Starting a session authenticates by itself. */
+export function authenticate({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHandler<Env> {
+  const limits = { read: new RateLimit(reads), change: new RateLimit(changes) };
+  return async (c, next) => {
+    if (c.req.path === '/api/session' && c.req.method === 'POST') return next();
+    const asker = askerOf(c);
+    const principal = await gate.identify(asker);
+    const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
+    if (hasCookieOnly(asker.headers)) demandOwnPage(gate, asker, isRead ? 'read' : 'change');
+    slowDown((isRead ? limits.read : limits.change).take(principal.key_id, performance.now()));
+    if (isRead && c.req.path !== '/api/session') demandScope(principal, 'read');
+    c.set('principal', principal);
+    return next();
+  };
+}
+
+/** Rejects requests of foreign pages: browsers send the cookie with any request, but only the page of this service adds the headers. */
+function demandOwnPage(gate: Gate, asker: Asker, kind: 'read' | 'change'): void {
+  const { origin, 'x-kit-page': mark, 'content-type': type } = asker.headers;
+  const isMarked = origin !== undefined && mark === '1' && type?.startsWith('application/json') === true;
+  if (gate.isOwnPage(asker) && (kind === 'read' || isMarked)) return;
+  throw new RequestProblem(
+    'forbidden',
+    'requests with the session cookie must come from the page of this service',
+  );
+}
+
+function slowDown(wait_s: number): void {
+  if (wait_s === 0) return;
+  throw new RequestProblem('too-many-requests', `too many requests; retry in ${wait_s} s`, {
+    retry_after_s: wait_s,
+  });
+}
+
+/** Returns headers and address of the client. */
+export function askerOf(c: Context<Env>): Asker {
+  const { headers, socket } = c.env.incoming;
+  return { headers, address: socket.remoteAddress ?? '' };
+}

@@ -1,0 +1,93 @@
+/** The HTTP side of the service: guards, routes, problems, the page, and the document that describes them. */
+import { OpenAPIHono } from '@hono/zod-openapi';
+import type { PageSource } from './page-files.ts';
+import { RequestProblem } from '../api/problem.ts';
+import type { Service } from '../service.ts';
+import type { ServiceLog } from '../service-log.ts';
+import { answerProblem } from './answer-problem.ts';
+import { assetRoutes } from './asset-routes.ts';
+import type { Env } from './context.ts';
+import {
+  authenticate,
+  type GuardOptions,
+  hostGuard,
+  jsonOnly,
+  limitBody,
+  requestId,
+  securityHeaders,
+} from './guards.ts';
+import { kitRoutes } from './kit-routes.ts';
+import { methodFinder } from './methods.ts';
+import { servePage } from './page.ts';
+import type { AnswerStore } from './repeatable.ts';
+import { sessionRoutes } from './session-routes.ts';
+import { taskRoutes } from './task-routes.ts';
+
+export interface HttpParts extends GuardOptions {
+  readonly service: Service;
+  readonly store: AnswerStore;
+  readonly log: ServiceLog;
+  readonly version: string;
+  readonly page: PageSource;
+  /** Why the service cannot serve now; undefined: it can. */
+  readonly unready: () => Promise<string | undefined>;
+}
+
+export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
+  const { service, store, gate, log, version } = parts;
+  const app = new OpenAPIHono<Env>();
+  app.onError((error, c) => answerProblem(c, error, log));
+  app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody(), jsonOnly());
+  app.use('/api/*', authenticate(parts));
+  const rooms = [
+    kitRoutes(service),
+    assetRoutes(service, store),
+    taskRoutes(service, store),
+    sessionRoutes(gate, service),
+  ];
+  for (const routes of rooms) app.route('/', routes);
+  app.openAPIRegistry.registerComponent('securitySchemes', 'apiKey', {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-API-Key',
+  });
+  serveDocument(app, version);
+  app.get('/ready', async (c) => {
+    const reason = await parts.unready();
+    if (reason !== undefined) throw new RequestProblem('unavailable', reason, { retry_after_s: 5 });
+    return c.json({ ready: true }, 200);
+  });
+  servePage(app, parts.page);
+  refuseTheRest(app, log);
+  return app;
+}
+
+/** Serves the OpenAPI document. It is built once, at the first request: most kits never need it. */
+function serveDocument(app: OpenAPIHono<Env>, version: string): void {
+  let document: string | undefined;
+  app.get('/openapi.json', (c) => {
+    document ??= JSON.stringify(
+      app.getOpenAPI31Document({
+        openapi: '3.1.0',
+        info: { title: 'Kit, Asset and Telemetry Service', version },
+        security: [{ apiKey: [] }],
+      }),
+    );
+    return c.body(document, 200, { 'content-type': 'application/json' });
+  });
+}
+
+function refuseTheRest(app: OpenAPIHono<Env>, log: ServiceLog): void {
+  const routes = app.openAPIRegistry.definitions.flatMap((each) => (each.type === 'route' ? each.route : []));
+  const open = ['/openapi.json', '/ready', '/'].map((path) => ({ method: 'get', path }));
+  const methodsOf = methodFinder([...routes, ...open]);
+  app.notFound((c) => {
+    const { method, path } = c.req;
+    const allow = methodsOf(path);
+    const problem =
+      allow.length > 0
+        ? new RequestProblem('method-not-allowed', `${path} supports ${allow.join(', ')}`, { allow })
+        : new RequestProblem('not-found', `${method} ${path} does not exist`);
+    return answerProblem(c, problem, log);
+  });
+}

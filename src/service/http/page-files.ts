@@ -1,0 +1,118 @@
+/** Loads the page for serving: its files and two libraries, compressed, under a path that changes with their content. */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+const types: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+};
+/** Served beside the page's own modules, under the names by which those import them. */
+const libraries: Readonly<Record<string, string>> = {
+  'preact.js': import.meta.resolve('preact'),
+  'htm.js': import.meta.resolve('htm'),
+};
+const first_file = 'index.html';
+/** Brotli's best costs seconds on a gateway and saves a few percent. */
+const brotli = {
+  [constants.BROTLI_PARAM_QUALITY]: 9,
+  /** The whole of each file, where the default takes 4 MB for any. */
+  [constants.BROTLI_PARAM_LGWIN]: 16,
+};
+const hash_chars = 16;
+
+const encodings = ['br', 'gzip', 'identity'] as const;
+export type Encoding = (typeof encodings)[number];
+
+export interface PageFile {
+  readonly type: string;
+  /** By encoding. */
+  readonly bodies: Readonly<Record<Encoding, Buffer<ArrayBuffer>>>;
+  readonly hash: string;
+}
+
+export interface Page {
+  /** Names the content of all files: what stands below `/page/{version}/` never changes. */
+  readonly version: string;
+  readonly index: PageFile;
+  readonly files: ReadonlyMap<string, PageFile>;
+}
+
+/** Returns the page, loaded at the first request. Rejects when a file is missing. */
+export type PageSource = () => Promise<Page>;
+
+/** Loads the page at its first request: many kits serve programs only and never need it. */
+export function pageOnDemand(): PageSource {
+  let page: Promise<Page> | undefined;
+  return async () => {
+    page ??= loadPage();
+    return page;
+  };
+}
+
+/** Reads and compresses the page; about 100 kB. */
+export async function loadPage(): Promise<Page> {
+  const texts = new Map(Object.entries(await readTexts()));
+  const index = texts.get(first_file) ?? '';
+  texts.delete(first_file);
+  const version = hashOf([...texts].flat().join('\0'));
+  const files = new Map<string, PageFile>();
+  // Sequential: compression of each file needs its own memory.
+  for (const [name, text] of texts) files.set(name, await compress(name, text));
+  const linked = withPreloads(index, [...texts.keys()]).replaceAll('"./', `"/page/${version}/`);
+  return { version, index: await compress(first_file, linked), files };
+}
+
+/** Lets the browser ask for all modules at once, where it would find them one by one from import to import. */
+function withPreloads(index: string, names: readonly string[]): string {
+  const links = names
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => `    <link rel="modulepreload" href="./${name}" />\n`);
+  return index.replace('  </head>', `${links.join('')}  </head>`);
+}
+
+async function readTexts(): Promise<Record<string, string>> {
+  const dir = new URL('../../page/', import.meta.url);
+  const names = (await readdir(dir, { recursive: true }))
+    .filter((name) => types[extensionOf(name)] !== undefined)
+    .sort();
+  const own = names.map(async (name) => [name, await readFile(new URL(name, dir), 'utf8')] as const);
+  const others = Object.entries(libraries).map(async ([name, url]) => {
+    const text = await readFile(new URL(url), 'utf8');
+    // Their source maps are not served.
+    return [name, text.replace(/\n\/\/# sourceMappingURL=.*\s*$/u, '\n')] as const;
+  });
+  return Object.fromEntries(await Promise.all([...own, ...others]));
+}
+
+async function compress(name: string, text: string): Promise<PageFile> {
+  const identity = Buffer.from(text);
+  const [br, gz] = await Promise.all([
+    promisify(brotliCompress)(identity, { params: brotli }),
+    promisify(gzip)(identity, { level: constants.Z_BEST_COMPRESSION }),
+  ]);
+  const bodies = { identity, br: Buffer.from(br), gzip: Buffer.from(gz) };
+  return { type: types[extensionOf(name)] ?? 'application/octet-stream', bodies, hash: hashOf(text) };
+}
+
+/** The smallest form that the client takes, by its `Accept-Encoding`. Browsers take Brotli on https only. */
+export function chooseEncoding(accepted: string | undefined): Encoding {
+  const taken = new Set(
+    (accepted ?? '')
+      .split(',')
+      .map((part) => part.trim().toLowerCase())
+      .filter((part) => !/;\s*q=0(?:\.0*)?$/u.test(part))
+      .map((part) => part.split(';')[0]?.trim()),
+  );
+  return encodings.find((encoding) => taken.has(encoding)) ?? 'identity';
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, hash_chars);
+}
+
+function extensionOf(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1);
+}

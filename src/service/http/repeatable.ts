@@ -1,0 +1,68 @@
+/** `Idempotency-Key`: a repeated request with the same key is carried out once. */
+import { createHash } from 'node:crypto';
+import type { Context } from 'hono';
+import { z } from 'zod';
+import { json, type Json } from '../../contract/json.ts';
+import { RequestProblem } from '../api/problem.ts';
+import type { RepeatableRequest, Store } from '../store/store.ts';
+import type { Env } from './context.ts';
+
+export type AnswerStore = Pick<Store, 'claim' | 'answer' | 'unclaim'>;
+
+export const idempotencyHeaders = z.object({
+  'idempotency-key': z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe('a repeated request with the same key is answered as the first one, for 24 h'),
+});
+
+/**
+ * Runs `work`, or returns the stored answer of the first request with this key. Throws `conflict` when the first request
+ * is in progress or was interrupted with an unknown outcome, and `invalid-payload` when it was a different request.
+ */
+export async function once<T extends z.ZodType>(
+  c: Context<Env>,
+  { store, schema, body }: { readonly store: AnswerStore; readonly schema: T; readonly body: Json },
+  work: () => Promise<z.output<T>>,
+): Promise<z.output<T>> {
+  const idempotency_key = c.req.header('idempotency-key');
+  if (idempotency_key === undefined) return work();
+  const request: RepeatableRequest = {
+    key_id: c.var.principal.key_id,
+    idempotency_key,
+    request: hashOf(`${c.req.method} ${c.req.path} ${JSON.stringify(body)}`),
+  };
+  const claim = await store.claim(request, Date.now());
+  if (claim.kind === 'known') {
+    if (claim.request !== request.request) {
+      throw new RequestProblem('invalid-payload', 'this Idempotency-Key was used for another request');
+    }
+    if (claim.answer === null) {
+      throw new RequestProblem(
+        'conflict',
+        'the first request with this Idempotency-Key is in progress or was interrupted',
+      );
+    }
+    return schema.parse(claim.answer);
+  }
+  try {
+    const answer = await work();
+    await store.answer(request, toJson(answer));
+    return answer;
+  } catch (error) {
+    // A rejected request had no effect. After any other error the outcome is unknown: the key stays in use.
+    if (error instanceof RequestProblem) await store.unclaim(request);
+    throw error;
+  }
+}
+
+/** The value without the keys that are undefined. */
+export function toJson(value: unknown): Json {
+  return json.parse(JSON.parse(JSON.stringify(value)));
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

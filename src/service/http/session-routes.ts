@@ -1,0 +1,55 @@
+/** The page's session: a key is typed once, and a cookie that no script can read stands for it. */
+import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { openSession } from '../api/requests.ts';
+import { session } from '../api/resources.ts';
+import type { Gate } from '../access/gate.ts';
+import { RequestProblem } from '../api/problem.ts';
+import type { Service } from '../service.ts';
+import { anyProblem, changeProblem, type Env, jsonBody, okJson } from './context.ts';
+import { askerOf } from './guards.ts';
+import { newRoutes } from './new-routes.ts';
+
+const tags = ['session'];
+
+const open = createRoute({
+  method: 'post',
+  path: '/api/session',
+  tags,
+  security: [],
+  request: { body: jsonBody(openSession) },
+  responses: { 204: { description: 'the cookie is set, for 12 hours' }, ...changeProblem },
+});
+const look = createRoute({
+  method: 'get',
+  path: '/api/session',
+  tags,
+  responses: { 200: okJson(session, 'what the key may do'), ...anyProblem },
+});
+const end = createRoute({
+  method: 'delete',
+  path: '/api/session',
+  tags,
+  responses: { 204: { description: 'the session is over' }, ...changeProblem },
+});
+
+export function sessionRoutes(gate: Gate, service: Service): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  routes.openapi(open, async (c) => {
+    const asker = askerOf(c);
+    if (!gate.isOwnPage(asker)) {
+      throw new RequestProblem('forbidden', 'a page of another origin may not start a session');
+    }
+    c.header('Set-Cookie', await gate.openSession(c.req.valid('json').api_key, asker));
+    return c.body(null, 204);
+  });
+  routes.openapi(look, async (c) => {
+    const { principal } = c.var;
+    const kits = await service.kits(principal);
+    return c.json({ kits: kits.map(({ id }) => id), scopes: [...principal.scopes] }, 200);
+  });
+  routes.openapi(end, async (c) => {
+    c.header('Set-Cookie', await gate.closeSession(askerOf(c)));
+    return c.body(null, 204);
+  });
+  return routes;
+}

@@ -1,0 +1,265 @@
+/** Writes received messages to the database, many in one transaction, and resolves when they are committed. */
+import { messageOf, StorageBusy, StorageUnavailable } from '../../errors.ts';
+import { every, sleep } from '../../platform/time.ts';
+import type { Changes } from '../live/changes.ts';
+import type { ServiceLog } from '../service-log.ts';
+import type { Committed, Store } from '../store/store.ts';
+import { halves, halvesByKit, halvesOf, refused } from './halves.ts';
+import type { Reception } from './read-message.ts';
+
+/** Receptions of one transaction. */
+const receptions_max = 500;
+/** Characters of JSON of one transaction: as values they take a multiple of it in the thread of the database. */
+const weight_max = 4 * 1024 * 1024;
+/** Characters of JSON that may wait for the database before further batches stay packed. */
+export const waiting_weight_max = 32 * 1024 * 1024;
+const retry_ms = 1_000;
+/** Receptions that may wait while the database is unavailable; beyond it the sender keeps them, or they are lost to this service. */
+export const waiting_max = 20_000;
+/** A database without an answer for this long counts as unavailable, though no call has failed. */
+const unanswered_ms = 10_000;
+/** Contract violations are logged once per kit and interval. */
+const faults_every_ms = 60_000;
+/** Kits tracked per interval. */
+const faulty_kits_max = 1_000;
+
+export interface IngestParts {
+  readonly store: Pick<Store, 'commit'>;
+  readonly changes: Changes;
+  readonly log: ServiceLog;
+  /** Messages that arrive within this time are committed together. */
+  readonly group_ms: number;
+  /** Called after each commit, with the acknowledgements for the kits. */
+  readonly onCommitted: (committed: Committed) => void;
+  readonly signal: AbortSignal;
+}
+
+interface Waiting {
+  readonly reception: Reception;
+  readonly stored: () => void;
+  readonly failed: (error: unknown) => void;
+  /** `apart`: in the queue of its kit, whose rows another process has locked. */
+  place: 'queue' | 'apart' | 'done';
+}
+
+export class Ingest {
+  readonly #parts: IngestParts;
+  #waiting: Waiting[] = [];
+  /** By kit: receptions of kits whose rows another process has locked. Other kits are not delayed. */
+  readonly #held = new Map<string, Waiting[]>();
+  #count = 0;
+  #weight = 0;
+  readonly #onRoom: (() => void)[] = [];
+  #running: Promise<void> | undefined;
+  #runningHeld: Promise<void> | undefined;
+  readonly #faulty = new Set<string>();
+  #isFailing = false;
+  #asked_ms: number | undefined;
+
+  constructor(parts: IngestParts) {
+    this.#parts = parts;
+    every(faults_every_ms, parts.signal, () => this.#faulty.clear());
+    const end = (): void => {
+      for (const notify of this.#onRoom.splice(0)) notify();
+    };
+    parts.signal.addEventListener('abort', end, { once: true });
+  }
+
+  /** Returns why nothing can be stored now; undefined: storing works. */
+  get unready(): string | undefined {
+    if (this.#isFailing) return 'the database cannot be written';
+    const isSilent = this.#asked_ms !== undefined && performance.now() - this.#asked_ms > unanswered_ms;
+    return isSilent ? 'the database does not answer' : undefined;
+  }
+
+  /** Resolves when the message is on disk. Rejects when the service stops before, or when too many wait already. */
+  async take(reception: Reception): Promise<void> {
+    this.#logFaults(reception);
+    if (this.#count >= waiting_max) {
+      throw new StorageUnavailable('too many messages wait for the database');
+    }
+    this.#count += 1;
+    this.#weight += weightOf(reception);
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = { reception, stored: resolve, failed: reject, place: 'queue' };
+      const held = this.#held.get(reception.kit_id);
+      if (held) {
+        waiting.place = 'apart';
+        held.push(waiting);
+      } else {
+        this.#waiting.push(waiting);
+        this.#running ??= this.#run();
+      }
+    });
+  }
+
+  /** Resolves when the queue has room for another batch, or the service stops. */
+  async room(): Promise<void> {
+    while (this.#weight > waiting_weight_max && !this.#parts.signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#onRoom.push(resolve);
+      await promise;
+    }
+  }
+
+  /** Resolves when every accepted reception is stored or discarded. */
+  async settled(): Promise<void> {
+    while (this.#running || this.#runningHeld) await Promise.all([this.#running, this.#runningHeld]);
+  }
+
+  async #run(): Promise<void> {
+    const { signal, group_ms } = this.#parts;
+    while (this.#waiting.length > 0) {
+      if (this.#waiting.length < receptions_max) await sleep(group_ms, signal);
+      const some = this.#waiting.splice(0, portionOf(this.#waiting));
+      try {
+        await this.#store(some);
+      } catch (error) {
+        const left = some.filter(({ place }) => place === 'queue');
+        if (signal.aborted) this.#giveUp(left, error);
+        else {
+          this.#waiting = [...left, ...this.#waiting];
+          await sleep(retry_ms, signal);
+        }
+      }
+    }
+    this.#running = undefined;
+  }
+
+  /** Retries the kits whose rows are locked, one after the other, until all are stored. */
+  async #runHeld(): Promise<void> {
+    const { signal } = this.#parts;
+    while (this.#held.size > 0) {
+      for (const [kit_id, held] of this.#held) {
+        const some = held.splice(0, portionOf(held));
+        try {
+          await this.#storeOrSplit(some);
+          if (held.length === 0) this.#held.delete(kit_id);
+        } catch (error) {
+          held.unshift(...some.filter(({ place }) => place !== 'done'));
+          if (!signal.aborted) continue;
+          this.#held.delete(kit_id);
+          this.#giveUp(held, error);
+        }
+      }
+      if (this.#held.size > 0) await sleep(retry_ms, signal);
+    }
+    this.#runningHeld = undefined;
+  }
+
+  #giveUp(some: readonly Waiting[], error: unknown): void {
+    this.#leave(some);
+    for (const { failed } of some) failed(error);
+  }
+
+  #leave(some: readonly Waiting[]): void {
+    this.#count -= some.length;
+    for (const { reception } of some) this.#weight -= weightOf(reception);
+    for (const notify of this.#onRoom.splice(0)) notify();
+  }
+
+  #done(some: readonly Waiting[]): void {
+    this.#leave(some);
+    for (const each of some) {
+      each.place = 'done';
+      each.stored();
+    }
+  }
+
+  /** Stores them together; a kit whose rows are locked gets its own queue, and the others are not delayed. */
+  async #store(some: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#storeOrSplit(some);
+    } catch (error) {
+      const left = some.filter(({ place }) => place === 'queue');
+      const [kit_id, ...others] = new Set(left.map(({ reception }) => reception.kit_id));
+      if (!(error instanceof StorageBusy) || kit_id === undefined || this.#parts.signal.aborted) throw error;
+      if (others.length > 0) for (const half of halvesByKit(left)) await this.#store(half);
+      else {
+        this.#held.set(kit_id, [...(this.#held.get(kit_id) ?? []), ...left]);
+        for (const each of left) each.place = 'apart';
+        this.#runningHeld ??= this.#runHeld();
+      }
+    }
+  }
+
+  /** Stores them together, or in smaller parts when one of them is rejected permanently. */
+  async #storeOrSplit(some: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#commit(some.map(({ reception }) => reception));
+      this.#done(some);
+    } catch (error) {
+      if (error instanceof StorageUnavailable) throw error;
+      const [only, ...others] = some;
+      if (only && others.length === 0) {
+        await this.#storeParts(only.reception, error);
+        this.#done(some);
+      } else for (const half of halves(some)) await this.#storeOrSplit(half);
+    }
+  }
+
+  /** Stores a batch without the messages that the database rejects. Their numbers count as received, or the kit would send them without end. */
+  async #storeParts(reception: Reception, error: unknown): Promise<void> {
+    const { kit_id, messages } = reception;
+    const [only] = messages;
+    if (messages.length > 1) {
+      for (const part of halvesOf(reception)) {
+        await this.#commit([part]).catch(async (reason: unknown) => {
+          if (reason instanceof StorageUnavailable) throw reason;
+          await this.#storeParts(part, reason);
+        });
+      }
+      return;
+    }
+    const { epoch, seq, channel } = only ?? {};
+    const facts = { kit_id, epoch, seq, channel: channel?.kind, reason: messageOf(error) };
+    this.#parts.log.error(facts, 'database rejected a kit message; discarding it');
+    await this.#commit([refused(reception, messageOf(error))]).catch((reason: unknown) => {
+      if (reason instanceof StorageUnavailable) throw reason;
+    });
+  }
+
+  async #commit(receptions: readonly Reception[]): Promise<void> {
+    const { store, changes, log, onCommitted } = this.#parts;
+    const asked_ms = performance.now();
+    this.#asked_ms ??= asked_ms;
+    try {
+      const committed = await store.commit(receptions, Date.now());
+      if (this.#isFailing) log.info({}, 'database writes restored');
+      this.#isFailing = false;
+      changes.publish(committed.changes);
+      onCommitted(committed);
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable) || error instanceof StorageBusy) throw error;
+      if (!this.#isFailing) {
+        const facts = { reason: messageOf(error) };
+        log.error(facts, 'database write failed; the broker keeps the messages');
+      }
+      this.#isFailing = true;
+      throw error;
+    } finally {
+      if (this.#asked_ms === asked_ms) this.#asked_ms = undefined;
+    }
+  }
+
+  #logFaults({ kit_id, faults }: Reception): void {
+    const [reason] = faults;
+    if (reason === undefined || this.#faulty.has(kit_id) || this.#faulty.size >= faulty_kits_max) return;
+    this.#faulty.add(kit_id);
+    this.#parts.log.warn({ kit_id, reason }, 'kit message violated the contract; ignoring it');
+  }
+}
+
+function weightOf({ weight }: Reception): number {
+  return weight ?? 0;
+}
+
+/** Returns how many of the first fit in one transaction: at least one, whatever its size. */
+function portionOf(waiting: readonly Waiting[]): number {
+  let weight = 0;
+  for (const [index, { reception }] of waiting.entries()) {
+    weight += weightOf(reception);
+    if (index === receptions_max || (index > 0 && weight > weight_max)) return index;
+  }
+  return waiting.length;
+}

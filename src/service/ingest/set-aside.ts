@@ -1,0 +1,111 @@
+/**
+ * A quarantine for packed batches that crashed the process three times in a row while they were read. The broker delivers
+ * such a message again after each restart, so it is quarantined by its digest: saved in a file, logged, acknowledged, not read.
+ */
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '../../errors.ts';
+import type { ServiceLog } from '../service-log.ts';
+
+/** Crashes, without a complete reading between them, after which a message is quarantined. */
+const ends_max = 3;
+/** Digests that are stored, one per crash; the oldest is evicted. */
+const digests_max = 64;
+/** Messages that are saved for analysis. */
+const kept_max = 16;
+
+export class SetAside {
+  readonly #dir: string;
+  readonly #log: ServiceLog;
+  readonly #digests: string[];
+  readonly #reading: number;
+  #kept = 0;
+
+  /** Opens `dir`, and counts the message that was being read when the previous process ended. Throws file system errors. */
+  constructor(dir: string, log: ServiceLog) {
+    this.#dir = dir;
+    this.#log = log;
+    mkdirSync(dir, { recursive: true, mode: 0o750 });
+    this.#digests = linesOf(join(dir, 'digests'));
+    const [left] = linesOf(join(dir, 'reading'));
+    if (left !== undefined && !this.#isAside(left)) {
+      this.#digests.push(left);
+      this.#remember();
+      if (this.#isAside(left)) {
+        log.error({ digest: left }, 'message crashed the process three times; quarantining it');
+      }
+    }
+    // Written without a sync: it has to outlive the process, not the machine.
+    this.#reading = openSync(join(dir, 'reading'), 'w', 0o640);
+  }
+
+  /** Calls `read`; returns undefined for a quarantined message. */
+  guard<T>(topic: string, payload: Uint8Array, read: () => T): T | undefined {
+    const digest = createHash('sha256').update(payload).digest('hex');
+    if (this.#isAside(digest)) {
+      this.#keep(digest, topic, payload);
+      return undefined;
+    }
+    writeSync(this.#reading, digest, 0);
+    try {
+      return read();
+    } finally {
+      ftruncateSync(this.#reading);
+      if (this.#digests.includes(digest)) this.#clear(digest);
+    }
+  }
+
+  /** A kill or a power cut ends the process as well; only the same message three times is proof. */
+  #isAside(digest: string): boolean {
+    return this.#digests.filter((each) => each === digest).length >= ends_max;
+  }
+
+  /** Removes the digest: the message was read completely, so it did not cause the crash. */
+  #clear(digest: string): void {
+    this.#digests.splice(0, this.#digests.length, ...this.#digests.filter((each) => each !== digest));
+    this.#remember();
+  }
+
+  #remember(): void {
+    writeFileSync(join(this.#dir, 'digests'), this.#digests.slice(-digests_max).join('\n'), { mode: 0o640 });
+  }
+
+  close(): void {
+    closeSync(this.#reading);
+  }
+
+  #keep(digest: string, topic: string, payload: Uint8Array): void {
+    const facts = { topic, digest, bytes: payload.length };
+    this.#log.error(facts, 'quarantined message received; acknowledged without reading it');
+    if (this.#kept >= kept_max) return;
+    this.#kept += 1;
+    try {
+      writeFileSync(join(this.#dir, `${digest}.batch`), payload, { mode: 0o640 });
+    } catch (error) {
+      this.#log.warn(
+        { digest, reason: messageOf(error) },
+        'saving a quarantined message failed; keeping only its digest',
+      );
+    }
+  }
+}
+
+function linesOf(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => /^[0-9a-f]{64}$/u.test(line))
+      .slice(-digests_max);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,40 @@
+/** Distributes stored changes to the subscribers of a kit. */
+import type { Change } from '../store/store.ts';
+
+type Subscriber = (changes: readonly Change[]) => void;
+
+export class Changes {
+  readonly #subscribers = new Map<string, Set<Subscriber>>();
+
+  /** Calls `subscriber` with every change of this kit until the signal aborts. It must not throw. */
+  subscribe(kit_id: string, subscriber: Subscriber, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const subscribers = this.#subscribers.get(kit_id) ?? new Set();
+    this.#subscribers.set(kit_id, subscribers);
+    subscribers.add(subscriber);
+    signal.addEventListener(
+      'abort',
+      () => {
+        subscribers.delete(subscriber);
+        if (subscribers.size === 0) this.#subscribers.delete(kit_id);
+      },
+      { once: true },
+    );
+  }
+
+  /** Returns the kits with subscribers. */
+  subscribedKits(): readonly string[] {
+    return [...this.#subscribers.keys()];
+  }
+
+  isSubscribed(kit_id: string): boolean {
+    return this.#subscribers.has(kit_id);
+  }
+
+  publish(changes: readonly Change[]): void {
+    if (this.#subscribers.size === 0) return;
+    for (const [kit_id, ofKit] of Map.groupBy(changes, (change) => change.kit_id)) {
+      for (const subscriber of this.#subscribers.get(kit_id) ?? []) subscriber(ofKit);
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Stores a task report of a kit: the highest revision counts, and a final status stays. Revision 0 belongs to the service:
+ * a later report of the kit replaces a failure for lack of an answer.
+ */
+import { taskReport } from '../../../contract/tasks.ts';
+import { readLenient } from '../../ingest/lenient.ts';
+import type { Applied, Arrival } from './apply.ts';
+import type { Queries } from '../sql/database.ts';
+import { taskOf } from '../rows.ts';
+
+/** The requester of a task that was dispatched on the kit itself. */
+export const no_requester = '00000000-0000-0000-0000-000000000000';
+
+/** Tasks of one kit that are kept; the oldest final ones make room. */
+export const tasks_max = 10_000;
+
+export async function applyTask(
+  queries: Queries,
+  { kit_id, message, now_ms }: Arrival,
+  task_id: string,
+): Promise<Applied> {
+  const read = readLenient(taskReport, message.data);
+  if ('fault' in read) return { fault: `task/${task_id}: ${read.fault}` };
+  const { asset_id, command_name, status, revision, result, progress } = read.data;
+  if (read.data.task_id !== task_id)
+    return { fault: `task/${task_id}: contains the id ${read.data.task_id}` };
+  const values = [
+    status,
+    revision,
+    JSON.stringify(result),
+    progress ? JSON.stringify(progress) : null,
+    Math.min(message.time_ms, now_ms),
+  ] as const;
+  const [changed] = await queries.all(
+    `UPDATE tasks SET status = ?, revision = ?, result = ?, progress = ?, updated_ms = ?
+     WHERE kit_id = ? AND task_id = ? AND revision < ? AND (revision = 0 OR status NOT IN ('completed', 'failed')) RETURNING *`,
+    ...values,
+    kit_id,
+    task_id,
+    revision,
+  );
+  if (changed) return [{ kind: 'task', kit_id, task: taskOf(changed) }];
+  // A dispatch that the kit could not read names no asset; a task of the kit's own technician is new to this service.
+  if (asset_id === null || command_name === null) return [];
+  const [added] = await queries.all(
+    `INSERT INTO tasks (status, revision, result, progress, updated_ms, kit_id, task_id, asset_id, command_name, payload,
+       requested_by, created_ms)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '{}', ?, ?) ON CONFLICT (kit_id, task_id) DO NOTHING RETURNING *`,
+    ...values,
+    kit_id,
+    task_id,
+    asset_id,
+    command_name,
+    no_requester,
+    Math.min(message.time_ms, now_ms),
+  );
+  return added ? [{ kind: 'task', kit_id, task: taskOf(added) }] : [];
+}

@@ -1,0 +1,212 @@
+/** Stores one message of a kit: the newest values by stamp, tasks by revision. */
+import { z } from 'zod';
+import { announcement, assetStatus, commandList } from '../../../contract/assets.ts';
+import { dropReport } from '../../../contract/drops.ts';
+import { firstFault } from '../../../contract/first-fault.ts';
+import { jsonObject } from '../../../contract/json.ts';
+import { kitTelemetry } from '../../../contract/kit.ts';
+import { connection_lost, kitState, type KitState } from '../../../contract/presence.ts';
+import { readLenient } from '../../ingest/lenient.ts';
+import type { Message } from '../../ingest/read-message.ts';
+import { applyRoster, isRemovedByRoster } from './apply-roster.ts';
+import { applyTask } from './apply-task.ts';
+import type { Queries } from '../sql/database.ts';
+import { type Place, putNewest } from './newest.ts';
+import { stateOf } from '../rows.ts';
+import type { Change } from '../store.ts';
+
+/** A message of a kit on its way into the tables. */
+export interface Arrival {
+  readonly kit_id: string;
+  readonly message: Message;
+  /** Clock of the service, milliseconds since 1970. */
+  readonly now_ms: number;
+}
+
+/** The changes of the message, or its contract violation. */
+export type Applied = readonly Change[] | { readonly fault: string };
+
+/** Limits of one kit; a connector announces at most 768 assets, and partners add theirs. */
+export const kit_limits = { assets: 1_024, feeds: 2_048, parts: 32 } as const;
+
+/** Characters of one message of a feed; 64 neighbours of a radio take half of it. */
+const feed_chars_max = 64 * 1024;
+const nothing: Applied = [];
+const feedName = z.string().min(1).max(64);
+/** Types and protocols of a later minor version are carried as they are. */
+const openAnnouncement = announcement.extend({ type: z.string().min(1), protocol: z.string().min(1) });
+const statusEdge = z.looseObject({ status: assetStatus, reason: z.string().nullish() });
+
+/** Applies a new message: the caller has checked its epoch and seq. */
+export async function applyMessage(queries: Queries, arrival: Arrival): Promise<Applied> {
+  const { channel, refused } = arrival.message;
+  if (refused !== undefined) return { fault: refused };
+  switch (channel.kind) {
+    case 'state':
+      return applyState(queries, arrival);
+    case 'telemetry':
+      return applyTelemetry(queries, arrival);
+    case 'asset':
+      return applyAsset(queries, arrival, channel.asset_id);
+    case 'commands':
+      return applyCommands(queries, arrival, channel.asset_id);
+    case 'feed':
+    case 'event':
+      return applyFeed(queries, arrival, channel);
+    case 'task':
+      return applyTask(queries, arrival, channel.task_id);
+    case 'drops':
+      return applyDrops(queries, arrival);
+    case 'roster':
+      return applyRoster(queries, arrival);
+    case 'batch':
+    default:
+      return { fault: 'batch: nested batch' };
+  }
+}
+
+async function applyState(queries: Queries, { kit_id, message, now_ms }: Arrival): Promise<Applied> {
+  const read = readLenient(kitState, message.data);
+  if ('fault' in read) return { fault: `state: ${read.fault}` };
+  // Its sequence counts connections, and a will was written long before it is sent: times do not order states.
+  const [before] = await queries.all(
+    'SELECT state, since_ms FROM kits WHERE kit_id = ? AND (?, ?) > (state_epoch, state_seq)',
+    kit_id,
+    message.epoch,
+    message.seq,
+  );
+  if (!before) return nothing;
+  const was = typeof before['state'] === 'string' ? stateOf.parse(before['state']) : undefined;
+  const kept_ms = before['since_ms'] === null ? null : Number(before['since_ms']);
+  await queries.all(
+    'UPDATE kits SET state = ?, state_epoch = ?, state_seq = ?, since_ms = ? WHERE kit_id = ?',
+    JSON.stringify({ ...read.data, said_ms: message.time_ms }),
+    message.epoch,
+    message.seq,
+    was?.online === read.data.online ? kept_ms : sinceOf(read.data, { was, message, now_ms }),
+    kit_id,
+  );
+  return [{ kind: 'kit', kit_id }];
+}
+
+interface Turn {
+  readonly was: KitState | undefined;
+  readonly message: Message;
+  readonly now_ms: number;
+}
+
+/** Returns since when the state holds. Births and farewells carry their time if the clock was set; a will only shows that the connection broke after the last known birth. */
+function sinceOf(state: KitState, { was, message, now_ms }: Turn): number | null {
+  const isTimed = state.reason !== connection_lost && !message.unsynced;
+  if (isTimed) return Math.min(message.time_ms, now_ms);
+  if (state.reason !== connection_lost) return now_ms;
+  return was ? now_ms : null;
+}
+
+async function applyTelemetry(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {
+  if (typeof message.data !== 'object' || message.data === null) return { fault: 'telemetry: not an object' };
+  const faults: string[] = [];
+  let isChanged = false;
+  for (const [part, value] of Object.entries(message.data)) {
+    if (!Object.hasOwn(kitTelemetry.shape, part)) continue;
+    const read = readLenient(kitTelemetry, { [part]: value });
+    if ('fault' in read) {
+      faults.push(`telemetry ${part}: ${read.fault}`);
+      continue;
+    }
+    const place: Place = { table: 'kit_parts', key: { kit_id, part }, rows_max: kit_limits.parts };
+    const data = JSON.stringify(Reflect.get(read.data, part) ?? null);
+    if ((await putNewest(queries, place, { data }, message)) === 'stored') isChanged = true;
+  }
+  if (faults.length > 0 && !isChanged) return { fault: faults.join('; ') };
+  return isChanged ? [{ kind: 'kit', kit_id }] : nothing;
+}
+
+async function applyAsset(queries: Queries, arrival: Arrival, asset_id: string): Promise<Applied> {
+  const { kit_id, message } = arrival;
+  const place: Place = { table: 'assets', key: { kit_id, asset_id }, rows_max: kit_limits.assets };
+  if (message.data === null) {
+    const put = await putNewest(queries, place, { data: '{}', gone: 1 }, message);
+    return put === 'stored' ? [{ kind: 'asset_gone', kit_id, asset_id }] : nothing;
+  }
+  const read = readLenient(openAnnouncement, message.data);
+  if ('fault' in read) return { fault: `asset/${asset_id}: ${read.fault}` };
+  if (read.data.id !== asset_id) return { fault: `asset/${asset_id}: contains the id ${read.data.id}` };
+  if (await isRemovedByRoster(queries, arrival, asset_id)) return nothing;
+  const put = await putNewest(queries, place, { data: JSON.stringify(read.data), gone: 0 }, message);
+  const { status, status_reason } = read.data;
+  await applyStatus(queries, arrival, { asset_id, status, reason: status_reason });
+  if (put === 'full') return { fault: `asset/${asset_id}: a kit has at most ${kit_limits.assets} assets` };
+  return put === 'stored' ? [{ kind: 'asset', kit_id, asset_id }] : nothing;
+}
+
+async function applyCommands(queries: Queries, arrival: Arrival, asset_id: string): Promise<Applied> {
+  const { kit_id, message } = arrival;
+  const read = readLenient(commandList, message.data ?? { revision: 1, commands: [] });
+  if ('fault' in read) return { fault: `asset/${asset_id}/commands: ${read.fault}` };
+  const place: Place = { table: 'commands', key: { kit_id, asset_id }, rows_max: kit_limits.assets };
+  const put = await putNewest(queries, place, { data: JSON.stringify(read.data.commands) }, message);
+  return put === 'stored' ? [{ kind: 'commands', kit_id, asset_id }] : nothing;
+}
+
+async function applyFeed(
+  queries: Queries,
+  arrival: Arrival,
+  channel: { readonly asset_id: string; readonly feed: string },
+): Promise<Applied> {
+  const { kit_id, message } = arrival;
+  const { asset_id, feed } = channel;
+  if (feed === 'asset_status') {
+    const edge = statusEdge.safeParse(message.data);
+    if (!edge.success) return { fault: `event/${asset_id}/asset_status: ${firstFault(edge.error)}` };
+    const { status, reason } = edge.data;
+    const put = await applyStatus(queries, arrival, { asset_id, status, reason: reason ?? null });
+    return put === 'stored' ? [{ kind: 'asset', kit_id, asset_id }] : nothing;
+  }
+  // A link event is not stored: the telemetry of the kit contains the state.
+  if (feed === 'link_status') return nothing;
+  if (!feedName.safeParse(feed).success)
+    return { fault: `feed/${asset_id}: the name of the feed is too long` };
+  const read = jsonObject.safeParse(message.data);
+  if (!read.success) return { fault: `feed/${asset_id}/${feed}: not an object` };
+  const place: Place = { table: 'feeds', key: { kit_id, asset_id, feed }, rows_max: kit_limits.feeds };
+  const data = JSON.stringify(message.data);
+  if (data.length > feed_chars_max) {
+    return { fault: `feed/${asset_id}/${feed}: ${data.length} characters; at most ${feed_chars_max}` };
+  }
+  const put = await putNewest(queries, place, { data }, message);
+  if (put === 'full')
+    return { fault: `feed/${asset_id}/${feed}: a kit has at most ${kit_limits.feeds} feeds` };
+  const { time_ms } = message;
+  return put === 'stored'
+    ? [{ kind: 'feed', kit_id, asset_id, message: { feed, time_ms, data: read.data } }]
+    : nothing;
+}
+
+interface Status {
+  readonly asset_id: string;
+  readonly status: string;
+  readonly reason: string | null;
+}
+
+/** Stores the status, which announcements and events both contain; the newer one counts. */
+async function applyStatus(queries: Queries, arrival: Arrival, { asset_id, status, reason }: Status) {
+  const { kit_id, message } = arrival;
+  const place: Place = { table: 'asset_status', key: { kit_id, asset_id }, rows_max: kit_limits.assets };
+  return putNewest(queries, place, { status, reason }, message);
+}
+
+async function applyDrops(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {
+  const read = readLenient(dropReport, message.data);
+  if ('fault' in read) return { fault: `drops: ${read.fault}` };
+  const rowsOf = (drops: typeof read.data.drops): number => drops.reduce((sum, { rows }) => sum + rows, 0);
+  // A superseded value is not a loss.
+  const superseded = rowsOf(read.data.drops.filter(({ reason }) => reason === 'superseded'));
+  await queries.all(
+    'UPDATE kits SET dropped = dropped + ?, superseded = superseded + ? WHERE kit_id = ?',
+    rowsOf(read.data.drops) - superseded,
+    superseded,
+    kit_id,
+  );
+  return [{ kind: 'kit', kit_id }];
+}

@@ -1,0 +1,262 @@
+/**
+ * The sequence numbers that were stored of each kit and epoch, in blocks of 4,096: a commit reads and writes the blocks
+ * that its numbers lie in and nothing else, however many holes there are. A block without a hole leaves the table and
+ * joins the ranges of its epoch. What is beyond the limits is forgotten, never assumed: see decision 0011.
+ */
+import type { Queries, SqlValue } from '../sql/database.ts';
+import { places, portions } from '../sql/many-rows.ts';
+import { blockOf, NumberBlock, spanOf } from './number-block.ts';
+import { cutFromRanges, joinRanges, type Range, rangeAt, sizeOf } from './ranges.ts';
+import { rangesOf } from '../rows.ts';
+
+/** Epochs of one kit whose numbers are kept, those first that were touched last. */
+export const epochs_max = 64;
+/** Blocks with holes of one epoch: 175 kB at most, for at least a million numbers. */
+const blocks_max = 256;
+/** Ranges of whole blocks of one epoch. */
+const ranges_max = 1_000;
+/** Of these, what each acknowledgement names beside what has just come. */
+const lowest_named = 100;
+/** Stands in the place of the blocks of an epoch that were forgotten. */
+const forgotten = -2;
+
+export interface Numbers {
+  readonly kit_id: string;
+  readonly epoch: number;
+  readonly seqs: readonly number[];
+}
+
+export interface Noted {
+  /** The numbers that were not known before. */
+  readonly unseen: ReadonlySet<number>;
+  /** Stored once this transaction is committed: at least the ranges of these numbers. Sorted and separate. */
+  readonly ranges: readonly Range[];
+}
+
+interface Epoch {
+  readonly kit_id: string;
+  readonly epoch: number;
+  /** Whole blocks; beside them whatever an earlier version has stored. */
+  ranges: readonly Range[];
+  readonly isNew: boolean;
+  isChanged: boolean;
+  readonly blocks: Map<number, Block>;
+  /** Ranges that are over the limit and are not kept. */
+  readonly forgotten: Range[];
+}
+
+interface Block {
+  readonly numbers: NumberBlock;
+  readonly isNew: boolean;
+  isChanged: boolean;
+}
+
+/** Inside a transaction that has locked the kits. */
+export class ReceivedNumbers {
+  readonly #epochs: ReadonlyMap<string, Epoch>;
+
+  private constructor(epochs: ReadonlyMap<string, Epoch>) {
+    this.#epochs = epochs;
+  }
+
+  /** Reads what is known of the places where these numbers lie. */
+  static async read(queries: Queries, wanted: readonly Numbers[]): Promise<ReceivedNumbers> {
+    const epochs = new Map<string, Epoch>();
+    for (const some of portions(wanted)) {
+      const rows = await queries.all(
+        `SELECT kit_id, epoch, ranges FROM received
+         WHERE (kit_id, epoch) IN (VALUES ${places(some, '(?, CAST(? AS BIGINT))')})`,
+        ...some.flatMap(({ kit_id, epoch }) => [kit_id, epoch]),
+      );
+      const known = new Map(rows.map((row) => [keyOf(row), rangesOf.parse(row['ranges'])]));
+      for (const { kit_id, epoch } of some) {
+        const ranges = known.get(keyOf({ kit_id, epoch }));
+        const entry = { kit_id, epoch, ranges: ranges ?? [], isNew: ranges === undefined };
+        const empty = { isChanged: false, blocks: new Map<number, Block>(), forgotten: [] };
+        epochs.set(keyOf(entry), { ...entry, ...empty });
+      }
+    }
+    const blocks = wanted.flatMap(({ kit_id, epoch, seqs }) =>
+      [...new Set(seqs.map(blockOf))].map((block) => ({ kit_id, epoch, block })),
+    );
+    for (const some of portions(blocks)) {
+      const rows = await queries.all(
+        `SELECT kit_id, epoch, block, seen FROM received_blocks WHERE (kit_id, epoch, block)
+         IN (VALUES ${places(some, '(?, CAST(? AS BIGINT), CAST(? AS BIGINT))')})`,
+        ...some.flatMap(({ kit_id, epoch, block }) => [kit_id, epoch, block]),
+      );
+      for (const row of rows) {
+        const block = Number(row['block']);
+        const numbers = new NumberBlock(block, String(row['seen']));
+        epochs.get(keyOf(row))?.blocks.set(block, { numbers, isNew: false, isChanged: false });
+      }
+    }
+    return new ReceivedNumbers(epochs);
+  }
+
+  /** Notes numbers of an epoch that was read. */
+  add({ kit_id, epoch, seqs }: Numbers): Noted {
+    const unseen = new Set<number>();
+    const entry = this.#epochs.get(keyOf({ kit_id, epoch }));
+    if (!entry) return { unseen, ranges: [] };
+    const named: Range[] = [];
+    for (const [block, ofBlock] of Map.groupBy(new Set(seqs), blockOf)) {
+      const whole = rangesWith(entry.ranges, ofBlock);
+      named.push(...new Set(whole));
+      if (whole.length === ofBlock.length) continue;
+      const { numbers, fresh } = addToBlock(entry, block, ofBlock);
+      for (const seq of fresh) unseen.add(seq);
+      named.push(...new Set(rangesWith(numbers.ranges(), ofBlock)));
+    }
+    return { unseen, ranges: joinRanges(entry.ranges.slice(0, lowest_named), named) };
+  }
+
+  /** Writes what `add` has changed. */
+  async write(queries: Queries, now_ms: number): Promise<void> {
+    const changed = [...this.#epochs.values()].filter(isChanged);
+    for (const entry of changed) boundRanges(entry);
+    for (const some of portions(changed.filter((entry) => entry.isChanged || entry.isNew))) {
+      await queries.all(
+        `INSERT INTO received (kit_id, epoch, ranges) VALUES ${places(some, '(?, ?, ?)')}
+         ON CONFLICT (kit_id, epoch) DO UPDATE SET ranges = excluded.ranges`,
+        ...some.flatMap(({ kit_id, epoch, ranges }): SqlValue[] => [kit_id, epoch, JSON.stringify(ranges)]),
+      );
+    }
+    await writeBlocks(queries, changed, now_ms);
+    for (const entry of changed) await forget(queries, entry, now_ms);
+    const started = new Set(changed.filter(({ isNew }) => isNew).map(({ kit_id }) => kit_id));
+    for (const kit_id of started) await forgetEpochs(queries, kit_id);
+  }
+}
+
+function keyOf(row: Readonly<Record<string, unknown>>): string {
+  return `${String(row['kit_id'])} ${Number(row['epoch'])}`;
+}
+
+/** The range of each number that is in one. */
+function rangesWith(ranges: readonly Range[], seqs: readonly number[]): readonly Range[] {
+  return seqs.map((seq) => rangeAt(ranges, seq)).filter((range) => range !== undefined);
+}
+
+function isChanged({ isChanged, blocks }: Epoch): boolean {
+  return isChanged || [...blocks.values()].some((block) => block.isChanged);
+}
+
+function addToBlock(entry: Epoch, block: number, seqs: readonly number[]) {
+  const known = entry.blocks.get(block);
+  const held: Block = known ?? { numbers: new NumberBlock(block), isNew: true, isChanged: false };
+  entry.blocks.set(block, held);
+  const { numbers } = held;
+  const span = spanOf(block);
+  // What an earlier version has stored of this block moves into it, so that no number is in both.
+  const cut = cutFromRanges(entry.ranges, span);
+  if (sizeOf(cut) < sizeOf(entry.ranges)) {
+    const [from, to] = span;
+    for (const [first, last] of entry.ranges) {
+      for (let seq = Math.max(first, from); seq <= Math.min(last, to); seq += 1) numbers.add(seq);
+    }
+    entry.ranges = cut;
+    entry.isChanged = true;
+    held.isChanged = true;
+  }
+  const fresh = seqs.filter((seq) => numbers.add(seq));
+  if (fresh.length > 0) held.isChanged = true;
+  if (numbers.isFull) {
+    entry.ranges = joinRanges(entry.ranges, [span]);
+    entry.isChanged = true;
+  }
+  return { numbers, fresh };
+}
+
+/** The lowest ranges go first: a kit drains from the oldest, so that these were complete first and come again last. */
+function boundRanges(entry: Epoch): void {
+  const excess = entry.ranges.length - ranges_max;
+  if (excess <= 0) return;
+  entry.forgotten.push(...entry.ranges.slice(0, excess));
+  entry.ranges = entry.ranges.slice(excess);
+  entry.isChanged = true;
+}
+
+async function writeBlocks(queries: Queries, epochs: readonly Epoch[], now_ms: number): Promise<void> {
+  const blocks = epochs.flatMap(({ kit_id, epoch, blocks }) =>
+    [...blocks.values()]
+      .filter((each) => each.isChanged)
+      .map(({ numbers, isNew }) => ({ kit_id, epoch, numbers, isNew })),
+  );
+  const full = blocks.filter(({ numbers, isNew }) => numbers.isFull && !isNew);
+  for (const some of portions(full)) {
+    await queries.all(
+      `DELETE FROM received_blocks WHERE (kit_id, epoch, block)
+       IN (VALUES ${places(some, '(?, CAST(? AS BIGINT), CAST(? AS BIGINT))')})`,
+      ...some.flatMap(({ kit_id, epoch, numbers }) => [kit_id, epoch, numbers.block]),
+    );
+  }
+  for (const some of portions(blocks.filter(({ numbers }) => !numbers.isFull))) {
+    await queries.all(
+      `INSERT INTO received_blocks (kit_id, epoch, block, seen, numbers, lowest, highest, touched_ms)
+       VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?)')}
+       ON CONFLICT (kit_id, epoch, block) DO UPDATE SET seen = excluded.seen, numbers = excluded.numbers,
+         lowest = excluded.lowest, highest = excluded.highest, touched_ms = excluded.touched_ms`,
+      ...some.flatMap(({ kit_id, epoch, numbers }): SqlValue[] => {
+        const ranges = numbers.ranges();
+        const [lowest = 0, highest = 0] = [ranges[0]?.[0], ranges.at(-1)?.[1]];
+        return [kit_id, epoch, numbers.block, numbers.text(), numbers.count, lowest, highest, now_ms];
+      }),
+    );
+  }
+}
+
+/** Keeps an epoch within its limits. How many numbers were forgotten stays known: they are not missing. */
+async function forget(queries: Queries, { kit_id, epoch, blocks, forgotten: ranges }: Epoch, now_ms: number) {
+  const isMore = [...blocks.values()].some((block) => block.isNew && !block.numbers.isFull);
+  const rows = !isMore
+    ? []
+    : await queries.all(
+        `DELETE FROM received_blocks WHERE kit_id = ? AND epoch = ? AND block >= 0 AND block NOT IN
+           (SELECT block FROM received_blocks WHERE kit_id = ? AND epoch = ? AND block >= 0
+            ORDER BY touched_ms DESC, block DESC LIMIT ?)
+         RETURNING numbers, lowest, highest`,
+        kit_id,
+        epoch,
+        kit_id,
+        epoch,
+        blocks_max,
+      );
+  if (rows.length + ranges.length === 0) return;
+  const count = rows.reduce((sum, row) => sum + Number(row['numbers']), sizeOf(ranges));
+  const lowest = Math.min(...rows.map((row) => Number(row['lowest'])), ...ranges.map(([first]) => first));
+  const highest = Math.max(...rows.map((row) => Number(row['highest'])), ...ranges.map(([, last]) => last));
+  await queries.all(
+    `INSERT INTO received_blocks (kit_id, epoch, block, seen, numbers, lowest, highest, touched_ms)
+     VALUES (?, ?, ?, '', ?, ?, ?, ?)
+     ON CONFLICT (kit_id, epoch, block) DO UPDATE SET numbers = received_blocks.numbers + excluded.numbers,
+       lowest = CASE WHEN excluded.lowest < received_blocks.lowest THEN excluded.lowest ELSE received_blocks.lowest END,
+       highest = CASE WHEN excluded.highest > received_blocks.highest THEN excluded.highest
+         ELSE received_blocks.highest END`,
+    kit_id,
+    epoch,
+    forgotten,
+    count,
+    lowest,
+    highest,
+    now_ms,
+  );
+}
+
+async function forgetEpochs(queries: Queries, kit_id: string): Promise<void> {
+  await queries.all(
+    `DELETE FROM received WHERE kit_id = ? AND epoch NOT IN
+       (SELECT received.epoch FROM received LEFT JOIN received_blocks AS blocks
+          ON blocks.kit_id = received.kit_id AND blocks.epoch = received.epoch
+        WHERE received.kit_id = ? GROUP BY received.epoch
+        ORDER BY COALESCE(MAX(blocks.touched_ms), 0) DESC, received.epoch DESC LIMIT ?)`,
+    kit_id,
+    kit_id,
+    epochs_max,
+  );
+  await queries.all(
+    `DELETE FROM received_blocks WHERE kit_id = ? AND epoch NOT IN (SELECT epoch FROM received WHERE kit_id = ?)`,
+    kit_id,
+    kit_id,
+  );
+}

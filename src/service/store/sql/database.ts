@@ -1,0 +1,15 @@
+/** What the store needs of an SQL database. Written once for SQLite and PostgreSQL: `?` stands for a parameter, JSON is text. */
+
+export type SqlValue = string | number | null;
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface Queries {
+  /** Runs a statement and returns its rows, also those of RETURNING. */
+  readonly all: (sql: string, ...values: readonly SqlValue[]) => Promise<readonly Row[]>;
+}
+
+export interface Database extends Queries {
+  /** All of `work` or nothing. No other work of this process sees the middle of it. */
+  readonly transaction: <T>(work: (queries: Queries) => Promise<T>) => Promise<T>;
+  readonly close: () => Promise<void>;
+}

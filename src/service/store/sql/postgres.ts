@@ -1,0 +1,191 @@
+/** PostgreSQL behind `Database`, for fleets and for replicas that share one database. */
+import { DatabaseError, Pool, type PoolClient } from 'pg';
+import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../errors.ts';
+import type { Database, Queries, Row, SqlValue } from './database.ts';
+import { schema_version, tables } from './tables.ts';
+
+export interface PostgresOptions {
+  /** `postgres://user@host:port/database`; parameters after `?` as in libpq, such as `sslmode=verify-full`. */
+  readonly url: string;
+  readonly password: string | undefined;
+}
+
+/** Reads beside transactions; a server has 100 connections by default, and replicas share them. */
+const connections_max = 8;
+const connect_timeout_ms = 5_000;
+/** A server without an answer for this long counts as lost; the statements of a commit wait for each other within it. */
+const query_timeout_ms = 30_000;
+const idle_timeout_ms = 60_000;
+/** A transaction takes milliseconds. One that waits longer for a lock is rolled back, so that others can proceed. */
+const lock_timeout_ms = 2_000;
+/** After this the server ends a transaction whose process hangs, since others wait for its rows. */
+const idle_in_transaction_ms = 15_000;
+/** Attempts for a transaction that certainly was not committed, for an external cause. */
+const attempts_max = 3;
+/** Statements that the server keeps prepared for each connection; there are fewer than 100. */
+const texts_max = 200;
+/** Advisory lock, the same in all versions: one replica at a time prepares the tables. */
+const schema_lock = 7_236_401;
+
+/** SQLSTATE classes of permanent errors: data, integrity, syntax. */
+const permanent: ReadonlySet<string> = new Set(['22', '23', '42']);
+
+/** The message of `pg` after `query_timeout_ms`. */
+const timed_out = 'Query read timeout';
+/** SQLSTATE: another transaction holds the lock. */
+const lock_not_available = '55P03';
+
+/** Settings of a connection. Its 64-bit integers come as text, which the readers of rows turn into numbers. */
+export function connectionOf({ url, password }: PostgresOptions) {
+  return {
+    connectionString: url,
+    ...(password !== undefined && { password }),
+    connectionTimeoutMillis: connect_timeout_ms,
+    query_timeout: query_timeout_ms,
+    keepAlive: true,
+    application_name: 'kit-connector',
+  };
+}
+
+/** Connects and makes the tables. Rejects with `StorageUnavailable` and what to do about it. */
+export async function openPostgres(options: PostgresOptions): Promise<Database> {
+  const pool = new Pool({
+    ...connectionOf(options),
+    // Statements are pipelined: a commit reads many kits at once.
+    pipeline: true,
+    max: connections_max,
+    idleTimeoutMillis: idle_timeout_ms,
+  });
+  // A connection that breaks while idle is replaced at the next statement.
+  pool.on('error', () => undefined);
+  // A connection that breaks within a transaction fails its next statement.
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  const statements = statementMaker();
+  const ask = async (client: Pick<PoolClient, 'query'>, sql: string, values: readonly SqlValue[]) => {
+    try {
+      const { rows } = await client.query<Row>({ ...statements(sql), values: values.map(storable) });
+      return rows;
+    } catch (error) {
+      throw asOurs(error);
+    }
+  };
+  const database: Database = {
+    all: async (sql, ...values) => ask(pool, sql, values),
+    transaction: async (work) => transact({ connect: async () => connectTo(pool), ask }, work),
+    close: async () => pool.end(),
+  };
+  await prepareTables(database).catch(async (error: unknown) => {
+    await database.close();
+    throw error;
+  });
+  return database;
+}
+
+/** The connection ended, or the server aborted for another transaction: a retry may succeed at once. */
+class Interrupted extends StorageUnavailable {}
+
+interface Connecting {
+  readonly connect: () => Promise<PoolClient>;
+  readonly ask: (client: PoolClient, sql: string, values: readonly SqlValue[]) => Promise<readonly Row[]>;
+}
+
+async function connectTo(pool: Pool): Promise<PoolClient> {
+  return pool.connect().catch((error: unknown) => {
+    throw asOurs(error);
+  });
+}
+
+/** Runs a transaction and retries it when it certainly was not committed: its connection ended, or a deadlock. */
+async function transact<T>({ connect, ask }: Connecting, work: (queries: Queries) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    const client = await connect();
+    const queries: Queries = { all: async (sql, ...values) => ask(client, sql, values) };
+    let isCommitting = false;
+    try {
+      await begin(queries);
+      const value = await work(queries);
+      isCommitting = true;
+      await queries.all('COMMIT');
+      client.release();
+      return value;
+    } catch (error) {
+      // The state of the connection is unknown; closing it makes the server roll back.
+      client.release(true);
+      const mayHelp = error instanceof Interrupted && !isCommitting;
+      if (!mayHelp || attempt === attempts_max) throw error;
+    }
+  }
+}
+
+/** Sends all statements without waiting: the connection pipelines them. */
+async function begin(queries: Queries): Promise<void> {
+  await Promise.all([
+    queries.all('BEGIN'),
+    queries.all(
+      `SELECT set_config('lock_timeout', ?, true), set_config('idle_in_transaction_session_timeout', ?, true)`,
+      String(lock_timeout_ms),
+      String(idle_in_transaction_ms),
+    ),
+  ]);
+}
+
+async function prepareTables(database: Database): Promise<void> {
+  await database.transaction(async (queries) => {
+    // Another replica may be making the tables, and others write into them.
+    await queries.all(`SELECT set_config('lock_timeout', ?, true)`, String(query_timeout_ms));
+    await queries.all('SELECT pg_advisory_xact_lock(?)', schema_lock);
+    for (const table of tables) await queries.all(table);
+    const [row] = await queries.all(`SELECT value FROM service WHERE name = 'schema_version'`);
+    const found = Number(row?.['value'] ?? 0);
+    if (found > schema_version) {
+      throw new StorageUnavailable(
+        `the database was written by a later version (${found}); install that version, or configure another database`,
+      );
+    }
+    await queries.all(
+      `INSERT INTO service (name, value) VALUES ('schema_version', ?)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+      String(schema_version),
+    );
+  });
+}
+
+interface Statement {
+  readonly text: string;
+  /** Under this name the server keeps it prepared. */
+  readonly name?: string;
+}
+
+/** Replaces `?` by `$1` and so on. No statement has a question mark in a literal. */
+function statementMaker(): (sql: string) => Statement {
+  const known = new Map<string, Statement>();
+  return (sql) => {
+    const made = known.get(sql);
+    if (made) return made;
+    let count = 0;
+    const text = sql.replace(/\?/gu, () => `$${(count += 1)}`);
+    // Lists vary in length: each length would need its own prepared statement.
+    const isFixed = !sql.includes('IN (?');
+    const statement = isFixed && known.size < texts_max ? { text, name: `s${known.size}` } : { text };
+    if (isFixed && known.size < texts_max) known.set(sql, statement);
+    return statement;
+  };
+}
+
+/** Replaces NUL, which PostgreSQL rejects in texts: one kit must not make the commit of others fail. */
+function storable(value: SqlValue): SqlValue {
+  return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
+}
+
+/** Converts errors: a permanent one is a fault of the statement or a value; any other may be retried. */
+function asOurs(error: unknown): Error {
+  if (error instanceof StorageUnavailable || error instanceof InvariantBroken) return error;
+  const code = error instanceof DatabaseError ? error.code : undefined;
+  const isPermanent = permanent.has(code?.slice(0, 2) ?? '');
+  const reason = messageOf(error) || 'not reachable';
+  if (isPermanent) return new InvariantBroken(`PostgreSQL rejected a statement: ${reason}`);
+  if (code === lock_not_available) return new StorageBusy(`PostgreSQL: ${reason}`);
+  const sentence = `PostgreSQL: ${reason}; check the server and "database"`;
+  // A retry would wait as long again.
+  return reason === timed_out ? new StorageUnavailable(sentence) : new Interrupted(sentence);
+}

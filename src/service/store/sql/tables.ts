@@ -1,0 +1,60 @@
+/** The tables of the service. Stamps order values: see `service/store/apply/newest.ts`. */
+
+/** Rises when the tables change in a way that an older version cannot use. */
+export const schema_version = 1;
+
+const stamp = 'time_ms BIGINT NOT NULL, epoch BIGINT NOT NULL, seq BIGINT NOT NULL, unsynced BIGINT NOT NULL';
+
+/** Tables that must outlive the process where the kit sends the rest again at every start. */
+export const lasting_tables: ReadonlySet<string> = new Set([
+  'service',
+  'assets',
+  'commands',
+  'tasks',
+  'tasks_by_age',
+  'api_keys',
+  'key_uses',
+  'answers',
+  'sessions',
+]);
+
+export const tables: readonly string[] = [
+  `CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL)`,
+  `CREATE TABLE IF NOT EXISTS kits (
+     kit_id TEXT PRIMARY KEY, name TEXT, state TEXT, state_epoch BIGINT NOT NULL DEFAULT 0, state_seq BIGINT NOT NULL DEFAULT 0,
+     heard_ms BIGINT, since_ms BIGINT, received BIGINT NOT NULL DEFAULT 0, duplicates BIGINT NOT NULL DEFAULT 0,
+     dropped BIGINT NOT NULL DEFAULT 0, superseded BIGINT NOT NULL DEFAULT 0, refused BIGINT NOT NULL DEFAULT 0)`,
+  `CREATE TABLE IF NOT EXISTS kit_parts (
+     kit_id TEXT NOT NULL, part TEXT NOT NULL, data TEXT NOT NULL, ${stamp}, PRIMARY KEY (kit_id, part))`,
+  `CREATE TABLE IF NOT EXISTS received (
+     kit_id TEXT NOT NULL, epoch BIGINT NOT NULL, ranges TEXT NOT NULL, PRIMARY KEY (kit_id, epoch))`,
+  `CREATE TABLE IF NOT EXISTS received_blocks (
+     kit_id TEXT NOT NULL, epoch BIGINT NOT NULL, block BIGINT NOT NULL, seen TEXT NOT NULL, numbers BIGINT NOT NULL,
+     lowest BIGINT NOT NULL, highest BIGINT NOT NULL, touched_ms BIGINT NOT NULL, PRIMARY KEY (kit_id, epoch, block))`,
+  `CREATE TABLE IF NOT EXISTS assets (
+     kit_id TEXT NOT NULL, asset_id TEXT NOT NULL, data TEXT NOT NULL, gone BIGINT NOT NULL DEFAULT 0,
+     partner BIGINT NOT NULL DEFAULT 0, ${stamp}, PRIMARY KEY (kit_id, asset_id))`,
+  `CREATE TABLE IF NOT EXISTS rosters (kit_id TEXT PRIMARY KEY, assets TEXT NOT NULL, ${stamp})`,
+  `CREATE TABLE IF NOT EXISTS asset_status (
+     kit_id TEXT NOT NULL, asset_id TEXT NOT NULL, status TEXT NOT NULL, reason TEXT, ${stamp},
+     PRIMARY KEY (kit_id, asset_id))`,
+  `CREATE TABLE IF NOT EXISTS commands (
+     kit_id TEXT NOT NULL, asset_id TEXT NOT NULL, data TEXT NOT NULL, ${stamp}, PRIMARY KEY (kit_id, asset_id))`,
+  `CREATE TABLE IF NOT EXISTS feeds (
+     kit_id TEXT NOT NULL, asset_id TEXT NOT NULL, feed TEXT NOT NULL, data TEXT NOT NULL, ${stamp},
+     PRIMARY KEY (kit_id, asset_id, feed))`,
+  `CREATE TABLE IF NOT EXISTS tasks (
+     kit_id TEXT NOT NULL, task_id TEXT NOT NULL, asset_id TEXT NOT NULL, command_name TEXT NOT NULL, payload TEXT NOT NULL,
+     status TEXT NOT NULL, revision BIGINT NOT NULL, result TEXT NOT NULL, progress TEXT, requested_by TEXT NOT NULL,
+     created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL, PRIMARY KEY (kit_id, task_id))`,
+  `CREATE INDEX IF NOT EXISTS tasks_by_age ON tasks (kit_id, created_ms)`,
+  `CREATE TABLE IF NOT EXISTS api_keys (
+     key_id TEXT PRIMARY KEY, user_id TEXT NOT NULL, label TEXT NOT NULL, hash TEXT NOT NULL, scopes TEXT NOT NULL,
+     kits TEXT NOT NULL, created_ms BIGINT NOT NULL, expires_ms BIGINT)`,
+  `CREATE TABLE IF NOT EXISTS key_uses (key_id TEXT PRIMARY KEY, used_ms BIGINT NOT NULL)`,
+  `CREATE TABLE IF NOT EXISTS answers (
+     key_id TEXT NOT NULL, idempotency_key TEXT NOT NULL, request TEXT NOT NULL, answer TEXT, created_ms BIGINT NOT NULL,
+     PRIMARY KEY (key_id, idempotency_key))`,
+  `CREATE TABLE IF NOT EXISTS sessions (
+     hash TEXT PRIMARY KEY, key_id TEXT NOT NULL, expires_ms BIGINT NOT NULL)`,
+];

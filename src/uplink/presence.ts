@@ -1,0 +1,120 @@
+/**
+ * The kit's state message: birth, will and farewell of each connection, and again while connected when its data has
+ * changed. It stands outside the outbox; its `seq` counts connections (`contract/presence.ts`).
+ */
+import { writeEnvelope } from '../contract/envelope.ts';
+import type { JsonObject } from '../contract/json.ts';
+import { connection_lost, deathSeq, stateSeq } from '../contract/presence.ts';
+import { channels, upTopic } from '../contract/topics.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Outgoing } from '../mqtt/session.ts';
+
+/** Between two states of one connection: when `degraded` changes or the cloud asks, and when the buffer does. */
+const again_after_ms = 10_000;
+const depth_again_after_ms = 60_000;
+
+/** Data of the state message, as far as this file reads it. */
+export type StateData = JsonObject & {
+  readonly degraded?: readonly string[];
+  readonly outbox?: { readonly rows: number };
+};
+
+export interface PresenceOptions {
+  readonly kit_id: string;
+  readonly epoch: () => number;
+  readonly clock: Pick<Clock, 'stamp'>;
+  readonly state: (how: { readonly online: boolean; readonly reason: string | null }) => StateData;
+  readonly now: () => number;
+}
+
+export class Presence {
+  readonly #options: PresenceOptions;
+  #connection = 0;
+  #states = 0;
+  #epoch = 0;
+  #is_asked = false;
+  /** The largest payload that the broker accepts; beyond it the faults are left out. */
+  #bytes_max = Number.POSITIVE_INFINITY;
+  /** What the last state of this connection said, and when. */
+  #last = { degraded: '', decade: 0, at_ms: 0 };
+
+  constructor(options: PresenceOptions) {
+    this.#options = options;
+  }
+
+  /** Begins the next connection; returns its will. `compact`: without the faults of the kit. */
+  will({ compact, retain }: { readonly compact: boolean; readonly retain: boolean }): Outgoing {
+    this.#connection += 1;
+    this.#states = 0;
+    this.#epoch = this.#options.epoch();
+    this.#bytes_max = compact ? 0 : Number.POSITIVE_INFINITY;
+    const will = this.#message(deathSeq(this.#connection), { online: false, reason: connection_lost });
+    return { ...will, retain };
+  }
+
+  /** `bytes_max`: of its payload. */
+  birth(bytes_max: number): Outgoing {
+    this.#bytes_max = bytes_max;
+    return this.#next();
+  }
+
+  farewell(): Outgoing {
+    return this.#message(deathSeq(this.#connection), { online: false, reason: 'stopped' });
+  }
+
+  /** The cloud asks for the state: it is due as soon as the last one is old enough. */
+  ask(): void {
+    this.#is_asked = true;
+  }
+
+  /** The outbox began an epoch meanwhile. The will has the old one and would count as stale: only a new connection helps. */
+  get is_outdated(): boolean {
+    return this.#epoch !== this.#options.epoch();
+  }
+
+  /** The state, if it is to be published again now. */
+  due(): Outgoing | undefined {
+    const age_ms = this.#options.now() - this.#last.at_ms;
+    if (age_ms < again_after_ms) return undefined;
+    const { degraded, decade } = digest(this.#options.state({ online: true, reason: null }));
+    const is_other_depth = decade !== this.#last.decade && age_ms >= depth_again_after_ms;
+    if (!this.#is_asked && degraded === this.#last.degraded && !is_other_depth) return undefined;
+    return this.#next();
+  }
+
+  #next(): Outgoing {
+    this.#states += 1;
+    this.#is_asked = false;
+    const how = { online: true, reason: null };
+    this.#last = { ...digest(this.#options.state(how)), at_ms: this.#options.now() };
+    return this.#message(stateSeq(this.#connection, this.#states), how);
+  }
+
+  #message(seq: number, how: { readonly online: boolean; readonly reason: string | null }): Outgoing {
+    const { kit_id, clock, state } = this.#options;
+    const { time_ms, synced } = clock.stamp();
+    const observed = {
+      time_ms,
+      epoch: this.#epoch,
+      seq,
+      ...(!synced && { time_quality: 'unsynced' as const }),
+    };
+    const data = state(how);
+    const whole = writeEnvelope(observed, JSON.stringify(data));
+    const isSmall = Buffer.byteLength(whole) <= this.#bytes_max;
+    const payload = isSmall ? whole : writeEnvelope(observed, JSON.stringify(withoutFaults(data)));
+    return { topic: upTopic(kit_id, channels.state), payload, retain: true };
+  }
+}
+
+/** What makes a state news. The depth of the buffer counts by its power of ten. */
+function digest({ degraded, outbox }: StateData): { readonly degraded: string; readonly decade: number } {
+  return { degraded: JSON.stringify(degraded ?? []), decade: Math.ceil(Math.log10((outbox?.rows ?? 0) + 1)) };
+}
+
+function withoutFaults(data: StateData): StateData {
+  const { length } = data.degraded ?? [];
+  return length === 0
+    ? data
+    : { ...data, degraded: [`${length} faults; the broker's packet limit is too small to list them`] };
+}

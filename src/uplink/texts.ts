@@ -1,0 +1,22 @@
+/** Sentences of the uplink that people read; tests refer to them by name. */
+export const texts = {
+  unknown_topic: 'message on an unknown topic ignored',
+  retained_cancel: 'retained cancel ignored',
+  too_many_dispatches: 'too many dispatches wait for the disk; leaving more at the broker',
+  message_invalid: 'cloud message did not match the contract; ignored',
+  message_failed: 'cloud message not processed',
+  message_too_large: 'cloud message too large; discarded',
+  subscription_refused: 'broker refused a subscription; continuing without it',
+  presence_refused: 'broker refused the presence of the kit; continuing without it',
+  mqtt5_refused: 'broker did not accept MQTT 5; trying 3.1.1',
+  still_offline: 'broker still not connected',
+  broker_unreachable: 'broker unreachable; buffering',
+  broker_refused: 'broker refused the connection; buffering',
+  broker_lost: 'broker connection lost; buffering',
+  receive_maximum_0: 'broker announced Receive Maximum 0; sending one message at a time',
+  no_retain: 'broker does not store retained messages; publishing without retain',
+  qos_0_only: 'broker supports QoS 0 only; buffering',
+  not_stored: 'broker accepted messages that the cloud never stored',
+  another_client: 'another client used this kit_id; reconnecting',
+  short_connections: 'broker ended several connections soon after connect',
+} as const;

@@ -1,0 +1,223 @@
+/** SIGHUP: a daemon that runs takes over another configuration, one driver at a time, and says what it did. */
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { startMosquitto } from '../../support/brokers/broker.ts';
+import type { Child } from '../../support/child.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Kit, withKit } from '../../support/kit/kit.ts';
+import { peerMissing } from '../../support/peers.ts';
+import { texts } from '../../../src/hub/texts.ts';
+
+const nobody = { url: 'mqtt://127.0.0.1:1' };
+
+/** Reloads, and answers the facts of the line that tells what came of it. */
+async function reload(daemon: Child): Promise<Readonly<Record<string, unknown>>> {
+  const told = (): ReturnType<Child['log']> =>
+    daemon.log().filter(({ msg }) => msg.startsWith('configuration reloaded: '));
+  const before = told().length;
+  daemon.send('SIGHUP');
+  await eventually('the reload is told', () => told().length > before);
+  const { level: _, time: __, msg: ___, ...facts } = told().at(-1) ?? { level: '', time: '', msg: '' };
+  return facts;
+}
+
+async function drivers(kit: Kit): Promise<ReadonlyMap<string, { state: string; since: string }>> {
+  const { drivers } = await kit.status();
+  return new Map(drivers.map(({ name, state, since }) => [name, { state, since }]));
+}
+
+describe.skipIf(peerMissing('mosquitto'))('a reload', () => {
+  it('adds, removes and changes drivers one by one, and the cloud hears of what is gone', async () => {
+    const broker = await startMosquitto();
+    try {
+      await withKit({ rehearsed: true }, async (kit) => {
+        const red = { ...kit.rehearse({ keys: ['red'] }), name: 'red' };
+        const blue = { ...kit.rehearse({ keys: ['blue'] }), name: 'blue' };
+        const settings = { broker: { url: broker.url } };
+        await kit.configure({ ...settings, drivers: [kit.gateway, red, blue] });
+        const cloud = await kit.listen(broker.url);
+        const daemon = await kit.start();
+        const assetOf = async (key: string): Promise<void> =>
+          void (await cloud.until(
+            `${key} online`,
+            ({ channel, data }) => channel === `asset/${kit.drone(key)}` && data?.['status'] === 'online',
+          ));
+        await Promise.all([assetOf('red'), assetOf('blue')]);
+        const before = await drivers(kit);
+
+        const green = { ...kit.rehearse({ keys: ['green'] }), name: 'green' };
+        const more_red = { ...kit.rehearse({ keys: ['red', 'ruby'] }), name: 'red' };
+        await kit.configure({ ...settings, drivers: [kit.gateway, more_red, green] });
+        expect(await reload(daemon)).toEqual({
+          drivers_added: 'green',
+          drivers_removed: 'blue',
+          drivers_changed: 'red',
+        });
+        await Promise.all([assetOf('ruby'), assetOf('green')]);
+        await eventually(
+          'blue is taken back',
+          () => cloud.on(`asset/${kit.drone('blue')}`).at(-1)?.data === null,
+        );
+        const after = await drivers(kit);
+        expect([...after.keys()].toSorted()).toEqual(['gateway', 'green', 'red']);
+        expect(after.get('gateway')).toEqual(before.get('gateway'));
+        expect(after.get('red')?.since).not.toBe(before.get('red')?.since);
+        const keys = (await kit.status()).assets.map(({ key }) => key);
+        expect(keys).toEqual(expect.arrayContaining(['red', 'ruby', 'green']));
+        expect(keys).toHaveLength(4);
+        expect(await reload(daemon)).toEqual({ changed: 'nothing' });
+        const lines = daemon
+          .log()
+          .flatMap(({ msg }) => (msg.includes('configuration reloaded') ? [msg] : []));
+        expect(lines).toEqual([
+          'configuration reloaded: added green; removed blue; changed red',
+          'configuration reloaded: nothing changed',
+        ]);
+        expect((await drivers(kit)).get('red')).toEqual(after.get('red'));
+        expect((await daemon.end('SIGTERM')).code).toBe(0);
+      });
+    } finally {
+      await broker.stop();
+    }
+  });
+
+  it('offers what the new policy allows, at once, and holds feeds to their new rates', async () => {
+    const broker = await startMosquitto();
+    try {
+      await withKit({ rehearsed: true }, async (kit) => {
+        const settings = { broker: { url: broker.url }, drivers: [kit.rehearse({ gps_hz: 10 })] };
+        await kit.configure({ ...settings, feeds: { rates_hz: { gps: 0.001 } } });
+        const cloud = await kit.listen(broker.url);
+        const daemon = await kit.start();
+        const names = (): readonly unknown[] => {
+          const { commands = [] } = cloud.on(`asset/${kit.drone()}/commands`).at(-1)?.data ?? {};
+          return Array.isArray(commands) ? commands.map((each) => (each as { name: string }).name) : [];
+        };
+        await eventually('three commands', () => names().length === 3);
+        const gps = (): number => cloud.heard.filter(({ channel }) => channel.endsWith('/gps')).length;
+        await eventually('the only position', () => gps() === 1);
+        await kit.configure({
+          ...settings,
+          commands: { max_risk: 'medium' },
+          feeds: { rates_hz: { gps: 20 } },
+          log: { level: 'warn' },
+        });
+        daemon.send('SIGHUP');
+        await eventually('a command less', () => names().length === 2);
+        expect(names()).not.toContain('land');
+        await eventually('positions', () => gps() > 5);
+        const refused = await kit.run('task', 'falcon', 'land');
+        expect(refused.code).not.toBe(0);
+        expect(refused.stdout + refused.stderr).toContain('commands.max_risk');
+        await daemon.end('SIGTERM');
+        expect(daemon.log().map(({ msg }) => msg)).not.toContain('kit-connector stopped');
+      });
+    } finally {
+      await broker.stop();
+    }
+  });
+});
+
+describe('a reload without a broker', () => {
+  it('of a file with faults names each of them and changes nothing', async () => {
+    await withKit({ rehearsed: false }, async (kit) => {
+      await kit.configure({ broker: nobody, drivers: [kit.gateway] });
+      const daemon = await kit.start();
+      await eventually('the gateway is up', async () => (await drivers(kit)).get('gateway')?.state === 'up');
+      const before = await drivers(kit);
+      await kit.configure({
+        broker: nobody,
+        feeds: { rates_hz: { gsp: 1 } },
+        drivers: [{ driver: 'gateway', options: { interval_s: 'often' } }, { driver: 'mavlnik' }],
+      });
+      daemon.send('SIGHUP');
+      await daemon.printed(/did you mean \\"mavlink\\"/);
+      const errors = daemon.log().filter(({ level }) => level === 'error');
+      expect(errors[0]).toMatchObject({
+        faults: 3,
+        msg: 'configuration rejected; the previous one stays in effect',
+      });
+      expect(errors.slice(1).map(({ msg }) => msg)).toEqual([
+        expect.stringContaining('feeds.rates_hz.gsp: there is no feed of this name'),
+        expect.stringMatching(/config\.yaml:1:\d+ drivers\[0\]\.options\.interval_s: is "often"/),
+        expect.stringContaining('there is no driver "mavlnik"; did you mean "mavlink"?'),
+      ]);
+      expect(await drivers(kit)).toEqual(before);
+
+      await kit.configure({ broker: nobody, drivers: [kit.gateway] });
+      expect(await reload(daemon)).toEqual({ changed: 'nothing' });
+    });
+  });
+
+  it('names what waits for a restart, in the log and in the status, until the file says again what runs', async () => {
+    await withKit({ rehearsed: false }, async (kit) => {
+      const settings = { broker: nobody, drivers: [kit.gateway] };
+      await kit.configure(settings);
+      const daemon = await kit.start();
+      await kit.configure({
+        ...settings,
+        broker: { url: 'mqtt://127.0.0.1:2' },
+        state_dir: join(kit.dir, 'elsewhere'),
+        outbox: { rows_max: 2_000 },
+        uplink: { window_messages: 3, packet_ms: 500 },
+        kit_name: 'Kit 8',
+      });
+      expect(await reload(daemon)).toEqual({ settings_changed: 'kit_name, uplink' });
+      const sentence =
+        /^state_dir, outbox, broker, uplink\.window_messages changed in the configuration; restart kit-connector to apply$/;
+      const { degraded, kit_name, uplink } = await kit.status();
+      expect(degraded).toEqual(expect.arrayContaining([expect.stringMatching(sentence)]));
+      expect({ kit_name, broker: uplink.broker }).toEqual({ kit_name: 'Kit 8', broker: nobody.url });
+      expect(daemon.log().filter(({ msg }) => sentence.test(msg))).toHaveLength(1);
+
+      await kit.configure(settings);
+      await reload(daemon);
+      expect((await kit.status()).degraded.filter((reason) => sentence.test(reason))).toEqual([]);
+    });
+  });
+
+  it('tries a driver again that its device refused, though its options are the same', async () => {
+    await withKit({ rehearsed: true }, async (kit) => {
+      const refused_while = join(kit.dir, 'wrong-password');
+      await writeFile(refused_while, '');
+      await kit.configure({ broker: nobody, drivers: [kit.rehearse({ refused_while })] });
+      const daemon = await kit.start();
+      await daemon.printed(/device cannot be served/);
+      expect((await kit.status()).degraded.join()).toContain('driver rehearsal was refused: wrong password');
+      await rm(refused_while);
+      expect(await reload(daemon)).toEqual({ drivers_tried_again: 'rehearsal' });
+      await eventually('it is up', async () => (await drivers(kit)).get('rehearsal')?.state === 'up');
+      expect((await kit.status()).degraded.join()).not.toContain('was refused');
+    });
+  });
+
+  it('abandons a driver that does not stop, and goes on with its successor', async () => {
+    await withKit({ rehearsed: true }, async (kit) => {
+      await kit.configure({ broker: nobody, drivers: [kit.rehearse({ deaf: true })] });
+      const daemon = await kit.start();
+      await eventually('it is up', async () => (await drivers(kit)).get('rehearsal')?.state === 'up');
+      await kit.configure({ broker: nobody, drivers: [kit.rehearse({ keys: ['falcon', 'heron'] })] });
+      expect(await reload(daemon)).toEqual({ drivers_changed: 'rehearsal' });
+      await eventually('both drones', async () =>
+        (await kit.status()).assets.every(({ status }) => status === 'online'),
+      );
+      expect((await kit.status()).assets.map(({ key }) => key)).toEqual(['falcon', 'heron']);
+      expect(daemon.output()).toContain(texts.driver_abandoned);
+    });
+  });
+
+  it('that is asked for many times at once is done as often as it takes, and then stops cleanly', async () => {
+    await withKit({ rehearsed: false }, async (kit) => {
+      await kit.configure({ broker: nobody, drivers: [kit.gateway] });
+      const daemon = await kit.start();
+      for (let at = 0; at < 20; at += 1) daemon.send('SIGHUP');
+      await daemon.printed(/configuration reloaded/);
+      await kit.configure({ broker: nobody, drivers: [kit.gateway, kit.links] });
+      daemon.send('SIGHUP');
+      await eventually('the links are there', async () => (await drivers(kit)).has('links'));
+      daemon.send('SIGHUP');
+      expect((await daemon.end('SIGTERM')).code).toBe(0);
+    });
+  });
+});

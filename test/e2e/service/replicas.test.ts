@@ -1,0 +1,242 @@
+/** Two services on one PostgreSQL that share one subscription, against a real broker, and a kit that this test plays. */
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connectAsync, type MqttClient } from 'mqtt';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { z } from 'zod';
+import { writeEnvelope } from '../../../src/contract/envelope.ts';
+import type { JsonObject } from '../../../src/contract/json.ts';
+import { channels, downFilter, parseDown, upTopic } from '../../../src/contract/topics.ts';
+import { serverFrame, type ServerFrame } from '../../../src/service/api/frames.ts';
+import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
+import { type Child, startChild } from '../../support/child.ts';
+import { asset_id, samples } from '../../support/contract-samples.ts';
+import { eventually } from '../../support/eventually.ts';
+import { command_file } from '../../support/kit/kit.ts';
+import { peerMissing } from '../../support/peers.ts';
+import { type Postgres, startPostgres } from '../../support/service/postgres.ts';
+import { freePort, makeDirectory } from '../../support/temporary.ts';
+import { rm } from 'node:fs/promises';
+
+const command = 'goto_waypoint';
+const started = z.object({ id: z.uuid(), status: z.string() });
+
+interface Replica {
+  readonly child: Child;
+  readonly url: string;
+}
+
+describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('replicas of the service', () => {
+  let dir: string;
+  let postgres: Postgres;
+  let broker: Broker;
+  let database: string;
+  let key: string;
+  let kit: PlayedKit;
+  let replicas: Replica[] = [];
+  const sockets: WebSocket[] = [];
+
+  beforeAll(async () => {
+    dir = await makeDirectory();
+    postgres = await startPostgres();
+  });
+  afterAll(async () => {
+    await postgres?.stop();
+    await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+  });
+  beforeEach(async () => {
+    broker = await startMosquitto();
+    database = await postgres.newDatabase(`d${randomUUID().replaceAll('-', '')}`);
+    const made = await startChild([command_file, ...words('add test --all-kits'), '--database', database])
+      .ended;
+    key = made.stdout.trim();
+    replicas = await Promise.all([startReplica(), startReplica()]);
+    kit = await playKit(broker.url);
+  });
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.terminate();
+    await kit?.leave();
+    for (const { child } of replicas.splice(0)) await child.end('SIGKILL');
+    await broker?.stop();
+  });
+
+  const words = (text: string): readonly string[] => ['service', 'key', ...text.split(' ')];
+
+  async function startReplica(at: string = database): Promise<Replica> {
+    const port = await freePort();
+    const config = join(dir, `${port}.yaml`);
+    const listen = `127.0.0.1:${port}`;
+    await writeFile(
+      config,
+      JSON.stringify({ broker: { url: broker.url }, database: at, share: 'all', listen }),
+    );
+    const child = startChild([command_file, 'service', '--config', config]);
+    await child.printed(/service connected to the broker/u, 30_000);
+    return { child, url: `http://${listen}` };
+  }
+
+  async function ask(replica: Replica | undefined, path: string, body?: object): Promise<unknown> {
+    const response = await fetch(`${replica?.url}${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: { 'x-api-key': key, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    return response.status === 204 ? undefined : response.json();
+  }
+
+  /** Frames of a socket on this replica, from the snapshot on. */
+  async function watch(replica: Replica | undefined): Promise<ServerFrame[]> {
+    const address = `${replica?.url.replace('http', 'ws')}/api/kits/${kit.kit_id}/ws`;
+    const socket = new WebSocket(address, ['kit.v1'], { headers: { 'x-api-key': key } });
+    sockets.push(socket);
+    const frames: ServerFrame[] = [];
+    socket.on('open', () => socket.send('{"type":"subscribe","assets":"*"}'));
+    socket.on('message', (raw: Buffer) => frames.push(serverFrame.parse(JSON.parse(raw.toString('utf8')))));
+    await eventually('the snapshot', () => frames.length > 0);
+    return frames;
+  }
+
+  const isKnown = async (replica: Replica | undefined): Promise<boolean> =>
+    JSON.stringify(await ask(replica, `/api/kits/${kit.kit_id}/assets/${asset_id}/commands`)).includes(
+      command,
+    );
+
+  it('store each message of a kit once between them, and the sockets of both hear all of it', async () => {
+    await kit.introduce();
+    for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
+    const [mine, theirs] = [await watch(replicas[0]), await watch(replicas[1])];
+    const before = kit.counted();
+    for (let n = 1; n <= 40; n += 1) await kit.move(n);
+    const hears = (frames: readonly ServerFrame[]): boolean =>
+      frames.some((each) => each.type === 'feed' && JSON.stringify(each.message).includes('"lat":40,'));
+    await eventually('both hear the last position', () => hears(mine) && hears(theirs));
+    await eventually('everything is counted', async () => {
+      const { received } = z
+        .object({ received: z.int() })
+        .parse(await ask(replicas[0], `/api/kits/${kit.kit_id}/queue`));
+      return received === before + 40;
+    });
+    const feeds = z.object({ gps: z.object({ lat: z.number() }) });
+    const answers = await Promise.all(
+      replicas.map(async (each) => ask(each, `/api/kits/${kit.kit_id}/assets/${asset_id}/telemetry`)),
+    );
+    expect(answers.map((each) => feeds.parse(each).gps.lat)).toEqual([40, 40]);
+  });
+
+  it('dispatch a task once, and its steps and pushed locations are heard at the other one', async () => {
+    await kit.introduce();
+    for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
+    const theirs = await watch(replicas[1]);
+    const path = `/api/kits/${kit.kit_id}/assets`;
+    const { id } = started.parse(
+      await ask(replicas[0], `${path}/${asset_id}/commands/${command}`, { payload: { lat: 1 } }),
+    );
+    await eventually('the kit has it', () => kit.tasks.length > 0);
+    await kit.report(id, 'running', 1);
+    await kit.report(id, 'completed', 2);
+    const steps = (): readonly string[] =>
+      theirs.flatMap((each) => (each.type === 'task' && each.task.id === id ? [each.task.status] : []));
+    await eventually('the other one says completed', () => steps().at(-1) === 'completed');
+    expect(kit.tasks).toEqual([id]);
+
+    const partner = started.parse(await ask(replicas[0], path, { name: 'Truck', type: 'vehicle' }));
+    await ask(replicas[0], `${path}/${partner.id}/location`, { lat: 47.4, lon: 8.5 });
+    await eventually('the fix is heard', () =>
+      theirs.some((each) => each.type === 'feed' && each.asset_id === partner.id),
+    );
+  });
+
+  it('go on with one of them when the other is killed, and a task of the dead one ends', async () => {
+    await kit.introduce();
+    for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
+    const path = `/api/kits/${kit.kit_id}/assets/${asset_id}/commands/${command}`;
+    const { id } = started.parse(await ask(replicas[0], path, { payload: { lat: 1 } }));
+    await eventually('the kit has it', () => kit.tasks.length > 0);
+    await replicas[0]?.child.end('SIGKILL');
+    await kit.report(id, 'running', 1);
+    await kit.report(id, 'completed', 2);
+    await kit.move(7);
+    const task = z.object({ status: z.string() });
+    await eventually('the other one knows', async () => {
+      const now = task.parse(await ask(replicas[1], `/api/kits/${kit.kit_id}/tasks/${id}`));
+      return now.status === 'completed';
+    });
+  });
+
+  it('begin with an empty database from what the broker has retained, and ask each kit for the rest', async () => {
+    await kit.introduce();
+    await eventually('the kit is known', async () => isKnown(replicas[0]));
+    kit.syncs.length = 0;
+    for (const { child } of replicas.splice(0)) await child.end('SIGTERM');
+    database = await postgres.newDatabase(`d${randomUUID().replaceAll('-', '')}`);
+    const made = await startChild([command_file, ...words('add test --all-kits'), '--database', database])
+      .ended;
+    key = made.stdout.trim();
+    replicas.push(await startReplica());
+    await eventually('the asset is known again', async () => isKnown(replicas[0]));
+    await eventually('the kit is asked', () => kit.syncs.length > 0);
+    await kit.telemetry();
+    await eventually('its telemetry too', async () => {
+      const answer = JSON.stringify(await ask(replicas[0], `/api/kits/${kit.kit_id}/telemetry`));
+      return answer.includes('"battery":82');
+    });
+  });
+});
+
+interface PlayedKit {
+  readonly kit_id: string;
+  /** Ids of tasks that were dispatched to it, in the order in which they came. */
+  readonly tasks: readonly string[];
+  readonly syncs: string[];
+  /** Messages so far that count. */
+  counted(): number;
+  introduce(): Promise<void>;
+  telemetry(): Promise<void>;
+  move(lat: number): Promise<void>;
+  report(task_id: string, status: string, revision: number): Promise<void>;
+  leave(): Promise<void>;
+}
+
+async function playKit(url: string): Promise<PlayedKit> {
+  const kit_id = randomUUID();
+  const client: MqttClient = await connectAsync(url, { clientId: kit_id, protocolVersion: 5 }, false);
+  const tasks: string[] = [];
+  const syncs: string[] = [];
+  client.on('message', (topic) => {
+    const down = parseDown(kit_id, topic);
+    if (down?.kind === 'task') tasks.push(down.task_id);
+    if (down?.kind === 'sync') syncs.push(topic);
+  });
+  await client.subscribeAsync(downFilter(kit_id), { qos: 1 });
+  let seq = 0;
+  const publish = async (channel: string, data: JsonObject, retain: boolean): Promise<void> => {
+    seq += 1;
+    const text = writeEnvelope({ epoch: 17, seq, time_ms: Date.now() + seq }, JSON.stringify(data));
+    await client.publishAsync(upTopic(kit_id, channel), text, { qos: 1, retain });
+  };
+  const telemetry = async (): Promise<void> =>
+    publish(channels.telemetry, samples['kitTelemetry'] ?? {}, false);
+  return {
+    kit_id,
+    tasks,
+    syncs,
+    counted: () => seq - 1,
+    telemetry,
+    async introduce() {
+      await publish(channels.state, samples['kitState'] ?? {}, true);
+      await publish(channels.asset(asset_id), samples['announcement'] ?? {}, true);
+      await publish(channels.commands(asset_id), samples['commandList'] ?? {}, true);
+      await telemetry();
+    },
+    move: async (lat) => publish(channels.feed(asset_id, 'gps'), { lat, lon: 8.5, alt_m: null }, false),
+    report: async (task_id, status, revision) =>
+      publish(
+        channels.task(task_id),
+        { task_id, asset_id, command_name: command, status, revision, result: {} },
+        false,
+      ),
+    leave: async () => client.endAsync(true),
+  };
+}

@@ -1,0 +1,134 @@
+/** Brokers that close the connection instead of refusing a message, and links that break and look the same. */
+import { Aedes } from 'aedes';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { type Connector, type ConnectorOptions, startConnector } from '../../support/kit/connector.ts';
+import { eventually } from '../../support/eventually.ts';
+import { peerMissing } from '../../support/peers.ts';
+import {
+  type Script,
+  type ScriptedBroker,
+  startScriptedBroker,
+} from '../../support/brokers/scripted-broker.ts';
+import { withDirectory } from '../../support/temporary.ts';
+import { connected, withLab } from '../support/lab.ts';
+import { texts } from '../../../src/outbox/texts.ts';
+
+const patience_ms = 50_000;
+
+async function withKit(
+  options: Pick<ConnectorOptions, 'url'> & Partial<ConnectorOptions>,
+  play: (kit: Connector, lines: readonly string[]) => Promise<void>,
+): Promise<void> {
+  await withDirectory(async (dir) => {
+    const lines: string[] = [];
+    const log = (sentence: string, facts: object): number =>
+      lines.push(`${sentence} ${JSON.stringify(facts)}`);
+    // In a batch, what is forbidden on its own topic would get through.
+    const kit = await startConnector({ file: `${dir}/b.db`, log, batch_rows: 1, ...options });
+    try {
+      await play(kit, lines);
+    } finally {
+      await kit.stop();
+    }
+  });
+}
+
+/** Hangs up on messages that `forbids` finds, without a word. */
+function hangingUp(forbids: (topic: string, payload: string) => boolean): Script {
+  return {
+    onPublish: ({ topic, payload, packet_id }, peer) => {
+      if (forbids(topic, payload)) peer.hangUp();
+      else peer.puback(packet_id);
+    },
+  };
+}
+
+async function expectForbiddenKind(kit: Connector, lines: readonly string[]): Promise<void> {
+  for (let n = 0; n < 20; n++) {
+    kit.send('alarm', n, { n });
+    kit.send('feed', n, { n });
+  }
+  await eventually('the kind is named', () => kit.outbox.dispatch.refusedKinds().length > 0, patience_ms);
+  expect(kit.outbox.dispatch.refusedKinds()).toMatchObject([{ kind: 'event' }]);
+  await eventually('the others are delivered', () => kit.outbox.ledger().delivered >= 20, patience_ms);
+  expect(kit.outbox.ledger()).toMatchObject({ delivered: 20, buffered: 20, quarantined: 0, dropped: {} });
+  expect(lines.filter((line) => line.startsWith(texts.kind_refused))).toHaveLength(1);
+}
+
+describe('a broker that hangs up', () => {
+  it.each(['auto', '3.1.1'] as const)(
+    'on one kind of topic does not stop the others, and the kind is kept and named, with protocol: %s',
+    async (protocol) => {
+      const broker: ScriptedBroker = await startScriptedBroker(
+        hangingUp((topic) => topic.includes('/event/')),
+      );
+      try {
+        await withKit({ url: broker.url, protocol }, expectForbiddenKind);
+      } finally {
+        await broker.close();
+      }
+    },
+  );
+
+  it('on one message has only that message put into the quarantine', async () => {
+    const broker = await startScriptedBroker(hangingUp((_, payload) => payload.includes('poison')));
+    try {
+      await withKit({ url: broker.url }, async (kit, lines) => {
+        kit.send('alarm', 0, { poison: true });
+        let n = 0;
+        const traffic = setInterval(() => kit.send('alarm', n, { n: (n += 1) }), 200);
+        await eventually('it is in the quarantine', () => kit.outbox.ledger().quarantined === 1, patience_ms);
+        clearInterval(traffic);
+        await eventually('the others are delivered', () => kit.outbox.ledger().buffered === 0, patience_ms);
+        expect(kit.outbox.ledger()).toMatchObject({ delivered: n, quarantined: 1, dropped: {} });
+        expect(lines.join()).toMatch(/quarantined .*the broker ended the connection when this was sent/);
+      });
+    } finally {
+      await broker.close();
+    }
+  });
+
+  it('as aedes does on a topic that it does not authorise, is served with the others', async () => {
+    const aedes = await Aedes.createBroker();
+    aedes.authorizePublish = (_client, { topic }, done) =>
+      done(topic.includes('/event/') ? new Error('forbidden') : null);
+    const server = createServer(aedes.handle);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    try {
+      await withKit({ url: `mqtt://127.0.0.1:${port}` }, expectForbiddenKind);
+    } finally {
+      aedes.close();
+      server.close();
+    }
+  });
+});
+
+describe.skipIf(peerMissing('mosquitto'))(
+  'a link that breaks eight times while a message is in flight',
+  () => {
+    it('puts nothing into the quarantine, and everything arrives when it holds', async () => {
+      await withLab({}, async (lab) => {
+        const subscriber = await lab.subscribe();
+        const connector = await lab.start();
+        for (let n = 0; n < 5; n++) connector.send('task', n, { n });
+        for (let n = 0; n < 8; n++) {
+          await connected(connector, 30_000);
+          await eventually('it is sent', () => connector.uplink.status().in_flight > 0, 5_000).catch(
+            () => undefined,
+          );
+          lab.proxy.cut();
+          await eventually('it is gone', () => !connector.uplink.online);
+          expect(connector.outbox.ledger().quarantined).toBe(0);
+        }
+        await eventually('all are delivered', () => connector.outbox.ledger().delivered === 5, 50_000);
+        expect((await subscriber.until(({ unique }) => unique === 5, 5_000)).unique).toBe(5);
+        expect(connector.outbox.ledger().quarantined).toBe(0);
+      });
+    }, 120_000);
+  },
+);

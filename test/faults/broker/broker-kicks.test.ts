@@ -1,0 +1,41 @@
+/** A broker, or a balancer before it, that accepts every connection and ends it at once. */
+import { describe, expect, it } from 'vitest';
+import { letPass } from '../../support/eventually.ts';
+import { peerMissing } from '../../support/peers.ts';
+import { connected, everythingArrives, withLab } from '../support/lab.ts';
+
+/** With pauses from 0.2 s to 2 s, halved at most by chance: 0.1 + 0.2 + 0.4 + 0.8 + 1 + 1 s. */
+const attempts_in_3_s_max = 7;
+
+describe.skipIf(peerMissing('mosquitto'))('a broker that accepts and kicks', () => {
+  it('is not stormed: the pauses grow although each connection was accepted', async () => {
+    await withLab({}, async (lab) => {
+      const subscriber = await lab.subscribe();
+      lab.proxy.setAdmission('kick');
+      const connector = await lab.start();
+      lab.produce(connector, ['feed', 'alarm'], 100);
+      await letPass(3_000);
+      expect(lab.proxy.counters.accepted).toBeGreaterThan(1);
+      expect(lab.proxy.counters.accepted).toBeLessThanOrEqual(attempts_in_3_s_max);
+      lab.proxy.setAdmission('pass');
+      await connected(connector);
+      await letPass(200);
+      expect(connector.outbox.ledger().dropped).toEqual({});
+      const arrived = await subscriber.until(({ unique }) => unique >= 300, 5_000);
+      expect(arrived.unique).toBeGreaterThanOrEqual(300);
+    });
+  });
+
+  it('refuses and comes back: everything accepted meanwhile arrives', async () => {
+    await withLab({}, async (lab) => {
+      const subscriber = await lab.subscribe();
+      lab.proxy.setAdmission('refuse');
+      const connector = await lab.start();
+      for (let n = 0; n < 500; n++) connector.send(n % 2 ? 'alarm' : 'feed', n, { n });
+      await letPass(500);
+      lab.proxy.setAdmission('pass');
+      await everythingArrives(connector, subscriber);
+      expect(connector.outbox.ledger()).toMatchObject({ accepted: 500, delivered: 500 });
+    });
+  });
+});

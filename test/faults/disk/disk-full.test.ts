@@ -1,0 +1,106 @@
+import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Lane } from '../../../src/contract/lanes.ts';
+import { StorageUnavailable } from '../../../src/errors.ts';
+import { openStore } from '../../../src/outbox/store/store.ts';
+import type { Done } from '../../../src/outbox/protocol.ts';
+import { rowId, type Row } from '../../../src/outbox/row.ts';
+import { diskMissing, withTmpfs } from '../../support/disk/disks.ts';
+import { countRows, FakeClock, storeOptions, work } from '../../support/disk/store-lab.ts';
+
+const mb = 1024 ** 2;
+
+/** Somebody else writes until nothing is free. */
+function fillUp(dir: string): string {
+  const hog = join(dir, 'hog');
+  const fd = openSync(hog, 'w');
+  for (const size of [mb, 4096, 1]) {
+    const block = Buffer.alloc(size);
+    try {
+      for (;;) writeSync(fd, block);
+    } catch {
+      // Full for blocks of this size.
+    }
+  }
+  closeSync(fd);
+  return hog;
+}
+
+function rowsOf(epoch: number, from: number, count: number, lane: Lane = 'feed'): Row[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: rowId({ epoch, seq: from + index }),
+    lane,
+    channel: 'feed/asset/gps',
+    time_ms: (from + index) * 900_000,
+    mono_ms: null,
+    body: JSON.stringify('x'.repeat(1_000)),
+  }));
+}
+
+describe.skipIf(diskMissing())('a disk that others have filled', () => {
+  test('takes new messages for the oldest ones, thanks to the reserve, and keeps its books', async () => {
+    await withTmpfs(32, (dir) => {
+      const { store, opened } = openStore(storeOptions(dir));
+      const reserve = join(dir, 'buffer.db.reserve');
+      expect(existsSync(reserve)).toBe(true);
+      let told = 0;
+      const hear = (done: Done): void => {
+        told += done.removed.reduce((sum, { rows }) => sum + rows, 0);
+        const { feed } = done.depth;
+        expect(countRows(join(dir, 'buffer.db')).feed).toEqual(feed);
+      };
+      for (let from = 0; from < 4_000; from += 500)
+        hear(store.commit(work({ rows: rowsOf(opened.epoch, from, 500) })));
+      fillUp(dir);
+      let done: Done | undefined;
+      for (let from = 4_000; from < 12_000; from += 100) {
+        done = store.commit(work({ rows: rowsOf(opened.epoch, from, 100) }));
+        hear(done);
+      }
+      expect(existsSync(reserve)).toBe(false);
+      expect(told).toBeGreaterThan(0);
+      expect(told + (done?.depth.feed.rows ?? 0)).toBe(12_000);
+      expect(done?.health).toMatchObject({ state: 'full' });
+      store.close();
+    });
+  });
+
+  test('rejects with a reason while nothing can be dropped, and recovers when space is free again', async () => {
+    await withTmpfs(24, (dir) => {
+      const clock = new FakeClock();
+      const { store, opened } = openStore(storeOptions(dir), clock);
+      const hog = fillUp(dir);
+      const tasks = (from: number): Row[] => rowsOf(opened.epoch, from, 500, 'task');
+      const fill = (): void => {
+        for (let from = 0; from < 20_000; from += 500) {
+          store.commit(work({ rows: tasks(from) }));
+        }
+      };
+      expect(fill).toThrow(StorageUnavailable);
+      expect(fill).toThrow(/disk full/u);
+      rmSync(hog);
+      const accepted = store.commit(work({ rows: tasks(30_000) })).depth.task.rows;
+      expect(countRows(join(dir, 'buffer.db')).task.rows).toBe(accepted);
+      clock.pass(3_000);
+      expect(store.commit(work({})).health.state).toBe('ok');
+      expect(existsSync(join(dir, 'buffer.db.reserve'))).toBe(true);
+      store.close();
+    });
+  });
+
+  test('that is full from the start makes a store that reports it and recovers', async () => {
+    await withTmpfs(8, (dir) => {
+      const hog = fillUp(dir);
+      const { store, opened } = openStore(storeOptions(dir));
+      expect(opened.health).toMatchObject({ state: 'full' });
+      expect(opened.epoch).toBeGreaterThan(0);
+      const rows = rowsOf(opened.epoch, 0, 5);
+      expect(() => store.commit(work({ rows }))).toThrow(StorageUnavailable);
+      rmSync(hog);
+      expect(store.commit(work({ rows })).depth.feed.rows).toBe(5);
+      store.close();
+      expect(openStore(storeOptions(dir)).opened.epoch).toBe(opened.epoch + 1);
+    });
+  });
+});

@@ -1,0 +1,201 @@
+/** A kit and a service under attack from every side, watched from outside: are the real devices served, and is memory flat? */
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sleep } from '../../../src/platform/time.ts';
+import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
+import { type Child, startChild } from '../../support/child.ts';
+import { eventually } from '../../support/eventually.ts';
+import { startFakeCamera } from '../../fakes/fake-onvif-camera.ts';
+import { FakeDrone } from '../../fakes/fake-drone.ts';
+import { FakeVendorCamera } from '../../fakes/fake-vendor-camera.ts';
+import { type Kit, withKit } from '../../support/kit/kit.ts';
+import { residentMb } from '../../support/process-stats.ts';
+import { seededRandom } from '../../support/random.ts';
+import { freePort } from '../../support/temporary.ts';
+import { password as vendor_password, selfSigned } from '../../support/cameras/vendorcam-lab.ts';
+import { babbleDown, floodMavlink, pesterHttp, poisonService } from './attackers.ts';
+
+const sample_every_ms = 15_000;
+const loudest_shown = 8;
+const onvif_password = 'soak';
+
+/** What was seen at one moment. */
+export interface Sample {
+  readonly at_s: number;
+  readonly daemon_mb: number;
+  readonly service_mb: number;
+  readonly balanced: boolean;
+  /** Real devices that are online. */
+  readonly real_online: number;
+  /** Positions of the real drone that the cloud has received so far. */
+  readonly positions: number;
+  /** Lines that the daemon has logged so far. */
+  readonly log_lines: number;
+  readonly service_status: number;
+}
+
+export interface Soak {
+  readonly samples: readonly Sample[];
+  /** The daemon and the service are the processes that were started. */
+  /** The sentences that the daemon logged most, with their number. */
+  readonly loudest: readonly (readonly [sentence: string, lines: number])[];
+  readonly survived: { readonly daemon: boolean; readonly service: boolean };
+}
+
+/** The real drone, an ONVIF and a vendor camera. */
+export const real_devices = 3;
+
+/** Runs all attacks at once for so long. */
+export async function soakUnderAttack(minutes: number, seed: number): Promise<Soak> {
+  let soak: Soak | undefined;
+  await withKit({ rehearsed: false }, async (kit) => {
+    const broker = await startMosquitto({ conf: ['max_queued_messages 100000'] });
+    const over = new AbortController();
+    try {
+      soak = await play({ kit, broker, minutes, seed }, over.signal);
+    } finally {
+      over.abort();
+      await broker.stop();
+    }
+  });
+  if (!soak) throw new Error('the soak did not run');
+  return soak;
+}
+
+interface Scene {
+  readonly kit: Kit;
+  readonly broker: Broker;
+  readonly minutes: number;
+  readonly seed: number;
+}
+
+async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal): Promise<Soak> {
+  const [mavlink_port, kit_port, service_port] = [await freePort(), await freePort(), await freePort()];
+  const cameras = await realCameras(kit, signal);
+  const drone = new FakeDrone({ port: mavlink_port });
+  await drone.start();
+  signal.addEventListener('abort', () => drone.stop(), { once: true });
+  await kit.configure({
+    broker: { url: broker.url },
+    service: { listen: `127.0.0.1:${kit_port}` },
+    drivers: [
+      kit.gateway,
+      {
+        driver: 'mavlink',
+        options: { links: [{ kind: 'udp_listen', host: '127.0.0.1', port: mavlink_port }] },
+      },
+      ...cameras,
+    ],
+  });
+  const cloud = await kit.listen(broker.url);
+  const daemon = await kit.start();
+  const service = await startCloudService(kit, broker.url, service_port, signal);
+  const real = await realKeys(kit);
+
+  const random = seededRandom(seed);
+  floodMavlink(mavlink_port, random, signal);
+  pesterHttp(`http://127.0.0.1:${kit_port}`, random, signal);
+  pesterHttp(`http://127.0.0.1:${service_port}`, random, signal);
+  await babbleDown(broker.url, kit.kit_id, random, signal);
+  await poisonService(broker.url, random, signal);
+
+  const samples: Sample[] = [];
+  const started_ms = performance.now();
+  while (performance.now() - started_ms < minutes * 60_000) {
+    await sleep(sample_every_ms, signal);
+    samples.push({
+      at_s: Math.round((performance.now() - started_ms) / 1_000),
+      daemon_mb: await residentMb(daemon.pid),
+      service_mb: await residentMb(service.pid),
+      ...(await stateOf(kit, real)),
+      positions: cloud.on('feed/').filter(({ channel }) => channel.endsWith('/gps')).length,
+      log_lines: daemon.log().length,
+      service_status: await statusOf(`http://127.0.0.1:${service_port}/ready`),
+    });
+  }
+  const survived = { daemon: await isAlive(daemon), service: await isAlive(service) };
+  return { samples, survived, loudest: loudestOf(daemon) };
+}
+
+function loudestOf(daemon: Child): Soak['loudest'] {
+  const bySentence = Map.groupBy(daemon.log(), ({ msg }) => msg);
+  const counts = [...bySentence].map(([msg, lines]) => [msg, lines.length] as const);
+  return counts.sort((a, b) => b[1] - a[1]).slice(0, loudest_shown);
+}
+
+async function realCameras(kit: Kit, signal: AbortSignal): Promise<readonly object[]> {
+  const files = { onvif: join(kit.dir, 'onvif-password'), vendor: join(kit.dir, 'vendor-password') };
+  await writeFile(files.onvif, onvif_password, { mode: 0o600 });
+  await writeFile(files.vendor, vendor_password, { mode: 0o600 });
+  const onvif = await startFakeCamera({ serial: 'REAL-1', password: onvif_password });
+  const vendor = new FakeVendorCamera({ tls: await selfSigned(kit.dir), mac: 'EC:71:DB:00:01:10' });
+  await vendor.start();
+  const stop = async (): Promise<void> => {
+    await onvif.stop();
+    await vendor.lose();
+  };
+  signal.addEventListener('abort', () => void stop(), { once: true });
+  const local = { host: '127.0.0.1' };
+  return [
+    {
+      driver: 'onvif',
+      options: {
+        cameras: [{ ...local, name: 'onvif', port: onvif.port, username: 'kit', password_file: files.onvif }],
+      },
+    },
+    {
+      driver: 'vendorcam',
+      options: { hosts: [{ ...local, name: 'vendor', port: vendor.port, password_file: files.vendor }] },
+    },
+  ];
+}
+
+async function startCloudService(kit: Kit, url: string, port: number, signal: AbortSignal): Promise<Child> {
+  const file = join(kit.dir, 'service.yaml');
+  const settings = {
+    broker: { url },
+    client_id: `soak-${randomUUID()}`,
+    listen: `127.0.0.1:${port}`,
+    database: join(kit.dir, 'service.db'),
+  };
+  await writeFile(file, JSON.stringify(settings));
+  const entry = new URL('../../../src/kit-connector.mjs', import.meta.url).pathname;
+  const child = startChild([entry, 'service', '--config', file]);
+  signal.addEventListener('abort', () => child.send('SIGKILL'), { once: true });
+  await child.printed(/service started/u);
+  return child;
+}
+
+/** The assets that are there before the attacks begin, all of them online; the gateway is one more. */
+async function realKeys(kit: Kit): Promise<readonly string[]> {
+  let keys: readonly string[] = [];
+  await eventually('the real devices are online', async () => {
+    const { assets } = await kit.status();
+    keys = assets
+      .filter(({ type, status }) => type !== 'gateway' && status === 'online')
+      .map(({ key }) => key);
+    return keys.length === real_devices;
+  });
+  return keys;
+}
+
+async function stateOf(kit: Kit, real: readonly string[]): Promise<Pick<Sample, 'balanced' | 'real_online'>> {
+  const { assets, outbox } = await kit.status();
+  const online = assets.filter(({ key, status }) => real.includes(key) && status === 'online');
+  return { balanced: outbox.balanced, real_online: online.length };
+}
+
+async function statusOf(url: string): Promise<number> {
+  return fetch(url, { signal: AbortSignal.timeout(10_000) }).then(
+    ({ status }) => status,
+    () => 0,
+  );
+}
+
+async function isAlive(child: Child): Promise<boolean> {
+  return Promise.race([
+    child.ended.then(() => false),
+    sleep(100, new AbortController().signal).then(() => true),
+  ]);
+}

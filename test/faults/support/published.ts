@@ -1,0 +1,194 @@
+/** Kits of a campaign against the service: they publish at a steady pace, leave numbers out, repeat themselves, and note what was said to them. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { packBatch } from '../../../src/contract/batch/pack.ts';
+import { writeEnvelope } from '../../../src/contract/envelope.ts';
+import { assetId } from '../../../src/contract/identity.ts';
+import type { JsonObject } from '../../../src/contract/json.ts';
+import { cloudAck } from '../../../src/contract/tasks.ts';
+import { channels, downFilter, parseDown, upTopic } from '../../../src/contract/topics.ts';
+import { every } from '../../../src/platform/time.ts';
+import { samples } from '../../support/contract-samples.ts';
+import {
+  connectPacket,
+  packetReader,
+  packetTypes,
+  pubackPacket,
+  publishPacket,
+  readPublish,
+  subscribePacket,
+} from '../../support/brokers/raw-mqtt.ts';
+
+/** The epoch of all kits. */
+export const epoch = 17;
+const tick_ms = 20;
+const packet_ids = 60_000;
+/** Not acknowledged by the broker; beyond it the kit waits. */
+const under_way_max = 500;
+const batch_items = 25;
+/** Every so many-th number is left out, and every so many-th message comes again. */
+const every_gap = 7;
+const every_repeat = 11;
+
+/** What is in a message, as far as the account needs it. */
+interface Item {
+  readonly channel: string;
+  readonly seq: number;
+  readonly data: JsonObject;
+}
+
+export class PublishingKit {
+  readonly kit_id: string;
+  /** Numbers of messages that the broker has acknowledged. */
+  readonly published = new Set<number>();
+  /** Numbers that `down/ack` has named, and that were published: a range may hold no other. */
+  readonly named = new Set<number>();
+  /** Numbers that `down/ack` has named and that were never sent. */
+  readonly invented = new Set<number>();
+  /** Newest number of each channel. */
+  readonly newest = new Map<string, Item>();
+  readonly #socket: Socket;
+  readonly #sent = new Set<number>();
+  readonly #under_way = new Map<number, readonly number[]>();
+  #seq = 0;
+  #packet = 0;
+  #last: Buffer | undefined;
+
+  private constructor(kit_id: string, socket: Socket) {
+    this.kit_id = kit_id;
+    this.#socket = socket;
+  }
+
+  static async connect(kit_id: string, port: number): Promise<PublishingKit> {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    const kit = new PublishingKit(kit_id, socket);
+    const connected = Promise.withResolvers<undefined>();
+    const read = packetReader((packet) => {
+      if (packet.type === packetTypes.connack) connected.resolve(undefined);
+      if (packet.type === packetTypes.puback) kit.#acknowledged(packet.body.readUInt16BE(0));
+      if (packet.type === packetTypes.publish) kit.#receive(readPublish(packet));
+    });
+    socket.on('data', read);
+    await once(socket, 'connect');
+    socket.write(connectPacket({ client_id: kit_id, clean: true }));
+    await connected.promise;
+    socket.write(subscribePacket(packet_ids + 1, [downFilter(kit_id)]));
+    kit.#send(channels.state, JSON.stringify(samples['kitState']), []);
+    return kit;
+  }
+
+  /** So many messages a second, until the signal aborts. */
+  publish(per_second: number, signal: AbortSignal): void {
+    const begin_ms = performance.now();
+    let sent = 0;
+    every(tick_ms, signal, () => {
+      const due = ((performance.now() - begin_ms) / 1_000) * per_second;
+      for (; sent < due && this.#under_way.size < under_way_max; sent += 1) this.#publishNext(sent);
+      sent = Math.max(sent, Math.floor(due));
+    });
+  }
+
+  get isQuiet(): boolean {
+    return this.#under_way.size === 0;
+  }
+
+  leave(): void {
+    this.#socket.destroy();
+  }
+
+  #publishNext(n: number): void {
+    if (n % every_repeat === 0 && this.#last) this.#socket.write(this.#last);
+    if (n % 20 === 0) this.#publishBatch();
+    else this.#publishItem(this.#next(n));
+  }
+
+  /** A feed, an alarm, a step of a task or telemetry, with the next number. */
+  #next(n: number): Item {
+    this.#seq += this.#seq % every_gap === 0 ? 2 : 1;
+    const seq = this.#seq;
+    const asset_id = assetId(this.kit_id, `asset-${n % 5}`);
+    const item = ((): Omit<Item, 'seq'> => {
+      switch (n % 4) {
+        case 0:
+          return { channel: channels.event(asset_id, 'motion'), data: { detected: true, n: seq } };
+        case 1: {
+          const task_id = assetId(this.kit_id, `task-${Math.floor(n / 40)}`);
+          const report = {
+            task_id,
+            asset_id,
+            command_name: 'arm',
+            status: 'running',
+            revision: seq,
+            result: {},
+          };
+          return { channel: channels.task(task_id), data: report };
+        }
+        case 2:
+          return { channel: channels.telemetry, data: { battery: seq % 100 } };
+        default:
+          return {
+            channel: channels.feed(asset_id, 'gps'),
+            data: { lat: 47.1, lon: 8.5, alt_m: null, n: seq },
+          };
+      }
+    })();
+    return { ...item, seq };
+  }
+
+  #publishItem({ channel, seq, data }: Item): void {
+    this.#note({ channel, seq, data });
+    this.#send(channel, JSON.stringify(data), [seq], seq);
+  }
+
+  #publishBatch(): void {
+    const items = Array.from({ length: batch_items }, (_, at) => this.#next(at));
+    for (const item of items) this.#note(item);
+    const packed = packBatch(
+      items.map(({ channel, seq, data }) => ({
+        channel,
+        seq,
+        epoch,
+        time_ms: Date.now(),
+        data: JSON.stringify(data),
+      })),
+      { historical: true },
+    );
+    this.#write(
+      channels.batch,
+      packed,
+      items.map(({ seq }) => seq),
+    );
+  }
+
+  #note(item: Item): void {
+    this.#sent.add(item.seq);
+    this.newest.set(item.channel, item);
+  }
+
+  #send(channel: string, data: string, seqs: readonly number[], seq = 1): void {
+    this.#write(channel, writeEnvelope({ epoch, seq, time_ms: Date.now() }, data), seqs);
+  }
+
+  #write(channel: string, payload: string | Uint8Array, seqs: readonly number[]): void {
+    this.#packet = (this.#packet % packet_ids) + 1;
+    this.#under_way.set(this.#packet, seqs);
+    const packet = publishPacket(this.#packet, upTopic(this.kit_id, channel), payload);
+    this.#last = packet;
+    this.#socket.write(packet);
+  }
+
+  #acknowledged(packet_id: number): void {
+    for (const seq of this.#under_way.get(packet_id) ?? []) this.published.add(seq);
+    this.#under_way.delete(packet_id);
+  }
+
+  #receive({ topic, payload, packet_id }: ReturnType<typeof readPublish>): void {
+    if (packet_id !== undefined) this.#socket.write(pubackPacket(packet_id));
+    if (parseDown(this.kit_id, topic)?.kind !== 'ack') return;
+    const ack = cloudAck.parse(JSON.parse(payload.toString()));
+    for (const [first, last] of ack.ranges) {
+      for (let seq = first; seq <= last; seq += 1)
+        (this.#sent.has(seq) ? this.named : this.invented).add(seq);
+    }
+  }
+}

@@ -1,0 +1,269 @@
+/** Kill after kill of the standalone service, and the account: what it had acknowledged must be in its database. */
+import { randomUUID } from 'node:crypto';
+import { copyFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { unpackBatch } from '../../../src/contract/batch/batch.ts';
+import { channels, parseUp } from '../../../src/contract/topics.ts';
+import type { Database } from '../../../src/service/store/sql/database.ts';
+import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
+import { readStored } from '../../../src/service/store/received/read-received.ts';
+import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
+import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { startMosquitto, unthrottled } from '../../support/brokers/broker.ts';
+import { type Child, startChild } from '../../support/child.ts';
+import { eventually, letPass } from '../../support/eventually.ts';
+import { command_file } from '../../support/kit/kit.ts';
+import { type Delivery, startMqttTap } from '../../support/brokers/mqtt-tap.ts';
+import { startPostgres } from '../../support/service/postgres.ts';
+import { freePort, withDirectory } from '../../support/temporary.ts';
+import { epoch, PublishingKit } from './published.ts';
+
+export type ServiceDatabase = 'SQLite' | 'PostgreSQL';
+
+export interface ServiceAccount {
+  /** Messages that the broker had accepted from the kits, repetitions not counted. */
+  readonly published: number;
+  /** Of these, never stored. */
+  readonly lost: number;
+  /** Acknowledged by the service with PUBACK; of these, not in the database after a kill or at the end. */
+  readonly acknowledged: number;
+  readonly acknowledged_not_stored: number;
+  /** Named in `down/ack`; likewise. */
+  readonly named: number;
+  readonly named_not_stored: number;
+  /** Named in `down/ack` and never sent by the kit. */
+  readonly invented: number;
+  /** Came more than once. */
+  readonly duplicates: number;
+  /** Channels whose newest value is not the one in the database. */
+  readonly stale: readonly string[];
+  /** Killed before it was connected. */
+  readonly early: number;
+  readonly integrity: string;
+  readonly seconds: number;
+}
+
+const kits_of_campaign = 3;
+const per_second = 120;
+/** Most are killed soon, which costs little, and a fifth after `down/ack` was sent, which is once a second. */
+const run_max_ms = 1_600;
+/** Some are killed while they start. */
+const early_every = 8;
+const early_max_ms = 900;
+const settle_ms = 60_000;
+
+/** Kills the standalone service with SIGKILL at random moments while kits publish. */
+export async function killServices(kills: number, kind: ServiceDatabase): Promise<ServiceAccount> {
+  return withDirectory(async (dir) =>
+    withDatabase(kind, dir, async (place) => {
+      const begin_ms = performance.now();
+      const broker = await startMosquitto({ conf: unthrottled });
+      const acknowledged = new Map<string, Set<number>>();
+      const tap = await startMqttTap(broker.port, (delivery) => noteDelivery(acknowledged, delivery));
+      const config = join(dir, 'service.yaml');
+      const listen = `127.0.0.1:${await freePort()}`;
+      const settings = { broker: { url: `mqtt://127.0.0.1:${tap.port}` }, database: place.name, listen };
+      await writeFile(config, JSON.stringify(settings));
+      const start = (): Child => startChild([command_file, 'service', '--config', config]);
+      const ends = new AbortController();
+      // The session of the service must be there before the first message, or the broker has nobody to keep it for.
+      const first = start();
+      await first.printed(/service connected to the broker/u);
+      await first.end('SIGKILL');
+      const kits = await Promise.all(
+        Array.from({ length: kits_of_campaign }, async () =>
+          PublishingKit.connect(randomUUID(), broker.port),
+        ),
+      );
+      for (const kit of kits) kit.publish(per_second, ends.signal);
+      const missing = { acknowledged: 0, named: 0 };
+      let early = 0;
+      for (let kill = 0; kill < kills; kill += 1) {
+        const child = start();
+        if (kill % early_every === 0) {
+          early += 1;
+          await letPass(Math.random() * early_max_ms);
+        } else {
+          await child.printed(/service connected to the broker/u);
+          await letPass(Math.random() ** 2 * run_max_ms);
+        }
+        await child.end('SIGKILL');
+        await place.look(async (database) => countMissing({ database, kits, acknowledged }, missing));
+      }
+      ends.abort();
+      await eventually('the broker has everything', () => kits.every(({ isQuiet }) => isQuiet));
+      const last = start();
+      await eventually(
+        'everything is stored',
+        async () => place.look(async (database) => (await lostOf(database, kits)) === 0),
+        settle_ms,
+      ).catch(() => undefined);
+      // The last acknowledgements are on their way for a second.
+      await letPass(1_500);
+      await last.end('SIGTERM');
+      const account = await place.look(async (database) => {
+        await countMissing({ database, kits, acknowledged }, missing);
+        return {
+          lost: await lostOf(database, kits),
+          stale: await staleOf(database, kits),
+          duplicates: await duplicatesOf(database, kits),
+        };
+      });
+      for (const kit of kits) kit.leave();
+      await tap.close();
+      await broker.stop();
+      const sum = (count: (kit: PublishingKit) => number): number =>
+        kits.reduce((total, kit) => total + count(kit), 0);
+      return {
+        ...account,
+        published: sum(({ published }) => published.size),
+        acknowledged: sum(({ kit_id }) => acknowledged.get(kit_id)?.size ?? 0),
+        acknowledged_not_stored: missing.acknowledged,
+        named: sum(({ named }) => named.size),
+        named_not_stored: missing.named,
+        invented: sum(({ invented }) => invented.size),
+        early,
+        integrity: await place.integrity(),
+        seconds: (performance.now() - begin_ms) / 1_000,
+      };
+    }),
+  );
+}
+
+interface Place {
+  /** As the configuration names it. */
+  readonly name: string;
+  /** Looks into the database without touching what the next start finds. */
+  look<T>(at: (database: Database) => Promise<T>): Promise<T>;
+  integrity(): Promise<string>;
+}
+
+async function withDatabase<T>(
+  kind: ServiceDatabase,
+  dir: string,
+  fn: (place: Place) => Promise<T>,
+): Promise<T> {
+  if (kind === 'SQLite') return fn(sqlitePlace(dir));
+  const server = await startPostgres({ durable: true });
+  try {
+    const name = await server.newDatabase('kits');
+    const database = await openPostgres({ url: name, password: undefined });
+    try {
+      return await fn({ name, look: async (at) => at(database), integrity: async () => 'ok' });
+    } finally {
+      await database.close();
+    }
+  } finally {
+    await server.stop();
+  }
+}
+
+/** To open the file itself would finish its log, which the killed service left to the next one. */
+function sqlitePlace(dir: string): Place {
+  const file = join(dir, 'service.db');
+  const copy = join(dir, 'copy.db');
+  const copied = async (): Promise<void> => {
+    for (const end of ['', '-wal', '-shm']) await rm(`${copy}${end}`, { force: true });
+    await copyFile(file, copy);
+    await copyFile(`${file}-wal`, `${copy}-wal`).catch(() => undefined);
+  };
+  return {
+    name: file,
+    async look(at) {
+      await copied();
+      const database = openSqlite(copy);
+      try {
+        return await at(database);
+      } finally {
+        await database.close();
+      }
+    },
+    async integrity() {
+      const database = new Sqlite(file, { readonly: true });
+      try {
+        return String(database.pragma('integrity_check', { simple: true }));
+      } finally {
+        database.close();
+      }
+    },
+  };
+}
+
+/** By kit: the numbers that the service has acknowledged. */
+type Acknowledged = Map<string, Set<number>>;
+
+function noteDelivery(acknowledged: Acknowledged, { topic, payload }: Delivery): void {
+  const place = parseUp(topic);
+  if (!place || place.channel === channels.state) return;
+  const ofKit = acknowledged.get(place.kit_id) ?? new Set<number>();
+  acknowledged.set(place.kit_id, ofKit);
+  const items =
+    place.channel === channels.batch
+      ? unpackBatch(payload)
+      : [JSON.parse(payload.toString()) as { readonly seq: number }];
+  for (const { seq } of items) ofKit.add(seq);
+}
+
+interface Looked {
+  readonly database: Database;
+  readonly kits: readonly PublishingKit[];
+  readonly acknowledged: Acknowledged;
+}
+
+async function countMissing(
+  { database, kits, acknowledged }: Looked,
+  missing: { acknowledged: number; named: number },
+): Promise<void> {
+  for (const { kit_id, named } of kits) {
+    // Taken before the database is read: what is acknowledged meanwhile may be stored meanwhile.
+    const [puback, ack] = [[...(acknowledged.get(kit_id) ?? [])], [...named]];
+    const stored = await storedOf(database, kit_id);
+    missing.acknowledged += puback.filter((seq) => !stored.has(seq)).length;
+    missing.named += ack.filter((seq) => !stored.has(seq)).length;
+  }
+}
+
+async function storedOf(database: Database, kit_id: string): Promise<ReadonlySet<number>> {
+  const stored = new Set<number>();
+  const acks = await readStored(database, kit_id);
+  for (const [first, last] of acks.filter((ack) => ack.epoch === epoch).flatMap(({ ranges }) => ranges)) {
+    for (let seq = first; seq <= last; seq += 1) stored.add(seq);
+  }
+  return stored;
+}
+
+async function lostOf(database: Database, kits: readonly PublishingKit[]): Promise<number> {
+  let lost = 0;
+  for (const { kit_id, published } of kits) {
+    const stored = await storedOf(database, kit_id);
+    for (const seq of published) if (!stored.has(seq)) lost += 1;
+  }
+  return lost;
+}
+
+async function duplicatesOf(database: Database, kits: readonly PublishingKit[]): Promise<number> {
+  const store = new SqlStore(database);
+  let duplicates = 0;
+  for (const { kit_id } of kits) duplicates += (await store.kit(kit_id))?.counts.duplicates ?? 0;
+  return duplicates;
+}
+
+/** A number that counts as stored stands for a content that is there too. */
+async function staleOf(database: Database, kits: readonly PublishingKit[]): Promise<readonly string[]> {
+  const stale: string[] = [];
+  for (const { kit_id, newest } of kits) {
+    const feeds = await database.all('SELECT asset_id, feed, seq FROM feeds WHERE kit_id = ?', kit_id);
+    const tasks = await database.all('SELECT task_id, revision FROM tasks WHERE kit_id = ?', kit_id);
+    const parts = await database.all('SELECT seq FROM kit_parts WHERE kit_id = ?', kit_id);
+    const found = new Set([
+      ...feeds.flatMap(({ asset_id, feed, seq }) =>
+        [channels.feed, channels.event].map((of) => `${of(String(asset_id), String(feed))} ${Number(seq)}`),
+      ),
+      ...tasks.map(({ task_id, revision }) => `${channels.task(String(task_id))} ${Number(revision)}`),
+      ...parts.map(({ seq }) => `${channels.telemetry} ${Number(seq)}`),
+    ]);
+    for (const { channel, seq } of newest.values()) if (!found.has(`${channel} ${seq}`)) stale.push(channel);
+  }
+  return stale;
+}

@@ -1,0 +1,45 @@
+/** The small corpus of each parser that is kept with the sources: one input a line, in base64. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Target } from './engine.ts';
+import type { Coverage } from './instrument.ts';
+
+const folder = join(import.meta.dirname, 'corpus');
+/** Of the inputs of one parser together. */
+const corpus_bytes_max = 3_072;
+const input_bytes_max = 512;
+
+export function readCorpus(name: string): readonly Buffer[] {
+  const file = fileOf(name);
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').split('\n');
+  return lines.filter((line) => line !== '').map((line) => Buffer.from(line, 'base64'));
+}
+
+export function writeCorpus(name: string, inputs: readonly Buffer[]): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(fileOf(name), inputs.map((input) => `${input.toString('base64')}\n`).join(''));
+}
+
+/** Those of `inputs`, smallest first, that reach code which none before them reached. */
+export function distill(target: Target, inputs: readonly Buffer[], coverage: Coverage): readonly Buffer[] {
+  coverage.forget();
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  for (const input of inputs.toSorted((a, b) => a.length - b.length)) {
+    if (input.length > input_bytes_max || bytes + input.length > corpus_bytes_max) break;
+    try {
+      target.read(input);
+    } catch {
+      // What a parser throws is judged where it is fuzzed.
+    }
+    if (!coverage.reachedMore()) continue;
+    kept.push(input);
+    bytes += input.length;
+  }
+  return kept;
+}
+
+function fileOf(name: string): string {
+  return join(folder, `${name}.txt`);
+}

@@ -1,0 +1,189 @@
+/** What devices answer: MAVLink frames, SOAP, vendor JSON, ubus, gpsd, NUT, the dish. */
+import { parseDatagram, StreamFramer } from '../../drivers/mavlink/wire/framer.ts';
+import { decode as decodeMavlink, encode } from '../../drivers/mavlink/wire/messages.ts';
+import { readEnvelope } from '../../drivers/onvif/soap/envelope.ts';
+import { readMatches } from '../../drivers/onvif/discovery.ts';
+import { readTpv } from '../../drivers/location/gpsd-reports.ts';
+import { readingOf, wordsOf } from '../../drivers/power/nut-lines.ts';
+import { parseHistory, parseLocation, parseStatus } from '../../drivers/starlink/api/messages.ts';
+import { readReplies } from '../../drivers/vendorcam/host/replies.ts';
+import { answersIn, isBatchRefused, listIn } from '../../drivers/vendorradio/ubus/ubus-wire.ts';
+import { readGrants } from '../../drivers/vendorradio/ubus/grants.ts';
+import { DeviceUnreachable } from '../../src/errors.ts';
+import type { Target } from './engine.ts';
+
+const never = (): boolean => false;
+const unreachable = (error: unknown): boolean => error instanceof DeviceUnreachable;
+const json_tokens = [
+  '{',
+  '}',
+  '[',
+  ']',
+  ',',
+  ':',
+  '"',
+  'null',
+  '1e400',
+  '"value":',
+  '"result":',
+  '"rspCode":',
+  '"cmd":',
+];
+const bytes_max = 32 * 1024;
+
+const sink = {
+  tally: { skipped: () => undefined, badChecksum: () => undefined, unknownId: () => undefined },
+  frame: decodeMavlink,
+};
+const envelope = { sysid: 1, compid: 1, seq: 0 };
+const frames = [
+  encode('STATUSTEXT', { severity: 4, text: 'PreArm: gyros', id: 0, chunk_seq: 0 }, envelope),
+  encode(
+    'HEARTBEAT',
+    { custom_mode: 0, type: 2, autopilot: 3, base_mode: 81, system_status: 3, mavlink_version: 3 },
+    envelope,
+  ),
+].map((frame) => Buffer.from(frame));
+
+const soap = `<?xml version="1.0"?><s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body>
+<tds:GetDeviceInformationResponse><tds:Model>A &amp; B</tds:Model></tds:GetDeviceInformationResponse></s:Body></s:Envelope>`;
+const match = `<d:ProbeMatch><a:Address>urn:uuid:1</a:Address><d:XAddrs>http://192.0.2.1/onvif</d:XAddrs>
+<d:Scopes>onvif://www.onvif.org/name/Cam</d:Scopes></d:ProbeMatch>`;
+
+export const deviceTargets: readonly Target[] = [
+  {
+    name: 'mavlink-datagram',
+    read: (input) => parseDatagram(input, sink),
+    allows: never,
+    seeds: [Buffer.concat(frames), ...frames],
+    dictionary: ['\u00fd', '\u00fe', '\u00fd\u0009\u0000\u0000'],
+    bytes_max: 2_048,
+  },
+  {
+    name: 'mavlink-stream',
+    read: (input) => {
+      const framer = new StreamFramer(sink);
+      const cut = (input[0] ?? 0) % Math.max(1, input.length);
+      framer.push(Buffer.from(input.subarray(0, cut)));
+      framer.push(Buffer.from(input.subarray(cut)));
+      framer.stalled();
+    },
+    allows: never,
+    seeds: [Buffer.concat(frames)],
+    dictionary: ['\u00fd', '\u00fe'],
+    bytes_max: 2_048,
+  },
+  {
+    name: 'soap',
+    read: (input) => readEnvelope(input.toString()),
+    allows: never,
+    seeds: [soap, soap.replace('A &amp; B', '<![CDATA[</a>]]><!-- <x> -->')],
+    dictionary: [
+      '<',
+      '>',
+      '/>',
+      '</',
+      '<!--',
+      '-->',
+      '<![CDATA[',
+      ']]>',
+      '<!DOCTYPE',
+      '<!ENTITY',
+      '&amp;',
+      '&#x0;',
+      '&',
+      '="',
+    ],
+    bytes_max,
+  },
+  {
+    name: 'ws-discovery',
+    read: (input) => readMatches(input.toString(), 'urn', '192.0.2.1'),
+    allows: never,
+    seeds: [match],
+    dictionary: ['<d:ProbeMatch>', '<XAddrs>', '</XAddrs>', 'http://', '[::1]', '@', '%', ' '],
+    bytes_max,
+  },
+  {
+    name: 'vendorcam',
+    read: (input) => readReplies(input.toString()),
+    allows: unreachable,
+    seeds: [
+      '[{"cmd":"GetDevInfo","code":0,"value":{"DevInfo":{"model":"X"}}}]',
+      '[{"cmd":"Login","code":1,"error":{"rspCode":-7}}]',
+    ],
+    dictionary: json_tokens,
+    bytes_max,
+  },
+  {
+    name: 'ubus',
+    read: (input) => {
+      const text = input.toString();
+      isBatchRefused(text);
+      listIn(text);
+      return answersIn(text, 1);
+    },
+    allows: unreachable,
+    seeds: [
+      '{"jsonrpc":"2.0","id":1,"result":[0,{"ubus_rpc_session":"a"}]}',
+      '{"jsonrpc":"2.0","id":1,"error":{"code":-32002}}',
+    ],
+    dictionary: json_tokens,
+    bytes_max,
+  },
+  {
+    name: 'ubus-grants',
+    read: (input) => readGrants(jsonOf(input)),
+    allows: never,
+    seeds: ['{"acls":{"ubus":{"system":["board"]},"uci":{"*":["read"]}}}'],
+    dictionary: [...json_tokens, '"acls":', '"ubus":', '"*"'],
+    bytes_max,
+  },
+  {
+    name: 'gpsd',
+    read: (input) => readTpv(input.toString()),
+    allows: never,
+    seeds: [
+      '{"class":"TPV","device":"/dev/ttyACM0","mode":3,"time":"2026-11-21T10:00:00.000Z","lat":47.3,"lon":8.5,"altHAE":488}',
+    ],
+    dictionary: [...json_tokens, '"class":"TPV"', '"mode":', '"lat":', '"time":'],
+    bytes_max,
+  },
+  {
+    name: 'nut',
+    read: (input) => {
+      const words = wordsOf(input.toString());
+      return readingOf(
+        new Map([
+          ['ups.status', words[0] ?? ''],
+          ['battery.charge', words[1] ?? ''],
+          ['battery.runtime', words[2] ?? ''],
+        ]),
+      );
+    },
+    allows: never,
+    seeds: ['"OL CHRG" 95 1200', 'VAR ups battery.charge "42"'],
+    dictionary: ['"', '\\', 'OL', 'OB', 'LB', 'WAIT', 'CHRG'],
+    bytes_max,
+  },
+  {
+    name: 'starlink',
+    read: (input) => {
+      parseStatus(input);
+      parseHistory(input);
+      return parseLocation(input);
+    },
+    allows: (error) => unreachable(error) || error instanceof RangeError,
+    seeds: [Buffer.from('a21f0a0a0a0844495348', 'hex'), Buffer.from('0a0408011002', 'hex')],
+    dictionary: ['\u00a2\u001f', '\u000a', '\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u0001'],
+    bytes_max: 8_192,
+  },
+];
+
+function jsonOf(input: Buffer): unknown {
+  try {
+    return JSON.parse(input.toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,90 @@
+/** `npm run fuzz`: fuzzes every parser in turn, keeps what reaches new code, and ends with 1 when something was found. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { distill, readCorpus, writeCorpus } from './corpus.ts';
+import { fuzzTarget, type Target, threadCpu_ms } from './engine.ts';
+import { instrument } from './instrument.ts';
+
+const coverage = instrument();
+const { targets } = await import('./target-groups.ts');
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    inputs: { type: 'string' },
+    target: { type: 'string' },
+    seed: { type: 'string' },
+    distill: { type: 'boolean', default: false },
+    corpus: { type: 'string', default: join(import.meta.dirname, '../../node_modules/.cache/fuzz') },
+  },
+});
+
+const now_ms = (): number => performance.now();
+const seed = Number(values.seed ?? Date.now() % 1e9);
+const chosen = targets.filter(({ name }) => values.target === undefined || name === values.target);
+if (chosen.length === 0) {
+  console.error(`no target ${values.target}; there are: ${targets.map(({ name }) => name).join(', ')}`);
+  process.exit(64);
+}
+if (values.distill) {
+  for (const target of chosen) distillOne(target);
+  process.exit(0);
+}
+const share_ms = (Number(values.minutes) * 60_000) / chosen.length;
+const inputs_max = values.inputs === undefined ? Infinity : Number(values.inputs);
+let [inputs, findings] = [0, 0];
+console.log(`seed ${seed}, ${chosen.length} targets, ${Math.round(share_ms / 1_000)} s each`);
+for (const target of chosen) fuzz(target);
+console.log(`${inputs} inputs, ${coverage.branches} branches reached, ${findings} findings`);
+process.exitCode = findings > 0 ? 1 : 0;
+
+function fuzz(target: Target): void {
+  const kept = [...readCorpus(target.name), ...cached(target)];
+  const began_ms = now_ms();
+  const run = fuzzTarget(target, {
+    seed,
+    inputs: inputs_max,
+    coverage,
+    now_ms,
+    end_ms: began_ms + share_ms,
+    cpu_ms: threadCpu_ms,
+    kept,
+  });
+  for (const input of run.kept) writeFileSync(join(folderOf(target), digest(input)), input);
+  const per_s = Math.round((run.inputs * 1_000) / (now_ms() - began_ms));
+  console.log(
+    `${target.name.padEnd(22)} ${String(run.inputs).padStart(10)} inputs, ${String(per_s).padStart(7)}/s, ` +
+      `${run.kept.length} kept, ${run.findings.length} findings`,
+  );
+  inputs += run.inputs;
+  findings += run.findings.length;
+  for (const { what, input } of run.findings) {
+    const file = join(values.corpus, `finding-${target.name}-${digest(input)}`);
+    writeFileSync(file, input);
+    console.log(`  ${what}\n  input: ${file} (${input.length} bytes)`);
+  }
+}
+
+/** Makes the corpus that is kept with the sources from what earlier runs kept. */
+function distillOne(target: Target): void {
+  const seeds = target.seeds.map((seed) => Buffer.from(seed));
+  const kept = distill(target, [...seeds, ...readCorpus(target.name), ...cached(target)], coverage);
+  writeCorpus(target.name, kept);
+  console.log(`${target.name.padEnd(22)} ${kept.length} inputs, ${Buffer.concat(kept).length} bytes`);
+}
+
+function cached(target: Target): readonly Buffer[] {
+  const folder = folderOf(target);
+  mkdirSync(folder, { recursive: true });
+  return readdirSync(folder).map((name) => readFileSync(join(folder, name)));
+}
+
+function folderOf(target: Target): string {
+  return join(values.corpus, target.name);
+}
+
+function digest(input: Buffer): string {
+  return createHash('sha256').update(input).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,113 @@
+/** Faults of the kit's process, disk and clock. */
+import { faultOf } from './fault.ts';
+import type { Scene } from '../scene.ts';
+
+/** The disk is not to be relied on for so long. */
+function trouble({ kit, world }: Scene, ms: number): void {
+  kit.troubles.push({ from_ms: world.now_ms, to_ms: world.now_ms + ms });
+}
+
+export const kitFaults = {
+  kill: faultOf({
+    per_minute: 1,
+    draw: (rng) => ({ ms: Math.round(rng.scale(20, 15_000)) }),
+    apply: (scene, { ms }) => {
+      scene.disturb(ms);
+      scene.kit.kill('process');
+      scene.later(ms, () => scene.kit.start());
+    },
+  }),
+  power: faultOf({
+    per_minute: 0.7,
+    draw: (rng) => ({ ms: Math.round(rng.scale(500, 30_000)) }),
+    apply: (scene, { ms }) => {
+      scene.disturb(ms);
+      scene.kit.kill('power');
+      scene.later(ms, () => scene.kit.start());
+    },
+  }),
+  stop: faultOf({
+    per_minute: 0.7,
+    draw: (rng) => ({ ms: Math.round(rng.scale(20, 10_000)) }),
+    apply: (scene, { ms }) => {
+      scene.disturb(ms + 10_000);
+      scene.kit.stop(() => scene.later(ms, () => scene.kit.start()));
+    },
+  }),
+  kit_freeze: faultOf({
+    per_minute: 0.3,
+    draw: (rng) => ({ ms: Math.round(rng.scale(50, 8_000)) }),
+    apply: (scene, { ms }) => {
+      scene.disturb(ms);
+      // Nothing is written meanwhile.
+      trouble(scene, ms);
+      const { run } = scene.kit;
+      if (run) run.proc.frozen_until_ms = scene.world.now_ms + ms;
+    },
+  }),
+  disk_fail: faultOf({
+    per_minute: 0.7,
+    draw: (rng) => ({
+      ms: Math.round(rng.scale(100, 40_000)),
+      how: rng.pick(['SQLITE_IOERR_WRITE', 'SQLITE_READONLY', 'SQLITE_IOERR_FSYNC']),
+    }),
+    apply: (scene, { ms, how }) => {
+      const { disk } = scene.kit;
+      trouble(scene, ms);
+      disk.state.fault =
+        how === 'SQLITE_READONLY' || how === 'SQLITE_IOERR_FSYNC' ? how : 'SQLITE_IOERR_WRITE';
+      scene.later(ms, () => {
+        disk.state.fault = undefined;
+      });
+    },
+  }),
+  disk_full: faultOf({
+    per_minute: 0.3,
+    draw: (rng) => ({ ms: Math.round(rng.scale(1_000, 30_000)) }),
+    apply: (scene, { ms }) => {
+      if (!scene.setting.has_reserve) return;
+      const { disk } = scene.kit;
+      trouble(scene, ms);
+      scene.room_was_short = true;
+      disk.state.full = true;
+      scene.later(ms, () => {
+        disk.state.full = false;
+      });
+    },
+  }),
+  disk_hang: faultOf({
+    per_minute: 0.5,
+    draw: (rng) => ({ ms: Math.round(rng.scale(200, 30_000)) }),
+    apply: (scene, { ms }) => {
+      trouble(scene, ms);
+      scene.kit.port.hangs_until_ms = scene.world.now_ms + ms;
+    },
+  }),
+  disk_slow: faultOf({
+    per_minute: 0.4,
+    draw: (rng) => ({ ms: Math.round(rng.scale(1_000, 30_000)), n: Math.round(rng.scale(5, 3_000)) }),
+    apply: (scene, { ms, n }) => {
+      trouble(scene, ms);
+      scene.kit.port.slow_ms = n;
+      scene.later(ms, () => {
+        scene.kit.port.slow_ms = 0;
+      });
+    },
+  }),
+  clock_step: faultOf({
+    per_minute: 0.4,
+    draw: (rng) => ({
+      ms: Math.round(rng.scale(1_000, 40_000)),
+      n: Math.round(rng.scale(1_000, 7_200_000)),
+      how: rng.pick(['ahead', 'behind']),
+    }),
+    apply: (scene, { ms, n, how }) => {
+      const { machine } = scene.kit;
+      scene.clock_stepped = true;
+      machine.wall_offset_ms = how === 'ahead' ? n : -n;
+      scene.later(ms, () => {
+        machine.wall_offset_ms = 0;
+      });
+    },
+  }),
+} as const;

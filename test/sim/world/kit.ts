@@ -1,0 +1,354 @@
+/** The kit's daemon, whole, on a disk and a clock of its own; it can be killed between any two steps. */
+import { join } from 'node:path';
+import { type App, buffer_file, startApp } from '../../../src/app/app.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { telemetryOf, telemetrySection } from '../../../src/config/telemetry.ts';
+import type { Position } from '../../../src/contract/envelope.ts';
+import { messageOf } from '../../../src/errors.ts';
+import type { Draft } from '../../../src/outbox/api.ts';
+import type { LedgerReport } from '../../../src/outbox/ledger.ts';
+import { Outbox } from '../../../src/outbox/outbox.ts';
+import type { Done } from '../../../src/outbox/protocol.ts';
+import { type RowId, rowId } from '../../../src/outbox/row.ts';
+import type { Clock } from '../../../src/platform/clock.ts';
+import { createLog } from '../../../src/platform/log/log.ts';
+import type { Duplex } from 'node:stream';
+import { BufferSize } from '../checks/buffer-size.ts';
+import type { Devices } from './devices.ts';
+import { Disk } from './disk.ts';
+import { type PortState, simulatedStore } from './kit-store.ts';
+import type { Rng } from './rng.ts';
+import type { Machine, Proc, World } from './scheduler.ts';
+import type { Trouble, Witness } from '../checks/witness.ts';
+
+/** systemd starts it again after this time. */
+const restart_ms = 2_000;
+/** A disk that is slower than this cannot be waited for at a stop. */
+const patience_ms = 500;
+
+export interface KitSettings {
+  readonly ack: 'auto' | 'broker' | 'cloud';
+  readonly protocol: 'auto' | '5' | '3.1.1';
+  readonly packet_ms: number;
+  readonly window_messages: number;
+  readonly rows_max: number;
+  readonly bytes_max: number;
+}
+
+export interface KitParts {
+  readonly world: World;
+  readonly rng: Rng;
+  readonly folder: string;
+  readonly kit_id: string;
+  readonly settings: KitSettings;
+  readonly devices: Devices;
+  readonly witness: Witness;
+  readonly openSocket: () => Duplex;
+  readonly lost: (proc: Proc, silent: boolean) => void;
+  readonly trace: (text: string, facts?: object) => void;
+  readonly violation: (what: string) => void;
+  /** As an act of whoever looks after the machine. */
+  readonly later: (delay_ms: number, act: () => void) => void;
+  readonly onLog: (line: string) => void;
+}
+
+/** One run of the daemon. */
+export interface KitRun {
+  readonly proc: Proc;
+  app: App | undefined;
+  outbox: Outbox | undefined;
+  /** Of a commit that was executed and not yet answered. */
+  unanswered: readonly RowId[];
+  stopping: boolean;
+}
+
+export class Kit {
+  readonly machine: Machine = { name: 'kit', wall_offset_ms: 0 };
+  readonly disk: Disk;
+  readonly port: PortState = { hangs_until_ms: 0, slow_ms: 0 };
+  run: KitRun | undefined;
+  is_synced = true;
+  readonly troubles: Trouble[] = [];
+  readonly size = new BufferSize();
+  /** Since when the kit goes by the cloud's word; earlier PUBACKs had to do. */
+  acks_from_ms = Number.POSITIVE_INFINITY;
+  reload_count = 0;
+  starts = 0;
+  readonly #parts: KitParts;
+  #boot_ms = 0;
+  #boot = 1;
+  #highest_epoch = 0;
+  #acks_on_disk = false;
+  #disabled = false;
+
+  constructor(parts: KitParts) {
+    this.#parts = parts;
+    this.disk = new Disk(join(parts.folder, 'kit'));
+  }
+
+  get is_up(): boolean {
+    return this.run?.app !== undefined && !this.run.stopping;
+  }
+
+  start(): void {
+    if (this.run) return;
+    const { world } = this.#parts;
+    this.starts += 1;
+    const proc = world.spawn(`kit#${this.starts}`, this.machine);
+    const run: KitRun = { proc, app: undefined, outbox: undefined, unanswered: [], stopping: false };
+    this.run = run;
+    world.after(0, proc, () => void this.#start(run));
+  }
+
+  /** SIGKILL, or with its machine: then nobody says goodbye, and the last commit may be torn. */
+  kill(how: 'process' | 'power'): void {
+    const { run } = this;
+    const { world, witness, rng, trace } = this.#parts;
+    if (!run) return;
+    this.run = undefined;
+    run.proc.alive = false;
+    this.#parts.lost(run.proc, how === 'power');
+    let torn = false;
+    if (how === 'power') {
+      torn = run.unanswered.length > 0 && rng.chance(0.5) ? this.disk.tear(rng) : (this.disk.kill(), false);
+      if (torn) witness.tore(run.unanswered);
+      this.#boot += 1;
+      this.#boot_ms = world.now_ms;
+    } else this.disk.kill();
+    witness.excuse(world.now_ms, this.troubles, this.#parts.settings.packet_ms);
+    trace(how === 'power' ? 'power cut' : 'killed', { kit: run.proc.name, torn });
+  }
+
+  /** SIGTERM. */
+  stop(done: () => void): void {
+    const { run } = this;
+    const { world, trace } = this.#parts;
+    if (!run?.app || run.stopping) return;
+    run.stopping = true;
+    const { app } = run;
+    const disk_took = this.#diskTakes();
+    trace('is told to stop', { kit: run.proc.name });
+    world.after(0, run.proc, () => {
+      app.stop().then(
+        () => this.#stopped(run, disk_took, done),
+        (error: unknown) => this.#parts.violation(`stop failed: ${messageOf(error)}`),
+      );
+    });
+  }
+
+  /** Runs something inside the daemon, as its drivers and its control socket do. */
+  within(act: (run: KitRun & { readonly app: App }) => void): void {
+    const { run } = this;
+    const app = run?.app;
+    if (!run || !app) return;
+    this.#parts.world.after(0, run.proc, () => act({ ...run, app }));
+  }
+
+  reload(how: 'policy' | 'drivers'): void {
+    this.reload_count += 1;
+    if (how === 'policy') this.#disabled = !this.#disabled;
+    this.within(({ app }) => {
+      app.reload(this.config(how === 'drivers' ? this.reload_count : 0)).catch((error: unknown) => {
+        this.#parts.violation(`reload failed: ${messageOf(error)}`);
+      });
+    });
+  }
+
+  config(version: number): Config {
+    const { kit_id, settings, devices } = this.#parts;
+    const driver = devices.driver();
+    const options = { version };
+    return {
+      file: 'config.yaml',
+      warnings: [],
+      kit_id,
+      kit_name: undefined,
+      clock: 'trusted',
+      state_dir: this.disk.folder,
+      runtime_dir: this.disk.folder,
+      control_socket: join(this.disk.folder, 'control.sock'),
+      socket_gid: undefined,
+      broker: undefined,
+      uplink: {
+        window_messages: settings.window_messages,
+        packet_ms: settings.packet_ms,
+        metered: [],
+        backlog_bytes_per_s: backlog_unlimited,
+      },
+      outbox: {
+        bytes_max: settings.bytes_max,
+        rows_max: settings.rows_max,
+        free_bytes_min: 0,
+        age_max_ms: 30 * 86_400_000,
+      },
+      feeds: { rates_hz: {}, rate_default_hz: Number.POSITIVE_INFINITY },
+      media: undefined,
+      service: undefined,
+      telemetry: telemetryOf(telemetrySection.parse({})),
+      commands: {
+        disabled: this.#disabled ? [{ asset: '*', command: 'probe' }] : [],
+        max_risk: 'high',
+      },
+      metrics: undefined,
+      log: { level: 'info', drivers: {} },
+      drivers: [{ name: 'drones', driver, options, run: driver.configure(options) }],
+    };
+  }
+
+  async #start(run: KitRun): Promise<void> {
+    const { world, kit_id, settings, openSocket, onLog, trace } = this.#parts;
+    const log = createLog({ level: 'info', drivers: {}, readable: false, out: { write: onLog } });
+    try {
+      const app = await startApp(this.config(0), {
+        log,
+        clock: this.#clock(),
+        version: '0',
+        broker: {
+          url: 'mqtt://broker:1883',
+          username: kit_id,
+          password: undefined,
+          ca: undefined,
+          cert: undefined,
+          key: undefined,
+          protocol: settings.protocol,
+          keepalive_s: 30,
+          connect_timeout_ms: 15_000,
+          ack: settings.ack,
+        },
+        openSocket,
+        startStore: simulatedStore({
+          world,
+          rng: this.#parts.rng.fork(run.proc.name),
+          proc: run.proc,
+          state: this.port,
+          onCommit: (work, done) => {
+            this.#parts.witness.wrote(work);
+            this.#checkSize(done);
+            run.unanswered = work.rows.map(({ id }) => id);
+          },
+          onAck: () => (this.#acks_on_disk = true),
+          onAnswer: () => (run.unanswered = []),
+        }),
+      });
+      app.vitals.summary();
+      run.app = app;
+      this.#checkMemoryOfAcks(run);
+      trace('started', { kit: run.proc.name, epoch: run.outbox?.epoch });
+      app.crashed.catch((error: unknown) => this.crashed(run, error));
+    } catch (error) {
+      this.crashed(run, error);
+    }
+  }
+
+  /** The daemon ended by itself; systemd starts it again. */
+  crashed(run: KitRun, error: unknown): void {
+    const { trace } = this.#parts;
+    trace('crashed', { kit: run.proc.name, error: messageOf(error) });
+    if (this.run !== run) return;
+    this.kill('process');
+    this.#parts.later(restart_ms, () => this.start());
+  }
+
+  #stopped(run: KitRun, disk_took: boolean, done: () => void): void {
+    const { world, trace, witness } = this.#parts;
+    if (this.run !== run) return;
+    this.run = undefined;
+    run.proc.alive = false;
+    this.disk.kill();
+    if (!disk_took || !this.#diskTakes())
+      witness.excuse(world.now_ms, this.troubles, this.#parts.settings.packet_ms);
+    trace('stopped', { kit: run.proc.name });
+    done();
+  }
+
+  #checkSize(done: Done): void {
+    const wrong = this.size.wrongAfter(done, join(this.disk.folder, buffer_file));
+    if (wrong) this.#parts.violation(wrong);
+  }
+
+  /** That the cloud acknowledges is known from the buffer file: one that cannot be read, or never had it, is an excuse. */
+  #checkMemoryOfAcks({ outbox }: KitRun): void {
+    if (!outbox || outbox.dispatch.cloud_acks) return;
+    if (this.#acks_on_disk && outbox.health().state === 'ok')
+      this.#parts.violation('the kit has forgotten that the cloud acknowledges');
+    this.acks_from_ms = Number.POSITIVE_INFINITY;
+  }
+
+  /** Slowly perhaps: whoever stops has the time to wait for it. */
+  #diskTakes(): boolean {
+    const { fault, full } = this.disk.state;
+    const { hangs_until_ms, slow_ms } = this.port;
+    return !fault && !full && slow_ms <= patience_ms && hangs_until_ms <= this.#parts.world.now_ms;
+  }
+
+  #clock(): Clock {
+    const { world } = this.#parts;
+    const boot_ms = this.#boot_ms;
+    return {
+      boot_id: `boot-${this.#boot}`,
+      stamp: () => ({
+        time_ms: Math.floor(world.wall(this.machine)),
+        mono_ms: Math.round(world.now_ms - boot_ms),
+        synced: this.is_synced,
+      }),
+    };
+  }
+
+  /** The outbox of the run whose code calls now has taken a message. */
+  took(outbox: Outbox, position: Position, draft: Draft): void {
+    const { world, witness, violation } = this.#parts;
+    if (!this.met(outbox)) return;
+    const doubt = witness.took({
+      id: rowId(position),
+      lane: draft.lane,
+      channel: draft.channel,
+      at_ms: world.now_ms,
+      body: JSON.stringify(draft.data),
+      on_disk: false,
+      excused: false,
+    });
+    if (doubt) violation(doubt);
+  }
+
+  /** The outbox of the run whose code calls now; its epoch must be above all before. */
+  met(outbox: Outbox): boolean {
+    const { run } = this;
+    if (!run || this.#parts.world.current !== run.proc) return false;
+    if (run.outbox) return true;
+    run.outbox = outbox;
+    const { epoch } = outbox;
+    if (epoch <= this.#highest_epoch)
+      this.#parts.violation(`epoch ${epoch} follows epoch ${this.#highest_epoch}`);
+    this.#highest_epoch = Math.max(this.#highest_epoch, epoch);
+    return true;
+  }
+}
+
+const backlog_unlimited = {
+  default: 0,
+  cellular: 0,
+  satellite: 0,
+  ethernet: 0,
+  wifi: 0,
+};
+
+type Append = (this: Outbox, draft: Draft) => Position;
+type Ledger = (this: Outbox) => LedgerReport;
+
+let watched: Kit | undefined;
+const prototype: { append: Append; ledger: Ledger } = Outbox.prototype;
+const { append, ledger } = prototype;
+prototype.append = function appendWatched(draft) {
+  const position = append.call(this, draft);
+  watched?.took(this, position, draft);
+  return position;
+};
+prototype.ledger = function ledgerWatched() {
+  watched?.met(this);
+  return ledger.call(this);
+};
+
+/** From now on this kit hears of every message that an outbox takes. */
+export function watchOutboxes(kit: Kit | undefined): void {
+  watched = kit;
+}

@@ -1,0 +1,147 @@
+/** RabbitMQ and ejabberd as child processes on free loopback ports, in directories of their own. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { within } from '../../../src/platform/time.ts';
+import { eventually } from '../eventually.ts';
+import { dyingWithUs, program } from '../peers.ts';
+import { freePort, makeDirectory } from '../temporary.ts';
+
+export interface ErlangBroker {
+  readonly port: number;
+  readonly username: string;
+  readonly password: string;
+  stop(): Promise<void>;
+}
+
+/** An Erlang machine that loads hundreds of modules, on a busy machine. */
+const start_ms = 100_000;
+const stop_ms = 5_000;
+const log_chars_max = 1_000_000;
+/** The wrapper in /usr/sbin would change to a user of its own. */
+const rabbitmq = '/usr/lib/rabbitmq/bin/rabbitmq-server';
+
+interface Program {
+  readonly command: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly started?: RegExp;
+}
+
+/** Runs programs one after the other; answers what ends them, and removes the directory. */
+async function runAll(dir: string, programs: readonly Program[]): Promise<() => Promise<void>> {
+  const children: ChildProcess[] = [];
+  const stop = async (): Promise<void> => {
+    for (const child of children.toReversed()) await end(child);
+    await rm(dir, { recursive: true, force: true, maxRetries: 5 });
+  };
+  try {
+    for (const { command, env, started } of programs) {
+      const [file = '', ...args] = [...dyingWithUs(), ...command];
+      const child = spawn(file, args, {
+        cwd: dir,
+        env: { ...process.env, HOME: dir, ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      children.push(child);
+      let text = '';
+      const note = (chunk: Buffer): void => {
+        if (text.length < log_chars_max) text += chunk.toString();
+      };
+      child.stdout.on('data', note);
+      child.stderr.on('data', note);
+      await eventually(
+        `${file} runs`,
+        () => {
+          if (child.exitCode !== null) throw new Error(`${args.join(' ')} ended: ${text.slice(-2_000)}`);
+          return started === undefined || started.test(text);
+        },
+        start_ms,
+      );
+    }
+    return stop;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  if ((await within(stop_ms, exited)) !== undefined) return;
+  child.kill('SIGKILL');
+  await exited;
+}
+
+/** It closes the connection on a CONNECT of MQTT 5, and gives nothing retained to subscriptions with wildcards. */
+export async function startRabbitmq(): Promise<ErlangBroker> {
+  const dir = await makeDirectory();
+  const [port, names_port, nodes_port] = [await freePort(), await freePort(), await freePort()];
+  await writeFile(join(dir, 'plugins'), '[rabbitmq_mqtt].\n');
+  await writeFile(
+    join(dir, 'rabbitmq.conf'),
+    ['listeners.tcp = none', `mqtt.listeners.tcp.1 = 127.0.0.1:${port}`, 'loopback_users = none', ''].join(
+      '\n',
+    ),
+  );
+  const names = { ERL_EPMD_PORT: String(names_port), ERL_EPMD_ADDRESS: '127.0.0.1' };
+  const env = {
+    ...names,
+    // The script then becomes the server instead of keeping it as a child.
+    RUNNING_UNDER_SYSTEMD: '1',
+    RABBITMQ_NODENAME: `kit-connector-${port}@localhost`,
+    RABBITMQ_DIST_PORT: String(nodes_port),
+    RABBITMQ_MNESIA_BASE: join(dir, 'mnesia'),
+    RABBITMQ_LOG_BASE: join(dir, 'log'),
+    RABBITMQ_LOGS: '-',
+    RABBITMQ_CONFIG_FILE: join(dir, 'rabbitmq'),
+    RABBITMQ_ADVANCED_CONFIG_FILE: join(dir, 'none'),
+    RABBITMQ_CONF_ENV_FILE: join(dir, 'none'),
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(dir, 'plugins'),
+    RABBITMQ_PID_FILE: join(dir, 'pid'),
+  };
+  const stop = await runAll(dir, [
+    { command: [program('epmd'), '-address', '127.0.0.1', '-port', String(names_port)] },
+    { command: [rabbitmq], env, started: /Server startup complete/u },
+  ]);
+  return { port, username: 'guest', password: 'guest', stop };
+}
+
+export async function startEjabberd(): Promise<ErlangBroker> {
+  const dir = await makeDirectory();
+  const port = await freePort();
+  const config = join(dir, 'ejabberd.yml');
+  await mkdir(join(dir, 'spool'));
+  // JSON is YAML.
+  await writeFile(
+    config,
+    JSON.stringify({
+      hosts: ['localhost'],
+      loglevel: 'info',
+      listen: [{ port, ip: '127.0.0.1', module: 'mod_mqtt' }],
+      modules: {
+        mod_mqtt: {
+          access_publish: { 'k1/#': [{ allow: 'all' }] },
+          access_subscribe: { 'k1/#': [{ allow: 'all' }] },
+        },
+      },
+      auth_method: ['anonymous'],
+      anonymous_protocol: 'login_anon',
+      allow_multiple_connections: true,
+    }),
+  );
+  const env = {
+    EJABBERD_CONFIG_PATH: config,
+    EJABBERD_LOG_PATH: join(dir, 'ejabberd.log'),
+    ERL_LIBS: '/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu',
+  };
+  const command = [program('erl'), '-noinput', '-start_epmd', 'false'];
+  const started = /Start accepting TCP connections at 127.0.0.1:\d+ for mod_mqtt/u;
+  const stop = await runAll(dir, [
+    { command: [...command, '-mnesia', 'dir', `"${join(dir, 'spool')}"`, '-s', 'ejabberd'], env, started },
+  ]);
+  // It knows no passwords, and accepts any but an empty one.
+  return { port, username: 'guest', password: 'any', stop };
+}

@@ -1,0 +1,52 @@
+/** The onvif driver in a hub, with fake cameras and their password files. */
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onvif } from '../../../drivers/onvif/onvif.ts';
+import type { CommandContext } from '../../../src/driver/command.ts';
+import type { Draft } from '../../../src/outbox/api.ts';
+import type { FakeCamera } from '../../fakes/fake-onvif-camera.ts';
+import { hubLab } from '../kit/hub-lab.ts';
+
+export interface CameraLab {
+  /** Options for this camera; `more` replaces some. */
+  entry(camera: FakeCamera, more?: object): Promise<Record<string, unknown>>;
+  run(options: object): ReturnType<typeof hubLab>;
+  stop(): Promise<void>;
+}
+
+export async function cameraLab(): Promise<CameraLab> {
+  const dir = await mkdtemp(join(tmpdir(), 'kit-connector-'));
+  const labs: ReturnType<typeof hubLab>[] = [];
+  let files = 0;
+  return {
+    async entry({ port, settings }, more = {}) {
+      const password_file = join(dir, `password-${++files}`);
+      await writeFile(password_file, `${settings.password}\n`, { mode: 0o600 });
+      await chmod(password_file, 0o600);
+      const login = settings.auth === 'none' ? {} : { username: settings.username, password_file };
+      return { name: `camera ${port}`, host: '127.0.0.1', port, ...login, ...more };
+    },
+    run(options) {
+      const lab = hubLab({ configured: ['cameras'], rates: { default: 1_000_000 } });
+      labs.push(lab);
+      void lab.run(onvif, 'cameras', { options: { pull_s: 5, ...options } });
+      return lab;
+    },
+    async stop() {
+      for (const lab of labs) await lab.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Finds the messages of a feed, wherever the asset is. */
+export const said =
+  (feed: string, fits: (data: Readonly<Record<string, unknown>>) => boolean = () => true) =>
+  (draft: Draft): boolean =>
+    draft.channel.endsWith(`/${feed}`) && draft.data !== null && fits({ ...draft.data });
+
+/** A command as the task runner would call it, with a signal of the test. */
+export function context(signal = new AbortController().signal, remaining_ms = 30_000): CommandContext {
+  return { signal, progress: () => undefined, remaining_ms: () => remaining_ms };
+}

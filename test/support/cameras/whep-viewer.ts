@@ -1,0 +1,40 @@
+/** A viewer of a WHEP address: a real WebRTC peer that counts the packets of video that it receives. */
+import { RTCPeerConnection, RTCRtpCodecParameters } from 'werift';
+import { within } from '../../../src/platform/time.ts';
+
+const h264 = new RTCRtpCodecParameters({
+  mimeType: 'video/H264',
+  clockRate: 90_000,
+  payloadType: 96,
+  parameters: 'packetization-mode=1;profile-level-id=42e01f',
+});
+const patience_ms = 15_000;
+
+/** Resolves with the number of RTP packets once `enough` have come; rejects when they do not come. */
+export async function watchWhep(url: string, enough: number): Promise<number> {
+  const viewer = new RTCPeerConnection({ iceServers: [], codecs: { video: [h264] } });
+  try {
+    let packets = 0;
+    const seen = new Promise<true>((resolve) => {
+      viewer.onTrack.subscribe((track) => {
+        track.onReceiveRtp.subscribe(() => {
+          packets += 1;
+          if (packets === enough) resolve(true);
+        });
+      });
+    });
+    viewer.addTransceiver('video', { direction: 'recvonly' });
+    await viewer.setLocalDescription(await viewer.createOffer());
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/sdp' },
+      body: viewer.localDescription?.sdp ?? '',
+    });
+    if (response.status !== 201) throw new Error(`${url} answers ${response.status} to an offer`);
+    await viewer.setRemoteDescription({ type: 'answer', sdp: await response.text() });
+    if (!(await within(patience_ms, seen))) throw new Error(`${packets} of ${enough} packets came`);
+    return packets;
+  } finally {
+    await viewer.close();
+  }
+}

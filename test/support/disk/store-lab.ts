@@ -1,0 +1,132 @@
+/** A buffer file in a directory of its own, and short ways to fill it and to look into it. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { lanes, type Lane } from '../../../src/contract/lanes.ts';
+import type { StoreClock } from '../../../src/outbox/store/ages.ts';
+import type { LaneDepth, Opened, StoreLimits, StoreOptions, Work } from '../../../src/outbox/protocol.ts';
+import { rowId, type Row } from '../../../src/outbox/row.ts';
+import { openStore, type Store } from '../../../src/outbox/store/store.ts';
+
+export const wide_limits: StoreLimits = {
+  bytes_max: 1024 ** 3,
+  rows_max: 1_000_000,
+  free_bytes_min: 0,
+  age_max_ms: 30 * 86_400_000,
+  journal_rows_max: 100,
+};
+
+const empty_work: Work = {
+  rows: [],
+  held: [],
+  delivered: [],
+  delivered_batches: [],
+  unconfirmed: [],
+  unconfirmed_batches: [],
+  superseded: [],
+  quarantined: [],
+  journal: [],
+  dropped: [],
+  reported: [],
+};
+
+export function work(parts: Partial<Work>): Work {
+  return { ...empty_work, ...parts };
+}
+
+export function storeOptions(dir: string, limits: Partial<StoreLimits> = {}): StoreOptions {
+  return { file: join(dir, 'buffer.db'), boot_id: 'boot-1', limits: { ...wide_limits, ...limits } };
+}
+
+/** Clocks that stand still until a test moves them. */
+export class FakeClock implements StoreClock {
+  wall_ms = Date.UTC(2026, 10, 21);
+  mono_ms = 1_000;
+  readonly wall = (): number => this.wall_ms;
+  readonly mono = (): number => this.mono_ms;
+
+  /** Time goes by. */
+  pass(ms: number): void {
+    this.wall_ms += ms;
+    this.mono_ms += ms;
+  }
+}
+
+export class StoreLab implements Disposable {
+  readonly dir = mkdtempSync(join(tmpdir(), 'kit-connector-store-'));
+  readonly clock = new FakeClock();
+  options: StoreOptions;
+  opened: Opened;
+  store: Store;
+
+  constructor(limits: Partial<StoreLimits> = {}) {
+    this.options = storeOptions(this.dir, limits);
+    ({ store: this.store, opened: this.opened } = openStore(this.options, this.clock));
+  }
+
+  get file(): string {
+    return this.options.file;
+  }
+
+  /** Ends the store as a stop does, and opens the file again. */
+  reopen(options: Partial<StoreOptions> = {}): Opened {
+    this.store.close();
+    return this.open(options);
+  }
+
+  open(options: Partial<StoreOptions> = {}): Opened {
+    this.options = { ...this.options, ...options };
+    ({ store: this.store, opened: this.opened } = openStore(this.options, this.clock));
+    return this.opened;
+  }
+
+  /** A row of this epoch. */
+  row(lane: Lane, seq: number, more: Partial<Row> = {}): Row {
+    const position = { epoch: this.opened.epoch, seq };
+    const row = {
+      channel: `feed/asset/${lane}`,
+      time_ms: this.clock.wall_ms + seq,
+      mono_ms: null,
+      body: `{"n":${seq}}`,
+    };
+    return { id: rowId(position), lane, ...row, ...more };
+  }
+
+  /** Rows `from` to `to`, both included. */
+  rows(lane: Lane, from: number, to: number, more: Partial<Row> = {}): Row[] {
+    return Array.from({ length: to - from + 1 }, (_, index) => this.row(lane, from + index, more));
+  }
+
+  /** Sequence numbers that a take of single rows hands out. */
+  takeSeqs(lane: Lane, rows_max = 1_000): number[] {
+    const { rows } = this.store.take({ lane, form: 'rows', rows_max, bytes_max: 1e9 });
+    return rows.map(({ id }) => id % 2 ** 33);
+  }
+
+  /** What SQLite counts, beside what the store says it has. */
+  counted(): Readonly<Record<Lane, LaneDepth>> {
+    return countRows(this.file);
+  }
+
+  [Symbol.dispose](): void {
+    this.store.close();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** Counts and adds up the rows of each lane, independent of the store's own counters. */
+export function countRows(file: string): Readonly<Record<Lane, LaneDepth>> {
+  const db = new Database(file, { readonly: true });
+  const count = (lane: Lane): LaneDepth =>
+    db
+      .prepare<[], LaneDepth>(`SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes FROM lane_${lane}`)
+      .get() ?? { rows: 0, bytes: 0 };
+  try {
+    const [task, presence, alarm, kit, feed] = lanes.map(count);
+    if (!task || !presence || !alarm || !kit || !feed) throw new Error('a lane is missing');
+    return { task, presence, alarm, kit, feed };
+  } finally {
+    db.close();
+  }
+}

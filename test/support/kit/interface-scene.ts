@@ -1,0 +1,172 @@
+/** The whole chain for the tests of the interface: a kit of played drivers, and the service in one of its two forms. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { assetId } from '../../../src/contract/identity.ts';
+import { type Broker, startMosquitto } from '../brokers/broker.ts';
+import { type Child, startChild } from '../child.ts';
+import { eventually, letPass } from '../eventually.ts';
+import { command_file } from './kit.ts';
+import { playedDrivers } from './played-kit.ts';
+import { freePort, makeDirectory } from '../temporary.ts';
+
+const daemon_file = fileURLToPath(new URL('./played-kit-process.ts', import.meta.url));
+
+/** `broker`: the service runs alone. `kit`: inside the daemon, and there is no broker that answers. */
+export type Form = 'broker' | 'kit';
+
+/** What the tests look into; of an answer that is none of this, only what `expect` compares counts. */
+export interface Body {
+  readonly [index: number]: Body;
+  readonly length: number;
+  readonly id: string;
+  readonly name: string;
+  readonly type: string;
+  readonly asset_id: string;
+  readonly command_name: string;
+  readonly status: string;
+  readonly online: boolean;
+  readonly last_seen: string;
+  readonly detail: string;
+  readonly live: unknown;
+  readonly location: unknown;
+  readonly usage: unknown;
+  readonly errors: unknown;
+  readonly paths: object;
+  readonly result: { readonly error?: string };
+  readonly assets: readonly Body[];
+  readonly commands: readonly Body[];
+  readonly tasks: readonly Body[];
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+  readonly text: string;
+}
+
+export interface Asked {
+  readonly method?: string;
+  readonly body?: unknown;
+  /** Null: none. */
+  readonly key?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Scene {
+  readonly form: Form;
+  readonly url: string;
+  readonly key: string;
+  readonly kit_id: string;
+  readonly drone: string;
+  readonly vendorcam: string;
+  readonly onvif: string;
+  readonly broker: Broker | undefined;
+  /** Waits where the rate limit says so. */
+  ask(path: string, asked?: Asked): Promise<Answer>;
+  /** Without options: for this kit and everything. */
+  newKey(...options: readonly string[]): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Resolves when the kit and all its assets are seen through the service. */
+export async function openScene(form: Form): Promise<Scene> {
+  const dir = await makeDirectory();
+  const kit_id = randomUUID();
+  const children: Child[] = [];
+  const broker = form === 'broker' ? await startMosquitto() : undefined;
+  const port = await freePort();
+  const daemon_config = join(dir, 'config.yaml');
+  const service_config = join(dir, 'service.yaml');
+  const database = join(dir, form === 'kit' ? 'state/service.db' : 'cloud.db');
+  await writeFile(
+    daemon_config,
+    JSON.stringify({
+      kit_id,
+      kit_name: 'Kit Seven',
+      clock: 'trusted',
+      state_dir: join(dir, 'state'),
+      runtime_dir: join(dir, 'run'),
+      broker: { url: broker?.url ?? `mqtt://127.0.0.1:${await freePort()}` },
+      media: { server: 'template', url: 'http://127.0.0.1:8889/{name}/whep' },
+      commands: { disabled: [{ asset: 'vendorcam', command: 'reboot' }] },
+      drivers: playedDrivers.map(({ name }) => ({ driver: name })),
+      ...(form === 'kit' && { service: { listen: `127.0.0.1:${port}` } }),
+    }),
+  );
+  const run = async (...words: readonly string[]): Promise<string> => {
+    const child = startChild([command_file, ...words]);
+    const { code, stdout, stderr } = await child.ended;
+    if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}: ${stderr}`);
+    return stdout.trim();
+  };
+  const newKey: Scene['newKey'] = async (...options) => {
+    const rights = options.length === 0 ? ['--kit', kit_id] : options;
+    return run('service', 'key', 'add', 'test', '--database', database, ...rights);
+  };
+  let key = '';
+  let seen = '';
+  const url = `http://127.0.0.1:${port}`;
+  const ask: Scene['ask'] = async (path, asked = {}) => askOnce(url, path, { key, ...asked });
+  const close = async (): Promise<void> => {
+    for (const child of children) await child.end('SIGTERM');
+    await broker?.stop();
+    await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+  };
+  try {
+    if (broker) {
+      const section = { broker: { url: broker.url }, database, listen: `127.0.0.1:${port}` };
+      await writeFile(service_config, JSON.stringify(section));
+      const service = startChild([command_file, 'service', '--config', service_config]);
+      children.push(service);
+      await service.printed(/service connected to the broker/u);
+      key = await newKey();
+    }
+    const daemon = startChild([daemon_file, daemon_config]);
+    children.push(daemon);
+    await daemon.printed(/kit-connector started/u);
+    if (form === 'kit') key = readFileSync(join(dir, 'state', 'service-key'), 'utf8').trim();
+    await eventually('the whole kit is seen', async () => {
+      const { body: list } = await ask(`/api/kits/${kit_id}/assets`);
+      const telemetry = await ask(`/api/kits/${kit_id}/telemetry`);
+      const feeds = await ask(`/api/kits/${kit_id}/assets/${assetId(kit_id, 'onvif')}/telemetry`);
+      seen = `${JSON.stringify(list)} ${telemetry.text} ${feeds.text}`;
+      await letPass(200);
+      const isComplete = Array.isArray(list.assets) && list.assets.length >= 3;
+      return isComplete && Boolean(telemetry.body.location) && feeds.text.includes('"online":true');
+    });
+  } catch (error) {
+    const said = children.map((child) => child.output()).join('\n');
+    await close();
+    throw new Error(`the scene did not come up: ${said}\n${seen}`, { cause: error });
+  }
+  const id = (asset_key: string): string => assetId(kit_id, asset_key);
+  const assets = { drone: id('drone'), vendorcam: id('vendorcam'), onvif: id('onvif') };
+  return { form, url, key, kit_id, ...assets, broker, ask, newKey, close };
+}
+
+async function askOnce(url: string, path: string, asked: Asked): Promise<Answer> {
+  const { method, body, key, headers = {} } = asked;
+  const response = await fetch(url + path, {
+    method: method ?? (body === undefined ? 'GET' : 'POST'),
+    headers: {
+      ...(typeof key === 'string' ? { 'x-api-key': key } : {}),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.includes('json') === true;
+  const { status, headers: answered } = response;
+  if (status === 429) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, Number(answered.get('retry-after')) * 1_000);
+    });
+    return askOnce(url, path, asked);
+  }
+  return { status, headers: answered, body: (isJson ? JSON.parse(text) : undefined) as Body, text };
+}

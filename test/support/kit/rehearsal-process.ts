@@ -1,0 +1,29 @@
+/** The daemon as `kit-connector run` starts it, with one more driver that tests can command. Its argument is the configuration file. */
+import { drivers } from '../../../drivers/index.ts';
+import { hangupsOf } from '../../../src/cli/daemon/reload.ts';
+import { runDaemon } from '../../../src/cli/daemon/daemon.ts';
+import { type Config, readConfig } from '../../../src/config/config.ts';
+import { createLog } from '../../../src/platform/log/log.ts';
+import { rehearsal } from './rehearsal.ts';
+
+const stop = new AbortController();
+process.on('SIGTERM', () => stop.abort());
+
+const shell = {
+  env: process.env,
+  out: process.stdout,
+  err: process.stderr,
+  signal: stop.signal,
+  onHangup: (listener: () => void) => void process.on('SIGHUP', listener),
+  onCrash: () => undefined,
+};
+const hangups = hangupsOf(shell);
+const readAgain = async (): Promise<Config> =>
+  readConfig(process.argv[2] ?? '', {
+    drivers: [...drivers, { name: rehearsal.name, load: async () => rehearsal }],
+    credentials_dir: undefined,
+  });
+const config = await readAgain();
+const log = createLog({ ...config.log, out: process.stdout, readable: false });
+const reloads = { ...hangups, readAgain };
+process.exit(await runDaemon({ config, log, onReady: () => undefined, reloads }, shell));

@@ -1,0 +1,114 @@
+/** A real PostgreSQL as a child process on a free loopback port, with an empty database in a directory of its own. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdir, rm } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { dyingWithUs, program } from '../peers.ts';
+import { eventually } from '../eventually.ts';
+import { freePort, makeDirectory, run } from '../temporary.ts';
+
+export interface Postgres {
+  /** `postgres://kit@127.0.0.1:PORT/postgres`. */
+  readonly url: string;
+  /** Makes another empty database and answers its address. */
+  newDatabase(name: string): Promise<string>;
+  /** Takes all connections away, as a server does that restarts. */
+  cutConnections(): Promise<void>;
+  /** The server dies at once. */
+  kill(): Promise<void>;
+  /** Starts again on the same port, with what it had. */
+  start(): Promise<void>;
+  /** Ends it and removes its directory. */
+  stop(): Promise<void>;
+}
+
+const start_ms = 30_000;
+const superuser = 'kit';
+/** The server refuses to run as root. */
+const plain_user = 'postgres';
+
+/** `durable`: as in the field; else it does not wait for the disk, which tests need not either. */
+export async function startPostgres({ durable } = { durable: false }): Promise<Postgres> {
+  const dir = await makeDirectory();
+  const data = join(dir, 'data');
+  await mkdir(data, { mode: 0o700 });
+  const isRoot = userInfo().uid === 0;
+  if (isRoot) await chown(data, ...(await idsOf(plain_user)));
+  const asPlain = isRoot
+    ? [program('setpriv'), '--reuid', plain_user, '--regid', plain_user, '--clear-groups', '--']
+    : [];
+  const flags = ['-D', data, '-U', superuser, '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'];
+  const [first, ...words] = [...asPlain, program('initdb'), ...flags];
+  await promisify(execFile)(first ?? '', words);
+  const port = await freePort();
+  const url = `postgres://${superuser}@127.0.0.1:${port}/postgres`;
+  let child: ChildProcess | undefined;
+  const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
+  if (!durable) settings.push('fsync=off');
+  const ask = async (sql: string): Promise<void> => {
+    const client = new Client({ connectionString: url });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      await client.query(sql);
+    } finally {
+      await client.end();
+    }
+  };
+  const kill = async (): Promise<void> => {
+    const dying = child;
+    child = undefined;
+    if (!dying || dying.exitCode !== null || dying.signalCode !== null) return;
+    const exited = once(dying, 'exit');
+    // SIGQUIT is its immediate shutdown: no goodbye, and recovery at the next start.
+    dying.kill('SIGQUIT');
+    await exited;
+  };
+  const postgres: Postgres = {
+    url,
+    newDatabase: async (name) => {
+      await ask(`CREATE DATABASE ${name}`);
+      return url.replace(/postgres$/u, name);
+    },
+    cutConnections: async () =>
+      ask(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL',
+      ),
+    kill,
+    start: async () => {
+      const flags = settings.flatMap((setting) => ['-c', setting]);
+      // A change of the user clears the wish to die with us, so that comes second.
+      const line = [...asPlain, ...dyingWithUs(), program('postgres'), '-D', data, ...flags];
+      const [command = '', ...args] = line;
+      child = spawn(command, args, { stdio: 'ignore' });
+      await eventually(
+        'PostgreSQL answers',
+        async () =>
+          ask('SELECT 1').then(
+            () => true,
+            () => false,
+          ),
+        start_ms,
+      );
+    },
+    stop: async () => {
+      await kill();
+      await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+  try {
+    await postgres.start();
+    return postgres;
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+}
+
+async function idsOf(user: string): Promise<[uid: number, gid: number]> {
+  const [uid, gid] = await Promise.all([run('id', '-u', user), run('id', '-g', user)]);
+  return [Number(uid), Number(gid)];
+}

@@ -1,0 +1,116 @@
+/** A service on loopback with an empty database in memory, a key that may do everything, and a kit that a test plays. */
+import { writeEnvelope } from '../../../src/contract/envelope.ts';
+import type { JsonObject } from '../../../src/contract/json.ts';
+import { channels, upTopic } from '../../../src/contract/topics.ts';
+import { Changes } from '../../../src/service/live/changes.ts';
+import { readMessage } from '../../../src/service/ingest/read-message.ts';
+import { type KeyRights, makeKey, scopes } from '../../../src/service/access/principal.ts';
+import { pageOnDemand } from '../../../src/service/http/page-files.ts';
+import type { TlsSource } from '../../../src/service/http/secure-server.ts';
+import { startService } from '../../../src/service/start.ts';
+import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
+import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import type { TaskOrder } from '../../../src/service/store/store.ts';
+import { samples } from '../contract-samples.ts';
+import { recordingLog } from '../recording-log.ts';
+
+export type ServiceLab = Awaited<ReturnType<typeof startServiceLab>>;
+
+/** Compressing it takes time, and it is the same each time. */
+const page = pageOnDemand();
+
+interface LabOptions {
+  readonly hosts?: readonly string[];
+  readonly media_origins?: readonly string[];
+  readonly tls?: TlsSource | undefined;
+}
+
+export async function startServiceLab(
+  kit_id: string,
+  { hosts = [], media_origins = [], tls }: LabOptions = {},
+) {
+  const database = openSqlite(':memory:');
+  const store = new SqlStore(database);
+  const changes = new Changes();
+  const log = recordingLog();
+  const dispatched: TaskOrder[] = [];
+  const cancelled: string[] = [];
+  /** The next dispatches fail for this reason. */
+  const broker: { fault: string | undefined } = { fault: undefined };
+  const reach = (): void => {
+    if (broker.fault !== undefined) throw new Error(broker.fault);
+  };
+  const dispatcher = {
+    dispatch: async (order: TaskOrder): Promise<void> => {
+      reach();
+      dispatched.push(order);
+    },
+    cancel: async (_kit_id: string, task_id: string): Promise<void> => {
+      reach();
+      cancelled.push(task_id);
+    },
+  };
+  const service = await startService({
+    store,
+    dispatcher,
+    listen: { host: '127.0.0.1', port: 0 },
+    hosts,
+    media_origins,
+    tls,
+    page,
+    version: '0',
+    log,
+    group_ms: 0,
+    unready: () => broker.fault,
+    onCommitted: () => undefined,
+    changes,
+  });
+  const { keys } = service;
+  const giveKey = async (rights: Partial<KeyRights> = {}): Promise<string> => {
+    const { text, key } = makeKey(
+      { label: 'test', scopes: [...scopes], kits: [kit_id], expires_ms: null, ...rights },
+      Date.now(),
+    );
+    await store.addKey(key);
+    await keys.reload();
+    return text;
+  };
+  const revoke = async (text: string): Promise<void> => {
+    await store.revokeKey(text.split('_')[1] ?? '');
+    await keys.reload();
+  };
+  let seq = 0;
+  return {
+    url: service.url,
+    store,
+    log,
+    dispatched,
+    cancelled,
+    broker,
+    giveKey,
+    revoke,
+    key: await giveKey(),
+    /** Publishes as the kit does. */
+    async publish(
+      channel: string,
+      data: JsonObject,
+      { kit = kit_id, said_ms = Date.now() }: { readonly kit?: string; readonly said_ms?: number } = {},
+    ): Promise<void> {
+      seq += 1;
+      const text = writeEnvelope({ epoch: 1, seq, time_ms: said_ms }, JSON.stringify(data));
+      const reception = readMessage(upTopic(kit, channel), Buffer.from(text));
+      if (!reception) throw new Error(`no channel of the contract: ${channel}`);
+      await service.take(reception);
+    },
+    /** Reports the kit's queue, as said at that time. */
+    async report(outbox: JsonObject, said_ms: number): Promise<void> {
+      await this.publish(channels.state, { ...samples['kitState'], outbox }, { said_ms });
+    },
+    /** The kit's last word is as old as this, and whoever watches is told of the kit. */
+    async heardAt(heard_ms: number): Promise<void> {
+      await database.all('UPDATE kits SET heard_ms = ? WHERE kit_id = ?', heard_ms, kit_id);
+      changes.publish([{ kind: 'kit', kit_id }]);
+    },
+    stop: service.stop,
+  };
+}

@@ -1,0 +1,80 @@
+/** How fast the backlog drains, and how long it will take. */
+import { beforeEach, expect, it } from 'vitest';
+import { backlog_min, DrainMeter, sample_every_ms } from '../../../src/app/drain-meter.ts';
+
+const lines: [object, string][] = [];
+const kit = { at_ms: 0, waiting: 0, connected: false };
+let meter: DrainMeter;
+
+beforeEach(() => {
+  lines.length = 0;
+  Object.assign(kit, { at_ms: 0, waiting: 0, connected: false });
+  meter = new DrainMeter({
+    now_ms: () => kit.at_ms,
+    waiting: () => kit.waiting,
+    isConnected: () => kit.connected,
+    log: { info: (facts, sentence) => void lines.push([facts, sentence]) },
+  });
+});
+
+/** So many seconds, in each of which `per_s` messages leave. */
+function run(seconds: number, per_s: number): void {
+  for (let s = 0; s < seconds; s += 1) {
+    kit.at_ms += sample_every_ms;
+    kit.waiting = Math.max(0, kit.waiting - per_s);
+    meter.sample();
+  }
+}
+
+it('reports nothing while the kit is offline, or while little waits', () => {
+  kit.waiting = 10_000;
+  run(5, 0);
+  expect(meter.report()).toBeNull();
+  kit.connected = true;
+  kit.waiting = backlog_min - 1;
+  run(5, 0);
+  expect(meter.report()).toBeNull();
+  expect(lines).toEqual([]);
+});
+
+it('reports what is left, the rate of the last half minute, and the time that it takes', () => {
+  kit.waiting = 100_000;
+  run(1, 0);
+  kit.connected = true;
+  run(1, 0);
+  expect(meter.report()).toEqual({ from: 100_000, left: 100_000, per_s: 0, left_s: null });
+  run(40, 1_000);
+  expect(meter.report()).toEqual({ from: 100_000, left: 60_000, per_s: 1_000, left_s: 60 });
+  run(40, 100);
+  expect(meter.report()).toMatchObject({ left: 56_000, per_s: 100, left_s: 560 });
+});
+
+it('reports no time while more comes in than leaves', () => {
+  Object.assign(kit, { waiting: 1_000, connected: true });
+  run(10, -50);
+  expect(meter.report()).toEqual({ from: 1_500, left: 1_500, per_s: 0, left_s: null });
+});
+
+it('logs once a minute while it lasts, and its end', () => {
+  Object.assign(kit, { waiting: 130_000, connected: true });
+  run(200, 1_000);
+  expect(lines.map(([, sentence]) => sentence)).toEqual([
+    'backlog draining',
+    'backlog draining',
+    'backlog drained',
+  ]);
+  expect(lines[0]?.[0]).toEqual({ from: 129_000, left: 69_000, per_s: 1_000, left_s: 69 });
+  expect(lines[2]?.[0]).toEqual({ messages: 129_000, took_s: 129 });
+});
+
+it('begins again after a loss of the connection, without a line', () => {
+  Object.assign(kit, { waiting: 5_000, connected: true });
+  run(2, 100);
+  kit.connected = false;
+  run(2, 0);
+  expect(meter.report()).toBeNull();
+  kit.connected = true;
+  run(1, 0);
+  expect(meter.report()).toMatchObject({ from: 4_800, left: 4_800 });
+  expect(lines).toEqual([]);
+});

@@ -1,0 +1,78 @@
+/** Small payloads that hold millions of values: refused at the first count, before a schema lists their faults. */
+import { deflateSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { batch, unpackBatch } from '../../../src/contract/batch/batch.ts';
+import { batch_text_max } from '../../../src/contract/batch/pack.ts';
+
+const head = '{"v":1,"historical":false,"groups":[';
+const filled = (start: string, unit: string, end: string): Uint8Array => {
+  const count = Math.floor((batch_text_max - start.length - end.length) / unit.length);
+  return deflateSync(`${start}${unit.repeat(count)}${end}`, { level: 9 });
+};
+const ints = (count: number, value = '1'): string => `[${Array<string>(count).fill(value).join(',')}]`;
+
+describe('a batch of a few kilobytes', () => {
+  let asked: ReturnType<typeof vi.spyOn>;
+  beforeEach(() => {
+    asked = vi.spyOn(batch, 'parse');
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  it.each([
+    ['4 million groups', filled(head, '1,', '1]}'), 'more than 300000 values'],
+    ['250,000 groups', deflateSync(`${head}${'1,'.repeat(250_000)}1]}`), '250001 groups; at most 10000'],
+    [
+      '9,000 groups that are none',
+      deflateSync(`${head}${'1,'.repeat(9_000)}1]}`),
+      'a group: expected object',
+    ],
+    ['arrays in arrays', filled(head, '[', ']}'), 'nested deeper than 40 levels'],
+    [
+      'arrays that open and close',
+      filled(head, `${'['.repeat(30)}${']'.repeat(30)},`, '1]}'),
+      '300000 values',
+    ],
+    [
+      '250,000 numbers of one group',
+      deflateSync(`${head}{"e":1,"ch":"a","seq":${ints(250_000)},"t":[1]}]}`),
+      '250000 messages',
+    ],
+    [
+      'texts for numbers',
+      deflateSync(
+        `${head}{"e":1,"ch":"a","seq":${ints(9_000, '""')},"t":${ints(9_000)},"v":${ints(9_000)}}]}`,
+      ),
+      'no integer',
+    ],
+    [
+      '250,000 columns',
+      deflateSync(`${head}{"e":1,"ch":"a","seq":[1],"t":[1],"k":[],"c":${ints(250_000, '1')}}]}`),
+      '250000 columns for 0 keys',
+    ],
+    [
+      '100,000 keys',
+      deflateSync(`${head}{"e":1,"ch":"a","seq":[1],"t":[1],"k":${ints(100_000, '"a"')},"c":[]}]}`),
+      '100000 keys in a group',
+    ],
+    [
+      'a long column',
+      deflateSync(`${head}{"e":1,"ch":"a","seq":[1],"t":[1],"k":["a"],"c":[{"d":${ints(250_000, '""')}}]}]}`),
+      'a column has 250000 values for 1 messages',
+    ],
+    [
+      'unknown keys of a group',
+      deflateSync(`${head}{${Array.from({ length: 100_000 }, (_, at) => `"${at}":1`).join(',')}}]}`),
+      'a group of 100000 keys',
+    ],
+    [
+      'unknown keys of the batch',
+      deflateSync(`{${Array.from({ length: 100_000 }, (_, at) => `"${at}":1`).join(',')}}`),
+      'a batch of 100000 keys',
+    ],
+  ])('that holds %s is refused before its schema is asked', (_, payload, message) => {
+    expect(() => unpackBatch(payload)).toThrow(message);
+    expect(asked).not.toHaveBeenCalled();
+  });
+});

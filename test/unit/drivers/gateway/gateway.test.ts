@@ -1,0 +1,113 @@
+/** The gateway driver as a whole, on a fake machine and on this one. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { gateway } from '../../../../drivers/gateway/gateway.ts';
+import { gatewayKey, machineFacts, machine_facts_timeout_ms } from '../../../../drivers/gateway/identity.ts';
+import { gatewayOptions } from '../../../../drivers/gateway/options.ts';
+import { drivers } from '../../../../drivers/index.ts';
+import { kitTelemetry } from '../../../../src/contract/kit.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
+import { fakeMachine, type FakeMachine } from '../../../support/gateway/fake-machine.ts';
+import { hubLab } from '../../../support/kit/hub-lab.ts';
+
+let machine: FakeMachine;
+beforeAll(async () => {
+  machine = await fakeMachine();
+});
+afterAll(async () => machine.remove());
+
+describe('the gateway driver', () => {
+  driverConformance({
+    driver: gateway,
+    options: () => ({ interval_s: 1, name: 'gw-test', roots: machine.roots }),
+    peer: {
+      start: async () => machine.setPresent(true),
+      lose: async () => machine.setPresent(false),
+      restore: async () => machine.setPresent(true),
+      stop: async () => machine.setPresent(true),
+    },
+    without: { commands: 'the gateway has none yet' },
+  });
+});
+
+it('reports load, memory and uptime, and announces itself under a hashed key', async () => {
+  const lab = hubLab();
+  void lab.run(gateway, 'drones', {
+    options: { interval_s: 1, name: 'gw-7', model: 'Edge 4', roots: machine.roots },
+  });
+  const first = await lab.outbox.until((draft) => draft.channel === channels.telemetry);
+  expect(kitTelemetry.parse(first.data)).toMatchObject({
+    gateway: { name: 'gw-7', model: 'Edge 4', mem_pct: 60, uptime_s: 86_400 },
+  });
+  await machine.setCpu(1_250, 9_750);
+  await lab.outbox.until((draft) => kitTelemetry.safeParse(draft.data).data?.gateway?.cpu_pct === 25);
+  const asset_key = gatewayKey(machine.roots);
+  expect(lab.hub.assets()).toMatchObject([{ key: asset_key, type: 'gateway', status: 'online' }]);
+  expect(asset_key).toMatch(/^gateway:[0-9a-f]{32}$/u);
+  expect(asset_key).not.toContain('0123456789abcdef');
+  await lab.stop();
+});
+
+it('runs on this machine as it is', async () => {
+  const lab = hubLab();
+  void lab.run(gateway);
+  const first = await lab.outbox.until((draft) => draft.channel === channels.telemetry);
+  const { gateway: read } = kitTelemetry.parse(first.data);
+  expect(read?.mem_pct).toBeGreaterThan(0);
+  expect(read?.uptime_s).toBeGreaterThan(0);
+  await lab.stop();
+});
+
+it('takes its key from the serial number or a burnt-in MAC when there is no machine id', async () => {
+  const other = await fakeMachine();
+  try {
+    const by_id = gatewayKey(other.roots);
+    await other.write('etc/machine-id', 'uninitialized\n');
+    await other.write('sys/class/dmi/id/product_serial', 'To Be Filled By O.E.M.\n');
+    expect(gatewayKey(other.roots)).toBe('gateway');
+    await other.setInterface({ name: 'lo', mac: '00:00:00:00:00:00' });
+    await other.setInterface({ name: 'eth0' });
+    const by_mac = gatewayKey(other.roots);
+    await other.write('sys/class/dmi/id/product_serial', 'SN-4711\n');
+    const by_serial = gatewayKey(other.roots);
+    expect(new Set([by_id, by_mac, by_serial, 'gateway']).size).toBe(4);
+  } finally {
+    await other.remove();
+  }
+});
+
+it('leaves vendor and model unknown when the machine does not tell, tells nonsense, or takes too long', async () => {
+  const { signal } = new AbortController();
+  const none = { vendor: null, model: null };
+  await expect(
+    machineFacts(signal, async () => ({ manufacturer: 'ACME', model: 'Edge 4' })),
+  ).resolves.toEqual({
+    vendor: 'ACME',
+    model: 'Edge 4',
+  });
+  const nonsense = { manufacturer: ' Default string ', model: 'To Be Filled By O.E.M.' };
+  await expect(machineFacts(signal, async () => nonsense)).resolves.toEqual(none);
+  await expect(machineFacts(signal, async () => Promise.reject(new Error('no dmi')))).resolves.toEqual(none);
+  vi.useFakeTimers();
+  const slow = machineFacts(signal, async () => new Promise<never>(() => undefined));
+  await vi.advanceTimersByTimeAsync(machine_facts_timeout_ms);
+  vi.useRealTimers();
+  await expect(slow).resolves.toEqual(none);
+});
+
+it('has a sample of its options in its README that it accepts', async () => {
+  const readme = await readFile(new URL('../../../../drivers/gateway/README.md', import.meta.url), 'utf8');
+  const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
+  const section = z.object({
+    drivers: z.tuple([z.object({ driver: z.literal('gateway'), options: z.unknown() })]),
+  });
+  expect(gatewayOptions.parse(section.parse(sample).drivers[0].options).name).toBe('Kit 7 gateway');
+});
+
+it('is a built-in driver under its own name', async () => {
+  for (const { name, load } of drivers) expect((await load()).name).toBe(name);
+  expect(drivers.map((each) => each.name)).toContain('gateway');
+});

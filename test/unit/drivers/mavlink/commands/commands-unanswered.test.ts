@@ -1,0 +1,71 @@
+/** Every command with both autopilots: without an answer, interrupted by a restart or by a lost link. */
+import { describe, expect, it } from 'vitest';
+import { each_command, payloadOf, prepare, withBoth } from './commands-lab.ts';
+import { withDrone } from '../mavlink-lab.ts';
+
+describe.concurrent('A command without an answer', () => {
+  const copies_sent: Readonly<Record<string, number>> = {
+    arm: 1,
+    goto_waypoint: 1,
+    disarm: 3,
+    return_home: 3,
+    set_mode: 3,
+  };
+  const waited = each_command.map((about) => ({ ...about, copies: copies_sent[about.name] ?? 0 }));
+  it.each(waited)(
+    '$name is sent $copies times and fails with an unknown outcome',
+    async ({ name, copies, ...about }) => {
+      await withBoth(about, async (lab, drone) => {
+        prepare(drone, name);
+        drone.react = () => undefined;
+        await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
+          /did not answer .*; outcome unknown$/u,
+        );
+        expect(drone.commands).toHaveLength(copies);
+      });
+    },
+  );
+
+  it('is not sent again while the vehicle executes it', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      drone.react = () => ({ result: 5 });
+      const result = lab.command('return_home', {}, { remaining_ms: 4_000 });
+      await expect(result).rejects.toThrow(/outcome unknown$/u);
+      expect(drone.commands).toHaveLength(1);
+    });
+  });
+});
+
+describe.concurrent('A command whose vehicle is lost', () => {
+  it.each(each_command)(
+    '$name fails with an unknown outcome when the vehicle restarts',
+    async ({ name, ...about }) => {
+      await withBoth(about, async (lab, drone) => {
+        prepare(drone, name);
+        drone.react = () => {
+          void drone.reboot();
+          return undefined;
+        };
+        await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
+          /restarted or changed its link after .* was sent; outcome unknown$/u,
+        );
+      });
+    },
+  );
+
+  it.each(each_command)(
+    '$name fails with an unknown outcome when the link is lost',
+    async ({ name, ...about }) => {
+      await withBoth(about, async (lab, drone) => {
+        prepare(drone, name);
+        drone.react = () => {
+          drone.silent = true;
+          return undefined;
+        };
+        await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
+          /^link to Quadrotor 1 lost after .* was sent .*; outcome unknown$/u,
+        );
+      });
+    },
+  );
+});

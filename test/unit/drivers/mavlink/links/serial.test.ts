@@ -1,0 +1,161 @@
+/** Links over a serial port: a pseudo-terminal is the port, another program is the device. */
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { heartbeat } from '../frames.ts';
+import { listen } from './test-link.ts';
+import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
+import { eventually } from '../../../../support/eventually.ts';
+import { peerMissing, program } from '../../../../support/peers.ts';
+import { makeDirectory } from '../../../../support/temporary.ts';
+
+/**
+ * Opens a pseudo-terminal, prints its name, then copies bytes between it and its standard streams. On SIGUSR1 it
+ * stops reading, and the port is full; on the next one it reads again.
+ */
+const relay = `
+import os, select, signal, sys, tty
+master, port = os.openpty()
+tty.setraw(port)
+os.set_blocking(port, False)
+class Turn(Exception): pass
+def turn(*_): raise Turn
+signal.signal(signal.SIGUSR1, turn)
+sys.stdout.write(os.ttyname(port) + "\\n")
+sys.stdout.flush()
+inputs = [0, master]
+while True:
+    try:
+        for fd in select.select(inputs, [], [])[0]:
+            data = os.read(fd, 4096)
+            if fd == 0 and not data:
+                sys.exit()
+            os.write(master if fd == 0 else 1, data)
+    except Turn:
+        inputs = [0] if master in inputs else [0, master]
+        try:
+            while master not in inputs: os.write(port, bytes(4096))
+        except BlockingIOError:
+            pass
+        sys.stderr.write("turned\\n")
+`;
+
+let over: AbortController;
+let dir: string;
+const relays: ChildProcessWithoutNullStreams[] = [];
+beforeEach(async () => {
+  over = new AbortController();
+  dir = await makeDirectory();
+});
+afterEach(async () => {
+  over.abort();
+  for (const child of relays.splice(0)) child.kill();
+  await rm(dir, { recursive: true });
+});
+
+/** A radio whose port appears under `path`, as udev names ports by their device. */
+async function plugIn(path: string) {
+  const child = spawn(program('python3'), ['-u', '-c', relay]);
+  relays.push(child);
+  const [first] = (await once(child.stdout, 'data')) as [Buffer];
+  await symlink(first.toString().trim(), path);
+  const got: Buffer[] = [];
+  child.stdout.on('data', (bytes: Buffer) => got.push(bytes));
+  return {
+    send: (bytes: Uint8Array) => void child.stdin.write(bytes),
+    got: () => Buffer.concat(got),
+    /** Stops reading, or reads again. */
+    async toggleReading() {
+      const turned = once(child.stderr, 'data');
+      child.kill('SIGUSR1');
+      await turned;
+    },
+    /** Removes the port's name without an error for programs that have it open. */
+    vanish: async () => rm(path),
+    async unplug() {
+      // First the name: the kernel may reuse the number of a closed pseudo-terminal immediately.
+      await rm(path);
+      child.kill();
+      await once(child, 'exit');
+    },
+  };
+}
+
+describe.skipIf(peerMissing('python3'))('Serial link', () => {
+  it('waits for its radio, sends and receives, and reopens when the radio is plugged in again', async () => {
+    const path = join(dir, 'usb-radio');
+    const { link, frames, states, untilDown, untilUp, untilReceived } = listen(
+      { kind: 'serial', path },
+      { signal: over.signal },
+    );
+    await untilDown();
+    expect(states[0]?.[1]).toContain(`serial port ${path}: `);
+    const radio = await plugIn(path);
+    await untilUp();
+    radio.send(heartbeat(1));
+    await untilReceived(1);
+    expect(frames).toEqual([{ seq: 1, sysid: 1, peer: path, signature_ok: null }]);
+    link.send(heartbeat(2, 245));
+    await eventually('the radio has it', () => radio.got().equals(heartbeat(2, 245)));
+    await radio.unplug();
+    await untilDown();
+    const again = await plugIn(path);
+    await untilUp(2);
+    again.send(heartbeat(3));
+    await untilReceived(2);
+    expect(states.map(([up]) => up)).toEqual([false, true, false, true]);
+    over.abort();
+    await link.ended;
+  });
+
+  it('goes down when its port disappears without an error', async () => {
+    const path = join(dir, 'usb-radio');
+    const radio = await plugIn(path);
+    const { states, untilDown, untilUp } = listen({ kind: 'serial', path }, { signal: over.signal });
+    await untilUp();
+    await radio.vanish();
+    await untilDown();
+    expect(states.at(-1)?.[1]).toBe(texts.serial_failed(path, texts.unplugged));
+  });
+
+  it('receives from a device that does not read, and keeps no old frames for it', async () => {
+    const path = join(dir, 'usb-radio');
+    const radio = await plugIn(path);
+    const { link, untilUp, untilReceived } = listen({ kind: 'serial', path }, { signal: over.signal });
+    await untilUp();
+    await radio.toggleReading();
+    await eventually('the link rejects frames', () => {
+      link.send(heartbeat(2, 245));
+      return link.stats().unsent > 0;
+    });
+    expect(link.stats().bytes_out).toBeLessThan(4_096);
+    radio.send(heartbeat(1));
+    await untilReceived(1);
+    await radio.toggleReading();
+    await eventually('the device receives frames again', () => {
+      link.send(heartbeat(3, 245));
+      return radio.got().includes(Buffer.from(heartbeat(3, 245)));
+    });
+    over.abort();
+    await link.ended;
+  });
+
+  it('tries its baud rates in order until it receives MAVLink', async () => {
+    const path = join(dir, 'usb-radio');
+    const radio = await plugIn(path);
+    const options = { kind: 'serial', path, baud: [57_600, 115_200] };
+    const { untilUp, untilReceived } = listen(options, { signal: over.signal });
+    await untilUp();
+    const rateOfPort = async (): Promise<string> => {
+      const child = spawn(program('stty'), ['-F', path, 'speed']);
+      const [rate] = (await once(child.stdout, 'data')) as [Buffer];
+      return rate.toString().trim();
+    };
+    expect(await rateOfPort()).toBe('57600');
+    await eventually('the next rate is tried', async () => (await rateOfPort()) === '115200');
+    radio.send(heartbeat(1));
+    await untilReceived(1);
+  });
+});

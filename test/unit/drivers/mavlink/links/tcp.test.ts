@@ -1,0 +1,162 @@
+/** Links over TCP, on real sockets. */
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
+import { heartbeat, pieces } from '../frames.ts';
+import { listen } from './test-link.ts';
+import { eventually } from '../../../../support/eventually.ts';
+import { freePort } from '../../../../support/temporary.ts';
+
+let over: AbortController;
+const servers: Server[] = [];
+beforeEach(() => {
+  over = new AbortController();
+});
+afterEach(() => {
+  vi.useRealTimers();
+  over.abort();
+  for (const server of servers.splice(0)) server.close();
+});
+
+/** A router on a port: its connections, and the bytes that came over them. */
+async function router(port: number) {
+  const sockets: Socket[] = [];
+  const got: Buffer[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('data', (bytes) => got.push(bytes));
+    socket.on('error', () => undefined);
+  });
+  servers.push(server);
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    sockets,
+    got: () => Buffer.concat(got),
+    async gone() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await once(server, 'close');
+    },
+  };
+}
+
+describe('TCP link', () => {
+  it('waits for its router as a client, sends and receives, and reconnects after a loss', async () => {
+    const port = await freePort();
+    const options = { kind: 'tcp_client', host: '127.0.0.1', port };
+    const { link, frames, states, seqs, untilUp, untilDown, untilReceived } = listen(options, {
+      signal: over.signal,
+    });
+    await untilDown();
+    expect(states[0]?.[1]).toContain(`TCP 127.0.0.1:${port}: `);
+    const first = await router(port);
+    await untilUp();
+    await eventually('the router has it', () => first.sockets.length === 1);
+    for (const piece of pieces(heartbeat(1), [4])) first.sockets[0]?.write(piece);
+    await untilReceived(1);
+    expect(frames[0]?.peer).toBe(`127.0.0.1:${port}`);
+    link.send(heartbeat(9, 245), `127.0.0.1:${port}`);
+    await eventually('the frame arrived', () => first.got().equals(heartbeat(9, 245)));
+    await first.gone();
+    await untilDown();
+    link.send(heartbeat(10, 245));
+    expect(link.stats().unsent).toBe(1);
+    const second = await router(port);
+    await untilUp(2);
+    await eventually('the router has it again', () => second.sockets.length === 1);
+    second.sockets[0]?.write(heartbeat(2));
+    await untilReceived(2);
+    expect(seqs()).toEqual([1, 2]);
+    expect(states.map(([up]) => up)).toEqual([false, true, false, true]);
+  });
+
+  it('discards half a frame of a lost connection', async () => {
+    const port = await freePort();
+    const one = await router(port);
+    const { seqs, untilUp, untilReceived } = listen(
+      { kind: 'tcp_client', host: '127.0.0.1', port },
+      { signal: over.signal },
+    );
+    await untilUp();
+    await eventually('connected', () => one.sockets.length === 1);
+    one.sockets[0]?.end(heartbeat(1).subarray(0, 14));
+    await untilUp(2);
+    await eventually('connected again', () => one.sockets.length === 2);
+    one.sockets[1]?.write(heartbeat(2));
+    await untilReceived(1);
+    expect(seqs()).toEqual([2]);
+  });
+
+  it('delays a frame behind a stray start byte only until the connection is quiet', async () => {
+    const port = await freePort();
+    const one = await router(port);
+    const { seqs, untilUp, untilReceived } = listen(
+      { kind: 'tcp_client', host: '127.0.0.1', port },
+      { signal: over.signal },
+    );
+    await untilUp();
+    await eventually('connected', () => one.sockets.length === 1);
+    one.sockets[0]?.write(Buffer.concat([Buffer.of(0xfd), heartbeat(4)]));
+    await untilReceived(1);
+    expect(seqs()).toEqual([4]);
+  });
+
+  it('reconnects 15 s after the last frame, but waits a minute for the first one', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    const port = await freePort();
+    const one = await router(port);
+    const options = { kind: 'tcp_client', host: '127.0.0.1', port };
+    const { link, states, untilUp, untilReceived } = listen(options, { signal: over.signal });
+    await untilUp();
+    vi.advanceTimersByTime(50_000);
+    await eventually('connected', () => one.sockets.length === 1);
+    one.sockets[0]?.write(heartbeat(1));
+    await untilReceived(1);
+    expect(link.stats().opened).toBe(1);
+    vi.advanceTimersByTime(16_000);
+    await untilUp(2);
+    expect(states[1]).toEqual([false, texts.tcp_failed(`127.0.0.1:${port}`, texts.silent(15))]);
+  });
+
+  it('serves several vehicles as a listener, and keeps the others when one disconnects', async () => {
+    const port = await freePort();
+    const options = { kind: 'tcp_listen', host: '127.0.0.1', port };
+    const { link, frames, states, untilUp, untilReceived } = listen(options, { signal: over.signal });
+    await untilUp();
+    const [a, b] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+    const got: Buffer[] = [];
+    b.on('data', (bytes) => got.push(bytes));
+    a.write(heartbeat(1, 1));
+    b.write(heartbeat(2, 2));
+    await untilReceived(2);
+    a.destroy();
+    b.write(heartbeat(3, 2));
+    await untilReceived(3);
+    link.send(heartbeat(0, 245), frames.find(({ sysid }) => sysid === 2)?.peer);
+    await eventually('b was answered', () => got.length > 0);
+    expect(states).toEqual([[true, undefined]]);
+    over.abort();
+    await Promise.all([link.ended, once(b, 'close')]);
+  });
+
+  it('starts listening when its occupied port becomes free', async () => {
+    const port = await freePort();
+    const other = await router(port);
+    const options = { kind: 'tcp_listen', host: '127.0.0.1', port };
+    const { states, untilDown, untilUp } = listen(options, { signal: over.signal });
+    await untilDown();
+    expect(states[0]?.[1]).toContain(`TCP port ${port} of 127.0.0.1: `);
+    await other.gone();
+    await untilUp();
+  });
+
+  it('ends when it is stopped while it connects', async () => {
+    // Addresses of this block never answer (RFC 5737).
+    const { link } = listen({ kind: 'tcp_client', host: '192.0.2.1', port: 5760 }, { signal: over.signal });
+    over.abort();
+    await link.ended;
+    expect(link.stats().up).toBe(false);
+  });
+});

@@ -1,0 +1,311 @@
+/** Links over UDP, on real sockets. */
+import { createSocket, type Socket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { networkInterfaces } from 'node:os';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
+import { isBroadcast } from '../../../../../drivers/mavlink/links/udp.ts';
+import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
+import { heartbeat } from '../frames.ts';
+import { listen } from './test-link.ts';
+import { eventually } from '../../../../support/eventually.ts';
+
+let over: AbortController;
+const sockets: Socket[] = [];
+beforeEach(() => {
+  over = new AbortController();
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  over.abort();
+  for (const socket of sockets.splice(0)) socket.close();
+});
+
+/** Opens a vehicle on a separate port and records the datagrams that it receives. */
+async function vehicle(port = 0) {
+  const socket = createSocket('udp4');
+  sockets.push(socket);
+  const got: Buffer[] = [];
+  socket.on('message', (bytes) => got.push(bytes));
+  socket.bind(port, '127.0.0.1');
+  await once(socket, 'listening');
+  const own = socket.address().port;
+  return {
+    socket,
+    got,
+    port: own,
+    send: (bytes: Uint8Array, to: number) => socket.send(bytes, to, '127.0.0.1'),
+  };
+}
+
+/** Returns a UDP port that is free. */
+async function freeUdpPort(): Promise<number> {
+  const socket = createSocket('udp4');
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  const { port } = socket.address();
+  socket.close();
+  await once(socket, 'close');
+  return port;
+}
+
+const local = (port: number) => ({ kind: 'udp_listen', host: '127.0.0.1', port });
+
+describe('UDP link', () => {
+  it('receives from every vehicle as a listener, sends to one peer, and to all without a peer', async () => {
+    const port = await freeUdpPort();
+    const { link, frames, untilUp, untilReceived } = listen(local(port), { signal: over.signal });
+    await untilUp();
+    const [a, b] = [await vehicle(), await vehicle()];
+    link.send(heartbeat(0, 245));
+    expect(link.stats().unsent).toBe(1);
+    a.send(heartbeat(1, 1), port);
+    b.send(Buffer.concat([heartbeat(2, 2), heartbeat(3, 2)]), port);
+    await untilReceived(3);
+    expect(frames).toEqual(
+      expect.arrayContaining([
+        { seq: 1, sysid: 1, peer: `127.0.0.1:${a.port}`, signature_ok: null },
+        { seq: 2, sysid: 2, peer: `127.0.0.1:${b.port}`, signature_ok: null },
+        { seq: 3, sysid: 2, peer: `127.0.0.1:${b.port}`, signature_ok: null },
+      ]),
+    );
+    link.send(heartbeat(10, 245), `127.0.0.1:${b.port}`);
+    await eventually('b was answered', () => b.got.length === 1);
+    link.send(heartbeat(11, 245));
+    await eventually('both were sent to', () => a.got.length === 1 && b.got.length === 2);
+    expect(link.stats()).toMatchObject({ frames: 3, bytes_out: heartbeat().length * 2, unsent: 1 });
+  });
+
+  it('discards a frame that its datagram cuts off, and reads the next datagram', async () => {
+    const port = await freeUdpPort();
+    const { link, seqs, untilUp, untilReceived } = listen(local(port), { signal: over.signal });
+    await untilUp();
+    const drone = await vehicle();
+    drone.send(heartbeat(1).subarray(0, 15), port);
+    drone.send(heartbeat(2), port);
+    await untilReceived(1);
+    expect(seqs()).toEqual([2]);
+    expect(link.stats().bytes_skipped).toBe(15);
+  });
+
+  it('does not accept a sender without MAVLink as a peer', async () => {
+    const port = await freeUdpPort();
+    const { link, untilUp } = listen(local(port), { signal: over.signal });
+    await untilUp();
+    const stranger = await vehicle();
+    stranger.send(Buffer.from('GET / HTTP/1.1'), port);
+    await eventually('it came', () => link.stats().bytes_in > 0);
+    link.send(heartbeat());
+    expect(link.stats().unsent).toBe(1);
+  });
+
+  it('reports an occupied port once and opens when the port becomes free', async () => {
+    const port = await freeUdpPort();
+    const other = await vehicle(port);
+    const { states, untilDown, untilUp } = listen(local(port), { signal: over.signal });
+    await untilDown();
+    expect(states[0]?.[1]).toContain(`UDP port ${port} of 127.0.0.1: `);
+    other.socket.close();
+    sockets.splice(0);
+    await untilUp();
+    expect(states.map(([up]) => up)).toEqual([false, true]);
+  });
+
+  it('sends first as a client, always from its fixed port, and follows the vehicle to a new port', async () => {
+    const local_port = await freeUdpPort();
+    const drone = await vehicle();
+    const options = { kind: 'udp_client', host: '127.0.0.1', port: drone.port, local_port };
+    const { link, frames, untilUp, untilReceived } = listen(options, { signal: over.signal });
+    await untilUp();
+    const from = once(drone.socket, 'message');
+    link.send(heartbeat(0, 245));
+    expect((await from)[1]).toMatchObject({ port: local_port });
+    const rebooted = await vehicle();
+    rebooted.send(heartbeat(5), local_port);
+    await untilReceived(1);
+    expect(frames[0]?.peer).toBe(`127.0.0.1:${rebooted.port}`);
+    link.send(heartbeat(1, 245), frames[0]?.peer);
+    await eventually('the new port was answered', () => rebooted.got.length === 1);
+    expect(drone.got).toHaveLength(1);
+  });
+
+  it('stops sending to a silent vehicle, and sends to the configured address again as a client', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const local_port = await freeUdpPort();
+    const [configured, other] = [await vehicle(), await vehicle()];
+    const options = { kind: 'udp_client', host: '127.0.0.1', port: configured.port, local_port };
+    const { link, untilUp, untilReceived } = listen(options, { signal: over.signal });
+    await untilUp();
+    other.send(heartbeat(1), local_port);
+    await untilReceived(1);
+    link.send(heartbeat(2, 245));
+    await eventually('the other was answered', () => other.got.length === 1);
+    vi.advanceTimersByTime(16_000);
+    link.send(heartbeat(3, 245));
+    await eventually('the configured address received a frame', () => configured.got.length === 1);
+    link.send(heartbeat(4, 245), `127.0.0.1:${other.port}`);
+    expect(link.stats().unsent).toBe(1);
+  });
+
+  it('keeps its local port across restarts as a client, so the vehicle sees the same peer', async () => {
+    const local_port = await freeUdpPort();
+    const drone = await vehicle();
+    const options = { kind: 'udp_client', host: '127.0.0.1', port: drone.port, local_port };
+    const ports: number[] = [];
+    drone.socket.on('message', (_, { port }) => ports.push(port));
+    for (const round of [1, 2]) {
+      const mine = new AbortController();
+      const { link, untilUp } = listen(options, { signal: mine.signal });
+      await untilUp();
+      link.send(heartbeat());
+      await eventually('the vehicle received a frame', () => ports.length === round);
+      mine.abort();
+      await link.ended;
+    }
+    expect(ports).toEqual([local_port, local_port]);
+  });
+
+  it('passes on the next frame after its listener threw', async () => {
+    const port = await freeUdpPort();
+    const { link, seqs, failures, untilUp, untilReceived } = listen(local(port), { signal: over.signal }, 1);
+    await untilUp();
+    const drone = await vehicle();
+    drone.send(Buffer.concat([heartbeat(1), heartbeat(2)]), port);
+    await untilReceived(1);
+    expect(seqs()).toEqual([2]);
+    expect(failures).toHaveLength(1);
+    expect(link.stats().faults).toBe(1);
+  });
+
+  it('accepts only signed frames and radio reports when a key is configured', async () => {
+    const port = await freeUdpPort();
+    const key = keyOfPassphrase('fleet');
+    let ticks = 1_000_000;
+    const clock = { next: () => ++ticks, now: () => ticks, learn: () => undefined };
+    const signing = signingWith(key, clock);
+    const { link, frames, untilUp, untilReceived } = listen(local(port), { signal: over.signal, signing });
+    await untilUp();
+    const drone = await vehicle();
+    const signed = (seq: number, by = signing) =>
+      encode(
+        'HEARTBEAT',
+        { type: 2, autopilot: 3, base_mode: 0, custom_mode: 0, system_status: 3, mavlink_version: 3 },
+        { sysid: 1, compid: 1, seq, sign: by.signer(1) },
+      );
+    const radio = encode(
+      'RADIO_STATUS',
+      { rssi: 200, remrssi: 190, txbuf: 100, noise: 40, remnoise: 41, rxerrors: 0, fixed: 0 },
+      { sysid: 51, compid: 68, seq: 0 },
+    );
+    drone.send(heartbeat(1), port);
+    drone.send(signed(2, signingWith(keyOfPassphrase('another'), clock)), port);
+    drone.send(radio, port);
+    drone.send(signed(3), port);
+    await untilReceived(2);
+    expect(frames.map(({ sysid, signature_ok }) => [sysid, signature_ok])).toEqual([
+      [51, null],
+      [1, true],
+    ]);
+    expect(link.stats()).toMatchObject({ unsigned: 1, bad_signatures: 1 });
+  });
+
+  it('frees its port when it ends, and ignores later sends', async () => {
+    const port = await freeUdpPort();
+    const { link, untilUp, untilReceived } = listen(local(port), { signal: over.signal });
+    await untilUp();
+    const drone = await vehicle();
+    drone.send(heartbeat(), port);
+    await untilReceived(1);
+    over.abort();
+    // Its socket closes a few turns after the signal, and `ended` resolves still later.
+    for (let turn = 0; turn < 50; turn++) {
+      link.send(heartbeat());
+      await Promise.resolve();
+    }
+    await link.ended;
+    link.send(heartbeat());
+    expect(link.stats().unsent).toBeGreaterThan(0);
+    const next = await vehicle(port);
+    expect(next.port).toBe(port);
+  });
+
+  it('broadcasts to a network as a client, also when some vehicles have answered', async () => {
+    const local_port = await freeUdpPort();
+    const drone = createSocket('udp4');
+    sockets.push(drone);
+    const got: Buffer[] = [];
+    drone.on('message', (bytes) => got.push(bytes));
+    drone.bind(0, '0.0.0.0');
+    await once(drone, 'listening');
+    const { port } = drone.address();
+    const options = { kind: 'udp_client', host: '127.255.255.255', port, local_port };
+    const { link, untilUp, untilReceived } = listen(options, { signal: over.signal });
+    await untilUp();
+    link.send(heartbeat(0, 245));
+    await eventually('the vehicle has received it', () => got.length === 1);
+    const early = await vehicle();
+    early.send(heartbeat(1), local_port);
+    await untilReceived(1);
+    link.send(heartbeat(2, 245));
+    await eventually('vehicles that have not answered receive it too', () => got.length === 2);
+  });
+
+  it.each([
+    ['255.255.255.255', true],
+    ['127.255.255.255', true],
+    ['127.0.0.1', false],
+    ['203.0.113.255', false],
+    ['::1', false],
+  ])('recognises %s as a broadcast address: %s', (host, is_broadcast) => {
+    expect(isBroadcast(host)).toBe(is_broadcast);
+  });
+
+  const has_ipv6 = Object.values(networkInterfaces()).some((all) =>
+    all?.some(({ address }) => address === '::1'),
+  );
+
+  it('uses IPv6 as a client when its vehicle does', async ({ skip }) => {
+    skip(!has_ipv6, 'the loopback has no IPv6');
+    const drone = createSocket('udp6');
+    sockets.push(drone);
+    drone.bind(0, '::1');
+    await once(drone, 'listening');
+    const local_port = await freeUdpPort();
+    const options = { kind: 'udp_client', host: '::1', port: drone.address().port, local_port };
+    const { link, frames, untilUp, untilReceived } = listen(options, { signal: over.signal });
+    await untilUp();
+    const received = once(drone, 'message');
+    link.send(heartbeat(0, 245));
+    expect((await received)[1]).toMatchObject({ port: local_port });
+    drone.send(heartbeat(4), local_port, '::1');
+    await untilReceived(1);
+    expect(frames[0]?.peer).toBe(`[::1]:${drone.address().port}`);
+  });
+
+  it('resolves the host name of its vehicle as a client, and reports a name that it cannot resolve', async () => {
+    const { address, family } = await lookup('localhost');
+    const drone = createSocket(family === 6 ? 'udp6' : 'udp4');
+    sockets.push(drone);
+    drone.bind(0, address);
+    await once(drone, 'listening');
+    const { port } = drone.address();
+    const named = listen(
+      { kind: 'udp_client', host: 'localhost', port, local_port: await freeUdpPort() },
+      { signal: over.signal },
+    );
+    await named.untilUp();
+    const received = once(drone, 'message');
+    named.link.send(heartbeat(0, 245));
+    await received;
+    const lost = listen(
+      { kind: 'udp_client', host: 'drone.invalid', port: 14_550, local_port: await freeUdpPort() },
+      { signal: over.signal },
+    );
+    await lost.untilDown();
+    expect(lost.states[0]?.[1]).toContain(texts.unresolved('drone.invalid', ''));
+    over.abort();
+    await Promise.all([named.link.ended, lost.link.ended]);
+  });
+});

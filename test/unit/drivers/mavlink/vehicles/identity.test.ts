@@ -1,0 +1,203 @@
+/** Identities of vehicles on the network: clones, replacements, parts and several links. */
+import { describe, expect, it } from 'vitest';
+import { texts as refusals } from '../../../../../drivers/mavlink/commands/texts.ts';
+import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
+import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { FakeDrone, freeUdpPort } from '../../../../fakes/fake-drone.ts';
+import { every } from '../../../../../src/platform/time.ts';
+import { eventually } from '../../../../support/eventually.ts';
+import { drone_key, withLab } from '../mavlink-lab.ts';
+
+describe.concurrent('A vehicle', () => {
+  it('is a separate asset without commands while another vehicle has the same system id', async () => {
+    await withLab(async (lab) => {
+      await lab.fly({ airborne: true });
+      await lab.until('online');
+      const other = await lab.fly({ airborne: true, uid: '00000000c0ffee02' });
+      await lab.sees('sys_status', ({ alarms }) => Array.isArray(alarms));
+      expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key, 'mavlink:00000000c0ffee02']);
+      await expect(lab.command('return_home')).rejects.toThrow(
+        refusals.not_sent(refusals.about('Quadrotor 1', texts.id_shared(1))),
+      );
+      expect(lab.log.at('error')).toEqual([texts.conflict]);
+      other.silent = true;
+      await lab.until('offline', 'mavlink:00000000c0ffee02');
+      expect(await lab.command('return_home')).toMatchObject({ flight_mode: 'RTL' });
+    });
+  });
+
+  it('has no feeds and commands while two send with one system id from one address', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ airborne: true, autopilot: 'px4' });
+      await lab.until('online');
+      const other = new FakeDrone({
+        port: lab.port,
+        uid: '00000000c0ffee02',
+        uptime_ms: 100_000,
+        autopilot: 'px4',
+      });
+      other.shareAddressOf(drone);
+      await other.start();
+      await lab.outbox.until(({ data }) => data?.['armed'] === null && Array.isArray(data['alarms']));
+      lab.outbox.clear();
+      await expect(lab.command('return_home')).rejects.toThrow(refusals.not_sent(texts.id_shared(1)));
+      expect(drone.commands).toEqual([]);
+      await lab.outbox.until(({ channel }) => channel.endsWith('/sys_status'));
+      expect(lab.outbox.drafts.filter(({ channel }) => channel.endsWith('/gps'))).toEqual([]);
+      expect(lab.log.at('error')).toEqual([texts.conflict]);
+      other.stop();
+    });
+  });
+
+  it('is recognised as two when the second one comes later and sends only heartbeats', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ airborne: true });
+      await lab.sees('gps');
+      const other = new FakeDrone({ port: lab.port, uid: '00000000c0ffee02' });
+      other.shareAddressOf(drone);
+      await other.start();
+      await lab.outbox.until(({ data }) => Array.isArray(data?.['alarms']));
+      await expect(lab.command('return_home')).rejects.toThrow(refusals.not_sent(texts.id_shared(1)));
+      expect(drone.commands).toEqual([]);
+      other.stop();
+    });
+  });
+
+  it('shows flight mode names from its own list', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      drone.modes = [
+        { custom_mode: 5, mode_name: 'LOIT' },
+        { custom_mode: 99, mode_name: 'Mower' },
+      ];
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
+      expect(drone.requests).not.toContain(435);
+      drone.odd_mode = 99;
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'UNKNOWN(99)');
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'Mower');
+    });
+  });
+
+  it('goes offline when another one replaces it with the same radio and system id', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ uptime_ms: 100_000 });
+      await lab.until('online');
+      await lab.sees('attitude');
+      drone.uid = '00000000c0ffee02';
+      await drone.reboot({ keep_port: true });
+      await lab.until('online', 'mavlink:00000000c0ffee02');
+      await lab.until('offline');
+      expect(lab.log.at('error')).toEqual([]);
+      await expect(lab.command('arm')).rejects.toThrow(
+        refusals.not_sent(refusals.vehicle_offline('Quadrotor 1')),
+      );
+      await lab.sees('sys_status', ({ pre_arm_check }) => pre_arm_check !== null, 'mavlink:00000000c0ffee02');
+    });
+  });
+
+  it('is distinguished from others by its system id', async () => {
+    await withLab(async (lab) => {
+      await lab.fly({ airborne: true });
+      await lab.fly({ airborne: true, sysid: 2, uid: '00000000c0ffee02', autopilot: 'px4' });
+      await lab.until('online');
+      await lab.until('online', 'mavlink:00000000c0ffee02');
+      expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
+      expect(await lab.sees('sys_status', () => true, 'mavlink:00000000c0ffee02')).toMatchObject({
+        flight_mode: 'MISSION',
+      });
+    });
+  });
+
+  it('is identified by its system id when it has no hardware id', async () => {
+    await withLab(async (lab) => {
+      await lab.fly({ uid: '0000000000000000' });
+      await lab.until('online', 'mavlink:system-1');
+      expect(lab.hub.assets()).toHaveLength(1);
+    });
+  });
+
+  it('has its camera as a child with vendor and model from the camera', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      drone.camera = { vendor: 'Skyview', model: 'Z10' };
+      await lab.until('online');
+      drone.beatCamera();
+      const child = await lab.outbox.until(
+        ({ channel, data }) => /up\/asset|^asset\//u.test(channel) && data?.['model'] === 'Z10',
+      );
+      expect(child.data).toMatchObject({
+        asset_key: `${drone_key}:component-100`,
+        type: 'camera',
+        vendor: 'Skyview',
+        parent_id: expect.any(String) as string,
+      });
+    });
+  });
+
+  it('has no asset for our own heartbeat when a router returns it', async () => {
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly();
+        await lab.until('online');
+        const beat = {
+          custom_mode: 0,
+          type: 18,
+          autopilot: 8,
+          base_mode: 0,
+          system_status: 4,
+          mavlink_version: 3,
+        };
+        drone.sendRaw(encode('HEARTBEAT', beat, { sysid: 1, compid: 191, seq: 0 }));
+        drone.beatCamera();
+        await lab.until('online', `${drone_key}:component-100`);
+        expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key, `${drone_key}:component-100`]);
+      },
+      { system_id: 1 },
+    );
+  });
+
+  it('is one asset over two links, and is commanded over the remaining one', async () => {
+    const second = await freeUdpPort();
+    const first = await freeUdpPort();
+    const links = [first, second].map((port) => ({ kind: 'udp_listen', host: '127.0.0.1', port }));
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly({ port: first, airborne: true });
+        await lab.until('online');
+        drone.alsoTo(second);
+        await eventually(
+          'requests sent over both links',
+          () => drone.requests.filter((id) => id === 148).length >= 2,
+        );
+        expect(lab.hub.assets()).toHaveLength(1);
+        expect(lab.log.at('error')).toEqual([]);
+        drone.onlyTo(second);
+        lab.outbox.clear();
+        await lab.sees('gps');
+        expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
+      },
+      { links },
+    );
+  });
+
+  it('keeps its camera when it restarts and sends from another port', async () => {
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly();
+        await lab.until('online');
+        drone.beatCamera();
+        await lab.until('online', `${drone_key}:component-100`);
+        await drone.reboot();
+        const beating = new AbortController();
+        every(200, beating.signal, () => drone.beatCamera());
+        lab.outbox.clear();
+        await lab.sees('attitude');
+        beating.abort();
+        const edges = lab.outbox.drafts.filter(({ channel }) => channel.endsWith('asset_status'));
+        expect(edges).toEqual([]);
+        await lab.until('offline', `${drone_key}:component-100`);
+      },
+      { offline_after_s: 2 },
+    );
+  });
+});

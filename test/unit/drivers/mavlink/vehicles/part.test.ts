@@ -1,0 +1,68 @@
+/** A camera on a vehicle: the requests to it, and the use of its answers. */
+import { describe, expect, it } from 'vitest';
+import type { Decoded, Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { Part } from '../../../../../drivers/mavlink/vehicles/part.ts';
+import type { AssetDescription } from '../../../../../src/driver/driver.ts';
+
+const sink = {
+  publish: () => undefined,
+  setPosition: () => undefined,
+  setOnline: () => undefined,
+  remove: () => undefined,
+};
+
+function camera() {
+  const announced: AssetDescription[] = [];
+  const requested: number[] = [];
+  const part = new Part({
+    parent_key: 'mavlink:1',
+    parent_name: 'Falcon',
+    compid: 100,
+    part: 'camera',
+    type: 'camera',
+    now_ms: 0,
+    offline_after_ms: 600_000,
+    announce: (about) => {
+      announced.push(about);
+      return sink;
+    },
+    request: (msgid) => void requested.push(msgid),
+  });
+  return { part, announced, requested };
+}
+
+function stream(change: Partial<Messages['VIDEO_STREAM_INFORMATION']>): Decoded {
+  const size = { framerate: 30, bitrate: 0, resolution_h: 1920, resolution_v: 1080, rotation: 0, hfov: 0 };
+  const about = { flags: 1, stream_id: 1, count: 1, type: 0, name: '', encoding: 1, camera_device_id: 0 };
+  const uri = 'rtsp://10.0.0.5:8554/main';
+  return { name: 'VIDEO_STREAM_INFORMATION', fields: { ...size, ...about, uri, ...change } };
+}
+
+describe('Camera on a vehicle', () => {
+  it('offers its first RTSP stream once', () => {
+    const { part, announced } = camera();
+    part.receive(stream({}), 1);
+    part.receive(stream({ uri: 'rtsp://10.0.0.5:8554/second', stream_id: 2 }), 2);
+    expect(announced.map(({ rtsp_url }) => rtsp_url)).toEqual([undefined, 'rtsp://10.0.0.5:8554/main']);
+  });
+
+  it.each([
+    ['of another kind', { type: 1, uri: '5600' }],
+    ['without an address', { uri: '5600' }],
+    ['on this machine', { uri: 'rtsp://127.0.0.1:9997/main' }],
+    ['on this machine by another name', { uri: 'rtsp://[::ffff:127.0.0.1]/main' }],
+    ['with instructions to the media server', { uri: 'rtsp://10.0.0.5/main#transport=ws://127.0.0.1:1' }],
+    ['without a host', { uri: 'rtsp:@127.0.0.1/main' }],
+    ['of another protocol', { uri: 'http://10.0.0.5/' }],
+  ])('does not offer a stream %s', (_title, change) => {
+    const { part, announced } = camera();
+    part.receive(stream(change), 1);
+    expect(announced).toHaveLength(1);
+  });
+
+  it('is requested at most three times for its identity and its stream', () => {
+    const { part, requested } = camera();
+    for (let now_ms = 0; now_ms < 20_000; now_ms += 500) part.tick(now_ms);
+    expect(requested).toEqual([259, 269, 259, 269, 259, 269]);
+  });
+});

@@ -1,0 +1,159 @@
+/** An open network on which anyone can send invented vehicles: they exhaust no limit, and real vehicles stay served. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { VehicleRegistry } from '../../../../../drivers/mavlink/vehicles/vehicle-registry.ts';
+import { FrameView } from '../../../../../drivers/mavlink/wire/frame.ts';
+import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
+import { encode, type MessageName, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
+import {
+  contacts_max,
+  source_contacts_max,
+  vehicles_max,
+} from '../../../../../drivers/mavlink/vehicles/newcomers.ts';
+import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
+import { mavlinkOptions, type MavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
+import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
+import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
+import { droneFeeds } from '../../../../../src/contract/feeds.ts';
+import { defineDriver, type DriverHost } from '../../../../../src/driver/driver.ts';
+import { aborted } from '../../../../../src/platform/time.ts';
+import { hubLab } from '../../../../support/kit/hub-lab.ts';
+import { framesOfDatagram } from '../frames.ts';
+
+const link: Link = {
+  name: 'field',
+  send: () => undefined,
+  stats: () => {
+    throw new Error('not used');
+  },
+  ended: Promise.resolve(),
+};
+const beat: Messages['HEARTBEAT'] = {
+  custom_mode: 0,
+  type: 2,
+  autopilot: 3,
+  base_mode: 81,
+  system_status: 3,
+  mavlink_version: 3,
+};
+
+let lab: ReturnType<typeof hubLab>;
+let registry: VehicleRegistry;
+let now_ms: number;
+
+/** Opens a registry in a real hub, with these vehicles configured. */
+function open(vehicles: Readonly<Record<string, object>> = {}): void {
+  lab = hubLab({ configured: ['drones'], rates: { default: 1_000 } });
+  const run = async (options: MavlinkOptions, host: DriverHost<typeof droneFeeds>): Promise<void> => {
+    const out = new Outgoing({ sysid: 245, compid: 191, passive: true, signing: undefined });
+    registry = new VehicleRegistry({ host, options, out });
+    await aborted(host.signal);
+  };
+  const driver = defineDriver({ name: 'mavlink', feeds: droneFeeds, options: mavlinkOptions, run });
+  const links = [{ kind: 'udp_listen', port: 14_550 }];
+  void lab.run(driver, 'drones', { options: { links, vehicles, passive: true } });
+}
+beforeEach(() => {
+  now_ms = performance.now();
+});
+afterEach(async () => lab.stop());
+
+function receive<K extends MessageName>(peer: string, sysid: number, name: K, fields: Messages[K]): void {
+  const bytes = encode(name, fields, { sysid, compid: 1, seq: 0 });
+  for (const frame of framesOfDatagram(bytes).frames) {
+    if (frame instanceof FrameView) registry.frame(link, frame, peer, now_ms);
+  }
+}
+/** Receives one heartbeat and one identity. */
+function show(peer: string, sysid: number, uid: number): void {
+  receive(peer, sysid, 'HEARTBEAT', beat);
+  receive(peer, sysid, 'AUTOPILOT_VERSION', autopilotVersion(uidOf(uid)));
+}
+/** Receives the vehicle long enough for its announcement. */
+function live(peer: string, sysid: number, uid: number): void {
+  for (const _ of [1, 2, 3]) {
+    show(peer, sysid, uid);
+    now_ms += 300;
+    registry.tick(now_ms);
+  }
+}
+const uidOf = (uid: number): string => uid.toString(16).padStart(16, '0');
+const keyOf = (uid: number): string => `mavlink:${uidOf(uid)}`;
+const assets = () => lab.hub.assets().map(({ key }) => key);
+const contacts = (): number => registry.contacts;
+
+describe('Vehicles seen once', () => {
+  it('are neither announced nor kept at 120 every 5 s, and a real one among them is announced', () => {
+    open();
+    let uid = 0x1000;
+    for (let round = 0; round < 50; round += 1) {
+      for (let n = 0; n < 120; n += 1) {
+        uid += 1;
+        show(`10.0.${n % 8}.${n}:${20_000 + round}`, (n % 250) + 1, uid);
+      }
+      expect(contacts()).toBeLessThanOrEqual(contacts_max);
+      for (let step = 0; step < 5; step += 1) {
+        now_ms += 1_000;
+        registry.tick(now_ms);
+      }
+    }
+    expect(assets()).toEqual([]);
+    expect(registry.vehicles).toEqual([]);
+    live('10.9.9.9:14550', 7, 0xc0ffee);
+    expect(assets()).toEqual([keyOf(0xc0ffee)]);
+    now_ms += 20_000;
+    registry.tick(now_ms);
+    expect(contacts()).toBe(1);
+  });
+});
+
+describe('Vehicles that keep sending', () => {
+  it('are limited in number, but a configured vehicle always has a slot', () => {
+    open({ [keyOf(0xc0ffee)]: { name: 'Falcon' } });
+    for (let n = 0; n < 200; n += 1) live(`10.1.${n}.1:14550`, (n % 250) + 1, 0x2000 + n);
+    expect(assets().length).toBeLessThanOrEqual(vehicles_max);
+    live('10.9.9.9:14550', 7, 0xc0ffee);
+    expect(assets()).toContain(keyOf(0xc0ffee));
+    expect(lab.log.at('error')).toEqual([texts.limit_reached]);
+  });
+
+  it('of one source are limited, so that another source is always served', () => {
+    open();
+    for (let n = 0; n < 250; n += 1) show(`10.1.1.1:${10_000 + n}`, n + 1, 0x3000 + n);
+    expect(contacts()).toBe(source_contacts_max);
+    live('10.9.9.9:14550', 7, 0xc0ffee);
+    expect(assets()).toEqual([keyOf(0xc0ffee)]);
+  });
+
+  it('cannot change their identity with each message', () => {
+    open();
+    live('10.1.1.1:14550', 7, 0x4000);
+    for (let n = 1; n < 1_000; n += 1) {
+      show('10.1.1.1:14550', 7, 0x4000 + n);
+      now_ms += 10;
+      registry.tick(now_ms);
+    }
+    expect(assets().length).toBeLessThanOrEqual(4);
+  });
+});
+
+describe('Texts that differ each time', () => {
+  it('are limited to 20 log lines of one vehicle, and not logged for unannounced ones', () => {
+    open();
+    const sendText = (peer: string, sysid: number, n: number): void =>
+      receive(peer, sysid, 'STATUSTEXT', {
+        severity: 2,
+        text: `\u202Egarbage\u009B ${n}`,
+        id: 0,
+        chunk_seq: 0,
+      });
+    for (let n = 0; n < 3_000; n += 1) {
+      show(`10.1.${n % 100}.1:14550`, (n % 250) + 1, 0x5000 + n);
+      sendText(`10.1.${n % 100}.1:14550`, (n % 250) + 1, n);
+    }
+    expect(lab.log.at('warn')).toEqual([]);
+    live('10.9.9.9:14550', 7, 0xc0ffee);
+    for (let n = 0; n < 3_000; n += 1) sendText('10.9.9.9:14550', 7, n);
+    expect(lab.log.at('warn')).toHaveLength(20);
+    expect(lab.log.at('warn').at(-1)).toBe(texts.texts_suppressed);
+  });
+});

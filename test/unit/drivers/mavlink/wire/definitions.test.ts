@@ -1,0 +1,30 @@
+/** The table of definitions says what node-mavlink says, and spares the daemon the library. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { checks, layouts } from '../../../../../drivers/mavlink/wire/definitions-table.ts';
+import { crcExtraOf, definitionOf } from '../../../../../drivers/mavlink/wire/definitions.ts';
+import { packDefinitions } from '../../../../../drivers/mavlink/wire/pack-definitions.ts';
+
+const folder = new URL('../../../../../drivers/mavlink/', import.meta.url);
+
+it('The definitions table matches node-mavlink; if not, run `node drivers/mavlink/wire/pack-definitions.ts`', () => {
+  expect({ checks: checks.trim(), layouts: layouts.trim() }).toEqual(packDefinitions());
+});
+
+it('Only the generator of the definitions table loads node-mavlink', () => {
+  const importing = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => readFileSync(new URL(name, folder), 'utf8').includes("from 'node-mavlink'"));
+  expect(importing).toEqual(['wire/pack-definitions.ts']);
+});
+
+it('A field definition has the offset after the fields before it, including arrays', () => {
+  const { fields = [], full_length } = definitionOf('BATTERY_STATUS') ?? {};
+  const at = Object.fromEntries(fields.map((field) => [field.name, field.at]));
+  expect(at).toMatchObject({ voltages: 10, current_battery: 30, voltages_ext: 41, fault_bitmask: 50 });
+  expect(full_length).toBe(54);
+});
+
+it.each([3, 65_535, 65_536, 0xff_ff_ff])('The definitions have no message for the id %i', (id) => {
+  expect(crcExtraOf(id)).toBe(-1);
+});

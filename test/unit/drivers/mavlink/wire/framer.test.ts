@@ -1,0 +1,140 @@
+/** Frames are found in every kind of bytes: recordings, pieces, garbage, cut datagrams. */
+import { assert, constantFrom, integer, property, shuffledSubarray, uint8Array, array } from 'fast-check';
+import { expect, it } from 'vitest';
+import { checksum } from '../../../../../drivers/mavlink/wire/checksum.ts';
+import { frame_length_max } from '../../../../../drivers/mavlink/wire/frame.ts';
+import { bytesOf, excerpt, framesOfDatagram, framesOfStream, heartbeat, pieces } from '../frames.ts';
+
+const recordings = ['arducopter', 'px4'] as const;
+
+it.each(recordings)('The framer finds every frame of the recording of %s and no others', (name) => {
+  const { tlog, frames } = excerpt(name);
+  expect(frames.length).toBeGreaterThan(100);
+  expect(bytesOf(framesOfStream([tlog]).frames)).toEqual(frames);
+  expect(bytesOf(framesOfDatagram(tlog).frames)).toEqual(frames);
+});
+
+it('The framer finds the same frames however the stream is split', () => {
+  const { tlog, frames } = excerpt('px4');
+  assert(
+    property(array(integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 20 }), (lengths) => {
+      expect(bytesOf(framesOfStream(pieces(tlog, lengths)).frames)).toEqual(frames);
+    }),
+    { numRuns: 40 },
+  );
+  expect(bytesOf(framesOfStream(pieces(tlog, [1])).frames)).toEqual(frames);
+});
+
+it('The framer finds every intact frame behind garbage, and never holds more than one frame', () => {
+  const { frames } = excerpt('arducopter');
+  const garbage = array(uint8Array({ maxLength: 60 }), { minLength: 3, maxLength: 3 });
+  const some = shuffledSubarray([...frames], { minLength: 3, maxLength: 3 });
+  const lengths = array(integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 5 });
+  assert(
+    property(garbage, some, lengths, (noise, good, cuts) => {
+      const bytes = Buffer.concat(
+        good
+          .flatMap((frame, index) => [noise[index] ?? [], Buffer.from(frame, 'hex')])
+          .map((each) => Buffer.from(each)),
+      );
+      const stream = framesOfStream(pieces(bytes, cuts));
+      expect(stream.framer.pending).toBeLessThan(frame_length_max);
+      for (let pause = 0; stream.framer.pending > 0 && pause < good.length; pause++) stream.framer.stalled();
+      expect(bytesOf(stream.frames)).toEqual(good);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+it.each([0xfd, 0xfe])(
+  'The framer returns a frame behind the stray start byte %i when the line is quiet',
+  (stray) => {
+    const stream = framesOfStream([Buffer.of(stray), heartbeat(7)]);
+    stream.framer.stalled();
+    expect(stream.frames.map(({ seq }) => seq)).toEqual([7]);
+    expect(stream.framer.pending).toBe(0);
+  },
+);
+
+it('The framer keeps the beginning of a frame when the line is quiet', () => {
+  const whole = heartbeat(3);
+  const stream = framesOfStream([whole.subarray(0, 12)]);
+  stream.framer.stalled();
+  stream.framer.push(whole.subarray(12));
+  expect(stream.frames.map(({ seq }) => seq)).toEqual([3]);
+});
+
+it('The framer discards a frame that is cut off at the end of its datagram', () => {
+  const whole = heartbeat();
+  expect(framesOfDatagram(whole.subarray(0, -1)).frames).toEqual([]);
+  expect(framesOfDatagram(Buffer.concat([heartbeat(1), heartbeat(2)])).frames).toHaveLength(2);
+});
+
+it('The framer counts an unknown message and finds the next frame', () => {
+  const unknown = Buffer.concat([
+    Buffer.of(0xfd, 4, 0, 0, 0, 1, 1, 0x39, 0x30, 0),
+    Buffer.of(1, 2, 3, 4, 5, 6),
+  ]);
+  const found = framesOfDatagram(Buffer.concat([unknown, heartbeat(9)]));
+  expect(found.unknown_ids).toEqual([12_345]);
+  expect(found.frames.map(({ seq }) => seq)).toEqual([9]);
+});
+
+it('The framer finds a message in its older definition too', () => {
+  const frameOf = (crc_extra: number): Buffer => {
+    const frame = Buffer.concat([
+      Buffer.of(0xfd, 24, 0, 0, 0, 1, 1, 369 & 0xff, 369 >> 8, 0),
+      Buffer.alloc(26, 7),
+    ]);
+    frame.writeUInt16LE(checksum(frame, 1, frame.length - 2, crc_extra), frame.length - 2);
+    return frame;
+  };
+  expect([145, 151, 152].map((crc_extra) => framesOfDatagram(frameOf(crc_extra)).frames.length)).toEqual([
+    1, 1, 0,
+  ]);
+});
+
+it('The framer discards a frame with an unknown incompatibility flag', () => {
+  const frame = Buffer.from(heartbeat());
+  frame[2] = 2;
+  frame.writeUInt16LE(checksum(frame, 1, frame.length - 2, 50), frame.length - 2);
+  expect(framesOfDatagram(frame).frames).toEqual([]);
+  frame[2] = 0;
+  frame.writeUInt16LE(checksum(frame, 1, frame.length - 2, 50), frame.length - 2);
+  expect(framesOfDatagram(frame).frames).toHaveLength(1);
+});
+
+it('The framer detects any flipped bit of a frame', () => {
+  const whole = heartbeat();
+  assert(
+    property(integer({ min: 0, max: whole.length * 8 - 1 }), (bit) => {
+      const frame = Buffer.from(whole);
+      frame[bit >> 3] = (frame[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      expect(framesOfDatagram(frame).frames).toEqual([]);
+    }),
+  );
+});
+
+it.each([
+  ['as MAVLink 1 has it', 3],
+  ['with the extensions that some senders append', 10],
+])('a MAVLink 1 frame is found %s', (_, length) => {
+  const frame = mavlink1(77, Buffer.alloc(length, 1), 143);
+  expect(framesOfDatagram(frame).frames).toMatchObject([
+    { version: 1, seq: 5, sysid: 1, compid: 1, msgid: 77, signed: false, payload_length: length },
+  ]);
+});
+
+it('The framer discards a MAVLink 1 frame of any other length, even with a correct checksum', () => {
+  assert(
+    property(constantFrom(0, 1, 2, 4, 9, 11, 255), (length) => {
+      expect(framesOfDatagram(mavlink1(77, Buffer.alloc(length, 1), 143)).frames).toEqual([]);
+    }),
+  );
+});
+
+function mavlink1(msgid: number, payload: Buffer, crc_extra: number): Buffer {
+  const frame = Buffer.concat([Buffer.of(0xfe, payload.length, 5, 1, 1, msgid), payload, Buffer.alloc(2)]);
+  frame.writeUInt16LE(checksum(frame, 1, frame.length - 2, crc_extra), frame.length - 2);
+  return frame;
+}

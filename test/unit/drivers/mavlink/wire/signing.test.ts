@@ -1,0 +1,175 @@
+/** Signatures: those of node-mavlink are understood, replays are not, and the clock never goes back. */
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { MavLinkPacketSignature, MavLinkProtocolV2, minimal } from 'node-mavlink';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { keyOfPassphrase, openSigning, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
+import { openSigningClock, ticks_per_s } from '../../../../../drivers/mavlink/wire/signing-clock.ts';
+import { DeviceUnreachable } from '../../../../../src/errors.ts';
+import { texts } from '../../../../../drivers/mavlink/wire/texts.ts';
+import { framesOfDatagram } from '../frames.ts';
+import { recordingLog } from '../../../../support/recording-log.ts';
+import { withDirectory } from '../../../../support/temporary.ts';
+
+const key = keyOfPassphrase('correct horse');
+const log = recordingLog();
+let over: AbortController;
+beforeEach(() => {
+  over = new AbortController();
+});
+afterEach(() => {
+  over.abort();
+  vi.useRealTimers();
+});
+
+/** A clock without a file, at `ticks`. */
+function clockAt(ticks: number) {
+  let last = ticks;
+  return {
+    next: () => ++last,
+    now: () => last,
+    learn: (received: number) => {
+      last = Math.max(last, received);
+    },
+  };
+}
+
+const fields = { type: 18, autopilot: 8, base_mode: 0, custom_mode: 0, system_status: 4, mavlink_version: 3 };
+function signedBy(signing: ReturnType<typeof signingWith>, link_id = 0): Uint8Array {
+  return encode('HEARTBEAT', fields, { sysid: 245, compid: 191, seq: 1, sign: signing.signer(link_id) });
+}
+
+it('Signing produces frames that the framer finds and node-mavlink verifies', () => {
+  const bytes = signedBy(signingWith(key, clockAt(5_000)), 3);
+  expect(framesOfDatagram(bytes).frames).toMatchObject([{ signed: true, sysid: 245 }]);
+  const signature = new MavLinkPacketSignature(Buffer.from(bytes));
+  expect(signature.matches(Buffer.from(key))).toBe(true);
+  expect(signature.linkId).toBe(3);
+});
+
+it('Signing verifies a frame signed by node-mavlink exactly once', () => {
+  const heartbeat = Object.assign(new minimal.Heartbeat(), {
+    type: 2,
+    autopilot: 3,
+    baseMode: 0,
+    customMode: 0,
+    systemStatus: 4,
+    mavlinkVersion: 3,
+  });
+  const protocol = new MavLinkProtocolV2(1, 1, MavLinkProtocolV2.IFLAG_SIGNED);
+  const bytes = protocol.sign(protocol.serialize(heartbeat, 0), 1, Buffer.from(key), Date.now());
+  const signing = signingWith(key, clockAt(0));
+  expect(signing.verify(bytes)).toBe(true);
+  expect(signing.verify(bytes)).toBe(false);
+});
+
+it('Signing rejects another key, a changed byte and a replay', () => {
+  const sender = signingWith(key, clockAt(1_000));
+  const receiver = signingWith(key, clockAt(0));
+  const [first, second] = [signedBy(sender), signedBy(sender)];
+  expect(signingWith(keyOfPassphrase('other'), clockAt(0)).verify(first)).toBe(false);
+  const changed = Uint8Array.from(first);
+  changed[12] = (changed[12] ?? 0) ^ 1;
+  expect(receiver.verify(changed)).toBe(false);
+  expect(receiver.verify(second)).toBe(true);
+  expect(receiver.verify(first)).toBe(false);
+});
+
+it('Signing accepts reordered frames of one sender over two links', () => {
+  const sender = signingWith(key, clockAt(1_000));
+  const receiver = signingWith(key, clockAt(0));
+  const [early, late] = [signedBy(sender, 0), signedBy(sender, 1)];
+  expect(receiver.verify(late)).toBe(true);
+  expect(receiver.verify(early)).toBe(true);
+});
+
+it('Signing rejects a new stream that is more than a minute old', () => {
+  const now = 1_000 * ticks_per_s;
+  const receiver = signingWith(key, clockAt(now));
+  expect(receiver.verify(signedBy(signingWith(key, clockAt(now - 61 * ticks_per_s)), 1))).toBe(false);
+  expect(receiver.verify(signedBy(signingWith(key, clockAt(now - 59 * ticks_per_s)), 2))).toBe(true);
+});
+
+it('Signing answers a vehicle whose clock is ahead with a later tick', () => {
+  const receiver = signingWith(key, clockAt(0));
+  expect(receiver.verify(signedBy(signingWith(key, clockAt(70_000_000))))).toBe(true);
+  const answer = signedBy(receiver);
+  expect(Buffer.from(answer).readUIntLE(answer.length - 12, 6)).toBeGreaterThan(70_000_001);
+});
+
+it('The signing clock never repeats a tick, within one millisecond or when the time of day goes back', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 11, 1) });
+  await withDirectory(async (dir) => {
+    const clock = await openSigningClock(join(dir, 'clock'), { signal: over.signal, log });
+    const ticks = [clock.next(), clock.next()];
+    vi.setSystemTime(Date.UTC(2020, 0, 1));
+    ticks.push(clock.next(), clock.next());
+    expect(ticks).toEqual(ticks.toSorted((a, b) => a - b));
+    expect(new Set(ticks).size).toBe(4);
+  });
+});
+
+it('The signing clock continues after all used ticks when a restart loses the time of day', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 11, 1) });
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'clock');
+    const used = (await openSigningClock(file, { signal: over.signal, log })).next();
+    vi.setSystemTime(0);
+    const again = await openSigningClock(file, { signal: over.signal, log });
+    expect(again.next()).toBeGreaterThan(used);
+    expect(again.next()).toBeLessThan(used + 61 * ticks_per_s);
+  });
+});
+
+it('The signing clock file stays ahead of the clock while time passes', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'setInterval', 'clearInterval'], now: Date.UTC(2026, 11, 1) });
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'clock');
+    const clock = await openSigningClock(file, { signal: over.signal, log });
+    const before = await readFile(file, 'utf8');
+    vi.advanceTimersByTime(40_000);
+    await vi.waitFor(async () => expect(await readFile(file, 'utf8')).not.toBe(before));
+    expect(Number(await readFile(file, 'utf8'))).toBeGreaterThan(clock.next());
+  });
+});
+
+it('The signing clock logs a damaged or unwritable file once and keeps working', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'clock');
+    await writeFile(file, 'rubbish');
+    const damaged = recordingLog();
+    const clock = await openSigningClock(file, { signal: over.signal, log: damaged });
+    expect(damaged.at('warn')).toEqual([texts.clock_damaged]);
+    expect(clock.next()).toBeGreaterThan(0);
+    const unwritable = recordingLog();
+    const other = await openSigningClock(join(dir, 'missing', 'clock'), {
+      signal: over.signal,
+      log: unwritable,
+    });
+    expect(unwritable.at('warn')).toEqual([texts.clock_write_failed]);
+    expect(other.next()).toBeGreaterThan(0);
+  });
+});
+
+it('Signing reads a passphrase or the digits of the key, and fails without a key', async () => {
+  await withDirectory(async (dir) => {
+    const [words, digits] = [join(dir, 'words'), join(dir, 'digits')];
+    const needs = { signal: over.signal, log };
+    await writeFile(words, 'correct horse\n');
+    await writeFile(digits, createHash('sha256').update('correct horse').digest('hex'));
+    const [a, b] = await Promise.all(
+      [words, digits].map(async (key_file) =>
+        openSigning({ key_file, clock_file: `${key_file}.clock` }, needs),
+      ),
+    );
+    expect(b?.verify(signedBy(a!))).toBe(true);
+    const missing = openSigning({ key_file: join(dir, 'none'), clock_file: join(dir, 'c') }, needs);
+    await expect(missing).rejects.toThrow(DeviceUnreachable);
+    await writeFile(words, '\n');
+    await expect(openSigning({ key_file: words, clock_file: join(dir, 'c') }, needs)).rejects.toThrow(
+      texts.key_empty(words),
+    );
+  });
+});

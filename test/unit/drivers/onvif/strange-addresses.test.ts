@@ -1,0 +1,69 @@
+/** A camera that reports addresses of others: its password is not sent there, and the rest of it is served. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeCamera, startFakeCamera } from '../../../fakes/fake-onvif-camera.ts';
+import { letPass } from '../../../support/eventually.ts';
+import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
+
+let lab: CameraLab;
+let camera: FakeCamera;
+let thief: Server;
+let visits = 0;
+let port = 0;
+beforeEach(async () => {
+  lab = await cameraLab();
+  visits = 0;
+  thief = createServer((socket) => {
+    visits += 1;
+    socket.destroy();
+  }).listen(0, '127.0.0.2');
+  await once(thief, 'listening');
+  const at = thief.address();
+  port = typeof at === 'object' && at !== null ? at.port : 0;
+  camera = await startFakeCamera({});
+});
+afterEach(async () => {
+  await lab.stop();
+  await camera.stop();
+  thief.close();
+  await once(thief, 'close');
+});
+
+const service = (name: string, address: string): string =>
+  `<tds:Service><tds:Namespace>http://www.onvif.org/${name}/wsdl</tds:Namespace><tds:XAddr>${address}</tds:XAddr></tds:Service>`;
+const isOnline = said('asset_status', (data) => data['status'] === 'online');
+
+describe('a camera that reports its services on another host', () => {
+  it.each([
+    ['as an opaque URL', (to: number) => `x:@127.0.0.2:${to}/stolen`],
+    ['behind a user name', (to: number) => `http://127.0.0.1@127.0.0.2:${to}/stolen`],
+    ['plainly', (to: number) => `http://127.0.0.2:${to}/stolen`],
+    ['without a scheme', (to: number) => `//127.0.0.2:${to}/stolen`],
+  ])('%s is served, and the other host gets no connection', async (_, reported) => {
+    const at = reported(port);
+    const services = ['ver10/device', 'ver10/media', 'ver20/ptz', 'ver10/events'].map((name) =>
+      service(name, at),
+    );
+    camera.misbehave('GetServices', {
+      body: `<tds:GetServicesResponse>${services.join('')}</tds:GetServicesResponse>`,
+    });
+    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+    await outbox.until(isOnline);
+    await letPass(300);
+    expect(visits).toBe(0);
+  });
+});
+
+describe('a camera that reports its subscription on another host', () => {
+  it('is pulled where it is configured, and the other host gets no connection', async () => {
+    const address = `x:@127.0.0.2:${port}/stolen`;
+    camera.misbehave('CreatePullPointSubscription', {
+      body: `<tev:CreatePullPointSubscriptionResponse><tev:SubscriptionReference><wsa:Address>${address}</wsa:Address></tev:SubscriptionReference><wsnt:CurrentTime>2026-11-21T10:00:00Z</wsnt:CurrentTime><wsnt:TerminationTime>2026-11-21T10:03:00Z</wsnt:TerminationTime></tev:CreatePullPointSubscriptionResponse>`,
+    });
+    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+    await outbox.until(isOnline);
+    await camera.next('PullMessages');
+    expect(visits).toBe(0);
+  });
+});

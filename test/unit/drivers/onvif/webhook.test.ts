@@ -1,0 +1,77 @@
+/** The limits of the listener that cameras call: no address and no number of addresses keeps it from the others. */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Webhook } from '../../../../drivers/onvif/events/webhook.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+let webhook: Webhook;
+let url: URL;
+const taken: string[] = [];
+const sockets: Socket[] = [];
+beforeEach(async () => {
+  taken.length = 0;
+  webhook = new Webhook({ listen: '127.0.0.1', port: 0 });
+  const hook = await webhook.open(async (xml) => void taken.push(xml));
+  if (typeof hook === 'string') throw new Error(hook);
+  url = new URL(hook.url('127.0.0.1'));
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await webhook.stop();
+});
+
+/** Opens connections of this address that send nothing; resolves with those that the listener did not cut. */
+async function hold(localAddress: string, count: number): Promise<readonly Socket[]> {
+  const opened = Array.from({ length: count }, () => {
+    const socket = connect({ port: Number(url.port), host: url.hostname, localAddress });
+    socket.on('error', () => undefined);
+    sockets.push(socket);
+    return socket;
+  });
+  for (const socket of opened) if (socket.connecting) await once(socket, 'connect');
+  // What the listener cuts is closed before the answer to a connection of another address that came later.
+  await post('127.0.0.99', '<later/>').catch(() => undefined);
+  return opened.filter((socket) => !socket.readableEnded && !socket.destroyed);
+}
+
+/** The status of the answer; rejects where the connection was cut. */
+async function post(localAddress: string, body: string): Promise<number> {
+  const sent = request(url, { method: 'POST', agent: false, localAddress });
+  sent.end(body);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode ?? 0;
+}
+
+describe('the listener for events of cameras', () => {
+  it('holds 16 connections of one address and cuts further ones, while other addresses are served', async () => {
+    const held = await hold('127.0.0.2', 16);
+    expect(held).toHaveLength(16);
+    await expect(post('127.0.0.2', '<a/>')).rejects.toThrow(/hang up|ECONNRESET/u);
+    expect(await post('127.0.0.3', '<b/>')).toBe(200);
+    expect(taken).not.toContain('<a/>');
+    held[0]?.destroy();
+    await eventually('a connection that ended makes room', async () => {
+      return post('127.0.0.2', '<c/>').then(
+        (status) => status === 200,
+        () => false,
+      );
+    });
+  });
+
+  it('holds 128 connections in all, and serves again once some of them end', async () => {
+    for (let host = 2; host < 10; host += 1) await hold(`127.0.0.${host}`, 16);
+    await expect(post('127.0.0.50', '<a/>')).rejects.toThrow(/hang up|ECONNRESET/u);
+    for (const socket of sockets.slice(0, 16)) socket.destroy();
+    await eventually('another address is served', async () => {
+      return post('127.0.0.50', '<b/>').then(
+        (status) => status === 200,
+        () => false,
+      );
+    });
+    await eventually('its message is taken', () => taken.includes('<b/>'));
+    expect(taken).not.toContain('<a/>');
+  });
+});

@@ -1,0 +1,124 @@
+/** The short form of `npm run fuzz`: every parser takes some thousand hostile inputs with a fresh seed, and the engine itself is shown to find. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { seededRandom } from '../../support/random.ts';
+import { readCorpus } from '../../fuzz/corpus.ts';
+import { fuzzTarget, type Target, threadCpu_ms } from '../../fuzz/engine.ts';
+import { mutate } from '../../fuzz/mutate.ts';
+import { targets } from '../../fuzz/target-groups.ts';
+
+const inputs = 1_000;
+const fresh_seed = Date.now() % 1e9;
+const blind = { reachedMore: () => false };
+const now_ms = (): number => performance.now();
+
+describe('the parsers under hostile input', () => {
+  it.each(targets.map((target) => [target.name, target] as const))(
+    '%s throws only what it may throw',
+    (_name, target) => {
+      const run = fuzzTarget(target, {
+        seed: fresh_seed,
+        inputs,
+        coverage: blind,
+        now_ms,
+        end_ms: Infinity,
+        cpu_ms: threadCpu_ms,
+        kept: readCorpus(target.name),
+      });
+      const seen = run.findings.map(
+        ({ what, input }) => `${what}: ${input.toString('base64').slice(0, 2_000)}`,
+      );
+      expect({ seed: fresh_seed, seen }).toEqual({ seed: fresh_seed, seen: [] });
+    },
+  );
+});
+
+describe('the kept corpus', () => {
+  it('holds inputs for every parser, and nothing for others', () => {
+    const files = readdirSync(join(import.meta.dirname, '../../fuzz/corpus'));
+    expect(files.toSorted()).toEqual(targets.map(({ name }) => `${name}.txt`).toSorted());
+    for (const { name } of targets) expect(readCorpus(name).length).toBeGreaterThan(0);
+  });
+});
+
+describe('the fuzzing engine', () => {
+  /** Four nested conditions: blind mutation hardly ever gets through, guided mutation does. */
+  function planted(): { readonly target: Target; readonly coverage: { reachedMore(): boolean } } {
+    let depth = 0;
+    let deepest = 0;
+    return {
+      target: {
+        name: 'planted',
+        read: (input) => {
+          const text = input.toString('latin1');
+          depth = ['F', 'FU', 'FUZ', 'FUZZ'].filter((prefix) => text.startsWith(prefix)).length;
+          if (depth === 4) throw new Error('planted');
+        },
+        allows: () => false,
+        seeds: ['aaaa'],
+        dictionary: ['F', 'U', 'Z'],
+        bytes_max: 16,
+      },
+      coverage: {
+        reachedMore: () => {
+          const isMore = depth > deepest;
+          deepest = Math.max(depth, deepest);
+          return isMore;
+        },
+      },
+    };
+  }
+
+  it('finds a planted fault by keeping the inputs that get further', () => {
+    const { target, coverage } = planted();
+    const run = fuzzTarget(target, {
+      seed: 1,
+      inputs: 20_000,
+      coverage,
+      now_ms,
+      end_ms: Infinity,
+      cpu_ms: () => 0,
+    });
+    expect(run.findings.map(({ what }) => what)).toEqual([expect.stringContaining('planted')]);
+    expect(run.kept.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('plays the same seed the same way', () => {
+    const material = { corpus: [Buffer.from('{"a":1}')], dictionary: [Buffer.from('[')], bytes_max: 1_000 };
+    const inputsOf = (seed: number): string[] => {
+      const random = seededRandom(seed);
+      return Array.from({ length: 50 }, () => mutate(random, material).toString('hex'));
+    };
+    expect(inputsOf(7)).toEqual(inputsOf(7));
+    expect(inputsOf(7)).not.toEqual(inputsOf(8));
+  });
+
+  function slow(clock: { cpu_ms: number; wall_ms: number }, took: { cpu_ms: number; wall_ms: number }) {
+    const target: Target = {
+      ...planted().target,
+      read: () => {
+        clock.cpu_ms += took.cpu_ms;
+        clock.wall_ms += took.wall_ms;
+      },
+    };
+    return fuzzTarget(target, {
+      seed: 1,
+      inputs: 1,
+      coverage: blind,
+      now_ms: () => clock.wall_ms,
+      end_ms: Infinity,
+      cpu_ms: () => clock.cpu_ms,
+    });
+  }
+
+  it('reports an input that takes too much processor time, three times in a row', () => {
+    const run = slow({ cpu_ms: 0, wall_ms: 0 }, { cpu_ms: 1_500, wall_ms: 1_500 });
+    expect(run.findings[0]?.what).toContain('took more than');
+  });
+
+  it('does not blame an input for a machine that is busy elsewhere', () => {
+    const run = slow({ cpu_ms: 0, wall_ms: 0 }, { cpu_ms: 2, wall_ms: 60_000 });
+    expect(run.findings).toEqual([]);
+  });
+});

@@ -1,0 +1,77 @@
+import { createServer as createPlain } from 'node:net';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer as createTls, type TlsOptions } from 'node:tls';
+import { describe, expect, it } from 'vitest';
+import { plainFault } from '../../../src/mqtt/faults.ts';
+import { openBrokerSocket } from '../../../src/mqtt/socket.ts';
+import { makeCertificates, type Certificates } from '../../support/certificates.ts';
+import { peerMissing } from '../../support/peers.ts';
+import { withDirectory } from '../../support/temporary.ts';
+
+/** What the attempt to speak TLS with a server fails with. */
+async function faultAt(server: ReturnType<typeof createPlain>, ca: string): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const socket = openBrokerSocket({ url: `mqtts://localhost:${port}`, ca, cert: undefined, key: undefined });
+  try {
+    return await new Promise((resolve, reject) => {
+      socket.on('error', (error) => resolve(plainFault(error)));
+      socket.on('close', () => reject(new Error('closed without an error')));
+      socket.write('\u0010\u0000');
+    });
+  } finally {
+    socket.destroy();
+    server.close();
+  }
+}
+
+describe.skipIf(peerMissing('openssl'))('a TLS handshake that fails', () => {
+  const tls = async (made: Certificates, options: TlsOptions, pair = made.server) =>
+    createTls({ cert: await readFile(pair.cert), key: await readFile(pair.key), ...options }, (socket) =>
+      socket.on('error', () => undefined),
+    );
+
+  it('is told in plain words, without the text of a library', async () => {
+    await withDirectory(async (dir) => {
+      await withDirectory(async (elsewhere) => {
+        const made = await makeCertificates(dir, 'kit');
+        const other = await makeCertificates(elsewhere, 'kit');
+        const ca = await readFile(made.ca, 'utf8');
+        const faults = [
+          await faultAt(await tls(made, {}), await readFile(other.ca, 'utf8')),
+          await faultAt(await tls(made, {}, made.expired), ca),
+          await faultAt(await tls(made, { requestCert: true, rejectUnauthorized: true, ca }), ca),
+          await faultAt(
+            await tls(made, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' }),
+            ca,
+          ),
+          await faultAt(
+            createPlain((socket) =>
+              socket.on('error', () => undefined).end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+            ),
+            ca,
+          ),
+        ];
+        expect(faults.map((fault) => fault.split(';')[0])).toEqual([
+          'the authority that signed the certificate of the broker is not trusted',
+          'the certificate of the broker has expired',
+          expect.stringMatching(/client certificate/),
+          'the broker does not offer TLS 1.2 or later',
+          'the port does not use TLS',
+        ]);
+        expect(faults.join()).not.toMatch(/SSL routines|use-system-ca|node_modules/);
+      });
+    });
+  });
+
+  it('keeps the words of errors that it does not know, unless they are raw', () => {
+    expect(plainFault(new Error('no answer to a ping for 15.0 s'))).toBe('no answer to a ping for 15.0 s');
+    const raw = Object.assign(new Error('403DE2:error:0A00FFFF:SSL routines:tls_x:odd'), {
+      code: 'ERR_SSL_ODD',
+    });
+    expect(plainFault(raw)).toBe('the TLS handshake with the broker failed (ERR_SSL_ODD)');
+  });
+});

@@ -1,0 +1,317 @@
+/** One session against a broker that does what the test tells it to. */
+import { describe, expect, it } from 'vitest';
+import type { ConnectOptions } from '../../../src/mqtt/connect.ts';
+import { openSession, OutcomeUnknown, type Puback, type Session } from '../../../src/mqtt/session.ts';
+import { eventually, letPass } from '../../support/eventually.ts';
+import {
+  property,
+  type Script,
+  type ScriptedBroker,
+  startScriptedBroker,
+  string,
+  suback,
+  uint16,
+} from '../../support/brokers/scripted-broker.ts';
+
+const not_authorized = 0x87;
+const message = { topic: 'k1/a', payload: 'x', retain: false } as const;
+
+interface Scene {
+  readonly broker: ScriptedBroker;
+  readonly open: (changes?: Partial<ConnectOptions>) => Promise<Session>;
+}
+
+async function withBroker(script: Script, play: (scene: Scene) => Promise<void>): Promise<void> {
+  const broker = await startScriptedBroker(script);
+  const end = new AbortController();
+  const sessions: Session[] = [];
+  try {
+    const open: Scene['open'] = async (changes = {}) => {
+      const session = await openSession(
+        {
+          broker: {
+            url: broker.url,
+            username: undefined,
+            password: undefined,
+            ca: undefined,
+            cert: undefined,
+            key: undefined,
+            protocol: '5',
+            keepalive_s: 30,
+            connect_timeout_ms: 300,
+          },
+          client_id: 'kit',
+          protocol: '5',
+          session_expiry_s: 600,
+          receive_maximum: 16,
+          packet_bytes_max: 10_000,
+          onMessage: async () => true,
+          onOversize: () => undefined,
+          ...changes,
+        },
+        end.signal,
+      );
+      sessions.push(session);
+      return session;
+    };
+    await play({ broker, open });
+  } finally {
+    end.abort();
+    for (const session of sessions) session.destroy('the test is over');
+    await broker.close();
+  }
+}
+
+describe('Session', () => {
+  describe('when it connects', () => {
+    it('announces the expiry of its session, its Receive Maximum and the delay of its will', async () => {
+      await withBroker({}, async ({ broker, open }) => {
+        await open({ will: { topic: 'k1/state', payload: 'gone', retain: true, delay_s: 20 } });
+        const sent = broker.peers[0]?.connect.toString('latin1');
+        expect(sent).toContain(property(0x11, Buffer.from([0, 0, 2, 88])).toString('latin1'));
+        expect(sent).toContain(property(0x21, uint16(16)).toString('latin1'));
+        expect(sent).toContain(property(0x18, Buffer.from([0, 0, 0, 20])).toString('latin1'));
+        expect(sent).toContain('k1/state');
+      });
+    });
+
+    it('reads what the broker offers from its CONNACK', async () => {
+      const offer = Buffer.concat([
+        property(0x21, uint16(7)),
+        property(0x27, Buffer.from([0, 0, 4, 0])),
+        property(0x25, Buffer.from([0])),
+        property(0x24, Buffer.from([1])),
+      ]);
+      await withBroker({ onConnect: (peer) => peer.connack(0, offer) }, async ({ open }) => {
+        const { receive_maximum, packet_bytes_max, retains, qos_max } = await open();
+        expect({ receive_maximum, packet_bytes_max, retains, qos_max }).toEqual({
+          receive_maximum: 7,
+          packet_bytes_max: 1_024,
+          retains: false,
+          qos_max: 1,
+        });
+      });
+    });
+
+    it('takes the limits of MQTT 5 where the broker announces none', async () => {
+      await withBroker({}, async ({ open }) => {
+        const { receive_maximum, packet_bytes_max, retains, announces_no_room } = await open();
+        expect({ receive_maximum, packet_bytes_max, retains, announces_no_room }).toEqual({
+          receive_maximum: 65_535,
+          packet_bytes_max: 268_435_455,
+          retains: true,
+          announces_no_room: false,
+        });
+      });
+    });
+  });
+
+  describe('when it subscribes', () => {
+    it.each(['5', '3.1.1'] as const)(
+      'returns the filters that the broker refused, with MQTT %s',
+      async (protocol) => {
+        const code = protocol === '5' ? not_authorized : 0x80;
+        const script: Script = {
+          onSubscribe: (packet_id, _, peer) => peer.write(suback(packet_id, [1, code], peer.version)),
+        };
+        await withBroker(script, async ({ open }) => {
+          const session = await open({ protocol });
+          expect([...(await session.subscribe(['a', 'b'], { rap: true }))]).toEqual([['b', code]]);
+        });
+      },
+    );
+
+    it.each([
+      ['5', true, 0x09],
+      ['5', false, 0x01],
+      ['3.1.1', true, 0x01],
+    ] as const)(
+      'with MQTT %s and retain as published %s sends the options %i',
+      async (protocol, rap, byte) => {
+        const sent: number[] = [];
+        const script: Script = {
+          onSubscribe: (packet_id, _, peer, options) => {
+            sent.push(...options);
+            peer.write(suback(packet_id, [1], peer.version));
+          },
+        };
+        await withBroker(script, async ({ open }) => {
+          await (await open({ protocol })).subscribe(['a'], { rap });
+          expect(sent).toEqual([byte]);
+        });
+      },
+    );
+
+    it('rejects when the broker does not answer within the time for a connection', async () => {
+      await withBroker({ onSubscribe: () => undefined }, async ({ open }) => {
+        const session = await open();
+        await expect(session.subscribe(['a'], { rap: false })).rejects.toThrow(/did not answer/u);
+      });
+    });
+
+    it('waits for an answer behind queued messages that are handled slowly', async () => {
+      const handled: string[] = [];
+      const script: Script = {
+        onSubscribe: (packet_id, _, peer) => {
+          // More than the buffers of both ends hold, so that the answer cannot be read before the messages are handled.
+          for (let n = 1; n <= 8; n += 1) peer.publish('a', Buffer.alloc(60_000), n);
+          peer.write(suback(packet_id, [1], peer.version));
+        },
+      };
+      await withBroker(script, async ({ open }) => {
+        const session = await open({
+          packet_bytes_max: 100_000,
+          unhandled_max: 1,
+          onMessage: async ({ topic }) => {
+            await letPass(120);
+            handled.push(topic);
+            return true;
+          },
+        });
+        await expect(session.subscribe(['a'], { rap: false })).resolves.toEqual(new Map());
+        expect(handled).toHaveLength(8);
+      });
+    });
+
+    it('rejects at once when the connection ends', async () => {
+      await withBroker({ onSubscribe: (_, __, peer) => peer.hangUp() }, async ({ open }) => {
+        const session = await open();
+        await expect(session.subscribe(['a'], { rap: false })).rejects.toThrow(/closed the connection/u);
+      });
+    });
+  });
+
+  describe('when it publishes', () => {
+    it('returns each message its own PUBACK, in whatever order they come', async () => {
+      const ids: number[] = [];
+      const script: Script = {
+        onPublish: ({ packet_id }, peer) => {
+          ids.push(packet_id);
+          if (ids.length < 3) return;
+          peer.puback(ids[2] ?? 0, 0x10);
+          peer.puback(ids[0] ?? 0);
+          peer.puback(ids[1] ?? 0, not_authorized);
+        },
+      };
+      await withBroker(script, async ({ open }) => {
+        const session = await open();
+        const all = ['a', 'b', 'c'].map(async (topic) => session.publishAndWait({ ...message, topic }));
+        expect(await Promise.all(all)).toEqual([
+          { code: 0, reason: '' },
+          { code: not_authorized, reason: 'not authorized (0x87)' },
+          { code: 0x10, reason: '' },
+        ]);
+      });
+    });
+
+    it('returns a reason code that MQTT 5 does not list for a PUBACK', async () => {
+      const script: Script = { onPublish: ({ packet_id }, peer) => peer.puback(packet_id, 0x95) };
+      await withBroker(script, async ({ open }) => {
+        const { code } = await (await open()).publishAndWait(message);
+        expect(code).toBe(0x95);
+      });
+    });
+
+    it('refuses what is larger than the broker accepts without sending it', async () => {
+      const offer = property(0x27, Buffer.from([0, 0, 0, 100]));
+      await withBroker({ onConnect: (peer) => peer.connack(0, offer) }, async ({ broker, open }) => {
+        const session = await open();
+        const { code } = await session.publishAndWait({ ...message, payload: 'x'.repeat(100) });
+        expect(code).toBe(0x95);
+        expect(broker.published).toEqual([]);
+      });
+    });
+
+    it('leaves the retain flag out where the broker keeps nothing', async () => {
+      const offer = property(0x25, Buffer.from([0]));
+      await withBroker({ onConnect: (peer) => peer.connack(0, offer) }, async ({ broker, open }) => {
+        await (await open()).publishAndWait({ ...message, retain: true });
+        expect(broker.published).toMatchObject([{ retain: false }]);
+      });
+    });
+
+    it('rejects with OutcomeUnknown when the connection ends before the PUBACK', async () => {
+      await withBroker({ onPublish: (_, peer) => peer.hangUp() }, async ({ open }) => {
+        const session = await open();
+        await expect(session.publishAndWait(message)).rejects.toBeInstanceOf(OutcomeUnknown);
+      });
+    });
+
+    it('rejects with another error when the connection had ended before', async () => {
+      await withBroker({}, async ({ broker, open }) => {
+        const session = await open();
+        session.destroy('enough');
+        await session.closed;
+        const failed = session.publishAndWait(message);
+        await expect(failed).rejects.toThrow(/has ended/u);
+        await expect(failed).rejects.not.toBeInstanceOf(OutcomeUnknown);
+        expect(broker.published).toEqual([]);
+      });
+    });
+
+    it('never calls back for a message whose connection ended first', async () => {
+      await withBroker({ onPublish: (_, peer) => peer.hangUp() }, async ({ open }) => {
+        const session = await open();
+        const answers: Puback[] = [];
+        session.publish(message, (puback) => answers.push(puback));
+        await session.closed;
+        await letPass(20);
+        expect(answers).toEqual([]);
+      });
+    });
+  });
+
+  describe('when it ends', () => {
+    it('reports the code and the reason of the broker', async () => {
+      await withBroker({}, async ({ broker, open }) => {
+        const session = await open();
+        broker.peers[0]?.disconnect(0x98, 'maintenance');
+        expect(await session.closed).toBe(
+          'the broker ended the connection: administrative action (0x98): "maintenance"',
+        );
+        expect(session.disconnect_code).toBe(0x98);
+        expect(session.ended_by_us).toBe(false);
+      });
+    });
+
+    it('reports a broker that closes the connection without a DISCONNECT', async () => {
+      await withBroker({}, async ({ broker, open }) => {
+        const session = await open();
+        broker.peers[0]?.hangUp();
+        expect(await session.closed).toBe('the broker closed the connection');
+        expect(session.disconnect_code).toBeUndefined();
+      });
+    });
+
+    it('by its own will resolves with that reason', async () => {
+      await withBroker({}, async ({ open }) => {
+        const session = await open();
+        await session.end('renewing presence');
+        expect(await session.closed).toBe('renewing presence');
+        expect(session.ended_by_us).toBe(true);
+      });
+    });
+
+    it('gives up a broker that reads nothing any more', async () => {
+      await withBroker({ onPublish: () => undefined }, async ({ broker, open }) => {
+        const session = await open();
+        session.publish(message, () => undefined);
+        await eventually('it is in flight', () => broker.published.length === 1);
+        broker.silence();
+        await session.end();
+        expect(await session.closed).toBe('stopped');
+      });
+    });
+
+    it('leaves a message unacknowledged that is to come again', async () => {
+      const topics: string[] = [];
+      await withBroker({}, async ({ broker, open }) => {
+        await open({ onMessage: async ({ topic }) => topics.push(topic) > 1 });
+        broker.peers[0]?.publish('first', string('x'), 1);
+        broker.peers[0]?.publish('second', string('x'), 2);
+        await eventually('the second is acknowledged', () => broker.acknowledged.length === 1);
+        expect(broker.acknowledged).toEqual([2]);
+      });
+    });
+  });
+});

@@ -1,0 +1,179 @@
+/** The disk refuses every write, or answers none: messages go on from memory, and nothing waits for the disk. */
+import { rm } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { OutgoingMessage } from '../../../../src/outbox/live/outgoing.ts';
+import { eventually, letPass } from '../../../support/eventually.ts';
+import { FaultyDisk } from '../../../support/disk/faulty-disk.ts';
+import { messagesIn, openLab, type OutboxLab } from '../../../support/disk/outbox-lab.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
+import { texts } from '../../../../src/outbox/texts.ts';
+
+let dir: string;
+let disk: FaultyDisk;
+let lab: OutboxLab;
+
+beforeEach(async () => {
+  dir = await makeDirectory();
+  disk = new FaultyDisk();
+  lab = await openLab(dir, { disk });
+});
+afterEach(async () => {
+  expect(lab.outbox.ledger().balanced).toBe(true);
+  disk.heal();
+  await lab.outbox.close();
+  await rm(dir, { recursive: true });
+});
+
+const heard = (outgoing: OutgoingMessage): void =>
+  lab.outbox.dispatch.acknowledged(outgoing, { has_subscribers: true });
+const failing = async (): Promise<void> =>
+  eventually('failing', () => lab.outbox.health().state === 'failing', 10_000);
+const next = (): OutgoingMessage | undefined => lab.outbox.dispatch.next({ backlog: true });
+
+describe('Outbox while disk writes fail', () => {
+  beforeEach(async () => {
+    disk.refuse();
+    lab.connect();
+    lab.send('alarm', 0);
+    await failing();
+    await lab.pump(heard, () => lab.outbox.ledger().delivered === 1);
+  });
+
+  it('sends an alarm at once', () => {
+    lab.send('alarm', 1);
+    const outgoing = next();
+    expect(outgoing && messagesIn(outgoing)[0]?.data).toEqual({ n: 1 });
+  });
+
+  it('sends an alarm from before the connection as soon as it is connected', () => {
+    lab.outbox.dispatch.disconnected();
+    lab.send('alarm', 1);
+    expect(next()).toBeUndefined();
+    lab.connect();
+    expect(next()?.lane).toBe('alarm');
+  });
+
+  it('limits memory, drops the oldest of the least important lanes first and keeps task reports', async () => {
+    lab.outbox.dispatch.disconnected();
+    for (let n = 0; n < 200; n += 1) lab.send('task', n, `t${n}`);
+    for (let n = 0; n < 15_000; n += 1) lab.send('feed', n);
+    await eventually('the limit is kept', () => lab.outbox.ledger().buffered <= 10_000);
+    expect(lab.outbox.depth().get('task')?.memory_rows).toBe(200);
+    expect(lab.outbox.ledger().dropped).toMatchObject({ memory_full: 5_200 });
+  });
+
+  it('reports drops from memory after a restart', async () => {
+    lab.outbox.dispatch.disconnected();
+    for (let n = 0; n < 15_000; n += 1) lab.send('feed', n);
+    await eventually('the limit is kept', () => lab.outbox.ledger().buffered <= 10_000);
+    disk.heal();
+    await lab.outbox.close();
+    lab = await openLab(dir);
+    const [drop, ...more] = lab.outbox.opened.drops;
+    expect(drop).toMatchObject({ lane: 'feed', reason: 'memory_full', rows: 5_000 });
+    expect(more).toEqual([]);
+  });
+});
+
+describe('Outbox that reconnects while disk writes fail', () => {
+  it('sends messages in flight over the new connection after disk writes resume', async () => {
+    for (let n = 0; n < 300; n += 1) lab.send('task', n, `t${n}`);
+    await lab.outbox.flush();
+    lab.connect();
+    await lab.pump(
+      () => undefined,
+      () => lab.outbox.depth().get('task')?.rows === 300 && next() !== undefined,
+    );
+    lab.outbox.dispatch.disconnected();
+    disk.refuse();
+    lab.send('alarm', 1);
+    await failing();
+    lab.connect();
+    await letPass(2_500);
+    disk.heal();
+    await lab.pump(heard, () => lab.outbox.ledger().delivered === 301);
+    await eventually('empty', () => lab.outbox.ledger().buffered === 0, 15_000);
+  });
+});
+
+describe('Outbox while the disk does not answer', () => {
+  it('treats a commit unanswered for five seconds as failed, sends alarms from memory and recovers', async () => {
+    lab.connect();
+    disk.hang();
+    lab.send('alarm', 1);
+    await failing();
+    expect(lab.outbox.health().detail).toBe(texts.commit_unanswered(5));
+    lab.send('alarm', 2);
+    const sent = await lab.pump(heard, () => lab.outbox.dispatch.live_rows === 0);
+    expect(sent.flatMap(messagesIn).map(({ data }) => data['n'])).toEqual([1, 2]);
+    disk.heal();
+    await eventually('ok again', () => lab.outbox.health().state === 'ok', 15_000);
+    await eventually('empty', () => lab.outbox.ledger().buffered === 0, 15_000);
+    expect(lab.outbox.ledger().delivered).toBe(2);
+  });
+
+  it('sends alarms from memory before that limit, and writes and delivers them once', async () => {
+    lab.connect();
+    disk.hang();
+    lab.send('alarm', 1);
+    await eventually('the commit is under way', () => lab.outbox.unanswered_ms() > 0);
+    lab.send('alarm', 2);
+    lab.send('presence', 3);
+    const sent = await lab.pump(heard, () => lab.outbox.unanswered_ms() > 4_000);
+    expect(lab.outbox.health().state).toBe('ok');
+    expect(sent.flatMap(messagesIn).map(({ data }) => data['n'])).toEqual(expect.arrayContaining([1, 2, 3]));
+    expect(sent).toHaveLength(3);
+    disk.heal();
+    await eventually('empty', () => lab.outbox.ledger().buffered === 0, 15_000);
+    expect(lab.outbox.ledger()).toMatchObject({ delivered: 3, dropped: {} });
+    expect(await lab.pump(heard)).toEqual([]);
+  });
+
+  it('limits memory', async () => {
+    disk.hang();
+    lab.send('feed', 0);
+    await failing();
+    for (let n = 0; n < 30_000; n += 1) lab.send('feed', n);
+    await eventually('the limit is kept', () => lab.outbox.ledger().buffered <= 10_000);
+    expect(lab.outbox.ledger().dropped).toMatchObject({ memory_full: 20_001 });
+    disk.heal();
+    await eventually('on disk', () => (lab.outbox.depth().get('feed')?.rows ?? 0) >= 9_999, 15_000);
+  });
+
+  it('rejects requests that wait for a commit after five seconds', async () => {
+    disk.hang();
+    lab.send('alarm', 1);
+    await expect(lab.outbox.committed()).rejects.toThrow(texts.commit_unanswered(5));
+  });
+});
+
+describe('Cloud acknowledgement while the disk fails or hangs', () => {
+  it('is accepted without waiting and applied after disk writes resume', async () => {
+    lab.connect({ ack: 'cloud' });
+    const seqs = Array.from({ length: 50 }, (_, n) => lab.send('alarm', n));
+    await lab.pump(
+      heard,
+      () => lab.outbox.depth().get('alarm')?.rows === 50 && lab.outbox.dispatch.live_rows === 0,
+    );
+    await lab.outbox.committed();
+    disk.hang();
+    const before_ms = performance.now();
+    for (const seq of seqs) lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[seq, seq]] });
+    expect(performance.now() - before_ms).toBeLessThan(1_000);
+    expect(lab.outbox.ledger().delivered).toBe(0);
+    disk.heal();
+    await eventually('all are released', () => lab.outbox.ledger().delivered === 50, 15_000);
+  });
+
+  it('releases a message even if it arrives before the PUBACK', async () => {
+    lab.connect({ ack: 'cloud' });
+    const seq = lab.send('alarm', 1);
+    let outgoing: OutgoingMessage | undefined;
+    await eventually('it is handed out', () => (outgoing = next()) !== undefined);
+    lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[seq, seq]] });
+    await lab.outbox.committed();
+    if (outgoing) heard(outgoing);
+    await eventually('it is released', () => lab.outbox.ledger().delivered === 1);
+    expect(lab.outbox.depth().get('alarm')?.rows).toBe(0);
+  });
+});

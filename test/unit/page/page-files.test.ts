@@ -1,0 +1,64 @@
+/** How the page's files are served. */
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { chooseEncoding, loadPage } from '../../../src/service/http/page-files.ts';
+import { kit_id } from '../../support/contract-samples.ts';
+import { type ServiceLab, startServiceLab } from '../../support/service/service-lab.ts';
+
+let lab: ServiceLab;
+beforeAll(async () => {
+  lab = await startServiceLab(kit_id);
+});
+afterAll(async () => lab.stop());
+
+/** As they come over the wire, not unpacked. */
+async function ask(path: string, headers: Record<string, string> = {}) {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  get(lab.url + path, { headers }, resolve).on('error', reject);
+  const answer = await promise;
+  return { status: answer.statusCode, headers: answer.headers, body: await text(answer) };
+}
+
+it('names every file of the page in its first one, and serves each with its type', async () => {
+  const { body, headers } = await ask('/');
+  expect(headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' });
+  const addresses = new Set(
+    [...body.matchAll(/(?:href|src)="(\/page\/[^"]+)"/gu)].map(([, address]) => address ?? ''),
+  );
+  const { files } = await loadPage();
+  expect(addresses.size).toBe(files.size);
+  for (const address of addresses) {
+    const file = await ask(address);
+    expect(file.status).toBe(200);
+    const type = address.endsWith('.css') ? 'text/css' : 'text/javascript';
+    expect(file.headers['content-type']).toBe(`${type}; charset=utf-8`);
+    expect(file.headers['cache-control']).toContain('immutable');
+    expect(file.body).not.toContain('sourceMappingURL');
+  }
+});
+
+it('imports nothing that is not served', async () => {
+  const { files } = await loadPage();
+  for (const [name, { bodies }] of files) {
+    const imports = bodies.identity.toString().matchAll(/^import .*? from '(.+?)';$/gmu);
+    for (const [, specifier = ''] of imports) expect(files.has(join(dirname(name), specifier))).toBe(true);
+  }
+});
+
+it('sends no file again that the browser has, and compresses as the browser takes it', async () => {
+  const first = await ask('/', { 'accept-encoding': 'gzip, deflate' });
+  expect(first.headers['content-encoding']).toBe('gzip');
+  const again = await ask('/', { 'accept-encoding': 'gzip', 'if-none-match': first.headers.etag ?? '' });
+  expect([again.status, again.body]).toEqual([304, '']);
+});
+
+it.each([
+  [undefined, 'identity'],
+  ['gzip, deflate, br, zstd', 'br'],
+  ['gzip;q=1.0, br;q=0', 'gzip'],
+  ['deflate', 'identity'],
+])('answers Accept-Encoding %s with %s', (accepted, encoding) => {
+  expect(chooseEncoding(accepted)).toBe(encoding);
+});

@@ -1,0 +1,309 @@
+/** The page in Debian's Chromium, on the real service, with a kit that the test plays. */
+import { describe, expect, it } from 'vitest';
+import { channels } from '../../../src/contract/topics.ts';
+import { loadPage } from '../../../src/service/http/page-files.ts';
+import { eventually } from '../../support/eventually.ts';
+import { announce, contrastFaults, faultsOf, fly, ids, widths_px } from '../../support/service/page-lab.ts';
+import { pageScene } from '../../support/service/page-scene.ts';
+import { peerMissing } from '../../support/peers.ts';
+
+/** Compressed, everything that the first view needs. */
+const first_view_bytes_max = 60_000;
+
+describe.skipIf(peerMissing('chromium'))('the page', () => {
+  const { show, openDrone, newPage } = pageScene();
+
+  it.each(widths_px)('is accessible, readable and not wider than the screen at %i px', async (width_px) => {
+    const lab = await show({ width_px });
+    await openDrone(lab);
+    expect(await faultsOf(lab.page)).toEqual([]);
+    expect(await contrastFaults(lab.page)).toEqual([]);
+    const overhang = await lab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(overhang).toBeLessThanOrEqual(0);
+    expect([lab.complaints, lab.strangers]).toEqual([[], []]);
+  });
+
+  it('gives every control 48 pixels', async () => {
+    const lab = await show();
+    await openDrone(lab);
+    const small = await lab.page.evaluate(() =>
+      [...document.querySelectorAll('button, select, textarea, summary, label.radio, input[type=text]')]
+        .filter((control) => control.checkVisibility() && control.getBoundingClientRect().height < 48)
+        .map((control) => control.outerHTML.slice(0, 120)),
+    );
+    expect(small).toEqual([]);
+  });
+
+  it('needs less than 60 kB for its first view', async () => {
+    const page = await loadPage();
+    let bytes = page.index.bodies.gzip.length;
+    for (const { bodies } of page.files.values()) bytes += bodies.gzip.length;
+    expect(bytes).toBeLessThan(first_view_bytes_max);
+    expect(bytes).toBeGreaterThan(10_000);
+  });
+
+  it('keeps the key out of the address', async () => {
+    const { page } = await show();
+    expect(page.url()).not.toContain('key');
+  });
+
+  it('shows names as text, whatever they hold', async () => {
+    const lab = await show();
+    const name = '<img src=x onerror="document.title=`broken`">\u202Egpj.exe';
+    await announce(lab.lab, ids.silent, { name, type: '<b>drone</b>', model: '<script>1</script>' });
+    await lab.page.getByRole('button', { name: /onerror/u }).waitFor();
+    const text = await lab.page.locator('.assets').innerText();
+    expect(text).toContain('<img src=x onerror=');
+    expect(text).not.toContain('\u202E');
+    expect(await lab.page.locator('#page img, #page script').count()).toBe(0);
+    expect(await lab.page.title()).toBe('Kit');
+    expect(lab.complaints).toEqual([]);
+  });
+
+  it('shows new values by itself, and marks old ones alike in list, detail and map', async () => {
+    const lab = await show();
+    await openDrone(lab);
+    for (let step = 1; step < 6; step += 1) {
+      await fly(lab.lab, step);
+    }
+    await eventually('the last fix stands in the detail', async () =>
+      (await lab.page.locator('.asset-detail .place').innerText()).startsWith('47.392250'),
+    );
+    const olds = async (): Promise<readonly boolean[]> => [
+      (await lab.page.locator('.open .asset-row .was').count()) > 0,
+      (await lab.page.locator('.asset-detail .is-old .place').count()) > 0,
+      (await lab.page.locator('.map .mark.old', { hasText: 'Drone 1' }).count()) > 0,
+    ];
+    expect(await olds()).toEqual([false, false, false]);
+    await eventually('the position is old', async () => (await olds()).includes(true), 12_000);
+    await eventually('it is old everywhere', async () => !(await olds()).includes(false), 1_500);
+    await fly(lab.lab, 9);
+    await eventually('it is new everywhere', async () => !(await olds()).includes(true), 2_000);
+  });
+
+  it('says within 6 s that its own link is dead, locks commands, keeps what was typed, and comes back silently', async () => {
+    const lab = await show();
+    const { page, link } = lab;
+    await openDrone(lab);
+    await page.getByLabel(/^alt/u).fill('35,5');
+    const place = async () =>
+      page.getByLabel(/^alt/u).evaluate((element) => element.getBoundingClientRect().top);
+    const before = await place();
+    link.stall();
+    await page.getByText('PAGE LINK LOST').waitFor();
+    // The page's own count of seconds since it last heard anything.
+    const [, seconds] = /LOST (\d+) s/u.exec(await page.locator('.page-link').innerText()) ?? [];
+    expect(Number(seconds)).toBeLessThanOrEqual(6);
+    expect(Math.abs((await place()) - before)).toBeLessThan(2);
+    expect(await page.locator('.asset-row .state', { hasText: 'was online' }).count()).toBe(2);
+    await page.getByText('Locked: this page has no link to the service.').waitFor();
+    await page.getByRole('button', { name: 'Send beep' }).click({ force: true });
+    await fly(lab.lab, 7);
+    link.resume();
+    await page.getByText('● LIVE').waitFor();
+    await eventually('the new snapshot is shown', async () =>
+      (await page.locator('.asset-detail .place').innerText()).startsWith('47.392350'),
+    );
+    expect(await page.getByLabel(/^alt/u).inputValue()).toBe('35,5');
+    expect(lab.lab.dispatched).toEqual([]);
+  });
+
+  it('draws the latency of a link while it watches, with a gap where there was no answer', async () => {
+    const { page, lab } = await show();
+    const link = { name: 'eth3', type: 'satellite', status: 'online' };
+    for (const latency_ms of [40, 90, null, 60, 50]) {
+      await lab.publish(channels.telemetry, { wans: [{ ...link, latency_ms }] });
+      await page
+        .locator('#links')
+        .getByText(latency_ms === null ? 'no figures reported' : `${latency_ms} ms`)
+        .waitFor();
+    }
+    const line = page.getByRole('img', { name: 'Latency while this page was open, 40 to 90 ms' });
+    expect(await line.locator('path').getAttribute('d')).toMatch(/^M[\d. ]+(?:L[\d. ]+)+M[\d. ]+L/u);
+  });
+
+  it('comes back after its socket was cut', async () => {
+    const { page, link, lab } = await show();
+    link.cut();
+    await eventually('there is a new socket', () => link.counters.accepted > 1);
+    await fly(lab, 5);
+    await openDrone({ page });
+    await eventually('news arrive', async () =>
+      (await page.locator('.asset-detail .place').innerText()).startsWith('47.392250'),
+    );
+  });
+
+  it('sends a harmless command at one tap, and follows its task in the row of the command', async () => {
+    const lab = await show();
+    const { page } = lab;
+    await openDrone(lab);
+    const form = page.getByRole('form', { name: 'beep' });
+    await form.getByRole('button', { name: 'Send beep' }).click();
+    await form.getByText('Waiting for the kit').waitFor();
+    const [order] = lab.lab.dispatched;
+    expect(order).toMatchObject({ asset_id: ids.drone, command_name: 'beep', payload: {} });
+    const task_id = order?.task_id ?? '';
+    const report = { task_id, asset_id: ids.drone, command_name: 'beep', result: {} };
+    const progress = { message: '<i>half</i> way', pct: 50 };
+    await lab.lab.publish(channels.task(task_id), { ...report, status: 'running', revision: 1, progress });
+    await form.getByText('<i>half</i> way 50 %').waitFor();
+    const result = { error: 'compass <b>broken</b>' };
+    await lab.lab.publish(channels.task(task_id), { ...report, status: 'failed', revision: 2, result });
+    await form.getByText('compass <b>broken</b>').waitFor();
+    expect(await page.locator('#tasks').getByText('compass <b>broken</b>').count()).toBe(1);
+  });
+
+  it('asks before a medium risk; the first answer is Cancel, and a double tap confirms nothing', async () => {
+    const lab = await show();
+    const { page } = lab;
+    await openDrone(lab);
+    const form = page.getByRole('form', { name: 'set mode' });
+    await form.getByRole('button').click();
+    await form.getByText('choose one').waitFor();
+    await form.getByLabel('RTL').check();
+    await form.getByRole('button').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('RTL').waitFor();
+    await dialog.getByRole('button', { name: 'Confirm' }).click({ clickCount: 2, delay: 1 });
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toMatch(/Cancel|Confirm/u);
+    await page.keyboard.press('Escape');
+    await form.getByText('Not sent: cancelled.').waitFor();
+    expect(lab.lab.dispatched).toEqual([]);
+    await form.getByRole('button').click();
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Cancel');
+    await eventually('the answer is taken', async () => {
+      if ((await dialog.count()) > 0)
+        await dialog
+          .getByRole('button', { name: 'Confirm' })
+          .click({ timeout: 500 })
+          .catch(() => undefined);
+      return lab.lab.dispatched.length > 0;
+    });
+    expect(lab.lab.dispatched).toMatchObject([{ command_name: 'set_mode', payload: { mode: 'RTL' } }]);
+  });
+
+  it('wants a high risk held down, and takes the typed name from a keyboard', async () => {
+    const lab = await show({ width_px: 1280 });
+    const { page } = lab;
+    await openDrone(lab);
+    const form = page.getByRole('form', { name: 'goto waypoint' });
+    await form.getByRole('button', { name: /kit's position/u }).click();
+    await form.getByLabel(/^alt/u).fill('500');
+    await form.getByRole('button', { name: /^Send/u }).click();
+    await form.getByText('at most 120').waitFor();
+    await form.getByLabel(/^alt/u).fill('60');
+    await form.getByRole('button', { name: /^Send/u }).click();
+    const hold = page.getByRole('button', { name: /hold/iu });
+    await hold.hover();
+    await eventually('a short press starts', async () => {
+      await page.mouse.down();
+      return (await page.getByText('Keep holding').count()) > 0;
+    });
+    await page.mouse.up();
+    await page.getByText('Hold to confirm').waitFor();
+    expect(lab.lab.dispatched).toEqual([]);
+    expect(await faultsOf(page)).toEqual([]);
+    await page.mouse.down();
+    await eventually('it is sent', () => lab.lab.dispatched.length === 1);
+    await page.mouse.up();
+    await form.getByRole('button', { name: /^Send/u }).click();
+    await page.getByLabel(/Or type its name/u).pressSequentially('Drone 1');
+    await eventually('the name is taken', async () => {
+      await page.keyboard.press('Enter');
+      return lab.lab.dispatched.length === 2;
+    });
+    const payload = { lat: 47.39, lon: 8.54, alt_m: 60 };
+    expect(lab.lab.dispatched).toMatchObject([{ payload }, { payload }]);
+  });
+
+  it('withdraws a question that nobody answers', async () => {
+    const lab = await show({ prepare: async (page) => page.clock.install() });
+    await openDrone(lab);
+    const form = lab.page.getByRole('form', { name: 'set mode' });
+    await form.getByLabel('LAND').check();
+    await form.getByRole('button').click();
+    await lab.page.getByRole('dialog').waitFor();
+    await lab.page.clock.fastForward(10_500);
+    await form.getByText('Not sent: not confirmed in time.').waitFor();
+    expect(lab.lab.dispatched).toEqual([]);
+  });
+
+  it('takes a payload as JSON where the schema says more than a form can', async () => {
+    const lab = await show();
+    await openDrone(lab);
+    const form = lab.page.getByRole('form', { name: 'upload' });
+    await form.getByRole('textbox').fill('{"a":');
+    await form.getByRole('button').click();
+    await form.getByText('not a JSON object').waitFor();
+    await form.getByRole('textbox').fill('{"a":1}');
+    await form.getByRole('button').click();
+    await eventually('it is sent', () => lab.lab.dispatched.length === 1);
+    await lab.lab.publish(channels.commands(ids.drone), { revision: 2, commands: [] });
+    await lab.page.getByText('This asset has no commands.').waitFor();
+  });
+
+  it('shows why an order was refused, never sends one again, and admits when its fate is unknown', async () => {
+    const lab = await show();
+    const { page } = lab;
+    await openDrone(lab);
+    const form = page.getByRole('form', { name: 'beep' });
+    let sent = 0;
+    const problem = {
+      detail: 'the payload breaks the <b>schema</b>',
+      errors: [{ pointer: '#/payload/lat', detail: 'too far' }],
+    };
+    await page.route('**/commands/beep', async (route) => {
+      sent += 1;
+      if (sent > 1) await route.abort();
+      else
+        await route.fulfill({
+          status: 422,
+          contentType: 'application/problem+json',
+          body: JSON.stringify(problem),
+        });
+    });
+    await form.getByRole('button').click();
+    await form.getByText('Not sent: the payload breaks the <b>schema</b> (lat: too far)').waitFor();
+    await form.getByRole('button').click();
+    await form.getByText('the outcome is unknown').waitFor();
+    await lab.page.waitForTimeout(1_500);
+    expect([sent, lab.lab.dispatched.length]).toEqual([2, 0]);
+  });
+
+  it('locks commands for a key that may only read', async () => {
+    const lab = await show({ scopes: ['read'] });
+    await openDrone(lab);
+    await lab.page.getByText('Locked: your key is read-only.').waitFor();
+    const button = lab.page.getByRole('button', { name: 'Send beep' });
+    expect(await button.getAttribute('aria-disabled')).toBe('true');
+  });
+
+  it('asks for a key when there is none, says what is wrong with one, and works by keyboard alone', async () => {
+    const lab = await show();
+    const stranger = await newPage();
+    try {
+      await stranger.goto(lab.url);
+      await stranger.getByLabel(/key of this kit/u).fill('kc_wrong');
+      await stranger.keyboard.press('Enter');
+      await stranger.getByText('send a valid key').waitFor();
+      await stranger.getByLabel(/key of this kit/u).fill(lab.lab.key);
+      await stranger.keyboard.press('Enter');
+      await stranger.getByText('Kit online').waitFor();
+      await stranger.getByRole('button', { name: /^Drone 1/u }).focus();
+      await stranger.keyboard.press('Enter');
+      await stranger.getByRole('heading', { name: 'Feeds' }).waitFor();
+      expect(stranger.url()).toBe(`${lab.url}/`);
+    } finally {
+      await stranger.context().close();
+    }
+  });
+
+  it('asks for the key again when it was revoked, and shows nothing of the kit any more', async () => {
+    const lab = await show();
+    await lab.lab.revoke(lab.key);
+    lab.link.cut();
+    await lab.page.getByText('NOT LOGGED IN').waitFor();
+    await lab.page.getByLabel(/key of this kit/u).waitFor();
+    expect(await lab.page.getByText('Drone 1').count()).toBe(0);
+  });
+});

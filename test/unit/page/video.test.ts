@@ -1,0 +1,73 @@
+/** The page's player against a WHEP server that a test can refuse, freeze and take away. */
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeWhep, startFakeWhep } from '../../fakes/fake-whep.ts';
+import { eventually } from '../../support/eventually.ts';
+import { announce, ids, openPage, type PageLab, startBrowser } from '../../support/service/page-lab.ts';
+import { peerMissing } from '../../support/peers.ts';
+
+describe.skipIf(peerMissing('chromium'))('the video of a camera', () => {
+  let browser: Browser;
+  let whep: FakeWhep;
+  let lab: PageLab;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  });
+  afterAll(async () => browser.close());
+  beforeEach(async () => {
+    whep = await startFakeWhep(browser);
+    lab = await openPage(browser, { media_origins: [whep.origin] });
+    const camera = { name: 'Gate', type: 'camera', protocol: 'onvif', feeds: [] };
+    await announce(lab.lab, ids.camera, { ...camera, whep_url: `${whep.origin}/gate/whep` });
+    await lab.page.getByRole('button', { name: /^Gate/u }).click();
+  });
+  afterEach(async () => {
+    await lab.stop();
+    await whep.stop();
+  });
+
+  it('plays, says when the picture stands still though the connection does not end, and lets go of the stream', async () => {
+    const { page } = lab;
+    await page.getByRole('button', { name: 'Show video' }).click();
+    await page.getByText('● Live picture').waitFor();
+    await whep.freeze();
+    await page.getByText(/No new picture for \d+ s/u).waitFor();
+    await page.getByRole('button', { name: 'Stop video' }).click();
+    await eventually('the stream is given back', () => whep.requests.includes('DELETE /gate/whep/1'));
+    expect(await page.locator('video').count()).toBe(0);
+    expect(lab.complaints).toEqual([]);
+  });
+
+  it.each([
+    ['a script', 'javascript:document.title="broken"'],
+    ['a data address', 'data:application/sdp,v=0'],
+    ['a file', 'file:///etc/passwd'],
+    ['a server that the policy does not name', 'http://127.0.0.1:9/gate/whep'],
+    ['a server with a password', 'http://a:b@127.0.0.1:9/gate/whep'],
+  ])('asks nobody where the address is %s', async (_, whep_url) => {
+    const { page } = lab;
+    const camera = { name: 'Fence', type: 'camera', protocol: 'onvif', feeds: [], whep_url };
+    await announce(lab.lab, ids.silent, camera);
+    await page.getByRole('button', { name: /^Fence/u }).click();
+    await page.getByRole('button', { name: 'Show video' }).click();
+    await page.getByText(/No video: the stream address/u).waitFor();
+    expect(whep.requests).toEqual([]);
+    expect(lab.strangers).toEqual([]);
+    expect(await page.title()).toBe('Kit');
+    expect(page.url()).toContain(lab.url);
+    expect(await page.locator('a[href^="javascript:"], a[href^="data:"]').count()).toBe(0);
+  });
+
+  it.each([
+    [404, 'the media server has no stream of this camera now'],
+    [400, 'set its sub-stream to H.264'],
+    [500, 'the media server answered 500'],
+  ])('explains the answer %i, tries again, and plays when it can', async (status, words) => {
+    whep.refusal = { status, body: '{"error":"<b>no</b>"}' };
+    await lab.page.getByRole('button', { name: 'Show video' }).click();
+    await lab.page.getByText(words).waitFor();
+    whep.refusal = undefined;
+    await lab.page.getByText('● Live picture').waitFor();
+    expect(whep.requests.filter((each) => each.startsWith('POST')).length).toBeGreaterThan(1);
+  });
+});

@@ -1,0 +1,49 @@
+/** When an API key was used last is kept, so that one that nobody needs is found. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { KeyRing } from '../../../../src/service/access/keys.ts';
+import { makeKey } from '../../../../src/service/access/principal.ts';
+import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
+import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+
+let store: SqlStore;
+beforeEach(() => {
+  store = new SqlStore(openSqlite(':memory:'));
+});
+afterEach(async () => store.close());
+
+const rights = { label: 'ops', scopes: ['read'], kits: '*', expires_ms: null } as const;
+
+describe('the last use of a key', () => {
+  it('is unknown at first, and kept once it was used, by key or by session', async () => {
+    const [one, two] = [makeKey(rights, 1), makeKey(rights, 2)];
+    await store.addKey(one.key);
+    await store.addKey(two.key);
+    const keys = new KeyRing(store);
+    await keys.reload();
+    const from_ms = Date.now();
+    await keys.identify(one.text);
+    await keys.writeUses();
+    const used = async () => (await store.keys()).map(({ used_ms }) => used_ms);
+    expect(await used()).toEqual([expect.any(Number), null]);
+    expect((await used())[0]).toBeGreaterThanOrEqual(from_ms);
+    keys.principal(two.key.key_id);
+    await keys.writeUses();
+    expect(await used()).toEqual([expect.any(Number), expect.any(Number)]);
+  });
+
+  it('is not that of a wrong key, never goes back, and goes with the key', async () => {
+    const { key, text } = makeKey(rights, 1);
+    await store.addKey(key);
+    const keys = new KeyRing(store);
+    await keys.reload();
+    await expect(keys.identify(`${text.slice(0, -1)}!`)).rejects.toThrow('send a valid key');
+    await keys.writeUses();
+    expect((await store.keys())[0]?.used_ms).toBeNull();
+    await store.noteUses([[key.key_id, 5_000]]);
+    await store.noteUses([[key.key_id, 4_000]]);
+    expect((await store.keys())[0]?.used_ms).toBe(5_000);
+    await store.revokeKey(key.key_id);
+    await store.addKey(key);
+    expect((await store.keys())[0]?.used_ms).toBeNull();
+  });
+});

@@ -1,0 +1,42 @@
+/** What the service lets through to a kit as the payload of a command. */
+import { expect, it } from 'vitest';
+import { isReadable, payloadFaults } from '../../../../src/service/api/payload.ts';
+
+const goto = {
+  type: 'object',
+  properties: {
+    lat: { type: 'number', minimum: -90, maximum: 90 },
+    speed: { type: 'integer', minimum: 1, maximum: 64 },
+    mode: { type: 'string', enum: ['GUIDED', 'RTL'] },
+  },
+  required: ['lat'],
+  additionalProperties: false,
+};
+
+it.each([
+  [{ lat: 1 }, []],
+  [{ lat: 1, speed: 64, mode: 'RTL' }, []],
+  [{}, ['#/payload/lat']],
+  [{ lat: 91 }, ['#/payload/lat']],
+  [{ lat: 'north' }, ['#/payload/lat']],
+  [{ lat: 1, speed: 1.5 }, ['#/payload/speed']],
+  [{ lat: 1, mode: 'FLY' }, ['#/payload/mode']],
+  [{ lat: 1, hight: 5 }, ['#/payload']],
+])('names the place of each fault in %j', (payload, pointers) => {
+  expect(payloadFaults(goto, payload).map(({ pointer }) => pointer)).toEqual(pointers);
+});
+
+it('takes no payload for a command without one', () => {
+  expect(payloadFaults({}, {})).toEqual([]);
+  expect(payloadFaults({}, { speed: 1 })).toHaveLength(1);
+});
+
+it.each([
+  [{ type: 'object', properties: { name: { type: 'string', pattern: '^(a+)+$' } } }],
+  [{ type: 'object', properties: {}, not: {} }],
+  [{ $ref: 'http://example.com/schema' }],
+  [{ type: 'object', properties: { deep: { type: 'object' } } }],
+])('leaves a schema that could be slow or is not understood to the kit: %j', (schema) => {
+  expect(isReadable(schema)).toBe(false);
+  expect(payloadFaults(schema, { name: `${'a'.repeat(40)}!` })).toEqual([]);
+});

@@ -1,0 +1,79 @@
+/** One host that opens connections and never finishes a request: it is bounded, and others are answered. */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { address_connections_max, networkOf } from '../../../../src/service/http/connection-guard.ts';
+import { kit_id } from '../../../support/contract-samples.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+
+let lab: ServiceLab;
+const opened: Socket[] = [];
+beforeEach(async () => {
+  lab = await startServiceLab(kit_id);
+});
+afterEach(async () => {
+  for (const socket of opened.splice(0)) socket.destroy();
+  await lab.stop();
+});
+
+const port = (): number => Number(new URL(lab.url).port);
+function dial(localAddress: string): Socket {
+  const socket = connect({ port: port(), host: '127.0.0.1', localAddress });
+  socket.on('error', () => undefined);
+  opened.push(socket);
+  return socket;
+}
+async function halfRequests(localAddress: string, count: number): Promise<void> {
+  for (let n = 0; n < count; n += 1) {
+    const socket = dial(localAddress);
+    await once(socket, 'connect');
+    socket.write('GET /ready HTTP/1.1\r\nHost: localhost\r\n');
+  }
+}
+async function ask(localAddress: string): Promise<number | undefined> {
+  const asked = request(lab.url, { path: '/ready', localAddress, agent: false });
+  asked.end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
+const held = (address: string): number =>
+  opened.filter((each) => !each.destroyed && each.readyState === 'open' && each.localAddress === address)
+    .length;
+
+describe('connections', () => {
+  it('of one address have a limit: its oldest half request gives way, and it is said once', async () => {
+    await halfRequests('127.0.0.9', address_connections_max * 3);
+    await eventually('the rest is cut', () => held('127.0.0.9') === address_connections_max);
+    expect(await ask('127.0.0.9')).toBe(200);
+    expect(await ask('127.0.0.2')).toBe(200);
+    expect(lab.log.at('warn')).toEqual(['address opened too many connections; refusing more from it']);
+  });
+
+  it('of many addresses: under pressure the oldest half request of all gives way, and others are answered', async () => {
+    for (let n = 2; n < 20; n += 1) await halfRequests(`127.0.1.${n}`, address_connections_max);
+    expect(await ask('127.0.0.2')).toBe(200);
+    const all = opened.filter(({ destroyed, readyState }) => !destroyed && readyState === 'open').length;
+    expect(all).toBeLessThanOrEqual(768);
+  });
+
+  it('that are answered count no more when they are closed', async () => {
+    for (let n = 0; n < address_connections_max * 2; n += 1) expect(await ask('127.0.0.9')).toBe(200);
+    expect(lab.log.at('warn')).toEqual([]);
+  });
+});
+
+describe('networkOf', () => {
+  it.each([
+    ['::ffff:10.0.0.5', '10.0.0.5'],
+    ['10.0.0.5', '10.0.0.5'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['fe80::1%eth0', 'fe80::1'],
+    ['::1', '::1'],
+    [undefined, ''],
+  ])('%s counts as %s', (address, network) => {
+    expect(networkOf(address)).toBe(network);
+  });
+});

@@ -1,0 +1,178 @@
+/** What waits for a database that takes nothing is limited: the sender keeps the rest, and all that was taken is stored. */
+import { afterEach, expect, it, vi } from 'vitest';
+import { StorageBusy, StorageUnavailable } from '../../../../src/errors.ts';
+import { Changes } from '../../../../src/service/live/changes.ts';
+import { Ingest, waiting_max, waiting_weight_max } from '../../../../src/service/ingest/ingest.ts';
+import type { Reception } from '../../../../src/service/ingest/read-message.ts';
+import type { Committed } from '../../../../src/service/store/store.ts';
+import { kit_id, task_id } from '../../../support/contract-samples.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+import { gps, received } from '../story.ts';
+
+const reception: Reception = {
+  kit_id,
+  messages: [],
+  cleared: [],
+  retained: false,
+  historical: false,
+  faults: [],
+};
+
+it('refuses what is beyond the limit, says once that the database is away, and stores what waited when it is back', async () => {
+  const ends = new AbortController();
+  const log = recordingLog();
+  let isAway = true;
+  let stored = 0;
+  const commit = async (receptions: readonly Reception[]) => {
+    if (isAway) throw new StorageUnavailable('the disk is full');
+    stored += receptions.length;
+    return { changes: [], acks: [], new_kits: [], without_presence: [] };
+  };
+  const { signal } = ends;
+  const parts = { store: { commit }, changes: new Changes(), log, group_ms: 0, onCommitted: () => undefined };
+  const ingest = new Ingest({ ...parts, signal });
+  const taken: Promise<void>[] = [];
+  for (let n = 0; n < waiting_max; n += 1) taken.push(ingest.take(reception));
+  await expect(ingest.take(reception)).rejects.toBeInstanceOf(StorageUnavailable);
+  await eventually('the database was tried', () => ingest.unready !== undefined);
+  isAway = false;
+  await Promise.all(taken);
+  expect(stored).toBe(waiting_max);
+  expect(log.at('error')).toEqual(['database write failed; the broker keeps the messages']);
+  expect(log.at('info')).toEqual(['database writes restored']);
+  await ingest.take(reception);
+  expect(stored).toBe(waiting_max + 1);
+  ends.abort();
+});
+
+const nothing: Committed = { changes: [], acks: [], new_kits: [], without_presence: [] };
+
+const running: AbortController[] = [];
+afterEach(() => {
+  for (const ends of running.splice(0)) ends.abort();
+});
+
+function intakeOn(commit: (receptions: readonly Reception[]) => Promise<void>) {
+  const ends = new AbortController();
+  running.push(ends);
+  const log = recordingLog();
+  const store = {
+    commit: async (receptions: readonly Reception[]) => {
+      await commit(receptions);
+      return nothing;
+    },
+  };
+  const { signal } = ends;
+  const parts = { store, changes: new Changes(), log, group_ms: 0, onCommitted: () => undefined, signal };
+  return { ingest: new Ingest(parts), log, ends };
+}
+
+/** One reception with messages of these numbers, as of a batch. */
+function batchOf(seqs: readonly number[], kit: string = kit_id): Reception {
+  const messages = seqs.flatMap((seq) => received(gps(seq, seq)).messages);
+  return { ...reception, kit_id: kit, messages };
+}
+
+it('gives up one message of a batch that no database takes, stores the others, and counts its number', async () => {
+  const stored: number[] = [];
+  const refused: number[] = [];
+  const { ingest, log } = intakeOn(async (receptions) => {
+    const messages = receptions.flatMap((each) => each.messages);
+    if (messages.some(({ seq, refused: reason }) => seq === 613 && reason === undefined)) {
+      throw new Error('out of range');
+    }
+    for (const { seq, refused: reason } of messages) (reason === undefined ? stored : refused).push(seq);
+  });
+  const all = Array.from({ length: 1_000 }, (_, n) => n + 1);
+  const one = ingest.take(batchOf(all));
+  const other = ingest.take(batchOf([5_000], task_id));
+  await Promise.all([one, other]);
+  expect([...stored].sort((a, b) => a - b)).toEqual([...all.filter((seq) => seq !== 613), 5_000]);
+  expect(refused).toEqual([613]);
+  expect(log.lines.map(({ facts }) => facts)).toEqual([
+    { kit_id, epoch: 17, seq: 613, channel: 'feed', reason: 'out of range' },
+  ]);
+});
+
+it('stores the other kits while somebody holds the rows of one, and that one when they are free', async () => {
+  let isBusy = true;
+  let attempts = 0;
+  const stored: string[] = [];
+  const { ingest, log } = intakeOn(async (receptions) => {
+    if (isBusy && receptions.some((each) => each.kit_id === kit_id)) {
+      attempts += 1;
+      throw new StorageBusy('locked');
+    }
+    for (const { kit_id: kit, messages } of receptions)
+      for (const { seq } of messages) stored.push(`${kit} ${seq}`);
+  });
+  const held = [1, 2].map(async (seq) => ingest.take(batchOf([seq])));
+  const others = [1, 2, 3].map(async (seq) => ingest.take(batchOf([seq], task_id)));
+  await Promise.all(others);
+  expect(stored).toEqual([1, 2, 3].map((seq) => `${task_id} ${seq}`));
+  const late = ingest.take(batchOf([3]));
+  await eventually('it was tried again', () => attempts >= 4);
+  await ingest.take(batchOf([4], task_id));
+  expect(ingest.unready).toBeUndefined();
+  isBusy = false;
+  await Promise.all([...held, late]);
+  expect(stored.filter((each) => each.startsWith(kit_id)).sort()).toEqual(
+    [1, 2, 3].map((seq) => `${kit_id} ${seq}`),
+  );
+  await ingest.settled();
+  await ingest.take(batchOf([4]));
+  expect(log.lines).toEqual([]);
+});
+
+it('rejects what is held when the service stops, so that the broker keeps it', async () => {
+  const { ingest, ends } = intakeOn(async () => {
+    throw new StorageBusy('locked');
+  });
+  const held = ingest.take(batchOf([1]));
+  ends.abort();
+  await expect(held).rejects.toBeInstanceOf(StorageBusy);
+  await ingest.settled();
+});
+
+it('says that the database does not answer when a commit hangs', async () => {
+  vi.useFakeTimers();
+  try {
+    const answer = Promise.withResolvers<undefined>();
+    const { ingest, ends } = intakeOn(async () => answer.promise);
+    const taken = ingest.take(reception);
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(ingest.unready).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(ingest.unready).toBe('the database does not answer');
+    answer.resolve(undefined);
+    await taken;
+    expect(ingest.unready).toBeUndefined();
+    ends.abort();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+it('stores heavy receptions in small transactions, and has room for another batch when they are stored', async () => {
+  const sizes: number[] = [];
+  const release: (() => void)[] = [];
+  const { ingest } = intakeOn(async (receptions) => {
+    sizes.push(receptions.length);
+    await new Promise<void>((resolve) => release.push(resolve));
+  });
+  const heavy: Reception = { ...reception, weight: waiting_weight_max / 16 };
+  const taken = Array.from({ length: 18 }, async () => ingest.take(heavy));
+  let hasRoom = false;
+  const room = ingest.room().then(() => (hasRoom = true));
+  await eventually('a transaction waits', () => release.length === 1);
+  expect(hasRoom).toBe(false);
+  for (let n = 1; n < 9; n += 1) {
+    release[n - 1]?.();
+    await eventually('the next one waits', () => release.length === n + 1);
+  }
+  expect(hasRoom).toBe(true);
+  release.at(-1)?.();
+  await Promise.all([...taken, room]);
+  expect(sizes).toEqual(Array(9).fill(2));
+});

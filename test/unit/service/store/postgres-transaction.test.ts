@@ -1,0 +1,141 @@
+/** Transactions on a real PostgreSQL whose connections end in the middle, and whose rows others hold. */
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { StorageBusy, StorageUnavailable } from '../../../../src/errors.ts';
+import { Changes } from '../../../../src/service/live/changes.ts';
+import { Ingest } from '../../../../src/service/ingest/ingest.ts';
+import type { Database } from '../../../../src/service/store/sql/database.ts';
+import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
+import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { kit_id, task_id } from '../../../support/contract-samples.ts';
+import { eventually, letPass } from '../../../support/eventually.ts';
+import { peerMissing } from '../../../support/peers.ts';
+import { type Postgres, startPostgres } from '../../../support/service/postgres.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+import { gps, received, start_ms } from '../story.ts';
+
+const add = 'INSERT INTO kits (kit_id) VALUES (?)';
+
+describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on PostgreSQL', () => {
+  let server: Postgres;
+  let url: string;
+  let database: Database;
+  let databases = 0;
+  const others: Client[] = [];
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterEach(async () => {
+    for (const other of others.splice(0)) await other.end();
+    await database?.close();
+  });
+  afterAll(async () => server?.stop());
+
+  async function open(): Promise<void> {
+    databases += 1;
+    url = await server.newDatabase(`kits_${databases}`);
+    database = await openPostgres({ url, password: undefined });
+  }
+
+  /** Another client that holds the row of the kit until it is told to let go. */
+  async function hold(kit: string): Promise<Client> {
+    const other = new Client({ connectionString: url });
+    other.on('error', () => undefined);
+    others.push(other);
+    await other.connect();
+    await other.query('BEGIN');
+    await other.query(
+      'INSERT INTO kits (kit_id) VALUES ($1) ON CONFLICT (kit_id) DO UPDATE SET kit_id = $1',
+      [kit],
+    );
+    return other;
+  }
+
+  it('is done again as a whole when its connection ends between two statements', async () => {
+    await open();
+    let attempts = 0;
+    await database.transaction(async (queries) => {
+      attempts += 1;
+      await queries.all(add, kit_id);
+      if (attempts === 1) {
+        await server.cutConnections();
+        await letPass(100);
+      }
+      await queries.all(add, task_id);
+    });
+    expect(attempts).toBe(2);
+    expect(await database.all('SELECT kit_id FROM kits')).toHaveLength(2);
+  });
+
+  it('is not done again when the connection ends in its COMMIT: nobody knows whether it was done', async () => {
+    await open();
+    await database.all(
+      'CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END$$',
+    );
+    await database.all(
+      'CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON kits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cut()',
+    );
+    let attempts = 0;
+    const done = database.transaction(async (queries) => {
+      attempts += 1;
+      await queries.all(add, kit_id);
+    });
+    await expect(done).rejects.toBeInstanceOf(StorageUnavailable);
+    expect(attempts).toBe(1);
+  });
+
+  it('is done again when it and another one waited for each other', async () => {
+    await open();
+    await Promise.all([database.all(add, kit_id), database.all(add, task_id)]);
+    const touch = 'UPDATE kits SET received = received + 1 WHERE kit_id = ?';
+    let attempts = 0;
+    const both = async (first: string, second: string): Promise<void> =>
+      database.transaction(async (queries) => {
+        attempts += 1;
+        await queries.all(touch, first);
+        if (attempts <= 2) await letPass(200);
+        await queries.all(touch, second);
+      });
+    await Promise.all([both(kit_id, task_id), both(task_id, kit_id)]);
+    expect(attempts).toBe(3);
+    const rows = await database.all('SELECT received FROM kits');
+    expect(rows.map((row) => Number(row['received']))).toEqual([2, 2]);
+  });
+
+  it('gives up soon when another one holds its row, and names that as the reason', async () => {
+    await open();
+    const other = await hold(kit_id);
+    const store = new SqlStore(database);
+    await expect(store.commit([received(gps(1, 47))], start_ms)).rejects.toBeInstanceOf(StorageBusy);
+    await other.query('ROLLBACK');
+    await store.commit([received(gps(1, 47))], start_ms);
+  });
+
+  it('that holds the row of one kit does not stall the messages of the others', async () => {
+    await open();
+    const store = new SqlStore(database);
+    const ends = new AbortController();
+    const log = recordingLog();
+    const parts = { store, changes: new Changes(), log, group_ms: 20, onCommitted: () => undefined };
+    const ingest = new Ingest({ ...parts, signal: ends.signal });
+    const other = await hold(kit_id);
+    let isHeldStored = false;
+    const held = [1, 2, 3].map(async (seq) => ingest.take(received(gps(seq, seq))));
+    const all = Promise.all(held).finally(() => {
+      isHeldStored = true;
+    });
+    for (let seq = 1; seq <= 5; seq += 1) await ingest.take({ ...received(gps(seq, seq)), kit_id: task_id });
+    expect((await store.kit(task_id))?.counts.received).toBe(5);
+    expect(isHeldStored).toBe(false);
+    expect(ingest.unready).toBeUndefined();
+    await other.query('ROLLBACK');
+    await all;
+    await eventually(
+      'the kit has its messages',
+      async () => (await store.kit(kit_id))?.counts.received === 3,
+    );
+    expect(log.at('error')).toEqual([]);
+    ends.abort();
+    await ingest.settled();
+  });
+});

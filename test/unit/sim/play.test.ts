@@ -1,0 +1,185 @@
+/** Whole stories: the same seed is the same story, and a check that must fail does fail. */
+import '../../sim/world/globals.ts';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { buffer_file } from '../../../src/app/app.ts';
+import { positionOf, rowId } from '../../../src/outbox/row.ts';
+import { play } from '../../sim/play.ts';
+import type { Scene, Setting } from '../../sim/scene.ts';
+import { drawStory, type Story } from '../../sim/story.ts';
+import { Witness } from '../../sim/checks/witness.ts';
+
+/** A short day without faults. */
+const calm: Story = {
+  seed: 'calm',
+  setting: {
+    duration_ms: 6_000,
+    assets: 2,
+    feed_every_ms: 300,
+    event_every_ms: 900,
+    latency_ms: 0.5,
+    kit: {
+      ack: 'auto',
+      protocol: 'auto',
+      packet_ms: 0,
+      window_messages: 16,
+      rows_max: 1_000_000,
+      bytes_max: 64 * 1024 * 1024,
+    },
+    service_protocol: 'auto',
+    is_reordering: false,
+    has_reserve: false,
+    is_synced: true,
+  },
+  actions: [{ at_ms: 3_000, kind: 'command', ms: 200, n: 0, how: 'move' }],
+};
+
+async function violationsAfter(
+  spoil: (scene: Scene) => void,
+  ack: Setting['kit']['ack'] = 'auto',
+): Promise<readonly string[]> {
+  const setting = { ...calm.setting, kit: { ...calm.setting.kit, ack } };
+  const { violations } = await play({ ...calm, setting }, spoil);
+  return violations;
+}
+
+test('a calm story is clean, and its messages and its command arrive', async () => {
+  let seen: object = {};
+  const { violations, messages } = await play(calm, ({ devices, orders }) => {
+    seen = { runs: devices.runs.length, ended: devices.runs[0]?.ended, orders: orders.length };
+  });
+  expect(violations).toEqual([]);
+  expect(messages).toBeGreaterThan(30);
+  expect(seen).toEqual({ runs: 1, ended: 'done', orders: 1 });
+});
+
+test('the same story has the same trace each time, and another seed has another', async () => {
+  const story: Story = {
+    ...calm,
+    actions: [
+      ...calm.actions,
+      { at_ms: 1_500, kind: 'reset', ms: 0, n: 0, how: 'kit' },
+      { at_ms: 4_000, kind: 'power', ms: 700, n: 0, how: '' },
+    ],
+  };
+  const [first, second] = [await play(story), await play(story)];
+  expect(second.trace).toBe(first.trace);
+  expect([second.hash, second.events]).toEqual([first.hash, first.events]);
+  expect((await play({ ...story, seed: 'another' })).hash).not.toBe(first.hash);
+});
+
+test('a story is drawn from its seed alone', () => {
+  expect(drawStory('7')).toEqual(drawStory('7'));
+  expect(drawStory('7')).not.toEqual(drawStory('8'));
+});
+
+test('a message that is nowhere is found', async () => {
+  const found = await violationsAfter(({ witness }) => {
+    const [id] = [...witness.taken.values()].filter(({ lane }) => lane === 'alarm').map((taken) => taken.id);
+    witness.stored.delete(id ?? 0);
+  });
+  expect(found.join('\n')).toContain('1 accepted messages of the lane alarm are nowhere');
+});
+
+/** A message is nowhere, and the broker lost the report on `drops` that names it. */
+function loseMessageAndReport({ witness }: Scene): void {
+  const lost = [...witness.taken.values()].find(({ lane }) => lane === 'feed');
+  if (!lost) throw new Error('the story has no feeds');
+  const { epoch, seq } = positionOf(lost.id);
+  const report = { ...lost, id: rowId({ epoch, seq: 9_999 }), lane: 'task', on_disk: true } as const;
+  const drop = { epoch, lane: 'feed', reason: 'superseded', rows: 1, lo: seq, hi: seq } as const;
+  witness.stored.delete(lost.id);
+  witness.taken.set(report.id, report);
+  witness.lost.add(report.id);
+  witness.lost_drops.set(report.id, [drop]);
+}
+
+test('a message that a lost report names is excused only where the PUBACK has the last word', async () => {
+  const nowhere = /1 accepted messages of the lane feed are nowhere/u;
+  expect((await violationsAfter(loseMessageAndReport, 'broker')).join('\n')).not.toMatch(nowhere);
+  expect((await violationsAfter(loseMessageAndReport, 'cloud')).join('\n')).toMatch(nowhere);
+});
+
+test('a kit that forgets at a restart that the cloud acknowledges is found', async () => {
+  const forget = (scene: Scene): void =>
+    scene.later(4_100, () => {
+      const db = new Database(join(scene.kit.disk.folder, buffer_file));
+      db.prepare(`DELETE FROM meta WHERE key = 'cloud_acks'`).run();
+      db.close();
+    });
+  const story: Story = { ...calm, actions: [{ at_ms: 4_000, kind: 'power', ms: 700, n: 0, how: '' }] };
+  expect((await play(story)).violations).toEqual([]);
+  const { violations } = await play(story, undefined, forget);
+  expect(violations).toContain('the kit has forgotten that the cloud acknowledges');
+});
+
+test('a buffer file that is larger than its messages explain is found', async () => {
+  const fill = (scene: Scene): void =>
+    scene.later(3_000, () => {
+      const db = new Database(join(scene.kit.disk.folder, buffer_file));
+      db.prepare(`INSERT INTO meta (key, value) VALUES ('filler', zeroblob(8000000))`).run();
+      db.close();
+    });
+  const { violations } = await play(calm, undefined, fill);
+  expect(violations.join('\n')).toMatch(/the buffer file has 8\d{6} bytes, at most 2\d{6} are explained/u);
+});
+
+test('a message that nobody sent is found', async () => {
+  const found = await violationsAfter(({ witness }) => witness.stored.set(rowId({ epoch: 1, seq: 1 }), 1));
+  expect(found).toContain('the service stored 1/1, which no kit has sent');
+});
+
+test('a command that ran twice is found', async () => {
+  const found = await violationsAfter(({ devices }) => {
+    const [run] = devices.runs;
+    if (run) devices.runs.push({ ...run });
+  });
+  expect(found).toContain('task 1 ran 2 times');
+});
+
+test('a command that ran after its deadline, or of which the service says what is not so, is found', async () => {
+  const found = await violationsAfter(({ devices }) => {
+    const [run] = devices.runs;
+    if (run) devices.runs.splice(0, 1, { ...run, began_ms: run.began_ms + 60_000, ended: 'stopped' });
+  });
+  expect(found.join('\n')).toMatch(/task 1 began \d+ ms after its deadline/u);
+  expect(found).toContain('task 1 is completed, and the machine has not done it');
+});
+
+test('an older value among the retained messages is found', async () => {
+  const found = await violationsAfter(({ broker }) => {
+    for (const [topic, message] of broker.retained) {
+      if (!topic.endsWith('/commands')) continue;
+      broker.retained.set(topic, { ...message, payload: Buffer.from('{"epoch":7,"seq":1,"data":{}}') });
+    }
+  });
+  expect(found.join('\n')).toMatch(/the broker keeps 7\/1 of commands, the kit said \d+\/\d+ last/u);
+});
+
+test('an older value at the service is found', async () => {
+  const found = await violationsAfter(({ witness }) => {
+    const [key] = witness.newest.keys();
+    witness.newest.set(key ?? '', { id: rowId({ epoch: 999_999, seq: 1 }) });
+  });
+  expect(found.join('\n')).toMatch(/the service shows \d+\/\d+ of \w+, and has had 999999\/1/u);
+});
+
+test('an acknowledgement of what is not stored is found', () => {
+  const witness = new Witness();
+  witness.stored.set(rowId({ epoch: 5, seq: 1 }), 1);
+  const ack = (last: number) => JSON.stringify({ epoch: 5, ranges: [[1, last]] });
+  expect(witness.wrongIn(ack(1))).toBeUndefined();
+  expect(witness.wrongIn(ack(2))).toBe('the service acknowledged what it has not stored');
+  expect(witness.wrongIn(ack(900_000))).toBe('the service acknowledged 900000 numbers at once');
+});
+
+test('a connection that ends while nothing is wrong is found', async () => {
+  const cut = (scene: Scene): void =>
+    scene.later(30_000, () => {
+      for (const connection of scene.network.of(scene.kit_link)) connection.reset();
+    });
+  const long: Story = { ...calm, setting: { ...calm.setting, duration_ms: 35_000 } };
+  expect((await play(long)).violations).toEqual([]);
+  expect((await play(long, undefined, cut)).violations).toEqual(['the kit lost a healthy connection']);
+});

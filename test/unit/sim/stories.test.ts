@@ -1,0 +1,61 @@
+/** Stories that once broke a promise, told with all their near relations. */
+import '../../sim/world/globals.ts';
+import { expect, test } from 'vitest';
+import type { Action } from '../../sim/action.ts';
+import { play } from '../../sim/play.ts';
+import type { Setting } from '../../sim/scene.ts';
+
+const setting: Setting = {
+  duration_ms: 40_000,
+  assets: 2,
+  feed_every_ms: 0,
+  event_every_ms: 0,
+  latency_ms: 700,
+  kit: {
+    ack: 'auto',
+    protocol: '5',
+    packet_ms: 0,
+    window_messages: 16,
+    rows_max: 1_000_000,
+    bytes_max: 64 * 1024 * 1024,
+  },
+  service_protocol: 'auto',
+  is_reordering: false,
+  has_reserve: false,
+  is_synced: true,
+};
+
+const nothing = { ms: 0, n: 0, how: '' };
+/** The broker forgets its sessions and what it had retained. */
+const forgets: Action = { ...nothing, at_ms: 15_000, kind: 'broker_kill', ms: 100, how: 'loses' };
+
+async function brokenBy(seconds: readonly Action[]): Promise<readonly string[]> {
+  const found = new Set<string>();
+  for (const second of seconds) {
+    const { violations } = await play({ seed: 'near', setting, actions: [forgets, second] });
+    for (const violation of violations) found.add(`${second.kind} at ${second.at_ms}: ${violation}`);
+  }
+  return [...found];
+}
+
+function everyQuarter(from_ms: number, to_ms: number, action: Omit<Action, 'at_ms'>): readonly Action[] {
+  const count = Math.floor((to_ms - from_ms) / 250);
+  return Array.from({ length: count }, (_, index) => ({ ...action, at_ms: from_ms + index * 250 }));
+}
+
+test('a broker that forgot everything hears it again, whenever the next connection breaks', async () => {
+  const resets = everyQuarter(15_500, 22_000, { ...nothing, kind: 'reset', how: 'kit' });
+  expect(await brokenBy(resets)).toEqual([]);
+});
+
+test('a broker that forgot everything hears it again, whenever the kit is killed meanwhile', async () => {
+  const kills = everyQuarter(15_500, 22_000, { ...nothing, kind: 'kill', ms: 300 });
+  expect(await brokenBy(kills)).toEqual([]);
+});
+
+test('alarms are confirmed also when the cloud made the kit begin an epoch far above its own', async () => {
+  const lie: Action = { ...nothing, at_ms: 3_400, kind: 'lie', n: 68_264, how: 'unknown epoch' };
+  const busy: Setting = { ...setting, duration_ms: 12_000, event_every_ms: 330, latency_ms: 3 };
+  const { violations } = await play({ seed: 'epoch', setting: busy, actions: [lie] });
+  expect(violations).toEqual([]);
+});

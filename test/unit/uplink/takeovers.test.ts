@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { Problems } from '../../../src/uplink/problems.ts';
+import { type EndOfSession, Takeovers } from '../../../src/uplink/takeovers.ts';
+
+function lab() {
+  const world = { now_ms: 0 };
+  const problems = new Problems(() => world.now_ms, { warn: () => undefined });
+  const takeovers = new Takeovers(() => world.now_ms, problems);
+  const end = (change: Partial<EndOfSession>): void => {
+    world.now_ms += 2_000;
+    takeovers.ended({ code: undefined, held_ms: 1_000, without_a_word: true, ...change });
+  };
+  return { world, problems, end };
+}
+
+describe('another client with the same id', () => {
+  it('is named as soon as the broker says so, and for ten minutes', () => {
+    const { world, problems, end } = lab();
+    end({ code: 0x8e, without_a_word: false });
+    expect(problems.sentences().join()).toMatch(/^another client uses this kit_id/);
+    world.now_ms += 600_001;
+    expect(problems.sentences()).toEqual([]);
+  });
+
+  it('is supposed after four short connections that the broker ended without a word', () => {
+    const { problems, end } = lab();
+    for (let n = 0; n < 3; n++) end({});
+    expect(problems.sentences()).toEqual([]);
+    end({});
+    expect(problems.sentences().join()).toMatch(/perhaps another client uses this kit_id/);
+  });
+
+  it('is not supposed where the link breaks, or where connections last', () => {
+    const { problems, end } = lab();
+    for (let n = 0; n < 10; n++) end({ without_a_word: false });
+    for (let n = 0; n < 10; n++) end({ held_ms: 40_000 });
+    expect(problems.sentences()).toEqual([]);
+  });
+});
