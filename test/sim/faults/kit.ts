@@ -80,7 +80,9 @@ export const kitFaults = {
     draw: (rng) => ({ ms: Math.round(rng.scale(200, 30_000)) }),
     apply: (scene, { ms }) => {
       trouble(scene, ms);
-      scene.kit.port.hangs_until_ms = scene.world.now_ms + ms;
+      const { port } = scene.kit;
+      // A shorter hang does not end a longer one that is under way.
+      port.hangs_until_ms = Math.max(port.hangs_until_ms, scene.world.now_ms + ms);
     },
   }),
   disk_slow: faultOf({

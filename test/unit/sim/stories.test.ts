@@ -59,3 +59,16 @@ test('alarms are confirmed also when the cloud made the kit begin an epoch far a
   const { violations } = await play({ seed: 'epoch', setting: busy, actions: [lie] });
   expect(violations).toEqual([]);
 });
+
+/** Seed 38569640: the shorter hang must not hide that the longer one still holds up the disk when the kit stops. */
+test('a stop while the disk hangs loses nothing without a reason, also when two hangs overlap', async () => {
+  const actions: readonly Action[] = [
+    { ...nothing, at_ms: 1_900, kind: 'disk_hang', ms: 33_000 },
+    { ...nothing, at_ms: 15_000, kind: 'disk_hang', ms: 900 },
+    { ...nothing, at_ms: 17_000, kind: 'stop', ms: 700 },
+  ];
+  const busy: Setting = { ...setting, duration_ms: 40_000, feed_every_ms: 1_500, event_every_ms: 3_000 };
+  const offline: Action = { ...nothing, at_ms: 11_000, kind: 'broker_kill', ms: 8_000, how: 'loses' };
+  const { violations } = await play({ seed: '38569640', setting: busy, actions: [offline, ...actions] });
+  expect(violations).toEqual([]);
+});
