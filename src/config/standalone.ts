@@ -125,7 +125,7 @@ async function databaseOf(
     }
     return { kind: 'sqlite', file: resolve(dir, database) };
   }
-  if (!URL.canParse(database) || new URL(database).password !== '') {
+  if (!URL.canParse(database) || holdsPassword(new URL(database))) {
     faults.add(
       ['database'],
       'must be like postgres://user@host:5432/name; a password stands in a file named by database_password_file',
@@ -139,6 +139,10 @@ async function databaseOf(
     return undefined;
   }
   return { kind: 'postgres', url: database, password: read.value.replace(/\r?\n$/u, '') };
+}
+
+function holdsPassword({ password, searchParams }: URL): boolean {
+  return password !== '' || searchParams.has('password');
 }
 
 function isPostgres(database: string): boolean {

@@ -11,7 +11,7 @@ import { type Child, startChild } from '../support/child.ts';
 import { eventually } from '../support/eventually.ts';
 import { command_file } from '../support/kit/kit.ts';
 import { findProgram } from '../support/peers.ts';
-import { type Postgres, startPostgres } from '../support/service/postgres.ts';
+import { clientOf, type Postgres, postgres_password, startPostgres } from '../support/service/postgres.ts';
 import { processorSeconds, residentMb } from '../support/process-stats.ts';
 import { freePort } from '../support/temporary.ts';
 import { type Bench, type BenchContext, type Figure, median } from './figure.ts';
@@ -147,9 +147,16 @@ interface Service {
 async function startService({ replicas, database }: Side, broker: Broker, dir: string): Promise<Service> {
   const port = await freePort();
   const config = join(dir, `service-${port}.yaml`);
-  const share = database.startsWith('postgres:') && replicas > 1 ? { share: 'bench' } : {};
+  const isShared = database.startsWith('postgres:');
+  const share = isShared && replicas > 1 ? { share: 'bench' } : {};
+  const secret = join(dir, 'postgres-password');
+  if (isShared) await writeFile(secret, postgres_password, { mode: 0o600 });
+  const password = isShared ? { database_password_file: secret } : {};
   const listen = `127.0.0.1:${port}`;
-  await writeFile(config, JSON.stringify({ broker: { url: broker.url }, database, listen, ...share }));
+  await writeFile(
+    config,
+    JSON.stringify({ broker: { url: broker.url }, database, listen, ...share, ...password }),
+  );
   const child = startChild([...node_flags, command_file, 'service', '--config', config]);
   await child.printed(/service connected to the broker/u);
   return { child, url: `ws://${listen}`, database };
@@ -166,7 +173,7 @@ async function countOf({ database }: Side): Promise<number> {
       file.close();
     }
   }
-  const client = new Client({ connectionString: database });
+  const client = new Client(clientOf(database));
   await client.connect();
   try {
     return received.parse((await client.query(sql)).rows[0]).received;

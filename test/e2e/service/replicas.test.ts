@@ -49,9 +49,7 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
   beforeEach(async () => {
     broker = await startMosquitto();
     database = await postgres.newDatabase(`d${randomUUID().replaceAll('-', '')}`);
-    const made = await startChild([command_file, ...words('add test --all-kits'), '--database', database])
-      .ended;
-    key = made.stdout.trim();
+    key = await newKey();
     replicas = await Promise.all([startReplica(), startReplica()]);
     kit = await playKit(broker.url);
   });
@@ -62,16 +60,28 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     await broker?.stop();
   });
 
-  const words = (text: string): readonly string[] => ['service', 'key', ...text.split(' ')];
+  /** Makes a configuration that names the password of the database, and a key with it. */
+  async function newKey(): Promise<string> {
+    const config = await configOf(database, 1);
+    const words = ['service', 'key', 'add', 'test', '--all-kits', '--config', config];
+    return (await startChild([command_file, ...words]).ended).stdout.trim();
+  }
+
+  async function configOf(at: string, port: number): Promise<string> {
+    const config = join(dir, `${port}.yaml`);
+    const database_password_file = join(dir, 'postgres-password');
+    await writeFile(database_password_file, `${postgres.password}\n`, { mode: 0o600 });
+    const listen = `127.0.0.1:${port}`;
+    const broker_section = { url: broker.url };
+    const text = { broker: broker_section, database: at, database_password_file, share: 'all', listen };
+    await writeFile(config, JSON.stringify(text));
+    return config;
+  }
 
   async function startReplica(at: string = database): Promise<Replica> {
     const port = await freePort();
-    const config = join(dir, `${port}.yaml`);
+    const config = await configOf(at, port);
     const listen = `127.0.0.1:${port}`;
-    await writeFile(
-      config,
-      JSON.stringify({ broker: { url: broker.url }, database: at, share: 'all', listen }),
-    );
     const child = startChild([command_file, 'service', '--config', config]);
     await child.printed(/service connected to the broker/u, 30_000);
     return { child, url: `http://${listen}` };
@@ -171,9 +181,7 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     kit.syncs.length = 0;
     for (const { child } of replicas.splice(0)) await child.end('SIGTERM');
     database = await postgres.newDatabase(`d${randomUUID().replaceAll('-', '')}`);
-    const made = await startChild([command_file, ...words('add test --all-kits'), '--database', database])
-      .ended;
-    key = made.stdout.trim();
+    key = await newKey();
     replicas.push(await startReplica());
     await eventually('the asset is known again', async () => isKnown(replicas[0]));
     await eventually('the kit is asked', () => kit.syncs.length > 0);

@@ -148,7 +148,7 @@ async function withDatabase<T>(
   const server = await startPostgres({ durable: true });
   try {
     const name = await server.newDatabase('kits');
-    const database = await openPostgres({ url: name, password: undefined });
+    const database = await openPostgres({ url: name, password: server.password });
     try {
       return await fn({ name, look: async (at) => at(database), integrity: async () => 'ok' });
     } finally {

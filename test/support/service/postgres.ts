@@ -1,18 +1,19 @@
 /** A real PostgreSQL as a child process on a free loopback port, with an empty database in a directory of its own. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdir, rm } from 'node:fs/promises';
+import { chown, mkdir, rm, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
+import { Client, type ClientConfig } from 'pg';
 import { dyingWithUs, program } from '../peers.ts';
 import { eventually } from '../eventually.ts';
 import { freePort, makeDirectory, run } from '../temporary.ts';
 
 export interface Postgres {
-  /** `postgres://kit@127.0.0.1:PORT/postgres`. */
+  /** `postgres://kit@127.0.0.1:PORT/postgres`; it asks for `password` (SCRAM). */
   readonly url: string;
+  readonly password: string;
   /** Makes another empty database and answers its address. */
   newDatabase(name: string): Promise<string>;
   /** Takes all connections away, as a server does that restarts. */
@@ -27,6 +28,8 @@ export interface Postgres {
 
 const start_ms = 30_000;
 const superuser = 'kit';
+/** Needs each kind of escape that an address has. */
+export const postgres_password = 'p%41ss w:o/r@d?#&é';
 /** The server refuses to run as root. */
 const plain_user = 'postgres';
 
@@ -40,7 +43,10 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
   const asPlain = isRoot
     ? [program('setpriv'), '--reuid', plain_user, '--regid', plain_user, '--clear-groups', '--']
     : [];
-  const flags = ['-D', data, '-U', superuser, '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'];
+  const secret = join(dir, 'password');
+  await writeFile(secret, `${postgres_password}\n`, { mode: 0o644 });
+  const access = ['-A', 'scram-sha-256', `--pwfile=${secret}`];
+  const flags = ['-D', data, '-U', superuser, ...access, '--no-sync', '-E', 'UTF8', '--locale', 'C'];
   const [first, ...words] = [...asPlain, program('initdb'), ...flags];
   await promisify(execFile)(first ?? '', words);
   const port = await freePort();
@@ -49,7 +55,7 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
   if (!durable) settings.push('fsync=off');
   const ask = async (sql: string): Promise<void> => {
-    const client = new Client({ connectionString: url });
+    const client = new Client(clientOf(url));
     client.on('error', () => undefined);
     await client.connect();
     try {
@@ -69,6 +75,7 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
   };
   const postgres: Postgres = {
     url,
+    password: postgres_password,
     newDatabase: async (name) => {
       await ask(`CREATE DATABASE ${name}`);
       return url.replace(/postgres$/u, name);
@@ -106,6 +113,12 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
     await postgres.stop();
     throw error;
   }
+}
+
+/** Settings of a plain client for this address of such a server. */
+export function clientOf(url: string): ClientConfig {
+  const { hostname: host, port, pathname, username: user } = new URL(url);
+  return { host, port: Number(port), user, password: postgres_password, database: pathname.slice(1) };
 }
 
 async function idsOf(user: string): Promise<[uid: number, gid: number]> {

@@ -46,6 +46,7 @@ it.each([
   ['share: kits', 'share', 'PostgreSQL'],
   [`database: ${url}\nshare: a/b`, 'share', 'letters, digits'],
   ['database: postgres://kits:secret@db/kits', 'database', 'database_password_file'],
+  ['database: postgres://kits@db/kits?password=secret@', 'database', 'database_password_file'],
   ['database: "postgres://kits@:99999/x"', 'database', 'postgres://user@host:5432/name'],
   [
     `database: ${url}\ndatabase_password_file: secrets/none`,

@@ -31,7 +31,7 @@ export function onEachDatabase(name: string, tests: (open: () => Promise<Databas
     tests(async () => {
       databases += 1;
       const url = await server.newDatabase(`kits_${databases}`);
-      return kept(await openPostgres({ url, password: undefined }));
+      return kept(await openPostgres({ url, password: server.password }));
     });
   });
 }

@@ -38,13 +38,17 @@ const lock_not_available = '55P03';
 /** Settings of a connection. Its 64-bit integers come as text, which the readers of rows turn into numbers. */
 export function connectionOf({ url, password }: PostgresOptions) {
   return {
-    connectionString: url,
-    ...(password !== undefined && { password }),
+    connectionString: password === undefined ? url : withPassword(url, password),
     connectionTimeoutMillis: connect_timeout_ms,
     query_timeout: query_timeout_ms,
     keepAlive: true,
     application_name: 'kit-connector',
   };
+}
+
+/** `pg` ignores its option `password` beside an address: what the address lacks overrides it with nothing. */
+function withPassword(url: string, password: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}password=${encodeURIComponent(password)}`;
 }
 
 /** Connects and makes the tables. Rejects with `StorageUnavailable` and what to do about it. */

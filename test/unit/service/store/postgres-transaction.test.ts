@@ -10,7 +10,7 @@ import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { peerMissing } from '../../../support/peers.ts';
-import { type Postgres, startPostgres } from '../../../support/service/postgres.ts';
+import { clientOf, type Postgres, startPostgres } from '../../../support/service/postgres.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { gps, received, start_ms } from '../story.ts';
 
@@ -34,12 +34,12 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
   async function open(): Promise<void> {
     databases += 1;
     url = await server.newDatabase(`kits_${databases}`);
-    database = await openPostgres({ url, password: undefined });
+    database = await openPostgres({ url, password: server.password });
   }
 
   /** Another client that holds the row of the kit until it is told to let go. */
   async function hold(kit: string): Promise<Client> {
-    const other = new Client({ connectionString: url });
+    const other = new Client(clientOf(url));
     other.on('error', () => undefined);
     others.push(other);
     await other.connect();

@@ -38,7 +38,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
   }
 
   async function openAt(url: string): Promise<OpenedStore> {
-    const opened = await openStore({ kind: 'postgres', url, password: undefined });
+    const opened = await openStore({ kind: 'postgres', url, password: server.password });
     open.push(opened.store);
     return opened;
   }
@@ -159,7 +159,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
   });
 
   it('keeps nothing of a transaction that fails, and tells nobody', async () => {
-    const database = await openPostgres({ url: await newUrl(), password: undefined });
+    const database = await openPostgres({ url: await newUrl(), password: server.password });
     const doomed = database.transaction(async (queries) => {
       await queries.all(`INSERT INTO kits (kit_id) VALUES (?)`, kit_id);
       await queries.all('INSERT INTO kits (kit_id, heard_ms) VALUES (?, ?)', task_id, '1e400');
