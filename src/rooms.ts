@@ -51,7 +51,7 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/config',
     purpose: 'reads the YAML file and the secrets it names, parses once, freezes; its JSON Schema',
-    imports: ['contract', 'errors.ts'],
+    imports: ['contract', 'errors.ts', 'platform'],
     types: ['driver', 'mqtt'],
     packages: ['fastest-levenshtein', 'yaml', 'zod'],
   },

@@ -44,12 +44,12 @@ export async function checkWritable(
     // systemd creates this directory for the user of the service.
     if (state_dir === state_dir_default || (await isAllowed(dir, service, 0o3))) return;
     throw new ConfigInvalid([
-      `${file} state_dir: ${texts.dirUnwritable(dir, `user ${service.name}`, `run "chown ${service.name} ${dir}"`)}`,
+      `${file} state_dir: ${texts.dir_unwritable(dir, `user ${service.name}`, `run "chown ${service.name} ${dir}"`)}`,
     ]);
   }
   await access(dir, constants.W_OK | constants.X_OK).catch(() => {
     throw new ConfigInvalid([
-      `${file} state_dir: ${texts.dirUnwritable(dir, 'this user', 'run the check as the user of the daemon')}`,
+      `${file} state_dir: ${texts.dir_unwritable(dir, 'this user', 'run the check as the user of the daemon')}`,
     ]);
   });
 }

@@ -8,7 +8,7 @@ import { texts } from './terminal/texts.ts';
 /** Creates the directory and its parents; an error names `key` of the configuration. */
 export async function makeDirectory(key: string, dir: string): Promise<void> {
   await makeMissing(dir).catch((error: unknown) => {
-    throw new Error(texts.dirNotMade(key, dir, systemReason(error)), { cause: error });
+    throw new Error(texts.dir_not_made(key, dir, systemReason(error)), { cause: error });
   });
 }
 

@@ -60,7 +60,7 @@ function viewOf(daemon: LocalClient, shell: Shell): () => Promise<readonly strin
       const lost = paint('bad', messageOf(error));
       if (reported_ms === undefined) return [lost];
       const ago = duration((performance.now() - reported_ms) / 1_000);
-      return [lost, paint('warn', texts.lastReport(ago)), '', ...last];
+      return [lost, paint('warn', texts.last_report(ago)), '', ...last];
     }
   };
 }

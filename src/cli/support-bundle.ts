@@ -42,7 +42,7 @@ interface Known {
 
 /** Works also while the daemon is stopped or the configuration is invalid: the bundle then contains the error. */
 export async function supportBundle(options: BundleOptions, shell: Shell): Promise<number> {
-  const steps = stepsOn(shell.err, texts.bundling, Object.keys(texts.bundleSteps).length);
+  const steps = stepsOn(shell.err, texts.bundling, Object.keys(texts.bundle_steps).length);
   try {
     return await writeBundle(options, steps, shell);
   } finally {
@@ -51,11 +51,11 @@ export async function supportBundle(options: BundleOptions, shell: Shell): Promi
 }
 
 async function writeBundle(options: BundleOptions, steps: Steps, shell: Shell): Promise<number> {
-  steps.next(texts.bundleSteps.config);
+  steps.next(texts.bundle_steps.config);
   const known = await readKnown(options.config, shell);
   const scrub = scrubber(known.secrets);
   const files = await contents(options, known, steps, shell);
-  steps.next(texts.bundleSteps.compress);
+  steps.next(texts.bundle_steps.compress);
   const time_ms = Date.now();
   const stem = `kit-connector-support-${new Date(time_ms).toISOString().slice(0, 19).replaceAll(/[:T]/gu, '-')}`;
   const scrubbed = files.map(({ name, text }): TarFile => ({ name: `${stem}/${name}`, text: scrub(text) }));
@@ -80,7 +80,7 @@ async function contents(
   shell: Shell,
 ): Promise<readonly TarFile[]> {
   const daemon = await findDaemon(options, shell);
-  steps.next(texts.bundleSteps.doctor);
+  steps.next(texts.bundle_steps.doctor);
   const findings = await examine(
     {
       config_file: options.config,
@@ -90,9 +90,9 @@ async function contents(
     },
     shell.signal,
   );
-  steps.next(texts.bundleSteps.system);
+  steps.next(texts.bundle_steps.system);
   const system = await systemFacts(known.config?.state_dir);
-  steps.next(texts.bundleSteps.daemon);
+  steps.next(texts.bundle_steps.daemon);
   const lines = findings.map((finding) => findingLine(finding, (_style, text) => text));
   return [
     { name: 'doctor.txt', text: `${lines.join('\n')}\n` },

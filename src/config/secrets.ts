@@ -1,34 +1,20 @@
-/** Reads passwords, keys and certificates from separate files, and reports what is wrong with them. */
+/** Reads the passwords, keys and certificates that the configuration names, and reports what is wrong with them. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { open } from 'node:fs/promises';
 import { messageOf } from '../errors.ts';
-import { texts } from './texts.ts';
+import { readSecretText } from '../platform/secret-file.ts';
 
 /** A secret, or the reason why it cannot be read. */
 export type Read<T> = { readonly value: T } | { readonly fault: string };
 
+/** Far above any chain of certificates. */
 const secret_bytes_max = 100_000;
-/** Permission bits that let everybody on the machine read or write. */
-const world_bits = 0o006;
 
 /** The text of a file; `secret`: only its owner and group may have access. */
 export async function readSecret(
   file: string,
   { secret }: { readonly secret: boolean },
 ): Promise<Read<string>> {
-  try {
-    await using handle = await open(file);
-    const { mode, size } = await handle.stat();
-    if (secret && (mode & world_bits) !== 0) {
-      return { fault: `everybody on this machine has access to ${file}; run "chmod o= ${file}"` };
-    }
-    if (size > secret_bytes_max)
-      return { fault: `${file} is too large for what it should hold; name the right file` };
-    const text = await handle.readFile('utf8');
-    return text.trim() === '' ? { fault: `${file} is empty; write the secret into it` } : { value: text };
-  } catch (error) {
-    return { fault: `${file} ${texts.unreadable(error)}` };
-  }
+  return readSecretText(file, { secret, bytes_max: secret_bytes_max });
 }
 
 /** The certificates of a PEM text, the first one first. */

@@ -14,7 +14,7 @@ import {
   visit,
 } from 'yaml';
 import { ConfigInvalid, messageOf } from '../errors.ts';
-import { texts } from './texts.ts';
+import { texts } from '../platform/texts.ts';
 
 export type KeyPath = readonly PropertyKey[];
 

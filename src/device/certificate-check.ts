@@ -2,6 +2,7 @@
 import type { DriverLog } from '../driver/driver.ts';
 import { DeviceRejected } from '../errors.ts';
 import type { CheckCertificate } from './pinned-http.ts';
+import { texts } from './texts.ts';
 
 export interface CertificatePin {
   /** SHA-256 from the configuration. */
@@ -21,13 +22,11 @@ export function certificateCheck({ configured, memory, address, log }: Certifica
     const expected = configured ?? memory.facts.fingerprint;
     if (expected === undefined) {
       await memory.change({ fingerprint });
-      log.info({ fingerprint }, 'certificate pinned at first contact; rejecting any other');
+      log.info({ fingerprint }, texts.certificate_pinned);
       return;
     }
     if (bareFingerprint(expected) === bareFingerprint(fingerprint)) return;
-    throw new DeviceRejected(
-      `presents another certificate than before (now ${fingerprint}); the password was not sent. If the device at ${address} was replaced, reset or updated, set certificate_sha256 to this fingerprint`,
-    );
+    throw new DeviceRejected(texts.certificate_changed(fingerprint, address));
   };
 }
 

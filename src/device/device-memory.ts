@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { DriverLog } from '../driver/driver.ts';
 import { messageOf } from '../errors.ts';
 import { StateFile } from './state-file.ts';
+import { texts } from './texts.ts';
 
 /** Properties of the value that change; `undefined` removes one. */
 export type MemoryChange<T> = { readonly [K in keyof T]?: T[K] | undefined };
@@ -44,7 +45,7 @@ export class DeviceMemory<S extends z.ZodType<object>> {
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing) {
-        this.#log.warn({ reason: messageOf(error) }, 'device state not saved; it is lost at the next start');
+        this.#log.warn({ reason: messageOf(error) }, texts.state_not_saved);
       }
       this.#isFailing = true;
     }

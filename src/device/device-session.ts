@@ -1,6 +1,7 @@
 /** The retry loop for devices: connect, serve, back off after a loss, reconnect. */
 import { DeviceRejected, DeviceUnreachable, messageOf, RetryLater } from '../errors.ts';
 import { backoff, sleep } from '../platform/time.ts';
+import { texts } from './texts.ts';
 
 /** Why a device does not answer, and when the next attempt follows. */
 export interface Failure {
@@ -168,7 +169,7 @@ async function runOnce(run: DeviceSession['run'], signal: AbortSignal, onUp: () 
     await run(ending.signal, () => {
       if (!ending.signal.aborted) onUp();
     });
-    return new DeviceUnreachable('ended before it was stopped');
+    return new DeviceUnreachable(texts.ended_early);
   } catch (error) {
     return error;
   } finally {

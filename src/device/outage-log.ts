@@ -1,6 +1,7 @@
 /** Logs the outages of one device. */
 import type { DriverLog } from '../driver/driver.ts';
 import type { SessionState } from './device-session.ts';
+import { texts } from './texts.ts';
 
 export interface OutageLogParts {
   readonly log: DriverLog;
@@ -17,17 +18,17 @@ export function outageLog({ log, kind, facts = {} }: OutageLogParts): (state: Se
   return (state) => {
     if (state.state === 'up') {
       if (state.down_ms !== undefined) {
-        log.info({ ...facts, down_s: seconds(state.down_ms) }, `${kind} is back`);
+        log.info({ ...facts, down_s: seconds(state.down_ms) }, texts.is_back(kind));
       }
       isDown = false;
       isRejected = false;
     } else if (state.state === 'rejected') {
-      if (!isRejected) log.error(failureFacts(facts, state), `${kind} cannot be served; retrying rarely`);
+      if (!isRejected) log.error(failureFacts(facts, state), texts.is_rejected(kind));
       isRejected = true;
       isDown = true;
     } else if (state.state === 'down') {
-      if (isDown) log.debug(failureFacts(facts, state), `${kind} is still unavailable`);
-      else log.warn(failureFacts(facts, state), `${kind} is unavailable`);
+      if (isDown) log.debug(failureFacts(facts, state), texts.is_still_unavailable(kind));
+      else log.warn(failureFacts(facts, state), texts.is_unavailable(kind));
       isDown = true;
     }
   };

@@ -9,6 +9,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { DeviceUnreachable, messageOf } from '../errors.ts';
+import { texts } from './texts.ts';
 
 /** Resolves when the certificate with this SHA-256 fingerprint may be trusted; rejects otherwise. */
 export type CheckCertificate = (fingerprint: string) => Promise<void>;
@@ -54,7 +55,7 @@ export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
   let isClosed = false;
   return {
     async post(path, body, limits) {
-      if (isClosed) throw new DeviceUnreachable('the connector is stopping');
+      if (isClosed) throw new DeviceUnreachable(texts.stopping);
       limits.signal?.throwIfAborted();
       const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
       const options = { host, port, path, agent, method: 'POST', headers };
@@ -69,7 +70,7 @@ export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
     },
     close() {
       isClosed = true;
-      for (const request of requests) request.destroy(new DeviceUnreachable('the connector is stopping'));
+      for (const request of requests) request.destroy(new DeviceUnreachable(texts.stopping));
       agent.destroy();
     },
   };
@@ -87,7 +88,7 @@ async function exchange(
   };
   const onAbort = (): void => end(errorOf(signal?.reason));
   const deadline = setTimeout(
-    () => end(new DeviceUnreachable(`does not answer within ${deadline_ms / 1_000} s`)),
+    () => end(new DeviceUnreachable(texts.answer_timeout(deadline_ms / 1_000))),
     deadline_ms,
   );
   signal?.addEventListener('abort', onAbort, { once: true });
@@ -96,7 +97,7 @@ async function exchange(
   request.on('error', done.reject);
   request.once('close', () => {
     // Reading the reply ends after this event and has its own error.
-    if (!isAnswered) done.reject(new DeviceUnreachable('closed the connection'));
+    if (!isAnswered) done.reject(new DeviceUnreachable(texts.connection_closed));
   });
   request.once('response', (response) => {
     isAnswered = true;
@@ -120,7 +121,7 @@ async function readText(response: IncomingMessage, bytes_max: number): Promise<s
   for await (const chunk of response) {
     if (!Buffer.isBuffer(chunk)) continue;
     size += chunk.length;
-    if (size > bytes_max) throw new DeviceUnreachable(`its reply is larger than ${bytes_max} bytes`);
+    if (size > bytes_max) throw new DeviceUnreachable(texts.reply_too_large(bytes_max));
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -128,13 +129,13 @@ async function readText(response: IncomingMessage, bytes_max: number): Promise<s
 
 /** Sentences for error codes of the operating system. */
 const sentences_by_code: Readonly<Record<string, string>> = {
-  EHOSTUNREACH: 'has no route to it; check its power and cable',
-  ENETUNREACH: 'is in a network that this gateway cannot reach',
-  ETIMEDOUT: 'timed out; check its power and cable',
-  ENOTFOUND: 'has an unknown host name; check host',
-  EAI_AGAIN: 'has a host name that cannot be resolved now',
-  ECONNRESET: 'closed the connection',
-  EPROTO: 'does not use TLS on this port; check port and tls',
+  EHOSTUNREACH: texts.no_route,
+  ENETUNREACH: texts.network_unreachable,
+  ETIMEDOUT: texts.connect_timeout,
+  ENOTFOUND: texts.host_unknown,
+  EAI_AGAIN: texts.host_unresolved,
+  ECONNRESET: texts.connection_closed,
+  EPROTO: texts.not_tls,
 };
 
 /** Converts a thrown error into one of the connector's. */
@@ -145,10 +146,10 @@ function plain(error: unknown, refused_remedy: string): Error {
       : new DeviceUnreachable(messageOf(error), { cause: error });
   }
   if (error.code === 'ECONNREFUSED') {
-    return new DeviceUnreachable(`refuses the connection; ${refused_remedy}`, { cause: error });
+    return new DeviceUnreachable(texts.connection_refused(refused_remedy), { cause: error });
   }
   const sentence = sentences_by_code[error.code.startsWith('ERR_SSL') ? 'EPROTO' : error.code];
-  return new DeviceUnreachable(sentence ?? `request failed (${messageOf(error)})`, { cause: error });
+  return new DeviceUnreachable(sentence ?? texts.request_failed(messageOf(error)), { cause: error });
 }
 
 function errorOf(thrown: unknown): Error {
@@ -187,7 +188,7 @@ class PinnedAgent extends HttpsAgent {
       socket.destroy();
       callback?.(error, socket);
     };
-    const onClose = (): void => fail(new DeviceUnreachable('closed the connection'));
+    const onClose = (): void => fail(new DeviceUnreachable(texts.connection_closed));
     const hand = (): void => {
       this.#connecting.delete(socket);
       socket.off('error', fail).off('close', onClose).setTimeout(0);
@@ -197,7 +198,7 @@ class PinnedAgent extends HttpsAgent {
     socket.once('close', onClose);
     socket.once('secureConnect', () => {
       const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
-      if (fingerprint === undefined) fail(new DeviceUnreachable('presents no certificate'));
+      if (fingerprint === undefined) fail(new DeviceUnreachable(texts.no_certificate));
       else check(fingerprint).then(hand, (error: unknown) => fail(errorOf(error)));
     });
     return undefined;

@@ -143,10 +143,10 @@ function unavailable(socket: string, error: unknown): DaemonUnavailable {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const sentence =
     code === 'ENOENT' || code === 'ECONNREFUSED'
-      ? texts.notRunning(socket, systemReason(error))
+      ? texts.not_running(socket, systemReason(error))
       : code === 'EACCES' || code === 'EPERM'
-        ? texts.notAllowed(socket, systemReason(error))
-        : texts.noAnswer(socket, systemReason(error));
+        ? texts.not_allowed(socket, systemReason(error))
+        : texts.no_answer(socket, systemReason(error));
   return new DaemonUnavailable(sentence, { cause: error });
 }
 

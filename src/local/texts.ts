@@ -1,9 +1,9 @@
-/** Sentences on the control socket. Tests refer to them by their names here. */
+/** Sentences on the control socket that people read; tests refer to them by name. */
 export const texts = {
-  notRunning: (socket: string, reason: string) =>
+  not_running: (socket: string, reason: string) =>
     `kit-connector is not running (${socket}: ${reason}); start it, or name its socket with --socket`,
-  notAllowed: (socket: string, reason: string) =>
+  not_allowed: (socket: string, reason: string) =>
     `cannot connect to ${socket} (${reason}); join its group or use sudo`,
-  noAnswer: (socket: string, reason: string) =>
+  no_answer: (socket: string, reason: string) =>
     `the daemon at ${socket} does not answer (${reason}); see its log`,
 } as const;

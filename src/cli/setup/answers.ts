@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { no_broker } from '../../config/broker.ts';
 import { no_kit_id } from '../../config/identity.ts';
-import { texts } from '../../config/texts.ts';
+import { texts } from '../../platform/texts.ts';
 import { complain, type Shell } from '../terminal/shell.ts';
 import type { Answers } from './text.ts';
 

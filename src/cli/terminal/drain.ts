@@ -9,9 +9,9 @@ export type DrainReport = NonNullable<StatusReport['outbox']['drain']>;
 /** `draining  ██████░░░░  62 %  12,340 messages left  1,211/s  10s left` */
 export function drainText({ from, left, per_s, left_s }: DrainReport): string {
   const facts = [
-    texts.messagesLeft(left),
-    texts.perSecond(per_s),
-    left_s === null ? '' : texts.timeLeft(duration(left_s)),
+    texts.messages_left(left),
+    texts.per_second(per_s),
+    left_s === null ? '' : texts.time_left(duration(left_s)),
   ].filter(Boolean);
   return progressText({ what: texts.draining, done: from - left, total: from, facts });
 }

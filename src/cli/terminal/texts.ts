@@ -5,9 +5,9 @@ const counted = (count: number, one: string, many: string): string =>
 
 export const texts = {
   unwritable: (path: string, reason: string, remedy: string) => `cannot write ${path} (${reason}); ${remedy}`,
-  dirUnwritable: (dir: string, user: string, remedy: string) =>
+  dir_unwritable: (dir: string, user: string, remedy: string) =>
     `${user} cannot write ${dir} (permission denied); ${remedy}, or choose another directory`,
-  dirNotMade: (key: string, dir: string, reason: string) =>
+  dir_not_made: (key: string, dir: string, reason: string) =>
     `${key}: cannot create ${dir} (${reason}); create it, or choose another directory`,
   kit: 'kit',
   task: 'task',
@@ -23,9 +23,9 @@ export const texts = {
     `battery ${Math.round(percent)} %${charging === true ? ' charging' : ''}`,
   skipped: (lines: number) =>
     `... ${counted(lines, 'line was', 'lines were')} skipped; this client reads too slowly`,
-  lastReport: (ago: string) => `last report, ${ago} ago:`,
+  last_report: (ago: string) => `last report, ${ago} ago:`,
   bundling: 'support bundle',
-  bundleSteps: {
+  bundle_steps: {
     config: 'reading the configuration',
     doctor: 'running the doctor',
     system: 'reading the system',
@@ -33,7 +33,7 @@ export const texts = {
     compress: 'compressing',
   },
   draining: 'draining',
-  messagesLeft: (count: number) => `${counted(count, 'message', 'messages')} left`,
-  perSecond: (rate: number) => `${Math.round(rate).toLocaleString('en')}/s`,
-  timeLeft: (time: string) => `${time} left`,
+  messages_left: (count: number) => `${counted(count, 'message', 'messages')} left`,
+  per_second: (rate: number) => `${Math.round(rate).toLocaleString('en')}/s`,
+  time_left: (time: string) => `${time} left`,
 } as const;

@@ -82,7 +82,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is started again', () =
       const { code, stderr } = await kit.run('status');
       expect({ code, stderr }).toEqual({
         code: 69,
-        stderr: `${texts.notRunning(kit.socket, 'connection refused')}\n`,
+        stderr: `${texts.not_running(kit.socket, 'connection refused')}\n`,
       });
       const next = await kit.start();
       expect((await kit.status()).kit_id).toBe(kit.kit_id);

@@ -96,6 +96,6 @@ test('a daemon that goes is told at once, above what it said last, and one that 
     await end();
     const [, lost = ''] =
       /is not running.*\n(.*)\n\nKit 7 .*kit-connector 1\.0\.0/u.exec(shell.stdout()) ?? [];
-    expect([1, 2, 3, 4, 5].map((s) => texts.lastReport(`${s}s`))).toContain(lost);
+    expect([1, 2, 3, 4, 5].map((s) => texts.last_report(`${s}s`))).toContain(lost);
   });
 });

@@ -1,4 +1,5 @@
 /** What a good configuration becomes, and how the secrets beside it are read. */
+import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -112,13 +113,13 @@ test('a password that crosses the network unencrypted is warned of, on loopback 
 const broker = (lines: string) => `${id}broker:\n  url: mqtts://b\n${lines}`;
 
 test.each([
-  ['read by everybody', 'x', 0o644, 'everybody on this machine has access to secret; run "chmod o= secret"'],
+  ['read by everybody', 'x', 0o644, 'every user of this machine has access to secret; run "chmod o= secret"'],
   ['empty', '\n', 0o600, 'secret is empty; write the secret into it'],
   [
     'larger than any secret',
     'x'.repeat(100_001),
     0o600,
-    'secret is too large for what it should hold; name the right file',
+    'secret is larger than 100000 bytes; name the right file',
   ],
 ])('a password file that is %s is refused', async (_, content, mode, sentence) => {
   await withDirectory(async (dir) => {
@@ -126,6 +127,16 @@ test.each([
     await chmod(join(dir, 'secret'), mode);
     const faults = await faultsOf(dir, readText(dir, broker('  password_file: secret\n')));
     expect(faults).toEqual([`config.yaml:4:3 broker.password_file: ${sentence}`]);
+  });
+});
+
+test('a named pipe instead of a password file is refused without waiting for its writer', async () => {
+  await withDirectory(async (dir) => {
+    execFileSync('/usr/bin/mkfifo', ['-m', '600', join(dir, 'secret')]);
+    const faults = await faultsOf(dir, readText(dir, broker('  password_file: secret\n')));
+    expect(faults).toEqual([
+      'config.yaml:4:3 broker.password_file: secret is not a regular file; name the right file',
+    ]);
   });
 });
 

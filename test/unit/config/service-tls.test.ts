@@ -58,7 +58,7 @@ it.each([
     'nowhere cannot be read (no such file or directory)',
   ],
   ['{ cert_file: text, key_file: key }', 'tls.cert_file', 'holds no PEM certificate'],
-  ['{ cert_file: cert, key_file: text }', 'tls.key_file', 'everybody on this machine has access'],
+  ['{ cert_file: cert, key_file: text }', 'tls.key_file', 'every user of this machine has access'],
   ['{ cert_file: cert, key_file: open-key }', 'tls.key_file', 'run "chmod o= '],
   ['{ cert_file: cert, key_file: other-key }', 'tls.key_file', 'is not the key of the certificate'],
   ['{ cert_file: cert, key_file: key, client_ca_file: text }', 'tls.client_ca_file', 'no PEM certificate'],

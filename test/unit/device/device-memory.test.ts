@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { DeviceMemory } from '../../../src/device/device-memory.ts';
 import { readStateText, StateFile } from '../../../src/device/state-file.ts';
+import { texts } from '../../../src/device/texts.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
@@ -48,7 +49,7 @@ describe('DeviceMemory', () => {
       await memory.change({ mac: 'a' });
       await memory.change({ mac: 'b' });
       expect(memory.facts.mac).toBe('b');
-      expect(log.at('warn')).toEqual(['device state not saved; it is lost at the next start']);
+      expect(log.at('warn')).toEqual([texts.state_not_saved]);
       await mkdir(folder);
       await memory.change({ mac: 'c' });
       expect(await readStateText(join(folder, 'radio.json'))).toBe('{"mac":"c","owed":[]}');

@@ -8,6 +8,7 @@ import {
   type SessionState,
   type SessionTiming,
 } from '../../../src/device/device-session.ts';
+import { texts } from '../../../src/device/texts.ts';
 import { DeviceRejected, DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
 import { aborted } from '../../../src/platform/time.ts';
 
@@ -177,7 +178,7 @@ describe('serveDevice', () => {
         if (reasons.length === 2) stopping.abort();
       },
     });
-    expect(reasons).toEqual(['ended before it was stopped', 'undefined is not a function']);
+    expect(reasons).toEqual([texts.ended_early, 'undefined is not a function']);
   });
 
   it('ends with what onFailure throws', async () => {

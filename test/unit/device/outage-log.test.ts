@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import type { SessionState } from '../../../src/device/device-session.ts';
 import { outageLog } from '../../../src/device/outage-log.ts';
+import { texts } from '../../../src/device/texts.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 
 const failed = (state: 'down' | 'rejected'): SessionState => ({
@@ -17,10 +18,10 @@ it.each<{ what: string; states: SessionState[]; lines: string[] }>([
     what: 'an outage once, however many attempts it takes',
     states: [failed('down'), failed('down'), { state: 'up', down_ms: 3_210 }, failed('down')],
     lines: [
-      'warn camera is unavailable',
-      'debug camera is still unavailable',
-      'info camera is back',
-      'warn camera is unavailable',
+      `warn ${texts.is_unavailable('camera')}`,
+      `debug ${texts.is_still_unavailable('camera')}`,
+      `info ${texts.is_back('camera')}`,
+      `warn ${texts.is_unavailable('camera')}`,
     ],
   },
   {
@@ -33,10 +34,10 @@ it.each<{ what: string; states: SessionState[]; lines: string[] }>([
       { state: 'up', down_ms: 1 },
     ],
     lines: [
-      'warn camera is unavailable',
-      'error camera cannot be served; retrying rarely',
-      'debug camera is still unavailable',
-      'info camera is back',
+      `warn ${texts.is_unavailable('camera')}`,
+      `error ${texts.is_rejected('camera')}`,
+      `debug ${texts.is_still_unavailable('camera')}`,
+      `info ${texts.is_back('camera')}`,
     ],
   },
 ])('logs $what', ({ states, lines }) => {

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { texts } from '../../../src/device/texts.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
 import { pinnedHttp, type PinnedHttp, type PinnedHttpParts } from '../../../src/device/pinned-http.ts';
 import { makeCertificates } from '../../support/certificates.ts';
@@ -137,7 +138,7 @@ describe('a request', () => {
   it('that is not answered ends at its deadline', async () => {
     const device = await listen(createServer(() => undefined));
     const error = await failureOf(client(device.port).post('/', '', { deadline_ms: 100 }));
-    expect(error).toEqual(new DeviceUnreachable('does not answer within 0.1 s'));
+    expect(error).toEqual(new DeviceUnreachable(texts.answer_timeout(0.1)));
     await eventually('its connection is gone', () => device.sockets.size === 0);
   });
 
@@ -148,7 +149,7 @@ describe('a request', () => {
     });
     const device = await listen(server);
     const error = await failureOf(client(device.port).post('/', '', { deadline_ms: 200 }));
-    expect(error).toEqual(new DeviceUnreachable('does not answer within 0.2 s'));
+    expect(error).toEqual(new DeviceUnreachable(texts.answer_timeout(0.2)));
     await eventually('its connection is gone', () => device.sockets.size === 0);
   });
 
@@ -157,7 +158,7 @@ describe('a request', () => {
     const error = await failureOf(
       client(device.port, { tls: true, connect_ms: 100 }).post('/', 'password', limits),
     );
-    expect(error).toEqual(new DeviceUnreachable('closed the connection'));
+    expect(error).toEqual(new DeviceUnreachable(texts.connection_closed));
   });
 
   it.each([
@@ -199,10 +200,8 @@ describe('a request', () => {
     const failure = failureOf(http.post('/', '', limits));
     await eventually('it is under way', () => device.requests === 1);
     http.close();
-    expect(await failure).toEqual(new DeviceUnreachable('the connector is stopping'));
-    expect(await failureOf(http.post('/', '', limits))).toEqual(
-      new DeviceUnreachable('the connector is stopping'),
-    );
+    expect(await failure).toEqual(new DeviceUnreachable(texts.stopping));
+    expect(await failureOf(http.post('/', '', limits))).toEqual(new DeviceUnreachable(texts.stopping));
     expect(device.requests).toBe(1);
     await eventually('its connection is gone', () => device.sockets.size === 0);
   });
@@ -233,7 +232,7 @@ describe('what goes wrong', () => {
     const error = await failureOf(client(device.port).post('/', '', limits));
     expect(error).toMatchObject({
       name: 'DeviceUnreachable',
-      message: 'refuses the connection; switch it on',
+      message: texts.connection_refused('switch it on'),
     });
   });
 
@@ -242,7 +241,7 @@ describe('what goes wrong', () => {
     const error = await failureOf(client(device.port, { tls: true }).post('/', 'password', limits));
     expect(error).toMatchObject({
       name: 'DeviceUnreachable',
-      message: 'does not use TLS on this port; check port and tls',
+      message: texts.not_tls,
     });
     expect(device.requests).toBe(0);
   });
@@ -256,6 +255,6 @@ describe('what goes wrong', () => {
     });
     const device = await listen(server);
     const error = await failureOf(client(device.port).post('/', '', limits));
-    expect(error).toMatchObject({ name: 'DeviceUnreachable', message: 'closed the connection' });
+    expect(error).toMatchObject({ name: 'DeviceUnreachable', message: texts.connection_closed });
   });
 });

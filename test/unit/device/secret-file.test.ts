@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readSecretFile } from '../../../src/device/secret-file.ts';
 import { DeviceRejected } from '../../../src/errors.ts';
+import { texts } from '../../../src/platform/texts.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
 /** Writes the file, reads it as a secret, and returns the secret or the message of the refusal. */
@@ -37,22 +38,20 @@ describe('readSecretFile', () => {
   });
 
   it.each([
-    ['is empty', '', 'DIR/secret is empty; write the secret into it'],
-    ['holds a line end only', '\n', 'DIR/secret is empty; write the secret into it'],
-    ['is too large', 'x'.repeat(1_025), 'DIR/secret is larger than 1024 bytes; name the right file'],
+    ['is empty', '', texts.file_empty('DIR/secret')],
+    ['holds a line end only', '\n', texts.file_empty('DIR/secret')],
+    ['is too large', 'x'.repeat(1_025), texts.file_too_large('DIR/secret', 1_024)],
     [
       'is not UTF-8: a wrong guess at its letters could lock the account',
       Uint8Array.of(0x70, 0xe4, 0x73),
-      'DIR/secret is not UTF-8 text; write the secret as UTF-8',
+      texts.not_utf8('DIR/secret'),
     ],
   ])('refuses a file that %s', async (_what, content, sentence) => {
     expect(await read(content)).toBe(`password_file: ${sentence}`);
   });
 
   it.each([0o604, 0o602, 0o646])('refuses a file of mode %o before it reads it', async (mode) => {
-    expect(await read('secret', mode)).toBe(
-      'password_file: every user of this machine has access to DIR/secret; run "chmod o= DIR/secret"',
-    );
+    expect(await read('secret', mode)).toBe(`password_file: ${texts.world_access('DIR/secret')}`);
   });
 
   it('accepts a file that its group may read', async () => {
@@ -71,7 +70,7 @@ describe('readSecretFile', () => {
   it('names the path, the cause and the remedy when there is no file', async () => {
     await withDirectory(async (dir) => {
       expect(await outcome(join(dir, 'none'), dir)).toBe(
-        'password_file: DIR/none cannot be read (it does not exist); create it or name another file',
+        'password_file: DIR/none cannot be read (no such file or directory); create it or name another file',
       );
     });
   });
@@ -81,9 +80,7 @@ describe('readSecretFile', () => {
       await mkdir(join(dir, 'folder'), { mode: 0o700 });
       execFileSync('/usr/bin/mkfifo', ['-m', '600', join(dir, 'pipe')]);
       for (const name of ['folder', 'pipe']) {
-        expect(await outcome(join(dir, name), dir)).toBe(
-          `password_file: DIR/${name} is not a regular file; name the right file`,
-        );
+        expect(await outcome(join(dir, name), dir)).toBe(`password_file: ${texts.not_a_file(`DIR/${name}`)}`);
       }
     });
   });

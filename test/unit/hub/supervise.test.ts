@@ -1,6 +1,7 @@
 /** A driver as a device session: what happens when it fails, and when it does not stop. */
 import { getEventListeners } from 'node:events';
 import { expect, it, vi } from 'vitest';
+import { texts as device_texts } from '../../../src/device/texts.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
 import {
   type DriverState,
@@ -62,8 +63,8 @@ it('logs an outage once when it begins and once when it is over, with its durati
   await vi.advanceTimersByTimeAsync(20_000);
   stopping.abort();
   await done;
-  expect(log.at('warn')).toEqual(['device is unavailable']);
-  expect(log.at('info')).toEqual(['device is back']);
+  expect(log.at('warn')).toEqual([device_texts.is_unavailable('device')]);
+  expect(log.at('info')).toEqual([device_texts.is_back('device')]);
   const { down_s } = log.lines.find((line) => line.level === 'info')?.facts ?? {};
   expect(down_s).toBeGreaterThanOrEqual(3.5);
   expect(down_s).toBeLessThanOrEqual(7.1);

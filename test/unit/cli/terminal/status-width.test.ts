@@ -24,7 +24,7 @@ it.each([60, 80, 120])('fits %i columns: rows are cut, sentences are folded and 
   expect(lines.filter((line) => widthOf(line) > columns)).toEqual([]);
   const words = lines.join(' ').replaceAll(/\s+/gu, ' ');
   expect(words).toContain(reason);
-  expect(words).toContain(texts.messagesLeft(2_500));
+  expect(words).toContain(texts.messages_left(2_500));
   expect(lines.filter((line) => line.startsWith('  カメラ'))).toHaveLength(3);
 });
 

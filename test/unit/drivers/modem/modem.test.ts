@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { drivers } from '../../../../drivers/index.ts';
 import { modem } from '../../../../drivers/modem/modem.ts';
 import { modemOptions } from '../../../../drivers/modem/options.ts';
+import { texts } from '../../../../src/device/texts.ts';
 import { type FakeModemManager, startFakeModemManager } from '../../../fakes/fake-modem-manager.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -179,8 +180,8 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       const next = await startManager();
       next.add({ index: 0 });
       await eventually('the link without a reason', () => link()?.reason === null);
-      expect(log.at('warn').filter((line) => line === 'device is unavailable')).toHaveLength(1);
-      expect(log.at('info').filter((line) => line === 'device is back')).toHaveLength(1);
+      expect(log.at('warn').filter((line) => line === texts.is_unavailable('device'))).toHaveLength(1);
+      expect(log.at('info').filter((line) => line === texts.is_back('device'))).toHaveLength(1);
     });
 
     it.each([

@@ -9,6 +9,7 @@ import { starlinkOptions } from '../../../../drivers/starlink/options.ts';
 import { Permit, refused_pause_ms } from '../../../../drivers/starlink/permit.ts';
 import { starlink } from '../../../../drivers/starlink/starlink.ts';
 import { noFeeds } from '../../../../src/contract/feeds.ts';
+import { texts } from '../../../../src/device/texts.ts';
 import { defineDriver } from '../../../../src/driver/driver.ts';
 import {
   denied_text,
@@ -245,8 +246,8 @@ describe('a dish that fails', () => {
     expect(link()).not.toHaveProperty('latency_ms');
     await dish.restore();
     await up();
-    expect(log.at('warn').filter((line) => line === 'device is unavailable')).toHaveLength(1);
-    expect(log.at('info').filter((line) => line === 'device is back')).toHaveLength(1);
+    expect(log.at('warn').filter((line) => line === texts.is_unavailable('device'))).toHaveLength(1);
+    expect(log.at('info').filter((line) => line === texts.is_back('device'))).toHaveLength(1);
   });
 
   const faults: readonly (readonly [DishMood, RegExp])[] = [

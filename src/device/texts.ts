@@ -1,0 +1,30 @@
+/** Sentences of the toolkit of drivers that people read; tests refer to them by name. */
+export const texts = {
+  // Certificates
+  certificate_pinned: 'certificate pinned at first contact; rejecting any other',
+  certificate_changed: (fingerprint: string, address: string) =>
+    `presents another certificate than before (now ${fingerprint}); the password was not sent. If the device at ${address} was replaced, reset or updated, set certificate_sha256 to this fingerprint`,
+  no_certificate: 'presents no certificate',
+
+  // Requests; the name of the device stands before them
+  stopping: 'the connector is stopping',
+  answer_timeout: (seconds: number) => `does not answer within ${seconds} s`,
+  connection_closed: 'closed the connection',
+  reply_too_large: (bytes_max: number) => `its reply is larger than ${bytes_max} bytes`,
+  connection_refused: (remedy: string) => `refuses the connection; ${remedy}`,
+  request_failed: (reason: string) => `request failed (${reason})`,
+  no_route: 'has no route to it; check its power and cable',
+  network_unreachable: 'is in a network that this gateway cannot reach',
+  connect_timeout: 'timed out; check its power and cable',
+  host_unknown: 'has an unknown host name; check host',
+  host_unresolved: 'has a host name that cannot be resolved now',
+  not_tls: 'does not use TLS on this port; check port and tls',
+
+  // Sessions
+  ended_early: 'ended before it was stopped',
+  is_back: (kind: string) => `${kind} is back`,
+  is_rejected: (kind: string) => `${kind} cannot be served; retrying rarely`,
+  is_still_unavailable: (kind: string) => `${kind} is still unavailable`,
+  is_unavailable: (kind: string) => `${kind} is unavailable`,
+  state_not_saved: 'device state not saved; it is lost at the next start',
+} as const;
