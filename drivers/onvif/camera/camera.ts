@@ -1,17 +1,21 @@
 /** Serves one camera: connects, reads its identity, receives its events, reconnects after a loss. */
 import type { onvifFeeds } from '../../../src/contract/feeds.ts';
 import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
+import { OwedStops } from '../../../src/device/owed-stops.ts';
 import { readSecretFile } from '../../../src/device/secret-file.ts';
 import { outageLog } from '../../../src/device/outage-log.ts';
 import type { Command } from '../../../src/driver/command.ts';
 import type { DriverHost, DriverLog } from '../../../src/driver/driver.ts';
 import type { IdentityBindings } from '../../../src/driver/identity-bindings.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
-import { type Device, readDevice } from './device.ts';
+import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { every } from '../../../src/platform/time.ts';
+import { type Device, logIn, readDevice } from './device.ts';
 import { receiveEvents } from '../events/events.ts';
 import type { LargeReplies } from '../soap/large-replies.ts';
 import { type CameraOptions, entryOf, type OnvifOptions, portOf } from '../options.ts';
+import { type CameraMemory, openMemory } from './memory.ts';
 import { ptzCommands } from './ptz.ts';
+import { settleStops } from './ptz-stop.ts';
 import { Served } from './served.ts';
 import type { Soap } from '../soap/soap.ts';
 import type { Connection } from '../soap/soap-call.ts';
@@ -50,6 +54,9 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
     motion_hold_max_ms: options.motion_hold_max_s * 1_000,
     isServed: (asset_key) => parts.owners.has(asset_key),
   });
+  const memory = await openMemory(host, camera);
+  const save = async (owed_stops: readonly string[]) => memory.change({ owed_stops: [...owed_stops] });
+  const owed = new OwedStops({ owed: memory.facts.owed_stops, save });
   let line: Soap | undefined;
   /** The earlier line may still carry the stop of a movement, so it is closed only now. */
   const open = async (): Promise<Soap> => {
@@ -59,19 +66,26 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
   };
   await serveDevice({
     signal: host.signal,
-    run: async (signal, onUp) => serveOnce(parts, served, { open, onUp, signal }),
+    run: async (signal, onUp) => serveOnce({ ...parts, memory, owed }, served, { open, onUp, signal }),
     onState: (state) => {
       logOutage(state);
       if ('reason' in state) served.lose(state.reason);
       if (state.state !== 'stopped') onState(cameraState(state));
     },
   });
+  await owed.idle();
 }
 
 function cameraState(state: Exclude<SessionState, { readonly state: 'stopped' }>): CameraState {
   if (state.state === 'starting') return { state: 'trying' };
   if (state.state === 'up') return { state: 'online' };
   return { state: state.state === 'rejected' ? 'refused' : 'offline', reason: state.reason };
+}
+
+interface CameraRun extends CameraParts {
+  readonly memory: CameraMemory;
+  /** By profile. */
+  readonly owed: OwedStops<string>;
 }
 
 interface Run {
@@ -81,24 +95,43 @@ interface Run {
 }
 
 /** One connection, from the first question to the loss. */
-async function serveOnce(parts: CameraParts, served: Served, { open, onUp, signal }: Run): Promise<void> {
+async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal }: Run): Promise<void> {
   const { host, camera, options, owners } = parts;
   let key: string | undefined;
   try {
     const soap = await open();
-    const device = await untilAborted(readDevice(soap, camera), signal);
+    const login = await untilAborted(logIn(soap, camera), signal);
+    if (!login) return;
+    // A camera that still moves is stopped before all else.
+    await settle(parts, soap);
+    const device = await untilAborted(readDevice(soap, login, camera), signal);
     if (!device) return;
     const refusal = parts.bindings.claim(entryOf(camera), device.asset_key);
     if (refusal !== undefined) throw new DeviceUnreachable(refusal);
     claim(owners, device.asset_key, camera.name);
     key = device.asset_key;
+    await rememberMotor(parts, device);
     const motion = served.begin(device, commandsOf(parts, device, soap, signal), signal);
     onUp();
+    every(settle_every_ms, signal, () => void settle(parts, soap));
     await receiveEvents({ ...parts, log: host.log, pull_s: options.pull_s, soap, device, motion, signal });
   } finally {
     if (key !== undefined) owners.delete(key);
   }
 }
+
+/** Sends the Stops that are owed; what fails is tried again. */
+async function settle({ host, camera, owed, memory }: CameraRun, soap: Soap): Promise<void> {
+  try {
+    await settleStops(soap, owed, memory);
+  } catch (error) {
+    host.log.warn(
+      { camera: camera.name, reason: messageOf(error) },
+      'stop of an earlier move failed; retrying',
+    );
+  }
+}
+const settle_every_ms = 5_000;
 
 /** Loads npm onvif for the first camera that is served, not when the configuration is checked. */
 async function openLine({ camera, host, large, ending }: CameraParts): Promise<Soap> {
@@ -148,8 +181,15 @@ function claim(owners: Map<string, string>, asset_key: string, name: string): vo
   owners.set(asset_key, name);
 }
 
+/** The address of the motor is on disk before the first movement. */
+async function rememberMotor({ memory }: CameraRun, { services, ptz_profile }: Device): Promise<void> {
+  const ptz_url = services.get('ptz');
+  const isKnown = ptz_profile === undefined || ptz_url === memory.facts.ptz_url;
+  if (!isKnown) await memory.change({ ptz_url });
+}
+
 function commandsOf(
-  { options, stopping }: CameraParts,
+  { options, stopping, owed }: CameraRun,
   { ptz_profile, services }: Device,
   soap: Soap,
   signal: AbortSignal,
@@ -157,5 +197,5 @@ function commandsOf(
   const url = services.get('ptz');
   if (ptz_profile === undefined || url === undefined) return [];
   const move_ms = options.ptz.move_s * 1_000;
-  return ptzCommands({ soap, url, profile: ptz_profile, move_ms, signal, stopping });
+  return ptzCommands({ soap, url, profile: ptz_profile, owed, move_ms, signal, stopping });
 }

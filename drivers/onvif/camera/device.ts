@@ -27,12 +27,15 @@ export interface Device {
   readonly local_address: string | undefined;
 }
 
-/**
- * Reads the description of the camera. Throws DeviceUnreachable when it does not answer, and DeviceRejected when it refuses the
- * login. A connection is established with GetDeviceInformation: earlier calls are answered without a password.
- */
-export async function readDevice(soap: Soap, options: CameraOptions): Promise<Device> {
-  const { information, local_address } = await logIn(soap, options);
+/** Answer to the login. */
+export type LoggedIn = Pick<Device, 'information' | 'local_address'>;
+
+/** Reads the description of the camera. Throws DeviceUnreachable when it does not answer. */
+export async function readDevice(
+  soap: Soap,
+  { information, local_address }: LoggedIn,
+  options: CameraOptions,
+): Promise<Device> {
   const services = await readServices(soap);
   const mac = genuineSerial(information) === undefined ? await readMac(soap) : undefined;
   const asset_key = cameraKey(information, mac, options.identity);
@@ -42,8 +45,11 @@ export async function readDevice(soap: Soap, options: CameraOptions): Promise<De
   return { asset_key, information, services, ptz_profile: ptz?.token, stream, local_address };
 }
 
-/** Tries each login method once: cameras lock accounts. */
-async function logIn(soap: Soap, { username, auth }: CameraOptions) {
+/**
+ * Tries each login method once: cameras lock accounts. Throws DeviceUnreachable when the camera does not answer, and
+ * DeviceRejected when it refuses the login. GetDeviceInformation decides: earlier calls are answered without a password.
+ */
+export async function logIn(soap: Soap, { username, auth }: CameraOptions): Promise<LoggedIn> {
   const ways: readonly Login[] =
     username === undefined ? ['none'] : auth === 'auto' ? ['ws_security', 'digest'] : [auth];
   let refusal: unknown;

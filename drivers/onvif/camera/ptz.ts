@@ -7,17 +7,16 @@ import {
   defineCommand,
 } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
+import type { OwedStops } from '../../../src/device/owed-stops.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { isMoving } from './media.ts';
-import { describe, operation, schema_namespace, type Soap } from '../soap/soap.ts';
+import { continuousMove, type Motor, move_deadline_ms, profileToken, settled, stop } from './ptz-stop.ts';
+import { describe, operation } from '../soap/soap.ts';
 import type { SoapOutcome } from '../soap/soap-call.ts';
 import { all, attribute, escapeXml, find, textAt } from '../soap/xml.ts';
 
-export interface PtzParts {
-  readonly soap: Soap;
-  /** Of the PTZ service. */
-  readonly url: string;
-  readonly profile: string;
+export interface PtzParts extends Motor {
+  /** By profile. */
+  readonly owed: OwedStops<string>;
   readonly move_ms: number;
   /** Aborts with the connection and ends every movement. */
   readonly signal: AbortSignal;
@@ -29,17 +28,14 @@ const directions = { up: [0, 1], down: [0, -1], left: [-1, 0], right: [1, 0], st
 type Direction = keyof typeof directions;
 
 const speed_default = 0.5;
-const move_deadline_ms = 3_000;
-const stop_deadline_ms = 1_200;
-/** How often and how long the driver checks for the end of a movement. */
-const check_every_ms = 200;
+/** How long the driver checks for the end of a movement. */
 const still_within_ms = 3_000;
 const preset_within_ms = 20_000;
 const presets_max = 512;
 
 const moveInput = z.strictObject({
   direction: z.enum(['up', 'down', 'left', 'right', 'stop']),
-  speed: z.number().min(0).max(1).default(speed_default).describe('fraction of the maximum speed'),
+  speed: z.number().min(0).max(1).default(speed_default).describe('fraction of the maximum speed; 0 stops'),
 });
 const presetInput = z.strictObject({
   preset_token: z.string().min(1).max(64).describe("the camera's token of the preset, not its name"),
@@ -63,7 +59,8 @@ export function ptzCommands(parts: PtzParts): readonly Command[] {
       safety: true,
       timeout_ms: parts.move_ms + command_timeout_default_ms,
       input: moveInput,
-      handle: async (input, context) => inTurn(async () => move(parts, input, context)),
+      handle: async (input, context) =>
+        inTurn(async () => parts.owed.during(parts.profile, async () => move(parts, input, context))),
     }),
     defineCommand({
       name: 'ptz_preset',
@@ -83,23 +80,32 @@ async function move(
 ) {
   const signal = AbortSignal.any([context.signal, parts.signal]);
   refuseAborted(signal);
-  if (direction !== 'stop') {
-    if (context.remaining_ms() < parts.move_ms + move_deadline_ms) {
-      throw new CommandRefused('too little time left to move and to stop; nothing was done');
-    }
-    const outcome = await start(parts, direction, speed);
-    // Without an answer the camera may move nevertheless.
-    if (outcome.kind === 'reply' || outcome.kind === 'failure') {
-      if (outcome.kind === 'reply') await sleep(parts.move_ms, signal);
-    } else throw new CommandRefused(`${describe(outcome)}; nothing was done`);
-    const seen = await stopForSure(parts);
-    if (outcome.kind === 'failure') {
-      throw new CommandRefused(`${describe(outcome)}; whether it moved is unknown, a stop was sent`);
-    }
-    if (signal.aborted) throw new CommandRefused('cancelled; the camera was stopped');
-    return { direction, speed, moved_ms: parts.move_ms, ...seen };
+  if (direction === 'stop' || speed === 0) {
+    const { stopped } = await stopForSure(parts);
+    return { direction: 'stop', stopped };
   }
-  return { direction, ...(await stopForSure(parts)) };
+  if (context.remaining_ms() < parts.move_ms + move_deadline_ms) {
+    throw new CommandRefused('too little time left to move and to stop; nothing was done');
+  }
+  const { owed, profile } = parts;
+  // On disk before the camera moves: after a power cut the Stop is the first request to it.
+  await owed.owe(profile);
+  if (signal.aborted) await owed.confirm(profile);
+  refuseAborted(signal);
+  const begin_ms = performance.now();
+  const outcome = await start(parts, direction, speed);
+  if (outcome.kind === 'fault') {
+    await owed.confirm(profile);
+    throw new CommandRefused(`${describe(outcome)}; nothing was done`);
+  }
+  // Without an answer the camera may move nevertheless.
+  if (outcome.kind === 'reply') await sleep(parts.move_ms, signal);
+  const { stopped, stopped_ms } = await stopForSure(parts);
+  if (outcome.kind === 'failure') {
+    throw new CommandRefused(`${describe(outcome)}; whether it moved is unknown, a stop was sent`);
+  }
+  if (signal.aborted) throw new CommandRefused('cancelled; the camera was stopped');
+  return { direction, speed, moved_ms: Math.round(stopped_ms - begin_ms), stopped };
 }
 
 /** Some cameras refuse a timeout, others accept and ignore it, so the driver always sends the stop. */
@@ -111,54 +117,23 @@ async function start(parts: PtzParts, direction: Direction, speed: number): Prom
   return parts.soap.call(continuousMove(parts, [x * speed, y * speed], ''));
 }
 
-function continuousMove({ profile, url }: PtzParts, [x, y]: readonly [number, number], timeout: string) {
-  const vector = `<PanTilt xmlns="${schema_namespace}" x="${x}" y="${y}"/>`;
-  const inner = `${profileToken(profile)}<Velocity>${vector}</Velocity>${timeout}`;
-  return { ...operation('ptz', 'ContinuousMove', inner), url, deadline_ms: move_deadline_ms };
-}
-
 /** Stops the camera, also after the task was aborted, and checks that it stands still. Throws when it may still be moving. */
 async function stopForSure(parts: PtzParts) {
   const work = stop(parts);
   parts.stopping(work.catch(() => undefined));
   const refusal = await work;
+  const stopped_ms = performance.now();
   if (refusal !== undefined) {
-    throw new CommandRefused(`the camera may still be moving: it rejected the stop (${refusal})`);
+    await parts.owed.owe(parts.profile);
+    throw new CommandRefused(
+      `the camera may still be moving: it rejected the stop (${refusal}); Stop is sent again when it answers`,
+    );
   }
+  await parts.owed.confirm(parts.profile);
   const moving = await settled(parts, still_within_ms, parts.signal);
   if (moving === true)
     throw new CommandRefused('the camera accepted the stop and reports that it still moves');
-  return { stopped: moving === false ? 'seen' : 'accepted' };
-}
-
-/** Sends Stop, else velocity 0, else Stop again; returns the reason when the camera accepts none. */
-async function stop(parts: PtzParts): Promise<string | undefined> {
-  const flags = '<PanTilt>true</PanTilt><Zoom>true</Zoom>';
-  const { profile, url, soap } = parts;
-  const halt = { ...operation('ptz', 'Stop', `${profileToken(profile)}${flags}`), url };
-  const plain = { ...operation('ptz', 'Stop', profileToken(profile)), url };
-  let refusal = '';
-  for (const asked of [halt, continuousMove(parts, [0, 0], ''), plain]) {
-    const outcome = await soap.call({ ...asked, deadline_ms: stop_deadline_ms });
-    if (outcome.kind === 'reply') return undefined;
-    refusal = describe(outcome);
-  }
-  return refusal;
-}
-
-/** False once it stands still, true if it still moves after `ms`, undefined where the camera does not report it. */
-async function settled(parts: PtzParts, ms: number, signal: AbortSignal): Promise<boolean | undefined> {
-  const { soap, url, profile } = parts;
-  const deadline_ms = performance.now() + ms;
-  let moving: boolean | undefined;
-  while (!signal.aborted) {
-    const asked = operation('ptz', 'GetStatus', profileToken(profile));
-    const outcome = await soap.call({ ...asked, url, deadline_ms: move_deadline_ms });
-    moving = outcome.kind === 'reply' ? isMoving(outcome.body) : undefined;
-    if (moving !== true || performance.now() > deadline_ms) return moving;
-    await sleep(check_every_ms, signal);
-  }
-  return moving;
+  return { stopped: moving === false ? 'seen' : 'accepted', stopped_ms };
 }
 
 /** Looks the token up first, each time: some cameras answer OK to a preset that they do not have. */
@@ -205,10 +180,6 @@ async function readPresets({ soap, url, profile }: PtzParts) {
   return all(find(outcome.body, 'getPresetsResponse'), 'preset')
     .slice(0, presets_max)
     .map((preset) => ({ token: attribute(preset, 'token') ?? '', name: textAt(preset, 'name') ?? null }));
-}
-
-function profileToken(profile: string): string {
-  return `<ProfileToken>${escapeXml(profile)}</ProfileToken>`;
 }
 
 function refuseAborted(signal: AbortSignal): void {

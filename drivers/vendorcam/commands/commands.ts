@@ -71,15 +71,15 @@ function ptzMove({ motors, channel, abilities, ptz_move_max_ms, signal }: Channe
       direction: z.enum(['up', 'down', 'left', 'right', 'stop']),
       speed: z
         .int()
-        .min(1)
+        .min(0)
         .max(64)
         .default(speed_default)
-        .describe('1 slow to 64 fast; without effect on motors with one speed'),
+        .describe('1 slow to 64 fast, 0 stops; without effect on motors with one speed'),
     }),
     handle: async ({ direction, speed }, context) => {
-      if (direction === 'stop') {
+      if (direction === 'stop' || speed === 0) {
         await motors.stop(channel);
-        return { direction };
+        return { direction: 'stop' };
       }
       const told = abilities.takesSpeed ? speed : undefined;
       const move = { channel, op: ops[direction], speed: told, max_ms: ptz_move_max_ms };

@@ -1,5 +1,6 @@
 /** Moves cameras and stops them: every move requires a Stop, which is kept on disk until the camera has confirmed it. */
 import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import type { OwedStops } from '../../../src/device/owed-stops.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Device } from '../host/device.ts';
 import { refusalOf } from '../host/failure.ts';
@@ -13,10 +14,8 @@ const certain_refusals: ReadonlySet<FaultKind> = new Set(['unsupported', 'forbid
 export interface MotorParts {
   readonly device: Pick<Device, 'order'>;
   readonly limits: Pick<Limits, 'stop_tries' | 'stop_gap_ms'>;
-  /** Channels that an earlier run moved without a confirmed Stop. */
-  readonly owed: readonly number[];
-  /** Resolves also when the disk write fails. */
-  readonly save: (owed: readonly number[]) => Promise<void>;
+  /** By channel. */
+  readonly owed: OwedStops<number>;
   /** Ends the pauses between two attempts to stop. */
   readonly signal: AbortSignal;
 }
@@ -32,35 +31,25 @@ export interface Move {
 
 export class Motors {
   readonly #parts: MotorParts;
-  readonly #owed: Set<number>;
-  /** Moves under way and their channels. */
-  readonly #moves = new Map<Promise<unknown>, number>();
 
   constructor(parts: MotorParts) {
     this.#parts = parts;
-    this.#owed = new Set(parts.owed);
   }
 
   /** Moves until the time is over or `signal` aborts. Resolves with the time it moved, once the Stop was confirmed. */
   async move(move: Move, signal: AbortSignal): Promise<number> {
-    const moving = this.#move(move, signal);
-    this.#moves.set(moving, move.channel);
-    try {
-      return await moving;
-    } finally {
-      this.#moves.delete(moving);
-    }
+    return this.#parts.owed.during(move.channel, async () => this.#move(move, signal));
   }
 
   /** Rejects with CommandRefused when the camera confirms no Stop. */
   async stop(channel: number): Promise<void> {
-    const { device, limits, signal } = this.#parts;
+    const { device, limits, owed, signal } = this.#parts;
     let reason = '';
     for (let attempt = 0; attempt < limits.stop_tries; attempt += 1) {
       try {
         const fault = faultIn(await device.order(ptz(channel, { op: 'Stop' }), { urgency: 'urgent' }));
         if (!fault) {
-          await this.#setOwed(channel, false);
+          await owed.confirm(channel);
           return;
         }
         reason = fault.sentence;
@@ -69,7 +58,7 @@ export class Motors {
       }
       await sleep(limits.stop_gap_ms, signal);
     }
-    await this.#setOwed(channel, true);
+    await owed.owe(channel);
     throw new CommandRefused(
       `the camera did not confirm the stop (${reason}) and may still be moving; Stop is sent again when it answers`,
     );
@@ -77,20 +66,17 @@ export class Motors {
 
   /** Sends the pending Stops, also from before a restart, but not those of moves in progress. */
   async settle(): Promise<void> {
-    const moving = new Set(this.#moves.values());
-    for (const channel of this.#owed) {
-      if (!moving.has(channel)) await this.stop(channel);
-    }
+    await this.#parts.owed.settle(async (channel) => this.stop(channel));
   }
 
   /** Resolves when no move is under way; their signals have aborted. */
   async idle(): Promise<void> {
-    await Promise.allSettled(this.#moves.keys());
+    await this.#parts.owed.idle();
   }
 
   async #move({ channel, op, speed, max_ms }: Move, signal: AbortSignal): Promise<number> {
-    const { device } = this.#parts;
-    await this.#setOwed(channel, true);
+    const { device, owed } = this.#parts;
+    await owed.owe(channel);
     const begin_ms = performance.now();
     try {
       const param = speed === undefined ? { op } : { op, speed };
@@ -101,7 +87,7 @@ export class Motors {
     } catch (error) {
       if (error instanceof CommandRefused) {
         // The camera has not moved.
-        await this.#setOwed(channel, false);
+        await owed.confirm(channel);
         throw error;
       }
       await this.stop(channel);
@@ -110,13 +96,6 @@ export class Motors {
     await sleep(max_ms - (performance.now() - begin_ms), signal);
     await this.stop(channel);
     return Math.round(performance.now() - begin_ms);
-  }
-
-  async #setOwed(channel: number, owed: boolean): Promise<void> {
-    if (this.#owed.has(channel) === owed) return;
-    if (owed) this.#owed.add(channel);
-    else this.#owed.delete(channel);
-    await this.#parts.save([...this.#owed]);
   }
 }
 

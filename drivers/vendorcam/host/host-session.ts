@@ -1,6 +1,7 @@
 /** The session with one host: connect, log in, describe, poll, and clean up at the end. */
 import { certificateCheck } from '../../../src/device/certificate-check.ts';
 import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
+import { OwedStops } from '../../../src/device/owed-stops.ts';
 import { outageLog } from '../../../src/device/outage-log.ts';
 import { pinnedHttp } from '../../../src/device/pinned-http.ts';
 import { stateFileName } from '../../../src/device/state-file.ts';
@@ -93,7 +94,8 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
   });
   const contact = new Contact();
   const save = async (owed_stops: readonly number[]) => memory.change({ owed_stops: [...owed_stops] });
-  const motors = new Motors({ device, limits, owed: memory.facts.owed_stops, save, signal: life });
+  const owed = new OwedStops({ owed: memory.facts.owed_stops, save });
+  const motors = new Motors({ device, limits, owed, signal: life });
   const controls = {
     device,
     motors,

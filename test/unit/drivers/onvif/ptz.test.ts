@@ -1,5 +1,5 @@
 /** Cameras that move stand still again, whatever happens to the task, the camera or the daemon. */
-import { rm } from 'node:fs/promises';
+import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { onvif } from '../../../../drivers/onvif/onvif.ts';
@@ -37,6 +37,10 @@ afterEach(async () => {
 /** The driver with a host that hands out its commands. */
 async function commandsOf(settings: Partial<FakeCameraSettings> = {}, move_s = 0.2) {
   camera = await startFakeCamera(settings);
+  return serve(move_s);
+}
+
+async function serve(move_s = 0.2) {
   const entry = await lab.entry(camera);
   const { promise, resolve } = Promise.withResolvers<readonly Command[]>();
   const nothing = (): undefined => undefined;
@@ -221,4 +225,64 @@ it('stops on its way to a preset when the task is cancelled', async () => {
   await eventually('it is on its way', () => camera.count('GetStatus') > 0);
   cancel.abort();
   expect(String(await gone)).toMatch(/cancelled; the camera was stopped/u);
+});
+
+it('stops a movement that a killed daemon left, before it asks anything else', async () => {
+  const { move } = await commandsOf({}, 10);
+  const moved = move
+    .read({ direction: 'up' })
+    .run(context())
+    .catch((error: unknown) => error);
+  await eventually('it moves', () => camera.motor.y !== 0);
+  // What is on the disk now is all that a kill leaves.
+  const left = await makeDirectory();
+  await cp(state_dir, left, { recursive: true });
+  stopping.abort();
+  await Promise.all([running, moved]);
+  await cp(left, state_dir, { recursive: true });
+  await rm(left, { recursive: true });
+  camera.motor.move(0, 1);
+  camera.forget();
+  stopping = new AbortController();
+  await serve();
+  expect(camera.motor.y).toBe(0);
+  const asked = camera.requests.map(({ operation }) => operation);
+  expect(asked.indexOf('Stop')).toBe(asked.indexOf('GetDeviceInformation') + 1);
+  // It is owed once.
+  stopping.abort();
+  await running;
+  camera.forget();
+  stopping = new AbortController();
+  await serve();
+  expect(operations()).toEqual([]);
+});
+
+it('sends the stop again when a camera that was lost while it moved is back', async () => {
+  const { move } = await commandsOf({}, 0.3);
+  const moved = move.read({ direction: 'up' }).run(context());
+  moved.catch(() => undefined);
+  await eventually('it moves', () => camera.motor.y !== 0);
+  await camera.lose();
+  await expect(moved).rejects.toThrow(/may still be moving/u);
+  expect(camera.motor.y).not.toBe(0);
+  await camera.restore();
+  await eventually('it stands still', () => camera.motor.y === 0, 10_000);
+});
+
+it('reports how long it really moved', async () => {
+  const { move } = await commandsOf();
+  camera.misbehave('Stop', () => (camera.count('Stop') === 1 ? 'hang' : 'normal'));
+  const begin_ms = performance.now();
+  const { moved_ms } = await move.read({ direction: 'up' }).run(context());
+  expect(moved_ms).toBeGreaterThan(1_300);
+  expect(moved_ms).toBeLessThanOrEqual(performance.now() - begin_ms);
+});
+
+it('stops at speed 0', async () => {
+  const { move } = await commandsOf();
+  expect(await move.read({ direction: 'up', speed: 0 }).run(context())).toEqual({
+    direction: 'stop',
+    stopped: 'seen',
+  });
+  expect(operations()).toEqual(['Stop']);
 });

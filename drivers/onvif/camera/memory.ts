@@ -1,0 +1,23 @@
+/** State of one camera that is kept over restarts. */
+import { z } from 'zod';
+import { DeviceMemory } from '../../../src/device/device-memory.ts';
+import { stateFileName } from '../../../src/device/state-file.ts';
+import type { FeedSet } from '../../../src/contract/feeds.ts';
+import type { DriverHost } from '../../../src/driver/driver.ts';
+import { type CameraOptions, portOf } from '../options.ts';
+
+const cameraMemory = z.object({
+  /** Profiles with a pending Stop. */
+  owed_stops: z.array(z.string().max(256)).catch([]),
+  /** Of the PTZ service, for the pending Stops of a camera whose services are not read yet. */
+  ptz_url: z.string().max(2_048).optional(),
+});
+export type CameraMemory = DeviceMemory<typeof cameraMemory>;
+
+export async function openMemory(
+  { stateFile, log }: Pick<DriverHost<FeedSet>, 'stateFile' | 'log'>,
+  camera: CameraOptions,
+): Promise<CameraMemory> {
+  const file = stateFileName('camera', `${camera.host.toLowerCase()} ${portOf(camera)} ${camera.path}`);
+  return DeviceMemory.open(stateFile(file), cameraMemory, log);
+}
