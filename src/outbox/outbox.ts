@@ -37,6 +37,7 @@ import { Oldest } from './live/oldest.ts';
 import { Resending } from './live/resending.ts';
 import type { Row, RowId } from './row.ts';
 import { texts } from './texts.ts';
+import { noteRest } from './unwritten.ts';
 import { type StartStore, startStore, type StoreClient } from './live/disk/store-client.ts';
 
 /** A task result may have 64 KiB; no message of a driver comes near this. */
@@ -113,12 +114,15 @@ export class Outbox implements Appender, Journal {
   readonly #end = new AbortController();
   readonly #oldest: Oldest;
   readonly #disk: DiskState;
+  /** Notes what the disk did not store; the next start reports it. */
+  readonly #note: (epoch: number) => boolean;
   /** An acknowledgement that cannot be about our messages is logged once: it comes again with every connection. */
   #ignored_ack = false;
 
   constructor(client: StoreClient, opened: Opened, options: OutboxOptions) {
     this.#client = client;
     this.#log = options.log;
+    this.#note = (epoch) => noteRest(options, epoch, this.#committer);
     this.opened = opened;
     this.crashed = client.closed;
     this.left_open = opened.open_tasks;
@@ -297,7 +301,7 @@ export class Outbox implements Appender, Journal {
     await this.#committer.settled(0);
   }
 
-  /** Writes what is left and ends the thread. What the disk does not store by then is lost, and logged. */
+  /** Writes what is left and ends the thread. What the disk does not store by then is lost, logged, and noted for the next start. */
   async close(): Promise<void> {
     this.#end.abort();
     this.dispatch.disconnected();
@@ -307,8 +311,9 @@ export class Outbox implements Appender, Journal {
     );
     const reason = (await within(flush_at_close_ms, flushed)) ?? texts.disk_timed_out;
     this.#committer.close();
-    const rows = this.#ledger.memory_rows;
-    if (rows > 0) this.#log.error({ rows, reason }, texts.not_written);
+    const is_noted = this.#note(this.epoch);
+    const { memory_rows: rows } = this.#ledger;
+    if (rows > 0) this.#log.error({ rows, reason, is_noted }, texts.not_written);
     await within(end_thread_ms, this.#client.close());
   }
 

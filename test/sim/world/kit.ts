@@ -23,8 +23,6 @@ import type { Trouble, Witness } from '../checks/witness.ts';
 
 /** systemd starts it again after this time. */
 const restart_ms = 2_000;
-/** A disk that is slower than this cannot be waited for at a stop. */
-const patience_ms = 500;
 
 export interface KitSettings {
   readonly ack: 'auto' | 'broker' | 'cloud';
@@ -126,11 +124,10 @@ export class Kit {
     if (!run?.app || run.stopping) return;
     run.stopping = true;
     const { app } = run;
-    const disk_took = this.#diskTakes();
     trace('is told to stop', { kit: run.proc.name });
     world.after(0, run.proc, () => {
       app.stop().then(
-        () => this.#stopped(run, disk_took, done),
+        () => this.#stopped(run, done),
         (error: unknown) => this.#parts.violation(`stop failed: ${messageOf(error)}`),
       );
     });
@@ -249,14 +246,13 @@ export class Kit {
     this.#parts.later(restart_ms, () => this.start());
   }
 
-  #stopped(run: KitRun, disk_took: boolean, done: () => void): void {
-    const { world, trace, witness } = this.#parts;
+  /** What the disk did not take is noted in the runtime directory: the next start names it, and nothing is excused. */
+  #stopped(run: KitRun, done: () => void): void {
+    const { trace } = this.#parts;
     if (this.run !== run) return;
     this.run = undefined;
     run.proc.alive = false;
     this.disk.kill();
-    if (!disk_took || !this.#diskTakes())
-      witness.excuse(world.now_ms, this.troubles, this.#parts.settings.packet_ms);
     trace('stopped', { kit: run.proc.name });
     done();
   }
@@ -272,13 +268,6 @@ export class Kit {
     if (this.#acks_on_disk && outbox.health().state === 'ok')
       this.#parts.violation('the kit has forgotten that the cloud acknowledges');
     this.acks_from_ms = Number.POSITIVE_INFINITY;
-  }
-
-  /** Slowly perhaps: whoever stops has the time to wait for it. */
-  #diskTakes(): boolean {
-    const { fault, full } = this.disk.state;
-    const { hangs_until_ms, slow_ms } = this.port;
-    return !fault && !full && slow_ms <= patience_ms && hangs_until_ms <= this.#parts.world.now_ms;
   }
 
   #clock(): Clock {

@@ -35,6 +35,7 @@ export async function openLab(
     readonly disk?: FaultyDisk;
     readonly epoch_numbers?: number;
     readonly onEpoch?: (epoch: number) => void;
+    readonly runtime_dir?: string;
   } = {},
 ): Promise<OutboxLab> {
   const lines: string[] = [];
@@ -47,6 +48,7 @@ export async function openLab(
     startStore: options.disk?.start,
     ...(options.epoch_numbers !== undefined && { epoch_numbers: options.epoch_numbers }),
     ...(options.onEpoch && { onEpoch: options.onEpoch }),
+    ...(options.runtime_dir !== undefined && { runtime_dir: options.runtime_dir }),
     form: { batch_rows: options.batch_rows ?? 200, batch_bytes: 64 * 1024 },
   });
   return {

@@ -67,6 +67,11 @@ export class Committer {
     return this.#running?.rows ?? [];
   }
 
+  /** Drops that are not recorded on disk, as far as is known. */
+  get drops(): readonly Drop[] {
+    return [...(this.#running?.dropped.values() ?? []), ...this.#pending.dropped.values()];
+  }
+
   /** Rows on disk whose deletion, or whose state, waits to be written. */
   get refs(): number {
     const { delivered, unconfirmed, superseded, delivered_batches, unconfirmed_batches } = this.#pending;

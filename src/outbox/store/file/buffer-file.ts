@@ -11,6 +11,7 @@ import { diskFault, type DiskFault } from './disk-fault.ts';
 import { Disk, type Shortage } from './disk.ts';
 import { EpochChoice } from '../../epochs/choice.ts';
 import { EpochMemory } from '../../epochs/memory.ts';
+import { enterWithNotes } from '../found-notes.ts';
 import type { InFlightRows } from '../in-flight-rows.ts';
 import type { DiskHealth, Found, Removal, Salvage, StoreOptions } from '../../protocol.ts';
 import { foundIn, openOwn } from './opening.ts';
@@ -299,7 +300,7 @@ export class BufferFile {
     const tables = this.#openCurrent();
     try {
       const epoch = this.#epoch || this.#chooseEpoch(tables);
-      tables.db.transaction(() => this.#enterEpoch(tables, epoch))();
+      enterWithNotes(tables, this.#options, () => this.#enterEpoch(tables, epoch));
       this.#epoch = epoch;
       this.#epoch_in_file = epoch;
       this.#epoch_memory.keep(epoch);

@@ -1,0 +1,139 @@
+/**
+ * What a stop could not write because the disk refused or did not answer: noted in the runtime directory, so that the next
+ * start names it on `drops`. That directory is memory: it can be written while the disk cannot, and lasts until the next boot.
+ */
+import { appendFileSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Live } from './live/outgoing.ts';
+import type { Drop, StoreOptions } from './protocol.ts';
+import { positionOf } from './row.ts';
+import { diskFault } from './store/file/disk-fault.ts';
+import { epochNumber, rowShapes, valid } from './store/row-shapes.ts';
+
+/** A note for each stop. Its numbers fill less than 1 MiB, as memory holds so many messages; further notes are refused. */
+const file_bytes_max = 4 * 1024 * 1024;
+
+export interface Unwritten {
+  /** The last epoch of the run that stopped. */
+  readonly epoch: number;
+  readonly kit_id: string | undefined;
+  /** Messages, as runs of numbers without holes. A commit that was under way may have stored them after all. */
+  readonly rows: readonly Drop[];
+  /** Drops that were not recorded on disk. */
+  readonly drops: readonly Drop[];
+}
+
+type DropTuple = readonly [
+  epoch: number,
+  lane: Drop['lane'],
+  reason: Drop['reason'],
+  rows: number,
+  lo: number,
+  hi: number,
+];
+
+interface Rest {
+  readonly rows_under_way: readonly Live[];
+  readonly rows: readonly Live[];
+  readonly drops: readonly Drop[];
+}
+
+/** Notes what a stop leaves in memory. False when there is nothing, or when nothing will name it. */
+export function noteRest(
+  { runtime_dir, kit_id }: Pick<StoreOptions, 'runtime_dir' | 'kit_id'>,
+  epoch: number,
+  { rows_under_way, rows: waiting, drops }: Rest,
+): boolean {
+  const rows = runsOf([...rows_under_way, ...waiting]);
+  if (rows.length === 0 && drops.length === 0) return false;
+  return noteUnwritten(runtime_dir, { epoch, kit_id, rows, drops });
+}
+
+/** Adds a note. False when it could not be written. */
+function noteUnwritten(runtime_dir: string | undefined, note: Unwritten): boolean {
+  if (runtime_dir === undefined) return false;
+  const { epoch, kit_id, rows, drops } = note;
+  const text = JSON.stringify({ epoch, kit_id, rows: rows.map(tupleOf), drops: drops.map(tupleOf) });
+  try {
+    const file = fileIn(runtime_dir);
+    if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) >= file_bytes_max) return false;
+    appendFileSync(file, `${text}\n`, { mode: 0o600 });
+    return true;
+  } catch (error) {
+    if (!diskFault(error)) throw error;
+    return false;
+  }
+}
+
+/** The notes of earlier runs, oldest first; a line that was cut off is left out. */
+export function readUnwritten(runtime_dir: string | undefined): readonly Unwritten[] {
+  if (runtime_dir === undefined) return [];
+  try {
+    return readFileSync(fileIn(runtime_dir), 'utf8')
+      .split('\n')
+      .flatMap((line) => noteOf(line) ?? []);
+  } catch (error) {
+    if (!diskFault(error)) throw error;
+    return [];
+  }
+}
+
+/** To be called once the notes are in the buffer file. One that stays is recognised by its epoch. */
+export function forgetUnwritten(runtime_dir: string | undefined): void {
+  if (runtime_dir === undefined) return;
+  try {
+    rmSync(fileIn(runtime_dir), { force: true });
+  } catch (error) {
+    if (!diskFault(error)) throw error;
+  }
+}
+
+/** Messages that the broker did not acknowledge, as runs of consecutive numbers. */
+function runsOf(lives: Iterable<Live>): readonly Drop[] {
+  const rows = [...lives].filter(({ acked }) => !acked).map(({ row }) => row);
+  const runs: Drop[] = [];
+  for (const { id, lane } of rows.toSorted((a, b) => a.id - b.id)) {
+    const { epoch, seq } = positionOf(id);
+    const last = runs.at(-1);
+    if (last?.epoch === epoch && last.lane === lane && last.hi === seq - 1)
+      runs[runs.length - 1] = { ...last, rows: last.rows + 1, hi: seq };
+    else runs.push({ epoch, lane, reason: 'memory_full', rows: 1, lo: seq, hi: seq });
+  }
+  return runs;
+}
+
+function fileIn(runtime_dir: string): string {
+  return join(runtime_dir, 'unwritten');
+}
+
+function tupleOf({ epoch, lane, reason, rows, lo, hi }: Drop): DropTuple {
+  return [epoch, lane, reason, rows, lo, hi];
+}
+
+function noteOf(line: string): Unwritten | undefined {
+  const value = parsed(line);
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { epoch, kit_id, rows, drops } = { epoch: 0, kit_id: undefined, rows: [], drops: [], ...value };
+  if (!epochNumber(epoch) || (kit_id !== undefined && typeof kit_id !== 'string')) return undefined;
+  return { epoch, kit_id, rows: dropsOf(rows), drops: dropsOf(drops) };
+}
+
+function dropsOf(tuples: unknown): readonly Drop[] {
+  if (!Array.isArray(tuples)) return [];
+  return [...valid(rowShapes.drops, tuples)].map(([epoch, lane, reason, rows, lo, hi]) => ({
+    epoch,
+    lane,
+    reason,
+    rows,
+    lo,
+    hi,
+  }));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
