@@ -11,6 +11,7 @@ import { joinClients } from './join.ts';
 import { type Lan, readLan } from './lan.ts';
 import { type Lease, parseLeases } from './leases.ts';
 import { type ClientsOptions, clientsOptions } from './options.ts';
+import { texts } from './texts.ts';
 
 const lease_file_bytes_max = 1_048_576;
 /** The hub sends changes once a second and drops the values of a lost driver, so the empty list is kept this long before the driver ends. */
@@ -42,17 +43,17 @@ async function runClients(options: ClientsOptions, host: DriverHost<typeof noFee
     const crowded = found.length > options.entries_max;
     if (crowded && !reported.crowded) {
       const facts = { found: found.length, entries_max: options.entries_max };
-      host.log.warn(facts, 'client limit exceeded; reporting the first ones (options.entries_max)');
+      host.log.warn(facts, texts.limit_exceeded);
     }
     if (!crowded && reported.crowded) {
-      host.log.info({ found: found.length }, 'client count back within the limit; reporting all');
+      host.log.info({ found: found.length }, texts.within_limit);
     }
     host.reportKit({ clients: found.slice(0, options.entries_max) });
     host.reportStatus({
       clients: found.length,
       interfaces: lan.links.map((link) => link.name).join(', '),
       leases: leases.length,
-      ...(unread.length > 0 ? { reason: `cannot read ${unread.join('; ')}` } : {}),
+      ...(unread.length > 0 ? { reason: texts.leases_unreadable(unread.join('; ')) } : {}),
     });
     reported.once = true;
     reported.crowded = crowded;
@@ -61,9 +62,7 @@ async function runClients(options: ClientsOptions, host: DriverHost<typeof noFee
 }
 
 function noNetwork({ interfaces }: ClientsOptions): string {
-  return interfaces.length > 0
-    ? `interface ${interfaces.join(' or ')} not found; check options.interfaces`
-    : 'no bridge with a hardware port found; set options.interfaces';
+  return interfaces.length > 0 ? texts.interface_not_found(interfaces.join(' or ')) : texts.no_bridge;
 }
 
 /** Reads the leases of all files and lists the files that cannot be read. A missing file is not an error. */
@@ -86,7 +85,7 @@ async function readLeases(
 async function readLeaseFile(file: string): Promise<readonly Lease[] | string> {
   try {
     const { size } = await stat(file);
-    if (size > lease_file_bytes_max) return `larger than ${lease_file_bytes_max} bytes`;
+    if (size > lease_file_bytes_max) return texts.lease_file_too_large(lease_file_bytes_max);
     return parseLeases(await readFile(file, 'utf8'));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;

@@ -10,6 +10,7 @@ import { readTextSync } from '../../src/device/system-files.ts';
 import { gatewayKey, machineFacts } from './identity.ts';
 import { type GatewayOptions, gatewayOptions } from './options.ts';
 import { cpuPct, type CpuTimes, memPct, parseCpu, uptime_s } from './proc.ts';
+import { texts } from './texts.ts';
 
 export const gateway = defineDriver({
   name: 'gateway',
@@ -60,6 +61,6 @@ function readCpu({ roots }: GatewayOptions): CpuTimes {
   const path = join(roots.proc, 'stat');
   const text = readTextSync(path);
   const cpu = text === undefined ? undefined : parseCpu(text);
-  if (!cpu) throw new DeviceUnreachable(`${path} cannot be read; check options.roots.proc`);
+  if (!cpu) throw new DeviceUnreachable(texts.proc_unreadable(path));
   return cpu;
 }

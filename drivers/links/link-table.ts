@@ -4,6 +4,7 @@ import type { Link, LinkStatus } from '../../src/contract/kit.ts';
 import type { DriverLog } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { ownPublicAddress } from './interfaces/addresses.ts';
+import { texts } from './texts.ts';
 import { calendar } from './usage/calendar.ts';
 import { isTunnel, typeByName, typeOf } from './interfaces/classify.ts';
 import { findWans, type Wan } from './interfaces/inventory.ts';
@@ -76,7 +77,7 @@ export class LinkTable {
     const natures = this.#interfaces.natures();
     if (!natures) {
       const path = join(options.roots.sys, 'class/net');
-      throw new DeviceUnreachable(`${path} cannot be read; check options.roots.sys`);
+      throw new DeviceUnreachable(texts.sys_unreadable(path));
     }
     const routing = source.read(natures);
     const byIndex = new Map([...natures.values()].map((nature) => [nature.ifindex, nature]));
@@ -175,8 +176,8 @@ export class LinkTable {
     };
     const notes = [
       reason,
-      wan.counted_on === null ? null : `its bytes are part of ${wan.counted_on}, which counts them`,
-      sight.day === null ? 'usage waits until the clock is set' : null,
+      wan.counted_on === null ? null : texts.counted_on(wan.counted_on),
+      sight.day === null ? texts.clock_not_set : null,
     ];
     return { link, reason: notes.filter((note) => note !== null).join('; ') || null };
   }

@@ -2,6 +2,7 @@
 import { noFeeds } from '../../src/contract/feeds.ts';
 import type { LinkStatus } from '../../src/contract/kit.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
+import { texts } from './texts.ts';
 import { Wake } from './wake.ts';
 import { LinkTable, type TableLink } from './link-table.ts';
 import { Memory } from './usage/memory.ts';
@@ -112,11 +113,11 @@ class Reporter {
     this.#statuses.set(link, { status, since_ms: mono_ms });
     const { log } = this.#host;
     const facts = reason === null ? { link, status } : { link, status, reason };
-    if (before === undefined) log.info(facts, 'WAN link added');
-    else if (status === 'offline') log.warn(facts, 'WAN link lost');
+    if (before === undefined) log.info(facts, texts.link_added);
+    else if (status === 'offline') log.warn(facts, texts.link_lost);
     else if (before.status === 'offline')
-      log.info({ ...facts, down_s: (mono_ms - before.since_ms) / 1_000 }, 'WAN link back');
-    else log.info(facts, 'WAN link status changed');
+      log.info({ ...facts, down_s: (mono_ms - before.since_ms) / 1_000 }, texts.link_back);
+    else log.info(facts, texts.status_changed);
   }
 }
 

@@ -2,6 +2,7 @@
 import type { LinkStatus } from '../../src/contract/kit.ts';
 import { isConfigured } from './interfaces/addresses.ts';
 import type { InterfaceState } from './interfaces/sysfs.ts';
+import { texts } from './texts.ts';
 
 export interface Signs {
   /** Null: the interface is not there. */
@@ -26,8 +27,6 @@ export interface Verdict {
   readonly reason: string | null;
 }
 
-export const not_probed = 'answers are not checked: options.probe.targets is empty';
-
 /**
  * `offline`: cannot carry anything, or no target answers. `online`: answers, and traffic leaves by it. `standby`: answers,
  * and traffic leaves by another link. Without targets the answers are assumed, and the reason states it.
@@ -38,30 +37,32 @@ export function judge(signs: Signs): Verdict {
   const { reachable, asked, isSelected, probe_reason } = signs;
   const isProbed = asked.length > 0;
   if (isProbed && reachable === null)
-    return { status: undefined, reason: probe_reason ?? 'the first probes are under way' };
-  const caveat = isProbed ? null : not_probed;
+    return { status: undefined, reason: probe_reason ?? texts.first_probes };
+  const caveat = isProbed ? null : texts.not_probed;
   if (isSelected) return { status: 'online', reason: caveat };
-  const waiting = 'traffic leaves by another link';
-  return { status: 'standby', reason: caveat === null ? waiting : `${waiting}; ${caveat}` };
+  return {
+    status: 'standby',
+    reason: caveat === null ? texts.other_link_selected : `${texts.other_link_selected}; ${caveat}`,
+  };
 }
 
 /** Why nothing can pass; null when something could. */
 function faultOf({ state, addresses, isRouted, reachable, asked, probe_reason }: Signs): string | null {
   const fault = interfaceFault(state);
   if (fault !== null) return fault;
-  if (addresses !== null && !isConfigured(addresses)) return 'no address';
+  if (addresses !== null && !isConfigured(addresses)) return texts.no_address;
   if (asked.length > 0 && reachable === false) {
-    return `${probe_reason ?? 'no target answers'}; probed ${asked.join(', ')}`;
+    return texts.probed(probe_reason ?? texts.no_target_answers, asked.join(', '));
   }
   // An answer is better evidence than the tables.
-  return isRouted || reachable ? null : 'no default route leads through it';
+  return isRouted || reachable ? null : texts.no_default_route;
 }
 
 function interfaceFault(state: InterfaceState | null): string | null {
-  if (!state) return 'the interface is not there';
-  if (state.isUp === false) return 'the interface is switched off';
-  if (!state.carrier) return 'no carrier: check cable, dish or modem';
+  if (!state) return texts.interface_missing;
+  if (state.isUp === false) return texts.interface_down;
+  if (!state.carrier) return texts.no_carrier;
   const { operstate = 'unknown' } = state;
   // Modems, PPP and tunnels always leave it at "unknown".
-  return operstate === 'up' || operstate === 'unknown' ? null : `not connected (${operstate})`;
+  return operstate === 'up' || operstate === 'unknown' ? null : texts.not_connected(operstate);
 }

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
+import { texts } from './texts.ts';
 
 /** gpsd's own buffer for one report has 10240 bytes. */
 export const line_chars_max = 65_536;
@@ -24,13 +25,12 @@ export async function watchGpsd(
   onLine: (line: string) => void,
 ): Promise<void> {
   if (signal.aborted) return;
-  const named = `gpsd at ${host}:${port}`;
   const socket = connect({ host, port });
   const over = new AbortController();
   const utf8 = new StringDecoder('utf8');
   let rest = '';
   let hasReceived = false;
-  let reason = 'closed the connection';
+  let reason: string = texts.connection_closed;
   const fail = (why: string): void => {
     reason = why;
     socket.destroy();
@@ -46,12 +46,12 @@ export async function watchGpsd(
     hasReceived = true;
     const lines = (rest + utf8.write(chunk)).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > line_chars_max) fail('line exceeds the limit; is gpsd on this port?');
+    if (rest.length > line_chars_max) fail(texts.line_too_long);
     else for (const line of lines) onLine(line);
   });
   const awaitGreeting = async (): Promise<void> => {
     await sleep(greeting_timeout_ms, over.signal);
-    if (!hasReceived && !over.signal.aborted) fail('no greeting received; is gpsd on this port?');
+    if (!hasReceived && !over.signal.aborted) fail(texts.no_greeting);
   };
   void awaitGreeting();
   await new Promise<void>((resolve) => {
@@ -59,5 +59,5 @@ export async function watchGpsd(
   });
   over.abort();
   signal.removeEventListener('abort', stop);
-  if (!signal.aborted) throw new DeviceUnreachable(`${named}: ${reason}`);
+  if (!signal.aborted) throw new DeviceUnreachable(texts.gpsd_failed(host, port, reason));
 }

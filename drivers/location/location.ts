@@ -79,9 +79,9 @@ function createStateReporter(
     const isSameState = reported?.startsWith(`${state} `) === true;
     reported = now;
     const shown = { receiver: state, ...(device ? { device } : {}) };
-    host.reportStatus(state === 'fix' ? shown : { ...shown, reason: texts[state] });
+    host.reportStatus(state === 'fix' ? shown : { ...shown, reason: texts.states[state] });
     if (isSameState || state === 'waiting') return;
-    if (state === 'mute') host.log.warn(shown, texts[state]);
-    else host.log.info(shown, texts[state]);
+    if (state === 'mute') host.log.warn(shown, texts.states[state]);
+    else host.log.info(shown, texts.states[state]);
   };
 }

@@ -1,9 +1,15 @@
-/** Sentences of the location driver that people read, by state of the receiver; tests refer to them by name. */
+/** Sentences of the location driver that people read; tests refer to them by name. */
 import type { ReceiverState } from './receivers.ts';
 
 export const texts = {
-  fix: 'receiver got a fix',
-  'no fix': 'receiver has no fix; it needs a view of the sky',
-  mute: 'receiver sends nothing; check its cable and its device in gpsd',
-  waiting: 'waiting for the receiver',
-} as const satisfies Readonly<Record<ReceiverState, string>>;
+  states: {
+    fix: 'receiver got a fix',
+    'no fix': 'receiver has no fix; it needs a view of the sky',
+    mute: 'receiver sends nothing; check its cable and its device in gpsd',
+    waiting: 'waiting for the receiver',
+  } satisfies Readonly<Record<ReceiverState, string>>,
+  gpsd_failed: (host: string, port: number, reason: string) => `gpsd at ${host}:${port}: ${reason}`,
+  connection_closed: 'closed the connection',
+  line_too_long: 'line exceeds the limit; is gpsd on this port?',
+  no_greeting: 'no greeting received; is gpsd on this port?',
+} as const;

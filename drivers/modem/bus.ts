@@ -5,6 +5,7 @@
 import { createClient, DBusError, type Message, type MessageBus, TimeoutError } from 'dbus-native';
 import { createConnection, type Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../src/errors.ts';
+import { texts } from './texts.ts';
 
 /** Reply of a method: its first value, or the reason of its error. */
 export type Reply =
@@ -60,7 +61,7 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
   const socket = await dial(address, { timeout_ms, signal });
   const losing = new AbortController();
   const lose = (why: string): void => {
-    if (!losing.signal.aborted) losing.abort(new DeviceUnreachable(`D-Bus at ${address}: ${why}`));
+    if (!losing.signal.aborted) losing.abort(new DeviceUnreachable(texts.bus_failed(address, why)));
     // On close the library waits for the peer, which a hung daemon never answers.
     socket.destroy();
   };
@@ -79,7 +80,7 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
   client.connection.on('error', (error) => lose(messageOf(error)));
   client.connection.on('close', () => {
     signal.removeEventListener('abort', close);
-    lose('connection closed by the bus');
+    lose(texts.bus_closed);
   });
   client.connection.on('message', (message: Message) => {
     if (message.type !== signal_type) return;
@@ -91,7 +92,7 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
   try {
     demand(await call({ ...daemon, member: 'Hello' }), address);
   } catch (error) {
-    lose('no reply to Hello');
+    lose(texts.no_hello);
     throw error;
   }
   return {
@@ -104,7 +105,7 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
 }
 
 function demand(reply: Reply, address: string): void {
-  if (!reply.ok) throw new DeviceUnreachable(`D-Bus at ${address}: ${reply.reason}`);
+  if (!reply.ok) throw new DeviceUnreachable(texts.bus_failed(address, reply.reason));
 }
 
 async function invoke(client: MessageBus, about: Call, lost: AbortSignal): Promise<Reply> {
@@ -112,13 +113,13 @@ async function invoke(client: MessageBus, about: Call, lost: AbortSignal): Promi
   return new Promise((resolve, reject) => {
     client.invoke({ ...about, flags: no_auto_start }, (error, value: unknown) => {
       if (lost.aborted)
-        reject(lost.reason instanceof Error ? lost.reason : new DeviceUnreachable('bus connection lost'));
+        reject(lost.reason instanceof Error ? lost.reason : new DeviceUnreachable(texts.bus_lost));
       else if (!error) resolve({ ok: true, value });
       else if (error instanceof TimeoutError) {
-        reject(new DeviceUnreachable(`${about.destination} did not answer ${about.member} in time`));
+        reject(new DeviceUnreachable(texts.call_timeout(about.destination, about.member)));
       } else if (error instanceof DBusError && error.dbusName !== undefined) {
         resolve({ ok: false, reason: messageOf(error) });
-      } else reject(new DeviceUnreachable(`${about.member} failed: ${messageOf(error)}`));
+      } else reject(new DeviceUnreachable(texts.call_failed(about.member, messageOf(error))));
     });
   });
 }
@@ -136,16 +137,16 @@ async function dial(
   return new Promise((resolve, reject) => {
     const fail = (why: string): void => {
       socket.destroy();
-      reject(new DeviceUnreachable(`D-Bus at ${address}: ${why}`));
+      reject(new DeviceUnreachable(texts.bus_failed(address, why)));
     };
     const onAbort = (): void => fail('stopped');
     signal.addEventListener('abort', onAbort, { once: true });
     socket.once('close', () => {
       signal.removeEventListener('abort', onAbort);
-      fail('connection closed immediately');
+      fail(texts.bus_closed_at_once);
     });
-    socket.once('timeout', () => fail(`connecting timed out after ${timeout_ms} ms`));
-    socket.once('error', (error) => fail(`${messageOf(error)}; is dbus-daemon running?`));
+    socket.once('timeout', () => fail(texts.bus_timeout(timeout_ms)));
+    socket.once('error', (error) => fail(texts.bus_error(messageOf(error))));
     socket.once('connect', () => {
       socket.removeAllListeners();
       socket.setTimeout(0);

@@ -12,6 +12,7 @@ import {
   networkProperties,
   simProperties,
 } from './properties.ts';
+import { texts } from './texts.ts';
 
 export const mm_path = '/org/freedesktop/ModemManager1';
 /** More modems than a gateway has ports. */
@@ -23,9 +24,9 @@ const bearers_max = 8;
 export async function readModems(bus: Bus): Promise<readonly Modem[]> {
   const member = { interface: 'org.freedesktop.DBus.ObjectManager', member: 'GetManagedObjects' };
   const reply = await bus.call({ destination: mm, path: mm_path, ...member });
-  if (!reply.ok) throw new DeviceUnreachable(`ModemManager does not list its modems: ${reply.reason}`);
+  if (!reply.ok) throw new DeviceUnreachable(texts.list_refused(reply.reason));
   const objects = managedObjects.safeParse(reply.value);
-  if (!objects.success) throw new DeviceUnreachable('ModemManager answers with a list that cannot be read');
+  if (!objects.success) throw new DeviceUnreachable(texts.list_unreadable);
   const found = Object.entries(objects.data)
     .filter(([, interfaces]) => interfaces[`${mm}.Modem`] !== undefined)
     .sort(([a], [b]) => numberOf(a) - numberOf(b))

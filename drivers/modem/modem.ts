@@ -10,6 +10,7 @@ import { type ModemOptions, modemOptions } from './options.ts';
 import { Positions } from './positions.ts';
 import { mm } from './properties.ts';
 import { statusFacts } from './status-facts.ts';
+import { texts } from './texts.ts';
 
 type Host = DriverHost<typeof noFeeds>;
 
@@ -54,9 +55,7 @@ async function runModem(options: ModemOptions, host: Host): Promise<void> {
 async function ownerOf(bus: Bus): Promise<string> {
   const reply = await bus.call({ ...daemon, member: 'GetNameOwner', signature: 's', body: [mm] });
   if (reply.ok && typeof reply.value === 'string') return reply.value;
-  throw new DeviceUnreachable(
-    'ModemManager is not running; install or start it (systemctl start ModemManager)',
-  );
+  throw new DeviceUnreachable(texts.manager_missing);
 }
 
 interface Watched {
@@ -82,8 +81,7 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
     const modems = await readModems(bus);
     const links = linksOf(modems, options.interfaces);
     for (const name of known) {
-      if (!links.has(name))
-        host.reportLink({ name, type: 'cellular', reason: 'modem: unplugged or restarting' });
+      if (!links.has(name)) host.reportLink({ name, type: 'cellular', reason: texts.unplugged });
     }
     for (const [name, knowledge] of links) {
       if (known.size < known_links_max) known.add(name);
@@ -96,6 +94,6 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
     await sleep(settle_ms, ending);
   }
   if (host.signal.aborted) return;
-  if (gone.aborted) throw new DeviceUnreachable('ModemManager has ended');
+  if (gone.aborted) throw new DeviceUnreachable(texts.manager_ended);
   bus.lost.throwIfAborted();
 }

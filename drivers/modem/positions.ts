@@ -4,6 +4,7 @@ import type { Bus } from './bus.ts';
 import { Fixes, gps_raw_source } from './fix.ts';
 import { readLocation } from './manager.ts';
 import type { Modem } from './properties.ts';
+import { texts } from './texts.ts';
 
 export class Positions {
   readonly #log: DriverLog;
@@ -20,8 +21,7 @@ export class Positions {
   async read(bus: Bus, modems: readonly Modem[]): Promise<Fix | undefined> {
     this.#fixes = new Map(modems.map(({ path }) => [path, this.#fixes.get(path) ?? new Fixes()]));
     const receivers = modems.filter(({ location }) => hasGps(location.Enabled));
-    if (modems.length > 0)
-      this.#logChange(receivers.length > 0 ? undefined : 'satellite receiver off on every modem');
+    if (modems.length > 0) this.#logChange(receivers.length > 0 ? undefined : texts.receivers_off);
     for (const { path } of receivers) {
       const answer = await readLocation(bus, path, gps_raw_source);
       if ('refused' in answer) {
@@ -37,9 +37,9 @@ export class Positions {
   #logChange(reason: string | undefined): void {
     if (reason === this.#logged) return;
     this.#logged = reason;
-    const remedy = 'switch it on with mmcli -m any --location-enable-gps-raw, or use gpsd';
-    if (reason === undefined) this.#log.info({}, 'modem position available');
-    else this.#log.warn({ reason, remedy }, 'cannot read a position from the modems');
+    const remedy = texts.switch_receiver_on;
+    if (reason === undefined) this.#log.info({}, texts.position_available);
+    else this.#log.warn({ reason, remedy }, texts.position_unavailable);
   }
 }
 

@@ -6,6 +6,7 @@ import { DeviceUnreachable } from '../../src/errors.ts';
 import { reasonOf } from '../../src/platform/linux/bound-fd.ts';
 import { connectTcp, knockTcp } from '../../src/platform/linux/bound-tcp.ts';
 import { within } from '../../src/platform/time.ts';
+import { texts } from './texts.ts';
 
 const lookup_timeout_ms = 5_000;
 const connect_timeout_ms = 10_000;
@@ -36,13 +37,13 @@ export async function findTarget(url: URL, { device, ca, signal }: Way): Promise
   const host = url.hostname.replaceAll(/[[\]]/gu, '');
   const found = await within(lookup_timeout_ms, lookup(host, { all: true, order: 'ipv4first' }), signal);
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
-  let code = 'no answer of the name server';
+  let code: string = texts.name_server_silent;
   for (const { address: host_ip } of found?.slice(0, addresses_max) ?? []) {
     const echo = await knockTcp({ device, host_ip, port, timeout_ms: knock_timeout_ms, signal });
     if ('rtt_ms' in echo) return { url, host_ip, port, device, ca };
     ({ code } = echo);
   }
-  throw new DeviceUnreachable(`${host} port ${port} by ${device}: ${reasonOf(code)}`);
+  throw new DeviceUnreachable(texts.connect_failed(host, port, device, reasonOf(code)));
 }
 
 /** Connects by the link, with TLS where the URL asks for it. The socket ends with `signal`. */
@@ -67,9 +68,9 @@ async function withTls(socket: Socket, { url, ca }: Target): Promise<Socket> {
   const done = Promise.withResolvers<undefined>();
   secure.once('secureConnect', () => done.resolve(undefined));
   secure.on('error', (error) => done.reject(error));
-  secure.once('close', () => done.reject(new DeviceUnreachable(`${url.host}: closed during TLS`)));
+  secure.once('close', () => done.reject(new DeviceUnreachable(texts.closed_during_tls(url.host))));
   const timer = setTimeout(
-    () => done.reject(new DeviceUnreachable(`${url.host}: TLS took too long`)),
+    () => done.reject(new DeviceUnreachable(texts.tls_timeout(url.host))),
     connect_timeout_ms,
   );
   try {

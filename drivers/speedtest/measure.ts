@@ -3,6 +3,7 @@ import { CommandRefused, messageOf } from '../../src/errors.ts';
 import { every, sleep } from '../../src/platform/time.ts';
 import { openConnection, type Target } from './connection.ts';
 import { type Limits, Tally } from './tally.ts';
+import { texts } from './texts.ts';
 import { download, upload } from './transfer.ts';
 
 /** Nothing moves for so long: the test is over. */
@@ -47,19 +48,19 @@ export async function measure(plan: Plan): Promise<Measured> {
     // What is under way when the time is over is cut off, and does not count.
     await Promise.race([Promise.all(moves), sleep(limits.ms_max, signal)]);
     const [mbps, { bytes }] = [tally.mbps(), tally];
-    if (signal.aborted) throw new CommandRefused('the speed test was stopped');
+    if (signal.aborted) throw new CommandRefused(texts.stopped);
     if (mbps === null || bytes < Math.min(bytes_min, limits.bytes_max))
       throw new CommandRefused(tooLittle(plan, bytes));
     return { mbps, bytes };
   } catch (error) {
-    if (plan.signal.aborted) throw new CommandRefused('the speed test was stopped; nothing was recorded');
-    const reason = stalled ? `nothing moved for ${stall_ms / 1_000} s` : messageOf(error);
-    throw new CommandRefused(`${direction} by ${target.device}: ${reason}`, { cause: error });
+    if (plan.signal.aborted) throw new CommandRefused(texts.stopped_unrecorded);
+    const reason = stalled ? texts.stalled(stall_ms / 1_000) : messageOf(error);
+    throw new CommandRefused(texts.failed(direction, target.device, reason), { cause: error });
   } finally {
     stop.abort();
   }
 }
 
 function tooLittle({ target, limits }: Plan, bytes: number): string {
-  return `only ${bytes} bytes moved within ${limits.ms_max / 1_000} s, too little to measure; give ${target.url.host} a larger file, or the test more time`;
+  return texts.too_little(bytes, limits.ms_max / 1_000, target.url.host);
 }

@@ -12,6 +12,7 @@ import { findTarget, measureLatency } from './connection.ts';
 import { readLast, writeLast } from './last-result.ts';
 import { measure, type Measured } from './measure.ts';
 import { type Server, type SpeedtestOptions, speedtestOptions } from './options.ts';
+import { texts } from './texts.ts';
 import { chooseWay } from './way.ts';
 
 type SpeedtestHost = DriverHost<typeof noFeeds>;
@@ -41,7 +42,7 @@ export const speedtest = defineDriver({
 async function runSpeedtest(options: SpeedtestOptions, host: SpeedtestHost): Promise<void> {
   const file = host.stateFile('last-result.json');
   const last = await readLast(file).catch((error: unknown) => {
-    host.log.warn({ file, reason: messageOf(error) }, 'the last speed test cannot be read and is forgotten');
+    host.log.warn({ file, reason: messageOf(error) }, texts.unreadable);
     return undefined;
   });
   if (host.signal.aborted) return;
@@ -55,7 +56,7 @@ async function runSpeedtest(options: SpeedtestOptions, host: SpeedtestHost): Pro
     timeout_ms: options.seconds_max * 2_000 + overhead_ms,
     input: speedtestInput,
     handle: async (input, context) => {
-      if (running) throw new CommandRefused('a speed test is running already; wait until it is over');
+      if (running) throw new CommandRefused(texts.already_running);
       running = runTest(options, input, { host, context, file });
       try {
         return await running;
@@ -84,11 +85,9 @@ async function runTest(
   const server = chooseServer(options, input.server);
   const { device, metered } = await chooseWay(options, input.link);
   if (metered && !input.allow_metered) {
-    throw new CommandRefused(
-      `data cost money on ${device}; nothing was sent. Set allow_metered to test it anyway`,
-    );
+    throw new CommandRefused(texts.link_metered(device));
   }
-  host.log.info({ link: device, server: server.name }, 'a speed test begins');
+  host.log.info({ link: device, server: server.name }, texts.started);
   const figures = await measureBoth(options, server, { device, signal, progress: context.progress });
   const { latency_ms, down, up } = figures;
   const timestamp = new Date().toISOString();
@@ -96,7 +95,7 @@ async function runTest(
   host.reportKit({ speedtest: result });
   await keep(host, file, result);
   const bytes = { bytes_down: down.bytes, bytes_up: up?.bytes ?? 0 };
-  host.log.info({ link: device, server: server.name, ...result, ...bytes }, 'a speed test is done');
+  host.log.info({ link: device, server: server.name, ...result, ...bytes }, texts.completed);
   return { ...result, ...bytes, link: device, server: server.name };
 }
 
@@ -147,21 +146,18 @@ function chooseServer({ servers }: SpeedtestOptions, name: string | undefined): 
   const found = name === undefined ? servers[0] : servers.find((each) => each.name === name);
   if (found) return found;
   const known = servers.map((each) => each.name).join(', ');
-  throw new CommandRefused(`no server is called ${JSON.stringify(name)}; configured are ${known}`);
+  throw new CommandRefused(texts.server_unknown(name, known));
 }
 
 async function readCa(file: string): Promise<string> {
   return readFile(file, 'utf8').catch((error: unknown) => {
-    throw new CommandRefused(`ca_file: ${messageOf(error)}`, { cause: error });
+    throw new CommandRefused(texts.ca_unreadable(messageOf(error)), { cause: error });
   });
 }
 
 /** A result that cannot be written down was measured all the same. */
 async function keep(host: SpeedtestHost, file: string, result: Speedtest): Promise<void> {
   await writeLast(file, result).catch((error: unknown) => {
-    host.log.warn(
-      { file, reason: messageOf(error) },
-      'the result of the speed test is not kept over a restart',
-    );
+    host.log.warn({ file, reason: messageOf(error) }, texts.not_saved);
   });
 }

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { finished } from 'node:stream/promises';
 import { CommandRefused } from '../../src/errors.ts';
 import type { Tally } from './tally.ts';
+import { texts } from './texts.ts';
 
 /** The first POST is small, so that it is answered in time on a slow link; the next ones shall take about this long. */
 const post_bytes_first = 16_384;
@@ -68,7 +69,7 @@ async function ask(agent: Agent, url: URL, body?: Uint8Array): Promise<IncomingM
   return new Promise((resolve, reject) => {
     request.once('response', resolve);
     request.on('error', reject);
-    request.once('close', () => reject(new Error('the server closed the connection without an answer')));
+    request.once('close', () => reject(new Error(texts.server_closed)));
     request.end(body);
   });
 }
@@ -79,6 +80,6 @@ function check(response: IncomingMessage, url: URL): void {
   if (statusCode >= 200 && statusCode < 300) return;
   response.destroy();
   const where = statusCode >= 300 && statusCode < 400 ? ` to ${(headers.location ?? '?').slice(0, 200)}` : '';
-  const remedy = where === '' ? '' : '; configure the address that it leads to';
-  throw new CommandRefused(`${url.host} answers with HTTP status ${statusCode}${where}${remedy}`);
+  const remedy = where === '' ? '' : texts.use_redirect;
+  throw new CommandRefused(texts.http_status(url.host, statusCode, where) + remedy);
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { readText } from '../../src/device/system-files.ts';
 import { CommandRefused } from '../../src/errors.ts';
 import type { SpeedtestOptions } from './options.ts';
+import { texts } from './texts.ts';
 
 export interface Way {
   /** Interface name. */
@@ -14,11 +15,11 @@ export interface Way {
 export async function chooseWay(options: SpeedtestOptions, link: string | undefined): Promise<Way> {
   const { proc, sys } = options.roots;
   const device = link ?? defaultDevice((await readText(join(proc, 'net/route'))) ?? '');
-  if (device === undefined) throw new CommandRefused('there is no default route; name a link in the payload');
+  if (device === undefined) throw new CommandRefused(texts.no_default_route);
   // What the operator sends must not lead out of the folder of the links.
   const isName = /^[^/\s]{1,64}$/u.test(device) && device !== '.' && device !== '..';
   const uevent = (isName ? await readText(join(sys, 'class/net', device, 'uevent')) : undefined) ?? '';
-  if (uevent === '') throw new CommandRefused(`there is no link ${JSON.stringify(device)} on this kit`);
+  if (uevent === '') throw new CommandRefused(texts.link_unknown(device));
   const isModem = /^DEVTYPE=wwan$/mu.test(uevent) || /^(?:ppp|wwan)\d/u.test(device);
   return { device, metered: isModem || options.metered.includes(device) };
 }

@@ -12,6 +12,7 @@ import {
   parseStatus,
   requests,
 } from './api/messages.ts';
+import { texts } from './texts.ts';
 
 /** A position, none, or the reason of a refusal. */
 export interface DishPosition {
@@ -37,12 +38,9 @@ export function openDish(channel: Channel): Dish {
   return {
     async status() {
       const answer = await ask(requests.status);
-      if (!('message' in answer)) throw new DeviceUnreachable(`refused the status request: ${answer.reason}`);
+      if (!('message' in answer)) throw new DeviceUnreachable(texts.status_refused(answer.reason));
       const status = parseStatus(answer.message);
-      if (!status)
-        throw new DeviceUnreachable(
-          'replied, but is not a dish; a Starlink router replies like this on its own address',
-        );
+      if (!status) throw new DeviceUnreachable(texts.not_a_dish);
       return status;
     },
     async history() {

@@ -1,6 +1,7 @@
 /** Tracks whether a dish refuses its position: asks rarely then, and logs the refusal and its end once. */
 import type { DriverLog } from '../../src/driver/driver.ts';
 import type { DishPosition } from './dish.ts';
+import { texts } from './texts.ts';
 
 /** `no fix`: allowed, without a current fix. */
 export type Permission = 'off' | 'refused' | 'no fix' | 'fresh';
@@ -23,14 +24,12 @@ export class Permit {
     const wasRefused = this.#refused_ms !== undefined;
     this.#refused_ms = refusal ? now_ms : undefined;
     if (!refusal) {
-      if (wasRefused) log.info({}, 'dish position available');
+      if (wasRefused) log.info({}, texts.position_available);
       return 'no fix';
     }
     if (!wasRefused) {
-      const remedy = refusal.denied
-        ? 'allow it in the Starlink app: Settings, Advanced, Debug data, Starlink location, "allow access on local network"'
-        : 'see the reason';
-      log.warn({ reason: refusal.reason, remedy }, 'dish refused its position; retrying every 10 minutes');
+      const remedy = refusal.denied ? texts.allow_position : texts.see_reason;
+      log.warn({ reason: refusal.reason, remedy }, texts.position_refused);
     }
     return 'refused';
   }

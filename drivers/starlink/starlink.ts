@@ -12,6 +12,7 @@ import type { DishStatus } from './api/messages.ts';
 import { type StarlinkOptions, starlinkOptions } from './options.ts';
 import { type Permission, Permit } from './permit.ts';
 import { statusFacts } from './status-facts.ts';
+import { texts } from './texts.ts';
 import { reasonOf } from './words.ts';
 
 type Host = DriverHost<typeof noFeeds>;
@@ -44,7 +45,7 @@ async function runStarlink(options: StarlinkOptions, host: Host): Promise<void> 
 /** Adds which dish it was: there may be two. */
 function named(error: unknown, { link, host, port }: StarlinkOptions): unknown {
   if (!(error instanceof DeviceUnreachable)) return error;
-  const message = `dish of ${link} at ${host} port ${port}: ${error.message}`;
+  const message = texts.dish_failed(link, `${host} port ${port}`, error.message);
   return new DeviceUnreachable(message, { cause: error });
 }
 
@@ -57,10 +58,10 @@ async function watch(dish: Dish, options: StarlinkOptions, host: Host): Promise<
   while (!host.signal.aborted) {
     const status = await dish.status();
     if ((status.uptime_s ?? uptime_s) < uptime_s)
-      host.log.info({ uptime_s: status.uptime_s }, 'dish restarted');
+      host.log.info({ uptime_s: status.uptime_s }, texts.restarted);
     uptime_s = status.uptime_s ?? uptime_s;
     const history = await dish.history();
-    if (hasHistory && !history) host.log.warn({}, 'dish returned no history; latency and loss unknown');
+    if (hasHistory && !history) host.log.warn({}, texts.no_history);
     hasHistory = history !== undefined;
     const quality = history && qualityOf(history);
     host.reportLink({

@@ -4,6 +4,7 @@ import { CommandRefused } from '../errors.ts';
 import { saidDuration } from '../platform/log/entry.ts';
 import type { LogRoot } from '../platform/log/log.ts';
 import type { ReportParts } from './status-report.ts';
+import { texts } from './texts.ts';
 
 /** Parts of the program that name themselves in their lines. */
 const parts_of_program = ['hub', 'media', 'outbox', 'service', 'tasks', 'uplink'] as const;
@@ -23,8 +24,8 @@ export function logLevels(
   /** Records the change, so that a later reader sees why the log has more lines for a time. */
   const tell = (name: string | null, level: LogLevelChange['level'], for_s: number): void => {
     const owner = log.ownerOf(name);
-    if (level === null) owner.info({}, 'the level of the log is as configured');
-    else owner.info({}, `the level of the log is ${level} for ${saidDuration(for_s)}`);
+    if (level === null) owner.info({}, texts.level_configured);
+    else owner.info({}, texts.level_set(level, saidDuration(for_s)));
   };
   return {
     logLevels: report,

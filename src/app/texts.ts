@@ -3,4 +3,6 @@ export const texts = {
   service_failed: 'service start failed; retrying',
   service_started: 'service started',
   key_created: 'API key created; stored in the file',
+  level_configured: 'log level reset to the configured one',
+  level_set: (level: string, time: string) => `log level set to ${level} for ${time}`,
 } as const;

@@ -2,6 +2,7 @@
  * Resolves addresses that a device reports: services, subscriptions, streams. A login is sent to them, so the host always
  * comes from the configuration; the device chooses the path, the query and possibly a port of the same host.
  */
+import { texts } from './texts.ts';
 
 export interface OwnAddress {
   readonly scheme: 'http' | 'https' | 'rtsp' | 'rtsps';
@@ -28,25 +29,25 @@ export function deviceAddress(reported: string, own: OwnAddress): DeviceAddress 
   const host = own.host.includes(':') ? `[${own.host}]` : own.host;
   const isPath = reported.startsWith('/');
   const text = isPath ? `${own.scheme}://${host}:${own.port}${reported}` : reported;
-  if (!URL.canParse(text)) return { refused: 'it is not a URL' };
+  if (!URL.canParse(text)) return { refused: texts.not_a_url };
   const url = new URL(text);
   const scheme = url.protocol.slice(0, -1);
   if (scheme.startsWith('http') !== own.scheme.startsWith('http') || !(scheme in default_ports)) {
-    return { refused: `its scheme is ${scheme.slice(0, 16)}, not ${own.scheme}` };
+    return { refused: texts.other_scheme(scheme.slice(0, 16), own.scheme) };
   }
   if (scheme.startsWith('http') && (url.username !== '' || url.password !== '')) {
-    return { refused: 'it contains a user name' };
+    return { refused: texts.has_user };
   }
   const path = url.pathname.startsWith('/') ? url.pathname : `/${url.pathname}`;
   return { url: `${own.scheme}://${host}:${portOf(url, host, own)}${path}${url.search}` };
 }
 
 function faultOf(reported: string): string | undefined {
-  if (reported.length > chars_max) return `it is longer than ${chars_max} characters`;
-  if (/[\p{Cc}\s\\]/u.test(reported)) return 'it contains spaces, control characters or backslashes';
+  if (reported.length > chars_max) return texts.too_long(chars_max);
+  if (/[\p{Cc}\s\\]/u.test(reported)) return texts.forbidden_characters;
   // What follows a fragment sign is an instruction to some media servers, and never part of a request.
-  if (reported.includes('#')) return 'it contains a fragment';
-  if (!/^(?:[a-z][a-z0-9+.-]{0,15}:\/\/[^/]|\/(?!\/))/iu.test(reported)) return 'it has no host';
+  if (reported.includes('#')) return texts.has_fragment;
+  if (!/^(?:[a-z][a-z0-9+.-]{0,15}:\/\/[^/]|\/(?!\/))/iu.test(reported)) return texts.no_host;
   return undefined;
 }
 

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { DriverLog } from './driver.ts';
+import { texts } from './texts.ts';
 
 /** An entry of the configuration. */
 export interface BoundEntry {
@@ -47,18 +48,10 @@ export class IdentityBindings {
     const own = this.#bindings.find((bound) => isOf(bound, entry));
     if (owner && owner === own) return undefined;
     if (owner) {
-      return this.#alarm(
-        entry,
-        asset_key,
-        `it is the same device as "${owner.name}" (${asset_key}), or claims to be; remove one of the two from the configuration, or check this one for tampering`,
-      );
+      return this.#alarm(entry, asset_key, texts.same_device(owner.name, asset_key));
     }
     if (own) {
-      return this.#alarm(
-        entry,
-        asset_key,
-        `another device answers at this address: ${asset_key} instead of ${own.asset_key}; if it was replaced, give its entry another name, else check which device answers`,
-      );
+      return this.#alarm(entry, asset_key, texts.other_device(asset_key, own.asset_key));
     }
     if (this.#bindings.length < bindings_max) this.#bind({ ...entry, asset_key });
     return undefined;
@@ -81,10 +74,7 @@ export class IdentityBindings {
     const claim = `${name} ${asset_key}`;
     if (!this.#alarmed.has(claim) && this.#alarmed.size < alarms_max) {
       this.#alarmed.add(claim);
-      this.#parts.log.error(
-        { name, asset_key, reason },
-        'device claimed the identity of another one; not serving it',
-      );
+      this.#parts.log.error({ name, asset_key, reason }, texts.identity_claimed);
     }
     return reason;
   }

@@ -1,4 +1,5 @@
 /** Adds the login to the address of a stream. Where the configuration protects it with TLS, it is not sent over plain RTSP. */
+import { texts } from './texts.ts';
 
 /** Both are fields of `AssetDescription`. */
 export interface DeviceStream {
@@ -13,9 +14,6 @@ export interface StreamPolicy {
   readonly needs_tls: boolean;
 }
 
-const plain_rtsp_fault =
-  'rtsp:// would send the password without TLS; enable RTSPS at the camera or set allow_plain_rtsp: true';
-
 /**
  * Adds the login to `url`. RTSP hashes a password only if the server asks for that: an attacker who intercepts the connection
  * asks for it in the clear.
@@ -26,7 +24,7 @@ export function streamWithLogin(
   { needs_tls }: StreamPolicy,
 ): DeviceStream {
   if (login === undefined) return { rtsp_url: url, stream_fault: null };
-  if (needs_tls && !url.startsWith('rtsps:')) return { rtsp_url: null, stream_fault: plain_rtsp_fault };
+  if (needs_tls && !url.startsWith('rtsps:')) return { rtsp_url: null, stream_fault: texts.plain_rtsp };
   const user = `${encodeURIComponent(login.username)}:${encodeURIComponent(login.password)}@`;
   return { rtsp_url: url.replace('://', () => `://${user}`), stream_fault: null };
 }

@@ -1,5 +1,6 @@
 /** One request to the API of a media server on the kit. */
 import { answer_limits, readJson } from '../contract/bounded-json.ts';
+import { texts } from './texts.ts';
 
 export interface ApiAccess {
   readonly api_url: string;
@@ -53,7 +54,7 @@ async function boundedText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > answer_bytes_max) throw new Error(`the answer is larger than ${answer_bytes_max} bytes`);
+    if (bytes > answer_bytes_max) throw new Error(texts.answer_too_large(answer_bytes_max));
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { askApi } from './api-request.ts';
 import type { MediaServerOptions } from './mediamtx.ts';
 import { type MediaServer, StreamRefused } from './server.ts';
+import { texts } from './texts.ts';
 
 const streams = z.record(
   z.string(),
@@ -27,7 +28,7 @@ export function go2rtc(options: MediaServerOptions): MediaServer {
         path: query({ name, src: rtsp_url }),
         signal,
       });
-      if (status === 400) throw new StreamRefused('it rejected the stream address');
+      if (status === 400) throw new StreamRefused(texts.address_rejected);
       expectOk(status);
     },
     async remove(name, signal) {
@@ -41,9 +42,7 @@ export function go2rtc(options: MediaServerOptions): MediaServer {
 
 function expectOk(status: number): void {
   if (status === 401 || status === 403) {
-    throw new Error(
-      `the API refused the login (HTTP ${status}); check username and password in the media section`,
-    );
+    throw new Error(texts.api_refused_login(status));
   }
-  if (status < 200 || status > 299) throw new Error(`HTTP ${status}`);
+  if (status < 200 || status > 299) throw new Error(texts.http_status(status, ''));
 }

@@ -4,6 +4,7 @@ import { messageOf } from '../errors.ts';
 import { sleep } from '../platform/time.ts';
 import { streamName } from './name.ts';
 import { type MediaServer, type Stream, StreamRefused } from './server.ts';
+import { texts } from './texts.ts';
 
 export interface MediaOptions {
   readonly server: MediaServer;
@@ -68,7 +69,7 @@ class StreamRegistry implements Media {
       this.#wanted.delete(asset_key);
       this.#unwanted.add(streamName(asset_key));
       if (rtsp_url !== null) {
-        this.#options.log.warn({ asset_key }, 'stream address is not an rtsp:// URL; no video');
+        this.#options.log.warn({ asset_key }, texts.not_rtsp);
       }
     } else {
       const name = streamName(asset_key);
@@ -116,7 +117,7 @@ class StreamRegistry implements Media {
       const reason = withoutCredentials(err.message);
       if (stream.refused !== reason) {
         const { asset_key } = stream;
-        log.warn({ asset_key, reason }, `${server.name} rejected the camera stream; no video`);
+        log.warn({ asset_key, reason }, texts.stream_rejected(server.name));
       }
       this.#settle(stream, { ready: false, refused: reason });
     }
@@ -130,8 +131,7 @@ class StreamRegistry implements Media {
   }
 
   #noteUp(): void {
-    if (this.#isDownLogged)
-      this.#options.log.info({}, `${this.#options.server.name} API connection restored`);
+    if (this.#isDownLogged) this.#options.log.info({}, texts.api_restored(this.#options.server.name));
     this.#isDownLogged = false;
     this.#down_since_ms = undefined;
   }
@@ -142,7 +142,7 @@ class StreamRegistry implements Media {
     this.#down_since_ms ??= now_ms;
     if (!this.#isDownLogged) {
       const reason = withoutCredentials(causeOf(err));
-      log.warn({ reason }, `${server.name} API unreachable; retrying, check media.api_url`);
+      log.warn({ reason }, texts.api_unreachable(server.name));
       this.#isDownLogged = true;
     }
     if (now_ms - this.#down_since_ms < this.#pace.lost_after_ms) return;

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { type ApiAccess, type ApiAnswer, askApi } from './api-request.ts';
 import { type MediaServer, type Stream, StreamRefused } from './server.ts';
+import { texts } from './texts.ts';
 
 export interface MediaServerOptions extends ApiAccess {
   /** Where viewers reach the server, such as `http://192.168.1.1:8889`. */
@@ -48,7 +49,7 @@ export function mediaMtx(options: MediaServerOptions): MediaServer {
         signal,
         body: { source: rtsp_url, ...on_demand },
       });
-      if (status === 400) throw new StreamRefused(refusal.safeParse(body).data?.error ?? 'without a reason');
+      if (status === 400) throw new StreamRefused(refusal.safeParse(body).data?.error ?? texts.no_reason);
       expectOk(status, body);
     },
     async remove(name, signal) {
@@ -61,11 +62,9 @@ export function mediaMtx(options: MediaServerOptions): MediaServer {
 
 function expectOk(status: number, body: unknown): void {
   if (status === 401 || status === 403) {
-    throw new Error(
-      `the API refused the login (HTTP ${status}); check username and password in the media section`,
-    );
+    throw new Error(texts.api_refused_login(status));
   }
   if (status < 200 || status > 299) {
-    throw new Error(`HTTP ${status} ${refusal.safeParse(body).data?.error ?? ''}`.trim());
+    throw new Error(texts.http_status(status, refusal.safeParse(body).data?.error ?? ''));
   }
 }

@@ -5,6 +5,7 @@
  */
 import type { Duplex } from 'node:stream';
 import { type IClientOptions, type IPublishPacket, MqttClient, type Packet, Store } from 'mqtt';
+import { texts } from './texts.ts';
 
 export type { IClientOptions, IConnackPacket, MqttClient, Packet } from 'mqtt';
 
@@ -100,7 +101,7 @@ export async function subscribeAll(
   return new Promise((resolve, reject) => {
     client.subscribe([...filters], { qos: 1, ...properties }, (error, _granted, packet) => {
       if (packet?.granted.length === filters.length) resolve(packet.granted.map(Number));
-      else reject(error ?? new Error('the broker answered the subscription to some of the filters only'));
+      else reject(error ?? new Error(texts.partly_answered));
     });
   });
 }

@@ -3,6 +3,7 @@ import type { IConnackPacket } from './client.ts';
 import { isConnackTimeout } from './client.ts';
 import { codeInWords } from './codes.ts';
 import { plainFault } from './faults.ts';
+import { texts } from './texts.ts';
 
 /**
  * How far an attempt got. `unreachable`: no connection, or TLS failed. `closed` and `silent`: connected, and no CONNACK
@@ -42,11 +43,10 @@ export class FailureNotes {
     const error = this.#error;
     if (error && isConnackTimeout(error))
       return isConnected
-        ? new ConnectFailed('the broker accepted the connection and did not answer', 'silent')
-        : new ConnectFailed('no connection within the time limit', 'unreachable');
-    if (isConnected && (!error || isBroken(error)))
-      return new ConnectFailed('the broker closed the connection before it answered', 'closed');
-    return new ConnectFailed(error ? plainFault(error) : 'the attempt was aborted', 'unreachable');
+        ? new ConnectFailed(texts.no_answer, 'silent')
+        : new ConnectFailed(texts.no_connection, 'unreachable');
+    if (isConnected && (!error || isBroken(error))) return new ConnectFailed(texts.closed_early, 'closed');
+    return new ConnectFailed(error ? plainFault(error) : texts.attempt_aborted, 'unreachable');
   }
 }
 

@@ -2,6 +2,7 @@
  * Cuts the byte stream of a broker into packets before MQTT.js reads it, so that nothing larger than agreed is ever held
  * in memory, and so that what MQTT.js cannot read although it is legal, or harmless, does not end the connection.
  */
+import { texts } from './texts.ts';
 
 /** A PUBLISH above the limit. It is read past and its payload is discarded. */
 export interface Oversize {
@@ -158,13 +159,11 @@ export class FrameFilter {
     size: number,
     { type, qos, body_at, body_bytes }: Header,
   ): { readonly at: number; readonly instead: Buffer } | undefined {
-    if (type !== packet.publish)
-      throw new MalformedPacket(`the broker sent a packet of type ${type} with ${size} bytes`);
+    if (type !== packet.publish) throw new MalformedPacket(texts.packet_too_large(type, size));
     if (bytes.length < body_at + 2) return undefined;
     const topic_end = body_at + 2 + bytes.readUInt16BE(body_at);
     const head_end = topic_end + (qos > 0 ? 2 : 0);
-    if (head_end > body_at + body_bytes)
-      throw new MalformedPacket('the broker sent a message that ends within its topic');
+    if (head_end > body_at + body_bytes) throw new MalformedPacket(texts.topic_cut);
     if (bytes.length < head_end) return undefined;
     const topic = bytes.toString('utf8', body_at + 2, topic_end);
     const packet_id = qos > 0 ? bytes.readUInt16BE(topic_end) : undefined;
@@ -182,8 +181,7 @@ function readHeader(bytes: Buffer, at: number): Header | undefined {
   const qos = (first >> 1) & 3;
   const flags = flags_by_type.get(type);
   const isValid = flags_by_type.has(type) && (flags === undefined ? qos < 3 : flags === (first & 15));
-  if (!isValid)
-    throw new MalformedPacket(`the broker sent what is no MQTT packet (first byte 0x${first.toString(16)})`);
+  if (!isValid) throw new MalformedPacket(texts.not_mqtt(first.toString(16)));
   let body_bytes = 0;
   for (let n = 0; n < 4; n++) {
     if (at + 1 + n >= bytes.length) return undefined;
@@ -191,5 +189,5 @@ function readHeader(bytes: Buffer, at: number): Header | undefined {
     body_bytes += (byte & 127) * 128 ** n;
     if (byte < 128) return { type, qos, body_at: at + 2 + n, body_bytes };
   }
-  throw new MalformedPacket('the broker sent a packet whose length cannot be read');
+  throw new MalformedPacket(texts.length_unreadable);
 }

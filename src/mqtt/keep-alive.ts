@@ -1,6 +1,7 @@
 /** Measures the keep-alive by bytes instead of by packets: a large message that comes slowly is a sign of life. */
 import { every } from '../platform/time.ts';
 import type { MqttStream } from './stream.ts';
+import { texts } from './texts.ts';
 
 const pingreq = Buffer.from([0xc0, 0]);
 /** The keep-alive is checked so many times in its period. */
@@ -20,7 +21,7 @@ export function keepAlive(stream: MqttStream, period_ms: number): void {
     if (pinged_ms !== undefined && stream.heard_ms >= pinged_ms) pinged_ms = undefined;
     if (pinged_ms !== undefined && now_ms - pinged_ms > period_ms * ping_unanswered_share) {
       const silent_s = ((now_ms - pinged_ms) / 1000).toFixed(1);
-      stream.fail(new Error(`no answer to a ping for ${silent_s} s`));
+      stream.fail(new Error(texts.ping_unanswered(silent_s)));
       return;
     }
     const idle_ms = now_ms - Math.min(stream.sent_ms, stream.heard_ms);

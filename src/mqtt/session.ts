@@ -11,6 +11,7 @@ import { codeInWords } from './codes.ts';
 import { connectOnce, type Connection, type ConnectOptions } from './connect.ts';
 import { plainFault } from './faults.ts';
 import type { MqttStream } from './stream.ts';
+import { texts } from './texts.ts';
 
 /** MQTT 5 section 3.2.2.3: what a broker that does not announce them accepts. */
 const receive_maximum_default = 65_535;
@@ -38,9 +39,6 @@ export interface Puback {
   readonly code: number;
   readonly reason: string;
 }
-
-/** The reason of a connection that ended in order, and without a DISCONNECT. */
-export const closed_by_broker = 'the broker closed the connection';
 
 /** The connection ended between a message and its PUBACK: the broker may have it. */
 export class OutcomeUnknown extends Error {
@@ -91,7 +89,7 @@ export class Session {
     });
     client.on('disconnect', ({ reasonCode = 0, properties }) => {
       this.#disconnect_code = reasonCode;
-      this.#reason ??= `the broker ended the connection: ${codeInWords(reasonCode, properties)}`;
+      this.#reason ??= texts.ended_by_broker(codeInWords(reasonCode, properties));
       // Not all brokers close the connection behind it.
       stream.destroy();
     });
@@ -152,7 +150,7 @@ export class Session {
 
   /** Publishes with QoS 1 and resolves with the PUBACK. Rejects with `OutcomeUnknown` if none comes before the end. */
   async publishAndWait(message: Outgoing): Promise<Puback> {
-    if (!this.#open) throw new Error('the connection to the broker has ended');
+    if (!this.#open) throw new Error(texts.session_ended);
     return new Promise((resolve, reject) => {
       this.#waiting.add(reject);
       this.publish(message, (puback) => {
@@ -221,12 +219,12 @@ export class Session {
       if (value) return value.it;
       if (performance.now() - this.#stream.heard_ms >= this.#answer_ms) break;
     }
-    throw new Error(`the broker accepted the connection and did not answer the ${what}`);
+    throw new Error(texts.request_unanswered(what));
   }
 
   #why(): string {
     const { failure } = this.#stream;
-    return failure ? messageOf(failure) : closed_by_broker;
+    return failure ? messageOf(failure) : texts.closed_by_broker;
   }
 
   /** A failed socket closes without help. After an unreadable packet the connection is unusable. */

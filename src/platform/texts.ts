@@ -23,4 +23,34 @@ export const texts = {
     `${file} is larger than ${bytes_max} bytes; name the right file`,
   file_empty: (file: string) => `${file} is empty; write the secret into it`,
   not_utf8: (file: string) => `${file} is not UTF-8 text; write the secret as UTF-8`,
+
+  // Log and journal
+  level_reset: (level: string) => `log level reset to ${level}`,
+  lines_suppressed: (line: string, count: number, seconds: number) =>
+    `${line} (suppressed ${count} like this in ${seconds} s)`,
+  too_many_lines: 'too many lines',
+  too_many_levels: (names_max: number) =>
+    `${names_max} names have their own level already; reset one of them`,
+  journal_slow: (lines: number, seconds: number) =>
+    `journal too slow; ${lines} ${lines === 1 ? 'line' : 'lines'} lost within ${seconds} s`,
+  socket_failed: (path: string, code: string) => `a socket for ${path} cannot be opened: ${code}`,
+  path_too_long: (path: string) => `${path} is too long for a Unix socket`,
+
+  // Network
+  bind_needs_raw: (device: string) =>
+    `a socket may not be bound to ${device}: before Linux 5.7 this takes CAP_NET_RAW (AmbientCapabilities= of the unit)`,
+  no_device: (device: string) => `there is no network device ${device}`,
+  bind_failed: (device: string, code: string) => `a socket cannot be bound to ${device}: ${code}`,
+  ip_socket: (family: number) => `a socket of IPv${family}`,
+  not_allowed: (what: string) => `${what} is not allowed`,
+  not_opened: (what: string, reason: string) => `${what} cannot be opened: ${reason}`,
+  netlink_not_opened: (code: string) => `no netlink socket: ${code}`,
+  netlink_not_bound: (code: string) => `the netlink socket cannot be bound: ${code}`,
+  table_not_listed: (table: string, reason: string) => `the kernel does not list its ${table}: ${reason}`,
+  table_refused: (table: string, errno: number) => `the kernel refuses to list its ${table}: error ${errno}`,
+  not_an_address: (ip: string) => `${ip} is not an IP address`,
+  icmp_not_allowed:
+    'ICMP echo is not allowed: let net.ipv4.ping_group_range (sysctl) include the group of this process, or give it CAP_NET_RAW',
+  connect_failed: (host: string, port: number, way: string, reason: string) =>
+    `${host} port ${port}${way}: ${reason}`,
 } as const;

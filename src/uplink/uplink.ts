@@ -8,7 +8,8 @@ import { codeInWords } from '../mqtt/codes.ts';
 import { ConnectFailed } from '../mqtt/connect-failed.ts';
 import { keepConnected } from '../mqtt/reconnect.ts';
 import type { RetrySpans } from '../mqtt/retry.ts';
-import { closed_by_broker, openSession, type Session } from '../mqtt/session.ts';
+import { openSession, type Session } from '../mqtt/session.ts';
+import { texts as mqtt_texts } from '../mqtt/texts.ts';
 import type { OpenBrokerSocket } from '../mqtt/socket.ts';
 import { aborted, every, sleep, within } from '../platform/time.ts';
 import { BrokerLimits } from './broker-limits.ts';
@@ -195,7 +196,7 @@ export class Uplink {
     const reason = await this.#untilItEnds(session, signal);
     if (signal.aborted) return 'later';
     const held_ms = this.#now() - from_ms;
-    const without_a_word = reason === closed_by_broker;
+    const without_a_word = reason === mqtt_texts.closed_by_broker;
     this.#takeovers.ended({ code: session.disconnect_code, held_ms, without_a_word });
     this.#state.lost(reason, held_ms);
     return this.#suspicion.is_searching ? 'soon' : 'later';

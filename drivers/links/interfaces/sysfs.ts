@@ -8,6 +8,7 @@ import {
   readNumberSync,
   readTextSync,
 } from '../../../src/device/system-files.ts';
+import { texts } from '../texts.ts';
 
 /** What does not change while the interface exists. */
 export interface Nature {
@@ -76,8 +77,8 @@ export class Interfaces {
   #tellUnreadable(names: readonly string[]): void {
     const unreadable = names.filter((name) => name.includes('\uFFFD') && !existsSync(join(this.#dir, name)));
     if (unreadable.length > 0 && !this.#saidUnreadable) {
-      const facts = { interfaces: unreadable, remedy: 'rename it: ip link set dev OLD name NEW' };
-      this.#log.warn(facts, 'an interface is not listed, because its name is not UTF-8');
+      const facts = { interfaces: unreadable, remedy: texts.rename_interface };
+      this.#log.warn(facts, texts.name_not_utf8);
     }
     this.#saidUnreadable = unreadable.length > 0;
   }

@@ -1,6 +1,7 @@
 /** Keeps the availability of all links over restarts. Time without observation counts as neither up nor down. */
 import { messageOf } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
+import { texts } from '../texts.ts';
 import type { AvailabilitySpec, Boot, Moment, OpenAvailability } from './api.ts';
 import {
   type BootRecord,
@@ -149,9 +150,8 @@ class AvailabilityWriter {
   #tell(fault: unknown): void {
     const { log, file } = this.#spec;
     if (fault !== null && !this.#failing)
-      log.warn({ file, reason: messageOf(fault) }, 'the availability of the links cannot be kept on disk');
-    if (fault === null && this.#failing)
-      log.info({ file }, 'the availability of the links is kept on disk again');
+      log.warn({ file, reason: messageOf(fault) }, texts.availability_not_saved);
+    if (fault === null && this.#failing) log.info({ file }, texts.availability_saved);
     this.#failing = fault !== null;
   }
 }
@@ -160,7 +160,7 @@ function readKept({ file, log }: AvailabilitySpec): readonly BootRecord[] {
   try {
     return readRecord(file);
   } catch (error) {
-    log.warn({ file, reason: messageOf(error) }, 'stored availability unreadable; starting from zero');
+    log.warn({ file, reason: messageOf(error) }, texts.availability_unreadable);
     return [];
   }
 }

@@ -1,4 +1,5 @@
 /** What single probes of one link add up to: the verdict, the figures, and the method that is trusted. Pure. */
+import { texts } from '../texts.ts';
 import type { ProbeReading } from './api.ts';
 import type { Echo } from './echoes.ts';
 import { inDoubt, judge, undecided, type Verdict } from './verdict.ts';
@@ -27,7 +28,7 @@ export class ProbeCourse {
   readonly #window: ProbeWindow;
   #verdict: Verdict = undecided;
   #method: Method = 'icmp';
-  #reason = 'the first probes are under way';
+  #reason: string = texts.first_probes;
   #icmp_refusal: string | null = null;
   /** What was asked before this probe was asked of another device. */
   #valid_from = 0;

@@ -4,6 +4,7 @@ import { DeviceRejected, messageOf } from '../../../src/errors.ts';
 import { reasonOf } from '../../../src/platform/linux/bound-fd.ts';
 import { type EchoReply, type EchoSocket, openIcmp } from '../../../src/platform/linux/bound-icmp.ts';
 import { canonicalIp, familyOf, type Family } from '../../../src/platform/linux/socket-address.ts';
+import { texts } from '../texts.ts';
 
 /** What became of one question. `refused`: this process may not ask in this way at all. */
 export type Echo = { readonly rtt_ms: number } | { readonly reason: string; readonly refused?: true };
@@ -43,7 +44,7 @@ export class IcmpEchoes {
   /** Resolves a little after the timeout at the latest, and never rejects. */
   async ask(ip: string): Promise<Echo> {
     const family = familyOf(ip);
-    if (family === null) return { reason: `${ip} is no IP address` };
+    if (family === null) return { reason: texts.not_an_address(ip) };
     try {
       return await this.#exchange(ip, family);
     } catch (error) {

@@ -4,6 +4,7 @@ import { reasonOf } from '../../../src/platform/linux/bound-fd.ts';
 import { deviceIndex } from '../../../src/platform/linux/network-device.ts';
 import { knockTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { sleep } from '../../../src/platform/time.ts';
+import { texts } from '../texts.ts';
 import type { ProberSpec, ProbeTarget, StartProber } from './api.ts';
 import { type DeviceFault, type Method, ProbeCourse, window_probes } from './course.ts';
 import { type Echo, IcmpEchoes } from './echoes.ts';
@@ -17,8 +18,7 @@ const doubt_interval_ms = 1_000;
  */
 export const startProber: StartProber = (spec) => {
   const course = new ProbeCourse({ timeout_ms: spec.timeout_ms });
-  if (spec.targets.length === 0)
-    course.lose(0, { reason: 'no probe targets are configured', reachable: null });
+  if (spec.targets.length === 0) course.lose(0, { reason: texts.no_targets, reachable: null });
   else void run(spec, course);
   return { read: () => course.read(performance.now()) };
 };
@@ -80,10 +80,10 @@ async function deviceFault({ device, ifindex }: ProberSpec): Promise<DeviceFault
   try {
     const index = await deviceIndex(device);
     if (index === ifindex) return null;
-    if (index === null) return { reason: 'the device is gone', reachable: false };
-    return { reason: 'another device has this name now', reachable: null };
+    if (index === null) return { reason: texts.device_gone, reachable: false };
+    return { reason: texts.device_replaced, reachable: null };
   } catch (error) {
-    return { reason: `this machine cannot probe by device: ${messageOf(error)}`, reachable: null };
+    return { reason: texts.cannot_probe(messageOf(error)), reachable: null };
   }
 }
 
@@ -107,19 +107,17 @@ function listener({ device, log, onChange }: ProberSpec, course: ProbeCourse): (
     if (course.method === method) return;
     method = course.method;
     const facts = { link: device, reason: course.icmp_refusal };
-    if (method === 'icmp') log.info(facts, 'ICMP is answered by this link again');
-    else if (course.icmp_refusal === null)
-      log.info(facts, 'ICMP gets no answer by this link, TCP stands in for it');
-    else log.warn(facts, 'ICMP cannot be used, TCP stands in for it');
+    if (method === 'icmp') log.info(facts, texts.icmp_answered);
+    else if (course.icmp_refusal === null) log.info(facts, texts.icmp_unanswered);
+    else log.warn(facts, texts.icmp_unusable);
   };
   const hearTargets = (): void => {
     heard += 1;
     if (heard % window_probes !== 0) return;
     const now_silent = course.silentTargets();
     const facts = { link: device, targets: now_silent };
-    if (now_silent.length > silent.length)
-      log.info(facts, 'probe targets do not answer while others do: they do not count as loss');
-    else if (now_silent.length < silent.length) log.info(facts, 'a probe target answers again');
+    if (now_silent.length > silent.length) log.info(facts, texts.targets_silent);
+    else if (now_silent.length < silent.length) log.info(facts, texts.target_answers);
     silent = now_silent;
   };
   return () => {

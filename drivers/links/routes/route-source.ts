@@ -3,6 +3,7 @@ import { networkInterfaces } from 'node:os';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { messageOf } from '../../../src/errors.ts';
 import type { LinksOptions } from '../options.ts';
+import { texts } from '../texts.ts';
 import { procRouting } from './proc-routes.ts';
 import type { Routing } from './routing.ts';
 import { watchRouting } from './rtnetlink.ts';
@@ -42,10 +43,7 @@ export async function openRouteSource(spec: SourceSpec): Promise<RouteSource> {
   } catch (error) {
     if (!signal.aborted) {
       const facts = { reason: messageOf(error) };
-      log.warn(
-        facts,
-        'routes are read from /proc, main table only: policy routing is not seen, changes are seen late',
-      );
+      log.warn(facts, texts.proc_routes_only);
     }
     return procSource(roots, true);
   }

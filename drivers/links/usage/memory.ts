@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { linkType, wans_max } from '../../../src/contract/kit.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { messageOf } from '../../../src/errors.ts';
+import { texts } from '../texts.ts';
 import { empty_ledger, usageLedger } from './usage.ts';
 import { replaceFile } from '../../../src/platform/replace-file.ts';
 
@@ -103,13 +104,12 @@ export class Memory {
   async #write(text: string): Promise<void> {
     try {
       await replaceFile(this.#file, text);
-      if (this.#fails) this.#log.info({ file: this.#file }, 'the usage of the links is kept on disk again');
+      if (this.#fails) this.#log.info({ file: this.#file }, texts.usage_saved);
       this.#fails = false;
     } catch (error) {
       this.#isChanged = true;
       const facts = { file: this.#file, reason: messageOf(error) };
-      if (!this.#fails)
-        this.#log.warn(facts, 'the usage of the links cannot be written; it is kept in memory');
+      if (!this.#fails) this.#log.warn(facts, texts.usage_not_saved);
       this.#fails = true;
     }
   }
@@ -126,7 +126,7 @@ function load(file: string, log: DriverLog): Readonly<Record<string, LinkRecord>
     return memoryFile.parse(JSON.parse(text)).links;
   } catch (error) {
     const kept = `${file}.broken`;
-    log.warn({ file, kept, reason: messageOf(error) }, 'stored link usage unreadable; counting from zero');
+    log.warn({ file, kept, reason: messageOf(error) }, texts.usage_unreadable);
     // Without the right to rename it stays where it is until the next save.
     attempt(() => renameSync(file, kept));
     return {};

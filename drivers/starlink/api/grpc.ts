@@ -6,6 +6,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import type { Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { within } from '../../../src/platform/time.ts';
+import { texts } from '../texts.ts';
 
 /** What a server answered: a message, or why there is none. */
 export type Answer =
@@ -64,7 +65,7 @@ async function call({ session, path, request, timeout_ms, signal }: Call): Promi
   stream.end(frame(request));
   try {
     const answer = await within(timeout_ms, answering, signal);
-    if (!answer) throw new DeviceUnreachable(`no answer within ${timeout_ms} ms`);
+    if (!answer) throw new DeviceUnreachable(texts.answer_timeout(timeout_ms));
     return answer;
   } finally {
     if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
@@ -82,7 +83,7 @@ function openStream(session: ClientHttp2Session, path: string, timeout_ms: numbe
     });
   } catch (error) {
     // The server has said goodbye since the last call.
-    throw new DeviceUnreachable('connection was closed', { cause: error });
+    throw new DeviceUnreachable(texts.connection_closed, { cause: error });
   }
 }
 
@@ -103,9 +104,9 @@ async function collect(stream: ClientHttp2Stream): Promise<Answer> {
     stream.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= message_max_bytes + frame_header_bytes) chunks.push(chunk);
-      else fail(`answer is larger than ${message_max_bytes} bytes`);
+      else fail(texts.answer_too_large(message_max_bytes));
     });
-    stream.on('error', (error) => fail(`connection failed: ${messageOf(error)}`));
+    stream.on('error', (error) => fail(texts.connection_failed(messageOf(error))));
     stream.on('close', () => {
       try {
         resolve(answerOf(head, trailers, Buffer.concat(chunks)));
@@ -124,15 +125,15 @@ function headersOf(headers: object): Headers {
 
 function answerOf(head: Headers, trailers: Headers, body: Buffer): Answer {
   const http_status = head[constants.HTTP2_HEADER_STATUS];
-  if (http_status === undefined) throw new DeviceUnreachable('connection was closed before the answer');
+  if (http_status === undefined) throw new DeviceUnreachable(texts.closed_before_answer);
   const type = head[constants.HTTP2_HEADER_CONTENT_TYPE] ?? 'nothing';
   if (http_status !== '200' || !type.startsWith('application/grpc')) {
-    throw new DeviceUnreachable(`answers HTTP ${http_status} with ${type}, which is no gRPC`);
+    throw new DeviceUnreachable(texts.not_grpc(http_status, type));
   }
   // A server that has nothing but a status to say puts it into the first headers.
   const last = 'grpc-status' in trailers ? trailers : head;
   const code = last['grpc-status'] ?? '';
-  if (!/^\d{1,3}$/u.test(code)) throw new DeviceUnreachable('answer ended without a gRPC status');
+  if (!/^\d{1,3}$/u.test(code)) throw new DeviceUnreachable(texts.no_status);
   const status = Number(code);
   if (status === grpc_status.ok) return { status, message: unframe(body) };
   return { status, reason: reasonOf(last['grpc-message'] ?? '') || `gRPC status ${status}` };
@@ -157,9 +158,9 @@ function frame(message: Uint8Array): Buffer {
 }
 
 function unframe(body: Buffer): Uint8Array {
-  if (body.length < frame_header_bytes) throw new DeviceUnreachable('answer holds no message');
-  if (body.readUInt8(0) !== 0) throw new DeviceUnreachable('answer is compressed, which was not asked for');
+  if (body.length < frame_header_bytes) throw new DeviceUnreachable(texts.no_message);
+  if (body.readUInt8(0) !== 0) throw new DeviceUnreachable(texts.compressed);
   const end = frame_header_bytes + body.readUInt32BE(1);
-  if (body.length !== end) throw new DeviceUnreachable('answer is not as long as it says');
+  if (body.length !== end) throw new DeviceUnreachable(texts.length_wrong);
   return body.subarray(frame_header_bytes);
 }

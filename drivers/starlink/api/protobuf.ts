@@ -4,6 +4,7 @@
  * https://protobuf.dev/programming-guides/encoding/
  */
 import { DeviceUnreachable } from '../../../src/errors.ts';
+import { texts } from '../texts.ts';
 
 /** Fields of one message, by number, in the order they came. A field of another type than asked for counts as absent. */
 export type Fields = ReadonlyMap<number, readonly Field[]>;
@@ -23,10 +24,10 @@ export function decode(bytes: Uint8Array): Fields {
   const fields = new Map<number, Field[]>();
   let at = 0;
   for (let count = 0; at < bytes.length; count += 1) {
-    if (count === fields_max) throw malformed(`more than ${fields_max} fields`);
+    if (count === fields_max) throw malformed(texts.too_many_fields(fields_max));
     const tag = readVarint(bytes, at);
     const number = Math.floor(tag.value / 8);
-    if (number === 0) throw malformed('a field with the number 0');
+    if (number === 0) throw malformed(texts.field_0);
     const { field, end } = readField(bytes, tag.end, tag.value % 8);
     const same = fields.get(number);
     if (same) same.push(field);
@@ -43,13 +44,13 @@ function readField(bytes: Uint8Array, at: number, type: number): { field: Field;
   }
   if (type === wire.fixed32) return slice(bytes, at, 4, 'fixed32');
   if (type === wire.fixed64) return slice(bytes, at, 8, 'fixed64');
-  if (type !== wire.bytes) throw malformed(`the wire type ${type}`);
+  if (type !== wire.bytes) throw malformed(texts.wire_type(type));
   const length = readVarint(bytes, at);
   return slice(bytes, length.end, length.value, 'bytes');
 }
 
 function slice(bytes: Uint8Array, at: number, length: number, type: 'fixed32' | 'fixed64' | 'bytes') {
-  if (length > bytes.length - at) throw malformed('a field that is cut short');
+  if (length > bytes.length - at) throw malformed(texts.field_cut);
   return { field: { type, bytes: bytes.subarray(at, at + length) }, end: at + length };
 }
 
@@ -58,15 +59,15 @@ function readVarint(bytes: Uint8Array, at: number): { value: number; end: number
   let value = 0;
   for (let index = 0; index < varint_bytes_max; index += 1) {
     const byte = bytes[at + index];
-    if (byte === undefined) throw malformed('a number that is cut short');
+    if (byte === undefined) throw malformed(texts.number_cut);
     value += (byte & 0x7f) * 2 ** (7 * index);
     if (byte < 0x80) return { value, end: at + index + 1 };
   }
-  throw malformed('a number without an end');
+  throw malformed(texts.number_endless);
 }
 
 function malformed(what: string): DeviceUnreachable {
-  return new DeviceUnreachable(`answer is no valid Protocol Buffers message: it has ${what}`);
+  return new DeviceUnreachable(texts.malformed(what));
 }
 
 /** An unsigned integer or an enum. */

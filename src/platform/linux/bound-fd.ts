@@ -1,5 +1,6 @@
 /** Opens socket descriptors bound to one network device, and describes their errors. */
 import { DeviceRejected, DeviceUnreachable } from '../../errors.ts';
+import { texts } from '../texts.ts';
 import type { Libc } from './libc.ts';
 import { af_inet, af_inet6, type Family } from './socket-address.ts';
 
@@ -29,7 +30,7 @@ interface Kind {
 export function openBound(libc: Libc, { device, family }: Binding, { type, protocol }: Kind): number {
   const domain = family === 4 ? af_inet : af_inet6;
   const fd = libc.socket(domain, type | sock_nonblock | sock_cloexec, protocol);
-  if (fd < 0) throw refusal(libc.errno(), `a socket of IPv${family}`);
+  if (fd < 0) throw refusal(libc.errno(), texts.ip_socket(family));
   if (device === undefined) return fd;
   const name = Buffer.from(`${device}\0`);
   if (libc.setsockopt(fd, sol_socket, so_bindtodevice, name, name.length) === 0) return fd;
@@ -41,19 +42,16 @@ export function openBound(libc: Libc, { device, family }: Binding, { type, proto
 function bindingRefusal(code: string, device: string): Error {
   const cause = Object.assign(new Error(`SO_BINDTODEVICE: ${code}`), { code });
   if (code === 'EPERM') {
-    return new DeviceRejected(
-      `a socket may not be bound to ${device}: before Linux 5.7 this takes CAP_NET_RAW (AmbientCapabilities= of the unit)`,
-      { cause },
-    );
+    return new DeviceRejected(texts.bind_needs_raw(device), { cause });
   }
-  if (code === 'ENODEV') return new DeviceUnreachable(`there is no network device ${device}`, { cause });
-  return new DeviceUnreachable(`a socket cannot be bound to ${device}: ${code}`, { cause });
+  if (code === 'ENODEV') return new DeviceUnreachable(texts.no_device(device), { cause });
+  return new DeviceUnreachable(texts.bind_failed(device, code), { cause });
 }
 
 function refusal(code: string, what: string): Error {
   const cause = Object.assign(new Error(`socket: ${code}`), { code });
-  if (code === 'EACCES' || code === 'EPERM') return new DeviceRejected(`${what} is not allowed`, { cause });
-  return new DeviceUnreachable(`${what} cannot be opened: ${reasonOf(code)}`, { cause });
+  if (code === 'EACCES' || code === 'EPERM') return new DeviceRejected(texts.not_allowed(what), { cause });
+  return new DeviceUnreachable(texts.not_opened(what, reasonOf(code)), { cause });
 }
 
 const reasons: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 /** ICMP echo by one network device without a child process: datagram sockets where they are allowed, raw ones else. */
 import { randomBytes } from 'node:crypto';
 import { DeviceRejected } from '../../errors.ts';
+import { texts } from '../texts.ts';
 import { type Binding, openBound, sock_dgram, sock_raw } from './bound-fd.ts';
 import { type Libc, libc } from './libc.ts';
 import {
@@ -87,10 +88,7 @@ function openEither(c: Libc, binding: Binding): { readonly fd: number; readonly 
     return { fd, raw: true };
   } catch (error) {
     if (!(error instanceof DeviceRejected)) throw error;
-    throw new DeviceRejected(
-      'ICMP echo is not allowed: let net.ipv4.ping_group_range (sysctl) include the group of this process, or give it CAP_NET_RAW',
-      { cause: error },
-    );
+    throw new DeviceRejected(texts.icmp_not_allowed, { cause: error });
   }
 }
 

@@ -1,6 +1,7 @@
 /** TCP by one network device: the handshake is done on the bare descriptor, since Node.js cannot bind before it connects. */
 import { Socket } from 'node:net';
 import { DeviceUnreachable } from '../../errors.ts';
+import { texts } from '../texts.ts';
 import { type Binding, openBound, reasonOf, sock_stream } from './bound-fd.ts';
 import { type Libc, libc } from './libc.ts';
 import { encodeSocketAddress, familyOf } from './socket-address.ts';
@@ -43,7 +44,7 @@ export async function connectTcp(target: TcpTarget): Promise<Socket> {
   }
   const code = result.outcome === 'refused' ? 'ECONNREFUSED' : result.code;
   const way = target.device === undefined ? '' : ` by ${target.device}`;
-  throw new DeviceUnreachable(`${target.host_ip} port ${target.port}${way}: ${reasonOf(code)}`, {
+  throw new DeviceUnreachable(texts.connect_failed(target.host_ip, target.port, way, reasonOf(code)), {
     cause: Object.assign(new Error(code), { code }),
   });
 }
@@ -66,7 +67,7 @@ export async function knockTcp(target: TcpTarget): Promise<TcpEcho> {
 
 async function handshake(c: Libc, target: TcpTarget): Promise<Handshake> {
   const family = familyOf(target.host_ip);
-  if (family === null) throw new TypeError(`${target.host_ip} is no IP address`);
+  if (family === null) throw new TypeError(texts.not_an_address(target.host_ip));
   if (target.signal?.aborted) return { outcome: 'failed', code: 'ECANCELED' };
   const binding: Binding = { device: target.device, family };
   const fd = openBound(c, binding, { type: sock_stream, protocol: ipproto_tcp });

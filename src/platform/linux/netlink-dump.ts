@@ -1,5 +1,6 @@
 /** Lists all entries of one of the kernel's tables: one netlink request, and its answers to the end. */
 import { DeviceUnreachable } from '../../errors.ts';
+import { texts } from '../texts.ts';
 import { reasonOf } from './bound-fd.ts';
 import { type Libc, libc } from './libc.ts';
 import { dumpRequest, type Message, readMessages } from './netlink-message.ts';
@@ -48,7 +49,7 @@ interface Listing {
 /** Uses a separate socket, so that no other listing and no notification comes between. */
 function listOnce(c: Libc, table: Table): Listing {
   const failed = (): DeviceUnreachable =>
-    new DeviceUnreachable(`the kernel does not list its ${table.of}: ${reasonOf(c.errno())}`);
+    new DeviceUnreachable(texts.table_not_listed(table.of, reasonOf(c.errno())));
   const fd = c.socket(af_netlink, sock_raw_nonblock_cloexec, netlink_route);
   if (fd < 0) throw failed();
   try {
@@ -74,5 +75,5 @@ function listOnce(c: Libc, table: Table): Listing {
 function isLast({ type, body }: Message, table: Table): boolean {
   if (type !== nlmsg_error) return type === nlmsg_done;
   const errno = body.length >= 4 ? -body.readInt32LE(0) : 0;
-  throw new DeviceUnreachable(`the kernel refuses to list its ${table.of}: error ${errno}`);
+  throw new DeviceUnreachable(texts.table_refused(table.of, errno));
 }

@@ -1,5 +1,6 @@
 /** Receives the kernel's notifications of links, addresses and routes on a netlink socket (netlink(7)), read in the event loop. */
 import { DeviceUnreachable } from '../../errors.ts';
+import { texts } from '../texts.ts';
 import { type Libc, libc } from './libc.ts';
 
 interface NetlinkSpec {
@@ -26,11 +27,11 @@ export async function listenNetlink(spec: NetlinkSpec): Promise<void> {
   const c = await libc();
   spec.signal.throwIfAborted();
   const fd = c.socket(af_netlink, sock_raw_nonblock_cloexec, spec.protocol);
-  if (fd < 0) throw new DeviceUnreachable(`no netlink socket: ${c.errno()}`);
+  if (fd < 0) throw new DeviceUnreachable(texts.netlink_not_opened(c.errno()));
   if (c.bind(fd, netlinkAddress(spec.groups), address_bytes) !== 0) {
     const code = c.errno();
     c.close(fd);
-    throw new DeviceUnreachable(`the netlink socket cannot be bound: ${code}`);
+    throw new DeviceUnreachable(texts.netlink_not_bound(code));
   }
   const room = Buffer.alloc(datagram_bytes_max);
   let open = true;

@@ -1,6 +1,7 @@
 /** Addresses as the kernel wants them: `sockaddr_in` and `sockaddr_in6` of Linux, from and to text. */
 import { isIPv4, isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
+import { texts } from '../texts.ts';
 
 export type Family = 4 | 6;
 
@@ -21,7 +22,7 @@ export function familyOf(host_ip: string): Family | null {
 /** `sockaddr_in` or `sockaddr_in6`. The zone of a link-local address is left out: the socket is bound to its device. */
 export function encodeSocketAddress(host_ip: string, port: number): Buffer {
   const family = familyOf(host_ip);
-  if (family === null) throw new TypeError(`${host_ip} is no IP address`);
+  if (family === null) throw new TypeError(texts.not_an_address(host_ip));
   const address = Buffer.alloc(family === 4 ? ipv4_socket_address_bytes : socket_address_bytes);
   writeNative16(address, family === 4 ? af_inet : af_inet6);
   address.writeUInt16BE(port, 2);

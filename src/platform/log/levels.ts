@@ -1,4 +1,5 @@
 /** Which lines are written: the levels of the configuration, and over them what was asked for a limited time. */
+import { texts } from '../texts.ts';
 import { type Level, levels as order } from './entry.ts';
 
 /** A level in effect. `name` is a driver instance or a part of the program; null: all without their own. */
@@ -59,7 +60,7 @@ export class LogLevels {
   override(name: string | null, level: Level, for_ms: number): void {
     const key = name ?? everything;
     if (!this.#passing.has(key) && this.#passing.size >= overrides_max)
-      throw new RangeError(`${overrides_max} names have their own level already; reset one of them`);
+      throw new RangeError(texts.too_many_levels(overrides_max));
     this.reset(name);
     const ms = Math.min(for_ms, override_max_ms);
     const timer = setTimeout(() => {

@@ -2,6 +2,7 @@
 import { styleText } from 'node:util';
 import { type Logger, pino } from 'pino';
 import { printableJson } from '../foreign-text.ts';
+import { texts } from '../texts.ts';
 import { type Level, prose, readEntry, subject_keys } from './entry.ts';
 import { type BaseLevels, type LevelView, LogLevels } from './levels.ts';
 import { LogRing } from './ring.ts';
@@ -64,7 +65,7 @@ export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
     },
   );
   const levels: LogLevels = new LogLevels(base, (name, level) =>
-    ownerOf(name).info({}, `the level of the log is ${level} again`),
+    ownerOf(name).info({}, texts.level_reset(level)),
   );
   const repeats = new Repeats();
   const bind = (logger: Logger, owner: string | undefined, who: string): Log =>
@@ -147,7 +148,7 @@ function isNews({ repeats, who, write }: Repeating, level: Level, facts: object,
     (of: readonly IdentifyingFact[], words: string) =>
     (suppressed: number, within_ms: number): void => {
       const window_s = Math.max(1, Math.round(within_ms / 1_000));
-      const line = `${words} (suppressed ${suppressed} like this in ${window_s} s)`;
+      const line = texts.lines_suppressed(words, suppressed, window_s);
       write(level, { ...Object.fromEntries(of), suppressed }, line);
     };
   return repeats.admits([
@@ -164,7 +165,7 @@ function isNews({ repeats, who, write }: Repeating, level: Level, facts: object,
     {
       text: JSON.stringify(['owner', level, who]),
       max: of_owner_max,
-      summarize: summarize([], 'too many lines'),
+      summarize: summarize([], texts.too_many_lines),
     },
   ]);
 }

@@ -5,6 +5,7 @@
  */
 import { fstatSync } from 'node:fs';
 import { type Level, type LogEntry, prose, readEntry } from '../log/entry.ts';
+import { texts } from '../texts.ts';
 import { type DatagramSender, openDatagramSender, type SendResult } from './unix-datagram.ts';
 
 export const journal_socket = '/run/systemd/journal/socket';
@@ -77,7 +78,7 @@ function sendEntry(sender: DatagramSender, entry: LogEntry, kit_id: string): Sen
 
 function lossEntry({ since_ms, lines }: { readonly since_ms: number; readonly lines: number }): LogEntry {
   const seconds = Math.max(1, Math.round((performance.now() - since_ms) / 1_000));
-  const sentence = `the journal was too slow: ${lines} ${lines === 1 ? 'line is' : 'lines are'} lost within ${seconds} s`;
+  const sentence = texts.journal_slow(lines, seconds);
   return { time: '', level: 'warn', sentence, facts: new Map([['lines', lines]]) };
 }
 

@@ -1,6 +1,7 @@
 /** Datagrams to a Unix socket of this machine, which systemd and its journal take and Node.js cannot send. Never waits. */
 import { endianness } from 'node:os';
 import { libc } from '../linux/libc.ts';
+import { texts } from '../texts.ts';
 
 const af_unix = 1;
 const sock_dgram = 2;
@@ -24,7 +25,7 @@ export async function openDatagramSender(path: string): Promise<DatagramSender> 
   const address = unixAddress(path);
   const c = await libc();
   const fd = c.socket(af_unix, sock_dgram | sock_cloexec, 0);
-  if (fd < 0) throw new Error(`a socket for ${path} cannot be opened: ${c.errno()}`);
+  if (fd < 0) throw new Error(texts.socket_failed(path, c.errno()));
   return {
     send(datagram) {
       const flags = msg_dontwait | msg_nosignal;
@@ -41,7 +42,7 @@ export async function openDatagramSender(path: string): Promise<DatagramSender> 
 /** `sockaddr_un`; an abstract name begins with a zero byte and is as long as it is. */
 function unixAddress(path: string): Buffer {
   const name = Buffer.from(path);
-  if (name.length >= path_bytes) throw new Error(`${path} is too long for a Unix socket`);
+  if (name.length >= path_bytes) throw new Error(texts.path_too_long(path));
   const isAbstract = path.startsWith('@');
   if (isAbstract) name[0] = 0;
   const family = Buffer.alloc(2);

@@ -1,6 +1,7 @@
 /** A device never decides where its password is sent. */
 import { describe, expect, it } from 'vitest';
 import { deviceAddress, type OwnAddress } from '../../../src/driver/device-address.ts';
+import { texts } from '../../../src/driver/texts.ts';
 
 const camera: OwnAddress = { scheme: 'http', host: '10.0.0.5', port: 80, ports: 'same_host' };
 const pinned: OwnAddress = { ...camera, scheme: 'https', port: 443 };
@@ -33,24 +34,24 @@ describe('deviceAddress', () => {
   });
 
   it.each<[string, OwnAddress, string]>([
-    ['x:@127.0.0.2:19999/stolen', camera, 'it has no host'],
-    ['http:@127.0.0.2:19999/stolen', camera, 'it has no host'],
-    ['//127.0.0.2/stolen', camera, 'it has no host'],
-    ['http:///127.0.0.2/stolen', camera, 'it has no host'],
-    ['@127.0.0.2/stolen', camera, 'it has no host'],
-    ['', camera, 'it has no host'],
-    ['http://admin:pw@10.0.0.5/x', camera, 'it contains a user name'],
-    ['http://10.0.0.5@127.0.0.2/x', camera, 'it contains a user name'],
-    ['http://10.0.0.5/x#@127.0.0.2/', camera, 'it contains a fragment'],
-    ['http://10.0.0.5\\@127.0.0.2/x', camera, 'it contains spaces, control characters or backslashes'],
-    ['http://10.0.0.5/x\r\nHost: y', camera, 'it contains spaces, control characters or backslashes'],
+    ['x:@127.0.0.2:19999/stolen', camera, texts.no_host],
+    ['http:@127.0.0.2:19999/stolen', camera, texts.no_host],
+    ['//127.0.0.2/stolen', camera, texts.no_host],
+    ['http:///127.0.0.2/stolen', camera, texts.no_host],
+    ['@127.0.0.2/stolen', camera, texts.no_host],
+    ['', camera, texts.no_host],
+    ['http://admin:pw@10.0.0.5/x', camera, texts.has_user],
+    ['http://10.0.0.5@127.0.0.2/x', camera, texts.has_user],
+    ['http://10.0.0.5/x#@127.0.0.2/', camera, texts.has_fragment],
+    ['http://10.0.0.5\\@127.0.0.2/x', camera, texts.forbidden_characters],
+    ['http://10.0.0.5/x\r\nHost: y', camera, texts.forbidden_characters],
     ['file://10.0.0.5/etc/passwd', camera, 'its scheme is file, not http'],
     ['gopher://10.0.0.5/1', camera, 'its scheme is gopher, not http'],
     ['rtsp://10.0.0.5/live', camera, 'its scheme is rtsp, not http'],
-    ['http://10.0.0.5:99999/x', camera, 'it is not a URL'],
+    ['http://10.0.0.5:99999/x', camera, texts.not_a_url],
     [`http://10.0.0.5/${'x'.repeat(2_048)}`, camera, 'it is longer than 2048 characters'],
-    ['rtsp://10.0.0.5/live#transport=ws://127.0.0.2:19998/rtsp', stream, 'it contains a fragment'],
-    ['rtsp:@127.0.0.2/live', stream, 'it has no host'],
+    ['rtsp://10.0.0.5/live#transport=ws://127.0.0.2:19998/rtsp', stream, texts.has_fragment],
+    ['rtsp:@127.0.0.2/live', stream, texts.no_host],
     ['exec://bash/x', stream, 'its scheme is exec, not rtsp'],
     ['http://10.0.0.5/live', stream, 'its scheme is http, not rtsp'],
   ])('of %j is refused', (reported, own, refused) => {

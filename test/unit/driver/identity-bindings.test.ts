@@ -1,6 +1,7 @@
 /** A device cannot take the place of another by claiming its identity. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type BoundEntry, IdentityBindings } from '../../../src/driver/identity-bindings.ts';
+import { texts } from '../../../src/driver/texts.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 
@@ -43,7 +44,7 @@ describe('IdentityBindings', () => {
         'another device answers at this address: camera:c instead of camera:a; if it was replaced, give its entry another name, else check which device answers',
       );
     }
-    expect(log.at('error')).toEqual(['device claimed the identity of another one; not serving it']);
+    expect(log.at('error')).toEqual([texts.identity_claimed]);
     expect(one.claim(gate, 'camera:a')).toBeUndefined();
   });
 
@@ -74,7 +75,7 @@ describe('IdentityBindings', () => {
       () => saved?.includes('camera:a') === true && saved.includes('camera:b'),
     );
     await letPass(50);
-    expect(bindings().claim(yard, 'camera:a')).toMatch(/^it is the same device as "Gate"/u);
+    expect(bindings().claim(yard, 'camera:a')).toBe(texts.same_device('Gate', 'camera:a'));
   });
 
   it('logs so many refused claims and no more, whatever a device invents', () => {

@@ -4,6 +4,7 @@ import { saidDuration } from '../../../src/platform/log/entry.ts';
 import { of_owner_max, of_subject_max, repeats_max, window_ms } from '../../../src/platform/log/repeats.ts';
 import { withoutSecrets } from '../../../src/platform/log/secrets.ts';
 import { createLog, type Level } from '../../../src/platform/log/log.ts';
+import { texts } from '../../../src/platform/texts.ts';
 
 function recordedLog(level: Level, { readable = false, drivers = {} } = {}) {
   const lines: string[] = [];
@@ -138,7 +139,7 @@ describe('as time goes by', () => {
     log.child({ driver: 'cameras' }).debug({}, 'not heard');
     vi.advanceTimersByTime(1_000);
     drones.debug({}, 'not heard any more');
-    expect(sentences()).toEqual(['heard', 'the level of the log is info again']);
+    expect(sentences()).toEqual(['heard', texts.level_reset('info')]);
     expect(lines[1]).toContain('"driver":"drones"');
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { BrokerOptions } from '../../../src/mqtt/broker.ts';
 import { ConnectFailed } from '../../../src/mqtt/connect-failed.ts';
 import { connectOnce, type Connection, type ConnectOptions } from '../../../src/mqtt/connect.ts';
+import { texts } from '../../../src/mqtt/texts.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
 import {
   headerOf,
@@ -199,16 +200,8 @@ describe('a connection to a broker', () => {
   });
 
   it.each([
-    [
-      'closed',
-      (): Script => ({ onConnect: (peer) => peer.hangUp() }),
-      'the broker closed the connection before it answered',
-    ],
-    [
-      'silent',
-      (): Script => ({ onConnect: () => undefined }),
-      'the broker accepted the connection and did not answer',
-    ],
+    ['closed', (): Script => ({ onConnect: (peer) => peer.hangUp() }), texts.closed_early],
+    ['silent', (): Script => ({ onConnect: () => undefined }), texts.no_answer],
     [
       'refused',
       (): Script => ({ onConnect: (peer) => peer.connack(0x87, property(0x1f, string('no such tenant'))) }),

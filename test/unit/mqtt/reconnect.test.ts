@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { ConnectFailed } from '../../../src/mqtt/connect-failed.ts';
 import { keepConnected, type ReconnectOptions } from '../../../src/mqtt/reconnect.ts';
 import type { Session } from '../../../src/mqtt/session.ts';
+import { texts } from '../../../src/mqtt/texts.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 
 useFakeTime();
@@ -10,7 +11,7 @@ useFakeTime();
 const retry = { first_ms: 1_000, max_ms: 8_000 };
 const session = {} as Session;
 const refused = new ConnectFailed('not authorized (0x87)', 'refused', 0x87);
-const hung_up = new ConnectFailed('the broker closed the connection before it answered', 'closed');
+const hung_up = new ConnectFailed(texts.closed_early, 'closed');
 
 interface Loop {
   readonly opened: string[];

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ConnectOptions } from '../../../src/mqtt/connect.ts';
 import { openSession, OutcomeUnknown, type Puback, type Session } from '../../../src/mqtt/session.ts';
+import { texts } from '../../../src/mqtt/texts.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
 import {
   property,
@@ -243,7 +244,7 @@ describe('Session', () => {
         session.destroy('enough');
         await session.closed;
         const failed = session.publishAndWait(message);
-        await expect(failed).rejects.toThrow(/has ended/u);
+        await expect(failed).rejects.toThrow(texts.session_ended);
         await expect(failed).rejects.not.toBeInstanceOf(OutcomeUnknown);
         expect(broker.published).toEqual([]);
       });
@@ -278,7 +279,7 @@ describe('Session', () => {
       await withBroker({}, async ({ broker, open }) => {
         const session = await open();
         broker.peers[0]?.hangUp();
-        expect(await session.closed).toBe('the broker closed the connection');
+        expect(await session.closed).toBe(texts.closed_by_broker);
         expect(session.disconnect_code).toBeUndefined();
       });
     });

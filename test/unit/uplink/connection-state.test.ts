@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConnectFailed } from '../../../src/mqtt/connect-failed.ts';
+import { texts as mqtt_texts } from '../../../src/mqtt/texts.ts';
 import { ConnectionState } from '../../../src/uplink/connection-state.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { texts } from '../../../src/uplink/texts.ts';
@@ -83,7 +84,7 @@ describe('ConnectionState', () => {
     expect(state.status().last_error).toBeNull();
     state.failed(unreachable);
     expect(state.status().last_error).toBe('there is no route to the broker');
-    state.lost('the broker closed the connection', 10);
-    expect(state.status().last_error).toBe('the broker closed the connection');
+    state.lost(mqtt_texts.closed_by_broker, 10);
+    expect(state.status().last_error).toBe(mqtt_texts.closed_by_broker);
   });
 });

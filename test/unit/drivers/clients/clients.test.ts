@@ -8,6 +8,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { clients } from '../../../../drivers/clients/clients.ts';
 import { clientsOptions } from '../../../../drivers/clients/options.ts';
+import { texts } from '../../../../drivers/clients/texts.ts';
 import { type Client, kitTelemetry } from '../../../../src/contract/kit.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
@@ -82,7 +83,7 @@ describe('the clients driver', () => {
 
   it('names the interface that does not exist', async () => {
     const lab = driverLab(clients, { interfaces: ['no-such0'] });
-    await expect(lab.ended).rejects.toThrow(/no-such0 not found; check options\.interfaces/u);
+    await expect(lab.ended).rejects.toThrow(texts.interface_not_found('no-such0'));
   });
 });
 

@@ -2,6 +2,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { texts } from '../../../../drivers/links/texts.ts';
 import { forget_after_ms, Memory, save_every_ms } from '../../../../drivers/links/usage/memory.ts';
 import type { ProberSpec } from '../../../../drivers/links/probe/api.ts';
 import { Probing } from '../../../../drivers/links/probing.ts';
@@ -140,10 +141,10 @@ describe('the file of the links', () => {
       memory.update('eth0', 'ethernet', {});
       await memory.save();
       await memory.save();
-      expect(log.at('warn')).toEqual(['the usage of the links cannot be written; it is kept in memory']);
+      expect(log.at('warn')).toEqual([texts.usage_not_saved]);
       await mkdir(away);
       await memory.save();
-      expect(log.at('info')).toEqual(['the usage of the links is kept on disk again']);
+      expect(log.at('info')).toEqual([texts.usage_saved]);
       expect(new Memory(join(away, 'links.json'), log, 0).names()).toEqual(['eth0']);
     });
   });

@@ -8,6 +8,7 @@ import { pppoeDevices } from '../../../../drivers/links/interfaces/pppoe.ts';
 import { procRouting } from '../../../../drivers/links/routes/proc-routes.ts';
 import { routedInterfaces } from '../../../../drivers/links/routes/routing.ts';
 import { Interfaces } from '../../../../drivers/links/interfaces/sysfs.ts';
+import { texts } from '../../../../drivers/links/texts.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { fakeMachine, type FakeMachine } from '../../../support/gateway/fake-machine.ts';
 
@@ -171,7 +172,7 @@ it('says once that an interface whose name is not UTF-8 is not listed, and lists
   for (let reading = 0; reading < 3; reading += 1) {
     expect([...(interfaces.natures()?.keys() ?? [])].sort()).toEqual(['eth0', '\u{1F4E1}']);
   }
-  expect(told()).toEqual(['an interface is not listed, because its name is not UTF-8']);
+  expect(told()).toEqual([texts.name_not_utf8]);
   await rmdir(strange);
   interfaces.natures();
   await mkdir(strange);

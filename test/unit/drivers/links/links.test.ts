@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { links } from '../../../../drivers/links/links.ts';
 import { linksOptions } from '../../../../drivers/links/options.ts';
-import { not_probed } from '../../../../drivers/links/status.ts';
+import { texts } from '../../../../drivers/links/texts.ts';
 import { kitTelemetry, type Link } from '../../../../src/contract/kit.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -89,9 +89,9 @@ it('reports the links, the one in use first, with the reason of each status', as
       async (lab, link) => {
         await eventually('all links', () => lab.hub.links().length === 3);
         expect(lab.hub.links()).toMatchObject([
-          { name: 'wwan0', type: 'cellular', status: 'online', reason: not_probed },
+          { name: 'wwan0', type: 'cellular', status: 'online', reason: texts.not_probed },
           { name: 'eth0', type: 'satellite', status: 'standby', isp: 'Skylink' },
-          { name: 'ppp0', type: 'cellular', status: 'offline', reason: 'the interface is not there' },
+          { name: 'ppp0', type: 'cellular', status: 'offline', reason: texts.interface_missing },
         ]);
         await machine.setRoutes([
           { device: 'wwan0', metric: 500 },
@@ -112,10 +112,10 @@ it('keeps a link that was unplugged, over a restart too, with what it has carrie
       await eventually('usage', () => link('eth0')?.usage?.today_rx_gb === 0.003);
       machine.removeInterface('eth0');
       await eventually('offline', () => link('eth0')?.status === 'offline');
-      expect(lab.log.lines.map(({ sentence }) => sentence)).toContain('WAN link lost');
+      expect(lab.log.lines.map(({ sentence }) => sentence)).toContain(texts.link_lost);
       await machine.setInterface({ name: 'eth0', rx_bytes: 3_001_000 });
       await eventually('it is back', () =>
-        lab.log.lines.some(({ sentence, facts }) => sentence === 'WAN link back' && 'down_s' in facts),
+        lab.log.lines.some(({ sentence, facts }) => sentence === texts.link_back && 'down_s' in facts),
       );
       machine.removeInterface('eth0');
       await eventually('offline again', () => link('eth0')?.status === 'offline');
@@ -127,7 +127,7 @@ it('keeps a link that was unplugged, over a restart too, with what it has carrie
         status: 'offline',
         usage: { today_rx_gb: 0.003, month_rx_gb: 0.003 },
       });
-      expect(lab.hub.links()[0]?.reason).toBe('the interface is not there');
+      expect(lab.hub.links()[0]?.reason).toBe(texts.interface_missing);
     });
     await withDriver(dir, { ignore: ['eth0'] }, async (lab) => {
       await eventually('a report', () => lab.hub.kit().wans !== undefined);
@@ -195,7 +195,7 @@ it('keeps its file for the owner alone, and sets a file that it cannot read asid
     await withDriver(dir, {}, async (lab, link) => {
       await eventually('a report', () => link('eth0') !== undefined);
       const warning = lab.log.lines.find(({ level }) => level === 'warn');
-      expect(warning?.sentence).toBe('stored link usage unreadable; counting from zero');
+      expect(warning?.sentence).toBe(texts.usage_unreadable);
     });
     await expect(readFile(`${file}.broken`, 'utf8')).resolves.toContain('"eth0":');
   });
@@ -209,7 +209,7 @@ it('reports the links also where the disk takes nothing, and says so', async () 
       await eventually('a report', () => link('eth0')?.status === 'online');
       return lab.log;
     });
-    expect(log.at('warn')).toContain('the usage of the links cannot be written; it is kept in memory');
+    expect(log.at('warn')).toContain(texts.usage_not_saved);
   });
 });
 

@@ -2,8 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isConfigured, ownPublicAddress } from '../../../../drivers/links/interfaces/addresses.ts';
-import { judge, not_probed, type Signs } from '../../../../drivers/links/status.ts';
+import { judge, type Signs } from '../../../../drivers/links/status.ts';
 import type { InterfaceState } from '../../../../drivers/links/interfaces/sysfs.ts';
+import { texts } from '../../../../drivers/links/texts.ts';
 import { ratesBetween } from '../../../../drivers/links/usage/throughput.ts';
 
 const state: InterfaceState = {
@@ -32,20 +33,20 @@ describe('the status of a link', () => {
     expect(judged({})).toEqual({ status: 'online', reason: null });
     expect(judged({ isSelected: false })).toEqual({
       status: 'standby',
-      reason: 'traffic leaves by another link',
+      reason: texts.other_link_selected,
     });
   });
 
   it.each<readonly [string, Partial<Signs>]>([
-    ['the interface is not there', { state: null }],
-    ['the interface is switched off', { state: { ...state, isUp: false, carrier: undefined } }],
-    ['no carrier: check cable, dish or modem', { state: { ...state, carrier: false, operstate: 'down' } }],
-    ['no carrier: check cable, dish or modem', { state: { ...state, carrier: undefined } }],
+    [texts.interface_missing, { state: null }],
+    [texts.interface_down, { state: { ...state, isUp: false, carrier: undefined } }],
+    [texts.no_carrier, { state: { ...state, carrier: false, operstate: 'down' } }],
+    [texts.no_carrier, { state: { ...state, carrier: undefined } }],
     ['not connected (dormant)', { state: { ...state, operstate: 'dormant' } }],
-    ['no address', { addresses: [] }],
-    ['no address', { addresses: ['169.254.3.4', 'fe80::1'] }],
+    [texts.no_address, { addresses: [] }],
+    [texts.no_address, { addresses: ['169.254.3.4', 'fe80::1'] }],
     ['no answer; probed 198.51.100.1, 198.51.100.2', { reachable: false, probe_reason: 'no answer' }],
-    ['no default route leads through it', { isRouted: false, asked: [], reachable: null }],
+    [texts.no_default_route, { isRouted: false, asked: [], reachable: null }],
   ])('is offline, with the reason: %s', (reason, more) => {
     expect(judged(more)).toEqual({ status: 'offline', reason });
   });
@@ -53,12 +54,12 @@ describe('the status of a link', () => {
   it('is not known before the first verdict of the probes', () => {
     expect(judged({ reachable: null })).toEqual({
       status: undefined,
-      reason: 'the first probes are under way',
+      reason: texts.first_probes,
     });
   });
 
   it('takes answers for granted where nobody is asked, and says so', () => {
-    expect(judged({ reachable: null, asked: [] })).toEqual({ status: 'online', reason: not_probed });
+    expect(judged({ reachable: null, asked: [] })).toEqual({ status: 'online', reason: texts.not_probed });
   });
 
   it('takes the unknown state of a modem as up, and an answer as better evidence than the tables', () => {

@@ -1,5 +1,6 @@
 /** The links driver on a gateway with two WANs: real routes, real carriers, real answers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { texts } from '../../../../drivers/links/texts.ts';
 import { type LinksInside, startLinks } from '../../../support/gateway/links-lab.ts';
 import { withNamespace } from '../../../support/gateway/netns.ts';
 import { peerMissing, program, rootMissing } from '../../../support/peers.ts';
@@ -87,7 +88,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     await becomes('online', 'online', event_within_ms);
     await lab.ip('rule', 'del', 'priority', '2000');
     const { reasons } = await becomes('online', 'standby', event_within_ms);
-    expect(reasons['wwan0']).toBe('traffic leaves by another link');
+    expect(reasons['wwan0']).toBe(texts.other_link_selected);
     await lab.ip('rule', 'del', 'priority', '1000');
     await lab.ip('route', 'flush', 'table', '77');
   });
@@ -107,7 +108,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
   it('keeps an unplugged modem as offline, and takes a new device of its name as new', async () => {
     await lab.unplug('wwan0');
     const { reasons, wans } = await becomes('online', 'offline', event_within_ms);
-    expect(reasons['wwan0']).toBe('the interface is not there');
+    expect(reasons['wwan0']).toBe(texts.interface_missing);
     expect(wans.find(({ name }) => name === 'wwan0')?.latency_ms).toBeNull();
     await lab.plug('wwan0');
     await lab.set('wwan0', { rtt_ms: 20 });
@@ -170,7 +171,7 @@ describe.skipIf(rootMissing() || peerMissing('ip'))('links over netlink in a pla
           const { reasons } = await links.until('gone', (each) =>
             /not there/u.test(each.reasons['wan1'] ?? ''),
           );
-          expect(reasons['wan2']).toBe('no default route leads through it');
+          expect(reasons['wan2']).toBe(texts.no_default_route);
         } finally {
           await links.stop();
         }

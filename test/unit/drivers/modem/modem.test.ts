@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { drivers } from '../../../../drivers/index.ts';
 import { modem } from '../../../../drivers/modem/modem.ts';
 import { modemOptions } from '../../../../drivers/modem/options.ts';
+import { texts as modem_texts } from '../../../../drivers/modem/texts.ts';
 import { texts } from '../../../../src/device/texts.ts';
 import { type FakeModemManager, startFakeModemManager } from '../../../fakes/fake-modem-manager.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
@@ -129,7 +130,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       const { isp, fact, reason } = startLab(bus.address);
       await isp('TestTel', 'wwan1');
       manager.remove(0);
-      await reason('modem: unplugged or restarting');
+      await reason(modem_texts.unplugged);
       manager.remove(1);
       manager.add({ index: 2, port: 'wwan1', imei: '860000000000001' });
       manager.add({ index: 3, port: 'wwan0', imei: '860000000000002' });
@@ -176,7 +177,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       await isp('TestTel');
       manager.stop();
       await down(/ModemManager has ended/u);
-      expect(link()?.reason).toMatch(/ModemManager has ended/u);
+      expect(link()?.reason).toContain(modem_texts.manager_ended);
       const next = await startManager();
       next.add({ index: 0 });
       await eventually('the link without a reason', () => link()?.reason === null);

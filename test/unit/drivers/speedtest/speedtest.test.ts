@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { speedtestOptions } from '../../../../drivers/speedtest/options.ts';
 import { speedtest } from '../../../../drivers/speedtest/speedtest.ts';
+import { texts } from '../../../../drivers/speedtest/texts.ts';
 import { defaultDevice } from '../../../../drivers/speedtest/way.ts';
 import { speedtest as speedtestResult } from '../../../../src/contract/kit.ts';
 import { CommandRefused } from '../../../../src/errors.ts';
@@ -119,7 +120,7 @@ it.each([
   ['short', /only 8000 bytes moved within 2 s.* larger file/u],
   ['reset', /download by lo: /u],
   ['early', /download by lo: .*too little/u],
-  ['stall', /too little|nothing moved/u],
+  ['stall', /too little|no data moved/u],
 ] as const)('refuses to make a figure of a server that answers with %s', async (manner, sentence) => {
   server.manner = manner;
   const lab = start();
@@ -147,7 +148,7 @@ it('counts an upload only as far as it was answered', async () => {
 it('gives up on a connection on which nothing moves any more', async () => {
   server.manner = 'deaf';
   const lab = start({ seconds_max: 60 });
-  await expect(lab.test()).rejects.toThrow('download by lo: nothing moved for 10 s');
+  await expect(lab.test()).rejects.toThrow(texts.failed('download', 'lo', texts.stalled(10)));
   await lab.stop();
 });
 
@@ -159,7 +160,7 @@ it('stops all traffic at once when the task is cancelled or the driver ends', as
     await eventually('data flow', () => server.moved.down > 100_000);
     server.moved.down = 0;
     lab[way]();
-    await expect(test).rejects.toThrow('the speed test was stopped; nothing was recorded');
+    await expect(test).rejects.toThrow(texts.stopped_unrecorded);
     await eventually('nothing is left open', () => server.open() === 0);
     await lab.stop();
   }
@@ -235,7 +236,7 @@ it('shows the last result after a restart, and forgets one that cannot be read',
     const third = start({}, { state_dir });
     await third.command();
     expect(third.kit.speedtest).toBeUndefined();
-    expect(third.log.at('warn')).toEqual(['the last speed test cannot be read and is forgotten']);
+    expect(third.log.at('warn')).toEqual([texts.unreadable]);
     await third.stop();
   });
 });

@@ -11,6 +11,7 @@ import {
   requests,
 } from '../../../../drivers/starlink/api/messages.ts';
 import { decode, fields_max, floats, real, text, uint } from '../../../../drivers/starlink/api/protobuf.ts';
+import { texts } from '../../../../drivers/starlink/texts.ts';
 import { alertsText, reasonOf } from '../../../../drivers/starlink/words.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
 import { bytes, double, float, varint } from '../../../fakes/fake-dish.ts';
@@ -53,8 +54,8 @@ describe('the encoding', () => {
 
   it.each([
     ['a length beyond the end', '0a7f00'],
-    ['a number without an end', '08ffffffffffffffffffffff01'],
-    ['a number that is cut short', '0880'],
+    [texts.number_endless, '08ffffffffffffffffffffff01'],
+    [texts.number_cut, '0880'],
     ['a group', '0b0c'],
     ['field number 0', '0000'],
     ['a fixed32 that is cut short', '0d0000'],

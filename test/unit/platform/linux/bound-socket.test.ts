@@ -10,6 +10,7 @@ import { connectTcp, knockTcp } from '../../../../src/platform/linux/bound-tcp.t
 import { openUdp } from '../../../../src/platform/linux/bound-udp.ts';
 import { canonicalIp } from '../../../../src/platform/linux/socket-address.ts';
 import { decodeSocketAddress, encodeSocketAddress } from '../../../../src/platform/linux/socket-address.ts';
+import { texts } from '../../../../src/platform/texts.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { peerMissing, rootMissing } from '../../../support/peers.ts';
 import { freePort } from '../../../support/temporary.ts';
@@ -59,8 +60,8 @@ describe('sockets bound to a device', () => {
       cause: { code: 'ECONNREFUSED' },
     });
     const missing = connectTcp({ device: 'none0', host_ip: '127.0.0.1', port, timeout_ms });
-    await expect(missing).rejects.toThrow('there is no network device none0');
-    await expect(openUdp({ device: 'none0', family: 4 })).rejects.toThrow('there is no network device none0');
+    await expect(missing).rejects.toThrow(texts.no_device('none0'));
+    await expect(openUdp({ device: 'none0', family: 4 })).rejects.toThrow(texts.no_device('none0'));
   });
 
   it('take a refusal for an answer when they knock', async () => {

@@ -11,6 +11,7 @@ import {
   prefixedLine,
 } from '../../../../src/platform/systemd/journal.ts';
 import { createLog } from '../../../../src/platform/log/log.ts';
+import { texts } from '../../../../src/platform/texts.ts';
 import { type FakeSystemd, fakeSystemd, journalFields } from '../../../fakes/fake-systemd.ts';
 import { makeDirectory, withDirectory } from '../../../support/temporary.ts';
 
@@ -120,9 +121,7 @@ test('a journal that takes nothing costs lines and no time; their number is told
   expect(kept).toBeLessThan(lines);
   log.debug({}, 'afterwards');
   const [loss, after] = entries().map(({ MESSAGE }) => MESSAGE);
-  expect(loss).toBe(
-    `the journal was too slow: ${lines - kept} lines are lost within 1 s  lines=${lines - kept}`,
-  );
+  expect(loss).toBe(`${texts.journal_slow(lines - kept, 1)}  lines=${lines - kept}`);
   expect(after).toBe('afterwards');
   expect(instead).toEqual([]);
   expect(journald.read()).toEqual([]);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openAvailability } from '../../../../../drivers/links/probe/availability.ts';
 import { DayWindow, minute_ms, window_minutes } from '../../../../../drivers/links/probe/day-window.ts';
+import { texts } from '../../../../../drivers/links/texts.ts';
 import { recordingLog } from '../../../../support/recording-log.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
 
@@ -147,7 +148,7 @@ describe('availability', () => {
     await withFile(async (file) => {
       await writeFile(file, '{"format":1,"boots":[{"boot_id":');
       const kept = open(file);
-      expect(kept.log.at('warn')).toEqual(['stored availability unreadable; starting from zero']);
+      expect(kept.log.at('warn')).toEqual([texts.availability_unreadable]);
       kept.observe(true, [0, hour_ms]);
       kept.flush();
       expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ format: 1 });
@@ -167,7 +168,7 @@ describe('availability', () => {
       await mkdir(folder);
       kept.observe(true, [2 * hour_ms, 3 * hour_ms]);
       kept.flush();
-      expect(kept.log.at('info')).toEqual(['the availability of the links is kept on disk again']);
+      expect(kept.log.at('info')).toEqual([texts.availability_saved]);
       await rm(folder, { recursive: true });
     });
   });

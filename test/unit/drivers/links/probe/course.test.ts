@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { hysteresis, type Method, ProbeCourse } from '../../../../../drivers/links/probe/course.ts';
 import { judge, undecided } from '../../../../../drivers/links/probe/verdict.ts';
+import { texts } from '../../../../../drivers/links/texts.ts';
 
 /** Plays probes one after the other: for each, what ICMP and TCP would say. Answers which methods were asked each time. */
 function play(
@@ -89,12 +90,12 @@ describe('the course of a link', () => {
   it('hears nothing of what was asked of a device that is gone', () => {
     const course = new ProbeCourse({ timeout_ms: 3_000 });
     for (const sequence of [0, 1, 2]) course.begin(sequence, 'target', sequence);
-    course.lose(3, { reason: 'the device is gone', reachable: false });
+    course.lose(3, { reason: texts.device_gone, reachable: false });
     for (const sequence of [0, 1, 2]) course.settle(sequence, 'icmp', { rtt_ms: 5 });
     expect(course.read(10)).toMatchObject({
       reachable: false,
       latency_ms: null,
-      reason: 'the device is gone',
+      reason: texts.device_gone,
     });
   });
 });

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { ProberSpec } from '../../../../../drivers/links/probe/api.ts';
 import { startProber } from '../../../../../drivers/links/probe/prober.ts';
 import { publicAddress } from '../../../../../drivers/links/probe/public-address.ts';
+import { texts } from '../../../../../drivers/links/texts.ts';
 import { deviceIndex } from '../../../../../src/platform/linux/network-device.ts';
 import { eventually, letPass } from '../../../../support/eventually.ts';
 import { peerMissing, program, rootMissing } from '../../../../support/peers.ts';
@@ -139,10 +140,10 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     const prober = await probe('wwan0');
     await reachable(prober);
     await lab.unplug('wwan0');
-    await eventually('it is gone', () => prober.read().reason === 'the device is gone', slack_ms);
+    await eventually('it is gone', () => prober.read().reason === texts.device_gone, slack_ms);
     expect(prober.read().reachable).toBe(false);
     await lab.plug('wwan0');
-    const replaced = 'another device has this name now';
+    const replaced = texts.device_replaced;
     await eventually('it is replaced', () => prober.read().reason === replaced, slack_ms);
     await letPass(500);
     expect(prober.read()).toMatchObject({ reachable: null, method: 'none', latency_ms: null });
@@ -174,10 +175,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     await lab.filterIcmp('sat0', 'off');
     await eventually('ICMP is used', () => prober.read().method === 'icmp');
     expect(prober.changes).toEqual([true]);
-    expect(prober.log.at('info')).toEqual([
-      'ICMP gets no answer by this link, TCP stands in for it',
-      'ICMP is answered by this link again',
-    ]);
+    expect(prober.log.at('info')).toEqual([texts.icmp_unanswered, texts.icmp_answered]);
   });
 
   it('leaves a target that never answers out of the loss and names it', async () => {

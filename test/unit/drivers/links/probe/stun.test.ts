@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { publicAddress } from '../../../../../drivers/links/probe/public-address.ts';
 import { isPublicIp } from '../../../../../drivers/links/probe/public-ip.ts';
 import { bindingRequest, readBindingResponse } from '../../../../../drivers/links/probe/stun.ts';
+import { texts } from '../../../../../drivers/links/texts.ts';
 
 /** Sample responses of RFC 5769 sections 2.2 and 2.3, which RFC 8489 points to. */
 const transaction_id = Buffer.from('b7e7a701bc34d686fa87dfae', 'hex');
@@ -85,7 +86,7 @@ describe('public addresses', () => {
     '::',
     '::ffff:8.8.8.8',
     'ff02::1',
-    'no address',
+    texts.no_address,
     '',
   ])('does not take %j for one', (ip) => {
     expect(isPublicIp(ip)).toBe(false);

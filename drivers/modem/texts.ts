@@ -1,0 +1,23 @@
+/** Sentences of the modem driver that people read; those of the states of a modem stand in words.ts; tests refer to them by name. */
+export const texts = {
+  position_available: 'modem position available',
+  position_unavailable: 'cannot read a position from the modems',
+  receivers_off: 'satellite receiver off on every modem',
+  switch_receiver_on: 'switch it on with mmcli -m any --location-enable-gps-raw, or use gpsd',
+  unplugged: 'modem: unplugged or restarting',
+  manager_missing: 'ModemManager is not running; install or start it (systemctl start ModemManager)',
+  manager_ended: 'ModemManager has ended',
+  list_refused: (reason: string) => `ModemManager does not list its modems: ${reason}`,
+  list_unreadable: 'ModemManager answers with a list that cannot be read',
+
+  // D-Bus
+  bus_failed: (address: string, reason: string) => `D-Bus at ${address}: ${reason}`,
+  bus_closed: 'connection closed by the bus',
+  bus_closed_at_once: 'connection closed immediately',
+  bus_lost: 'bus connection lost',
+  no_hello: 'no reply to Hello',
+  bus_timeout: (timeout_ms: number) => `connecting timed out after ${timeout_ms} ms`,
+  bus_error: (reason: string) => `${reason}; is dbus-daemon running?`,
+  call_timeout: (destination: string, member: string) => `${destination} did not answer ${member} in time`,
+  call_failed: (member: string, reason: string) => `${member} failed: ${reason}`,
+} as const;

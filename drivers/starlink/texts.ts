@@ -1,0 +1,33 @@
+/** Sentences of the starlink driver that people read; those of the dish stand in words.ts; tests refer to them by name. */
+export const texts = {
+  restarted: 'dish restarted',
+  no_history: 'dish returned no history; latency and loss unknown',
+  position_available: 'dish position available',
+  position_refused: 'dish refused its position; retrying every 10 minutes',
+  allow_position:
+    'allow it in the Starlink app: Settings, Advanced, Debug data, Starlink location, "allow access on local network"',
+  see_reason: 'see the reason',
+  dish_failed: (link: string, place: string, reason: string) => `dish of ${link} at ${place}: ${reason}`,
+  status_refused: (reason: string) => `refused the status request: ${reason}`,
+  not_a_dish: 'replied, but is not a dish; a Starlink router replies like this on its own address',
+
+  // gRPC
+  answer_timeout: (timeout_ms: number) => `no answer within ${timeout_ms} ms`,
+  connection_closed: 'connection was closed',
+  closed_before_answer: 'connection was closed before the answer',
+  connection_failed: (reason: string) => `connection failed: ${reason}`,
+  answer_too_large: (bytes_max: number) => `answer is larger than ${bytes_max} bytes`,
+  not_grpc: (http_status: string, type: string) =>
+    `answers HTTP ${http_status} with ${type}, which is not gRPC`,
+  no_status: 'answer ended without a gRPC status',
+  no_message: 'answer contains no message',
+  compressed: 'answer is compressed, which was not requested',
+  length_wrong: 'answer length does not match its header',
+  malformed: (what: string) => `answer is not a valid Protocol Buffers message: it has ${what}`,
+  too_many_fields: (fields_max: number) => `more than ${fields_max} fields`,
+  field_0: 'a field with the number 0',
+  wire_type: (type: number) => `the wire type ${type}`,
+  field_cut: 'a field that is cut short',
+  number_cut: 'a number that is cut short',
+  number_endless: 'a number without an end',
+} as const;

@@ -1,0 +1,23 @@
+/** Sentences about the connection to the broker that people read; those of reason codes stand in codes.ts and those of errors in faults.ts; tests refer to them by name. */
+export const texts = {
+  // Connecting
+  no_answer: 'the broker accepted the connection and did not answer',
+  no_connection: 'no connection within the time limit',
+  closed_early: 'the broker closed the connection before it answered',
+  attempt_aborted: 'the attempt was aborted',
+
+  // Sessions
+  closed_by_broker: 'the broker closed the connection',
+  ended_by_broker: (reason: string) => `the broker ended the connection: ${reason}`,
+  session_ended: 'the connection to the broker has ended',
+  request_unanswered: (what: string) => `the broker accepted the connection and did not answer the ${what}`,
+  partly_answered: 'the broker answered the subscription to some of the filters only',
+  ping_unanswered: (seconds: string) => `no answer to a ping for ${seconds} s`,
+
+  // Packets
+  packet_too_large: (type: number, bytes: number) =>
+    `the broker sent a packet of type ${type} with ${bytes} bytes`,
+  topic_cut: 'the broker sent a message that ends within its topic',
+  not_mqtt: (first: string) => `the broker sent what is not an MQTT packet (first byte 0x${first})`,
+  length_unreadable: 'the broker sent a packet whose length cannot be read',
+} as const;
