@@ -1,14 +1,15 @@
 /** Data of the birth and the will of the kit. */
-import { cut, degraded_max, sentence_chars_max } from '../contract/limits.ts';
+import { cut, degraded_max, name_chars_max, sentence_chars_max } from '../contract/limits.ts';
 import { contract_version } from '../contract/topics.ts';
 import type { KitState } from '../contract/presence.ts';
 import { degraded, type ReportParts, startTime } from './status-report.ts';
 
 export function kitState(parts: ReportParts, how: Pick<KitState, 'online' | 'reason'>): KitState {
-  const { outbox, clock } = parts;
+  const { outbox, clock, config } = parts;
   const depth = [...outbox.depth().values()];
   return {
     ...how,
+    name: config.kit_name === undefined ? null : cut(config.kit_name, name_chars_max),
     epoch: outbox.epoch,
     boot: clock.boot_id,
     started_at: new Date(startTime(parts)).toISOString(),

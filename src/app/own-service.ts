@@ -92,9 +92,8 @@ export function createOwnService(config: ServiceConfig, parts: ReportParts, log:
 }
 
 async function start(config: ServiceConfig, parts: ReportParts, log: Log): Promise<RunningService> {
-  const { state_dir, kit_id, kit_name } = parts.config;
+  const { state_dir, kit_id } = parts.config;
   const store = new SqlStore(openSqlite(join(state_dir, database_file), 'memory'));
-  await store.nameKit(kit_id, kit_name ?? null);
   await makeFirstKey(store, kit_id, { file: join(state_dir, key_file), log });
   const service = await startService({
     store,

@@ -12,6 +12,11 @@ export const connection_lost = 'connection lost';
 
 export const kitState = z.strictObject({
   online: z.boolean(),
+  name: z
+    .string()
+    .max(name_chars_max)
+    .nullish()
+    .describe('the name of the kit, for people; null: none configured; absent before contract 1.2'),
   epoch: z.int().positive(),
   boot: z.string().max(name_chars_max).describe('boot id of the gateway: changes when it boots'),
   started_at: z.iso.datetime().max(time_chars_max).describe('when the connector started'),

@@ -6,7 +6,7 @@ import { z } from 'zod';
 
 export const contract_major = 'k1';
 /** `major.minor`, announced in the birth message; minor versions only add. */
-export const contract_version = '1.1';
+export const contract_version = '1.2';
 
 export const channels = {
   state: 'state',

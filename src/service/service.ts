@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
-import type { Link } from '../contract/kit.ts';
 import { messageOf } from '../errors.ts';
 import { type createAsset, metadata_bytes_max, type pushLocation } from './api/requests.ts';
 import type {
@@ -16,6 +15,7 @@ import type {
 } from './api/resources.ts';
 import type { Changes } from './live/changes.ts';
 import { isReadable, payloadFaults } from './api/payload.ts';
+import { linkOf, type LinkResource } from './api/kit-resources.ts';
 import { maySee, type Principal } from './access/principal.ts';
 import { RequestProblem } from './api/problem.ts';
 import type { ServiceLog } from './service-log.ts';
@@ -27,9 +27,11 @@ import {
   findLink,
   isOnline,
   kitResource,
+  listedAsset,
   queueResource,
   taskResource,
   telemetrySnapshot,
+  unreportedKit,
 } from './api/views.ts';
 
 /** Partner assets of one kit. */
@@ -62,9 +64,11 @@ export class Service {
   }
 
   async kits({ kits }: Principal): Promise<KitResource[]> {
-    const known = await this.#parts.store.kits(kits);
+    const reported = await this.#parts.store.kits(kits);
     const now_ms = this.#parts.now();
-    return known.map((kit) => kitResource(kit, now_ms));
+    const ids = new Set(reported.map(({ kit_id }) => kit_id));
+    const others = kits === '*' ? [] : kits.filter((kit_id) => !ids.has(kit_id)).map(unreportedKit);
+    return [...reported, ...others].map((kit) => kitResource(kit, now_ms));
   }
 
   async kit(principal: Principal, kit_id: string): Promise<KitResource> {
@@ -87,17 +91,23 @@ export class Service {
     return queueResource(await this.#kit(principal, kit_id), this.#parts.now());
   }
 
-  async link(principal: Principal, kit_id: string, name: string): Promise<Link> {
-    const { wans } = telemetrySnapshot(await this.#kit(principal, kit_id), this.#parts.now());
+  /** Throws `unavailable` as `telemetry`. */
+  async links(principal: Principal, kit_id: string): Promise<LinkResource[]> {
+    return (await this.telemetry(principal, kit_id)).wans.map(linkOf);
+  }
+
+  /** Throws `unavailable` as `telemetry`. */
+  async link(principal: Principal, kit_id: string, name: string): Promise<LinkResource> {
+    const { wans } = await this.telemetry(principal, kit_id);
     const link = findLink(wans, name);
-    if (link) return link;
+    if (link) return linkOf(link);
     const known = wans.map((each) => each.name).join(', ') || 'none';
     throw new RequestProblem('not-found', `the kit has no link "${name}"; its links are: ${known}`);
   }
 
   async assets(principal: Principal, kit_id: string): Promise<AssetResource[]> {
     await this.#kit(principal, kit_id);
-    return [...(await this.#parts.store.assets(kit_id))].sort(byType).map(assetResource);
+    return [...(await this.#parts.store.assets(kit_id))].sort(byType).map(listedAsset);
   }
 
   async asset(principal: Principal, kit_id: string, asset_id: string): Promise<AssetResource> {
@@ -283,9 +293,14 @@ export class Service {
     }
   }
 
-  /** Returns the kit; throws `not-found` also for a kit that the key may not read. */
+  /**
+   * Returns the kit; throws `not-found` also for a kit that the key may not read. A kit that the key names exists before it
+   * reports anything.
+   */
   async #kit(principal: Principal, kit_id: string): Promise<StoredKit> {
-    const kit = maySee(principal, kit_id) ? await this.#parts.store.kit(kit_id) : undefined;
+    const isNamed = principal.kits !== '*' && maySee(principal, kit_id);
+    const reported = maySee(principal, kit_id) ? await this.#parts.store.kit(kit_id) : undefined;
+    const kit = reported ?? (isNamed ? unreportedKit(kit_id) : undefined);
     if (!kit) throw new RequestProblem('not-found', `there is no kit ${kit_id}`);
     return kit;
   }

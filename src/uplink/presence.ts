@@ -9,12 +9,13 @@ import { channels, upTopic } from '../contract/topics.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Outgoing } from '../mqtt/session.ts';
 
-/** Between two states of one connection: when `degraded` changes or the cloud asks, and when the buffer does. */
+/** Between two states of one connection: when `name` or `degraded` changes or the cloud asks, and when the buffer does. */
 const again_after_ms = 10_000;
 const depth_again_after_ms = 60_000;
 
 /** Data of the state message, as far as this file reads it. */
 export type StateData = JsonObject & {
+  readonly name?: string | null | undefined;
   readonly degraded?: readonly string[];
   readonly outbox?: { readonly rows: number };
 };
@@ -36,7 +37,7 @@ export class Presence {
   /** The largest payload that the broker accepts; beyond it the faults are left out. */
   #bytes_max = Number.POSITIVE_INFINITY;
   /** What the last state of this connection said, and when. */
-  #last = { degraded: '', decade: 0, at_ms: 0 };
+  #last = { said: '', decade: 0, at_ms: 0 };
 
   constructor(options: PresenceOptions) {
     this.#options = options;
@@ -76,9 +77,9 @@ export class Presence {
   due(): Outgoing | undefined {
     const age_ms = this.#options.now() - this.#last.at_ms;
     if (age_ms < again_after_ms) return undefined;
-    const { degraded, decade } = digest(this.#options.state({ online: true, reason: null }));
+    const { said, decade } = digest(this.#options.state({ online: true, reason: null }));
     const is_other_depth = decade !== this.#last.decade && age_ms >= depth_again_after_ms;
-    if (!this.#is_asked && degraded === this.#last.degraded && !is_other_depth) return undefined;
+    if (!this.#is_asked && said === this.#last.said && !is_other_depth) return undefined;
     return this.#next();
   }
 
@@ -108,8 +109,11 @@ export class Presence {
 }
 
 /** What makes a state news. The depth of the buffer counts by its power of ten. */
-function digest({ degraded, outbox }: StateData): { readonly degraded: string; readonly decade: number } {
-  return { degraded: JSON.stringify(degraded ?? []), decade: Math.ceil(Math.log10((outbox?.rows ?? 0) + 1)) };
+function digest({ name, degraded, outbox }: StateData): { readonly said: string; readonly decade: number } {
+  return {
+    said: JSON.stringify([name ?? null, degraded ?? []]),
+    decade: Math.ceil(Math.log10((outbox?.rows ?? 0) + 1)),
+  };
 }
 
 function withoutFaults(data: StateData): StateData {

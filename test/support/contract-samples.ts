@@ -10,11 +10,12 @@ const time = '2026-11-21T10:00:00.000Z';
 export const samples: Readonly<Record<string, JsonObject | null>> = {
   kitState: {
     online: true,
+    name: 'Kit Seven',
     epoch: 17,
     boot: 'a7c1d2e3-0000-4000-8000-000000000001',
     started_at: time,
     software: 'kit-connector 0.1.0',
-    contract: '1.1',
+    contract: '1.2',
     outbox: { rows: 3, bytes: 812, oldest: time },
     degraded: ['the disk is full: new messages are kept in memory'],
     reason: null,

@@ -2,21 +2,28 @@
 import { z } from '@hono/zod-openapi';
 import { assetStatus, commandDefinition, latitude, longitude, riskLevel } from '../../contract/assets.ts';
 import { jsonObject } from '../../contract/json.ts';
-import { client, gateway, link, location, speedtest } from '../../contract/kit.ts';
 import { taskStatus } from '../../contract/tasks.ts';
+import {
+  clientResource,
+  gatewayResource,
+  linkResource,
+  locationResource,
+  speedtestResource,
+  wanResource,
+} from './kit-resources.ts';
 
 const timestamp = z.iso.datetime();
 
-/** Null: not known. Absent parts of a kit that never reported are null too, so that clients handle one case only. */
+/** Null: no sensor, or not known. */
 const batteryPercent = z.number().min(0).max(100).nullable();
 
 export const kitLive = z
   .strictObject({
-    location: location.nullable(),
-    wans: z.array(link),
+    location: locationResource.optional(),
+    wans: z.array(wanResource),
     battery: batteryPercent,
     battery_charging: z.boolean().nullable(),
-    gateway: gateway.nullable(),
+    gateway: gatewayResource.optional(),
   })
   .openapi('KitLive');
 
@@ -25,7 +32,7 @@ export const kit = z
     id: z.uuid(),
     name: z.string(),
     online: z.boolean().describe('whether the kit has reported in recently'),
-    last_seen: timestamp.nullable().describe('most recent check-in; null: never'),
+    last_seen: timestamp.optional().describe('most recent check-in; absent: never'),
     live: kitLive.nullable().describe('null: the kit never reported telemetry'),
   })
   .openapi('Kit');
@@ -36,18 +43,18 @@ export const kitTelemetrySnapshot = z
     online: z.boolean(),
     kit_id: z.uuid(),
     kit_name: z.string(),
-    location: location.nullable(),
+    location: locationResource.optional(),
     battery: batteryPercent,
     battery_charging: z.boolean().nullable(),
-    gateway: gateway.nullable(),
-    wans: z.array(link),
-    clients: z.array(client),
-    speedtest: speedtest.nullable(),
+    gateway: gatewayResource.optional(),
+    wans: z.array(wanResource),
+    clients: z.array(clientResource),
+    speedtest: speedtestResource.optional(),
   })
   .openapi('KitTelemetry');
 export type KitTelemetrySnapshot = z.output<typeof kitTelemetrySnapshot>;
 
-export const linkList = z.strictObject({ links: z.array(link) }).openapi('LinkList');
+export const linkList = z.strictObject({ links: z.array(linkResource) }).openapi('LinkList');
 
 /** The backlog of the kit, from its last birth or report, and what this service has received from it. */
 export const queue = z

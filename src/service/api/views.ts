@@ -1,5 +1,14 @@
 /** Converts stored values into the resources of the API. Pure functions. */
-import { type Link, type Location, kitTelemetry, linkType } from '../../contract/kit.ts';
+import { type Location, kitTelemetry, linkType } from '../../contract/kit.ts';
+import {
+  clientOf,
+  gatewayOf,
+  locationOf,
+  type LocationResource,
+  speedtestOf,
+  wanOf,
+  type WanResource,
+} from './kit-resources.ts';
 import type {
   AssetResource,
   CreatedAsset,
@@ -15,25 +24,35 @@ import type { StoredAsset, StoredKit, StoredTask } from '../store/store.ts';
  * per telemetry floor, which is at most an hour (`telemetry.floor_s`); mostly the broker detects a lost kit within a minute.
  */
 export const silent_after_ms = 3_600_000 + 300_000;
+/** How often a kit without a message is looked at again. */
+const look_again_ms = 60_000;
 /** A fix older than this is stale (interface, Limits). */
 const stale_after_ms = 30_000;
 
 export function isOnline(kit: StoredKit, now_ms: number): boolean {
-  return kit.state?.online === true && kit.heard_ms !== null && now_ms - kit.heard_ms < silent_after_ms;
+  const present_ms = Math.max(kit.heard_ms ?? 0, kit.vouched_ms ?? 0);
+  return kit.state?.online === true && now_ms - present_ms < silent_after_ms;
 }
 
 /** Returns when the view of the kit changes without a new message: it times out, or its fix becomes stale. Undefined: never. */
-export function turnsAt(kit: {
-  readonly online: boolean;
-  readonly last_seen: string | null;
-  readonly location: Location | null;
-  readonly times: Readonly<Record<string, string>>;
-}): number | undefined {
+export function turnsAt(
+  kit: {
+    readonly online: boolean;
+    readonly last_seen: string | null;
+    readonly location?: LocationResource | undefined;
+    readonly times: Readonly<Record<string, string>>;
+  },
+  now_ms: number,
+): number | undefined {
   const { online, last_seen, location, times } = kit;
   const turns: number[] = [];
-  if (online && last_seen !== null) turns.push(Date.parse(last_seen) + silent_after_ms);
+  if (online && last_seen !== null) {
+    const silent_ms = Date.parse(last_seen) + silent_after_ms;
+    // A kit that the broker vouches for is online though it was last seen long ago.
+    turns.push(silent_ms > now_ms ? silent_ms : now_ms + look_again_ms);
+  }
   const fix = times['location'];
-  const canAge = location !== null && !location.stale && location.source !== 'manual';
+  const canAge = location !== undefined && !location.stale && location.source !== 'manual';
   if (canAge && fix !== undefined) turns.push(Date.parse(fix) + stale_after_ms + 1);
   return turns.length === 0 ? undefined : Math.min(...turns);
 }
@@ -43,15 +62,22 @@ function sinceOf(kit: StoredKit, now_ms: number): number | null {
   return kit.state?.online === true && !isOnline(kit, now_ms) ? kit.heard_ms : kit.since_ms;
 }
 
+/** A kit of a key that has reported nothing yet. */
+export function unreportedKit(kit_id: string): StoredKit {
+  const counts = { received: 0, duplicates: 0, missing: 0, dropped: 0, refused: 0 };
+  return { kit_id, state: undefined, heard_ms: null, vouched_ms: null, since_ms: null, parts: {}, counts };
+}
+
 export function kitResource(kit: StoredKit, now_ms: number): KitResource {
-  const { location, wans, battery, battery_charging, gateway } = telemetryOf(kit, now_ms);
+  const { wans, battery, battery_charging, location, gateway } = telemetryOf(kit, now_ms);
   const reported = Object.keys(kit.parts).length > 0;
+  const parts = { ...(location && { location }), ...(gateway && { gateway }) };
   return {
     id: kit.kit_id,
-    name: kit.name ?? gateway?.name ?? kit.kit_id,
+    name: kit.state?.name ?? gateway?.name ?? kit.kit_id,
     online: isOnline(kit, now_ms),
-    last_seen: isoOrNull(kit.heard_ms),
-    live: reported ? { location, wans, battery, battery_charging, gateway } : null,
+    ...(kit.heard_ms !== null && { last_seen: iso(kit.heard_ms) }),
+    live: reported ? { wans, battery, battery_charging, ...parts } : null,
   };
 }
 
@@ -68,18 +94,17 @@ function telemetryOf(kit: StoredKit, now_ms: number): Telemetry {
   const { location, wans, battery, battery_charging, gateway, clients, speedtest } =
     kitTelemetry.parse(values);
   return {
-    wans: wans ?? [],
+    wans: (wans ?? []).map(wanOf),
     battery: battery ?? null,
     battery_charging: battery_charging ?? null,
-    gateway: gateway ?? null,
-    clients: clients ?? [],
-    speedtest: speedtest ?? null,
-    location: agedLocation(location, kit.parts['location']?.time_ms, now_ms),
+    clients: (clients ?? []).map(clientOf),
+    ...(gateway && { gateway: gatewayOf(gateway) }),
+    ...(speedtest && { speedtest: speedtestOf(speedtest) }),
+    ...(location && { location: locationOf(aged(location, kit.parts['location']?.time_ms, now_ms)) }),
   };
 }
 
-function agedLocation(location: Location | undefined, time_ms = 0, now_ms = 0): Location | null {
-  if (!location) return null;
+function aged(location: Location, time_ms = 0, now_ms = 0): Location {
   if (location.source === 'manual' || now_ms - time_ms <= stale_after_ms) return location;
   const source = location.source === 'satellite' ? ('satellite_cached' as const) : location.source;
   return { ...location, source, stale: true };
@@ -88,12 +113,12 @@ function agedLocation(location: Location | undefined, time_ms = 0, now_ms = 0): 
 const status_order = ['online', 'standby', 'offline'] as const;
 
 /** The link of this name; else of this type, the one in use first. Case does not matter. */
-export function findLink(wans: readonly Link[], wanted: string): Link | undefined {
+export function findLink(wans: readonly WanResource[], wanted: string): WanResource | undefined {
   const name = wanted.toLowerCase();
   const named =
     wans.find((link) => link.name === wanted) ?? wans.find((link) => link.name.toLowerCase() === name);
   if (named || !linkType.safeParse(name).success) return named;
-  const rank = (link: Link): number => status_order.indexOf(link.status ?? 'offline');
+  const rank = (link: WanResource): number => status_order.indexOf(link.status ?? 'offline');
   return wans.filter(({ type }) => type === name).sort((a, b) => rank(a) - rank(b))[0];
 }
 
@@ -143,6 +168,11 @@ export function assetResource(asset: StoredAsset): AssetResource {
     lon,
     whep_url,
   };
+}
+
+/** As List Assets shows it: the interface has no vendor of partner assets there. */
+export function listedAsset(asset: StoredAsset): AssetResource {
+  return { ...assetResource(asset), vendor: asset.protocol === 'partner' ? null : asset.vendor };
 }
 
 /** The order of List Assets: by type, then by name. */

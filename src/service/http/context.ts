@@ -66,7 +66,7 @@ export function jsonBody<S extends z.ZodType>(schema: S) {
 }
 
 /** Returns the part, or throws `not-found` when the kit has never reported it. */
-export function reported<T>(value: T | null, what: string): T {
-  if (value === null) throw new RequestProblem('not-found', `the kit has not reported ${what} yet`);
+export function reported<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new RequestProblem('not-found', `the kit has not reported ${what} yet`);
   return value;
 }

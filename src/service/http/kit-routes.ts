@@ -1,14 +1,20 @@
 /** Kits, their telemetry and their links. */
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
-import { client, gateway, link, location, speedtest } from '../../contract/kit.ts';
 import { kit, kitTelemetrySnapshot, linkList, queue } from '../api/resources.ts';
+import {
+  clientResource,
+  gatewayResource,
+  linkResource,
+  locationResource,
+  speedtestResource,
+} from '../api/kit-resources.ts';
 import type { Service } from '../service.ts';
 import { anyProblem, type Env, kitParams, linkParams, okJson, reported } from './context.ts';
 import { newRoutes } from './new-routes.ts';
 
 const tags = ['kits'];
 const battery = kitTelemetrySnapshot.pick({ battery: true, battery_charging: true });
-const clients = z.strictObject({ clients: z.array(client) });
+const clients = z.strictObject({ clients: z.array(clientResource) });
 
 /** A read of one part of a kit. */
 const readRoute = <P extends string, S extends z.ZodType>(path: P, schema: S, description: string) =>
@@ -33,18 +39,18 @@ const getTelemetry = readRoute(
   'all telemetry in one response',
 );
 const getLinks = readRoute('/api/kits/{kit_id}/links', linkList, 'one entry for each interface');
-const getLocation = readRoute('/api/kits/{kit_id}/location', location, 'where the kit is');
+const getLocation = readRoute('/api/kits/{kit_id}/location', locationResource, 'where the kit is');
 const getBattery = readRoute('/api/kits/{kit_id}/battery', battery, 'null: no sensor');
-const getGateway = readRoute('/api/kits/{kit_id}/gateway', gateway, 'the gateway');
+const getGateway = readRoute('/api/kits/{kit_id}/gateway', gatewayResource, 'the gateway');
 const getClients = readRoute('/api/kits/{kit_id}/clients', clients, 'devices on the local network');
-const getSpeedtest = readRoute('/api/kits/{kit_id}/speedtest', speedtest, 'the last result');
+const getSpeedtest = readRoute('/api/kits/{kit_id}/speedtest', speedtestResource, 'the last result');
 const getQueue = readRoute('/api/kits/{kit_id}/queue', queue, 'messages that the kit has not delivered yet');
 const getLink = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/links/{link_name}',
   tags,
   request: { params: linkParams },
-  responses: { 200: okJson(link, 'by interface name or type; case does not matter'), ...anyProblem },
+  responses: { 200: okJson(linkResource, 'by interface name or type; case does not matter'), ...anyProblem },
 });
 
 export function kitRoutes(service: Service): OpenAPIHono<Env> {
@@ -70,8 +76,7 @@ function addParts(routes: OpenAPIHono<Env>, service: Service): void {
     c.json(await service.telemetry(c.var.principal, c.req.valid('param').kit_id), 200),
   );
   routes.openapi(getLinks, async (c) => {
-    const { wans } = await service.telemetry(c.var.principal, c.req.valid('param').kit_id);
-    return c.json({ links: wans }, 200);
+    return c.json({ links: await service.links(c.var.principal, c.req.valid('param').kit_id) }, 200);
   });
   routes.openapi(getLocation, async (c) => {
     const telemetry = await service.telemetry(c.var.principal, c.req.valid('param').kit_id);

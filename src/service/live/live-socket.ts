@@ -155,8 +155,7 @@ class LiveSocket {
     if (this.#snapshot_due) {
       this.#snapshot_due = false;
       this.#pending.clear();
-      const snapshot = await snapshotOf(store, kit_id, wants);
-      if (snapshot) this.#send(snapshot);
+      this.#send(await snapshotOf(store, kit_id, wants));
       return;
     }
     const [next] = this.#pending;
@@ -186,7 +185,7 @@ class LiveSocket {
 
   #expectTurn(kit: Parameters<typeof turnsAt>[0]): void {
     clearTimeout(this.#turn);
-    const turn_ms = turnsAt(kit);
+    const turn_ms = turnsAt(kit, Date.now());
     if (turn_ms === undefined) return;
     const { kit_id } = this.#parts;
     const wait_ms = Math.max(turn_ms_min, turn_ms - Date.now());

@@ -2,7 +2,15 @@
 import type { z } from 'zod';
 import type { serverFrame } from '../api/frames.ts';
 import type { Change, Store, StoredAsset, StoredFeed, StoredKit } from '../store/store.ts';
-import { assetResource, byType, iso, queueResource, taskResource, telemetrySnapshot } from '../api/views.ts';
+import {
+  assetResource,
+  byType,
+  iso,
+  queueResource,
+  taskResource,
+  telemetrySnapshot,
+  unreportedKit,
+} from '../api/views.ts';
 
 type Frames = z.output<typeof serverFrame>;
 /** A frame without the stamp of its socket. */
@@ -18,9 +26,8 @@ export async function snapshotOf(
   store: Store,
   kit_id: string,
   wants: (asset_id: string) => boolean,
-): Promise<FrameBody | undefined> {
-  const kit = await store.kit(kit_id);
-  if (!kit) return undefined;
+): Promise<FrameBody> {
+  const kit = (await store.kit(kit_id)) ?? unreportedKit(kit_id);
   const assets = (await store.assets(kit_id)).filter(({ id }) => wants(id)).sort(byType);
   const feeds = new Map<string, Readonly<Record<string, ReturnType<typeof messageOf>>>>();
   const commands = new Map<string, Awaited<ReturnType<Store['commands']>>>();

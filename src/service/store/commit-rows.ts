@@ -9,6 +9,8 @@ export interface Count {
   readonly duplicates: number;
   readonly refused: number;
   readonly heard_ms: number;
+  /** Null: no retained birth is among the messages. */
+  readonly vouched_ms: number | null;
 }
 
 export interface Locked {
@@ -46,14 +48,16 @@ export async function count(queries: Queries, counts: readonly Count[]): Promise
     await queries.all(
       `UPDATE kits SET received = received + new.column2, duplicates = duplicates + new.column3,
          refused = refused + new.column4,
-         heard_ms = CASE WHEN heard_ms > new.column5 THEN heard_ms ELSE new.column5 END
-       FROM (VALUES ${places(some, `(?, ${big}, ${big}, ${big}, ${big})`)}) AS new WHERE kits.kit_id = new.column1`,
-      ...some.flatMap(({ kit_id, received, duplicates, refused, heard_ms }) => [
+         heard_ms = CASE WHEN heard_ms > new.column5 THEN heard_ms ELSE new.column5 END,
+         vouched_ms = COALESCE(new.column6, vouched_ms)
+       FROM (VALUES ${places(some, `(?, ${big}, ${big}, ${big}, ${big}, ${big})`)}) AS new WHERE kits.kit_id = new.column1`,
+      ...some.flatMap(({ kit_id, received, duplicates, refused, heard_ms, vouched_ms }) => [
         kit_id,
         received,
         duplicates,
         refused,
         heard_ms,
+        vouched_ms,
       ]),
     );
   }

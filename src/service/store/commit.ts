@@ -16,6 +16,7 @@ interface Delivery {
   readonly cleared: string[];
   refused: number;
   heard_ms: number;
+  vouched_ms: number | null;
   /** The kit itself has sent something now. */
   isLive: boolean;
 }
@@ -42,11 +43,11 @@ export async function commitReceptions(
     return { delivery, separated, done: await applyDelivery(queries, { delivery, fresh, now_ms }) };
   });
   for (const { delivery, separated, done } of await all(applied)) {
-    const { kit_id, heard_ms } = delivery;
+    const { kit_id, heard_ms, vouched_ms } = delivery;
     changes.push(...done.changes);
     acks.push(...separated.acks.map((ack) => ({ kit_id, ack })));
     const { received, duplicates } = separated;
-    counts.push({ kit_id, received, duplicates, refused: done.refused, heard_ms });
+    counts.push({ kit_id, received, duplicates, refused: done.refused, heard_ms, vouched_ms });
   }
   await known.write(queries, now_ms);
   await count(queries, counts);
@@ -73,6 +74,7 @@ function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonl
       cleared: [],
       refused: 0,
       heard_ms: 0,
+      vouched_ms: null,
       isLive: false,
     };
     byKit.set(kit_id, delivery);
@@ -80,6 +82,7 @@ function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonl
     delivery.cleared.push(...cleared);
     delivery.refused += faults.length;
     delivery.heard_ms = Math.max(delivery.heard_ms, sentAt(reception, now_ms));
+    if (isVouched(reception)) delivery.vouched_ms = now_ms;
     delivery.isLive ||= isSentByKit(reception);
   }
   return [...byKit.values()].sort((a, b) => (a.kit_id < b.kit_id ? -1 : 1));
@@ -106,13 +109,21 @@ async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work
 
 /**
  * Returns when the kit sent the reception, by the clock of the service. Retained messages and wills count with the time
- * they were written; but a retained birth proves that the kit is connected to the broker now.
+ * they were written.
  */
 function sentAt(reception: Reception, now_ms: number): number {
-  const { messages } = reception;
-  const births = messages.filter((message) => isState(message) && isBirth(message.data));
-  if (births.length > 0 || isSentByKit(reception)) return now_ms;
+  const { messages, retained } = reception;
+  if (isSentByKit(reception) || (!retained && holdsBirth(reception))) return now_ms;
   return Math.min(now_ms, Math.max(0, ...messages.map(({ time_ms }) => time_ms)));
+}
+
+/** A retained birth: the kit is connected to the broker now, though it may have said nothing for long. */
+function isVouched(reception: Reception): boolean {
+  return reception.retained && holdsBirth(reception);
+}
+
+function holdsBirth({ messages }: Reception): boolean {
+  return messages.some((message) => isState(message) && isBirth(message.data));
 }
 
 /** Returns whether the kit itself has sent this now: neither retained nor a will. */

@@ -1,11 +1,8 @@
 /** Reads kits with the newest parts of their telemetry. */
-import { z } from 'zod';
 import type { Queries, Row } from './sql/database.ts';
 import { readHoles } from './received/read-received.ts';
 import { jsonOf, stateOf } from './rows.ts';
 import type { StoredKit } from './store.ts';
-
-const textOrNull = z.string().nullable();
 
 /** Kits in one statement: databases limit the number of parameters. */
 const kits_at_once = 500;
@@ -41,9 +38,9 @@ function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; rea
   const dropped = count('dropped');
   return {
     kit_id: String(row['kit_id']),
-    name: textOrNull.parse(row['name']),
     state: row['state'] === null ? undefined : stateOf.parse(row['state']),
     heard_ms: row['heard_ms'] === null ? null : count('heard_ms'),
+    vouched_ms: row['vouched_ms'] === null ? null : count('vouched_ms'),
     since_ms: row['since_ms'] === null ? null : count('since_ms'),
     parts: Object.fromEntries(
       parts.map((part) => [

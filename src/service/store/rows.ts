@@ -75,6 +75,7 @@ export const commandsOf = jsonText.pipe(
 export const jsonOf = jsonText.pipe(json);
 /** What the kit said of itself, and when by its own clock. */
 const storedState = kitState.extend({
+  name: text.nullish(),
   boot: text,
   software: text,
   degraded: z.array(text),

@@ -62,14 +62,6 @@ export class SqlStore implements Store {
     return (await readKits(this.#database, [kit_id]))[0];
   }
 
-  async nameKit(kit_id: string, name: string | null): Promise<void> {
-    await this.#all(
-      'INSERT INTO kits (kit_id, name) VALUES (?, ?) ON CONFLICT (kit_id) DO UPDATE SET name = excluded.name',
-      kit_id,
-      name,
-    );
-  }
-
   async assets(kit_id: string): Promise<readonly StoredAsset[]> {
     return (await this.#all(`${asset_select} WHERE assets.kit_id = ? AND gone = 0`, kit_id)).map(assetOf);
   }

@@ -14,11 +14,12 @@ export interface Stamp {
 
 export interface StoredKit {
   readonly kit_id: string;
-  readonly name: string | null;
   /** The newest presence and its time (a will was written when the kit connected); undefined: none yet. */
   readonly state: (KitState & { readonly said_ms?: number | undefined }) | undefined;
   /** When this service last heard of the kit, its own clock, milliseconds since 1970. */
   readonly heard_ms: number | null;
+  /** When the broker last delivered its birth as a retained message: it was connected then, and may have said nothing for long. */
+  readonly vouched_ms: number | null;
   /** Since when its presence is what it is; null: that was before anybody looked. */
   readonly since_ms: number | null;
   /** Newest value of each part of the telemetry, with the time of its observation. */
@@ -144,7 +145,6 @@ export interface Store {
   readonly commit: (receptions: readonly Reception[], now_ms: number) => Promise<Committed>;
   readonly kits: (kit_ids: readonly string[] | '*') => Promise<readonly StoredKit[]>;
   readonly kit: (kit_id: string) => Promise<StoredKit | undefined>;
-  readonly nameKit: (kit_id: string, name: string | null) => Promise<void>;
   readonly assets: (kit_id: string) => Promise<readonly StoredAsset[]>;
   readonly asset: (kit_id: string, asset_id: string) => Promise<StoredAsset | undefined>;
   readonly commands: (kit_id: string, asset_id: string) => Promise<readonly CommandDefinition[]>;

@@ -130,7 +130,6 @@ function methodsOf(method: Method): Store {
     commit: method('commit'),
     kits: method('kits'),
     kit: method('kit'),
-    nameKit: method('nameKit'),
     assets: method('assets'),
     asset: method('asset'),
     commands: method('commands'),

@@ -37,7 +37,8 @@ describe.skipIf(peerMissing('mosquitto'))('a kit and its cloud', () => {
         data: {
           online: true,
           reason: null,
-          contract: '1.1',
+          name: 'Kit 7',
+          contract: '1.2',
           degraded: [],
         },
       });

@@ -108,10 +108,11 @@ it('what the broker had kept is as old as it says: a new service does not take a
   expect(await kitAt(now_ms)).toEqual({ online: false, last_seen: at(1), since: null });
 });
 
-it('a birth that the broker still keeps says that the kit is connected now', async () => {
+it('a birth that the broker still keeps says that the kit is connected now, not that it was seen now', async () => {
   const now_ms = start_ms + 1_000 * minute_ms;
   await hear({ ...birth, now_ms, retained: true });
-  expect(await kitAt(now_ms)).toEqual({ online: true, last_seen: at(1_000), since: at(0) });
+  expect(await kitAt(now_ms)).toEqual({ online: true, last_seen: at(0), since: at(0) });
+  expect(await kitAt(now_ms + silent_after_ms)).toMatchObject({ online: false });
 });
 
 it('a kit with the longest pause between its reports is online all the time, and one that falls silent is offline since its last word', async () => {

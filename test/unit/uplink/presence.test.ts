@@ -5,12 +5,12 @@ import { test_kit } from '../../support/gps.ts';
 const whole = { compact: false, retain: true };
 
 function lab() {
-  const world = { now_ms: 0, epoch: 3, degraded: [] as string[], rows: 0, synced: true };
+  const world = { now_ms: 0, epoch: 3, name: 'Kit 7', degraded: [] as string[], rows: 0, synced: true };
   const presence = new Presence({
     kit_id: test_kit,
     epoch: () => world.epoch,
     clock: { stamp: () => ({ time_ms: 1_795_255_200_000, mono_ms: 0, synced: world.synced }) },
-    state: (how) => ({ ...how, degraded: world.degraded, outbox: { rows: world.rows } }),
+    state: (how) => ({ ...how, name: world.name, degraded: world.degraded, outbox: { rows: world.rows } }),
     now: () => world.now_ms,
   });
   const read = (message: { readonly payload: string | Uint8Array } | undefined): Record<string, unknown> =>

@@ -2,7 +2,7 @@
 import { DatabaseError, Pool, type PoolClient } from 'pg';
 import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
-import { schema_version, tables } from './tables.ts';
+import { added_columns, schema_version, tables } from './tables.ts';
 
 export interface PostgresOptions {
   /** `postgres://user@host:port/database`; parameters after `?` as in libpq, such as `sslmode=verify-full`. */
@@ -139,6 +139,9 @@ async function prepareTables(database: Database): Promise<void> {
     await queries.all(`SELECT set_config('lock_timeout', ?, true)`, String(query_timeout_ms));
     await queries.all('SELECT pg_advisory_xact_lock(?)', schema_lock);
     for (const table of tables) await queries.all(table);
+    for (const { table, column, type } of added_columns) {
+      await queries.all(`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${column} ${type}`);
+    }
     const [row] = await queries.all(`SELECT value FROM service WHERE name = 'schema_version'`);
     const found = Number(row?.['value'] ?? 0);
     if (found > schema_version) {

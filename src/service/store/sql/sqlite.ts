@@ -2,7 +2,7 @@
 import Sqlite from 'better-sqlite3';
 import { StorageUnavailable, messageOf } from '../../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
-import { lasting_tables, schema_version, tables } from './tables.ts';
+import { added_columns, lasting_tables, schema_version, tables } from './tables.ts';
 
 type Statement = Sqlite.Statement<SqlValue[], Row>;
 
@@ -70,6 +70,7 @@ function connect(file: string, keeping: Keeping): Sqlite.Database {
       );
     }
     for (const table of tables) connection.exec(placed(table, home));
+    addColumns(connection, home);
     connection.pragma(`${home}.user_version = ${schema_version}`);
     return connection;
   } catch (error) {
@@ -77,6 +78,17 @@ function connect(file: string, keeping: Keeping): Sqlite.Database {
     throw new StorageUnavailable(
       `cannot open ${file} (${messageOf(error)}); check the directory and its permissions`,
     );
+  }
+}
+
+function addColumns(connection: Sqlite.Database, home: 'main' | 'kept'): void {
+  for (const { table, column, type } of added_columns) {
+    const place = lasting_tables.has(table) ? home : 'main';
+    const known = connection.prepare<[string, string], { name: string }>(
+      'SELECT name FROM pragma_table_info(?, ?)',
+    );
+    if (known.all(table, place).some(({ name }) => name === column)) continue;
+    connection.exec(`ALTER TABLE ${place}.${table} ADD COLUMN ${column} ${type}`);
   }
 }
 

@@ -3,6 +3,13 @@
 /** Rises when the tables change in a way that an older version cannot use. */
 export const schema_version = 1;
 
+/** Columns that later versions added to existing tables. An older version ignores them. */
+export const added_columns: readonly {
+  readonly table: string;
+  readonly column: string;
+  readonly type: string;
+}[] = [{ table: 'kits', column: 'vouched_ms', type: 'BIGINT' }];
+
 const stamp = 'time_ms BIGINT NOT NULL, epoch BIGINT NOT NULL, seq BIGINT NOT NULL, unsynced BIGINT NOT NULL';
 
 /** Tables that must outlive the process where the kit sends the rest again at every start. */

@@ -53,9 +53,13 @@ async function ask(path: string, { method, body, key = lab.key, headers = {} }: 
 
 const kit = `/api/kits/${kit_id}`;
 const wans = [
-  { name: 'Eth3', type: 'ethernet', status: 'offline', latency_ms: null },
+  { name: 'Eth3', type: 'ethernet', status: 'offline' },
   { name: 'eth4', type: 'ethernet', status: 'online', latency_ms: 20 },
   { name: 'wwan0', type: 'cellular', status: 'standby', usage: { today_rx_gb: 1, month_rx_gb: null } },
+];
+const listed = [
+  ...wans.slice(0, 2),
+  { ...wans[2], usage: { today_rx_gb: 1, today_tx_gb: null, month_rx_gb: null, month_tx_gb: null } },
 ];
 
 async function reportKit(): Promise<void> {
@@ -74,7 +78,7 @@ describe('kits', () => {
     await reportKit();
     const { status, body } = await ask('/api/kits');
     expect(status).toBe(200);
-    expect(body).toMatchObject([{ id: kit_id, online: true, live: { wans, battery: 80, location: null } }]);
+    expect(body).toMatchObject([{ id: kit_id, online: true, live: { wans: listed, battery: 80 } }]);
   });
 
   it('answers 503 for an offline kit that never reported, and never caches', async () => {
@@ -222,7 +226,7 @@ describe('keys and limits', () => {
   it('shows a key nothing of the kits of another key', async () => {
     await announceDrone();
     const stranger = await lab.giveKey({ kits: [task_id] });
-    expect((await ask('/api/kits', { key: stranger })).body).toEqual([]);
+    expect((await ask('/api/kits', { key: stranger })).body).toMatchObject([{ id: task_id, live: null }]);
     for (const path of ['', '/telemetry', '/links', '/assets', `/assets/${asset_id}`, '/tasks', '/queue']) {
       expect((await ask(kit + path, { key: stranger })).status).toBe(404);
     }

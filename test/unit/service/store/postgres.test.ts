@@ -104,7 +104,6 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     const mine = follow(one);
     const theirs = follow(two);
     await eventually('the other one listens', async () => {
-      await one.store.nameKit(kit_id, 'Seven');
       await one.store.commit([received({ ...gps(Date.now() % 1e9, 1), epoch: 16 })], Date.now());
       return theirs.heard.length > 0;
     });
