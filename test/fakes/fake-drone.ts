@@ -113,6 +113,11 @@ export class FakeDrone extends SimVehicle {
 
   /** Bytes that are no MAVLink, from the vehicle's own address. */
   sendRaw(bytes: Uint8Array): void {
+    this.carry(bytes);
+  }
+
+  /** Puts bytes on the vehicle's own line. */
+  protected carry(bytes: Uint8Array): void {
     super.transmit(bytes);
   }
 
@@ -228,7 +233,7 @@ export class FakeDrone extends SimVehicle {
     const is_lost = this.lose_every > 0 && this.#sent % this.lose_every === 0;
     if (this.silent || is_lost) return;
     if (this.#sender) this.#sender.sendRaw(bytes);
-    else if (!this.#first_gone) super.transmit(bytes);
+    else if (!this.#first_gone) this.carry(bytes);
     this.#second?.send(bytes, this.#second_port, this.options.host);
   }
 

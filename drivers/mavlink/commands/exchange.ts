@@ -24,7 +24,8 @@ export interface Order {
   readonly command: number;
   /** The usual form, and the other form if it is equivalent. */
   readonly forms: readonly [usual: Form, other?: Form];
-  readonly send: (contact: Contact, how: { readonly form: Form; readonly confirmation: number }) => void;
+  /** Returns whether the link accepted the message. */
+  readonly send: (contact: Contact, how: { readonly form: Form; readonly confirmation: number }) => boolean;
   /** Only for commands that make a vehicle safer: a second copy does no harm, however late. */
   readonly may_resend: boolean;
   /** Description of the expected effect. */
@@ -92,6 +93,14 @@ const result_names: readonly string[] = [
  */
 export async function carryOut(to: Addressee, order: Order, context: CommandContext): Promise<Evidence> {
   const attempt = new Attempt(to, order, context);
+  try {
+    return await outcomeOf(attempt, order);
+  } finally {
+    attempt.close();
+  }
+}
+
+async function outcomeOf(attempt: Attempt, order: Order): Promise<Evidence> {
   const [usual, other] = order.forms;
   let ack = await attempt.answer(usual);
   // It was refused because of its form, so it had no effect; the other form is equivalent.
@@ -111,6 +120,8 @@ class Attempt {
   readonly #order: Order;
   readonly #context: CommandContext;
   #sent_ms = performance.now();
+  /** When the last copy was sent, of those that are not answered. */
+  #unanswered_ms: number | undefined;
   readonly #incarnation: string;
   /** The state was already as expected: without an answer it is no evidence. */
   readonly #was_already: boolean;
@@ -127,13 +138,23 @@ class Attempt {
   async answer(form: Form): Promise<Ack | undefined> {
     this.#sent_ms = performance.now();
     for (let slice = 0; slice < answer_slices; slice += 1) {
-      if (slice === 0 || this.#order.may_resend)
-        this.#order.send(this.#to.contact, { form, confirmation: slice });
+      if (slice === 0 || this.#order.may_resend) this.#send(form, slice);
       const ack = await this.#wait(() => this.#newestAck(), answer_slice_ms);
       if (ack) return ack.result === result_in_progress ? this.#awaitCompletion(ack) : ack;
       if (!this.#was_already && this.#isObserved()) return undefined;
     }
     return undefined;
+  }
+
+  #send(form: Form, confirmation: number): void {
+    const { name, contact } = this.#to;
+    if (this.#order.send(contact, { form, confirmation })) this.#unanswered_ms = performance.now();
+    else if (confirmation === 0) this.#fail(texts.not_sent(texts.link_stalled(name)));
+  }
+
+  /** Discards copies that have not left this machine: the command has ended, and they would still be executed. */
+  close(): void {
+    if (this.#unanswered_ms !== undefined) this.#to.contact.discardUnsent(this.#unanswered_ms);
   }
 
   /** Whether another form may be sent: the command may be resent, or the vehicle refused it immediately. */
@@ -152,6 +173,7 @@ class Attempt {
     const obstacle = sendOlder(this.#to.contact);
     if (obstacle !== undefined) return this.refused(ack, obstacle);
     this.#sent_ms = performance.now();
+    this.#unanswered_ms = this.#sent_ms;
     if (await this.#observeEffect()) return { acknowledged: false };
     return this.#failUnobserved(texts.sent_as_message(this.#to.name, this.#order.what));
   }

@@ -88,7 +88,7 @@ export function gotoOrder({ lat, lon }: Waypoint, height: Height, { autopilot, k
     forms: autopilot === 'px4' ? ['int', 'long'] : ['int'],
     send: (contact, how) => {
       const place = { lat, lon, z_m, frame };
-      sendCommand(contact, { command: command_reposition, ...reposition, place }, how);
+      return sendCommand(contact, { command: command_reposition, ...reposition, place }, how);
     },
     ...(autopilot === 'ardupilot' && guided
       ? { fallback: (contact: Contact) => sendTarget(contact, { lat, lon, z_m }, guided) }
@@ -153,16 +153,15 @@ function sendCommand(
   contact: Contact,
   { place, ...fields }: CommandFields,
   { form, confirmation }: { readonly form: Form; readonly confirmation: number },
-): void {
+): boolean {
   const target = { target_system: contact.sysid, target_component: contact.compid };
   const common = { param1: 0, param2: 0, param3: 0, param4: 0, ...fields, ...target };
   const { lat = 0, lon = 0, z_m = 0, frame = frame_global } = place ?? {};
   if (form === 'long') {
-    contact.send('COMMAND_LONG', { ...common, confirmation, param5: lat, param6: lon, param7: z_m });
-    return;
+    return contact.send('COMMAND_LONG', { ...common, confirmation, param5: lat, param6: lon, param7: z_m });
   }
   const [x, y] = [Math.round(lat * 1e7), Math.round(lon * 1e7)];
-  contact.send('COMMAND_INT', { ...common, frame, x, y, z: z_m, current: 0, autocontinue: 0 });
+  return contact.send('COMMAND_INT', { ...common, frame, x, y, z: z_m, current: 0, autocontinue: 0 });
 }
 
 /** Uses the position only: no speeds, accelerations or heading. */

@@ -29,6 +29,7 @@ export const texts = {
   task_old: (age_s: string, max_s: number) =>
     `too late: the task is ${age_s} s old; ${max_s} s are allowed (task_age_max_s)`,
   not_sent: (reason: string) => `${reason}; command not sent`,
+  link_stalled: (vehicle: string) => `the link to ${vehicle} accepts no frames now`,
   executing: (vehicle: string) => `${vehicle} is executing the command`,
   accepted: (vehicle: string, what: string) => `${vehicle} accepted ${what}`,
   sent_as_message: (vehicle: string, what: string) =>

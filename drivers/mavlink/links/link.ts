@@ -1,12 +1,13 @@
 /** One link to vehicles: turns received bytes into verified frames, sends frames, reopens after a loss, ends with its signal. */
 import { retry_limits, serveDevice } from '../../../src/device/device-session.ts';
+import { DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram, StreamFramer } from '../wire/framer.ts';
 import type { Frame, FrameView } from '../wire/frame.ts';
 import type { LinkOptions } from './link-options.ts';
 import type { LinkStats } from './link-stats.ts';
 import { LinkTally } from './link-tally.ts';
-import type { MediumHost, Send, Stream } from './medium.ts';
+import type { Discard, MediumHost, Send, Stream } from './medium.ts';
 import { runSerial } from './serial.ts';
 import type { Signing } from '../wire/signing.ts';
 import { runTcpClient, runTcpListen } from './tcp.ts';
@@ -14,8 +15,13 @@ import { runUdpClient, runUdpListen } from './udp.ts';
 
 export interface Link {
   readonly name: string;
-  /** Sends one encoded frame to `peer`, or to every recent peer. Never blocks and never throws: frames not sent are counted. */
-  send(bytes: Uint8Array, peer?: string): void;
+  /**
+   * Sends one encoded frame to `peer`, or to every recent peer. Never blocks and never throws: frames not sent are
+   * counted, and the result is false.
+   */
+  send(bytes: Uint8Array, peer?: string): boolean;
+  /** Discards frames that were sent to `peer` until `sent_ms` (`performance.now()`) and have not left this machine. */
+  discard(peer: string, sent_ms: number): void;
   stats(): LinkStats;
   /** Resolves when the signal has aborted and everything is closed. Never rejects. */
   readonly ended: Promise<void>;
@@ -38,6 +44,9 @@ export interface LinkNeeds {
 
 /** Operators expect a vehicle on the map within seconds after it is switched on. */
 const limits = { ...retry_limits, retry_first_ms: 500, retry_max_ms: 15_000 };
+/** A link that carried frames within this time is tried again within a second: its vehicle is near and may be flying. */
+const soon_again_ms = 600_000;
+const soon_pause_ms = 500;
 /** Longer than any pause between the bytes of one frame, on any link. */
 const stall_ms = 200;
 /** RADIO_STATUS and RADIO: telemetry radios insert them into the stream and have no key. */
@@ -47,19 +56,27 @@ const radio_reports: ReadonlySet<number> = new Set([109, 166]);
 export function openLink(options: LinkOptions, on: LinkListener, { signal, signing }: LinkNeeds): Link {
   const tally = new LinkTally();
   let send: Send | undefined;
+  let discard: Discard | undefined;
+  let received_ms = Number.NEGATIVE_INFINITY;
   let reported: boolean | undefined;
   const report = (up: boolean, reason?: string): void => {
     if (reported !== up) on.state(up, reason);
     reported = up;
     tally.up = up;
   };
-  const opened = (sender: Send, onUp: () => void): void => {
+  const opened = (sender: Send, discarder: Discard, onUp: () => void): void => {
     send = sender;
+    discard = discarder;
     tally.add('opened');
     report(true);
     onUp();
   };
-  const accept = acceptor(tally, on, signing);
+  const verified = acceptor(tally, on, signing);
+  const accept: Accept = (frame, peer, at_ms) => {
+    const is_accepted = verified(frame, peer, at_ms);
+    if (is_accepted) received_ms = at_ms;
+    return is_accepted;
+  };
   const host: Omit<MediumHost, 'opened'> = {
     signal,
     datagram: datagramReader(tally, accept),
@@ -68,21 +85,45 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
   return {
     name: options.name ?? nameOf(options),
     send(bytes, peer) {
-      if (send?.(bytes, peer)) tally.add('bytes_out', bytes.length);
+      const is_sent = send?.(bytes, peer) ?? false;
+      if (is_sent) tally.add('bytes_out', bytes.length);
       else tally.add('unsent');
+      return is_sent;
     },
+    discard: (peer, sent_ms) => discard?.(peer, sent_ms),
     stats: () => tally.stats(),
     // Each link retries separately: a retry of the driver would close all links when one is lost.
     ended: serveDevice({
       signal,
       limits,
-      run: async (_signal, onUp) => runMedium(options, { ...host, opened: (sender) => opened(sender, onUp) }),
+      run: async (_signal, onUp) =>
+        soonAgain(
+          runMedium(options, {
+            ...host,
+            opened: (sender, discarder) => opened(sender, discarder, onUp),
+          }),
+          () => received_ms,
+        ),
       onState: (state) => {
-        if (state.state !== 'starting' && state.state !== 'up') send = undefined;
+        if (state.state !== 'starting' && state.state !== 'up') {
+          send = undefined;
+          discard = undefined;
+        }
         if ('reason' in state) report(false, state.reason);
       },
     }),
   };
+}
+
+/** Shortens the pause after a failure of a link that carried verified frames lately. */
+async function soonAgain(attempt: Promise<void>, lastFrame_ms: () => number): Promise<void> {
+  try {
+    await attempt;
+  } catch (error) {
+    if (!(error instanceof DeviceUnreachable) || performance.now() - lastFrame_ms() > soon_again_ms)
+      throw error;
+    throw new RetryLater(error.message, soon_pause_ms);
+  }
 }
 
 type Accept = (frame: FrameView, peer: string, at_ms: number) => boolean;

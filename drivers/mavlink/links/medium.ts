@@ -7,11 +7,17 @@ import { aborted } from '../../../src/platform/time.ts';
 /** Writes bytes to the medium; false when it does not accept them. */
 export type Send = (bytes: Uint8Array, peer?: string) => boolean;
 
+/**
+ * Discards what was sent to the peer until `sent_ms` (`performance.now()`) and has not left this machine, if necessary
+ * by closing the connection: a frame that is transmitted after its command has ended would be executed.
+ */
+export type Discard = (peer: string, sent_ms: number) => void;
+
 /** The link as a medium uses it. */
 export interface MediumHost {
   readonly signal: AbortSignal;
   /** Marks the link as up and sets its sender. */
-  opened(send: Send): void;
+  opened(send: Send, discard: Discard): void;
   /** Parses a datagram received at `at_ms` (`performance.now()`); returns whether it contained an accepted frame. */
   datagram(bytes: Uint8Array, peer: string, at_ms: number): boolean;
   /** Opens a parser for the bytes of a new connection. */

@@ -32,12 +32,13 @@ export class Outgoing {
     this.#signing = signing;
   }
 
-  send<K extends keyof Messages>(name: K, fields: Messages[K], { link, peer }: Recipient): void {
-    if (this.#passive) return;
+  /** Returns whether the link accepted the frame. */
+  send<K extends keyof Messages>(name: K, fields: Messages[K], { link, peer }: Recipient): boolean {
+    if (this.#passive) return false;
     const seq = this.#seq.get(link) ?? 0;
     this.#seq.set(link, (seq + 1) & 0xff);
     const { sysid, compid } = this;
-    link.send(encode(name, fields, { sysid, compid, seq, sign: this.#signerOf(link) }), peer);
+    return link.send(encode(name, fields, { sysid, compid, seq, sign: this.#signerOf(link) }), peer);
   }
 
   /** Each link signs with a separate link id, assigned in the order of first use. */

@@ -2,6 +2,7 @@
 import { stat } from 'node:fs/promises';
 import type { SerialPort } from 'serialport';
 import { DeviceUnreachable } from '../../../src/errors.ts';
+import { type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
 import { every, within } from '../../../src/platform/time.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, type Send, untilLost } from './medium.ts';
@@ -25,7 +26,7 @@ const close_ms_max = 1_000;
 const open_ms_max = 40_000;
 
 export async function runSerial({ path, baud }: Serial, medium: MediumHost): Promise<void> {
-  const { SerialPort } = await import('serialport');
+  const [{ SerialPort }, unsent] = await Promise.all([import('serialport'), unsentBytes()]);
   let rate_index = 0;
   const port = new SerialPort({ path, baudRate: baud[rate_index] ?? 0, autoOpen: false });
   const over = new AbortController();
@@ -44,7 +45,9 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
   };
   try {
     port.on('data', (chunk: Uint8Array) => stream.push(chunk));
-    medium.opened(sender(port, path));
+    medium.opened(sender(port, path), (peer) => {
+      if (peer === path) discard(port, unsent, () => fail(texts.unsent_discarded));
+    });
     let since_ms = performance.now();
     every(check_every_ms, over.signal, () => {
       const received_ms = stream.received_ms() ?? 0;
@@ -59,6 +62,8 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
   } finally {
     over.abort();
     stream.close();
+    const fd = descriptorOfPort(port);
+    if (fd !== null) unsent.flush(fd);
     await closed(port);
   }
 }
@@ -107,4 +112,21 @@ function sender(port: SerialPort, path: string): Send {
     });
     return true;
   };
+}
+
+/**
+ * Discards what the device has not accepted. The library cannot drop a write that waits, so the port is reopened then:
+ * closing it ends the write.
+ */
+function discard(port: SerialPort, unsent: UnsentBytes, reopen: () => void): void {
+  const fd = descriptorOfPort(port);
+  if (fd === null) return;
+  const waiting = port.writableLength;
+  unsent.flush(fd);
+  if (waiting > 0) reopen();
+}
+
+function descriptorOfPort({ port }: SerialPort): number | null {
+  const fd: unknown = port === undefined ? null : Reflect.get(port, 'fd');
+  return typeof fd === 'number' && fd >= 0 ? fd : null;
 }

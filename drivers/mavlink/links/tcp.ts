@@ -1,6 +1,7 @@
 /** MAVLink over TCP: connects to a router or an autopilot, or listens for them. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { DeviceUnreachable } from '../../../src/errors.ts';
+import { descriptorOf, type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
 import { every } from '../../../src/platform/time.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, untilLost } from './medium.ts';
@@ -9,7 +10,8 @@ import { texts } from './texts.ts';
 type TcpClient = Extract<LinkOptions, { kind: 'tcp_client' }>;
 type TcpListen = Extract<LinkOptions, { kind: 'tcp_listen' }>;
 
-const connect_timeout_ms = 10_000;
+/** Connection attempts of the kernel come further and further apart; a new one starts soon. */
+const connect_timeout_ms = 4_000;
 /** A vehicle sends every second. A router without vehicles may be silent for longer. */
 const silence_max_ms = 15_000;
 const silence_at_first_max_ms = 60_000;
@@ -17,9 +19,15 @@ const check_every_ms = 1_000;
 const connections_max = 16;
 /** Limits the wait to a second or two: older frames are not worth sending. */
 const unsent_bytes_max = 16_384;
+/** A connection that acknowledged nothing for this long gets no new frames: they would arrive late, all together. */
+const unacknowledged_ms_max = 2_000;
+/** The kernel closes a connection that acknowledges nothing for this long. */
+const lost_after_ms = 10_000;
 
 export async function runTcpClient({ host, port }: TcpClient, medium: MediumHost): Promise<void> {
   const peer = `${host}:${port}`;
+  const unsent = await unsentBytes();
+  if (medium.signal.aborted) return;
   const socket = connect({ host, port });
   const ended = serveSocket(socket, peer, medium);
   socket.setTimeout(connect_timeout_ms, () => {
@@ -27,20 +35,27 @@ export async function runTcpClient({ host, port }: TcpClient, medium: MediumHost
   });
   socket.once('connect', () => {
     socket.setTimeout(0);
-    medium.opened((bytes, to) => (to === undefined || to === peer) && write(socket, bytes));
+    const writer = new TcpWriter(socket, unsent);
+    medium.opened(
+      (bytes, to) => (to === undefined || to === peer) && writer.write(bytes),
+      (to, sent_ms) => {
+        if (to === peer) writer.discard(sent_ms);
+      },
+    );
   });
   const reason = await ended;
   if (!medium.signal.aborted) throw new DeviceUnreachable(texts.tcp_failed(peer, reason));
 }
 
 export async function runTcpListen({ host, port }: TcpListen, medium: MediumHost): Promise<void> {
-  const sockets = new Map<string, Socket>();
+  const unsent = await unsentBytes();
+  const writers = new Map<string, TcpWriter>();
   const connections = new Set<Promise<string>>();
   const server = createServer((socket) => {
     const peer = `${socket.remoteAddress ?? 'unknown'}:${socket.remotePort ?? 0}`;
-    sockets.set(peer, socket);
+    writers.set(peer, new TcpWriter(socket, unsent));
     const ended = serveSocket(socket, peer, medium).finally(() => {
-      sockets.delete(peer);
+      writers.delete(peer);
       connections.delete(ended);
     });
     connections.add(ended);
@@ -54,14 +69,19 @@ export async function runTcpListen({ host, port }: TcpListen, medium: MediumHost
   lost.catch(() => undefined);
   try {
     await Promise.race([listening(server, { host, port }), lost]);
-    medium.opened((bytes, peer) => {
-      const to =
-        peer === undefined ? [...sockets.values()] : [sockets.get(peer)].filter((each) => each !== undefined);
-      return to.filter((socket) => write(socket, bytes)).length > 0;
-    });
+    medium.opened(
+      (bytes, peer) => {
+        const to =
+          peer === undefined
+            ? [...writers.values()]
+            : [writers.get(peer)].filter((each) => each !== undefined);
+        return to.filter((writer) => writer.write(bytes)).length > 0;
+      },
+      (peer, sent_ms) => writers.get(peer)?.discard(sent_ms),
+    );
     await untilLost(lost, medium.signal);
   } finally {
-    for (const socket of sockets.values()) socket.destroy();
+    for (const writer of writers.values()) writer.close();
     await closed(server);
     await Promise.all(connections);
   }
@@ -97,10 +117,52 @@ async function serveSocket(socket: Socket, peer: string, medium: MediumHost): Pr
   return reason;
 }
 
-function write(socket: Socket, bytes: Uint8Array): boolean {
-  if (socket.destroyed || socket.connecting || socket.writableLength > unsent_bytes_max) return false;
-  socket.write(bytes);
-  return true;
+/** Writes to one connection, and knows which frames the other side has not acknowledged. */
+class TcpWriter {
+  readonly #socket: Socket;
+  readonly #unsent: UnsentBytes;
+  /** Frames that are not acknowledged: when they were written, and how many bytes had been written then. */
+  #pending: readonly { readonly at_ms: number; readonly end: number }[] = [];
+
+  /** `socket` is connected. */
+  constructor(socket: Socket, unsent: UnsentBytes) {
+    this.#socket = socket;
+    this.#unsent = unsent;
+    const fd = descriptorOf(socket);
+    if (fd !== null) unsent.neverLinger(fd, lost_after_ms);
+  }
+
+  write(bytes: Uint8Array): boolean {
+    const socket = this.#socket;
+    if (socket.destroyed || socket.connecting || socket.writableLength > unsent_bytes_max) return false;
+    const now_ms = performance.now();
+    this.#settle();
+    const [oldest] = this.#pending;
+    if (oldest && now_ms - oldest.at_ms > unacknowledged_ms_max) return false;
+    socket.write(bytes);
+    this.#pending = [...this.#pending, { at_ms: now_ms, end: socket.bytesWritten }];
+    return true;
+  }
+
+  /** Resets the connection if a frame that was written until `sent_ms` is not acknowledged. */
+  discard(sent_ms: number): void {
+    this.#settle();
+    const [oldest] = this.#pending;
+    if (!oldest || oldest.at_ms > sent_ms || this.#socket.destroyed) return;
+    this.#socket.destroy(new Error(texts.unacknowledged(Math.round(performance.now() - oldest.at_ms))));
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #settle(): void {
+    if (this.#pending.length === 0) return;
+    const fd = descriptorOf(this.#socket);
+    const unsent_bytes = fd === null ? 0 : this.#unsent.count(fd);
+    const acknowledged = this.#socket.bytesWritten - this.#socket.writableLength - unsent_bytes;
+    this.#pending = this.#pending.filter(({ end }) => end > acknowledged);
+  }
 }
 
 async function listening(

@@ -6,7 +6,7 @@ import { networkInterfaces } from 'node:os';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { aborted, every } from '../../../src/platform/time.ts';
 import type { LinkOptions } from './link-options.ts';
-import { type MediumHost, untilLost } from './medium.ts';
+import { type MediumHost, type Send, untilLost } from './medium.ts';
 import { texts } from './texts.ts';
 
 type UdpListen = Extract<LinkOptions, { kind: 'udp_listen' }>;
@@ -85,8 +85,9 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
     await Promise.race([bound(socket, own), lost]);
     // Without this the system refuses to send to a broadcast address.
     if (remote && !isIPv6(own.host)) socket.setBroadcast(true);
-    medium.opened((bytes, peer) => {
-      if (isClosing) return false;
+    const send: Send = (bytes, peer) => {
+      // A datagram that waits here would be sent late: another one behind it, too.
+      if (isClosing || socket.getSendQueueCount() > 0) return false;
       const to = peer === undefined ? peers.all(performance.now()) : peers.named(peer, performance.now());
       // Vehicles that wait for a first frame receive broadcasts, also when others have answered already.
       const is_unaddressed = peer === undefined && remote && (to.length === 0 || isBroadcast(remote.host));
@@ -94,6 +95,10 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
       // An unreachable peer is detected by its silence, like every other loss.
       for (const { host, port } of targets) socket.send(bytes, port, host, () => undefined);
       return targets.length > 0;
+    };
+    medium.opened(send, () => {
+      // Closing the socket is the only way to drop its waiting datagrams.
+      if (socket.getSendQueueCount() > 0) socket.emit('error', new Error(texts.unsent_discarded));
     });
     await untilLost(lost, medium.signal);
   } finally {

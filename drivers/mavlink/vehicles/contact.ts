@@ -115,8 +115,14 @@ export class Contact {
     return now_ms - this.#shared_ms < shared_evidence_ms;
   }
 
-  send<K extends keyof Messages>(name: K, fields: Messages[K]): void {
-    this.#out.send(name, fields, this);
+  /** Returns whether the link accepted the frame. */
+  send<K extends keyof Messages>(name: K, fields: Messages[K]): boolean {
+    return this.#out.send(name, fields, this);
+  }
+
+  /** Discards frames that were sent until `sent_ms` and have not left this machine. */
+  discardUnsent(sent_ms: number): void {
+    this.link.discard(this.peer, sent_ms);
   }
 
   receive(message: Decoded, now_ms: number): void {

@@ -32,6 +32,7 @@ export interface Libc {
     address_bytes: Uint8Array | null,
   ) => number;
   readonly ioctl: (fd: number, request: number, value: Uint8Array) => number;
+  readonly tcflush: (fd: number, queue: number) => number;
   readonly clock_gettime: (clock: number, timespec: Uint8Array) => number;
   readonly adjtimex: (timex: Uint8Array) => number;
   readonly close: (fd: number) => number;
@@ -79,6 +80,7 @@ async function load(): Promise<Libc> {
     'long recvfrom(int, void *, size_t, int, void *, void *)',
   );
   const ioctl: KoffiFunc<Libc['ioctl']> = self.func('int ioctl(int, unsigned long, void *)');
+  const tcflush: KoffiFunc<Libc['tcflush']> = self.func('int tcflush(int, int)');
   const clock_gettime: KoffiFunc<Libc['clock_gettime']> = self.func('int clock_gettime(int, void *)');
   const if_nametoindex: KoffiFunc<Libc['if_nametoindex']> = self.func(
     'unsigned int if_nametoindex(const char *)',
@@ -94,6 +96,7 @@ async function load(): Promise<Libc> {
     sendto,
     recvfrom,
     ioctl,
+    tcflush,
     clock_gettime,
     adjtimex,
     close,

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { endianness } from 'node:os';
 import { libc } from './libc.ts';
+import { descriptorOf } from './unsent-bytes.ts';
 
 export interface SocketUser {
   readonly uid: number | null;
@@ -37,13 +38,6 @@ async function peerUid(socket: Socket): Promise<number | null> {
   else bytes.writeUInt32BE(ucred_bytes);
   if (getsockopt(fd, sol_socket, so_peercred, ucred, bytes) !== 0) return null;
   return isLittle ? ucred.readUInt32LE(uid_at) : ucred.readUInt32BE(uid_at);
-}
-
-/** Node.js does not publish the descriptor of a socket. */
-function descriptorOf(socket: Socket): number | null {
-  const handle: unknown = Reflect.get(socket, '_handle');
-  const fd: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : null;
-  return typeof fd === 'number' && fd >= 0 ? fd : null;
 }
 
 function nameOf(uid: number, passwd: string): string | null {

@@ -142,6 +142,24 @@ describe.skipIf(peerMissing('python3'))('Serial link', () => {
     await link.ended;
   });
 
+  it('discards what the device has not accepted when a command has ended', async () => {
+    const path = join(dir, 'usb-radio');
+    const radio = await plugIn(path);
+    const { link, untilUp } = listen({ kind: 'serial', path }, { signal: over.signal });
+    await untilUp();
+    await radio.toggleReading();
+    const command = heartbeat(7, 245);
+    for (let count = 0; count < 20; count += 1) link.send(command);
+    link.discard(path, performance.now());
+    await radio.toggleReading();
+    await untilUp();
+    await eventually('the device receives later frames', () => {
+      link.send(heartbeat(8, 245));
+      return radio.got().includes(Buffer.from(heartbeat(8, 245)));
+    });
+    expect(radio.got().includes(Buffer.from(command))).toBe(false);
+  });
+
   it('tries its baud rates in order until it receives MAVLink', async () => {
     const path = join(dir, 'usb-radio');
     const radio = await plugIn(path);

@@ -138,7 +138,29 @@ describe('TCP link', () => {
     await eventually('b was answered', () => got.length > 0);
     expect(states).toEqual([[true, undefined]]);
     over.abort();
-    await Promise.all([link.ended, once(b, 'close')]);
+    // The link resets its connections, so that nothing that it has written is transmitted later.
+    const closed = new Promise((resolve) => b.on('error', () => undefined).once('close', resolve));
+    await Promise.all([link.ended, closed]);
+  });
+
+  it('is tried again within a second after it carried frames, however short and often', async () => {
+    const port = await freePort();
+    const options = { kind: 'tcp_client', host: '127.0.0.1', port };
+    const { link, untilUp, untilDown, untilReceived } = listen(options, { signal: over.signal });
+    for (let round = 1; round <= 5; round += 1) {
+      const one = await router(port);
+      await untilUp(round);
+      await eventually('connected', () => one.sockets.length === 1);
+      one.sockets[0]?.write(heartbeat(round));
+      await untilReceived(round);
+      await one.gone();
+      await untilDown();
+    }
+    const lost_ms = performance.now();
+    const last = await router(port);
+    await eventually('connected again', () => last.sockets.length === 1);
+    expect(performance.now() - lost_ms).toBeLessThan(3_000);
+    expect(link.stats().opened).toBeGreaterThanOrEqual(5);
   });
 
   it('starts listening when its occupied port becomes free', async () => {

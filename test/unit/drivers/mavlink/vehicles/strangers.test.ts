@@ -21,7 +21,8 @@ import { framesOfDatagram } from '../frames.ts';
 
 const link: Link = {
   name: 'field',
-  send: () => undefined,
+  send: () => true,
+  discard: () => undefined,
   stats: () => {
     throw new Error('not used');
   },

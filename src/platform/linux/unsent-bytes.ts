@@ -1,0 +1,52 @@
+/** Bytes that were written to a socket or a serial port and have not left: how many there are, and how to discard them. */
+import { libc } from './libc.ts';
+
+/** As in the headers of Linux, the same on x64 and arm64. */
+const sol_socket = 1;
+const so_linger = 13;
+const ipproto_tcp = 6;
+const tcp_user_timeout = 18;
+/** Of a TCP socket: bytes that the other side has not acknowledged. Of a terminal: bytes that were not transmitted. */
+const tiocoutq = 0x54_11;
+const tcoflush = 1;
+
+export interface UnsentBytes {
+  /** Returns the number of written bytes that are still here; 0 for a closed descriptor. */
+  readonly count: (fd: number) => number;
+  /** Discards what a serial port has not transmitted. */
+  readonly flush: (fd: number) => void;
+  /**
+   * Makes a TCP socket discard its unsent bytes when it is closed, also when the process is killed, and makes the
+   * connection fail when the other side acknowledges nothing for `silence_max_ms`.
+   */
+  readonly neverLinger: (fd: number, silence_max_ms: number) => void;
+}
+
+/** Loads the functions once; calls are synchronous then. */
+export async function unsentBytes(): Promise<UnsentBytes> {
+  const c = await libc();
+  return {
+    count(fd) {
+      const value = new Int32Array(1);
+      return c.ioctl(fd, tiocoutq, new Uint8Array(value.buffer)) === 0 ? (value[0] ?? 0) : 0;
+    },
+    flush(fd) {
+      c.tcflush(fd, tcoflush);
+    },
+    neverLinger(fd, silence_max_ms) {
+      c.setsockopt(fd, sol_socket, so_linger, bytesOf([1, 0]), 8);
+      c.setsockopt(fd, ipproto_tcp, tcp_user_timeout, bytesOf([silence_max_ms]), 4);
+    },
+  };
+}
+
+/** Returns the descriptor of an open socket, which Node.js does not publish; null for a closed one. */
+export function descriptorOf(socket: object): number | null {
+  const handle: unknown = Reflect.get(socket, '_handle');
+  const fd: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : null;
+  return typeof fd === 'number' && fd >= 0 ? fd : null;
+}
+
+function bytesOf(values: readonly number[]): Uint8Array {
+  return new Uint8Array(new Int32Array(values).buffer);
+}
