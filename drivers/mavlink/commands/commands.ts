@@ -137,9 +137,13 @@ async function goTo(vehicle: Bounded, target: Waypoint, { options, context }: Go
   return {
     lat: target.lat,
     lon: target.lon,
-    alt_amsl_m: height.amsl_m,
-    height_above_home_m: height.above_home_m,
-    alt_datum: options.goto.datum,
+    ...(situation.kind === 'rover'
+      ? {}
+      : {
+          alt_amsl_m: height.amsl_m,
+          height_above_home_m: height.above_home_m,
+          alt_datum: options.goto.datum,
+        }),
     ...evidence,
   };
 }

@@ -53,8 +53,9 @@ export function admitTarget(
   const far = tooFar(target, position, 'the vehicle', options) ?? tooFar(target, home, 'home', options);
   if (far !== undefined) return far;
   if (options.geofence && !isInside(target, options.geofence)) return texts.target_outside;
+  // Rovers drive at the height of the ground: the altitude of their home may be nonsense.
   return situation.kind === 'rover'
-    ? { amsl_m: home.alt_amsl_m, above_home_m: 0 }
+    ? { amsl_m: position.alt_amsl_m, above_home_m: 0 }
     : admitHeight(target.alt_m, situation, options);
 }
 

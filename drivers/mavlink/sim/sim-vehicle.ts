@@ -1,4 +1,4 @@
-/** A multicopter on a UDP socket that behaves like ArduPilot or PX4, for the demo and for tests. */
+/** A vehicle on a UDP socket, usually a multicopter, that behaves like ArduPilot or PX4, for the demo and for tests. */
 import { createSocket, type Socket } from 'node:dgram';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram } from '../wire/framer.ts';
@@ -19,11 +19,14 @@ export interface SimOptions {
   readonly port: number;
   readonly home: Home;
   readonly airborne: boolean;
+  /** MAV_TYPE; a quadrotor when omitted. */
+  readonly type?: number;
   /** How long it has been running already. */
   readonly uptime_ms?: number;
 }
 
 const compid = 1;
+const type_quadrotor = 2;
 const step_ms = 50;
 const heartbeat_ms = 1_000;
 /** Reasons are sent after the answer. */
@@ -185,10 +188,11 @@ export class SimVehicle {
   }
 
   #state(): SimState {
-    const { autopilot } = this.options;
+    const { autopilot, type = type_quadrotor } = this.options;
     const { uid, flight, gps, pre_arm_ok } = this;
     return {
       autopilot,
+      type,
       uid,
       flight,
       gps,

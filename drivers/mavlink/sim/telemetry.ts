@@ -1,11 +1,14 @@
 /** Messages of the simulated vehicle, filled as by the simulated autopilot. */
 import type { Messages } from '../wire/messages.ts';
+import { assetTypeOf, kindOf } from '../vehicles/kind.ts';
 import { modeNumbers } from '../vehicles/modes.ts';
 import { autopilotVersion } from './autopilot-version.ts';
 import type { Flight } from './flight.ts';
 
 export interface SimState {
   readonly autopilot: 'ardupilot' | 'px4';
+  /** MAV_TYPE. */
+  readonly type: number;
   readonly flight: Flight;
   readonly boot_ms: number;
   /** `lost`: no fix, and the last position is repeated, as ArduPilot does. */
@@ -21,31 +24,33 @@ const pre_arm_bit = 0x1000_0000;
 const estimator_good = { ardupilot: 831, px4_ground: 1023, px4_air: 895 } as const;
 const estimator_without_gps = 167;
 const flight_software = { ardupilot: 0x04_06_00_ff, px4: 0x01_10_00_ff } as const;
-const type_quadrotor = 2;
+/** What a rover of ArduPilot reports as the altitude of its home, wherever it is. */
+const rover_home_alt_mm = 190;
 const radians_per_degree = Math.PI / 180;
 
 type Build = { readonly [K in keyof Messages]?: (state: SimState) => Messages[K] };
 
 /** By name. */
 export const telemetry = {
-  HEARTBEAT: ({ autopilot, flight }) => ({
-    custom_mode: modeNumbers(autopilot, 'copter', flight.mode)?.custom_mode ?? 0,
-    type: type_quadrotor,
+  HEARTBEAT: ({ autopilot, flight, type }) => ({
+    custom_mode: modeNumbers(autopilot, kindOf(type), flight.mode)?.custom_mode ?? 0,
+    type,
     autopilot: autopilot === 'px4' ? 12 : 3,
     base_mode: 1 | 16 | (flight.armed ? 128 : 0),
     system_status: flight.armed ? 4 : 3,
     mavlink_version: 3,
   }),
-  GLOBAL_POSITION_INT: ({ flight, boot_ms }) => ({
-    time_boot_ms: boot_ms,
-    lat: Math.round(flight.lat * 1e7),
-    lon: Math.round(flight.lon * 1e7),
-    alt: Math.round((flight.home.alt_amsl_m + flight.height_m) * 1_000),
-    relative_alt: Math.round(flight.height_m * 1_000),
-    vx: Math.round(flight.north_mps * 100),
-    vy: Math.round(flight.east_mps * 100),
-    vz: Math.round(-flight.up_mps * 100),
-    hdg: Math.round(flight.heading_deg * 100),
+  GLOBAL_POSITION_INT: (state) => ({
+    time_boot_ms: state.boot_ms,
+    lat: Math.round(state.flight.lat * 1e7),
+    lon: Math.round(state.flight.lon * 1e7),
+    alt: Math.round((state.flight.home.alt_amsl_m + state.flight.height_m) * 1_000),
+    relative_alt:
+      Math.round((state.flight.home.alt_amsl_m + state.flight.height_m) * 1_000) - homeAltitude_mm(state),
+    vx: Math.round(state.flight.north_mps * 100),
+    vy: Math.round(state.flight.east_mps * 100),
+    vz: Math.round(-state.flight.up_mps * 100),
+    hdg: Math.round(state.flight.heading_deg * 100),
   }),
   GPS_RAW_INT: ({ flight, boot_ms, gps }) => {
     const amsl_m = flight.home.alt_amsl_m + flight.height_m;
@@ -149,10 +154,10 @@ export const telemetry = {
     flags:
       gps === 'lost' ? estimator_without_gps : estimator_good[flight.is_airborne ? 'px4_air' : 'px4_ground'],
   }),
-  HOME_POSITION: ({ flight: { home } }) => ({
-    latitude: Math.round(home.lat * 1e7),
-    longitude: Math.round(home.lon * 1e7),
-    altitude: Math.round(home.alt_amsl_m * 1_000),
+  HOME_POSITION: (state) => ({
+    latitude: Math.round(state.flight.home.lat * 1e7),
+    longitude: Math.round(state.flight.home.lon * 1e7),
+    altitude: homeAltitude_mm(state),
     x: 0,
     y: 0,
     z: 0,
@@ -162,7 +167,7 @@ export const telemetry = {
     approach_z: 0,
     time_usec: 0,
   }),
-  EXTENDED_SYS_STATE: ({ flight }) => ({ vtol_state: 0, landed_state: flight.is_airborne ? 2 : 1 }),
+  EXTENDED_SYS_STATE: (state) => ({ vtol_state: 0, landed_state: landedState(state) }),
   POSITION_TARGET_GLOBAL_INT: ({ autopilot, flight, boot_ms }) => {
     const { lat, lon, height_m } = flight.target ?? flight;
     return {
@@ -184,6 +189,18 @@ export const telemetry = {
   },
   AUTOPILOT_VERSION: ({ uid, autopilot }) => autopilotVersion(uid, flight_software[autopilot]),
 } as const satisfies Build;
+
+/** Rovers, boats and submarines: PX4 reports an armed one as airborne, and ArduPilot reports no landed state. */
+function landedState({ autopilot, flight, type }: SimState): number {
+  if (assetTypeOf(kindOf(type)) === 'drone') return flight.is_airborne ? 2 : 1;
+  if (autopilot === 'ardupilot') return 0;
+  return flight.armed ? 2 : 1;
+}
+
+function homeAltitude_mm({ autopilot, flight, type }: SimState): number {
+  const is_nonsense = autopilot === 'ardupilot' && kindOf(type) === 'rover';
+  return is_nonsense ? rover_home_alt_mm : Math.round(flight.home.alt_amsl_m * 1_000);
+}
 
 export type Telemetry = keyof typeof telemetry;
 

@@ -1,6 +1,8 @@
 /** Converts messages of the vehicle to messages of its feeds. Every sentinel becomes null, nothing is invented. */
 import type { z } from 'zod';
 import type { droneFeeds } from '../../../src/contract/feeds.ts';
+import { distance_m } from '../commands/geo.ts';
+import type { Kind } from './kind.ts';
 import type { Messages } from '../wire/messages.ts';
 
 type Feed<K extends keyof typeof droneFeeds> = z.output<(typeof droneFeeds)[K]>;
@@ -14,10 +16,15 @@ const degrees_per_radian = 180 / Math.PI;
 /** A relative altitude that differs from HOME_POSITION by more than this has another datum. */
 const home_disagreement_max_m = 10;
 
+/** Altitudes of a rover may differ by this much at one place, and by this much for each metre of distance. */
+const altitude_error_m = 30;
+const slope_max = 0.5;
+
 /** Other messages that the position message is combined with. */
 export interface PositionContext {
   readonly gps: Messages['GPS_RAW_INT'] | undefined;
   readonly home: Messages['HOME_POSITION'] | undefined;
+  readonly kind: Kind;
   /** False until the autopilot has determined its heading. */
   readonly is_aligned: boolean;
 }
@@ -25,7 +32,7 @@ export interface PositionContext {
 /** `GLOBAL_POSITION_INT`. Undefined without a position. `isPositionValid` decides whether the position is valid. */
 export function gpsFeed(
   position: Messages['GLOBAL_POSITION_INT'],
-  { gps, home, is_aligned }: PositionContext,
+  { gps, home, kind, is_aligned }: PositionContext,
 ): Feed<'gps'> | undefined {
   const { lat, lon, alt, hdg, vx, vy } = position;
   if (!isPlace(lat, lon)) return undefined;
@@ -38,21 +45,34 @@ export function gpsFeed(
     ground_speed: rounded(Math.hypot(vx, vy) / 100, 2),
     heading: hdg === unknown_u16 || hdg > 36_000 || !is_aligned ? null : hdg / 100,
     alt_amsl_m,
-    relative_alt_m: relativeAltitude(position, home),
+    relative_alt_m: relativeAltitude(position, home, kind),
   };
 }
 
 /** Returns metres above home; null while home is unknown: autopilots then use another datum for the field. */
 function relativeAltitude(
-  { alt, relative_alt }: Messages['GLOBAL_POSITION_INT'],
+  position: Messages['GLOBAL_POSITION_INT'],
   home: Messages['HOME_POSITION'] | undefined,
+  kind: Kind,
 ): number | null {
-  if (!home) return null;
-  const above_home_m = (alt - home.altitude) / 1_000;
-  const reported_m = relative_alt / 1_000;
+  if (!home || (kind === 'rover' && !isReachable(position, home))) return null;
+  const above_home_m = (position.alt - home.altitude) / 1_000;
+  const reported_m = position.relative_alt / 1_000;
   return Math.abs(reported_m - above_home_m) <= home_disagreement_max_m
     ? reported_m
     : rounded(above_home_m, 3);
+}
+
+/** Whether a rover can have come from this home to its height: ArduPilot reports a home near sea level for rovers. */
+function isReachable(
+  { lat, lon, alt }: Messages['GLOBAL_POSITION_INT'],
+  { latitude, longitude, altitude }: Messages['HOME_POSITION'],
+): boolean {
+  const away_m = distance_m(
+    { lat: lat / 1e7, lon: lon / 1e7 },
+    { lat: latitude / 1e7, lon: longitude / 1e7 },
+  );
+  return Math.abs(alt - altitude) / 1_000 <= altitude_error_m + slope_max * away_m;
 }
 
 /** Returns the height of mean sea level above the ellipsoid in metres; undefined if the receiver does not report it. */

@@ -64,6 +64,7 @@ export class Publishing {
     const message = gpsFeed(position, {
       gps: latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms),
       home: latest.fresh('HOME_POSITION', home_fresh_ms, now_ms),
+      kind: contact.kind,
       is_aligned: autopilot !== 'ardupilot' || flags === undefined || (flags & attitude_known) !== 0,
     });
     if (!message) return;

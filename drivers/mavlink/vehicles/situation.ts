@@ -3,7 +3,7 @@ import type { Contact } from './contact.ts';
 import { ardupilotHealth, type EstimatorHealth, px4Health } from './estimator.ts';
 import { undulation } from './feeds.ts';
 import type { Place } from '../commands/geo.ts';
-import type { Autopilot, Kind } from './kind.ts';
+import { type Autopilot, assetTypeOf, type Kind } from './kind.ts';
 import type { Messages } from '../wire/messages.ts';
 import { flightMode } from './modes.ts';
 
@@ -119,7 +119,12 @@ function homeOf({ latest }: Contact, now_ms: number): Situation['home'] {
   return { lat: home.latitude / 1e7, lon: home.longitude / 1e7, alt_amsl_m: home.altitude / 1_000 };
 }
 
+/**
+ * Whether it would fall without its motors. Rovers, boats and submarines never do, whatever they report: PX4 reports each
+ * armed rover as airborne, and ArduPilot reports no landed state for them.
+ */
 function isAirborne(contact: Contact, now_ms: number): boolean | null {
+  if (assetTypeOf(contact.kind) === 'vehicle') return false;
   const landed = contact.latest.fresh('EXTENDED_SYS_STATE', status_fresh_ms, now_ms)?.landed_state;
   if (landed !== undefined && landed !== landed_unknown) return landed !== landed_on_ground;
   const position = positionOf(contact, now_ms);

@@ -86,7 +86,7 @@ describe('The precondition of goto_waypoint', () => {
   it('ignores the height for rovers', () => {
     const rover = { ...flying, kind: 'rover', airborne: false } as const;
     expect(admitTarget({ ...target, alt_m: 0 }, rover, options.goto)).toEqual({
-      amsl_m: 488,
+      amsl_m: 518,
       above_home_m: 0,
     });
   });

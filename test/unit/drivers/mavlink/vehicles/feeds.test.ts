@@ -25,12 +25,13 @@ const state: SimState = {
   boot_ms: 1_000,
   gps: 'ok',
   pre_arm_ok: true,
+  type: 2,
   uid: '0000000000000001',
 };
 const position = telemetry.GLOBAL_POSITION_INT(state);
 const gps = telemetry.GPS_RAW_INT(state);
 const home = telemetry.HOME_POSITION(state);
-const context = { gps, home, is_aligned: true };
+const context = { gps, home, kind: 'copter', is_aligned: true } as const;
 
 describe('The gps feed', () => {
   it('publishes nothing at latitude 0, longitude 0', () => {
@@ -50,6 +51,20 @@ describe('The gps feed', () => {
     expect(gpsFeed(position, { ...context, home: undefined })).toMatchObject({ relative_alt_m: null });
     expect(gpsFeed({ ...position, relative_alt: position.alt }, context)).toMatchObject({
       relative_alt_m: 40,
+    });
+  });
+
+  it('has no height above home for a rover whose home has an impossible altitude', () => {
+    const rover = { ...state, type: 10 };
+    const nonsense = telemetry.HOME_POSITION(rover);
+    const at = telemetry.GLOBAL_POSITION_INT({ ...rover, flight: new Flight(field, { airborne: false }) });
+    expect(nonsense.altitude).toBe(190);
+    expect(gpsFeed(at, { ...context, kind: 'rover', home: nonsense })).toMatchObject({
+      relative_alt_m: null,
+      alt_amsl_m: 488,
+    });
+    expect(gpsFeed(at, { ...context, kind: 'rover' })).toMatchObject({
+      relative_alt_m: expect.closeTo(0, 3) as number,
     });
   });
 
