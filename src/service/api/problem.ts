@@ -7,7 +7,7 @@ export interface FieldFault {
   readonly detail: string;
 }
 
-const titles = {
+export const titles = {
   'bad-request': [400, 'Bad request'],
   unauthorised: [401, 'A valid API key is required'],
   forbidden: [403, 'The API key lacks the permission'],

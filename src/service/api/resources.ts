@@ -33,7 +33,8 @@ export const kit = z
     name: z.string(),
     online: z.boolean().describe('whether the kit has reported in recently'),
     last_seen: timestamp.optional().describe('most recent check-in; absent: never'),
-    live: kitLive.nullable().describe('null: the kit never reported telemetry'),
+    // A union: `nullable` would make the named schema itself nullable in the OpenAPI document.
+    live: z.union([kitLive, z.null()]).describe('null: the kit never reported telemetry'),
   })
   .openapi('Kit');
 export type KitResource = z.output<typeof kit>;
@@ -54,6 +55,11 @@ export const kitTelemetrySnapshot = z
   .openapi('KitTelemetry');
 export type KitTelemetrySnapshot = z.output<typeof kitTelemetrySnapshot>;
 
+export const kitList = z.array(kit).openapi('KitList');
+export const battery = kitTelemetrySnapshot
+  .pick({ battery: true, battery_charging: true })
+  .openapi('Battery');
+export const clientList = z.strictObject({ clients: z.array(clientResource) }).openapi('ClientList');
 export const linkList = z.strictObject({ links: z.array(linkResource) }).openapi('LinkList');
 
 /** The backlog of the kit, from its last birth or report, and what this service has received from it. */
@@ -122,7 +128,7 @@ export const createdAsset = z
 export type CreatedAsset = z.output<typeof createdAsset>;
 
 export const commandListResource = z
-  .strictObject({ commands: z.array(commandDefinition.extend({ risk_level: riskLevel })) })
+  .strictObject({ commands: z.array(commandDefinition.extend({ risk_level: riskLevel }).openapi('Command')) })
   .openapi('CommandList');
 
 export const task = z

@@ -4,7 +4,16 @@ import { createAsset, pushLocation } from '../api/requests.ts';
 import { asset, assetFeeds, assetList, createdAsset } from '../api/resources.ts';
 import { demandScope } from '../access/principal.ts';
 import type { Service } from '../service.ts';
-import { anyProblem, assetParams, changeProblem, type Env, jsonBody, kitParams, okJson } from './context.ts';
+import {
+  anyProblem,
+  assetParams,
+  changeProblem,
+  createdJson,
+  type Env,
+  jsonBody,
+  kitParams,
+  okJson,
+} from './context.ts';
 import { newRoutes } from './new-routes.ts';
 import { type AnswerStore, idempotencyHeaders, once, toJson } from './repeatable.ts';
 
@@ -13,6 +22,10 @@ const tags = ['assets'];
 const listAssets = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/assets',
+  operationId: 'listAssets',
+  summary: 'List assets',
+  description:
+    'Returns the assets of the kit, by type, then by name: those that the kit announces and those of partners.',
   tags,
   request: { params: kitParams },
   responses: { 200: okJson(assetList, 'by type, then by name'), ...anyProblem },
@@ -20,13 +33,20 @@ const listAssets = createRoute({
 const addAsset = createRoute({
   method: 'post',
   path: '/api/kits/{kit_id}/assets',
+  operationId: 'createAsset',
+  summary: 'Register a partner asset',
+  description:
+    'Registers an asset that a partner manages. Its `gps` feed is registered too, so that locations can be pushed at once.',
   tags,
   request: { params: kitParams, headers: idempotencyHeaders, body: jsonBody(createAsset) },
-  responses: { 201: okJson(createdAsset, 'registered; its gps feed too'), ...changeProblem },
+  responses: { 201: createdJson(createdAsset, 'registered; its gps feed too'), ...changeProblem },
 });
 const getAsset = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/assets/{asset_id}',
+  operationId: 'getAsset',
+  summary: 'Get an asset',
+  description: 'Returns one entry of List assets.',
   tags,
   request: { params: assetParams },
   responses: { 200: okJson(asset, 'the asset'), ...anyProblem },
@@ -34,6 +54,10 @@ const getAsset = createRoute({
 const removeAsset = createRoute({
   method: 'delete',
   path: '/api/kits/{kit_id}/assets/{asset_id}',
+  operationId: 'deleteAsset',
+  summary: 'Remove a partner asset',
+  description:
+    'Removes an asset that was registered here, with its feeds. 409 for an asset that the kit announces.',
   tags,
   request: { params: assetParams },
   responses: { 204: { description: 'removed' }, ...changeProblem },
@@ -41,6 +65,9 @@ const removeAsset = createRoute({
 const getFeeds = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/assets/{asset_id}/telemetry',
+  operationId: 'getAssetFeeds',
+  summary: 'Get the feeds of an asset',
+  description: 'Returns the newest message of each feed that has one, by name of the feed.',
   tags,
   request: { params: assetParams },
   responses: { 200: okJson(assetFeeds, 'the newest message of each feed that has one'), ...anyProblem },
@@ -48,6 +75,10 @@ const getFeeds = createRoute({
 const push = createRoute({
   method: 'post',
   path: '/api/kits/{kit_id}/assets/{asset_id}/location',
+  operationId: 'pushLocation',
+  summary: 'Push the location of a partner asset',
+  description:
+    'Stores the fix as a message of the `gps` feed and as the position of the asset, and sends it to the subscribed WebSockets at once. 409 for an asset that the kit announces.',
   tags,
   request: { params: assetParams, body: jsonBody(pushLocation) },
   responses: { 204: { description: 'stored, and sent to the subscribed sockets' }, ...changeProblem },

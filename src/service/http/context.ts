@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { z } from '@hono/zod-openapi';
 import { taskStatus } from '../../contract/tasks.ts';
 import type { Principal } from '../access/principal.ts';
+import { example_ids, examples, problemExample } from '../api/examples.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { problem } from '../api/resources.ts';
 
@@ -16,53 +17,99 @@ export interface Env {
   };
 }
 
-const id = (name: string) => z.uuid().openapi({ param: { name, in: 'path' } });
+/** A parameter of the path with its description and example. */
+const param = <S extends z.ZodType>(name: keyof typeof example_ids, schema: S, description: string): S =>
+  schema.openapi({ param: { name, in: 'path', description, example: example_ids[name] } });
 
-export const kitParams = z.object({ kit_id: id('kit_id') });
-export const linkParams = kitParams.extend({ link_name: z.string().min(1).max(64) });
-export const assetParams = kitParams.extend({ asset_id: id('asset_id') });
-export const commandParams = assetParams.extend({ command_name: z.string().min(1).max(128) });
-export const taskParams = kitParams.extend({ task_id: id('task_id') });
+export const kitParams = z.object({ kit_id: param('kit_id', z.uuid(), 'id of the kit') });
+export const linkParams = kitParams.extend({
+  link_name: param(
+    'link_name',
+    z.string().min(1).max(64),
+    'name of the interface, or type of the link (the one in use first); case does not matter',
+  ),
+});
+export const assetParams = kitParams.extend({
+  asset_id: param('asset_id', z.uuid(), 'id of the asset'),
+});
+export const commandParams = assetParams.extend({
+  command_name: param('command_name', z.string().min(1).max(128), 'as List Commands names it'),
+});
+export const taskParams = kitParams.extend({ task_id: param('task_id', z.uuid(), 'id of the task') });
 
 export const tasks_listed_max = 200;
 export const taskQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(tasks_listed_max).default(50),
-  status: taskStatus.optional(),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(tasks_listed_max)
+    .default(50)
+    .openapi({ param: { name: 'limit', in: 'query', description: 'tasks in one response', example: 20 } }),
+  status: taskStatus
+    .optional()
+    .openapi({ param: { name: 'status', in: 'query', description: 'only tasks with this status' } }),
 });
 
-const asProblem = (description: string) => ({
+/** Documented response headers; every one is always present where it is named. */
+export const responseHeaders = {
+  location: z.object({ Location: z.string().describe('path of the created resource') }),
+  retryAfter: z.object({ 'Retry-After': z.string().describe('seconds after which a retry makes sense') }),
+  challenge: z.object({ 'WWW-Authenticate': z.string().describe('always `ApiKey`') }),
+} as const;
+
+const asProblem = (status: number, description: string, headers?: z.ZodObject) => ({
   description,
-  content: { 'application/problem+json': { schema: problem } },
+  ...(headers && { headers }),
+  content: {
+    'application/problem+json': { schema: problem, example: problemExample(status, description) },
+  },
 });
+const { retryAfter, challenge } = responseHeaders;
 
 /** Problem responses of any request. */
 export const anyProblem = {
-  400: asProblem('invalid query'),
-  401: asProblem('no API key, or not a valid one'),
-  403: asProblem('the key lacks the scope, or another page sent the cookie'),
-  404: asProblem('no such kit, asset, command, task or link, or not for this key'),
-  421: asProblem('the host name is not served here'),
-  429: asProblem('too many requests; see Retry-After'),
-  503: asProblem('the service cannot answer now; see Retry-After'),
+  400: asProblem(400, 'invalid query'),
+  401: asProblem(401, 'no API key, or not a valid one', challenge),
+  403: asProblem(403, 'the key lacks the scope, or another page sent the cookie'),
+  404: asProblem(404, 'no such kit, asset, command, task or link, or not for this key'),
+  421: asProblem(421, 'the host name is not served here'),
+  429: asProblem(429, 'too many requests; see Retry-After', retryAfter),
+  503: asProblem(503, 'the service cannot answer now; see Retry-After', retryAfter),
 } as const;
 
 /** Additional problem responses of requests that change something. */
 export const changeProblem = {
   ...anyProblem,
-  400: asProblem('the body is not JSON'),
-  409: asProblem('the current state does not allow it'),
-  413: asProblem('the body is too large'),
-  415: asProblem('the Content-Type is not JSON'),
-  422: asProblem('the body does not match its schema; `errors` names each place'),
+  400: asProblem(400, 'the body is not JSON'),
+  409: asProblem(409, 'the current state does not allow it'),
+  413: asProblem(413, 'the body is too large'),
+  415: asProblem(415, 'the Content-Type is not JSON'),
+  422: asProblem(422, 'the body does not match its schema; `errors` names each place'),
 } as const;
 
+/** A response with a JSON body, and the example of its schema. */
 export const okJson = <S extends z.ZodType>(schema: S, description: string) => ({
   description,
-  content: { 'application/json': { schema } },
+  content: { 'application/json': { schema, example: examples.get(schema) } },
+});
+
+/** As `okJson`, for a created resource: its path is in the header `Location`. */
+export const createdJson = <S extends z.ZodType>(schema: S, description: string) => ({
+  ...okJson(schema, description),
+  headers: responseHeaders.location,
 });
 
 export function jsonBody<S extends z.ZodType>(schema: S) {
-  return { required: true, content: { 'application/json': { schema } } } as const;
+  return {
+    required: true,
+    content: { 'application/json': { schema, example: examples.get(schema) } },
+  } as const;
+}
+
+/** A body that may be left out. */
+export function optionalBody<S extends z.ZodType>(schema: S) {
+  return { ...jsonBody(schema), required: false } as const;
 }
 
 /** Returns the part, or throws `not-found` when the kit has never reported it. */

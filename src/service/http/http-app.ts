@@ -7,6 +7,7 @@ import type { ServiceLog } from '../service-log.ts';
 import { answerProblem } from './answer-problem.ts';
 import { assetRoutes } from './asset-routes.ts';
 import type { Env } from './context.ts';
+import { apiDocument } from './document.ts';
 import {
   authenticate,
   type GuardOptions,
@@ -50,6 +51,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     type: 'apiKey',
     in: 'header',
     name: 'X-API-Key',
+    description: '`kit-connector service key add` makes one.',
   });
   serveDocument(app, version);
   app.get('/ready', async (c) => {
@@ -66,13 +68,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
 function serveDocument(app: OpenAPIHono<Env>, version: string): void {
   let document: string | undefined;
   app.get('/openapi.json', (c) => {
-    document ??= JSON.stringify(
-      app.getOpenAPI31Document({
-        openapi: '3.1.0',
-        info: { title: 'Kit, Asset and Telemetry Service', version },
-        security: [{ apiKey: [] }],
-      }),
-    );
+    document ??= JSON.stringify(apiDocument(app, version));
     return c.body(document, 200, { 'content-type': 'application/json' });
   });
 }

@@ -1,53 +1,119 @@
 /** Kits, their telemetry and their links. */
-import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
-import { kit, kitTelemetrySnapshot, linkList, queue } from '../api/resources.ts';
+import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi';
+import { gatewayResource, linkResource, locationResource, speedtestResource } from '../api/kit-resources.ts';
 import {
-  clientResource,
-  gatewayResource,
-  linkResource,
-  locationResource,
-  speedtestResource,
-} from '../api/kit-resources.ts';
+  battery,
+  clientList,
+  kit,
+  kitList,
+  kitTelemetrySnapshot,
+  linkList,
+  queue,
+} from '../api/resources.ts';
 import type { Service } from '../service.ts';
 import { anyProblem, type Env, kitParams, linkParams, okJson, reported } from './context.ts';
 import { newRoutes } from './new-routes.ts';
 
 const tags = ['kits'];
-const battery = kitTelemetrySnapshot.pick({ battery: true, battery_charging: true });
-const clients = z.strictObject({ clients: z.array(clientResource) });
+
+interface Reading<P extends string, S extends z.ZodType> {
+  readonly path: P;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly schema: S;
+}
 
 /** A read of one part of a kit. */
-const readRoute = <P extends string, S extends z.ZodType>(path: P, schema: S, description: string) =>
+const readRoute = <P extends string, S extends z.ZodType>({ schema, ...about }: Reading<P, S>) =>
   createRoute({
     method: 'get',
-    path,
+    ...about,
     tags,
     request: { params: kitParams },
-    responses: { 200: okJson(schema, description), ...anyProblem },
+    responses: { 200: okJson(schema, about.summary), ...anyProblem },
   });
 
 const listKits = createRoute({
   method: 'get',
   path: '/api/kits',
+  operationId: 'listKits',
+  summary: 'List kits',
+  description: 'Returns the kits of the API key with their latest telemetry.',
   tags,
-  responses: { 200: okJson(z.array(kit), 'the kits of the key'), ...anyProblem },
+  responses: { 200: okJson(kitList, 'the kits of the key'), ...anyProblem },
 });
-const getKit = readRoute('/api/kits/{kit_id}', kit, 'the kit');
-const getTelemetry = readRoute(
-  '/api/kits/{kit_id}/telemetry',
-  kitTelemetrySnapshot,
-  'all telemetry in one response',
-);
-const getLinks = readRoute('/api/kits/{kit_id}/links', linkList, 'one entry for each interface');
-const getLocation = readRoute('/api/kits/{kit_id}/location', locationResource, 'where the kit is');
-const getBattery = readRoute('/api/kits/{kit_id}/battery', battery, 'null: no sensor');
-const getGateway = readRoute('/api/kits/{kit_id}/gateway', gatewayResource, 'the gateway');
-const getClients = readRoute('/api/kits/{kit_id}/clients', clients, 'devices on the local network');
-const getSpeedtest = readRoute('/api/kits/{kit_id}/speedtest', speedtestResource, 'the last result');
-const getQueue = readRoute('/api/kits/{kit_id}/queue', queue, 'messages that the kit has not delivered yet');
+const getKit = readRoute({
+  path: '/api/kits/{kit_id}',
+  operationId: 'getKit',
+  summary: 'Get a kit',
+  description: 'Returns one entry of List kits.',
+  schema: kit,
+});
+const getTelemetry = readRoute({
+  path: '/api/kits/{kit_id}/telemetry',
+  operationId: 'getKitTelemetry',
+  summary: 'Get the telemetry of a kit',
+  description:
+    'Returns everything the kit has reported about itself. Check `online` first: the values of an offline kit are the last ones it reported. 503 when it is offline and has reported nothing yet.',
+  schema: kitTelemetrySnapshot,
+});
+const getLinks = readRoute({
+  path: '/api/kits/{kit_id}/links',
+  operationId: 'listLinks',
+  summary: 'List WAN links',
+  description: 'Returns one entry for each WAN interface of the kit.',
+  schema: linkList,
+});
+const getLocation = readRoute({
+  path: '/api/kits/{kit_id}/location',
+  operationId: 'getKitLocation',
+  summary: 'Get the location of a kit',
+  description: 'Returns the last fix; `stale` when it is older than 30 seconds. 404 before the first one.',
+  schema: locationResource,
+});
+const getBattery = readRoute({
+  path: '/api/kits/{kit_id}/battery',
+  operationId: 'getKitBattery',
+  summary: 'Get the battery of a kit',
+  description: 'Returns the charge in percent and whether it is charging; null without a sensor.',
+  schema: battery,
+});
+const getGateway = readRoute({
+  path: '/api/kits/{kit_id}/gateway',
+  operationId: 'getGateway',
+  summary: 'Get the gateway of a kit',
+  description: 'Returns name, model, load and uptime of the gateway. 404 before the first report.',
+  schema: gatewayResource,
+});
+const getClients = readRoute({
+  path: '/api/kits/{kit_id}/clients',
+  operationId: 'listClients',
+  summary: 'List local devices',
+  description: "Returns the devices on the kit's local network.",
+  schema: clientList,
+});
+const getSpeedtest = readRoute({
+  path: '/api/kits/{kit_id}/speedtest',
+  operationId: 'getSpeedtest',
+  summary: 'Get the last speed test',
+  description: 'Returns the result of the last speed test. 404 before the first one.',
+  schema: speedtestResource,
+});
+const getQueue = readRoute({
+  path: '/api/kits/{kit_id}/queue',
+  operationId: 'getQueue',
+  summary: 'Get the backlog of a kit',
+  description:
+    'Returns what the kit has not delivered yet, as it last reported, and counts of what this service has received from it.',
+  schema: queue,
+});
 const getLink = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/links/{link_name}',
+  operationId: 'getLink',
+  summary: 'Get a WAN link',
+  description: 'Returns one link by the name of its interface or by its type, including `usage`.',
   tags,
   request: { params: linkParams },
   responses: { 200: okJson(linkResource, 'by interface name or type; case does not matter'), ...anyProblem },

@@ -14,6 +14,10 @@ const tags = ['session'];
 const open = createRoute({
   method: 'post',
   path: '/api/session',
+  operationId: 'openSession',
+  summary: 'Open a session of the console',
+  description:
+    'Exchanges an API key for a cookie that lasts 12 hours. For the console in a browser; programs send the key with each request.',
   tags,
   security: [],
   request: { body: jsonBody(openSession) },
@@ -22,12 +26,18 @@ const open = createRoute({
 const look = createRoute({
   method: 'get',
   path: '/api/session',
+  operationId: 'getSession',
+  summary: 'Get the rights of the key',
+  description: 'Returns the kits and the scopes of the API key.',
   tags,
   responses: { 200: okJson(session, 'what the key may do'), ...anyProblem },
 });
 const end = createRoute({
   method: 'delete',
   path: '/api/session',
+  operationId: 'closeSession',
+  summary: 'Close a session of the console',
+  description: 'Ends the session of the cookie.',
   tags,
   responses: { 204: { description: 'the session is over' }, ...changeProblem },
 });

@@ -9,9 +9,11 @@ import {
   assetParams,
   changeProblem,
   commandParams,
+  createdJson,
   type Env,
   kitParams,
   okJson,
+  optionalBody,
   taskParams,
   taskQuery,
 } from './context.ts';
@@ -23,6 +25,10 @@ const tags = ['tasks'];
 const listCommands = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/assets/{asset_id}/commands',
+  operationId: 'listCommands',
+  summary: 'List commands',
+  description:
+    'Returns the commands of the asset that are enabled on its kit, each with the JSON Schema of its payload.',
   tags,
   request: { params: assetParams },
   responses: { 200: okJson(commandListResource, 'the enabled ones'), ...anyProblem },
@@ -30,17 +36,24 @@ const listCommands = createRoute({
 const send = createRoute({
   method: 'post',
   path: '/api/kits/{kit_id}/assets/{asset_id}/commands/{command_name}',
+  operationId: 'sendCommand',
+  summary: 'Send a command',
+  description:
+    'Creates a task and dispatches it to the kit. The task is always `pending` here: poll it, or subscribe to the WebSocket, for its outcome. The body may be left out when the command has no parameters.',
   tags,
   request: {
     params: commandParams,
     headers: idempotencyHeaders,
-    body: { required: false, content: { 'application/json': { schema: sendCommand } } },
+    body: optionalBody(sendCommand),
   },
-  responses: { 202: okJson(task, 'pending; on its way to the kit'), ...changeProblem },
+  responses: { 202: createdJson(task, 'pending; on its way to the kit'), ...changeProblem },
 });
 const listTasks = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/tasks',
+  operationId: 'listTasks',
+  summary: 'List tasks of a kit',
+  description: 'Returns the tasks of the kit, newest first.',
   tags,
   request: { params: kitParams, query: taskQuery },
   responses: { 200: okJson(taskList, 'newest first'), ...anyProblem },
@@ -48,6 +61,9 @@ const listTasks = createRoute({
 const listAssetTasks = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/assets/{asset_id}/tasks',
+  operationId: 'listAssetTasks',
+  summary: 'List tasks of an asset',
+  description: 'Returns the tasks of one asset, newest first.',
   tags,
   request: { params: assetParams, query: taskQuery },
   responses: { 200: okJson(taskList, 'newest first'), ...anyProblem },
@@ -55,6 +71,9 @@ const listAssetTasks = createRoute({
 const getTask = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/tasks/{task_id}',
+  operationId: 'getTask',
+  summary: 'Get a task',
+  description: 'Returns the task as the kit last reported it. `completed` and `failed` are final.',
   tags,
   request: { params: taskParams },
   responses: { 200: okJson(task, 'as the kit last reported it'), ...anyProblem },
@@ -62,6 +81,9 @@ const getTask = createRoute({
 const cancel = createRoute({
   method: 'post',
   path: '/api/kits/{kit_id}/tasks/{task_id}/cancel',
+  operationId: 'cancelTask',
+  summary: 'Cancel a task',
+  description: 'Asks the kit to cancel the task; the outcome is in the task. 409 when it is final already.',
   tags,
   request: { params: taskParams },
   responses: {

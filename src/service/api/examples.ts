@@ -1,0 +1,220 @@
+/** One example for each resource and request of the API, as the OpenAPI document shows it. A test reads each with its schema. */
+import type { z } from 'zod';
+import { gatewayResource, linkResource, locationResource, speedtestResource } from './kit-resources.ts';
+import { titles } from './problem.ts';
+import { createAsset, openSession, pushLocation, sendCommand } from './requests.ts';
+import {
+  asset,
+  assetFeeds,
+  assetList,
+  battery,
+  clientList,
+  commandListResource,
+  createdAsset,
+  kit,
+  kitList,
+  kitTelemetrySnapshot,
+  linkList,
+  type Problem,
+  queue,
+  session,
+  task,
+  taskList,
+} from './resources.ts';
+
+const time = '2026-11-21T10:00:00.000Z';
+export const example_ids = {
+  kit_id: '0f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a',
+  asset_id: 'b3d0c1de-55c1-5d0e-8a44-0c6f8a2f5a11',
+  task_id: '7d3b2c10-55aa-4c1e-8f00-0a1b2c3d4e5f',
+  command_name: 'goto_waypoint',
+  link_name: 'satellite',
+} as const;
+const { kit_id, asset_id, task_id } = example_ids;
+const partner_id = '5e0b8d7c-41f3-4f0e-9b52-6f1a3c0d9e21';
+
+const aLocation: z.input<typeof locationResource> = {
+  latitude: 47.39,
+  longitude: 8.54,
+  altitude: 455.2,
+  source: 'satellite',
+  stale: false,
+  kit_location: 'Zurich',
+};
+
+const aLink: z.input<typeof linkResource> = {
+  name: 'eth3',
+  type: 'satellite',
+  status: 'online',
+  isp: 'Example Satellite',
+  ip: '203.0.113.7',
+  rx_bps: 12_100_000,
+  tx_bps: 1_900_000,
+  rx_bps_max: 96_000_000,
+  tx_bps_max: 14_000_000,
+  latency_ms: 48.2,
+  jitter_ms: 6.1,
+  packet_loss_pct: 0.2,
+  availability_pct: 99.6,
+  usage: { today_rx_gb: 1.25, today_tx_gb: 0.2, month_rx_gb: 18.4, month_tx_gb: null },
+};
+
+const aGateway: z.input<typeof gatewayResource> = {
+  name: 'gw-7',
+  model: 'MX-1',
+  cpu_pct: 31.5,
+  mem_pct: 40.1,
+  uptime_s: 259_200,
+};
+
+const aClient = { name: 'tablet', ip: '10.0.0.12', mac: '02:00:00:aa:bb:cc', type: 'wireless' } as const;
+
+const aSpeedtest: z.input<typeof speedtestResource> = {
+  download_mbps: 92.4,
+  upload_mbps: 11.8,
+  latency_ms: 44,
+  timestamp: time,
+};
+
+const aBattery: z.input<typeof battery> = { battery: 82, battery_charging: false };
+
+export const aKit: z.input<typeof kit> = {
+  id: kit_id,
+  name: 'Kit 7',
+  online: true,
+  last_seen: time,
+  live: { location: aLocation, wans: [aLink], ...aBattery, gateway: aGateway },
+};
+
+const aQueue: z.input<typeof queue> = {
+  online: true,
+  since: time,
+  reason: null,
+  software: 'kit-connector 0.1.0',
+  as_of: time,
+  waiting_rows: 3,
+  waiting_bytes: 812,
+  oldest: time,
+  received: 41_230,
+  duplicates: 12,
+  missing: 0,
+  dropped: 0,
+  refused: 0,
+  degraded: [],
+};
+
+const anAsset: z.input<typeof asset> = {
+  id: asset_id,
+  asset_key: 'mavlink:0123456789abcdef',
+  name: 'Quadrotor 1',
+  type: 'drone',
+  vendor: null,
+  model: 'Quad',
+  protocol: 'mavlink',
+  status: 'online',
+  last_seen_at: time,
+  parent_id: null,
+  lat: 47.39,
+  lon: 8.54,
+  whep_url: null,
+};
+
+const aPartner: z.input<typeof createdAsset> = {
+  id: partner_id,
+  asset_key: `${kit_id}:partner:${partner_id}`,
+  kit_id,
+  name: 'Truck 4',
+  type: 'vehicle',
+  vendor: 'ACME',
+  model: null,
+  protocol: 'partner',
+  metadata: { crew: 'north' },
+  status: 'online',
+  last_seen_at: time,
+  parent_id: null,
+};
+
+export const aTask: z.input<typeof task> = {
+  id: task_id,
+  asset_id,
+  command_name: 'goto_waypoint',
+  payload: { lat: 47.3985, lon: 8.5456, alt_m: 530 },
+  status: 'pending',
+  result: {},
+  requested_by: '9a1f4c36-2f0e-4a3f-9f0b-0f7f3e2d1c0b',
+  created_at: time,
+  updated_at: time,
+  progress: null,
+};
+
+const aCommand: z.input<typeof commandListResource>['commands'][number] = {
+  id: '2f1e9a34-8c0b-5d57-b1f5-3f0d7d3b6a10',
+  name: 'goto_waypoint',
+  description: 'Flies to a position',
+  risk_level: 'high',
+  requires_approval: true,
+  input_schema: {
+    type: 'object',
+    properties: { lat: { type: 'number' }, lon: { type: 'number' }, alt_m: { type: 'number' } },
+    required: ['lat', 'lon', 'alt_m'],
+  },
+};
+
+/** By schema. */
+export const examples = new Map<z.ZodType, unknown>();
+function give<S extends z.ZodType>(schema: S, example: z.input<S>): void {
+  examples.set(schema, example);
+}
+
+give(kit, aKit);
+give(kitList, [aKit]);
+give(kitTelemetrySnapshot, {
+  online: true,
+  kit_id,
+  kit_name: aKit.name,
+  ...aBattery,
+  location: aLocation,
+  gateway: aGateway,
+  wans: [aLink],
+  clients: [aClient],
+  speedtest: aSpeedtest,
+});
+give(linkResource, aLink);
+give(linkList, { links: [aLink] });
+give(locationResource, aLocation);
+give(battery, aBattery);
+give(gatewayResource, aGateway);
+give(clientList, { clients: [aClient] });
+give(speedtestResource, aSpeedtest);
+give(queue, aQueue);
+give(asset, anAsset);
+give(assetList, { assets: [anAsset] });
+give(createdAsset, aPartner);
+give(assetFeeds, {
+  gps: { lat: 47.39, lon: 8.54, alt_m: 535.3, ground_speed: 8.25, heading: 271.5 },
+  battery: { voltage: 15.8, current: 12.4, remaining_pct: 71 },
+});
+give(commandListResource, { commands: [aCommand] });
+give(task, aTask);
+give(taskList, { tasks: [aTask] });
+give(session, { kits: [kit_id], scopes: ['read', 'commands'] });
+give(createAsset, { name: 'Truck 4', type: 'vehicle', vendor: 'ACME', metadata: { crew: 'north' } });
+give(sendCommand, { payload: { lat: 47.3985, lon: 8.5456, alt_m: 530 } });
+give(pushLocation, { lat: 47.3985, lon: 8.5456, alt_m: 455.2, bearing: 271.5, speed_mps: 8.2 });
+give(openSession, { api_key: 'kc_0123456789ab_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' });
+
+/** Returns the example of a problem with this status. */
+export function problemExample(status: number, detail: string): Problem {
+  const [kind, [, title]] = Object.entries(titles).find(([, [code]]) => code === status) ?? [
+    'internal',
+    [500, 'Internal error'],
+  ];
+  return {
+    type: `/problems/${kind}`,
+    title,
+    status,
+    detail,
+    instance: '3b0c6a52-9d4e-4f0e-8d1e-5a2b7c9d0e1f',
+    ...(status === 422 && { errors: [{ pointer: '#/lat', detail: 'expected number' }] }),
+  };
+}

@@ -1,0 +1,92 @@
+/** Builds the OpenAPI 3.1 document of the service from its routes. */
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import { z } from 'zod';
+import { json, type Json, type JsonObject, jsonObject } from '../../contract/json.ts';
+import type { Env } from './context.ts';
+
+const description = `Kits, the assets attached to them, their telemetry and their commands.
+
+Every request below \`/api\` carries an API key in the header \`X-API-Key\`; a kit that the key does not have is 404. Times are ISO 8601 in UTC.
+Errors are problem details (RFC 9457). Ignore fields that you do not know: later versions add some.`;
+
+/** In the order of the alphabet, as linters want it. */
+const tags = [
+  { name: 'assets', description: 'Assets, their feeds, and the assets that partners register.' },
+  { name: 'kits', description: 'Kits, their telemetry and their WAN links.' },
+  { name: 'session', description: 'The rights of an API key, and the session of the console.' },
+  { name: 'tasks', description: 'Commands of assets and the tasks that they become.' },
+];
+
+/** Returns the document, ready for `JSON.stringify`. `version`: of the program. */
+export function apiDocument(app: OpenAPIHono<Env>, version: string): JsonObject {
+  const document = jsonObject.parse(
+    JSON.parse(
+      JSON.stringify(
+        app.getOpenAPI31Document({
+          openapi: '3.1.0',
+          info: {
+            title: 'Kit, Asset and Telemetry Service',
+            version,
+            description,
+            contact: { name: 'The maintainers of kit-connector' },
+            license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+          },
+          servers: [{ url: '/', description: 'The service that serves this document.' }],
+          security: [{ apiKey: [] }],
+          tags,
+        }),
+      ),
+    ),
+  );
+  return openResponses(document);
+}
+
+const schemaRef = /^#\/components\/schemas\/(\w+)$/u;
+const documentShape = z.object({
+  paths: z.record(z.string(), z.record(z.string(), z.looseObject({ requestBody: json.optional() }))),
+  components: z.object({ schemas: z.record(z.string(), json) }),
+});
+
+/** Lets responses have further fields: a client made from this document must accept those that later versions add. */
+function openResponses(document: JsonObject): JsonObject {
+  const { paths, components } = documentShape.parse(document);
+  const bodies = Object.values(paths).flatMap((methods) =>
+    Object.values(methods).flatMap(({ requestBody }) => requestBody ?? []),
+  );
+  const strict = new Set<string>();
+  const follow = (value: Json): void => {
+    for (const name of referencesIn(value)) {
+      if (strict.has(name)) continue;
+      strict.add(name);
+      follow(components.schemas[name] ?? null);
+    }
+  };
+  for (const body of bodies) follow(body);
+  const schemas = Object.fromEntries(
+    Object.entries(components.schemas).map(([name, schema]) => [
+      name,
+      strict.has(name) ? schema : withoutLimits(schema),
+    ]),
+  );
+  const { webhooks: _, ...rest } = document;
+  return { ...rest, components: { ...jsonObject.parse(document['components']), schemas } };
+}
+
+function referencesIn(value: Json): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, each = null]) => {
+    const name = key === '$ref' && typeof each === 'string' ? schemaRef.exec(each)?.[1] : undefined;
+    return name === undefined ? referencesIn(each) : [name];
+  });
+}
+
+/** The schema without `additionalProperties: false`, at any depth. */
+function withoutLimits(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutLimits);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, each]) => key !== 'additionalProperties' || each !== false)
+      .map(([key, each = null]) => [key, withoutLimits(each)]),
+  );
+}

@@ -1,0 +1,39 @@
+/** Lints the OpenAPI document of the service with Redocly and Spectral: `npm run check`. Offline; any finding fails. */
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import spectral from '@stoplight/spectral-core';
+import rulesets from '@stoplight/spectral-rulesets';
+import type { JsonObject } from '../src/contract/json.ts';
+import { apiDocument } from '../src/service/http/document.ts';
+import { apiApp } from './support/service/api-app.ts';
+
+/** Lints with the recommended rules of Redocly. Returns a line for each finding. */
+export async function lintWithRedocly(document: JsonObject): Promise<readonly string[]> {
+  const config = await createConfig({
+    extends: ['recommended'],
+    rules: { 'operation-4xx-response': 'error', 'no-unused-components': 'error' },
+  });
+  const problems = await lintFromString({ source: JSON.stringify(document), config });
+  return problems.map(
+    ({ ruleId, message, location: [first] }) => `redocly ${ruleId} ${first?.pointer ?? ''}: ${message}`,
+  );
+}
+
+/** Lints with all rules that Spectral has for this kind of document. Returns a line for each finding. */
+export async function lintWithSpectral(
+  document: JsonObject,
+  kind: 'oas' | 'asyncapi',
+): Promise<readonly string[]> {
+  const linter = new spectral.Spectral();
+  // There is no public address of the maintainers.
+  const rules = kind === 'oas' ? { 'contact-properties': 'off' } : {};
+  linter.setRuleset(new spectral.Ruleset({ extends: [[rulesets[kind], 'all']], rules }));
+  const problems = await linter.run(JSON.stringify(document));
+  return problems.map(({ code, message, path }) => `spectral ${code} ${path.join('/')}: ${message}`);
+}
+
+if (import.meta.main) {
+  const document = apiDocument(apiApp(), '0.0.0');
+  const findings = [...(await lintWithRedocly(document)), ...(await lintWithSpectral(document, 'oas'))];
+  for (const finding of findings) process.stderr.write(`${finding}\n`);
+  process.exitCode = findings.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,27 @@
+/** The HTTP side of the service without a server: for what is read from its routes. */
+import { Gate } from '../../../src/service/access/gate.ts';
+import { KeyRing } from '../../../src/service/access/keys.ts';
+import { httpApp } from '../../../src/service/http/http-app.ts';
+import { pageOnDemand } from '../../../src/service/http/page-files.ts';
+import { Changes } from '../../../src/service/live/changes.ts';
+import { Service } from '../../../src/service/service.ts';
+import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
+import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { recordingLog } from '../recording-log.ts';
+
+export function apiApp() {
+  const store = new SqlStore(openSqlite(':memory:'));
+  const log = recordingLog();
+  const refuse = async (): Promise<never> => Promise.reject(new Error('there is no kit'));
+  const dispatcher = { dispatch: refuse, cancel: refuse };
+  return httpApp({
+    store,
+    log,
+    gate: new Gate({ keys: new KeyRing(store), store, hosts: [], isSecure: false }),
+    service: new Service({ store, dispatcher, changes: new Changes(), log, now: Date.now }),
+    media_origins: [],
+    page: pageOnDemand(),
+    version: '0.0.0',
+    unready: async () => undefined,
+  });
+}
