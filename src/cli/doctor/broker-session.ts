@@ -16,6 +16,7 @@ import { openSession, type Session } from '../../mqtt/session.ts';
 import { within } from '../../platform/time.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, look_as_root, type Places } from './places.ts';
+import { texts } from './texts.ts';
 
 /** As long as that of the daemon: a shorter one would discard the messages queued in the session of the daemon. */
 const session_expiry_s = 86_400;
@@ -28,7 +29,7 @@ const bad_credentials: ReadonlySet<number> = new Set([0x86, 0x87, 0x8a]);
 const packet_bytes_max = 258 * 1024;
 
 /** Installed by the package. */
-const rules = 'access rules for mosquitto and EMQX are in /usr/share/kit-connector/broker';
+const rules = texts.access_rules_mosquitto;
 
 export async function checkBrokerSession(
   kit_id: string,
@@ -41,10 +42,7 @@ export async function checkBrokerSession(
   const { protocol, session_present } = visit;
   const isV5 = protocol === '5';
   const findings = [ok('broker login', `MQTT ${protocol} as ${nameOf(broker)}`)];
-  if (!isV5 && broker.protocol === 'auto')
-    findings.push(
-      ok('broker protocol', 'MQTT 5 is not supported; protocol: 3.1.1 saves an attempt each hour'),
-    );
+  if (!isV5 && broker.protocol === 'auto') findings.push(ok('broker protocol', texts.mqtt5_unsupported));
   try {
     findings.push(await subscribeFinding(visit, kit_id));
     findings.push(isV5 ? await publishFinding(visit, kit_id) : unknownPermission(kit_id));
@@ -112,7 +110,7 @@ async function open(broker: BrokerOptions, who: Who, signal: AbortSignal): Promi
 }
 
 function nameOf({ username }: BrokerOptions): string {
-  return username ?? 'the client certificate name';
+  return username ?? texts.certificate_name;
 }
 
 function refusalFinding(failure: ConnectFailed, broker: BrokerOptions, places: Places): Finding {
@@ -120,18 +118,14 @@ function refusalFinding(failure: ConnectFailed, broker: BrokerOptions, places: P
   const { code, stage } = failure;
   const reason = plain(failure.message);
   if (stage === 'closed' || stage === 'silent') {
-    const remedy = 'read the log of the broker; if it supports only one version of MQTT, set broker.protocol';
+    const remedy = texts.read_log_broker;
     return fail(what, reason, remedy);
   }
-  if (code === undefined) return fail(what, reason, 'see dns, broker tcp and broker tls');
+  if (code === undefined) return fail(what, reason, texts.see_network_checks);
   if (!bad_credentials.has(codeOfMqtt5(code))) return fail(what, reason, reasonOf(code).remedy);
-  const refusal = `the broker rejected ${nameOf(broker)}: ${reason}`;
+  const refusal = texts.broker_rejected(nameOf(broker), reason);
   if (places.isBlind) return warn(what, refusal, look_as_root);
-  return fail(
-    what,
-    refusal,
-    `correct broker.username and the password in ${places.password}, or register this kit at the broker`,
-  );
+  return fail(what, refusal, texts.correct_login(places.password));
 }
 
 /** Subscribes to the same filters as the daemon, so that its session does not change. */
@@ -140,14 +134,10 @@ async function subscribeFinding(session: Session, kit_id: string): Promise<Findi
   const what = 'broker rights down';
   const place = filters.join(', ');
   const codes = await session.subscribe(filters, { rap: true }).catch(() => undefined);
-  if (codes === undefined) return warn(what, `the subscription to ${place} timed out`, 'try again');
-  if (codes.size === 0) return ok(what, `the broker accepted the subscription to ${place}`);
+  if (codes === undefined) return warn(what, texts.subscription_timed_out(place), 'try again');
+  if (codes.size === 0) return ok(what, texts.subscription_accepted(place));
   const refused = Array.from(codes, ([filter, code]) => `${filter}: ${codeInWords(code)}`);
-  return fail(
-    what,
-    `no permission to read ${refused.join(', ')}`,
-    `allow the kit to read these topics; ${rules}`,
-  );
+  return fail(what, texts.no_read_permission(refused.join(', ')), texts.allow_read(rules));
 }
 
 async function publishFinding(session: Session, kit_id: string): Promise<Finding> {
@@ -155,17 +145,13 @@ async function publishFinding(session: Session, kit_id: string): Promise<Finding
   const what = 'broker rights up';
   const message = { topic, payload: '', retain: false, expiry_s: 1 };
   const puback = await within(answer_ms, session.publishAndWait(message)).catch(() => hung_up);
-  if (!puback) return warn(what, `a message to ${topic} timed out`, 'try again');
+  if (!puback) return warn(what, texts.message_timed_out(topic), 'try again');
   const { code, reason } = puback;
   if (code < 0x80) {
-    const note = code === no_listener ? '; no subscriber, as expected for this channel' : '';
-    return ok(what, `permission to write ${topic}${note}`);
+    const note = code === no_listener ? texts.no_subscriber_expected : '';
+    return ok(what, texts.write_permission(topic, note));
   }
-  return fail(
-    what,
-    `no permission to write ${topic}: ${reason}`,
-    `allow the kit to write ${upTopic(kit_id, '#')}; ${rules}`,
-  );
+  return fail(what, texts.no_write_permission(topic, reason), texts.allow_write(upTopic(kit_id, '#'), rules));
 }
 /** Some brokers end the connection instead of refusing a message. */
 const hung_up = { code: 0x80, reason: codeInWords(0x80) } as const;
@@ -173,7 +159,7 @@ const hung_up = { code: 0x80, reason: codeInWords(0x80) } as const;
 function unknownPermission(kit_id: string): Finding {
   return warn(
     'broker rights up',
-    `permission to write ${upTopic(kit_id, '#')} is unknown: MQTT 3.1.1 does not report refusals`,
-    'check the access rules of the broker',
+    texts.write_permission_unknown(upTopic(kit_id, '#')),
+    texts.check_access_rules,
   );
 }

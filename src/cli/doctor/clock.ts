@@ -7,12 +7,13 @@ import { type ClockEvidence, openClockEvidence, vouched } from '../../platform/c
 import { systemClock } from '../../platform/clock.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { clockOffset } from './sntp.ts';
+import { texts } from './texts.ts';
 
 /** A larger offset of positions and alarms misleads an operator. */
 const tolerable_ms = 500;
 /** Certificate checks fail, and history is stored under the wrong day. */
 const wrong_ms = 60_000;
-const remedy = 'let systemd-timesyncd or chrony set the clock (timedatectl set-ntp true)';
+const remedy = texts.set_clock_by_ntp;
 
 const timesyncd = [
   '/etc/systemd/timesyncd.conf',
@@ -41,29 +42,19 @@ function setFinding(evidence: ClockEvidence): Finding {
   const { time_ms, synced } = systemClock({ evidence }).stamp();
   const now = new Date(time_ms).toISOString().slice(0, 19);
   if (synced) return ok('clock', `${now}Z`);
-  return warn(
-    'clock',
-    `${now}Z, not synchronised from the network since boot`,
-    `${remedy}, or set clock: trusted`,
-  );
+  return warn('clock', texts.clock_not_synchronised(now), texts.or_trust_clock(remedy));
 }
 
 async function offsetFinding(server: string | undefined, signal: AbortSignal): Promise<readonly Finding[]> {
   if (server === undefined) return [];
-  const what = `clock against ${server}`;
+  const what = texts.clock_against(server);
   try {
     const offset_ms = await clockOffset(server, signal);
     const off = `${offsetText(Math.abs(offset_ms))} ${offset_ms > 0 ? 'behind' : 'ahead'}`;
     if (Math.abs(offset_ms) > wrong_ms) return [fail(what, off, remedy)];
     return [Math.abs(offset_ms) > tolerable_ms ? warn(what, off, remedy) : ok(what, off)];
   } catch (error) {
-    return [
-      warn(
-        what,
-        `no answer (${messageOf(error)})`,
-        'open UDP port 123 in the firewall, or use another server',
-      ),
-    ];
+    return [warn(what, texts.no_answer(messageOf(error)), texts.open_ntp_port)];
   }
 }
 

@@ -6,6 +6,7 @@ import type { Config } from '../../config/config.ts';
 import { messageOf, systemReason } from '../../errors.ts';
 import { size } from '../terminal/shell.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
+import { texts } from './texts.ts';
 import { checkWear } from './wear.ts';
 
 const inodes_few = 1_000;
@@ -22,34 +23,22 @@ export async function checkDisk({
       roomFinding(dir, bavail * bsize, outbox.free_bytes_min),
       // File systems without an inode table report zero inodes.
       ...(files > 0 && ffree < inodes_few
-        ? [
-            warn(
-              'inodes',
-              `${ffree} free on the disk of ${dir}`,
-              'delete files; directories of many small files first',
-            ),
-          ]
+        ? [warn('inodes', texts.inodes_free(ffree, dir), texts.delete_small_files)]
         : []),
       await writeFinding(dir),
       ...(await checkWear(dir)),
     ];
   } catch (error) {
-    return [fail('disk', `cannot read ${dir} (${systemReason(error)})`, 'check the disk and its mount')];
+    return [fail('disk', texts.cannot_read(dir, systemReason(error)), texts.check_disk)];
   }
 }
 
 function roomFinding(dir: string, free: number, wanted: number): Finding {
-  const room = `${size(free)} free on the disk of ${dir}`;
+  const room = texts.bytes_free(size(free), dir);
   if (free < wanted) {
-    return fail(
-      'disk space',
-      `${room}, less than the minimum of ${size(wanted)} (outbox.free_disk_min_mb)`,
-      'free some space, old logs first (journalctl --vacuum-size=100M); until then the oldest messages of the lowest priority are dropped',
-    );
+    return fail('disk space', texts.below_minimum(room, size(wanted)), texts.free_space_dropping);
   }
-  return free < wanted * 2
-    ? warn('disk space', room, 'free some space before the buffer has to drop messages')
-    : ok('disk space', room);
+  return free < wanted * 2 ? warn('disk space', room, texts.free_space_soon) : ok('disk space', room);
 }
 
 /** Writes and syncs a file, which also finds read-only mounts, quotas and defects. */
@@ -59,26 +48,21 @@ async function writeFinding(dir: string): Promise<Finding> {
     await using handle = await open(file, 'wx', 0o600);
     await handle.write(Buffer.alloc(probe_bytes));
     await handle.sync();
-    return ok('disk write', `${dir} accepts files`);
+    return ok('disk write', texts.accepts_files(dir));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : messageOf(error);
     return code === 'EACCES' || code === 'EPERM'
-      ? warn(
-          'disk write',
-          `cannot write to ${dir} (${systemReason(error)})`,
-          'run the doctor as root or as the user of the daemon',
-        )
-      : fail('disk write', `cannot write to ${dir} (${systemReason(error)})`, writeRemedy(code));
+      ? warn('disk write', texts.cannot_write(dir, systemReason(error)), texts.run_as_daemon_user)
+      : fail('disk write', texts.cannot_write(dir, systemReason(error)), writeRemedy(code));
   } finally {
     await rm(file, { force: true }).catch(() => undefined);
   }
 }
 
 function writeRemedy(code: string): string {
-  if (code === 'ENOSPC' || code === 'EDQUOT') return 'free some space; the disk is full';
-  if (code === 'EROFS')
-    return 'see dmesg, check the disk (fsck) and restart the kit; a disk often becomes read-only after a defect';
-  return 'see dmesg, and replace the disk';
+  if (code === 'ENOSPC' || code === 'EDQUOT') return texts.free_space_full;
+  if (code === 'EROFS') return texts.repair_disk;
+  return texts.replace_disk;
 }
 
 /** The directory, or its closest existing parent: the daemon creates the rest. */

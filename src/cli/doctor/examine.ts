@@ -31,6 +31,7 @@ import { keys_only, type Places, placesOf } from './places.ts';
 import { checkSerialPorts } from './serial.ts';
 import { serviceUser } from './service-user.ts';
 import { credentialStore, withStoredSecrets } from './stored-secrets.ts';
+import { texts } from './texts.ts';
 import { type Host, touchpointsOf, type Touchpoints } from './touchpoints.ts';
 
 /** Limit of all checks. */
@@ -80,12 +81,12 @@ async function runCheck([what, look]: Check, signal: AbortSignal): Promise<reado
   try {
     return (await within(check_ms + grace_ms, look(over), signal)) ?? [tooLong(what)];
   } catch (error) {
-    return [fail(what, `check failed: ${plain(messageOf(error))}`, 'report this with a support bundle')];
+    return [fail(what, texts.check_failed(plain(messageOf(error))), texts.report_with_bundle)];
   }
 }
 
 function tooLong(what: string): Finding {
-  return warn(what, 'the check timed out', 'repeat it when the load of the machine is lower');
+  return warn(what, texts.check_timed_out, texts.repeat_later);
 }
 
 function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): readonly Check[] {
@@ -147,13 +148,9 @@ async function checkHosts(hosts: readonly Host[], over: AbortSignal): Promise<re
 }
 
 async function checkHost({ driver, name, host, port }: Host, over: AbortSignal): Promise<Finding> {
-  const what = name === undefined ? `device of ${driver}` : `${plain(name)} of ${driver}`;
+  const what = name === undefined ? texts.device_of(driver) : `${plain(name)} of ${driver}`;
   if (over.aborted) {
-    return warn(
-      what,
-      `${host} port ${port} not checked: too many other devices do not answer`,
-      'fix those first',
-    );
+    return warn(what, texts.port_not_checked(host, port), texts.fix_those_first);
   }
   return reach(what, host, port, AbortSignal.any([over, AbortSignal.timeout(host_ms)]));
 }
@@ -185,18 +182,14 @@ async function askDaemon(client: LocalClient, socket: string, { places, config }
       ? { runs: false, findings: [warn('daemon', finding, start_it)] }
       : {
           runs: true,
-          findings: [fail('daemon', finding, 'systemctl restart kit-connector, then read its log')],
+          findings: [fail('daemon', finding, texts.restart_and_read_log)],
         };
   }
 }
 
 /** The systemd watchdog restarts it after half a minute. */
-const hung = fail(
-  'daemon',
-  'the control socket exists, but the daemon does not answer',
-  'if the systemd watchdog does not restart it within a minute, systemctl restart kit-connector; then make a support bundle',
-);
-const start_it = 'systemctl start kit-connector; if it stops again, see journalctl -u kit-connector -n 20';
+const hung = fail('daemon', texts.daemon_silent, texts.restart_hung_daemon);
+const start_it = texts.start_daemon;
 
 /** Whether the connection to the daemon failed with one of these error codes. */
 function hasCode(error: unknown, ...codes: readonly string[]): boolean {
@@ -229,7 +222,10 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
       isService,
       socket: config.control_socket,
       findings: [
-        ok('configuration', `${config_file} is valid, ${count} ${count === 1 ? 'driver' : 'drivers'}`),
+        ok(
+          'configuration',
+          texts.configuration_valid(config_file, count, count === 1 ? 'driver' : 'drivers'),
+        ),
         ...config.warnings.map(splitWarning),
       ],
     };
@@ -237,7 +233,7 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
     const faults = error instanceof ConfigInvalid ? error.faults : [messageOf(error)];
     const findings =
       isService && (await isClosed(config_file))
-        ? [warn('configuration', `cannot read ${config_file} (permission denied)`, become_member)]
+        ? [warn('configuration', texts.configuration_denied(config_file), become_member)]
         : faults.map((fault) => fail('configuration', ...halves(fault)));
     return {
       config: undefined,
@@ -257,8 +253,7 @@ async function isClosed(file: string): Promise<boolean> {
   );
 }
 
-const become_member =
-  'use sudo, or add this user to the group (sudo adduser USER kit-connector) and log in again';
+const become_member = texts.join_group;
 
 function splitWarning(sentence: string): Finding {
   return warn('configuration', ...warningHalves(sentence));
@@ -276,9 +271,9 @@ function warningHalves(sentence: string): [finding: string, remedy: string] {
 /** Splits our sentences: the fault, a semicolon, and the remedy. */
 function halves(sentence: string): [finding: string, remedy: string] {
   const at = sentence.lastIndexOf('; ');
-  return at < 0 ? [sentence, 'correct the file'] : [sentence.slice(0, at), sentence.slice(at + 2)];
+  return at < 0 ? [sentence, texts.correct_file] : [sentence.slice(0, at), sentence.slice(at + 2)];
 }
 
 function versions(): string {
-  return `kit-connector ${version()}, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
+  return texts.versions(version(), process.versions.node, process.platform, process.arch);
 }

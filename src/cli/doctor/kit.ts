@@ -5,6 +5,7 @@ import { clockTime, duration } from '../terminal/shell.ts';
 import { balance } from '../status/view.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, type Places } from './places.ts';
+import { texts } from './texts.ts';
 
 /** `refused`: the messages in quarantine. */
 export function kitFindings(
@@ -13,7 +14,7 @@ export function kitFindings(
   places: Places = keys_only,
 ): readonly Finding[] {
   return [
-    ok('daemon', `kit-connector ${report.version} has been running for ${duration(report.uptime_s)}`),
+    ok('daemon', texts.running_for(report.version, duration(report.uptime_s))),
     uplinkFinding(report.uplink, places),
     ...brokerFindings(report.degraded),
     ...rightsFindings(report, refused),
@@ -26,19 +27,15 @@ export function kitFindings(
 function uplinkFinding(uplink: StatusReport['uplink'], places: Places): Finding {
   const { state, since, last_error, protocol, rtt_ms, broker } = uplink;
   if (state === 'connected') {
-    const speed = rtt_ms === null ? '' : `, round trip ${Math.round(rtt_ms)} ms`;
+    const speed = rtt_ms === null ? '' : texts.round_trip(Math.round(rtt_ms));
     return ok('broker session', `MQTT ${protocol ?? ''} since ${clockTime(since)}${speed}`);
   }
   if (state === 'stopped') {
-    return warn(
-      'broker session',
-      'no broker is configured',
-      'set broker.url (kit-connector setup asks for it)',
-    );
+    return warn('broker session', texts.no_broker_configured, texts.set_up_broker);
   }
   return fail(
     'broker session',
-    `not connected to ${broker} since ${clockTime(since)}: ${plain(last_error ?? 'connecting')}`,
+    texts.not_connected(broker, clockTime(since), plain(last_error ?? 'connecting')),
     sessionRemedy(last_error ?? '', places),
   );
 }
@@ -55,18 +52,17 @@ function brokerFindings(degraded: readonly string[]): readonly Finding[] {
 
 /** Matches the messages of brokers and OpenSSL, since they carry no code here. */
 function sessionRemedy(reason: string, { password, ca }: Places): string {
-  if (/another name|altname|does not match/iu.test(reason))
-    return 'set broker.url to a name in the certificate';
+  if (/another name|altname|does not match/iu.test(reason)) return texts.use_certificate_name;
   if (/expired|not valid yet|not yet valid/iu.test(reason)) {
-    return 'ask the operator of the broker to renew its certificate; check the clock of this kit too';
+    return texts.renew_broker_certificate;
   }
   if (/certificate|self.signed/iu.test(reason)) {
-    return `set ${ca} to the CA certificate of the broker, then restart kit-connector`;
+    return texts.set_ca_and_restart(ca);
   }
   if (/not authori[sz]ed|bad user ?name|password|banned|identifier/iu.test(reason)) {
-    return `correct broker.username and the password in ${password}, or register this kit at the broker; then restart kit-connector`;
+    return texts.correct_login_and_restart(password);
   }
-  return 'messages are buffered; see dns, broker tcp and broker tls';
+  return texts.messages_buffered;
 }
 
 function rightsFindings(
@@ -79,18 +75,17 @@ function rightsFindings(
     findings.push(
       fail(
         'broker rights',
-        `the broker rejected ${outbox.quarantined} messages permanently${kinds.size > 0 ? `: ${[...kinds].join(', ')}` : ''}`,
-        'see kit-connector buffer quarantine list; allow these topics at the broker, then kit-connector buffer quarantine retry',
+        texts.broker_rejected_messages(
+          outbox.quarantined,
+          kinds.size > 0 ? `: ${[...kinds].join(', ')}` : '',
+        ),
+        texts.retry_quarantine,
       ),
     );
   }
   if (uplink.unheard.length > 0) {
     findings.push(
-      warn(
-        'broker listeners',
-        `no subscriber for ${uplink.unheard.join(', ')}`,
-        'start the services of the cloud, or correct their subscriptions',
-      ),
+      warn('broker listeners', texts.no_subscriber(uplink.unheard.join(', ')), texts.start_cloud_services),
     );
   }
   return findings;
@@ -103,20 +98,11 @@ function bufferFindings(outbox: StatusReport['outbox']): readonly Finding[] {
       ? ok('buffer', balance(outbox))
       : fail(
           'buffer',
-          state === 'full' ? `the disk is full: ${plain(detail)}` : `disk write failed: ${plain(detail)}`,
-          state === 'full'
-            ? 'free some space; until then the oldest messages of the lowest priority are dropped'
-            : 'check the disk and its mount (dmesg); until then messages are buffered in memory',
+          state === 'full' ? texts.disk_full(plain(detail)) : texts.disk_write_failed(plain(detail)),
+          state === 'full' ? texts.free_space_until : texts.check_disk_buffering,
         );
   if (outbox.balanced) return [disk];
-  return [
-    disk,
-    fail(
-      'buffer counters',
-      'accepted and released messages do not match',
-      'make a support bundle and report this',
-    ),
-  ];
+  return [disk, fail('buffer counters', texts.accounting_mismatch, texts.bundle_and_report)];
 }
 
 function driverFinding({ name, driver, state, since, reason }: StatusReport['drivers'][number]): Finding {
@@ -124,39 +110,25 @@ function driverFinding({ name, driver, state, since, reason }: StatusReport['dri
   const why = plain(reason ?? 'unknown reason');
   switch (state) {
     case 'up':
-      return ok(what, `up since ${clockTime(since)}`);
+      return ok(what, texts.up_since(clockTime(since)));
     case 'starting':
-      return warn(what, 'no data from its devices yet', 'check that they are switched on and connected');
+      return warn(what, texts.no_data_yet, texts.check_devices_on);
     case 'down':
-      return fail(
-        what,
-        `no device connected since ${clockTime(since)}: ${why}`,
-        'check power, cable and address of the device',
-      );
+      return fail(what, texts.no_device(clockTime(since), why), texts.check_device);
     case 'rejected':
-      return fail(
-        what,
-        `rejected: ${why}`,
-        'correct its options or password, then systemctl reload kit-connector',
-      );
+      return fail(what, `rejected: ${why}`, texts.correct_options);
     case 'hung':
-      return fail(
-        what,
-        `does not stop: ${why}`,
-        'restart kit-connector, and report this with a support bundle',
-      );
+      return fail(what, texts.does_not_stop(why), texts.restart_and_report);
     default:
       return warn(what, state, 'restart kit-connector');
   }
 }
 
 function assetFinding({ name, key, type, reason, last_seen_at }: StatusReport['assets'][number]): Finding {
-  const seen = last_seen_at === null ? '' : `, last seen at ${clockTime(last_seen_at)}`;
+  const seen = last_seen_at === null ? '' : texts.last_seen(clockTime(last_seen_at));
   return warn(
     `${type} ${plain(name)} (${key})`,
     `offline: ${plain(reason ?? 'no data received')}${seen}`,
-    type === 'drone'
-      ? 'check its power, and the connection, antenna and range of the radio'
-      : 'check its power, its cable and its network',
+    type === 'drone' ? texts.check_radio : texts.check_cable,
   );
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { holdersOf } from './holders.ts';
+import { texts } from './texts.ts';
 
 export interface Listener {
   /** `metrics`, `driver mavlink` */
@@ -29,32 +30,22 @@ export async function checkListeners(
 
 async function checkListener(listener: Listener, runs: boolean, proc: string): Promise<Finding | undefined> {
   const { protocol, host, port } = listener;
-  const what = `port of ${listener.what}`;
-  const place = `${protocol.toUpperCase()} port ${port} of ${host}`;
+  const what = texts.port_of(listener.what);
+  const place = texts.port_place(protocol.toUpperCase(), port, host);
   const inodes = await socketsAt(listener, proc);
   if (inodes.length === 0) {
-    return runs
-      ? warn(
-          what,
-          `no process listens on ${place}`,
-          'after a change of the configuration, systemctl restart kit-connector; otherwise see journalctl -u kit-connector',
-        )
-      : undefined;
+    return runs ? warn(what, texts.nothing_listens(place), texts.restart_after_change) : undefined;
   }
   const holders = (
     await Promise.all(inodes.map(async (inode) => holdersOf(`socket:[${inode}]`, proc)))
   ).flat();
   const foreign = holders.find(({ isOurs }) => !isOurs);
   if (foreign) {
-    return fail(what, `${place} is used by ${foreign.name}`, 'stop that program, or choose another port');
+    return fail(what, texts.port_used(place, foreign.name), texts.stop_or_choose_port);
   }
   // Only root can see the owner of a socket; while the daemon runs, it is assumed to be the owner.
-  if (holders.length > 0 || runs) return runs ? ok(what, `the daemon listens on ${place}`) : undefined;
-  return fail(
-    what,
-    `${place} is used by another program`,
-    'find it with "sudo ss --listening --processes --tcp --udp", and stop it or choose another port',
-  );
+  if (holders.length > 0 || runs) return runs ? ok(what, texts.daemon_listens(place)) : undefined;
+  return fail(what, texts.port_used_unknown(place), texts.find_with_ss);
 }
 
 /** Inodes of the sockets that conflict with a listener on this address. */

@@ -11,6 +11,7 @@ import { trustSystemAuthorities } from '../../platform/authorities.ts';
 import { plainFault } from '../../mqtt/faults.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, look_as_root, type Places } from './places.ts';
+import { texts } from './texts.ts';
 
 const soon_ms = 30 * 86_400_000;
 
@@ -46,9 +47,9 @@ async function resolveName(host: string): Promise<Finding> {
     return fail(
       'dns',
       codeOf(error) === 'EAI_AGAIN'
-        ? `no name server answered for ${host} (EAI_AGAIN)`
-        : `${host} not found (${plain(systemReason(error))})`,
-      'check the name in broker.url, and that a WAN link is up and provides a name server (resolvectl status)',
+        ? texts.name_server_silent(host)
+        : texts.host_not_found(host, plain(systemReason(error))),
+      texts.check_name_and_link,
     );
   }
 }
@@ -60,7 +61,7 @@ export async function reach(what: string, host: string, port: number, signal: Ab
   const socket = connectTcp({ host, port, signal });
   try {
     await once(socket, 'connect');
-    return ok(what, `${place} answers within ${Math.ceil(performance.now() - started_ms)} ms`);
+    return ok(what, texts.answers_within(place, Math.ceil(performance.now() - started_ms)));
   } catch (error) {
     return fail(what, `${place}: ${reasonOf(error, signal)}`, remedyOf(error));
   } finally {
@@ -73,9 +74,7 @@ function reasonOf(error: unknown, signal: AbortSignal): string {
 }
 
 function remedyOf(error: unknown): string {
-  return codeOf(error) === 'ECONNREFUSED'
-    ? 'check the port, and that the service runs; the host is reachable but the port is closed'
-    : 'check its power, its cable, its address and the firewall';
+  return codeOf(error) === 'ECONNREFUSED' ? texts.check_port : texts.check_host;
 }
 
 function codeOf(error: unknown): string {
@@ -112,8 +111,8 @@ async function checkTls(
     return [
       fail(
         'broker tls',
-        `handshake failed: ${plain(error instanceof Error ? plainFault(error) : messageOf(error))}`,
-        'check that the port supports TLS 1.2 or later, and broker.cert_file and key_file if the broker requires a client certificate',
+        texts.handshake_failed(plain(error instanceof Error ? plainFault(error) : messageOf(error))),
+        texts.check_tls_port,
       ),
     ];
   } finally {
@@ -125,10 +124,10 @@ async function checkTls(
 
 function trustFinding(socket: TLSSocket, host: string, places: Places): Finding {
   const error = socket.authorizationError;
-  if (socket.authorized) return ok('broker tls', `${socket.getProtocol()}, trusted for ${host}`);
+  if (socket.authorized) return ok('broker tls', texts.tls_trusted(socket.getProtocol(), host));
   const code = error instanceof Error ? codeOf(error) : plain(String(error));
   const { why, remedy, isUnknown } = distrust(code, socket, host, places);
-  const finding = `broker certificate rejected: ${why} (${code})`;
+  const finding = texts.certificate_rejected(why, code);
   return isUnknown && places.isBlind
     ? warn('broker tls', finding, look_as_root)
     : fail('broker tls', finding, remedy);
@@ -143,24 +142,24 @@ function distrust(
 ): { readonly why: string; readonly remedy: string; readonly isUnknown?: true } {
   if (code.includes('EXPIRED')) {
     return {
-      why: 'it has expired',
-      remedy: 'install a new certificate at the broker; then check the clock of this kit',
+      why: texts.has_expired,
+      remedy: texts.renew_certificate_and_clock,
     };
   }
   if (code.includes('NOT_YET')) {
-    return { why: 'it is not valid yet by the clock of this kit', remedy: 'check the clock of this kit' };
+    return { why: texts.not_yet_valid, remedy: texts.check_clock };
   }
   if (code.includes('ALTNAME')) {
     const names = plain(socket.getPeerCertificate().subjectaltname ?? 'no name').replaceAll('DNS:', '');
     return {
-      why: `it is for ${names}, not for ${host}`,
-      remedy: 'set broker.url to a name in the certificate',
+      why: texts.other_name(names, host),
+      remedy: texts.use_certificate_name,
     };
   }
   return {
     isUnknown: true,
-    why: 'its CA is not trusted by this kit',
-    remedy: `set ${ca} to the CA certificate of the broker`,
+    why: texts.ca_not_trusted,
+    remedy: texts.set_ca(ca),
   };
 }
 
@@ -170,16 +169,12 @@ export function ownFinding(pem: string, now_ms: number): Finding {
   try {
     const certificate = new X509Certificate(pem);
     const fault = validityWarning('it', certificate, now_ms);
-    if (fault === undefined) return ok(what, `valid until ${certificate.validTo}`);
+    if (fault === undefined) return ok(what, texts.valid_until(certificate.validTo));
     const isOver = now_ms > Date.parse(certificate.validTo);
     const [finding = '', remedy = ''] = fault.split('; ');
     return isOver ? fail(what, finding, remedy) : warn(what, finding, remedy);
   } catch (error) {
-    return fail(
-      what,
-      `not readable: ${plain(messageOf(error))}`,
-      'write it as PEM, beginning with -----BEGIN',
-    );
+    return fail(what, texts.certificate_unreadable(plain(messageOf(error))), texts.write_as_pem);
   }
 }
 
@@ -187,10 +182,9 @@ export function ownFinding(pem: string, now_ms: number): Finding {
 export function validityFinding({ valid_to }: Pick<PeerCertificate, 'valid_to'>, now_ms: number): Finding {
   const to_ms = Date.parse(valid_to);
   const what = 'broker certificate';
-  if (Number.isNaN(to_ms)) return warn(what, 'has no expiry date', 'ask the operator of the broker');
+  if (Number.isNaN(to_ms)) return warn(what, texts.no_expiry, texts.ask_broker_operator);
   const day = new Date(to_ms).toISOString().slice(0, 10);
-  if (to_ms < now_ms) return fail(what, `expired on ${day}`, 'install a new certificate at the broker');
-  if (to_ms - now_ms < soon_ms)
-    return warn(what, `expires on ${day}`, 'install a new certificate at the broker before then');
-  return ok(what, `valid until ${day}`);
+  if (to_ms < now_ms) return fail(what, texts.expired_on(day), texts.renew_certificate);
+  if (to_ms - now_ms < soon_ms) return warn(what, texts.expires_on(day), texts.renew_certificate_before);
+  return ok(what, texts.valid_until_day(day));
 }

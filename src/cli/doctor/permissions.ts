@@ -4,6 +4,7 @@ import { getgroups } from 'node:process';
 import { systemReason } from '../../errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { obstacle, type ServiceUser } from './service-user.ts';
+import { texts } from './texts.ts';
 import type { SecretFile } from './touchpoints.ts';
 
 const world_read = 0o004;
@@ -19,13 +20,13 @@ export async function checkConfigFile(file: string): Promise<readonly Finding[]>
   try {
     const { mode } = await stat(file);
     if ((mode & world_write) !== 0)
-      return [fail(what, `every user of this machine can change ${file}`, `run "chmod o-w ${file}"`)];
+      return [fail(what, texts.world_writable(file), texts.run_chmod_write(file))];
     const text = await readFile(file, 'utf8');
     const hasSecret = secret_line.test(text) || credentials_in_url.test(text);
     if (hasSecret && (mode & world_read) !== 0) {
-      return [warn(what, `${file} contains a secret and every user can read it`, `run "chmod o= ${file}"`)];
+      return [warn(what, texts.secret_world_readable(file), texts.run_chmod(file))];
     }
-    return [ok(what, `${file} is protected`)];
+    return [ok(what, texts.is_protected(file))];
   } catch {
     // The check of the configuration reports a file that cannot be read.
     return [];
@@ -48,20 +49,15 @@ async function checkSecretFile(
   const what = `${isPublic ? 'certificate' : 'secret'} of ${driver}`;
   try {
     const { mode, size } = await stat(path);
-    if (size === 0)
-      return fail(what, `${path} is empty`, 'write the secret into it, then restart kit-connector');
+    if (size === 0) return fail(what, texts.secret_empty(path), texts.write_secret);
     const barred = user && (await obstacle(path, user, { write: false }));
     if (barred) return fail(what, barred.finding, barred.remedy);
     if (isPublic) return undefined;
     return (mode & world_any) === 0
       ? undefined
-      : fail(what, `every user of this machine can access ${path}`, `run "chmod o= ${path}"`);
+      : fail(what, texts.world_accessible(path), texts.run_chmod_all(path));
   } catch (error) {
-    return fail(
-      what,
-      `cannot read ${path} (${systemReason(error)})`,
-      'write the secret into this file, readable by the daemon only',
-    );
+    return fail(what, texts.secret_unreadable(path, systemReason(error)), texts.write_readable_secret);
   }
 }
 
@@ -72,19 +68,12 @@ export async function checkPing(): Promise<readonly Finding[]> {
     .split(/\s+/u)
     .map(Number);
   const groups = getgroups?.() ?? [];
-  if (groups.some((gid) => gid >= low && gid <= high))
-    return [ok('ping', 'allowed for the groups of this user')];
+  if (groups.some((gid) => gid >= low && gid <= high)) return [ok('ping', texts.icmp_allowed_group)];
   const capabilities = /^CapEff:\s*([0-9a-f]+)/mu.exec(
     await readFile('/proc/self/status', 'utf8').catch(() => ''),
   )?.[1];
   const may = capabilities !== undefined && ((BigInt(`0x${capabilities}`) >> cap_net_raw) & 1n) === 1n;
-  if (may) return [ok('ping', 'allowed for this user by CAP_NET_RAW')];
-  return [
-    warn(
-      'ping',
-      `this user may not send echo requests (net.ipv4.ping_group_range is ${low} ${high})`,
-      'run "sysctl -w net.ipv4.ping_group_range=\'0 2147483647\'", as /usr/lib/sysctl.d/50-kit-connector.conf of the package does at each boot; meanwhile links are probed by TCP',
-    ),
-  ];
+  if (may) return [ok('ping', texts.icmp_allowed_raw)];
+  return [warn('ping', texts.icmp_not_allowed(low, high), texts.allow_icmp)];
 }
 const cap_net_raw = 13n;

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { credential_store, type Store } from './stored-secrets.ts';
+import { texts } from './texts.ts';
 
 export interface Places {
   readonly password: string;
@@ -10,7 +11,7 @@ export interface Places {
   readonly isBlind: boolean;
 }
 
-export const look_as_root = 'run the doctor with sudo; this user cannot read the secrets of the service';
+export const look_as_root = texts.run_with_sudo;
 
 /** The configuration keys, for when the files are unknown. */
 export const keys_only: Places = {
@@ -30,7 +31,7 @@ export function placesOf(file_value: unknown, store: Store): Places {
   const stored = (name: string): string => join(credential_store, `kit-connector.${name}`);
   return {
     password: broker?.password_file ?? (hasStore ? stored('mqtt-password') : keys_only.password),
-    ca: broker?.ca_file ?? (hasStore ? `broker.ca_file or ${stored('mqtt-ca')}` : keys_only.ca),
+    ca: broker?.ca_file ?? (hasStore ? texts.ca_place(stored('mqtt-ca')) : keys_only.ca),
     isBlind: store === 'closed',
   };
 }

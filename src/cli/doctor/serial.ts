@@ -6,6 +6,7 @@ import { systemReason } from '../../errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { holdersOf } from './holders.ts';
 import { obstacle, type ServiceUser } from './service-user.ts';
+import { texts } from './texts.ts';
 import type { SerialPort } from './touchpoints.ts';
 
 const by_id = '/dev/serial/by-id';
@@ -23,37 +24,25 @@ async function checkPort(
   user: ServiceUser | undefined,
   proc: string,
 ): Promise<Finding> {
-  const what = `serial port of ${driver}`;
+  const what = texts.serial_port(driver);
   const device = await realpath(path).catch(() => undefined);
   if (device === undefined) {
     const others = await readdir(by_id).catch(() => []);
     const seen =
-      others.length > 0 ? `; connected ports are ${others.map((name) => join(by_id, name)).join(', ')}` : '';
-    return fail(
-      what,
-      `${path} not found${seen}`,
-      'connect the radio, try another cable, or correct the path',
-    );
+      others.length > 0 ? texts.ports_connected(others.map((name) => join(by_id, name)).join(', ')) : '';
+    return fail(what, texts.port_not_found(path, seen), texts.connect_radio);
   }
   const refusal = await access(device, constants.R_OK | constants.W_OK).then(
     () => undefined,
     (error: unknown) => systemReason(error),
   );
   if (refusal !== undefined) {
-    return fail(
-      what,
-      `cannot open ${path} (${refusal})`,
-      'add the user of the daemon to the group of the port (usually: adduser kit-connector dialout), then restart it',
-    );
+    return fail(what, texts.port_denied(path, refusal), texts.join_dialout);
   }
   const barred = user && (await obstacle(device, user, { write: true }));
   if (barred) return fail(what, barred.finding, barred.remedy);
   const holder = (await holdersOf(device, proc)).find(({ isOurs }) => !isOurs);
   return holder === undefined
-    ? ok(what, `${path} is accessible`)
-    : warn(
-        what,
-        `${path} is used by ${holder.name}`,
-        'stop that program, or exclude the port from it (ModemManager: ID_MM_DEVICE_IGNORE)',
-      );
+    ? ok(what, texts.port_accessible(path))
+    : warn(what, texts.serial_port_used(path, holder.name), texts.exclude_port);
 }

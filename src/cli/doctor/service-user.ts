@@ -2,6 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getuid } from 'node:process';
+import { texts } from './texts.ts';
 
 export const service_name = 'kit-connector';
 
@@ -48,8 +49,8 @@ export async function obstacle(
 ): Promise<Obstacle | undefined> {
   if (hidden.test(path)) {
     return {
-      finding: `the service cannot access ${path}: its sandbox hides home directories and /tmp`,
-      remedy: 'move the file to /etc/kit-connector/secrets, and correct the configuration',
+      finding: texts.hidden_by_sandbox(path),
+      remedy: texts.move_secret,
     };
   }
   return lackOfRights(path, user, { write });
@@ -64,17 +65,15 @@ export async function lackOfRights(
   for (const folder of foldersOf(path)) {
     if (!(await isAllowed(folder, user, 0o1))) {
       return {
-        finding: `user ${user.name} cannot enter ${folder} (permission denied), a parent directory of ${path}`,
-        remedy: `move the file to /etc/kit-connector/secrets, or run "chmod o+x ${folder}"`,
+        finding: texts.folder_denied(user.name, folder, path),
+        remedy: texts.move_or_open_folder(folder),
       };
     }
   }
   if (await isAllowed(path, user, write ? 0o6 : 0o4)) return undefined;
   return {
-    finding: `user ${user.name} cannot ${write ? 'open' : 'read'} ${path} (permission denied)`,
-    remedy: write
-      ? `set its group to dialout, which includes ${user.name} (udev rule, or "chgrp dialout ${path}" until it is reconnected)`
-      : `run "chgrp ${user.name} ${path}; chmod 640 ${path}"`,
+    finding: texts.file_denied(user.name, write ? 'open' : 'read', path),
+    remedy: write ? texts.set_dialout_group(user.name, path) : texts.run_chgrp(user.name, path),
   };
 }
 

@@ -2,6 +2,7 @@
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Finding, fail, ok, warn } from './finding.ts';
+import { texts } from './texts.ts';
 
 /** A step is a tenth of the rated life; step 11 means that it is exceeded. */
 const over_step = 11;
@@ -24,12 +25,11 @@ export async function checkWear(dir: string, sys = '/sys'): Promise<readonly Fin
   const what = 'disk wear';
   const finding =
     step >= over_step
-      ? `the flash under ${dir} has exceeded its rated life`
-      : `the flash under ${dir} has used up to ${step * 10} % of its rated life${spare >= eol_warning ? '; few spare blocks are left' : ''}`;
-  if (step >= over_step || spare >= eol_urgent)
-    return [fail(what, finding, 'replace it; copy the configuration and let the buffer drain first')];
+      ? texts.flash_worn_out(dir)
+      : texts.flash_used(dir, step * 10, spare >= eol_warning ? '; few spare blocks are left' : '');
+  if (step >= over_step || spare >= eol_urgent) return [fail(what, finding, texts.replace_flash)];
   return step >= late_step || spare >= eol_warning
-    ? [warn(what, finding, 'plan its replacement; lower feeds.rates_hz and check what else writes to it')]
+    ? [warn(what, finding, texts.plan_flash_replacement)]
     : [ok(what, finding)];
 }
 

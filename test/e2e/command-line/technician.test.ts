@@ -3,6 +3,7 @@ import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SimVehicle } from '../../../drivers/mavlink/sim/sim-vehicle.ts';
+import { texts } from '../../../src/cli/doctor/texts.ts';
 import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';
 import { type Certificates, makeCertificates } from '../../support/certificates.ts';
 import { diskMissing, withTmpfs } from '../../support/disk/disks.ts';
@@ -140,7 +141,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))(
         expect(lineOf(trouble, 'broker certificate')).toMatch(
           /^fail .* expired on .*; install a new certificate at the broker$/u,
         );
-        expect(lineOf(trouble, 'broker tls')).toContain('install a new certificate at the broker');
+        expect(lineOf(trouble, 'broker tls')).toContain(texts.renew_certificate);
       });
     });
 

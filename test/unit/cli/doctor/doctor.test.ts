@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { kitFindings } from '../../../../src/cli/doctor/kit.ts';
 import { withStoredSecrets } from '../../../../src/cli/doctor/stored-secrets.ts';
+import { texts } from '../../../../src/cli/doctor/texts.ts';
 import { runProgram } from '../../../../src/cli/program.ts';
 import { serveLocal } from '../../../../src/local/server.ts';
 import { withDirectory } from '../../../support/temporary.ts';
@@ -170,7 +171,7 @@ test('each trouble that the daemon reports has a line with its remedy', () => {
   ]);
   expect(kitFindings(statusOf({ uplink: { ...uplink, state: 'stopped' } }), [])[1]).toMatchObject({
     level: 'warn',
-    finding: 'no broker is configured',
+    finding: texts.no_broker_configured,
   });
 });
 

@@ -11,6 +11,7 @@ import { placesOf } from '../../../../src/cli/doctor/places.ts';
 import { checkSerialPorts } from '../../../../src/cli/doctor/serial.ts';
 import { lackOfRights, obstacle, serviceUser } from '../../../../src/cli/doctor/service-user.ts';
 import { credentialStore } from '../../../../src/cli/doctor/stored-secrets.ts';
+import { texts } from '../../../../src/cli/doctor/texts.ts';
 import { checkWear } from '../../../../src/cli/doctor/wear.ts';
 import { state_dir_default } from '../../../../src/config/schema.ts';
 import { withDirectory } from '../../../support/temporary.ts';
@@ -47,14 +48,10 @@ test('a file is judged by its folders, its owner, its groups and everybody else'
       );
     await chmod(folder, 0o750);
     await chmod(file, 0o640);
-    const enter = `move the file to /etc/kit-connector/secrets, or run "chmod o+x ${folder}"`;
+    const enter = texts.move_or_open_folder(folder);
     expect(await remedies(false)).toEqual([undefined, undefined, enter]);
     await chmod(folder, 0o755);
-    expect(await remedies(false)).toEqual([
-      undefined,
-      undefined,
-      `run "chgrp kit-connector ${file}; chmod 640 ${file}"`,
-    ]);
+    expect(await remedies(false)).toEqual([undefined, undefined, texts.run_chgrp('kit-connector', file)]);
     expect(await remedies(true)).toEqual([undefined, holding('dialout'), holding('dialout')]);
     expect(await lackOfRights(join(dir, 'none'), nobody, { write: false })).toBeUndefined();
   });
@@ -79,7 +76,7 @@ test('check asks whether the user of the service may write its state, not whoeve
 test('what the sandbox of the service hides is told before any rights', async () => {
   for (const path of ['/root/ca.pem', '/home/tech/ca.pem', '/tmp/ca.pem']) {
     expect(await obstacle(path, nobody, { write: false })).toMatchObject({
-      finding: `the service cannot access ${path}: its sandbox hides home directories and /tmp`,
+      finding: texts.hidden_by_sandbox(path),
     });
   }
   expect(await obstacle('/rooted', nobody, { write: false })).toBeUndefined();
@@ -92,7 +89,7 @@ test('a serial port is judged for the user of the service, where root asks', asy
     const ports = [{ driver: 'drones', path }];
     expect(await checkSerialPorts(ports, { proc: dir })).toMatchObject([{ level: 'ok' }]);
     expect(await checkSerialPorts(ports, { user: nobody, proc: dir })).toMatchObject([
-      { level: 'fail', what: 'serial port of drones', finding: holding('the service cannot access') },
+      { level: 'fail', what: texts.serial_port('drones'), finding: holding('the service cannot access') },
     ]);
   });
 });
@@ -123,7 +120,9 @@ test('a port is fine when the daemon has it, and told when another program or no
   try {
     const [held] = await look(true);
     expect(held).toMatchObject({ level: 'fail', what: 'port of metrics' });
-    expect(held?.finding).toMatch(new RegExp(`^${place} is used by .* \\(process ${process.pid}\\)$`, 'u'));
+    expect(held?.finding).toMatch(
+      new RegExp(texts.port_used(`^${place}`, `.* \\(process ${process.pid}\\)$`), 'u'),
+    );
   } finally {
     server.close();
   }
@@ -135,16 +134,14 @@ test('a port is fine when the daemon has it, and told when another program or no
     const table = async (...rows: readonly string[]) =>
       writeFile(join(proc, 'net', 'tcp'), `head\n${rows.join('')}`);
     await table(row('0100007F', '01'), row('0200007F', '0A'));
-    expect(await look(true, proc)).toMatchObject([
-      { level: 'warn', finding: `no process listens on ${place}` },
-    ]);
+    expect(await look(true, proc)).toMatchObject([{ level: 'warn', finding: texts.nothing_listens(place) }]);
     expect(await look(false, proc)).toEqual([]);
     for (const local of ['0100007F', '00000000']) {
       await table(row(local, '0A'));
       // Whose it is, only root sees.
       expect(await look(true, proc)).toMatchObject([{ level: 'ok' }]);
       expect(await look(false, proc)).toMatchObject([
-        { level: 'fail', finding: `${place} is used by another program` },
+        { level: 'fail', finding: texts.port_used(place, 'another program') },
       ]);
     }
   });
@@ -180,7 +177,7 @@ test('a remedy names the file that holds the secret on this machine', async () =
   expect(placesOf({}, 'none').password).toBe('broker.password_file');
   expect(placesOf({ broker: { url: 'mqtts://b' } }, 'closed')).toEqual({
     password: '/etc/credstore/kit-connector.mqtt-password',
-    ca: 'broker.ca_file or /etc/credstore/kit-connector.mqtt-ca',
+    ca: texts.ca_place('/etc/credstore/kit-connector.mqtt-ca'),
     isBlind: true,
   });
   await withDirectory(async (dir) => {

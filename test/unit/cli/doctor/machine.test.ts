@@ -11,6 +11,7 @@ import { checkDisk } from '../../../../src/cli/doctor/disk.ts';
 import { checkConfigFile, checkSecretFiles } from '../../../../src/cli/doctor/permissions.ts';
 import { checkSerialPorts } from '../../../../src/cli/doctor/serial.ts';
 import { clockOffset, splitServer } from '../../../../src/cli/doctor/sntp.ts';
+import { texts } from '../../../../src/cli/doctor/texts.ts';
 import { touchpointsOf } from '../../../../src/cli/doctor/touchpoints.ts';
 import { readConfig } from '../../../../src/config/config.ts';
 import { diskMissing, withExt4, withTmpfs } from '../../../support/disk/disks.ts';
@@ -58,7 +59,7 @@ describe('the clock', () => {
     ]);
     try {
       const [, against] = await checkClock({ server, trusted: false }, never);
-      expect(against).toMatchObject({ level: 'fail', what: `clock against ${server}` });
+      expect(against).toMatchObject({ level: 'fail', what: texts.clock_against(server) });
       expect(against?.finding).toMatch(/^(?:89|90) s behind$/u);
       expect(against?.remedy).toContain('timedatectl set-ntp true');
     } finally {
@@ -77,7 +78,7 @@ describe('the clock', () => {
       over.abort();
       expect((await found)[1]).toMatchObject({
         level: 'warn',
-        finding: 'no answer (timed out)',
+        finding: texts.no_answer('timed out'),
       });
     } finally {
       right.socket.close();
@@ -115,7 +116,7 @@ describe('the disk', () => {
       await expect(writeFile(join(dir, 'logs'), Buffer.alloc(4_000_000))).rejects.toThrow('ENOSPC');
       expect(await checkDisk(diskOf(dir, 1_000_000))).toMatchObject([
         { level: 'fail', what: 'disk space', remedy: holding('free some space') },
-        { level: 'fail', what: 'disk write', remedy: 'free some space; the disk is full' },
+        { level: 'fail', what: 'disk write', remedy: texts.free_space_full },
       ]);
     });
   });
@@ -137,7 +138,7 @@ describe('serial ports', () => {
     expect(await checkSerialPorts([{ driver: 'drones', path: '/dev/serial/by-id/none' }])).toMatchObject([
       {
         level: 'fail',
-        what: 'serial port of drones',
+        what: texts.serial_port('drones'),
         finding: matching(/^\/dev\/serial\/by-id\/none not found/u),
         remedy: holding('connect the radio'),
       },
@@ -164,7 +165,7 @@ describe('serial ports', () => {
       const [held] = await checkSerialPorts(ports);
       expect(held).toMatchObject({
         level: 'warn',
-        finding: `${link} is used by node (process ${holder.pid})`,
+        finding: texts.port_used(link, `node (process ${holder.pid})`),
       });
       holder.kill();
       await gone;
@@ -186,7 +187,7 @@ describe('serial ports', () => {
       await writeFile(command, '/usr/sbin/ModemManager\0');
       expect(await look()).toMatchObject({
         level: 'warn',
-        finding: `${device} is used by ModemManager (process 77)`,
+        finding: texts.port_used(device, 'ModemManager (process 77)'),
       });
     });
   });
@@ -204,10 +205,10 @@ describe('files', () => {
       expect((await levels('password_file: x\n', 0o644))[0]?.level).toBe('ok');
       expect((await levels('password: x\n', 0o640))[0]?.level).toBe('ok');
       expect(await levels('  password: x\n', 0o644)).toMatchObject([
-        { level: 'warn', remedy: `run "chmod o= ${file}"` },
+        { level: 'warn', remedy: texts.run_chmod(file) },
       ]);
       expect(await levels('url: rtsp://me:you@1.2.3.4/\n', 0o644)).toMatchObject([{ level: 'warn' }]);
-      expect(await levels('', 0o666)).toMatchObject([{ level: 'fail', remedy: `run "chmod o-w ${file}"` }]);
+      expect(await levels('', 0o666)).toMatchObject([{ level: 'fail', remedy: texts.run_chmod_write(file) }]);
       expect(await checkConfigFile(join(dir, 'none'))).toEqual([]);
     });
   });
@@ -222,9 +223,9 @@ describe('files', () => {
         ['open', 'good', 'empty', 'none'].map((name) => ({ driver: 'cameras', path: path(name) })),
       );
       expect(found.map(({ level, remedy }) => [level, remedy])).toEqual([
-        ['fail', `run "chmod o= ${path('open')}"`],
-        ['fail', 'write the secret into it, then restart kit-connector'],
-        ['fail', 'write the secret into this file, readable by the daemon only'],
+        ['fail', texts.run_chmod(path('open'))],
+        ['fail', texts.write_secret],
+        ['fail', texts.write_readable_secret],
       ]);
     });
   });

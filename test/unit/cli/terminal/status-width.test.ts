@@ -1,12 +1,15 @@
 /** `status` at the width of a terminal. */
 import { expect, it } from 'vitest';
+import { texts as doctor_texts } from '../../../../src/cli/doctor/texts.ts';
 import { statusLines } from '../../../../src/cli/status/view.ts';
 import { texts } from '../../../../src/cli/terminal/texts.ts';
 import { widthOf } from '../../../../src/cli/terminal/width.ts';
 import { statusOf } from '../../local/fake-daemon.ts';
 
 const plain = (_: string, text: string): string => text;
-const reason = 'the disk is full: the buffer takes no more, live messages go on; free some space on /var/lib';
+const reason = doctor_texts.disk_full(
+  'the buffer takes no more, live messages go on; free some space on /var/lib',
+);
 const feeds = Object.fromEntries(
   ['gps', 'gps_raw', 'attitude', 'battery', 'sys_status', 'vfr_hud'].map((feed) => [
     feed,
