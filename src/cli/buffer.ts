@@ -12,6 +12,7 @@ import {
   size,
   table,
 } from './terminal/shell.ts';
+import { texts } from './texts.ts';
 
 export async function buffer(options: DaemonOptions, shell: Shell): Promise<number> {
   const report = await (await findDaemon(options, shell)).buffer();
@@ -28,15 +29,9 @@ export async function buffer(options: DaemonOptions, shell: Shell): Promise<numb
     oldest ?? '',
   ]);
   say(shell, ...table([['lane', 'messages', 'size', 'in memory', 'oldest'], ...rows], ''));
-  say(shell, `file ${size(report.file_bytes)}, ${size(report.disk_free_bytes)} free on its disk`);
+  say(shell, texts.file_size(size(report.file_bytes), size(report.disk_free_bytes)));
   if (report.quarantined > 0) {
-    say(
-      shell,
-      paint(
-        'warn',
-        `${report.quarantined} in quarantine; list them with kit-connector buffer quarantine list`,
-      ),
-    );
+    say(shell, paint('warn', texts.in_quarantine(report.quarantined)));
   }
   return exit.ok;
 }
@@ -49,7 +44,7 @@ export async function listQuarantine(options: DaemonOptions, shell: Shell): Prom
     return exit.ok;
   }
   if (rows.length === 0) {
-    say(shell, 'the quarantine is empty');
+    say(shell, texts.quarantine_empty);
     return exit.ok;
   }
   const cells = printableTexts(rows).map(({ id, time, channel, code, reason, body_bytes }) => [
@@ -61,7 +56,7 @@ export async function listQuarantine(options: DaemonOptions, shell: Shell): Prom
   ]);
   say(shell, ...table([['id', 'time', 'channel', 'size', 'reason'], ...cells], '', columnsOf(shell.out)));
   const more = (await daemon.buffer()).quarantined - rows.length;
-  if (more > 0) say(shell, `and ${more} more`);
+  if (more > 0) say(shell, texts.and_more(more));
   return exit.ok;
 }
 
@@ -78,7 +73,7 @@ export async function retryQuarantine(
 ): Promise<number> {
   const daemon = await findDaemon(options, shell);
   const rows = await daemon.retryQuarantined(ids.length > 0 ? ids : undefined);
-  say(shell, `${rows} returned to the buffer`);
+  say(shell, texts.rows_returned(rows));
   return foundAll(ids, rows, shell);
 }
 
@@ -86,8 +81,8 @@ export async function retryQuarantine(
 function foundAll(ids: readonly number[], rows: number, shell: Shell): number {
   const missing = new Set(ids).size - rows;
   if (missing <= 0) return exit.ok;
-  const what = rows === 0 ? 'no such id is in quarantine' : `${missing} of these ids are not in quarantine`;
-  complain(shell, `${what}; "kit-connector buffer quarantine list" lists the ids`);
+  const what = rows === 0 ? texts.no_such_id : texts.ids_missing(missing);
+  complain(shell, texts.list_ids(what));
   return exit.failed;
 }
 
@@ -102,10 +97,7 @@ export async function discardQuarantine(
   shell: Shell,
 ): Promise<number> {
   if (ids.length === 0 && !options.all) {
-    complain(
-      shell,
-      'no ids given; name them or add --all (kit-connector buffer quarantine list shows the ids)',
-    );
+    complain(shell, texts.no_ids);
     return exit.usage;
   }
   const daemon = await findDaemon(options, shell);

@@ -8,7 +8,7 @@ import { ConfigInvalid } from '../errors.ts';
 import { nearestExisting } from './doctor/disk.ts';
 import { installedUser, isAllowed, type ServiceUser } from './doctor/service-user.ts';
 import { type Shell, complain, exit, painter, say } from './terminal/shell.ts';
-import { texts } from './terminal/texts.ts';
+import { texts } from './texts.ts';
 
 export interface CheckOptions {
   /** Prints faults only, no warnings and no summary. */
@@ -22,7 +22,7 @@ export async function check(file: string, shell: Shell, { quiet }: CheckOptions 
   const paint = painter(shell);
   complain(shell, ...config.warnings.map((warning) => `${file}: warning: ${warning}`));
   const count = config.drivers.length;
-  const broker = config.broker?.url ?? 'embedded on loopback (none is configured)';
+  const broker = config.broker?.url ?? texts.embedded_broker;
   say(
     shell,
     `${file}: ${paint('good', 'ok')}, ${count} ${count === 1 ? 'driver' : 'drivers'}, broker ${broker}`,

@@ -12,6 +12,7 @@ import {
 } from '../config/identity.ts';
 import { ConfigInvalid } from '../errors.ts';
 import { makeDirectory } from './directories.ts';
+import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
 
 /** Readable by the group of the service, whose members may run `check` and `doctor`. */
@@ -37,7 +38,7 @@ export async function settleIdentity(
   const known = facts ?? (await machineFacts());
   const files = identityFiles(state_dir);
   if (!hasOwnId && (await readKitId(state_dir)) === undefined) {
-    if (!known.isBooted) throw new ConfigInvalid([`${file} kit_id: ${not_booted}`]);
+    if (!known.isBooted) throw new ConfigInvalid([`${file} kit_id: ${texts.no_machine_id}`]);
     await makeDirectory('state_dir', state_dir);
     await writeDurably(files.id, `${randomUUID()}\n`).catch(unwritable(files.id));
   }
@@ -45,9 +46,6 @@ export async function settleIdentity(
   if (text === '' || existsSync(files.machine) || !existsSync(state_dir)) return;
   await writeDurably(files.machine, text).catch(() => undefined);
 }
-
-const not_booted =
-  'not set, and none is created because this system has no /etc/machine-id; boot it, or set kit_id (uuidgen makes a new one)';
 
 /** Syncs the file and its directory: an id in use must survive a power cut. The owner is that of the directory. */
 async function writeDurably(file: string, text: string): Promise<void> {

@@ -8,6 +8,7 @@ import {
 } from '../local/api.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';
 import { clockTime, complain, exit, painter, say, sayJson, type Shell, table } from './terminal/shell.ts';
+import { texts } from './texts.ts';
 
 export interface LogLevelOptions extends DaemonOptions {
   readonly for: string;
@@ -39,16 +40,16 @@ function readRequest(
   time: string,
 ): LogLevelRequest | { readonly fault: string } {
   const for_s = readDuration(time);
-  if (for_s === undefined) return { fault: `"${time}" is not a time of at most 24h; write 90s, 10m or 2h` };
+  if (for_s === undefined) return { fault: texts.invalid_time(time) };
   const changes: LogLevelChange[] = [];
   for (const setting of settings) {
     const change = readSetting(setting);
-    if (!change) return { fault: `"${setting}" is not a valid setting; ${what_to_write}` };
+    if (!change) return { fault: texts.invalid_level(setting, what_to_write) };
     changes.push(change);
   }
   return { changes, for_s };
 }
-const what_to_write = 'write a level (debug, info, warn, error, fatal, or reset), or NAME=LEVEL';
+const what_to_write = texts.write_level;
 
 /** `debug`, `mavlink=debug`, `mavlink=reset`, `reset` */
 function readSetting(setting: string): LogLevelChange | undefined {

@@ -5,6 +5,7 @@ import { makeKey, scopes } from '../service/access/principal.ts';
 import { openStore } from '../service/store/open-store.ts';
 import type { ApiKey, Store } from '../service/store/store.ts';
 import { complain, exit, say, sayJson, type Shell, table } from './terminal/shell.ts';
+import { texts } from './texts.ts';
 
 export interface KeyOptions {
   readonly config: string;
@@ -39,7 +40,7 @@ export async function addKey(label: string, options: AddKeyOptions, shell: Shell
   await withStore(options, async (store) => store.addKey(key));
   if (options.json) sayJson(shell, { key: text, ...shown(key) });
   else {
-    complain(shell, 'The key is shown only once and is not stored:');
+    complain(shell, texts.key_shown_once);
     say(shell, text);
   }
   return exit.ok;
@@ -48,19 +49,18 @@ export async function addKey(label: string, options: AddKeyOptions, shell: Shell
 /** The fault of the command line, with its remedy. */
 function addKeyFault({ allKits, kit, scope }: AddKeyOptions): string | undefined {
   if (allKits !== true) {
-    if (kit.length === 0) return 'no kits given; add --kit UUID, or --all-kits';
-    if (!z.array(z.uuid()).safeParse(kit).success)
-      return '--kit is not a UUID; write it like --kit 0f8c1a52-...';
+    if (kit.length === 0) return texts.no_kits;
+    if (!z.array(z.uuid()).safeParse(kit).success) return texts.invalid_uuid;
   }
   const known: readonly string[] = scopes;
   const unknown = scope.find((word) => !known.includes(word));
-  return unknown === undefined ? undefined : `"${unknown}" is not a scope; use ${scopes.join(', ')}`;
+  return unknown === undefined ? undefined : texts.invalid_scope(unknown, scopes.join(', '));
 }
 
 export async function listKeys(options: KeyOptions, shell: Shell): Promise<number> {
   const keys = (await withStore(options, async (store) => store.keys())).map(shown);
   if (options.json) sayJson(shell, keys);
-  else if (keys.length === 0) say(shell, 'No API keys.');
+  else if (keys.length === 0) say(shell, texts.no_api_keys);
   else {
     const rows = keys.map(({ id, label, scopes, kits, expires_at, used_at }) => [
       id,
@@ -79,10 +79,10 @@ export async function listKeys(options: KeyOptions, shell: Shell): Promise<numbe
 export async function revokeKey(id: string, options: KeyOptions, shell: Shell): Promise<number> {
   const key_id = id.startsWith('kc_') ? (id.split('_')[1] ?? '') : id;
   if (await withStore(options, async (store) => store.revokeKey(key_id))) {
-    say(shell, `API key ${key_id} revoked.`);
+    say(shell, texts.key_revoked(key_id));
     return exit.ok;
   }
-  complain(shell, `API key ${key_id} not found; "service key list" shows all keys.`);
+  complain(shell, texts.key_not_found(key_id));
   return exit.failed;
 }
 

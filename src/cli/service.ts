@@ -8,6 +8,7 @@ import { pageOnDemand } from '../service/http/page-files.ts';
 import { startStandalone } from '../service/standalone.ts';
 import { type DatabaseChoice, nameOf, openStore } from '../service/store/open-store.ts';
 import { exit, type Shell } from './terminal/shell.ts';
+import { texts } from './texts.ts';
 import { refuseUnverifiedTls } from './unverified-tls.ts';
 import { version } from './version.ts';
 
@@ -16,7 +17,7 @@ export async function service(file: string, shell: Shell): Promise<number> {
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
   const log = createLog({ ...config.log, out: shell.out, readable: shell.out.isTTY === true });
   for (const warning of config.warnings) log.warn({ file }, warning);
-  shell.onCrash((err) => log.fatal({ err }, 'internal error; exiting'));
+  shell.onCrash((err) => log.fatal({ err }, texts.internal_error));
   const opened = await openStore(config.database);
   const running = await startStandalone({
     ...config,
@@ -32,7 +33,7 @@ export async function service(file: string, shell: Shell): Promise<number> {
     'service started',
   );
   if ((await running.store.keys()).length === 0) {
-    log.warn({}, 'no API key exists; clients cannot authenticate (kit-connector service key add)');
+    log.warn({}, texts.no_key_exists);
   }
   try {
     await aborted(shell.signal);

@@ -26,6 +26,7 @@ import { keepBefore, readBefore, writeConfig, writeSecret } from './setup/files.
 import { scan } from './setup/scan.ts';
 import { type Answers, configText, type Found } from './setup/text.ts';
 import { complain, exit, painter, say, type Shell } from './terminal/shell.ts';
+import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
 
 export interface SetupOptions extends ConfirmOptions {
@@ -43,7 +44,7 @@ export async function setup(options: SetupOptions, shell: Shell): Promise<number
   const file = resolve(options.config);
   const before = await readBefore(file).catch(unwritable(file));
   if (before?.isOwn && !options.force) {
-    complain(shell, `${file} already exists; edit it, or replace it with --force (a copy is kept beside it)`);
+    complain(shell, texts.configuration_exists(file));
     return exit.usage;
   }
   const kept = await idsOf(file, options, before?.kit_id);
@@ -53,7 +54,7 @@ export async function setup(options: SetupOptions, shell: Shell): Promise<number
   if (shell.signal.aborted) return exit.failed;
   const asked = await confirmed(first, { file, found, options }, shell);
   if (asked === undefined || shell.signal.aborted) return exit.failed;
-  if (before) say(shell, `previous configuration kept as ${await keepBefore(file)}`);
+  if (before) say(shell, texts.previous_kept(await keepBefore(file)));
   await write(
     file,
     { ...asked, kit_id: asked.kit_id === kept.omitted ? undefined : asked.kit_id },
@@ -97,8 +98,8 @@ async function idsOf(file: string, { kitId, stateDir }: SetupOptions, known?: st
 
 async function lookAround(seconds: number, isBusy: boolean, shell: Shell): Promise<readonly Found[]> {
   if (seconds === 0) return [];
-  if (isBusy) say(shell, 'kit-connector is running; devices on the ports that it uses are not found');
-  say(shell, `scanning for devices for ${seconds} s ...`);
+  if (isBusy) say(shell, texts.daemon_is_running);
+  say(shell, texts.scanning(seconds));
   const found = await scan(drivers, seconds * 1_000, shell.signal);
   const paint = painter(shell);
   for (const { what, complete } of found) {
@@ -116,9 +117,9 @@ async function finish(file: string, shell: Shell): Promise<number> {
   if (code === exit.ok) {
     const { drivers: configured } = await readConfig(file, { drivers, credentials_dir: undefined });
     const isDefault = file === config_file_default;
-    const start = isDefault ? 'systemctl restart kit-connector' : `kit-connector run --config ${file}`;
-    const look = isDefault ? 'kit-connector doctor' : `kit-connector doctor --config ${file}`;
-    say(shell, `next: ${start}, then ${look} (${configured.length} drivers)`);
+    const start = isDefault ? texts.restart_service : texts.run_daemon(file);
+    const look = isDefault ? 'kit-connector doctor' : texts.run_doctor(file);
+    say(shell, texts.next_steps(start, look, configured.length));
   }
   return code;
 }

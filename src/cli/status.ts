@@ -6,7 +6,7 @@ import { sleep } from '../platform/time.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';
 import { clear_screen, drawn, hide_cursor, show_cursor } from './terminal/screen.ts';
 import { columnsOf, type Shell, duration, exit, oneLine, painter, say, sayJson } from './terminal/shell.ts';
-import { texts } from './terminal/texts.ts';
+import { texts } from './texts.ts';
 import { statusLines } from './status/view.ts';
 
 const watch_every_ms = 1_000;

@@ -19,7 +19,7 @@ import { touchpointsOf } from './doctor/touchpoints.ts';
 import { findingLine } from './doctor.ts';
 import { exit, say, type Shell, size } from './terminal/shell.ts';
 import { type Steps, stepsOn } from './terminal/steps.ts';
-import { texts } from './terminal/texts.ts';
+import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
 import { version } from './version.ts';
 
@@ -65,11 +65,7 @@ async function writeBundle(options: BundleOptions, steps: Steps, shell: Shell): 
   await using handle = await open(path, 'wx', 0o600).catch(unwritable(path));
   await handle.writeFile(archive);
   steps.end();
-  say(
-    shell,
-    `${path} (${size(archive.length)}): review it before you send it`,
-    'it contains the log since the last start; for earlier logs add: journalctl -u kit-connector --since -7d',
-  );
+  say(shell, texts.review_bundle(path, size(archive.length)), texts.log_since_start);
   return exit.ok;
 }
 
@@ -97,7 +93,7 @@ async function contents(
   return [
     { name: 'doctor.txt', text: `${lines.join('\n')}\n` },
     json('versions.json', { kit_connector: version(), node: process.versions, platform: process.platform }),
-    json('config.json', withoutSecretKeys(known.value) ?? 'cannot read the file; see doctor.txt'),
+    json('config.json', withoutSecretKeys(known.value) ?? texts.see_doctor),
     json('system.json', system),
     ...(await daemonFiles(daemon, options)),
   ];

@@ -7,6 +7,7 @@ import { type DaemonOptions, findDaemon } from './daemon/client.ts';
 import { type Shell, complain, exit, say } from './terminal/shell.ts';
 import { printableJson } from '../platform/foreign-text.ts';
 import { tailScreen, type TailScreenOptions } from './terminal/tail-screen.ts';
+import { texts } from './texts.ts';
 
 export interface TailOptions extends DaemonOptions, TailScreenOptions {
   readonly asset?: string;
@@ -35,7 +36,7 @@ export async function tail(options: TailOptions, shell: Shell): Promise<number> 
 /** Warns about filters that match no known asset or feed. The asset may connect later. */
 function doubts({ asset, feed }: TailOptions, assets: StatusReport['assets']): readonly string[] {
   const found = asset === undefined ? undefined : findAsset(assets, asset);
-  const no_asset = found && 'fault' in found ? [`${found.fault}; waiting for it (Ctrl-C stops)`] : [];
+  const no_asset = found && 'fault' in found ? [texts.waiting_for_asset(found.fault)] : [];
   const known: readonly string[] = [
     ...other_messages,
     ...[...Object.values(publishedFeeds), edgeEvents].flatMap((feeds) => Object.keys(feeds)),
@@ -43,6 +44,6 @@ function doubts({ asset, feed }: TailOptions, assets: StatusReport['assets']): r
   ];
   if (feed === undefined || known.includes(feed)) return no_asset;
   const guess = didYouMean(feed, known);
-  const hint = guess === undefined ? '' : ` (did you mean "${guess}"?)`;
-  return [...no_asset, `feed "${feed}" not found${hint}; waiting for it (Ctrl-C stops)`];
+  const hint = guess === undefined ? '' : texts.did_you_mean(guess);
+  return [...no_asset, texts.feed_not_found(feed, hint)];
 }

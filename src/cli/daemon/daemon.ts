@@ -9,6 +9,7 @@ import type { LogRoot } from '../../platform/log/log.ts';
 import { giveBackMemory, growSlowly } from '../../platform/memory.ts';
 import { openNotifier } from '../../platform/systemd/notify.ts';
 import { aborted, within } from '../../platform/time.ts';
+import { texts } from '../texts.ts';
 import { keepMetrics } from './metrics.ts';
 import { reloader, type Reloads } from './reload.ts';
 import { attendSystemd, extendStart } from './systemd.ts';
@@ -41,18 +42,16 @@ export async function runDaemon(
   shell: Shell,
 ): Promise<number> {
   if (await isAnswered(config.control_socket)) {
-    throw new Error(
-      `another kit-connector listens on ${config.control_socket}; stop it, or give this one its own runtime_dir`,
-    );
+    throw new Error(texts.already_listening(config.control_socket));
   }
   await makeDirectory('state_dir', config.state_dir);
   await makeDirectory('runtime_dir', config.runtime_dir);
-  shell.onCrash((err) => log.fatal({ err }, 'internal error; exiting'));
+  shell.onCrash((err) => log.fatal({ err }, texts.internal_error));
 
   const ends = new AbortController();
   const starting = new AbortController();
   const notifier = await openNotifier(shell.env, { pid, signal: ends.signal });
-  notifier.status('opening the buffer');
+  notifier.status(texts.opening_buffer);
   extendStart(notifier, starting.signal);
   const broker = await ownBroker(config, log, ends.signal);
   try {
@@ -96,7 +95,7 @@ async function openClock({ clock }: Config, log: LogRoot): Promise<Clock> {
   const evidence = clock === 'trusted' ? vouched : await openClockEvidence();
   const onStep = ({ from_ms, to_ms, by_ms }: ClockStep): void => {
     const facts = { from: isoOf(from_ms), to: isoOf(to_ms), by_s: Math.round(by_ms) / 1_000 };
-    log.warn(facts, by_ms < 0 ? 'clock stepped back; earlier times may be ahead' : 'clock stepped forward');
+    log.warn(facts, by_ms < 0 ? texts.clock_back : texts.clock_forward);
   };
   return systemClock({ evidence, onStep });
 }
@@ -114,8 +113,7 @@ async function stop(app: App, log: LogRoot): Promise<void> {
     stop_deadline_ms,
     app.stop().then(() => true),
   );
-  if (!stopped)
-    throw new Error(`shutdown timed out after ${stop_deadline_ms / 1000} s; data on disk is safe`);
+  if (!stopped) throw new Error(texts.stop_timed_out(stop_deadline_ms / 1000));
   log.info({}, 'kit-connector stopped');
 }
 
@@ -124,6 +122,6 @@ async function ownBroker(config: Config, log: LogRoot, signal: AbortSignal) {
   const { embeddedBrokerOptions, startEmbeddedBroker } = await import('../demo/embedded-broker.ts');
   const { port, closed } = await startEmbeddedBroker(signal);
   const options = embeddedBrokerOptions(config.kit_id, port);
-  log.info({ url: options.url }, 'no broker configured; started the embedded broker');
+  log.info({ url: options.url }, texts.embedded_broker_started);
   return { options, closed };
 }

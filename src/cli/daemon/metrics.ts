@@ -5,6 +5,7 @@ import { messageOf } from '../../errors.ts';
 import { serveMetrics } from '../../local/metrics-server.ts';
 import type { Log } from '../../platform/log/log.ts';
 import { sleep } from '../../platform/time.ts';
+import { texts } from '../texts.ts';
 
 export const metrics_retry_ms = 10_000;
 
@@ -26,7 +27,7 @@ export async function keepMetrics(
     try {
       const served = await serveMetrics(listen, page, signal);
       const down_s = missed_ms === undefined ? undefined : (performance.now() - missed_ms) / 1_000;
-      if (down_s !== undefined) log.info({ down_s }, 'metrics endpoint restored');
+      if (down_s !== undefined) log.info({ down_s }, texts.metrics_restored);
       return served;
     } catch (error) {
       if (missed_ms === undefined) log.error({ reason: messageOf(error) }, no_metrics);
@@ -46,4 +47,4 @@ export async function keepMetrics(
   })();
   return { closed };
 }
-const no_metrics = 'metrics endpoint unavailable; retrying';
+const no_metrics = texts.metrics_unavailable;

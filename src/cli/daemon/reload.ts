@@ -5,6 +5,7 @@ import { ConfigInvalid } from '../../errors.ts';
 import type { Log } from '../../platform/log/log.ts';
 import type { Notifier } from '../../platform/systemd/notify.ts';
 import type { Shell } from '../terminal/shell.ts';
+import { texts } from '../texts.ts';
 
 export interface Reloading {
   readonly app: Pick<App, 'reload'>;
@@ -63,11 +64,11 @@ async function reloadOnce({ app, readAgain, log, signal }: Reloading): Promise<v
     if (!signal.aborted) await app.reload(config);
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) {
-      log.error({ err: error }, 'configuration could not be applied; restart kit-connector');
+      log.error({ err: error }, texts.configuration_not_applied);
       return;
     }
     const { faults } = error;
-    log.error({ faults: faults.length }, 'configuration rejected; the previous one stays in effect');
+    log.error({ faults: faults.length }, texts.configuration_rejected);
     for (const fault of faults) log.error({}, fault);
   }
 }

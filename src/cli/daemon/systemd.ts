@@ -3,6 +3,7 @@ import type { Vitals } from '../../app/vitals.ts';
 import type { Log } from '../../platform/log/log.ts';
 import type { Notifier } from '../../platform/systemd/notify.ts';
 import { every, sleep } from '../../platform/time.ts';
+import { texts } from '../texts.ts';
 
 const status_every_ms = 10_000;
 /** Reading or repairing a large buffer takes minutes on a slow board; a start that hangs is ended after this time. */
@@ -50,7 +51,7 @@ async function feedWatchdog(
     if (signal.aborted) return;
     if (trouble === undefined) notifier.alive();
     if (trouble !== undefined && troubled_ms === undefined) {
-      log.error({ reason: trouble }, 'daemon made no progress; systemd will restart it if this continues');
+      log.error({ reason: trouble }, texts.no_progress);
     }
     if (trouble === undefined && troubled_ms !== undefined) {
       log.info({ down_s: (performance.now() - troubled_ms) / 1_000 }, 'progress resumed');

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Config } from '../../config/config.ts';
 import { messageOf } from '../../errors.ts';
+import { texts } from '../texts.ts';
 import { loopback } from './embedded-broker.ts';
 
 const entry = z.looseObject({
@@ -43,6 +44,6 @@ export async function tried(name: string, start: () => Promise<unknown>): Promis
     await start();
     return undefined;
   } catch (error) {
-    return `${name}: simulated device not started (${messageOf(error)}); set another port in the configuration`;
+    return texts.simulator_failed(name, messageOf(error));
   }
 }

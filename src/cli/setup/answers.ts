@@ -4,8 +4,9 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { no_broker } from '../../config/broker.ts';
 import { no_kit_id } from '../../config/identity.ts';
-import { texts } from '../../platform/texts.ts';
+import { texts as file_texts } from '../../platform/texts.ts';
 import { complain, type Shell } from '../terminal/shell.ts';
+import { texts } from '../texts.ts';
 import type { Answers } from './text.ts';
 
 export interface SetupFlags {
@@ -46,7 +47,7 @@ export async function answersOf(flags: SetupFlags, offered: Offered, shell: Shel
   const question = questionOf(ask, shell);
   const kit_id = flags.kitId ?? (await idOf(offered, question));
   const { kit_name: offered_label = '' } = offered;
-  const kit_name = flags.kitName ?? (await question('display name of the kit', offered_label));
+  const kit_name = flags.kitName ?? (await question(texts.ask_kit_name, offered_label));
   const login = await loginOf(flags, { ...offered, kit_id }, question);
   return {
     kit_id,
@@ -66,15 +67,11 @@ async function loginOf(
   question: Question,
 ): Promise<Pick<Asked, 'broker_url' | 'username'>> {
   const { kit_id, broker_url: before = no_broker } = offered;
-  const broker_url = flags.broker ?? (await question(broker_question, before, noBrokerAddress));
+  const broker_url = flags.broker ?? (await question(texts.ask_broker, before, noBrokerAddress));
   const asksName = flags.username === undefined && broker_url !== no_broker;
-  const username = asksName
-    ? await question('user name at the broker', offered.username ?? kit_id)
-    : flags.username;
+  const username = asksName ? await question(texts.ask_username, offered.username ?? kit_id) : flags.username;
   return { broker_url, username: username === kit_id ? undefined : username };
 }
-
-const broker_question = 'broker, such as mqtts://broker.example.com:8883';
 
 /** In an image no id is asked for: each kit flashed with it creates its own. */
 async function idOf({ kit_id }: Offered, question: Question): Promise<string> {
@@ -109,18 +106,14 @@ function questionOf(ask: Shell['ask'], shell: Shell): Question {
 }
 
 function noUuid(answer: string): string | undefined {
-  return z.uuid().safeParse(answer).success
-    ? undefined
-    : `"${answer}" is not a UUID; press Enter to accept the default, or enter the kit id`;
+  return z.uuid().safeParse(answer).success ? undefined : texts.invalid_kit_id(answer);
 }
 
 /** Detects typing errors; everything else is validated with the whole file. */
 function noBrokerAddress(answer: string): string | undefined {
   const url = URL.canParse(answer) ? new URL(answer) : undefined;
   const isAddress = url !== undefined && /^mqtts?:$/u.test(url.protocol) && url.hostname !== '';
-  return answer === no_broker || isAddress
-    ? undefined
-    : `"${answer}" is not a broker address; write mqtts://host:port, or none`;
+  return answer === no_broker || isAddress ? undefined : texts.invalid_broker(answer);
 }
 
 async function passwordOf(
@@ -128,12 +121,14 @@ async function passwordOf(
   ask: Shell['ask'],
   before: string | undefined,
 ): Promise<string | undefined> {
-  const words = before === undefined ? 'empty: none' : 'empty: keep the previous one';
+  const words = before === undefined ? 'empty: none' : texts.empty_keeps;
   const text =
     passwordFile === undefined
-      ? await ask?.(`password for the broker (${words}): `, { hidden: true })
+      ? await ask?.(texts.ask_password(words), { hidden: true })
       : await readFile(passwordFile, 'utf8').catch((error: unknown) => {
-          throw new Error(`--password-file: ${passwordFile} ${texts.unreadable(error)}`, { cause: error });
+          throw new Error(`--password-file: ${passwordFile} ${file_texts.unreadable(error)}`, {
+            cause: error,
+          });
         });
   const password = text?.replace(/\r?\n$/u, '');
   return password === '' ? before : password;

@@ -6,6 +6,7 @@ import { mostSevere } from '../doctor/finding.ts';
 import { finding_column, findingLine } from '../doctor.ts';
 import { fold } from '../terminal/width.ts';
 import { columnsOf, complain, painter, say, type Shell } from '../terminal/shell.ts';
+import { texts } from '../texts.ts';
 import { answersAgain, type Asked, type SetupFlags } from './answers.ts';
 import type { Found } from './text.ts';
 import { readDraft, tryBroker } from './trial.ts';
@@ -39,22 +40,18 @@ export async function confirmed(
     const fault = await faultOf(asked, { file, found, options }, shell);
     if (fault === undefined || shell.signal.aborted) return asked;
     if (!ask && fault.isRefusal) {
-      complain(
-        shell,
-        `${fault.words}, see above; configuration not written; correct the login, or skip the check with --no-try`,
-      );
+      complain(shell, texts.not_written(fault.words));
       return undefined;
     }
     if (!ask) {
-      complain(shell, `${fault.words}, see above; writing the configuration anyway`);
+      complain(shell, texts.written_anyway(fault.words));
       return asked;
     }
-    if (fault.isWritable && (await isYes(ask, `${fault.words}; write the configuration anyway?`, 'no')))
-      return asked;
-    if (!(await isYes(ask, 'correct the answers?', 'yes'))) break;
+    if (fault.isWritable && (await isYes(ask, texts.ask_write_anyway(fault.words), 'no'))) return asked;
+    if (!(await isYes(ask, texts.ask_correct, 'yes'))) break;
     asked = await answersAgain(options, asked, shell);
   }
-  complain(shell, 'nothing was written');
+  complain(shell, texts.nothing_written);
   return undefined;
 }
 
@@ -69,7 +66,7 @@ interface Fault {
 async function faultOf(asked: Asked, how: Draft, shell: Shell): Promise<Fault | undefined> {
   const config = await draft(asked, how, shell);
   if (config === undefined) {
-    return { words: 'the answers have faults', isWritable: false, isRefusal: false };
+    return { words: texts.answers_faulty, isWritable: false, isRefusal: false };
   }
   return how.options.try ? brokerFault(config, shell) : undefined;
 }
@@ -91,7 +88,7 @@ async function draft(
     return await readDraft(file, asked, found);
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error;
-    complain(shell, 'nothing was written:');
+    complain(shell, texts.nothing_written_because);
     if (!options.ask || !shell.ask) throw error;
     complain(shell, ...error.faults);
     return undefined;
@@ -101,13 +98,13 @@ async function draft(
 /** Prints the findings and returns a summary of the fault; undefined when the broker accepts the kit. */
 async function brokerFault(config: Config, shell: Shell): Promise<Fault | undefined> {
   if (config.broker === undefined || config.broker.url === no_broker) return undefined;
-  say(shell, `connecting to ${config.broker.url} ...`);
+  say(shell, texts.connecting(config.broker.url));
   const findings = await tryBroker(config, shell.signal);
   const paint = painter(shell);
   const lines = findings.map((finding) => `  ${findingLine(finding, paint)}`);
   say(shell, ...lines.flatMap((line) => fold(line, columnsOf(shell.out), finding_column + 2)));
   if (mostSevere(findings) !== 'fail') return undefined;
   const isRefusal = findings.some(({ what, level }) => what === 'broker login' && level === 'fail');
-  const words = isRefusal ? 'the broker rejected the login of this kit' : 'the broker is not reachable';
+  const words = isRefusal ? texts.broker_rejected_login : texts.broker_unreachable;
   return { words, isWritable: true, isRefusal };
 }

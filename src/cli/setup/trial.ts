@@ -13,11 +13,12 @@ import { within } from '../../platform/time.ts';
 import { checkBrokerSession } from '../doctor/broker-session.ts';
 import { type Finding, mostSevere, ok, warn } from '../doctor/finding.ts';
 import { checkNetwork } from '../doctor/network.ts';
+import { texts } from '../texts.ts';
 import type { Asked } from './answers.ts';
 import { configText, type Found } from './text.ts';
 
 /** Names for remedies: the files are not in their final places yet. */
-const places = { password: 'the file of --password-file', ca: '--ca', isBlind: false } as const;
+const places = { password: texts.password_file_place, ca: '--ca', isBlind: false } as const;
 const trial_ms = 8_000;
 const grace_ms = 2_000;
 const secret_mode = 0o600;
@@ -58,20 +59,16 @@ async function hasSession(socket: string, signal: AbortSignal): Promise<boolean>
 export async function tryBroker(config: Config, signal: AbortSignal): Promise<readonly Finding[]> {
   const { broker, kit_id } = config;
   if (!broker || broker.url === no_broker) return [];
-  if (kit_id === no_kit_id)
-    return [ok('broker login', 'not checked: the kit has no id before its first start')];
+  if (kit_id === no_kit_id) return [ok('broker login', texts.login_needs_id)];
   const over = AbortSignal.any([signal, AbortSignal.timeout(trial_ms)]);
   const look = async (): Promise<readonly Finding[]> => {
     const way = await checkNetwork(broker, over, places);
     if (mostSevere(way) === 'fail') return way;
     if (await hasSession(config.control_socket, over)) {
-      return [
-        ...way,
-        ok('broker login', 'not checked: a login would end the session of the running kit-connector'),
-      ];
+      return [...way, ok('broker login', texts.login_in_use)];
     }
     return [...way, ...(await checkBrokerSession(kit_id, broker, over, places))];
   };
   const found = await within(trial_ms + grace_ms, look(), signal);
-  return found ?? [warn('broker', 'timed out', 'run kit-connector doctor when the kit is online')];
+  return found ?? [warn('broker', 'timed out', texts.run_doctor_later)];
 }

@@ -1,6 +1,7 @@
 /** Asks a question at the terminal; secret input is not echoed. */
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
+import { texts } from '../texts.ts';
 
 export type Ask = (question: string, how: { readonly hidden: boolean }) => Promise<string>;
 
@@ -21,8 +22,8 @@ export function terminalAsk(
     });
     const lines = createInterface({ input, output: echo, terminal: true });
     const gaveUp = new AbortController();
-    lines.once('SIGINT', () => gaveUp.abort(new Error('cancelled; configuration not written')));
-    lines.once('close', () => gaveUp.abort(new Error('cancelled; configuration not written')));
+    lines.once('SIGINT', () => gaveUp.abort(new Error(texts.cancelled)));
+    lines.once('close', () => gaveUp.abort(new Error(texts.cancelled)));
     try {
       return (
         await lines.question(hidden ? '' : question, { signal: AbortSignal.any([signal, gaveUp.signal]) })

@@ -1,7 +1,7 @@
 /** Formats the progress of draining the backlog. Pure. */
 import type { StatusReport } from '../../local/api.ts';
 import { duration } from './shell.ts';
-import { texts } from './texts.ts';
+import { texts } from '../texts.ts';
 import { progressText } from './progress.ts';
 
 export type DrainReport = NonNullable<StatusReport['outbox']['drain']>;

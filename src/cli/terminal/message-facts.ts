@@ -6,7 +6,7 @@ import { dropReport } from '../../contract/drops.ts';
 import { taskStatus } from '../../contract/tasks.ts';
 import { z } from 'zod';
 import type { Paint } from './shell.ts';
-import { texts } from './texts.ts';
+import { texts } from '../texts.ts';
 
 /** The fields that a line shows; tolerates messages of newer daemons. */
 const announced = z.looseObject({

@@ -2,7 +2,7 @@
 import type { TailLine, TailMessage } from '../../local/api.ts';
 import { printable, printableTexts } from '../../platform/foreign-text.ts';
 import { type Paint, clockTime } from './shell.ts';
-import { texts } from './texts.ts';
+import { texts } from '../texts.ts';
 import { messageFacts } from './message-facts.ts';
 import { cut, padTo, widthOf } from './width.ts';
 

@@ -2,7 +2,7 @@
 import type { TailLine, TailMessage } from '../../local/api.ts';
 import { printable } from '../../platform/foreign-text.ts';
 import { type Paint, clockTime } from './shell.ts';
-import { texts } from './texts.ts';
+import { texts } from '../texts.ts';
 
 /** `12:30:01  Falcon  gps  lat=52.1 lon=4.3`: the whole message, without a limit of width. */
 export function tailText(line: TailLine, paint: Paint): string {

@@ -2,6 +2,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { texts as cli_texts } from '../../../src/cli/texts.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import type { Child } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -136,7 +137,7 @@ describe('a reload without a broker', () => {
       const errors = daemon.log().filter(({ level }) => level === 'error');
       expect(errors[0]).toMatchObject({
         faults: 3,
-        msg: 'configuration rejected; the previous one stays in effect',
+        msg: cli_texts.configuration_rejected,
       });
       expect(errors.slice(1).map(({ msg }) => msg)).toEqual([
         expect.stringContaining('feeds.rates_hz.gsp: there is no feed of this name'),

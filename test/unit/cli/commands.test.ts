@@ -3,6 +3,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
+import { texts } from '../../../src/cli/texts.ts';
 import type { LocalApi } from '../../../src/local/api.ts';
 import { serveLocal } from '../../../src/local/server.ts';
 import { withDirectory } from '../../support/temporary.ts';
@@ -206,7 +207,7 @@ test('buffer shows each lane and points to the quarantine', async () => {
     [
       'lane  messages  size    in memory  oldest',
       `feed  15        3.0 kB  1          ${time}`,
-      'file 81.9 kB, 9.0 GB free on its disk',
+      texts.file_size('81.9 kB', '9.0 GB'),
       '1 in quarantine; list them with kit-connector buffer quarantine list\n',
     ].join('\n'),
   );
@@ -248,7 +249,7 @@ test.each(['retry', 'discard'])('to %s a message that is not in quarantine is no
   };
   expect(await typed(one, ['buffer', 'quarantine', verb, '7', '98', '99'])).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('2 of these ids are not in quarantine') as string,
+    stderr: expect.stringContaining(texts.ids_missing(2)) as string,
   });
 });
 

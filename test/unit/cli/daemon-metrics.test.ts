@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { keepMetrics } from '../../../src/cli/daemon/metrics.ts';
+import { texts } from '../../../src/cli/texts.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 
@@ -21,7 +22,7 @@ test('a port that is taken is said once, tried again, and used when it is free',
   const end = new AbortController();
   const listen = { host: '127.0.0.1', port };
   const { closed } = await keepMetrics(app, { listen, log, signal: end.signal }, 20);
-  expect(log.at('error')).toEqual(['metrics endpoint unavailable; retrying']);
+  expect(log.at('error')).toEqual([texts.metrics_unavailable]);
   holder.close();
   await once(holder, 'close');
   await eventually('there are figures', async () => {
@@ -29,7 +30,7 @@ test('a port that is taken is said once, tried again, and used when it is free',
     return (await answer?.text()) === 'figures\n';
   });
   expect(log.at('error')).toHaveLength(1);
-  expect(log.at('info')).toEqual(['metrics endpoint restored']);
+  expect(log.at('info')).toEqual([texts.metrics_restored]);
   end.abort();
   await closed;
 });

@@ -2,6 +2,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { texts } from '../../../src/cli/texts.ts';
 import type { LocalApi } from '../../../src/local/api.ts';
 import { serveLocal } from '../../../src/local/server.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
@@ -129,7 +130,7 @@ describe.skipIf(peerMissing('mosquitto', 'openssl'))('a broker that wants a cert
       try {
         const words = ['--no-ask', '--kit-id', kit_id, '--broker', broker.url, '--ca', ca];
         const without = await typedTrying(dir, words);
-        expect(without.stderr).toContain('the broker rejected the login of this kit');
+        expect(without.stderr).toContain(texts.broker_rejected_login);
         const { file, stdout, stderr } = await typedTrying(dir, [
           ...words,
           '--cert',
@@ -138,7 +139,7 @@ describe.skipIf(peerMissing('mosquitto', 'openssl'))('a broker that wants a cert
           client.key,
           '--force',
         ]);
-        expect(stderr).not.toContain('the broker rejected the login of this kit');
+        expect(stderr).not.toContain(texts.broker_rejected_login);
         expect(stdout).toContain(`broker login: MQTT 5 as ${kit_id}`);
         const text = await readFile(file, 'utf8');
         expect(text).toContain(`cert_file: ${client.cert}\n  key_file: ${client.key}\n`);

@@ -17,6 +17,7 @@ import { suggest as suggestDishes } from '../../../drivers/starlink/suggest.ts';
 import { terminalAsk } from '../../../src/cli/terminal/ask.ts';
 import { scan } from '../../../src/cli/setup/scan.ts';
 import { configText } from '../../../src/cli/setup/text.ts';
+import { texts } from '../../../src/cli/texts.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
 import { startFakeDish } from '../../fakes/fake-dish.ts';
 import { startFakeModemManager } from '../../fakes/fake-modem-manager.ts';
@@ -71,9 +72,9 @@ test('what no flag says is asked, the password without being shown', async () =>
     expect(code).toBe(0);
     expect(asked.map((each) => each.replace(/[[:(].*/u, '').trim())).toEqual([
       'kit id',
-      'display name of the kit',
+      texts.ask_kit_name,
       'broker, such as mqtts',
-      'user name at the broker',
+      texts.ask_username,
       'hidden password for the broker',
     ]);
     const { kit_name, broker } = await read(file);
@@ -128,10 +129,10 @@ test('an answer that cannot be right is said to be wrong, and asked for again', 
     expect(asked).toEqual([
       'kit id',
       'kit id',
-      'display name of the kit',
+      texts.ask_kit_name,
       'broker',
       'broker',
-      'user name at the broker',
+      texts.ask_username,
       'password for the broker',
     ]);
     expect(stderr).toContain('"kit seven" is not a UUID; press Enter to accept the default');
@@ -204,7 +205,7 @@ test('what is typed is not shown when it is secret, and giving up ends the quest
   expect(line?.split('\u001B[0J').at(-1)).toContain('name: ');
   const left = ask('name: ', { hidden: false });
   input.write('\u0003');
-  await expect(left).rejects.toThrow('cancelled; configuration not written');
+  await expect(left).rejects.toThrow(texts.cancelled);
 });
 
 /** MAVLink 1, HEARTBEAT of a ground station (MAV_TYPE_GCS) with the system id 255. */
@@ -324,7 +325,11 @@ test('what cannot be read or written is named with its remedy', async () => {
     const astray = await typed(join(dir, 'nowhere'), ['--no-ask', '--broker', 'none']);
     expect(astray).toMatchObject({
       code: 1,
-      stderr: `cannot write ${astray.file} (no such file or directory); create its directory, or choose another path\n`,
+      stderr: texts.unwritable(
+        astray.file,
+        'no such file or directory',
+        'create its directory, or choose another path\n',
+      ),
     });
     const absent = join(dir, 'absent');
     const words = ['--no-ask', '--broker', 'mqtts://b', '--password-file', absent];

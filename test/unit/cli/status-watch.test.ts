@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { drawn } from '../../../src/cli/terminal/screen.ts';
-import { texts } from '../../../src/cli/terminal/texts.ts';
+import { texts } from '../../../src/cli/texts.ts';
 import type { Shell } from '../../../src/cli/terminal/shell.ts';
 import { serveLocal } from '../../../src/local/server.ts';
 import { withDirectory } from '../../support/temporary.ts';

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { scrubber, secretsIn, withoutSecretKeys } from '../../../src/cli/support-bundle/redact.ts';
 import { tarOf } from '../../../src/cli/support-bundle/tar.ts';
 import { runProgram } from '../../../src/cli/program.ts';
+import { texts } from '../../../src/cli/texts.ts';
 import { serveLocal } from '../../../src/local/server.ts';
 import type { LocalApi } from '../../../src/local/api.ts';
 import { peerMissing } from '../../support/peers.ts';
@@ -181,7 +182,7 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
       const shell = recordedShell();
       const words = ['support-bundle', '--config', join(dir, 'config.yaml'), '--output', taken];
       expect(await runProgram(words, shell)).toBe(1);
-      expect(shell.stderr()).toBe(`cannot write ${taken} (file exists); choose another file\n`);
+      expect(shell.stderr()).toBe(texts.unwritable(taken, 'file exists', 'choose another file\n'));
       expect(await readFile(taken, 'utf8')).toBe('precious');
     });
   });

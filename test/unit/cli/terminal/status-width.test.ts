@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { texts as doctor_texts } from '../../../../src/cli/doctor/texts.ts';
 import { statusLines } from '../../../../src/cli/status/view.ts';
-import { texts } from '../../../../src/cli/terminal/texts.ts';
+import { texts } from '../../../../src/cli/texts.ts';
 import { widthOf } from '../../../../src/cli/terminal/width.ts';
 import { statusOf } from '../../local/fake-daemon.ts';
 

@@ -4,7 +4,7 @@ import type { TailMessage } from '../../../../src/local/api.ts';
 import { clockTime } from '../../../../src/cli/terminal/shell.ts';
 import { TailLines } from '../../../../src/cli/terminal/tail-lines.ts';
 import { widthOf } from '../../../../src/cli/terminal/width.ts';
-import { texts } from '../../../../src/cli/terminal/texts.ts';
+import { texts } from '../../../../src/cli/texts.ts';
 import { drone, messageOf, time } from '../../local/fake-daemon.ts';
 
 const plain = (_: string, text: string): string => text;

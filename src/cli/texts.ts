@@ -1,0 +1,133 @@
+/** Sentences of the command line that people read; tests refer to them by name. */
+
+const counted = (count: number, one: string, many: string): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+
+export const texts = {
+  unwritable: (path: string, reason: string, remedy: string) => `cannot write ${path} (${reason}); ${remedy}`,
+  dir_unwritable: (dir: string, user: string, remedy: string) =>
+    `${user} cannot write ${dir} (permission denied); ${remedy}, or choose another directory`,
+  dir_not_made: (key: string, dir: string, reason: string) =>
+    `${key}: cannot create ${dir} (${reason}); create it, or choose another directory`,
+  kit: 'kit',
+  task: 'task',
+  unknown: 'unknown',
+  /** A removed asset. */
+  removed: 'removed',
+  /** A cleared retained topic. */
+  cleared: 'cleared',
+  memory: ' % memory',
+  assets: (count: number) => counted(count, 'asset', 'assets'),
+  clients: (count: number) => counted(count, 'client', 'clients'),
+  battery: (percent: number, charging: boolean | null | undefined) =>
+    `battery ${Math.round(percent)} %${charging === true ? ' charging' : ''}`,
+  skipped: (lines: number) =>
+    `... ${counted(lines, 'line was', 'lines were')} skipped; this client reads too slowly`,
+  last_report: (ago: string) => `last report, ${ago} ago:`,
+  bundling: 'support bundle',
+  bundle_steps: {
+    config: 'reading the configuration',
+    doctor: 'running the doctor',
+    system: 'reading the system',
+    daemon: 'querying the daemon',
+    compress: 'compressing',
+  },
+  draining: 'draining',
+  messages_left: (count: number) => `${counted(count, 'message', 'messages')} left`,
+  per_second: (rate: number) => `${Math.round(rate).toLocaleString('en')}/s`,
+  time_left: (time: string) => `${time} left`,
+
+  already_listening: (control_socket: string) =>
+    `another kit-connector listens on ${control_socket}; stop it, or give this one its own runtime_dir`,
+  internal_error: 'internal error; exiting',
+  opening_buffer: 'opening the buffer',
+  clock_back: 'clock stepped back; earlier times may be ahead',
+  clock_forward: 'clock stepped forward',
+  stop_timed_out: (seconds: number) => `shutdown timed out after ${seconds} s; data on disk is safe`,
+  embedded_broker_started: 'no broker configured; started the embedded broker',
+  metrics_restored: 'metrics endpoint restored',
+  metrics_unavailable: 'metrics endpoint unavailable; retrying',
+  configuration_not_applied: 'configuration could not be applied; restart kit-connector',
+  configuration_rejected: 'configuration rejected; the previous one stays in effect',
+  no_progress: 'daemon made no progress; systemd will restart it if this continues',
+  file_size: (size: string, free: string) => `file ${size}, ${free} free on its disk`,
+  in_quarantine: (messages: number) =>
+    `${messages} in quarantine; list them with kit-connector buffer quarantine list`,
+  quarantine_empty: 'the quarantine is empty',
+  and_more: (more: number) => `and ${more} more`,
+  rows_returned: (rows: number) => `${rows} returned to the buffer`,
+  no_such_id: 'no such id is in quarantine',
+  ids_missing: (missing: number) => `${missing} of these ids are not in quarantine`,
+  list_ids: (what: string) => `${what}; "kit-connector buffer quarantine list" lists the ids`,
+  no_ids: 'no ids given; name them or add --all (kit-connector buffer quarantine list shows the ids)',
+  invalid_time: (time: string) => `"${time}" is not a time of at most 24h; write 90s, 10m or 2h`,
+  invalid_level: (setting: string, what_to_write: string) =>
+    `"${setting}" is not a valid setting; ${what_to_write}`,
+  write_level: 'write a level (debug, info, warn, error, fatal, or reset), or NAME=LEVEL',
+  key_shown_once: 'The key is shown only once and is not stored:',
+  no_kits: 'no kits given; add --kit UUID, or --all-kits',
+  invalid_uuid: '--kit is not a UUID; write it like --kit 0f8c1a52-...',
+  invalid_scope: (unknown: string, scopes: string) => `"${unknown}" is not a scope; use ${scopes}`,
+  no_api_keys: 'No API keys.',
+  key_revoked: (key_id: string) => `API key ${key_id} revoked.`,
+  key_not_found: (key_id: string) => `API key ${key_id} not found; "service key list" shows all keys.`,
+  no_key_exists: 'no API key exists; clients cannot authenticate (kit-connector service key add)',
+  configuration_exists: (file: string) =>
+    `${file} already exists; edit it, or replace it with --force (a copy is kept beside it)`,
+  previous_kept: (path: string) => `previous configuration kept as ${path}`,
+  daemon_is_running: 'kit-connector is running; devices on the ports that it uses are not found',
+  scanning: (seconds: number) => `scanning for devices for ${seconds} s ...`,
+  restart_service: 'systemctl restart kit-connector',
+  run_daemon: (file: string) => `kit-connector run --config ${file}`,
+  run_doctor: (file: string) => `kit-connector doctor --config ${file}`,
+  next_steps: (start: string, look: string, drivers: number) =>
+    `next: ${start}, then ${look} (${drivers} drivers)`,
+  ask_kit_name: 'display name of the kit',
+  ask_username: 'user name at the broker',
+  ask_broker: 'broker, such as mqtts://broker.example.com:8883',
+  invalid_kit_id: (answer: string) =>
+    `"${answer}" is not a UUID; press Enter to accept the default, or enter the kit id`,
+  invalid_broker: (answer: string) => `"${answer}" is not a broker address; write mqtts://host:port, or none`,
+  empty_keeps: 'empty: keep the previous one',
+  ask_password: (words: string) => `password for the broker (${words}): `,
+  not_written: (words: string) =>
+    `${words}, see above; configuration not written; correct the login, or skip the check with --no-try`,
+  written_anyway: (words: string) => `${words}, see above; writing the configuration anyway`,
+  ask_write_anyway: (words: string) => `${words}; write the configuration anyway?`,
+  ask_correct: 'correct the answers?',
+  nothing_written: 'nothing was written',
+  answers_faulty: 'the answers have faults',
+  nothing_written_because: 'nothing was written:',
+  connecting: (url: string) => `connecting to ${url} ...`,
+  broker_rejected_login: 'the broker rejected the login of this kit',
+  broker_unreachable: 'the broker is not reachable',
+  password_file_place: 'the file of --password-file',
+  login_needs_id: 'not checked: the kit has no id before its first start',
+  login_in_use: 'not checked: a login would end the session of the running kit-connector',
+  run_doctor_later: 'run kit-connector doctor when the kit is online',
+  asset_removed: (name: string, key: string) =>
+    `${name} (${key}) removed; it reappears if its driver connects to it again`,
+  waiting_for_asset: (fault: string) => `${fault}; waiting for it (Ctrl-C stops)`,
+  did_you_mean: (guess: string) => ` (did you mean "${guess}"?)`,
+  feed_not_found: (feed: string, hint: string) =>
+    `feed "${feed}" not found${hint}; waiting for it (Ctrl-C stops)`,
+  embedded_broker: 'embedded on loopback (none is configured)',
+  review_bundle: (path: string, size: string) => `${path} (${size}): review it before you send it`,
+  log_since_start:
+    'it contains the log since the last start; for earlier logs add: journalctl -u kit-connector --since -7d',
+  see_doctor: 'cannot read the file; see doctor.txt',
+  create_or_choose: 'create its directory, or choose another path',
+  choose_another_path: 'choose another path',
+  choose_another_file: 'choose another file',
+  name_file_directory: 'name a file in this directory',
+  use_sudo: 'use sudo, or choose another path',
+  free_space: 'free some space',
+  check_disk: 'check the disk',
+  no_machine_id:
+    'not set, and none is created because this system has no /etc/machine-id; boot it, or set kit_id (uuidgen makes a new one)',
+  tls_not_verified:
+    'NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment disables certificate verification; remove it, and set broker.ca_file to the CA certificate of the broker',
+  cancelled: 'cancelled; configuration not written',
+  simulator_failed: (name: string, reason: string) =>
+    `${name}: simulated device not started (${reason}); set another port in the configuration`,
+} as const;
