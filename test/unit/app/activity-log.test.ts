@@ -73,7 +73,7 @@ describe('the activity log of tasks', () => {
     expect(sentences()).toEqual(['tasks: command failed (the dispatch is not JSON)']);
   });
 
-  it('has the acceptance of a task only where more detail was asked for', () => {
+  it('logs the acceptance of a task only at level debug', () => {
     const { activity_log, sentences } = opened('debug');
     activity_log.task({ kind: 'accepted', task: arm });
     expect(sentences()).toEqual(['drones Falcon: arm accepted  via=cloud  user=ada']);
@@ -101,7 +101,7 @@ describe('the activity log of assets', () => {
     expect(fields[0]).toMatchObject({ DRIVER: 'drones', ASSET: falcon.name, PRIORITY: '6' });
   });
 
-  it('has every edge where more detail was asked for', () => {
+  it('logs every edge at level debug', () => {
     expect(day('debug').sentences).toEqual([
       'drones Falcon: drone added',
       'drones Falcon: drone came online',

@@ -44,7 +44,7 @@ describe('kitState', () => {
     expect(startedAt({ synced_at_start: false, synced: true })).toBe('2026-11-22T12:00:00.003Z');
   });
 
-  it('reports the start as the clock said while nothing better is known', () => {
+  it('reports the start by the untrusted clock until a better time is known', () => {
     expect(startedAt({ synced_at_start: false, synced: false })).toBe('1970-01-01T00:00:00.000Z');
   });
 

@@ -95,49 +95,45 @@ it(
   },
 );
 
-it(
-  'keys, partner assets and tasks are there again after a restart of the daemon',
-  { timeout: 60_000 },
-  async () => {
-    await withDirectory(async (dir) => {
-      const first = await startDaemon(dir, 0);
-      const key_file = join(dir, 'service-key');
-      let key = '';
-      let asset_id = '';
-      const order = { kit_id, task_id: '3f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a', command_name: 'beep' };
-      try {
-        key = readFileSync(key_file, 'utf8');
-        expect(statSync(key_file).mode & 0o777).toBe(0o600);
-        expect(JSON.stringify(first.log())).not.toContain(key.trim());
-        const answer = await client(first)(`${kit}/assets`, { name: 'Truck', type: 'vehicle' });
-        expect(answer.status).toBe(201);
-        asset_id = made.parse(answer.body).id;
-      } finally {
-        await first.app.stop();
-      }
-      const store = new SqlStore(openSqlite(join(dir, 'service.db'), 'memory'));
-      const requester = { requested_by: kit_id, requested_by_name: 'test' };
-      await store.addTask({ ...order, ...requester, asset_id, payload: {}, created_ms: Date.now() });
-      await store.close();
-      const second = await startDaemon(dir, 0);
-      try {
-        expect(readFileSync(key_file, 'utf8')).toBe(key);
-        const ask = client(second);
-        expect((await ask(`${kit}/assets/${asset_id}`)).body).toMatchObject({
-          name: 'Truck',
-          protocol: 'partner',
-        });
-        expect((await ask(`${kit}/tasks`)).body).toMatchObject({
-          tasks: [{ id: order.task_id, status: 'pending' }],
-        });
-      } finally {
-        await second.app.stop();
-      }
-    });
-  },
-);
+it('keys, partner assets and tasks survive a restart of the daemon', { timeout: 60_000 }, async () => {
+  await withDirectory(async (dir) => {
+    const first = await startDaemon(dir, 0);
+    const key_file = join(dir, 'service-key');
+    let key = '';
+    let asset_id = '';
+    const order = { kit_id, task_id: '3f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a', command_name: 'beep' };
+    try {
+      key = readFileSync(key_file, 'utf8');
+      expect(statSync(key_file).mode & 0o777).toBe(0o600);
+      expect(JSON.stringify(first.log())).not.toContain(key.trim());
+      const answer = await client(first)(`${kit}/assets`, { name: 'Truck', type: 'vehicle' });
+      expect(answer.status).toBe(201);
+      asset_id = made.parse(answer.body).id;
+    } finally {
+      await first.app.stop();
+    }
+    const store = new SqlStore(openSqlite(join(dir, 'service.db'), 'memory'));
+    const requester = { requested_by: kit_id, requested_by_name: 'test' };
+    await store.addTask({ ...order, ...requester, asset_id, payload: {}, created_ms: Date.now() });
+    await store.close();
+    const second = await startDaemon(dir, 0);
+    try {
+      expect(readFileSync(key_file, 'utf8')).toBe(key);
+      const ask = client(second);
+      expect((await ask(`${kit}/assets/${asset_id}`)).body).toMatchObject({
+        name: 'Truck',
+        protocol: 'partner',
+      });
+      expect((await ask(`${kit}/tasks`)).body).toMatchObject({
+        tasks: [{ id: order.task_id, status: 'pending' }],
+      });
+    } finally {
+      await second.app.stop();
+    }
+  });
+});
 
-it('speaks TLS with the certificate that the configuration names', async () => {
+it('serves TLS with the configured certificate', async () => {
   await withDirectory(async (dir) => {
     const { ca, server } = await makeCertificates(dir, 'machine 7');
     const tls = `  tls: { cert_file: ${server.cert}, key_file: ${server.key}, client_ca_file: ${ca}, client_certificates: optional }\n`;

@@ -102,7 +102,7 @@ function policy(config: Paced, in_use: LinkType | undefined): PacePolicy {
 }
 
 describe('the policy on the pace', () => {
-  it('never sends a feed more often than the file says, whatever the cloud asks', () => {
+  it('never sends a feed more often than configured, whatever the cloud requests', () => {
     fc.assert(
       fc.property(file, asked, (config, cloud) => {
         const pace = policy(config, undefined);
@@ -117,7 +117,7 @@ describe('the policy on the pace', () => {
     );
   });
 
-  it('never sends packets more often or the backlog faster than the file says, whatever the cloud asks', () => {
+  it('never sends packets more often or the backlog faster than configured, whatever the cloud requests', () => {
     fc.assert(
       fc.property(file, asked, link, (config, cloud, in_use) => {
         const before = policy(config, in_use);
@@ -140,7 +140,7 @@ describe('the policy on the pace', () => {
     },
   };
 
-  it('sends less where the cloud asks for less, by feed or for all of them', () => {
+  it('sends less where the cloud requests less, by feed or for all feeds', () => {
     const pace = policy(config, undefined);
     pace.apply({ rates_hz: { gps: 1, default: 4 } });
     expect(pace.rates()).toEqual({ default: 4, gps: 1, attitude: 4 });
@@ -148,7 +148,7 @@ describe('the policy on the pace', () => {
     expect(pace.rates()).toEqual({ default: 5, gps: 2, attitude: 10 });
   });
 
-  it('forgets what the cloud asked for with its next request', () => {
+  it('replaces the rates of the cloud with its next request', () => {
     const pace = policy(config, 'cellular');
     pace.apply({ rates_hz: { gps: 1 }, metered: ['cellular'], backlog_kbps: { default: 64 } });
     expect([pace.rates()['gps'], pace.packetMs(), pace.backlogKbps()]).toEqual([1, 1_000, 64]);

@@ -18,7 +18,7 @@ describe('a reload', () => {
     await lab.stop();
   });
 
-  it('keeps the rates that the cloud asked for within those of the new file', async () => {
+  it('limits the rates that the cloud requested to those of the new file', async () => {
     const lab = await startAppLab(`${red}feeds: { rates_hz: { default: 10, gps: 10 } }\n`);
     lab.pace.apply({ rates_hz: { gps: 5 } });
     await lab.reload(`${red}feeds: { rates_hz: { default: 10, gps: 20 } }\n`);
@@ -90,7 +90,7 @@ describe('a reload', () => {
     await lab.stop();
   });
 
-  it('compares with what the process was started with, not with the reload before', async () => {
+  it('compares with the configuration of the start, not with that of the previous reload', async () => {
     const lab = await startAppLab(`${red}state_dir: /tmp/first\n`);
     await lab.reload(`${red}state_dir: /tmp/second\n`);
     await lab.reload(`${red}state_dir: /tmp/third\n`);
@@ -103,7 +103,7 @@ describe('a reload', () => {
 });
 
 describe('the keys that wait for a restart', () => {
-  it('are all but those that are known to hold at once, under their names in the file', async () => {
+  it('include every key that does not apply immediately, by its name in the file', async () => {
     const lab = await startAppLab(red);
     const before = lab.live.config;
     const another = Object.fromEntries(Object.keys(before).map((key) => [key, 'another']));

@@ -91,13 +91,13 @@ test.each([
   expect(said ?? 'all is well').toMatch(trouble);
 });
 
-test('the summary names broker, assets, what waits and which drivers have given up', () => {
+test('the summary names the broker, the assets, the backlog and the rejected drivers', () => {
   expect(vitals(partsOf({})).summary()).toBe(
     'connected to broker.example.com, 1 asset online, 3 messages waiting, driver cameras rejected',
   );
 });
 
-test('the summary tells a wrong password, a full disk, a failing disk and a dead broker apart', () => {
+test('the summary distinguishes a wrong password, a full disk, a failing disk and an unreachable broker', () => {
   const summaryOf = (how: Parameters<typeof partsOf>[0]): string => vitals(partsOf(how)).summary();
   const refused = 'Connection refused: Not authorized';
   expect(summaryOf({ state: 'waiting', last_error: refused })).toMatch(
@@ -119,7 +119,7 @@ test('the summary tells a wrong password, a full disk, a failing disk and a dead
   expect(line.length).toBeLessThan(300);
 });
 
-test('systemd gets no beat while there is no progress, and the log says why, once each way', async () => {
+test('the watchdog is not fed while there is no progress, and the log has the reason and the end once', async () => {
   const systemd = await fakeSystemd(join(await makeDirectory(), 'notify'));
   const end = new AbortController();
   onTestFinished(() => {

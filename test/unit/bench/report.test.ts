@@ -34,7 +34,7 @@ describe('the report of a bench', () => {
     );
   });
 
-  it('says why something was skipped instead of leaving it out', () => {
+  it('reports why a test was skipped instead of omitting it', () => {
     expect(JSON.parse(jsonLine(skipped))).toMatchObject({ value: null, ratio: null, skipped: 'no root' });
     expect(table([skipped])).toContain('skipped: no root');
   });

@@ -25,7 +25,7 @@ async function typed(api: LocalApi, words: readonly string[], shell = recordedSh
   });
 }
 
-test('status tells a technician how the kit is, in plain aligned text where there is no terminal', async () => {
+test('status prints plain aligned text where there is no terminal', async () => {
   const { code, stdout } = await typed(fakeDaemon(), ['status']);
   expect(code).toBe(0);
   expect(stdout).toBe(`Kit 7 (3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10): ok  kit-connector 0.1.0, up 1h 2m
@@ -53,7 +53,7 @@ tasks    0 pending, 0 running, 1 completed, 0 failed
 `);
 });
 
-test('status names what is wrong: reasons, a disk that fails, books that do not balance, the next attempt', async () => {
+test('status names faults: reasons, a failing disk, an accounting mismatch and the next attempt', async () => {
   const { uplink, outbox } = statusOf();
   const report = statusOf({
     degraded: ['the disk is full; free some space'],
@@ -84,7 +84,7 @@ test('status names what is wrong: reasons, a disk that fails, books that do not 
   }
 });
 
-test('colours are for terminals that want them', async () => {
+test('output is coloured only on terminals that accept colours', async () => {
   const escape = '\u001B[';
   const onTerminal = await typed(fakeDaemon(), ['status'], recordedShell({ isTTY: true }));
   const refused = await typed(
@@ -101,7 +101,7 @@ test('status --json is the report itself', async () => {
   expect(JSON.parse(stdout)).toEqual(statusOf());
 });
 
-test('status --watch goes on until it is told to stop', async () => {
+test('status --watch runs until it is stopped', async () => {
   const stop = new AbortController();
   const shell = recordedShell({ signal: stop.signal, onOutput: () => stop.abort() });
   const { code, stdout } = await typed(fakeDaemon(), ['status', '--watch'], shell);
@@ -109,7 +109,7 @@ test('status --watch goes on until it is told to stop', async () => {
   expect(stdout).toContain('uplink   connected');
 });
 
-test('status of a kit without a broker speaks of none that could come back', async () => {
+test('status of a kit without a broker announces no next attempt', async () => {
   const report = statusOf({ uplink: { ...statusOf().uplink, state: 'stopped', broker: 'none' } });
   const { stdout } = await typed(fakeDaemon({ report: () => report }), ['status']);
   expect(stdout).toContain('\nuplink   no broker is configured; messages are buffered\nbuffer   ');
@@ -126,7 +126,7 @@ test('tail writes a line for each message and ends with Ctrl-C', async () => {
   expect(await typing).toEqual({ code: 0, stdout: `${at_ten}  Falcon  gps  lat=52.1 lon=4.3\n`, stderr: '' });
 });
 
-test('tail of an asset that nobody knows says so, and waits for it', async () => {
+test('tail of an unknown asset reports it and waits for the asset', async () => {
   const daemon = fakeDaemon();
   const stop = new AbortController();
   const shell = recordedShell({ signal: stop.signal, onOutput: () => stop.abort() });
@@ -141,7 +141,7 @@ test('tail of an asset that nobody knows says so, and waits for it', async () =>
   });
 });
 
-test('tail of a feed that nobody publishes says so, and says nothing of one that is only silent', async () => {
+test('tail reports a feed that no driver publishes, and not one that is only silent', async () => {
   for (const [feed, told] of [
     ['battary', 'feed "battary" not found (did you mean "battery"?); waiting for it (Ctrl-C stops)\n'],
     ['ai_detection', ''],
@@ -157,7 +157,7 @@ test('tail of a feed that nobody publishes says so, and says nothing of one that
   }
 });
 
-test('tail says that the daemon has stopped', async () => {
+test('tail reports that the daemon has stopped', async () => {
   const daemon = fakeDaemon();
   await withDirectory(async (dir) => {
     const ends = new AbortController();
@@ -172,7 +172,7 @@ test('tail says that the daemon has stopped', async () => {
   });
 });
 
-test('a task is followed to its end, and a completed one is a success', async () => {
+test('task follows a task to its end and exits with 0 when it completes', async () => {
   const daemon = fakeDaemon();
   const { code, stdout } = await typed(daemon, [
     'task',
@@ -189,7 +189,7 @@ test('a task is followed to its end, and a completed one is a success', async ()
   expect(code).toBe(0);
 });
 
-test('a failed task is a failure, and its reason is told', async () => {
+test('task prints the reason of a failed task and exits with an error', async () => {
   const task = async () => taskOf({ status: 'failed', result: { error: 'not armable: no GPS fix' } });
   const { code, stdout } = await typed(fakeDaemon({ task }), ['task', 'Falcon', 'arm']);
   expect(stdout).toContain('failed  not armable: no GPS fix');
@@ -213,7 +213,7 @@ test('buffer shows each lane and points to the quarantine', async () => {
   );
 });
 
-test('the quarantine is listed with ids, put back by id, and discarded as a whole only when that is said', async () => {
+test('the quarantine is listed with ids, retried by id, and discarded as a whole only with --all', async () => {
   const daemon = fakeDaemon();
   expect((await typed(daemon, ['buffer', 'quarantine', 'list'])).stdout).toContain(
     `8589934593  ${time}  telemetry  2 B   149 packet too large`,
@@ -275,7 +275,7 @@ test.each([
   expect(result.stderr).toContain(sentence);
 });
 
-test('without a daemon each view says so in one line and exits with 69', async () => {
+test('each view without a daemon prints one line and exits with 69', async () => {
   for (const words of [['status'], ['tail'], ['buffer'], ['task'], ['task', 'a', 'b']]) {
     const shell = recordedShell();
     expect(await runProgram([...words, '--socket', '/nowhere/control.sock'], shell)).toBe(69);

@@ -12,7 +12,7 @@ const app = {
   vitals: { check: async () => undefined, summary: () => 'well' },
 };
 
-test('a port that is taken is said once, tried again, and used when it is free', async () => {
+test('a port in use is logged once, retried, and used when it is free', async () => {
   const holder = createServer().listen(0, '127.0.0.1');
   await once(holder, 'listening');
   const address = holder.address();

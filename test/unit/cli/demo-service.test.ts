@@ -6,7 +6,7 @@ import { demoService, withFreePort } from '../../../src/cli/demo/service.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { kit_id, readText } from '../config/lab.ts';
 
-it('a port that another program has is left to it, and one that is free is kept', async () => {
+it('the demo keeps a free port and moves away from one that another program uses', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const at = other.address();
@@ -24,7 +24,7 @@ it('a port that another program has is left to it, and one that is free is kept'
   });
 });
 
-it('a new demo writes a port that can be listened on, also where 8080 is taken', async () => {
+it('a new demo configures a free port where 8080 is in use', async () => {
   const other = createServer().listen(8_080, '127.0.0.1');
   // Somebody else may have it already, which is as good.
   await once(other, 'listening').catch(() => undefined);

@@ -3,7 +3,7 @@ import { connectAsync } from 'mqtt';
 import { expect, test } from 'vitest';
 import { embeddedBrokerOptions, startEmbeddedBroker } from '../../../src/cli/demo/embedded-broker.ts';
 
-test('two of them live side by side, and each keeps what was retained for a late subscriber', async () => {
+test('two brokers run side by side, and each serves its retained messages to a late subscriber', async () => {
   const ends = new AbortController();
   const [first, second] = [await startEmbeddedBroker(ends.signal), await startEmbeddedBroker(ends.signal)];
   expect(first.port).not.toBe(second.port);

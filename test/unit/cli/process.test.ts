@@ -42,7 +42,9 @@ async function said(
   });
 }
 
-test('an old Node is told in one line what is needed and how to get it', async ({ skip }) => {
+test('an old Node version ends the start with one line that names the required one and how to get it', async ({
+  skip,
+}) => {
   skip(oldNode === undefined, 'no older Node is installed');
   const { ended, errors } = start(oldNode ?? '', 'status');
   expect(await ended).toBe(1);
@@ -59,7 +61,7 @@ test('a configuration with faults ends the daemon with 78 before anything starts
   );
 });
 
-test('a folder that can never be made ends the daemon at once with the key and the remedy', async () => {
+test('a directory that cannot be created stops the daemon with the key and the remedy', async () => {
   await withDirectory(async (dir) => {
     const file = join(dir, 'config.yaml');
     const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
@@ -97,7 +99,7 @@ function stopHard(child: ChildProcess): void {
   if (child.exitCode === null) child.kill('SIGKILL');
 }
 
-test('SIGHUP has the configuration read again, SIGTERM ends the daemon cleanly and takes its socket along', async () => {
+test('SIGHUP reloads the configuration, SIGTERM stops the daemon and removes its socket', async () => {
   await withDaemon(async (daemon, dir) => {
     expect(existsSync(join(dir, 'run/control.sock'))).toBe(true);
     daemon.child.kill('SIGHUP');

@@ -14,7 +14,7 @@ import { typedTrying } from './setup-typed.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
 
-test('a broker that does not answer is told before anything is written; a person may stop there', async () => {
+test('setup reports a silent broker before it writes anything, and lets the technician stop', async () => {
   await withDirectory(async (dir) => {
     const flags = ['--kit-id', kit_id, '--kit-name', '', '--username', kit_id];
     const away = [...flags, '--broker', `mqtt://127.0.0.1:${await freePort()}`];
@@ -43,7 +43,7 @@ test('a broker that does not answer is told before anything is written; a person
 });
 
 describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wants a password', () => {
-  test('lets a person correct a mistyped password and offers every other answer again', async () => {
+  test('setup lets the technician correct a mistyped password and offers the other answers again', async () => {
     const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
     try {
       await withDirectory(async (dir) => {

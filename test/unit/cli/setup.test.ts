@@ -34,7 +34,7 @@ async function read(file: string): Promise<Config> {
   return readConfig(file, { drivers, credentials_dir: undefined });
 }
 
-test('flags alone make a configuration that check accepts, with the password in a file of its own', async () => {
+test('setup makes a configuration from flags alone that check accepts, with the password in a file of its own', async () => {
   await withDirectory(async (dir) => {
     await writeFile(join(dir, 'given'), 'pass word\n');
     const given = ['--broker', 'mqtt://127.0.0.1:1883', '--password-file', join(dir, 'given')];
@@ -61,7 +61,7 @@ test('flags alone make a configuration that check accepts, with the password in 
   });
 });
 
-test('what no flag says is asked, the password without being shown', async () => {
+test('setup asks for what no flag gives, and hides the password', async () => {
   await withDirectory(async (dir) => {
     const asked: string[] = [];
     const answers = [kit_id.toUpperCase(), '', 'mqtt://127.0.0.1:1883', '', 'secret'];
@@ -82,7 +82,7 @@ test('what no flag says is asked, the password without being shown', async () =>
   });
 });
 
-test('a configuration that somebody wrote is replaced by force only, and kept; the kit stays the same one', async () => {
+test('setup replaces an existing configuration only with --force, keeps a copy, and keeps the kit id', async () => {
   await withDirectory(async (dir) => {
     const own = `kit_id: ${kit_id}\nbroker: { url: 'mqtt://127.0.0.1:1' }\n`;
     await writeFile(join(dir, 'config.yaml'), own);
@@ -102,7 +102,7 @@ test('a configuration that somebody wrote is replaced by force only, and kept; t
   });
 });
 
-test('a wrong address is told as check tells it, with its exit code, and what was there stays', async () => {
+test('setup reports a wrong address as check does, with its exit code, and changes no file', async () => {
   await withDirectory(async (dir) => {
     const before = `kit_id: ${kit_id}\nbroker: { url: none }\n`;
     await writeFile(join(dir, 'config.yaml'), before);
@@ -117,7 +117,7 @@ test('a wrong address is told as check tells it, with its exit code, and what wa
   });
 });
 
-test('an answer that cannot be right is said to be wrong, and asked for again', async () => {
+test('setup rejects an invalid answer and asks again', async () => {
   await withDirectory(async (dir) => {
     const asked: string[] = [];
     const answers = ['kit seven', kit_id, '', 'broker.example.com', 'mqtt://127.0.0.1:1883', '', ''];
@@ -141,7 +141,7 @@ test('an answer that cannot be right is said to be wrong, and asked for again', 
   });
 });
 
-test('whatever names devices give themselves, the file is one that can be read, and says what was found', async () => {
+test('setup writes a readable file whatever names devices report', async () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 40 });
   await withDirectory(async (dir) => {
     const file = join(dir, 'config.yaml');
@@ -159,7 +159,7 @@ test('whatever names devices give themselves, the file is one that can be read, 
   });
 });
 
-test('ports on which vehicles are heard go into one section, and a scan bears drivers that fail or hang', async () => {
+test('setup puts the ports of vehicles into one section and survives drivers that fail or hang', async () => {
   const link = (port: number) => ({
     what: `${port}`,
     options: { links: [{ kind: 'udp_listen', port }] },
@@ -187,7 +187,7 @@ test('ports on which vehicles are heard go into one section, and a scan bears dr
   });
 });
 
-test('what is typed is not shown when it is secret, and giving up ends the question', async () => {
+test('a secret answer is not shown, and Ctrl-C ends the question', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const shown: string[] = [];
   output.on('data', (chunk: Buffer) => shown.push(chunk.toString()));
@@ -215,8 +215,8 @@ function stationHeartbeat(): Buffer {
   return Buffer.from([0xfe, ...body, crc & 0xff, crc >>> 8]);
 }
 
-describe('a driver that looks around', () => {
-  test('hears vehicles, takes no ground station for one, and lists serial ports as a question', async () => {
+describe('A driver that scans for devices', () => {
+  test('finds vehicles but no ground stations, and lists serial ports to be confirmed', async () => {
     await withDirectory(async (dir) => {
       await mkdir(join(dir, 'by-id'));
       await writeFile(join(dir, 'by-id', 'usb-radio'), '');
@@ -320,7 +320,7 @@ describe('a driver that looks around', () => {
   });
 });
 
-test('what cannot be read or written is named with its remedy', async () => {
+test('setup names files that cannot be read or written with their remedy', async () => {
   await withDirectory(async (dir) => {
     const astray = await typed(join(dir, 'nowhere'), ['--no-ask', '--broker', 'none']);
     expect(astray).toMatchObject({

@@ -30,7 +30,7 @@ it('shows a fresh location with its age, source and city, and the battery', () =
   ]);
 });
 
-it('shows a stale one with the reason, and an age that nobody knows', () => {
+it('shows a stale location with the reason and an unknown age', () => {
   const kit = {
     location: { ...location, altitude: null, source: 'satellite_cached', stale: true, kit_location: null },
   };
@@ -55,7 +55,7 @@ it.each<[string, Partial<StatusReport>, string]>([
   expect(lines({ ...news, kit: {} })[1]).toBe(`battery  unknown  ${reason}`);
 });
 
-it('tells why the location is unknown', () => {
+it('shows why the location is unknown', () => {
   expect(lines({ kit: {}, location: { age_s: null, driver: null, reason: 'no receiver' } })[0]).toBe(
     'location unknown  no receiver',
   );

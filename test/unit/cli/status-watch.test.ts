@@ -24,7 +24,7 @@ test('lines are cut to the columns, colours not counted, and too many lines to t
   expect(seen(drawn(['long enough'], {}))).toEqual(['long enough']);
 });
 
-test('it is drawn over itself in one write, follows the size of the window and gives the cursor back', async () => {
+test('the view is redrawn in one write, follows the size of the window and restores the cursor', async () => {
   await withDirectory(async (dir) => {
     const ends = new AbortController();
     const stop = new AbortController();
@@ -59,7 +59,7 @@ test('it is drawn over itself in one write, follows the size of the window and g
   });
 });
 
-test('a daemon that goes is told at once, above what it said last, and one that comes back is shown again', async () => {
+test('a stopped daemon is reported above its last report, and shown again when it is back', async () => {
   await withDirectory(async (dir) => {
     const stop = new AbortController();
     const socket = join(dir, 'control.sock');

@@ -164,7 +164,7 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
     },
   );
 
-  test('is made too while the daemon is stopped and its configuration is broken, and says both', async () => {
+  test('a bundle is made while the daemon is stopped and its configuration is invalid, and reports both', async () => {
     await withScene(async ({ dir, pack }) => {
       await chmod(join(dir, 'camera'), 0o644);
       await writeFile(join(dir, 'config.yaml'), 'kit_id: nonsense\nbroker: { url: x, password: hunter22 }\n');
@@ -175,7 +175,7 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
     });
   });
 
-  test('is never written over another file', async () => {
+  test('a bundle never overwrites another file', async () => {
     await withScene(async ({ dir }) => {
       const taken = join(dir, 'taken');
       await writeFile(taken, 'precious');
@@ -187,7 +187,7 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
     });
   });
 
-  test('is an archive that tar reads, whatever is in its files', async () => {
+  test('a bundle is an archive that tar reads, whatever its files contain', async () => {
     const text = fc.string({ unit: 'binary', maxLength: 2_000 }).filter((each) => each.isWellFormed());
     await withDirectory(async (dir) => {
       const property = fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 3 }), async (texts) => {
@@ -211,7 +211,7 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
   });
 });
 
-test('secrets are known by their keys at any depth, and files that hold them are not hidden', () => {
+test('secrets are recognised by their keys at any depth, and the names of their files stay visible', () => {
   const value = {
     a: [{ password: 'x', password_file: '/p', api_key: 1, community: 'public', token: null }],
     name: 'rtsp://a:b@c/d',
@@ -222,7 +222,7 @@ test('secrets are known by their keys at any depth, and files that hold them are
   });
 });
 
-test('no form of a secret is left in any text, and short ones leave ordinary words alone', () => {
+test('every form of a secret is removed from every text, and short secrets do not change ordinary words', () => {
   const secret = fc.string({
     unit: fc.constantFrom(...'ABCXYZ0189"\\/@%:& '.split('')),
     minLength: 4,

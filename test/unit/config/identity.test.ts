@@ -74,7 +74,7 @@ it('refuses a file of the id that is damaged instead of making another id', asyn
   });
 });
 
-it('names a state that was copied from another machine, and says nothing on the same one', async () => {
+it('reports a state that was copied from another machine, and only that', async () => {
   await withDirectory(async (dir) => {
     const files = {
       machine_id: join(dir, 'machine-id'),
@@ -105,7 +105,7 @@ it('names a state that was copied from another machine, and says nothing on the 
   });
 });
 
-it('does not start on a disk that cannot hold the id, and says so', async () => {
+it('refuses to start on a disk that cannot store the id, with the reason', async () => {
   await withDirectory(async (dir) => {
     await writeFile(join(dir, 'state'), 'a file');
     await expect(start(dir, machine)).rejects.toThrow(/cannot write .*kit-id \(not a directory\)/u);

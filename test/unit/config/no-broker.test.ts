@@ -22,7 +22,7 @@ test('"none" is accepted as the address of the broker, with a warning that names
   });
 });
 
-test('without a broker the app runs, connects nowhere and says in its report why messages wait', async () => {
+test('the app runs without a broker, connects nowhere and reports why messages are buffered', async () => {
   await withDirectory(async (dir) => {
     const config = await readText(dir, `${text}state_dir: ${dir}\nruntime_dir: ${dir}\n`);
     const { broker } = config;

@@ -11,7 +11,7 @@ import { faultsOf, kit_id, readText } from './lab.ts';
 
 const id = `kit_id: ${kit_id}\n`;
 
-test('a file with nothing but a kit_id is a whole configuration with no broker', async () => {
+test('a file with only a kit_id is a valid configuration without a broker', async () => {
   await withDirectory(async (dir) => {
     const config = await readText(dir, `kit_id: ${kit_id.toUpperCase()}\n`);
     expect(config).toMatchObject({

@@ -37,7 +37,7 @@ it('takes an address of PostgreSQL, its password from a file, and a shared subsc
   expect(one).not.toEqual(two);
 });
 
-it('keeps the client id of a service that is the only one, so that the broker knows it again', async () => {
+it('keeps the client id of a single service, so that the broker resumes its session', async () => {
   const read = await reading('database: ./x/kits.db', async (file) => readStandalone(file, undefined));
   expect(read).toMatchObject({ client_id: 'kit-service', share: undefined, database: { kind: 'sqlite' } });
 });

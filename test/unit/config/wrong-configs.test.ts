@@ -371,7 +371,7 @@ test.each(cases)(
 
 const sections = ['broker', 'uplink', 'outbox', 'feeds', 'telemetry', 'commands', 'log', 'drivers'] as const;
 
-test('whatever stands in a section, the answer is a configuration or faults with their place, never a crash', async () => {
+test('any content of a section gives a configuration or faults with their place, never a crash', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...sections),
@@ -385,7 +385,7 @@ test('whatever stands in a section, the answer is a configuration or faults with
   );
 });
 
-test('any text at all is answered with faults or a configuration', async () => {
+test('any text gives faults or a configuration', async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
       expect((await faultsOfText(`${id}${text}`)).every((fault) => fault.startsWith('config.yaml'))).toBe(

@@ -79,7 +79,7 @@ function numbered(parts: readonly [Omit<BatchItem, 'seq' | 'data'>, object, unkn
 }
 
 describe('messages in a batch', () => {
-  it('come out as they went in, whatever JSON they hold', () => {
+  it('are unpacked unchanged, whatever JSON they contain', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(position, quality, anyData), { maxLength: 30 }), (parts) => {
         const items = numbered(parts);
@@ -188,7 +188,7 @@ describe('the size of a batch', () => {
 describe('the reader of a batch', () => {
   const group = { e: 1, ch: 'feed/a/gps', seq: [1, 1], t: [1, 1] };
 
-  it('sees whether the messages are history', () => {
+  it('detects whether its messages are history', () => {
     expect(openBatch(packBatch([item(1, {})], historical)).historical).toBe(true);
     expect(openBatch(packBatch([item(1, {})], { historical: false })).historical).toBe(false);
   });
@@ -236,7 +236,7 @@ describe('the reader of a batch', () => {
     expect(() => unpackBatch(packGroups({ ...group, ...bad }))).toThrow(message);
   });
 
-  it('refuses what is cut off or no batch at all', () => {
+  it('refuses truncated data and data that is not a batch', () => {
     const packed = packBatch([item(1, {})], historical);
     expect(() => unpackBatch(packed.subarray(0, packed.length - 5))).toThrow('unexpected end of file');
     expect(() => unpackBatch(Buffer.from('{"time":1}'))).toThrow('incorrect header check');

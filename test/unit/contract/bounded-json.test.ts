@@ -37,7 +37,7 @@ describe('readJson', () => {
     expect(readJson(text, limits)).toBe(JSON.parse(text));
   });
 
-  it('leaves faults of the syntax to JSON.parse', () => {
+  it('reports faults of the syntax as JSON.parse does', () => {
     for (const text of ['', '{', '"a', ']]]]', '"\\'])
       expect(() => readJson(text, limits)).toThrow(SyntaxError);
   });

@@ -63,7 +63,7 @@ describe('an envelope', () => {
     expect(read).toEqual({ time: '2026-11-21T10:00:00.000Z', epoch: 2, seq: 0, data: { n: 1 } });
   });
 
-  it('says when its time is not to be trusted', () => {
+  it('marks a time that is not trusted', () => {
     const text = writeEnvelope({ ...observed, time_quality: 'unsynced' }, '{"n":1}');
     expect(envelopeOf(data).parse(JSON.parse(text)).time_quality).toBe('unsynced');
   });

@@ -41,7 +41,7 @@ describe('DeviceMemory', () => {
     });
   });
 
-  it('logs once while the disk fails, and goes on from memory', async () => {
+  it('logs once while the disk fails, and continues from memory', async () => {
     await withDirectory(async (dir) => {
       const folder = join(dir, 'state');
       const log = recordingLog();
@@ -59,7 +59,7 @@ describe('DeviceMemory', () => {
 });
 
 describe('StateFile', () => {
-  it('writes one value after the other, and leaves nothing else behind', async () => {
+  it('writes one value after the other, and leaves no other files', async () => {
     await withDirectory(async (dir) => {
       const file = new StateFile(join(dir, 'zone.json'), z.array(z.int()));
       await Promise.all([1, 2, 3, 4].map(async (value) => file.write([value])));
@@ -70,7 +70,7 @@ describe('StateFile', () => {
     });
   });
 
-  it('goes on after a write that failed', async () => {
+  it('continues after a failed write', async () => {
     await withDirectory(async (dir) => {
       const folder = join(dir, 'state');
       const file = new StateFile(join(folder, 'zone.json'), z.int());

@@ -128,7 +128,7 @@ describe('serveDevice', () => {
     expect(played.pauses).toEqual(pauses);
   });
 
-  it('never waits for less than an hour after a rejection, whatever chance takes off', async () => {
+  it('never waits for less than an hour after a rejection, whatever the random part', async () => {
     const { timing } = fakeTiming();
     const { all } = await play([{ error: rejection }], { timing: { ...timing, random: () => 0 } });
     expect(all[1]).toMatchObject({ state: 'rejected', retry_ms: retry_limits.rejected_first_ms / 2 });
@@ -260,7 +260,7 @@ describe('serveDevice when its signal aborts', () => {
     expect(session.states).toEqual(states);
   });
 
-  it('leaves no listener on it, and every run a signal of its own that has aborted', async () => {
+  it('leaves no listener on it, and aborts the own signal of every run', async () => {
     const runs: AbortSignal[] = [];
     const stopping = new AbortController();
     await serveDevice({

@@ -153,7 +153,7 @@ describe('a request', () => {
     await eventually('its connection is gone', () => device.sockets.size === 0);
   });
 
-  it('whose TLS is never spoken ends when the connection has had its time', async () => {
+  it('times out when the device never answers the TLS handshake', async () => {
     const device = await listen(createTcpServer(() => undefined));
     const error = await failureOf(
       client(device.port, { tls: true, connect_ms: 100 }).post('/', 'password', limits),
@@ -175,7 +175,7 @@ describe('a request', () => {
     ).toEqual(expected);
   });
 
-  it('rejects with the reason of its signal, and the next one is well', async () => {
+  it('rejects with the reason of its signal, and the next request succeeds', async () => {
     let isMute = true;
     const server = createServer((request, response) => {
       if (!isMute) echo(request, response);
@@ -236,7 +236,7 @@ describe('what goes wrong', () => {
     });
   });
 
-  it('has a sentence where the port speaks no TLS', async () => {
+  it('has a sentence for a port without TLS', async () => {
     const device = await listen(createServer(echo));
     const error = await failureOf(client(device.port, { tls: true }).post('/', 'password', limits));
     expect(error).toMatchObject({

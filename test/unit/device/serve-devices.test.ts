@@ -32,7 +32,7 @@ const rejected = (reason: string): SessionState => ({
 });
 
 describe('serveDevices', () => {
-  it('goes on while one device of two rejects the connector', async () => {
+  it('continues while one device of two rejects the connector', async () => {
     const { stopping, say, ended, done } = start();
     say('gate', rejected('wrong password'));
     say('mast', { state: 'up' });

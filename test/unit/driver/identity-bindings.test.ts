@@ -57,7 +57,7 @@ describe('IdentityBindings', () => {
     expect(bindings([moved, yard]).claim(moved, 'camera:a')).toBeUndefined();
   });
 
-  it('keeps the later list when the disk takes its time with the earlier one', async () => {
+  it('keeps the later list when the disk is slow with the earlier one', async () => {
     const pauses = [30, 1];
     const slow = new IdentityBindings({
       entries: [gate, yard],
@@ -78,7 +78,7 @@ describe('IdentityBindings', () => {
     expect(bindings().claim(yard, 'camera:a')).toBe(texts.same_device('Gate', 'camera:a'));
   });
 
-  it('logs so many refused claims and no more, whatever a device invents', () => {
+  it('logs a limited number of refused claims, whatever a device reports', () => {
     const one = bindings();
     one.claim(gate, 'camera:a');
     for (let n = 0; n < 500; n += 1) one.claim(gate, `camera:x${n}`);

@@ -15,7 +15,7 @@ const now_ms = (): number => performance.now();
 
 describe('the parsers under hostile input', () => {
   it.each(targets.map((target) => [target.name, target] as const))(
-    '%s throws only what it may throw',
+    '%s throws only its declared errors',
     (_name, target) => {
       const run = fuzzTarget(target, {
         seed: fresh_seed,

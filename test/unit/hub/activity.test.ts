@@ -43,7 +43,7 @@ it('reports a new asset as added, online and announced', async () => {
   await lab.stop();
 });
 
-it('reports an asset that is known and cannot be reached as added and not as online', async () => {
+it('reports a known asset that cannot be reached as added, not as online', async () => {
   const { lab, kinds } = await observed(drone('drone-1', { offline_reason: 'no camera at channel 2' }));
   expect(kinds()).toEqual(['added', 'announced']);
   await lab.stop();
@@ -71,7 +71,7 @@ it('reports an announcement that changes commands, since a task may wait for one
   await lab.stop();
 });
 
-it('reports the removal of an asset with its reason, whoever removes it', async () => {
+it('reports the removal of an asset with its reason', async () => {
   const { lab, sink, activities } = await observed();
   sink.remove();
   expect(activities.at(-1)).toMatchObject({ kind: 'removed', reason: 'its driver removed it' });
@@ -88,7 +88,7 @@ it('reports the removal of an asset with its reason, whoever removes it', async 
   for (const { lab: each } of [{ lab }, second, third]) await each.stop();
 });
 
-it('reports an asset that comes back after it was forgotten as a new one', async () => {
+it('reports an asset that returns after its removal as a new one', async () => {
   const { lab, sink, activities, kinds } = await observed();
   sink.setOnline(false, 'no heartbeat');
   lab.hub.forgetAsset(id);

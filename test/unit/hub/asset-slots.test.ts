@@ -56,7 +56,7 @@ it('does not let the strangers of one driver take the slots of another, nor thos
   await lab.stop();
 });
 
-it('gives the slot of the stranger that was lost first to a new one, and keeps what was seen for long', async () => {
+it('gives the slot of the short-lived asset that was lost first to a new one, and keeps long-lived assets', async () => {
   const lab = hubLab();
   const host = await hostOf(lab, 'drones');
   const known = host.announce(drone('known'));
@@ -94,7 +94,7 @@ it('takes an asset back that had to make room, once it is online again and there
   await lab.stop();
 });
 
-it('removes what was seen for less than ten minutes and not for a day since, also over a restart', async () => {
+it('removes assets that were seen for less than ten minutes and not for a day since, also after a restart', async () => {
   const lab = hubLab();
   const host = await hostOf(lab, 'drones');
   host.announce(drone('passer-by')).setOnline(false, 'no heartbeat');

@@ -49,7 +49,7 @@ it('announces an asset with its commands and reports that it is online', async (
   await lab.stop();
 });
 
-it('says nothing when a driver announces the same again', async () => {
+it('publishes nothing when a driver repeats its announcement', async () => {
   const lab = hubLab();
   const drones = held();
   void lab.run(drones.driver);
@@ -87,7 +87,7 @@ it('reports an asset offline once when its driver fails, and online again withou
   });
 });
 
-it('announces an asset that is known and cannot be reached as offline, without an edge', async () => {
+it('announces a known asset that cannot be reached as offline, without an edge', async () => {
   const lab = hubLab();
   const drones = held(drone('drone-1', { offline_reason: 'no camera at channel 2' }));
   void lab.run(drones.driver);
@@ -173,7 +173,7 @@ it('clears both retained messages of a removed asset and ignores its sink', asyn
   await lab.stop();
 });
 
-it('leaves an asset to the driver that announced it first', async () => {
+it('keeps an asset with the driver that announced it first', async () => {
   const lab = hubLab({ configured: ['drones', 'others'] });
   const first = held();
   const second = held(drone('drone-1', { name: 'Impostor' }));
@@ -193,7 +193,7 @@ it('leaves an asset to the driver that announced it first', async () => {
   await lab.stop();
 });
 
-it('ignores what a driver says after its run is over', async () => {
+it('ignores calls of a driver after its run has ended', async () => {
   const lab = hubLab();
   const kept: { sink?: Sink; host?: DroneHost } = {};
   void lab.run(
@@ -213,7 +213,7 @@ it('ignores what a driver says after its run is over', async () => {
   expect(lab.outbox.drafts).toEqual([]);
 });
 
-it('refuses an announcement that breaks its schema, names the key and goes on', async () => {
+it('refuses an announcement that breaks its schema, names the key and accepts the next one', async () => {
   const lab = hubLab();
   void lab.run(
     scriptedDriver(async (host) => {
@@ -243,7 +243,7 @@ it('has a limit on the number of assets', async () => {
   await lab.stop();
 });
 
-it('publishes everything retained again when asked', async () => {
+it('publishes everything retained again on request', async () => {
   const lab = hubLab();
   void lab.run(scriptedDriver(scripts.wellBehaved));
   await settle();
@@ -320,7 +320,7 @@ it('lists an asset of an earlier run as offline until its driver announces it', 
   await lab.stop();
 });
 
-it('says nothing of an asset of an earlier run that was offline already', async () => {
+it('publishes nothing for an asset of an earlier run that was offline already', async () => {
   const body = JSON.stringify({ ...earlier, status: 'offline', status_reason: 'battery swap' });
   const lab = hubLab({ announced: [{ channel: channels.asset(id), body }] });
   expect(lab.outbox.drafts).toEqual([]);
@@ -347,7 +347,7 @@ it('takes back what a driver announced that is not configured any more, and what
   await lab.stop();
 });
 
-it('takes back what was announced when the kit had another kit_id, and keeps what it announced since', async () => {
+it('clears assets announced under an earlier kit_id and keeps those announced since', async () => {
   const other = assetId('0b7f3c52-1d3e-4a7b-8a51-6c1f5a0d9e21', 'drone-1');
   const lab = hubLab({
     announced: [

@@ -19,7 +19,7 @@ const id = assetId(kit_id, 'drone-1');
 const gps = channels.feed(id, 'gps');
 const settle = async (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
-it('drops a message that breaks its schema, logs it once with the key, and lets the others through', async () => {
+it('drops a message that breaks its schema, logs it once with the key, and publishes the others', async () => {
   const lab = hubLab();
   const driver = scriptedDriver(async (host) => {
     const sink = host.announce(drone());
@@ -51,7 +51,7 @@ it('drops a message that JSON cannot carry', async () => {
   await lab.stop();
 });
 
-it('does not take an outbox that throws for a bad message', async () => {
+it('does not treat an error of the outbox as an invalid message', async () => {
   const outbox = recordingOutbox();
   const append: typeof outbox.append = (draft) => {
     if (draft.lane === 'feed') throw new InvariantBroken('the epoch has no numbers left');
@@ -147,7 +147,7 @@ it('never limits or merges alarms', async () => {
   await lab.stop();
 });
 
-it('keeps its own copy of a message that the driver goes on changing', async () => {
+it('keeps its own copy of a message that the driver changes later', async () => {
   const lab = hubLab({ rates: { default: 1 } });
   const driver = scriptedDriver(async (host) => {
     const sink = host.announce(drone());

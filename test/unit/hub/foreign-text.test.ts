@@ -55,7 +55,7 @@ function textsIn(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-it('an asset whose name is nothing but what is not drawn is called by its key', async () => {
+it('an asset whose name has no visible character is named by its key', async () => {
   const lab = hubLab();
   const driver = defineDriver({
     name: 'devices',

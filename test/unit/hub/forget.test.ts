@@ -47,7 +47,7 @@ it('forgets an asset of an earlier run that its driver has not reached', async (
   await next.stop();
 });
 
-it('is refused while the driver reaches the asset, is configured with it, or nobody knows it', async () => {
+it('refuses an asset that its driver reaches, that is configured, or that is unknown', async () => {
   const { lab } = await started();
   expect(lab.hub.forgetAsset(id)).toMatch(/^Drone drone-1 is online: drones still reaches it; /u);
   expect(lab.hub.forgetAsset(kit_id)).toBe(`this kit has no asset ${kit_id}`);
@@ -58,7 +58,7 @@ it('is refused while the driver reaches the asset, is configured with it, or nob
   await configured.lab.stop();
 });
 
-it('is undone when the asset comes back, without its last position', async () => {
+it('restores the asset when it returns, without its last position', async () => {
   const { lab, sink } = await started();
   sink.setPosition({ lat: 47, lon: 8 });
   sink.setOnline(false, 'no heartbeat');

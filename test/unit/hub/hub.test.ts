@@ -14,7 +14,7 @@ useFakeTime();
 const id = assetId(kit_id, 'drone-1');
 const settle = async (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
-it('goes on with one driver whatever the others do', async () => {
+it('runs each driver independently of the others', async () => {
   const lab = hubLab({ configured: ['good', 'a', 'b', 'c', 'd'] });
   const good = scriptedDriver(async (host) => {
     const sink = host.announce(drone());
@@ -39,7 +39,7 @@ it('goes on with one driver whatever the others do', async () => {
   expect(lab.hub.drivers().find((each) => each.name === 'd')?.state).toBe('hung');
 });
 
-it('reports the assets of an abandoned driver offline and ignores what it says later', async () => {
+it('reports the assets of an abandoned driver offline and ignores its later calls', async () => {
   const lab = hubLab();
   let late: (() => void) | undefined;
   void lab.run(
@@ -72,7 +72,7 @@ it('shows why a driver is down, since when, and when it is tried next', async ()
   await lab.stop();
 });
 
-it('calls nothing of its owner before it is returned', async () => {
+it('calls no function of its owner before it is returned', async () => {
   const early = () => {
     throw new Error('called too early');
   };
@@ -96,7 +96,7 @@ it('shows a rejected driver, and when it is tried next', async () => {
   await lab.stop();
 });
 
-it('shows the facts that a driver tells of itself, a limited number of them', async () => {
+it('shows a limited number of the facts that a driver reports of itself', async () => {
   const lab = hubLab();
   void lab.run(
     scriptedDriver(async (host) => {
@@ -128,7 +128,7 @@ describe('commands', () => {
     expect(lab.hub.findCommand(id, 'arm')).toMatchObject({ asset: { online: false } });
   });
 
-  it('neither lists nor gives out what local policy refuses', async () => {
+  it('neither lists nor returns commands that local policy refuses', async () => {
     const lab = hubLab({ allow });
     void lab.run(
       scriptedDriver(async (host) => {

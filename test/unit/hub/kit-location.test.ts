@@ -34,7 +34,7 @@ const fix = (source: Fix['source'], latitude: number, more: Partial<Fix> = {}): 
   ...more,
 });
 
-it('takes fresh satellites, then a fresh modem, then the last satellite fix, then the manual position', () => {
+it('prefers a fresh satellite fix, then a fresh modem, then the last satellite fix, then the manual position', () => {
   const locations = new Locations();
   locations.note('site', fix('manual', 1), at(0));
   expect(locations.at(0)).toMatchObject({ latitude: 1, source: 'manual', stale: false, age_ms: null });
@@ -47,7 +47,7 @@ it('takes fresh satellites, then a fresh modem, then the last satellite fix, the
   expect(locations.at(day_later)).toMatchObject({ latitude: 1, source: 'manual', stale: false });
 });
 
-it('tells that a receiver goes on speaking with fixes that are too old, until it is mute or in time again', () => {
+it('reports a receiver that sends outdated fixes until it is silent or current again', () => {
   const locations = new Locations();
   const late_ms = (mono_ms: number) => locations.at(mono_ms)?.late_ms;
   locations.note('gps', fix('satellite', 2), at(0));
@@ -60,14 +60,14 @@ it('tells that a receiver goes on speaking with fixes that are too old, until it
   expect(late_ms(100_000)).toBe(0);
 });
 
-it('takes a pinned manual position before everything', () => {
+it('prefers a pinned manual position to every source', () => {
   const locations = new Locations();
   locations.note('gps', fix('satellite', 2), at(0));
   locations.note('site', fix('manual', 1, { pinned: true }), at(0));
   expect(locations.at(0)).toMatchObject({ latitude: 1, source: 'manual' });
 });
 
-it('keeps the last satellite fix, and what the configuration says, when the receiver has no fix any more', () => {
+it('keeps the last satellite fix and the configured position when the receiver has lost its fix', () => {
   const locations = new Locations();
   locations.note('gps', fix('manual', 1), at(0));
   locations.note('gps', fix('satellite', 2), at(0));
@@ -150,7 +150,7 @@ it('writes the fix at most once a minute, and then only when it moved or grew ol
   });
 });
 
-it('tells once that the fix cannot be kept', async () => {
+it('logs once that the fix cannot be saved', async () => {
   await withDirectory(async (dir) => {
     const faults: unknown[] = [];
     mkdirSync(join(dir, 'taken.new'));
@@ -162,7 +162,7 @@ it('tells once that the fix cannot be kept', async () => {
   });
 });
 
-it('looks up the city again only after 500 m, and tells why a location is not fresh', async () => {
+it('looks up the city again only after 500 m, and reports why a location is not fresh', async () => {
   await withDirectory(async (dir) => {
     const asked: number[] = [];
     const clock = { boot_id: 'x', stamp: () => at(performance.now()) };
@@ -194,7 +194,7 @@ it('looks up the city again only after 500 m, and tells why a location is not fr
   });
 });
 
-it('goes on without a city when the index cannot be read, and says so once', () => {
+it('reports positions without a city when the index cannot be read, and logs it once', () => {
   const log = recordingLog();
   const where = new KitLocation({
     file: '/nowhere/last',
@@ -211,7 +211,7 @@ it('goes on without a city when the index cannot be read, and says so once', () 
   expect(log.at('warn')).toHaveLength(1);
 });
 
-it('publishes a new location, its movement and the flip to stale, and the gateway is there', async () => {
+it('publishes a new location, its movement and its change to stale, also on the gateway', async () => {
   await withDirectory(async (dir) => {
     const lab = hubLab({ state_dir: dir });
     let host: DroneHost | undefined;

@@ -95,7 +95,7 @@ it('drops a part that breaks its schema, logs it once, and takes the others', as
   await stop();
 });
 
-it('leaves a part to the driver that reported it first, until that one is lost', async () => {
+it('keeps a part with the driver that reported it first until that driver is lost', async () => {
   const lab = await start({ configured: ['drones', 'second'] });
   let other: DroneHost | undefined;
   void lab.run(
@@ -130,7 +130,7 @@ it('does not repeat what a lost driver reported', async () => {
   await lab.stop();
 });
 
-it('says that the battery is not known any more when its driver was lost', async () => {
+it('reports the battery as unknown when its driver is lost', async () => {
   const lab = hubLab();
   void lab.run(
     scriptedDriver(async (host, run_number) => {
@@ -145,7 +145,7 @@ it('says that the battery is not known any more when its driver was lost', async
   await lab.stop();
 });
 
-it('keeps what a link is when the driver of its dish was lost, and tells why the rest is not known', async () => {
+it('keeps the type of a link when the driver of its dish is lost, and reports why the rest is unknown', async () => {
   const lab = await start({ configured: ['drones', 'dish'] });
   lab.report({ wans: [{ name: 'eth1', type: 'ethernet', status: 'online' }] });
   void lab.run(
@@ -181,7 +181,7 @@ it('reports the edges of links on the asset of the gateway', async () => {
   await stop();
 });
 
-it('takes a link that is gone as offline once, and its return as online', () => {
+it('reports a missing link offline once, and its return online', () => {
   const first = linkEdges(new Map(), [wan('wwan0', 'online'), wan('eth1', null)]);
   expect(first.edges).toEqual([]);
   const gone = linkEdges(first.states, []);
@@ -191,7 +191,7 @@ it('takes a link that is gone as offline once, and its return as online', () => 
   expect(linkEdges(still_gone.states, [wan('wwan0', 'online')]).edges).toMatchObject([{ status: 'online' }]);
 });
 
-it('remembers a limited number of links that are gone', () => {
+it('remembers a limited number of missing links', () => {
   let states = linkEdges(new Map(), []).states;
   for (let index = 0; index < 10 * gone_max; index += 1) {
     ({ states } = linkEdges(states, [wan(`ppp${index}`, 'online')]));

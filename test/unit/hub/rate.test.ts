@@ -89,7 +89,7 @@ it('never exceeds its rate by more than one message and always sends the newest'
   );
 });
 
-it('lets all messages of a stream through that keeps its rate but for a little jitter', () => {
+it('sends every message of a stream that keeps its rate with a little jitter', () => {
   const { pacer, sent, send, stop } = start({ default: 10 });
   const stream = pacer.open('gps');
   for (let index = 0; index < 100; index += 1) {
@@ -112,7 +112,7 @@ it('applies a new rate to what is held back already', () => {
   stop();
 });
 
-it('sends nothing of a feed whose rate is 0, and counts it as given way', () => {
+it('sends nothing of a feed whose rate is 0, and counts its messages as superseded', () => {
   const { pacer, sent, send, stop } = start({ default: 5, attitude: 0 });
   expect(pacer.open('attitude').offer(send(1))).toBe(true);
   vi.advanceTimersByTime(10_000);
@@ -120,7 +120,7 @@ it('sends nothing of a feed whose rate is 0, and counts it as given way', () => 
   stop();
 });
 
-it('sends what is held back when the connector stops, since no turn will come any more', () => {
+it('sends withheld messages when the connector stops', () => {
   const { pacer, sent, send, stop } = start({ default: 1 });
   const stream = pacer.open('gps');
   stream.offer(send(1));
@@ -129,7 +129,7 @@ it('sends what is held back when the connector stops, since no turn will come an
   expect(sent.map((each) => each.value)).toEqual([1, 2]);
 });
 
-it('forgets what is held back when the stream is closed', () => {
+it('discards withheld messages when the stream is closed', () => {
   const { pacer, sent, send, stop } = start({ default: 1 });
   const stream = pacer.open('gps');
   stream.offer(send(1));

@@ -34,7 +34,7 @@ it('resolves with the state stopped when the driver ends after its signal aborte
   expect(states.map((each) => each.state)).toEqual(['starting', 'up', 'stopped']);
 });
 
-it('tries again after pauses that grow from one second to one minute', async () => {
+it('retries after pauses that grow from one second to one minute', async () => {
   const starts: number[] = [];
   const { stopping, done } = start(async () => {
     starts.push(performance.now());
@@ -70,7 +70,7 @@ it('logs an outage once when it begins and once when it is over, with its durati
   expect(down_s).toBeLessThanOrEqual(7.1);
 });
 
-it('starts over with short pauses only after the device was there for a while', async () => {
+it('resets the back-off only after the device was served for a while', async () => {
   const starts: number[] = [];
   const { stopping, done } = start(async (signal, onUp) => {
     starts.push(performance.now());
@@ -119,7 +119,7 @@ it('treats a driver that ends by itself as lost', async () => {
   await done;
 });
 
-it('abandons a driver that does not stop in time, and says so', async () => {
+it('abandons a driver that does not stop in time, and logs it', async () => {
   const { stopping, states, log, done } = start(async () => new Promise<never>(() => undefined));
   stopping.abort();
   await vi.advanceTimersByTimeAsync(stop_deadline_ms - 1);

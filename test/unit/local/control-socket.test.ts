@@ -64,7 +64,7 @@ test('a socket on which another daemon answers is left alone', async () => {
   });
 });
 
-test('a client without a daemon is told so, with the socket and the remedy', async () => {
+test('a client without a daemon gets an error with the socket and the remedy', async () => {
   const client = localClient('/nowhere/control.sock', ends.signal);
   await expect(client.status()).rejects.toThrow(DaemonUnavailable);
   await expect(client.status()).rejects.toThrow(
@@ -129,7 +129,7 @@ test('the sentence of a refused command, of an unknown task and of an unknown ro
   });
 });
 
-test('a body with an unknown key is refused before the daemon sees it', async () => {
+test('a body with an unknown key is refused before it reaches the daemon', async () => {
   const daemon = fakeDaemon();
   await serving(daemon, async (socket) => {
     const client = localClient(socket, ends.signal);
@@ -138,7 +138,7 @@ test('a body with an unknown key is refused before the daemon sees it', async ()
   });
 });
 
-test('quarantined rows are put back or discarded, by their ids or all of them', async () => {
+test('quarantined rows are retried or discarded, by id or all of them', async () => {
   const daemon = fakeDaemon();
   await serving(daemon, async (socket) => {
     const client = localClient(socket, ends.signal);
@@ -151,7 +151,7 @@ test('quarantined rows are put back or discarded, by their ids or all of them', 
   });
 });
 
-test('a follower gets what its filters let through, and the daemon forgets it when it goes', async () => {
+test('a follower receives what its filters pass, and is released when it disconnects', async () => {
   const daemon = fakeDaemon();
   await serving(daemon, async (socket) => {
     const reader = new AbortController();
@@ -180,7 +180,7 @@ test('following ends when the daemon stops', async () => {
   });
 });
 
-test('a reader that is too slow loses lines and is told how many', async () => {
+test('a slow reader loses lines and gets their number', async () => {
   const daemon = fakeDaemon();
   await serving(daemon, async (socket) => {
     const reader = connect(socket);
@@ -217,7 +217,7 @@ test('tasks are listed as the daemon keeps them', async () => {
   });
 });
 
-test('an asset is forgotten by its name, or refused with the sentence of the daemon', async () => {
+test('an asset is removed by its name, or the request is refused with the sentence of the daemon', async () => {
   const forgotten: unknown[] = [];
   const forgetAsset: LocalApi['forgetAsset'] = (asset_id, user) => {
     if (asset_id !== drone.id) throw new CommandRefused('Gate is online: cameras still reaches it');

@@ -38,13 +38,13 @@ test('a route is found by method and path, with its query and the last part of i
   expect(await ask('/pieces')).toEqual([200, 'piece']);
 });
 
-test('what no route knows is told with its method and path', async () => {
+test('an unknown route is answered with its method and path', async () => {
   expect(await ask('/nothing?x=1')).toEqual([404, 'there is no GET /nothing']);
   expect(await ask('/things/1', { method: 'POST' })).toEqual([404, 'there is no POST /things/1']);
   expect(await ask('/things/1/2')).toEqual([404, 'there is no GET /things/1/2']);
 });
 
-test('an address that is no UTF-8, a route that breaks and a body that is too large are answers', async () => {
+test('an address that is not UTF-8, a failing route and a body that is too large get an error response', async () => {
   expect(await ask('/things/%ff')).toEqual([400, 'the address cannot be read: URI malformed']);
   expect(await ask('/broken')).toEqual([500, 'it broke']);
   expect(await ask('/things', { method: 'POST', body: 'x'.repeat(1_000_001) })).toEqual([
@@ -53,7 +53,7 @@ test('an address that is no UTF-8, a route that breaks and a body that is too la
   ]);
 });
 
-test('an asker that goes in the middle of its body harms nobody', async () => {
+test('a client that disconnects in the middle of its body affects no other request', async () => {
   const asker = request(`${url}/things`, { method: 'POST', headers: { 'content-length': 100 } });
   asker.on('error', () => undefined);
   asker.write('half');

@@ -28,7 +28,7 @@ test('a line is JSON with time, level, facts and sentence', () => {
   });
 });
 
-test('a driver has its own level, and a new configuration counts at once', () => {
+test('a driver has its own level, and a new configuration applies immediately', () => {
   const { log, sentences } = recordedLog('warn', { drivers: { noisy: 'debug' } });
   const [noisy, quiet] = [log.child({ driver: 'noisy' }), log.child({ driver: 'quiet' })];
   noisy.debug({}, 'one');
@@ -126,7 +126,7 @@ describe('as time goes by', () => {
     vi.useRealTimers();
   });
 
-  test('a level that was asked for a time ends with it, which is said', () => {
+  test('a temporary level ends after its time, which is logged', () => {
     const { log, lines, sentences } = recordedLog('info');
     const drones = log.child({ driver: 'drones' });
     log.override('drones', 'debug', 60_000);
@@ -143,7 +143,7 @@ describe('as time goes by', () => {
     expect(lines[1]).toContain('"driver":"drones"');
   });
 
-  test('a level for all leaves those alone that have their own, and no level lasts longer than a day', () => {
+  test('a global level does not change names with their own level, and no level lasts longer than a day', () => {
     const { log, sentences } = recordedLog('info', { drivers: { quiet: 'error' } });
     log.override(null, 'debug', 1e12);
     log.child({ part: 'uplink' }).debug({}, 'heard');
@@ -154,7 +154,7 @@ describe('as time goes by', () => {
     expect(sentences()).toEqual(['heard']);
   });
 
-  test('repeats of one sentence about one thing are counted, told of once, and then written again', () => {
+  test('repeated lines about one subject are counted, summarised once, and then written again', () => {
     const { log, sentences } = recordedLog('info');
     const cameras = log.child({ driver: 'cameras' });
     for (let at = 0; at < repeats_max + 41; at += 1) cameras.warn({ camera: 'gate', at }, 'no answer');
@@ -167,7 +167,7 @@ describe('as time goes by', () => {
     log.close();
   });
 
-  test('what is held back at the end is told at the end; debug lines are never held back', () => {
+  test('suppressed lines are summarised at the end, and debug lines are never suppressed', () => {
     const { log, sentences } = recordedLog('debug');
     for (let at = 0; at < repeats_max + 2; at += 1) log.info({}, 'again');
     for (let at = 0; at < repeats_max + 2; at += 1) log.debug({}, 'detail');
@@ -176,7 +176,7 @@ describe('as time goes by', () => {
     expect(sentences().at(-1)).toBe('again (suppressed 2 like this in 1 s)');
   });
 
-  test('kinds of lines without end cost no memory without end, and no count is lost', () => {
+  test('memory stays bounded for any number of kinds of lines, and no count is lost', () => {
     const { log, sentences } = recordedLog('info');
     for (let at = 0; at < repeats_max + 3; at += 1) log.info({ asset: 'first' }, 'again');
     for (let asset = 0; asset < 500; asset += 1) log.info({ asset: String(asset) }, 'another');
@@ -184,7 +184,7 @@ describe('as time goes by', () => {
     log.close();
   });
 
-  test('a device that words each line anew, or comes under a new name each time, does not fill the log', () => {
+  test('a device that changes its text or its name each time does not fill the log', () => {
     const { log, sentences } = recordedLog('info');
     const drones = log.child({ driver: 'drones' });
     for (let n = 0; n < 3_000; n += 1) drones.warn({ asset_key: 'one', text: `PreArm: ${n}` }, 'drone says');

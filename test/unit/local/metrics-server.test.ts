@@ -21,7 +21,7 @@ async function withPage(page: MetricsPage, play: (url: string) => Promise<void>)
   await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow('fetch failed');
 }
 
-test('health is 200 with a line on the kit, and 503 with the part that makes no progress', async () => {
+test('health is 200 with a line on the kit, or 503 with the part that makes no progress', async () => {
   await withPage(well, async (url) => {
     const answer = await fetch(`${url}/healthz`);
     expect([answer.status, await answer.text()]).toEqual([200, 'ok: connected, 4 assets online\n']);
@@ -33,7 +33,7 @@ test('health is 200 with a line on the kit, and 503 with the part that makes no 
   });
 });
 
-test('figures that cannot be read are an answer too, and only reading is served', async () => {
+test('unreadable figures get an error response, and only GET is served', async () => {
   const broken = { ...well, scrape: async () => Promise.reject(new Error('no figures')) };
   await withPage(broken, async (url) => {
     const answer = await fetch(`${url}/metrics`);

@@ -47,7 +47,7 @@ describe('streams on MediaMTX', () => {
   });
   const access = () => ({ api_url: server.api_url, viewer_url: server.viewer_url });
 
-  it('adds the stream on demand and then tells viewers an address without credentials', async () => {
+  it('adds the stream on demand and returns an address without credentials for viewers', async () => {
     const { media, told } = keep(mediaMtx(access()));
     media.want(asset_key, rtsp_url);
     expect(media.urlOf(asset_key)).toBeNull();
@@ -57,7 +57,7 @@ describe('streams on MediaMTX', () => {
     expect(told.join(' ')).not.toContain('s3cret');
   });
 
-  it('lets a WebRTC viewer of that address receive video', { timeout: 20_000 }, async () => {
+  it('serves video to a WebRTC viewer of that address', { timeout: 20_000 }, async () => {
     const { media } = keep(mediaMtx(access()));
     media.want(asset_key, rtsp_url);
     await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
@@ -92,7 +92,7 @@ describe('streams on MediaMTX', () => {
     expect(media.urlOf(asset_key)).not.toBeNull();
   });
 
-  it('takes the address back when the server stays away, says so once, and gives it again', async () => {
+  it('withdraws the address while the server is unreachable, logs it once, and restores it', async () => {
     const { media, log } = keep(mediaMtx(access()));
     media.want(asset_key, rtsp_url);
     await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
@@ -104,7 +104,7 @@ describe('streams on MediaMTX', () => {
     expect(log.lines.filter(({ sentence }) => sentence.includes('API connection restored'))).toHaveLength(1);
   });
 
-  it('removes the stream of an asset that is gone', async () => {
+  it('removes the stream of a removed asset', async () => {
     const { media } = keep(mediaMtx(access()));
     media.want(asset_key, rtsp_url);
     await soon(() => expect(server.paths.has(name)).toBe(true));

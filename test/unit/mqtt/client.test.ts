@@ -105,7 +105,7 @@ describe('MQTT.js', () => {
     });
   });
 
-  it('returns an error for a message after its end was asked for', async () => {
+  it('returns an error for a message after its end was requested', async () => {
     await withClient({}, async (client) => {
       await connected(client);
       client.end(false);

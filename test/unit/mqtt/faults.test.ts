@@ -34,7 +34,7 @@ describe.skipIf(peerMissing('openssl'))('a TLS handshake that fails', () => {
       socket.on('error', () => undefined),
     );
 
-  it('is told in plain words, without the text of a library', async () => {
+  it('is described in plain words, without the text of a library', async () => {
     await withDirectory(async (dir) => {
       await withDirectory(async (elsewhere) => {
         const made = await makeCertificates(dir, 'kit');
@@ -67,7 +67,7 @@ describe.skipIf(peerMissing('openssl'))('a TLS handshake that fails', () => {
     });
   });
 
-  it('keeps the words of errors that it does not know, unless they are raw', () => {
+  it('keeps the message of unknown errors, unless it is raw text of OpenSSL', () => {
     expect(plainFault(new Error('no answer to a ping for 15.0 s'))).toBe('no answer to a ping for 15.0 s');
     const raw = Object.assign(new Error('403DE2:error:0A00FFFF:SSL routines:tls_x:odd'), {
       code: 'ERR_SSL_ODD',

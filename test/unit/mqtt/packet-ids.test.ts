@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PacketIds } from '../../../src/mqtt/packet-ids.ts';
 
 describe('PacketIds', () => {
-  it('are never given twice while one is in use, also after the numbers have gone round', () => {
+  it('are never assigned twice while in use, also after the numbers wrap', () => {
     const ids = new PacketIds();
     const late = ids.allocate();
     for (let n = 0; n < 70_000; n += 1) {

@@ -97,7 +97,7 @@ describe('keepConnected', () => {
     await loop.stop();
   });
 
-  it('lets the pauses grow while sessions end soon after they began', async () => {
+  it('increases the pauses while sessions end soon after they began', async () => {
     const loop = start({ serve: served(10_000) });
     await vi.advanceTimersByTimeAsync(60_000);
     expect(loop.pauses.slice(0, 4)).toEqual([1_000, 2_000, 4_000, 8_000]);
@@ -114,7 +114,7 @@ describe('keepConnected', () => {
     await loop.stop();
   });
 
-  it('starts the pauses again at the shortest when whoever served it asks to come back soon', async () => {
+  it('resets the back-off when the session requests a quick reconnect', async () => {
     const loop = start({ serve: served(10, 'soon') });
     await vi.advanceTimersByTimeAsync(4_000);
     expect(loop.pauses.slice(0, 3)).toEqual([1_000, 1_000, 1_000]);

@@ -293,7 +293,7 @@ describe('Session', () => {
       });
     });
 
-    it('gives up a broker that reads nothing any more', async () => {
+    it('closes the connection to a broker that stops reading', async () => {
       await withBroker({ onPublish: () => undefined }, async ({ broker, open }) => {
         const session = await open();
         session.publish(message, () => undefined);
@@ -304,7 +304,7 @@ describe('Session', () => {
       });
     });
 
-    it('leaves a message unacknowledged that is to come again', async () => {
+    it('does not acknowledge a message that must be redelivered', async () => {
       const topics: string[] = [];
       await withBroker({}, async ({ broker, open }) => {
         await open({ onMessage: async ({ topic }) => topics.push(topic) > 1 });

@@ -9,7 +9,7 @@ import { withDirectory } from '../../support/temporary.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-test('the bundle says what the sources say, and has no character that would double its memory', async () => {
+test('the bundle has the strings of the sources, and no character that would double its memory', async () => {
   await withDirectory(async (dir) => {
     const app = join(dir, 'app');
     await bundle(root, app);

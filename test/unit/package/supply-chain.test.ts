@@ -125,7 +125,7 @@ describe('the comparison with what nodejs.org publishes', () => {
     });
   });
 
-  it('says that the site was not reached instead of passing or failing', async () => {
+  it('reports an unreachable site instead of passing or failing', async () => {
     await withSite(async (base_url, record) => {
       await expect(verifyRuntime({ ...record, version: '9.9.9' }, base_url)).rejects.toThrow(NotReached);
     });
@@ -142,7 +142,7 @@ describe('the audit of libraries', () => {
     expect(verdict(of('critical')).isPassed).toBe(false);
   });
 
-  it('says plainly that a registry does not answer', () => {
+  it('reports a registry that does not answer', () => {
     const { isPassed, lines } = verdict('{ "message": "405 Method Not Allowed", "error": {} }');
     expect([isPassed, lines[0]]).toEqual([
       true,

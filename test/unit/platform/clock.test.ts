@@ -79,7 +79,7 @@ describe('the clock', () => {
     expect(lab.synced()).toBe(false);
   });
 
-  it('that is stepped tells so once, and is trusted again only with new evidence', () => {
+  it('reports a step once, and is trusted again only with new evidence', () => {
     const lab = machine({ error_us: 0 });
     expect(lab.synced()).toBe(true);
     lab.pass(60_000);

@@ -22,7 +22,7 @@ describe.each(Object.entries(corpus))('%s', (_, text) => {
   });
 });
 
-it('leaves the writing of people alone', () => {
+it('keeps ordinary text of any language', () => {
   for (const text of [
     'Kamera Süd 2',
     'カメラ',
@@ -38,7 +38,7 @@ it('leaves the writing of people alone', () => {
   }
 });
 
-it('joins a word that was split by what nobody sees', () => {
+it('joins a word that was split by invisible characters', () => {
   expect(cleanText('g\u200Ba\u00ADt\u{E0061}e')).toBe('gate');
 });
 
@@ -49,7 +49,7 @@ it('cleans every text of a value and keeps the rest, and the very value when it 
   expect(cleanTexts(dirty)).toEqual({ a: ['x [8m', { b: 'y' }], n: 1, big: 2n });
 });
 
-it('never leaves anything that is not drawn, whatever comes', () => {
+it('never keeps invisible characters, whatever the input', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       expect(isDeceptive(cleanText(text))).toBe(false);

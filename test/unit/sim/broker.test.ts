@@ -78,14 +78,14 @@ function subscribe(topic: string): Packet {
 
 const kept = { properties: { sessionExpiryInterval: 600 } };
 
-test('wildcards match as MQTT says', () => {
+test('wildcards match as in the MQTT specification', () => {
   expect(topicMatches('k1/+/up/#', 'k1/a/up/feed/x')).toBe(true);
   expect(topicMatches('k1/+/up/#', 'k1/a/down/ack')).toBe(false);
   expect(topicMatches('k1/a/down/#', 'k1/a/down')).toBe(true);
   expect(topicMatches('a/+', 'a/b/c')).toBe(false);
 });
 
-test('a publication is acknowledged with 0x10 while nobody listens, and with 0 when somebody does', async () => {
+test('a publication is acknowledged with 0x10 without a subscriber, and with 0 with one', async () => {
   await withBroker(async ({ client, after }) => {
     const kit = await client('kit');
     kit.send(publish('up/x', '1'));
@@ -160,7 +160,7 @@ test('a will goes out after its delay, and not when the client is back before', 
   });
 });
 
-test('a second client of the same name takes over, and the first one is told', async () => {
+test('a second client with the same id takes over, and the first one gets the reason', async () => {
   await withBroker(async ({ client, after }) => {
     const first = await client('kit');
     await client('kit');
@@ -169,7 +169,7 @@ test('a second client of the same name takes over, and the first one is told', a
   });
 });
 
-test('a broker that dies without persistence names what it held; with it, all is as before', async () => {
+test('a broker that is killed names what it lost without persistence, and loses nothing with it', async () => {
   await withBroker(async ({ broker, client, after, lost }) => {
     const cloud = await client('cloud', kept);
     cloud.send(subscribe('up/#'));

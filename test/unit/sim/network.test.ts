@@ -75,7 +75,7 @@ test('a link that is down delays bytes and never reorders them', async () => {
   });
 });
 
-test('a reset is heard at both ends, and what was on its way is gone', async () => {
+test('a reset reaches both ends, and data on its way is lost', async () => {
   await connected(async ({ connection, heard, after, say }) => {
     say('never read');
     await after(1);

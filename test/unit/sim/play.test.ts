@@ -125,7 +125,7 @@ test('a buffer file that is larger than its messages explain is found', async ()
   expect(violations.join('\n')).toMatch(/the buffer file has 8\d{6} bytes, at most 2\d{6} are explained/u);
 });
 
-test('a message that nobody sent is found', async () => {
+test('a message that was never sent is found', async () => {
   const found = await violationsAfter(({ witness }) => witness.stored.set(rowId({ epoch: 1, seq: 1 }), 1));
   expect(found).toContain('the service stored 1/1, which no kit has sent');
 });
@@ -138,7 +138,7 @@ test('a command that ran twice is found', async () => {
   expect(found).toContain('task 1 ran 2 times');
 });
 
-test('a command that ran after its deadline, or of which the service says what is not so, is found', async () => {
+test('a command that ran after its deadline, or whose state in the service is wrong, is found', async () => {
   const found = await violationsAfter(({ devices }) => {
     const [run] = devices.runs;
     if (run) devices.runs.splice(0, 1, { ...run, began_ms: run.began_ms + 60_000, ended: 'stopped' });
@@ -165,7 +165,7 @@ test('an older value at the service is found', async () => {
   expect(found.join('\n')).toMatch(/the service shows \d+\/\d+ of \w+, and has had 999999\/1/u);
 });
 
-test('an acknowledgement of what is not stored is found', () => {
+test('an acknowledgement of a message that is not stored is found', () => {
   const witness = new Witness();
   witness.stored.set(rowId({ epoch: 5, seq: 1 }), 1);
   const ack = (last: number) => JSON.stringify({ epoch: 5, ranges: [[1, last]] });
@@ -174,7 +174,7 @@ test('an acknowledgement of what is not stored is found', () => {
   expect(witness.wrongIn(ack(900_000))).toBe('the service acknowledged 900000 numbers at once');
 });
 
-test('a connection that ends while nothing is wrong is found', async () => {
+test('a connection that ends without a fault is found', async () => {
   const cut = (scene: Scene): void =>
     scene.later(30_000, () => {
       for (const connection of scene.network.of(scene.kit_link)) connection.reset();

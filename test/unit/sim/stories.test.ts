@@ -43,12 +43,12 @@ function everyQuarter(from_ms: number, to_ms: number, action: Omit<Action, 'at_m
   return Array.from({ length: count }, (_, index) => ({ ...action, at_ms: from_ms + index * 250 }));
 }
 
-test('a broker that forgot everything hears it again, whenever the next connection breaks', async () => {
+test('a broker that lost its retained messages gets them again, whenever the next connection breaks', async () => {
   const resets = everyQuarter(15_500, 22_000, { ...nothing, kind: 'reset', how: 'kit' });
   expect(await brokenBy(resets)).toEqual([]);
 });
 
-test('a broker that forgot everything hears it again, whenever the kit is killed meanwhile', async () => {
+test('a broker that lost its retained messages gets them again, whenever the kit is killed meanwhile', async () => {
   const kills = everyQuarter(15_500, 22_000, { ...nothing, kind: 'kill', ms: 300 });
   expect(await brokenBy(kills)).toEqual([]);
 });

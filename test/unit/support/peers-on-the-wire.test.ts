@@ -34,7 +34,7 @@ const topic = 'k1/6f1c2d8a-0b7e-4a55-9c1e-1a2b3c4d5e6f/up/feed/a/gps';
 const numbered = (seq: number, data = '{}'): string => writeEnvelope({ epoch: 1, seq, time_ms: 0 }, data);
 
 describe.skipIf(peerMissing('mosquitto'))('the broker', () => {
-  it('comes back on its port after a kill', async () => {
+  it('restarts on its port after a kill', async () => {
     const broker = later(await startMosquitto(), async (each) => each.stop());
     const before = await client(broker.url);
     const closed = closing(before);

@@ -83,7 +83,7 @@ test('libraries bring what they need, the nearest one first, and not the tools t
   });
 });
 
-test('a library that does not say on what terms it comes stops the build', async () => {
+test('a library without a licence stops the build', async () => {
   await withDirectory(async (root) => {
     await library(root, 'silent', { name: 'silent', version: '1.0.0' });
     await expect(readComponent(join(root, 'silent'), 'app/*')).rejects.toThrow(
@@ -174,14 +174,14 @@ test('the manual names every command with its options, and no line of text can b
     expect(line).toMatch(/^\.(TH|SH|SS|TP|B|BR|I|br)( |$)/);
 });
 
-test('the manual says what a command is about, what an option is when left out, and what the doctor answers', () => {
+test('the manual describes each command, the defaults of options and the exit codes of the doctor', () => {
   const page = commandPage(program, edition);
   expect(page).toContain('Messages that the broker rejected: list the messages.');
   expect(page).toMatch(/\\-\\-for <time>\n.*Default: 15m\./);
   expect(page).toMatch(/\.B 2\nOf doctor: something is broken\./);
 });
 
-test('the manual leaves no option without a word, and names no default where there is none', async () => {
+test('the manual describes every option, and names a default only where there is one', async () => {
   expect(commandPage(program, edition)).not.toMatch(/Default: *\./);
   const schema: unknown = JSON.parse(
     await readFile(join(import.meta.dirname, '../../../src/config/config.schema.json'), 'utf8'),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Budget } from '../../../src/uplink/budget.ts';
 
 describe('the bandwidth budget of the backlog', () => {
-  it('lets the configured rate through over time, whatever the size of the messages', () => {
+  it('sends at the configured rate over time, whatever the size of the messages', () => {
     let now_ms = 0;
     const budget = new Budget(() => now_ms);
     let bytes = 0;
@@ -29,7 +29,7 @@ describe('the bandwidth budget of the backlog', () => {
     expect(bytes).toBe(2_000);
   });
 
-  it('is no limit at 0', () => {
+  it('does not limit the rate at 0', () => {
     const budget = new Budget(() => 0);
     budget.spend(1e9);
     expect(budget.allows(0)).toBe(true);

@@ -53,7 +53,7 @@ describe('Inbox', () => {
     expect(await received).toBe(true);
   });
 
-  it('says of a dispatch whether the broker may have kept it while the kit was away', async () => {
+  it('marks dispatches that the broker may have kept while the kit was offline', async () => {
     const queued: boolean[] = [];
     const { box, receive } = inbox({ task: async (_, meta) => void queued.push(meta.queued) });
     await receive({ kind: 'task', task_id });
@@ -64,7 +64,7 @@ describe('Inbox', () => {
     expect(queued).toEqual([true, true, false]);
   });
 
-  it('leaves dispatches at the broker while 64 wait for the disk, and asks for them once there is room', async () => {
+  it('leaves dispatches at the broker while 64 wait for the disk, and requests them once there is room', async () => {
     const journaled = Promise.withResolvers<undefined>();
     const { receive, said, rooms } = inbox({ task: async () => journaled.promise });
     const waiting = Array.from({ length: 64 }, async () => receive({ kind: 'task', task_id }));
@@ -88,7 +88,7 @@ describe('Inbox', () => {
     expect(queued).toEqual([true, false]);
   });
 
-  it('acknowledges the empty payload that takes back a retained dispatch, and passes none on', async () => {
+  it('acknowledges the empty payload that clears a retained dispatch, and ignores it', async () => {
     let dispatches = 0;
     const { box } = inbox({ task: async () => void (dispatches += 1) });
     const topic = downTopic(test_kit, { kind: 'task', task_id });
@@ -152,7 +152,7 @@ describe('Inbox', () => {
     expect(said).toHaveLength(1);
   });
 
-  it('logs what an acknowledgement could not release, and goes on', async () => {
+  it('logs what an acknowledgement could not release, and accepts the next one', async () => {
     const { receive, said } = inbox({ ack: async () => Promise.reject(new Error('disk full')) });
     expect(await receive({ kind: 'ack' }, { epoch: 1, ranges: [[1, 5]] })).toBe(true);
     await Promise.resolve();

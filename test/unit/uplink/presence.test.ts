@@ -65,7 +65,7 @@ describe('the presence of the kit', () => {
     expect(presence.due()).toBeDefined();
   });
 
-  it('is published again once when the cloud asks', () => {
+  it('is published again once on request of the cloud', () => {
     const { world, presence } = lab();
     presence.will(whole);
     presence.birth(10_000);
@@ -76,7 +76,7 @@ describe('the presence of the kit', () => {
     expect(presence.due()).toBeUndefined();
   });
 
-  it('leaves the faults out where the broker accepts only small packets', () => {
+  it('omits the faults where the broker accepts only small packets', () => {
     const { world, presence, read } = lab();
     world.degraded = ['a'.repeat(500), 'b'];
     const left_out = { degraded: ["2 faults; the broker's packet limit is too small to list them"] };
@@ -85,7 +85,7 @@ describe('the presence of the kit', () => {
     expect(read(presence.birth(10_000))['data']).toMatchObject({ degraded: world.degraded });
   });
 
-  it('says when its clock is not set', () => {
+  it('reports that its clock is not set', () => {
     const { world, presence, read } = lab();
     world.synced = false;
     expect(read(presence.will(whole))['time_quality']).toBe('unsynced');

@@ -217,7 +217,7 @@ describe('Sender', () => {
       });
     });
 
-    it('reports whether anybody subscribes to it', async () => {
+    it('reports whether it has a subscriber', async () => {
       await withSender({}, async ({ waiting, sent, acknowledged, wake }) => {
         waiting.push(outgoing(), outgoing());
         await wake();
@@ -239,7 +239,7 @@ describe('Sender', () => {
       });
     });
 
-    it('counts the bytes of its text, and refuses it unsent when the broker takes less', async () => {
+    it('counts the bytes of its text, and refuses to send it when the broker accepts less', async () => {
       const session = { packet_bytes_max: 1_000 };
       await withSender({ session }, async ({ waiting, sent, refused, sender, wake }) => {
         waiting.push(outgoing({ payload: 'é'.repeat(500) }), outgoing({ payload: 'e'.repeat(500) }));
@@ -279,7 +279,7 @@ describe('Sender', () => {
   });
 
   describe('of a broker that falls silent', () => {
-    it('gives up the connection after four seconds with a message in flight', async () => {
+    it('closes the connection after four seconds with a message in flight', async () => {
       await withSender({}, async ({ waiting, ended, wake }) => {
         waiting.push(outgoing());
         await wake();

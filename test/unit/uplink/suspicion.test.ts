@@ -48,7 +48,7 @@ describe('the search for a message that makes the broker hang up', () => {
     expect(suspicion.hungUp([poison], undefined)).toBe(poison);
   });
 
-  it('holds nothing against a kind that is answered, so that a link that breaks often blames no message', () => {
+  it('clears a kind that is acknowledged, so that an unstable link makes no message a suspect', () => {
     const suspicion = new Suspicion();
     for (let loss = 0; loss < 20; loss += 1) {
       calm(suspicion);
@@ -57,7 +57,7 @@ describe('the search for a message that makes the broker hang up', () => {
     }
   });
 
-  it('takes the word of a broker that ends the connection over a packet, once a single one was in flight', () => {
+  it('trusts the reason code of a broker that closes the connection over a packet, once only one was in flight', () => {
     const suspicion = new Suspicion();
     suspicion.connected();
     expect(suspicion.hungUp([outgoing(7), outgoing(8)], 0x95)).toBeUndefined();
@@ -66,14 +66,14 @@ describe('the search for a message that makes the broker hang up', () => {
     expect(new Suspicion().hungUp([outgoing(7)], 0x8b)).toBeUndefined();
   });
 
-  it('blames nothing when nothing was in flight', () => {
+  it('suspects no message when none was in flight', () => {
     const suspicion = new Suspicion();
     for (let n = 0; n < 10; n += 1) expect(suspicion.hungUp([], undefined)).toBeUndefined();
     expect(suspicion.cautious).toBe(false);
     expect(suspicion.is_searching).toBe(false);
   });
 
-  it('trusts again after sixteen answers', () => {
+  it('ends the search after sixteen acknowledgements', () => {
     const suspicion = new Suspicion();
     for (let n = 0; n < 3; n += 1) suspicion.hungUp([outgoing(7), outgoing(8)], undefined);
     for (let n = 0; n < 15; n += 1) suspicion.answered(outgoing(1));

@@ -14,7 +14,7 @@ function lab() {
 }
 
 describe('another client with the same id', () => {
-  it('is named as soon as the broker says so, and for ten minutes', () => {
+  it('is reported as soon as the broker names it, for ten minutes', () => {
     const { world, problems, end } = lab();
     end({ code: 0x8e, without_a_word: false });
     expect(problems.sentences().join()).toMatch(/^another client uses this kit_id/);
@@ -22,7 +22,7 @@ describe('another client with the same id', () => {
     expect(problems.sentences()).toEqual([]);
   });
 
-  it('is supposed after four short connections that the broker ended without a word', () => {
+  it('is assumed after four short connections that the broker closed without a reason', () => {
     const { problems, end } = lab();
     for (let n = 0; n < 3; n++) end({});
     expect(problems.sentences()).toEqual([]);
@@ -30,7 +30,7 @@ describe('another client with the same id', () => {
     expect(problems.sentences().join()).toMatch(/perhaps another client uses this kit_id/);
   });
 
-  it('is not supposed where the link breaks, or where connections last', () => {
+  it('is not assumed where the link breaks or connections last', () => {
     const { problems, end } = lab();
     for (let n = 0; n < 10; n++) end({ without_a_word: false });
     for (let n = 0; n < 10; n++) end({ held_ms: 40_000 });

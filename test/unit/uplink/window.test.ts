@@ -37,7 +37,7 @@ describe('the window of the uplink', () => {
     expect(window.batch_rows).toBe(200);
   });
 
-  it('asks for small batches while it is narrow, since a large one would itself be the queue', () => {
+  it('requests small batches while it is narrow, since a large one would itself be the queue', () => {
     const { window } = simulate({ rtt_ms: 600, bytes_per_ms: 8 }, 1_200, 60_000);
     expect(window.batch_rows).toBe(50);
   });
@@ -49,7 +49,7 @@ describe('the window of the uplink', () => {
     expect(window.open).toBe(true);
   });
 
-  it('always lets one backlog message through, however small the broker makes the window', () => {
+  it('always sends one backlog message, however small the window of the broker is', () => {
     const window = new Window(1, () => 0);
     expect(window.open_for_backlog).toBe(true);
     window.sent(100_000, { backlog: true });

@@ -37,7 +37,7 @@ async function levelsOf(findings: Promise<readonly { level: string; what: string
   return (await findings).map(({ level, what }) => `${level} ${what}`);
 }
 
-test('a name that nobody knows and a port that is closed are told with their remedies', async () => {
+test('an unknown host name and a closed port are reported with their remedies', async () => {
   expect(await checkNetwork(optionsFor('mqtt://nowhere.invalid:1883'), never)).toMatchObject([
     { level: 'fail', what: 'dns', remedy: holding('broker.url') },
   ]);
@@ -57,7 +57,7 @@ test('a certificate is judged by the day on which it ends', () => {
 });
 
 describe.skipIf(peerMissing('openssl'))('the certificate of the kit', () => {
-  test('is judged as the one of the broker is', async () => {
+  test('a client certificate is judged like that of the broker', async () => {
     await withDirectory(async (dir) => {
       const { client, expired } = await makeCertificates(dir, kit_id);
       const read = async (file: string) => ownFinding(await readFile(file, 'utf8'), Date.now());
@@ -70,7 +70,7 @@ describe.skipIf(peerMissing('openssl'))('the certificate of the kit', () => {
 });
 
 describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('against a real broker', () => {
-  test('trust, a foreign authority and an expired certificate are told apart', async () => {
+  test('a trusted certificate, a foreign authority and an expired certificate are distinguished', async () => {
     await withDirectory(async (dir) => {
       const certificates = await makeCertificates(dir, kit_id);
       const ca = await readFile(certificates.ca, 'utf8');
@@ -101,7 +101,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
     });
   });
 
-  test('a wrong password is told, and the right one may read and write what the kit needs', async () => {
+  test('a wrong password is reported, and the right one may read and write the topics of the kit', async () => {
     const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
     try {
       expect(
@@ -120,7 +120,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
     }
   });
 
-  test('a topic that the kit may not write is told with the topic', async () => {
+  test('a topic without write permission is named', async () => {
     const broker = await startMosquitto({ acl: `user ${kit_id}\ntopic read k1/${kit_id}/down/#\n` });
     try {
       expect(await checkBrokerSession(kit_id, optionsFor(broker.url), never)).toMatchObject([
@@ -168,8 +168,8 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
   );
 });
 
-describe('a broker that does not say why it hangs up', () => {
-  test('on MQTT 5 is tried with 3.1.1, and the setting is named', async () => {
+describe('A broker that closes connections without a reason', () => {
+  test('is tried with 3.1.1 when it closes MQTT 5 connections, and the setting is named', async () => {
     const broker = await startScriptedBroker({
       onConnect: (peer) => (peer.version === 5 ? peer.hangUp() : peer.connack()),
     });
@@ -182,7 +182,7 @@ describe('a broker that does not say why it hangs up', () => {
     }
   });
 
-  test('on both versions has the setting named too', async () => {
+  test('has the setting named when it closes connections of both versions', async () => {
     const broker = await startScriptedBroker({ onConnect: (peer) => peer.hangUp() });
     try {
       expect(await checkBrokerSession(kit_id, optionsFor(broker.url), never)).toMatchObject([

@@ -39,7 +39,7 @@ function configIn(dir: string, more = ''): string {
   return `kit_id: ${kit_id}\nclock: trusted\nstate_dir: ${dir}\nruntime_dir: ${dir}\noutbox: { free_disk_min_mb: 0 }\n${more}`;
 }
 
-test('a kit that is well ends with 0, one that deserves a look with 1, one that is broken with 2', async () => {
+test('the doctor exits with 0 without findings, with 1 after warnings and with 2 after faults', async () => {
   await withDirectory(async (dir) => {
     const stopped = await typed(dir, configIn(dir));
     expect(stopped.stdout).toMatch(
@@ -64,7 +64,7 @@ test('a kit that is well ends with 0, one that deserves a look with 1, one that 
   });
 });
 
-test('a daemon that hangs is said to hang, and does not hold up the rest', async () => {
+test('a hung daemon is reported and does not delay the other checks', async () => {
   await withDirectory(async (dir) => {
     const mute = createServer(() => undefined);
     mute.listen(join(dir, 'control.sock'));
@@ -80,7 +80,7 @@ test('a daemon that hangs is said to hang, and does not hold up the rest', async
   });
 });
 
-test('what only the daemon knows is a finding; what the configuration tells too is told once', async () => {
+test('facts of the daemon are findings, and those that the configuration has too appear once', async () => {
   await withDirectory(async (dir) => {
     const broker = "broker: { url: 'mqtt://127.0.0.1:1' }\n";
     const { stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
@@ -104,7 +104,7 @@ test('what only the daemon knows is a finding; what the configuration tells too 
   });
 });
 
-test('a kit without a broker is told to name one', async () => {
+test('a kit without a broker has a finding with the key to set', async () => {
   await withDirectory(async (dir) => {
     const { code, stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
     expect(stdout).toMatch(/^warn {2}configuration: no broker is configured.*; write its address/mu);
@@ -113,7 +113,7 @@ test('a kit without a broker is told to name one', async () => {
   });
 });
 
-test('a configuration that is not there, and a daemon that answers nonsense, are findings like others', async () => {
+test('a missing configuration and a daemon that answers nonsense are findings', async () => {
   await withDirectory(async (dir) => {
     const shell = recordedShell();
     const words = ['doctor', '--config', join(dir, 'none.yaml'), '--socket', join(dir, 'control.sock')];
@@ -134,7 +134,7 @@ test('a configuration that is not there, and a daemon that answers nonsense, are
   });
 });
 
-test('each trouble that the daemon reports has a line with its remedy', () => {
+test('each fault that the daemon reports has a line with its remedy', () => {
   const { uplink, outbox, drivers, assets } = statusOf();
   const [driver] = drivers;
   const [asset] = assets;
@@ -175,7 +175,7 @@ test('each trouble that the daemon reports has a line with its remedy', () => {
   });
 });
 
-test('secrets that systemd keeps for the service are found in its store, and those of the configuration count first', async () => {
+test('secrets in the credential store of systemd are found, and those of the configuration take precedence', async () => {
   await withDirectory(async (dir) => {
     await mkdir(join(dir, 'store'));
     await writeFile(join(dir, 'store', 'kit-connector.mqtt-password'), 'stored\n');

@@ -33,7 +33,7 @@ test('the user of the service is looked up with all of its groups, by root alone
   });
 });
 
-test('a file is judged by its folders, its owner, its groups and everybody else', async () => {
+test('access to a file is judged by its folders, owner, groups and other users', async () => {
   await withDirectory(async (dir) => {
     const folder = join(dir, 'secrets');
     const file = join(folder, 'gate');
@@ -57,7 +57,7 @@ test('a file is judged by its folders, its owner, its groups and everybody else'
   });
 });
 
-test('check asks whether the user of the service may write its state, not whoever runs the check', async () => {
+test('check tests whether the user of the service can write its state, not the user who runs it', async () => {
   await withDirectory(async (dir) => {
     const state_dir = join(dir, 'state');
     await mkdir(state_dir);
@@ -73,7 +73,7 @@ test('check asks whether the user of the service may write its state, not whoeve
   });
 });
 
-test('what the sandbox of the service hides is told before any rights', async () => {
+test('a path hidden by the sandbox of the service is reported before its permissions', async () => {
   for (const path of ['/root/ca.pem', '/home/tech/ca.pem', '/tmp/ca.pem']) {
     expect(await obstacle(path, nobody, { write: false })).toMatchObject({
       finding: texts.hidden_by_sandbox(path),
@@ -94,7 +94,7 @@ test('a serial port is judged for the user of the service, where root asks', asy
   });
 });
 
-test('a secret that the service may not read is told with the command that helps', async () => {
+test('a secret that the service cannot read is reported with the command that corrects it', async () => {
   await withDirectory(async (dir) => {
     const path = join(dir, 'gate');
     await writeFile(path, 'secret', { mode: 0o600 });
@@ -108,7 +108,7 @@ test('a secret that the service may not read is told with the command that helps
   });
 });
 
-test('a port is fine when the daemon has it, and told when another program or nobody has', async () => {
+test('a port is fine while the daemon listens on it, and reported when another program or none does', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -50,7 +50,7 @@ function answerOf(question: Buffer, ahead_ms: number, { stratum = 2 } = {}): Buf
 }
 
 describe('the clock', () => {
-  test('is compared with a time server, whose answers to others and without the time do not count', async () => {
+  test('is compared with a time server, and answers to others or without the time are ignored', async () => {
     const { server, socket } = await timeServer((question) => [
       Buffer.from('noise'),
       answerOf(Buffer.alloc(48, 7), 3_600_000),
@@ -67,7 +67,7 @@ describe('the clock', () => {
     }
   });
 
-  test('may be off by less than half a second, and a mute server is a warning with its remedy', async () => {
+  test('may be off by less than half a second, and a silent time server is a warning with its remedy', async () => {
     const right = await timeServer((question) => [answerOf(question, 20)]);
     const mute = await timeServer(() => []);
     try {
@@ -86,7 +86,7 @@ describe('the clock', () => {
     }
   });
 
-  test('is asked for by names, ports and IPv6 addresses', async () => {
+  test('time servers are addressed by names, ports and IPv6 addresses', async () => {
     expect(splitServer('ntp.example.com')).toEqual({ host: 'ntp.example.com', port: 123 });
     expect(splitServer('10.0.0.1:1123')).toEqual({ host: '10.0.0.1', port: 1123 });
     expect(splitServer('fd00::1')).toEqual({ host: 'fd00::1', port: 123 });
@@ -100,7 +100,7 @@ function diskOf(state_dir: string, free_bytes_min = 0) {
 }
 
 describe('the disk', () => {
-  test('takes a file where the daemon will make its directory, and leaves nothing behind', async () => {
+  test('the disk check writes a file where the daemon will make its directory, and removes it', async () => {
     await withDirectory(async (dir) => {
       const findings = await checkDisk(diskOf(join(dir, 'not', 'made', 'yet')));
       expect(findings.map(({ level, what }) => [level, what])).toEqual([
@@ -111,7 +111,7 @@ describe('the disk', () => {
     });
   });
 
-  test.skipIf(diskMissing())('that is full is found, with what to free', async () => {
+  test.skipIf(diskMissing())('a full disk is found, with what to delete', async () => {
     await withTmpfs(2, async (dir) => {
       await expect(writeFile(join(dir, 'logs'), Buffer.alloc(4_000_000))).rejects.toThrow('ENOSPC');
       expect(await checkDisk(diskOf(dir, 1_000_000))).toMatchObject([
@@ -121,7 +121,7 @@ describe('the disk', () => {
     });
   });
 
-  test.skipIf(diskMissing())('that became read-only is found', async () => {
+  test.skipIf(diskMissing())('a disk that became read-only is found', async () => {
     await withExt4(8, async (dir, disk) => {
       disk.breakDown();
       await eventually('the kernel makes it read-only', async () =>
@@ -134,7 +134,7 @@ describe('the disk', () => {
 });
 
 describe('serial ports', () => {
-  test('that are not plugged in are named with the remedy', async () => {
+  test('serial ports that are not connected are named with the remedy', async () => {
     expect(await checkSerialPorts([{ driver: 'drones', path: '/dev/serial/by-id/none' }])).toMatchObject([
       {
         level: 'fail',
@@ -145,7 +145,7 @@ describe('serial ports', () => {
     ]);
   });
 
-  test('that another program holds are told with its name, and are fine once it has gone', async () => {
+  test('serial ports in use are reported with the name of the program, and fine once it has ended', async () => {
     await withDirectory(async (dir) => {
       const device = join(dir, 'ttyACM0');
       const link = join(dir, 'by-id');
@@ -173,7 +173,7 @@ describe('serial ports', () => {
     });
   });
 
-  test('that the daemon itself holds are no news', async () => {
+  test('serial ports that the daemon uses are not reported', async () => {
     await withDirectory(async (dir) => {
       const device = join(dir, 'ttyACM0');
       await writeFile(device, '');
@@ -194,7 +194,7 @@ describe('serial ports', () => {
 });
 
 describe('files', () => {
-  test('that others may change, and secrets that others may read, are told with the command that helps', async () => {
+  test('files that others can change and secrets that others can read are reported with the command that corrects them', async () => {
     await withDirectory(async (dir) => {
       const file = join(dir, 'config.yaml');
       const levels = async (text: string, mode: number) => {
@@ -213,7 +213,7 @@ describe('files', () => {
     });
   });
 
-  test('of camera passwords must be there, hold something and be closed to others', async () => {
+  test('files of camera passwords must exist, have content and be closed to others', async () => {
     await withDirectory(async (dir) => {
       const path = (name: string): string => join(dir, name);
       await writeFile(path('open'), 'x', { mode: 0o644 });

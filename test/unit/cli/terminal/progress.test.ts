@@ -51,7 +51,7 @@ it('shows nothing where there is no terminal', () => {
   expect(written).toEqual(['line\n']);
 });
 
-it('counts the steps of long work, and leaves nothing behind', () => {
+it('counts the steps of long work and clears its line at the end', () => {
   const written: string[] = [];
   const steps = stepsOn({ write: (text) => written.push(text), isTTY: true }, 'packing', 2);
   steps.next('first');

@@ -38,7 +38,7 @@ test.each([
   expect(cut(text, columns)).toBe(shown);
 });
 
-it('pads to a width, and cuts what is longer', () => {
+it('pads to a width and cuts longer text', () => {
   expect(padTo('日', 4)).toBe('日  ');
   expect(padTo('gate camera', 6)).toBe('gate …');
 });
@@ -52,7 +52,7 @@ describe('fold', () => {
     ]);
   });
 
-  it('keeps a word that is longer than a line whole, and what fits as it is', () => {
+  it('keeps words longer than a line whole and short text unchanged', () => {
     expect(fold('see mqtts://broker.example.com now', 12, 2)).toEqual([
       'see',
       '  mqtts://broker.example.com',

@@ -51,7 +51,7 @@ describe('sockets bound to a device', () => {
     });
   });
 
-  it('say in words why a connection fails, with the code as cause', async () => {
+  it('describe in words why a connection fails, with the code as cause', async () => {
     const port = await freePort();
     const refused = connectTcp({ device: 'lo', host_ip: '127.0.0.1', port, timeout_ms });
     await expect(refused).rejects.toThrow(DeviceUnreachable);
@@ -119,7 +119,7 @@ describe('sockets bound to a device', () => {
 });
 
 describe('socket addresses', () => {
-  it('come back from the form of the kernel in the canonical spelling that Node.js gives them', () => {
+  it('are converted from the form of the kernel to the canonical spelling of Node.js', () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), fc.nat(65_535), (ip, port) => {
         const encoded = encodeSocketAddress(ip, port);
@@ -171,7 +171,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))(
       ]);
     });
 
-    it('give up in time where nothing comes back', async () => {
+    it('time out without an answer', async () => {
       await lab.set('wwan0', { blackhole: true });
       const attempt = connectTcp({ device: 'wwan0', host_ip: lab_targets[0], port: 443, timeout_ms: 300 });
       await expect(attempt).rejects.toMatchObject({ cause: { code: 'ETIMEDOUT' } });

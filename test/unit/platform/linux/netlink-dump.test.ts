@@ -15,7 +15,7 @@ it('lists the loopback address among the addresses, any number of times at once'
   }
 });
 
-it('says which table the kernel refuses to list', async () => {
+it('names the table that the kernel refuses to list', async () => {
   const unknown = { of: 'unicorns', ask: 3_000, answer: 3_001, header_bytes: 12 };
   const refusal: unknown = await dumpTable(unknown).catch((error: unknown) => error);
   expect(refusal).toBeInstanceOf(DeviceUnreachable);

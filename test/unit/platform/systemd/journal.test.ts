@@ -78,7 +78,7 @@ test('an asset is called by its name, and found by its name and by its key', asy
   expect(radio).toContain('\nASSET=Mast\n');
 });
 
-test('what a sentence says is not said again behind it, and stays a field', async () => {
+test('facts in the sentence are not repeated after it, and stay fields', async () => {
   const { log, entries } = await journaled();
   log.warn(
     { file: '/etc/x.yaml', port: 80, lost: null },
@@ -94,7 +94,7 @@ test('what a sentence says is not said again behind it, and stays a field', asyn
   ]);
 });
 
-test('every level has its priority, and a crash shows where it happened in lines of its own', async () => {
+test('every level has its priority, and a crash has its stack in lines of its own', async () => {
   const { log, entries } = await journaled();
   for (const level of ['debug', 'info', 'warn', 'error'] as const) log[level]({}, level);
   log.fatal({ err: new Error('one line\nand another') }, 'the program ends');
@@ -112,7 +112,7 @@ test('no secret reaches the journal, in no field', async () => {
   expect(journald.read().join('')).not.toContain('hunter2');
 });
 
-test('a journal that takes nothing costs lines and no time; their number is told once it takes some again', async () => {
+test('a blocked journal costs lines but no time, and their number is logged once it accepts lines again', async () => {
   const { log, journald, instead, entries } = await journaled();
   const lines = 3_000;
   for (let at = 0; at < lines; at += 1) log.debug({ at }, 'a flood');
@@ -155,11 +155,11 @@ test('any line is an entry that can be taken apart again', () => {
   );
 });
 
-test('a line that is no JSON stands as it is', () => {
+test('a line that is not JSON is written unchanged', () => {
   expect(prefixedLine('not ours\n')).toBe('not ours\n');
 });
 
-test('standard error is the journal only if systemd says so of this very file', async () => {
+test('standard error is the journal only if JOURNAL_STREAM names this file', async () => {
   await withDirectory(async (dir) => {
     const fd = openSync(join(dir, 'stream'), 'w');
     const { dev, ino } = fstatSync(fd);

@@ -19,7 +19,7 @@ async function notified(path: string, more: Readonly<Record<string, string>> = {
   return { systemd, notifier, end };
 }
 
-test('every state is told in the words of sd_notify, to a path and to an abstract address', async () => {
+test('every state is sent in the form of sd_notify, to a path and to an abstract address', async () => {
   const dir = await makeDirectory();
   for (const path of [join(dir, 'notify'), `@kit-connector-${randomUUID()}`]) {
     const { systemd, notifier } = await notified(path);
@@ -44,7 +44,7 @@ test('every state is told in the words of sd_notify, to a path and to an abstrac
   }
 });
 
-test('a status is told only when it is another', async () => {
+test('a status is sent only when it has changed', async () => {
   await withDirectory(async (dir) => {
     const { systemd, notifier } = await notified(join(dir, 'notify'));
     for (const line of ['connected', 'connected', 'not connected', 'not connected']) notifier.status(line);
@@ -52,7 +52,7 @@ test('a status is told only when it is another', async () => {
   });
 });
 
-test('what a busy systemd does not take is told later, in order, and a flood of beats does not push READY out', async () => {
+test('messages that a busy systemd does not accept are sent later in order, and watchdog messages never displace READY', async () => {
   await withDirectory(async (dir) => {
     const { systemd, notifier } = await notified(join(dir, 'notify'));
     let told = 0;
@@ -84,7 +84,7 @@ test.each([
   });
 });
 
-test('a systemd that has gone, and one that was told to stop listening to us, cost nothing', async () => {
+test('a missing or closed notify socket costs nothing', async () => {
   await withDirectory(async (dir) => {
     const { systemd, notifier, end } = await notified(join(dir, 'notify'));
     systemd.leave();
@@ -94,7 +94,7 @@ test('a systemd that has gone, and one that was told to stop listening to us, co
   });
 });
 
-test('where no systemd is, nothing is told and nothing watches', async () => {
+test('nothing is sent and no watchdog runs without systemd', async () => {
   const signal = new AbortController().signal;
   const notifier = await openNotifier({ WATCHDOG_USEC: '1000000' }, { pid: 7, signal });
   expect(notifier.watchdog_ms).toBeNull();
