@@ -1,4 +1,5 @@
 /** Writes the columns of a batch: many values of one kind as few characters, so that `decodeColumn` returns exactly the same values. */
+import { encodeDeltas } from './deltas.ts';
 import type { Json } from '../json.ts';
 
 /** More decimals than any sensor has; a column that needs more is kept as it is. */
@@ -10,18 +11,6 @@ export const powers = Array.from({ length: decimals_max + 1 }, (_, s) => 10 ** s
 /** JSON text of the column of these values, at least one. */
 export function encodeColumn(values: readonly Json[]): string {
   return encodeNumbers(values) ?? encodeTimes(values) ?? encodePlain(values);
-}
-
-/** JSON text of the integers as a first value and differences. */
-export function encodeDeltas(integers: readonly number[]): string {
-  let text = '[';
-  let before = 0;
-  for (const integer of integers) {
-    if (text.length > 1) text += ',';
-    text += integer - before;
-    before = integer;
-  }
-  return `${text}]`;
 }
 
 function encodeNumbers(values: readonly Json[]): string | undefined {

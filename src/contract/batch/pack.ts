@@ -4,7 +4,8 @@
  * the buffer, which packs, has no use for them.
  */
 import { deflateSync } from 'node:zlib';
-import { encodeColumn, encodeDeltas } from './encode.ts';
+import { encodeDeltas } from './deltas.ts';
+import { encodeColumn } from './encode.ts';
 import { ScannedRows } from './scan.ts';
 import type { Observed } from '../envelope.ts';
 import type { Json } from '../json.ts';

@@ -2,7 +2,8 @@
  * Reads the texts of messages with the same keys straight into the columns of a batch. No object is
  * made for a row: the small heap of the buffer's thread would have to collect it.
  */
-import { decimals_max, encodeDeltas, encodeTexts, powers, scaled_max } from './encode.ts';
+import { encodeDeltas } from './deltas.ts';
+import { decimals_max, encodeTexts, powers, scaled_max } from './encode.ts';
 
 /** Digits of a number that is surely exact as an integer, or is found not to be. */
 const digits_max = 16;
@@ -97,10 +98,12 @@ class ScannedColumn {
   /** All values with the same decimals; undefined when one would be too large. */
   #scaled(): readonly number[] | undefined {
     const scaled: number[] = [];
-    for (const [row, integer] of this.#integers.entries()) {
+    let row = 0;
+    for (const integer of this.#integers) {
       const value = integer * (powers[this.#decimals_most - (this.#decimals[row] ?? 0)] ?? 1);
       if (value >= scaled_max || value <= -scaled_max) return undefined;
       scaled.push(value);
+      row += 1;
     }
     return scaled;
   }

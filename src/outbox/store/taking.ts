@@ -120,13 +120,9 @@ function pack(stored: readonly StoredRow[], { channels, epochs }: Tables, packRo
     }
     ids.push(id);
     const epoch = Math.floor(id / seq_max);
-    items.push({
-      channel,
-      epoch,
-      seq: id - epoch * seq_max,
-      ...epochs.timeOf({ id, time_ms, mono_ms }),
-      data,
-    });
+    const seq = id - epoch * seq_max;
+    const known = epochs.timeOf({ id, time_ms, mono_ms });
+    items.push({ channel, epoch, seq, time_ms: known.time_ms, time_quality: known.time_quality, data });
   }
   return packReadable(items, ids, unreadable, packRows);
 }
