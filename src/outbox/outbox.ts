@@ -71,7 +71,7 @@ export interface OutboxOptions {
   readonly startStore?: StartStore | undefined;
 }
 
-const form_default: Readonly<BacklogForm> = { batch_rows: 200, batch_bytes: 64 * 1024 };
+const form_default: Readonly<BacklogForm> = { batch_rows: 400, batch_bytes: 128 * 1024 };
 
 /** Opens the buffer file in its thread. Rejects with `StorageUnavailable` if not even a new file can be made. */
 export async function openOutbox(options: OutboxOptions): Promise<Outbox> {

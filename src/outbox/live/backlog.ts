@@ -12,8 +12,11 @@ const page_rows = 256;
 const rest_ms = 1_000;
 const alarms_few = 8;
 const page_bytes = 128 * 1024;
-/** Requests under way for a lane that has more: the thread packs the next batch while this one takes up the last. */
-const reads_max = 2;
+/**
+ * Requests under way for a lane that has more: one batch is compressed while the thread packs the next, and a third waits for it
+ * to be done.
+ */
+const reads_max = 3;
 
 export interface BacklogForm {
   /** Rows in one batch; 1 sends each row as a separate message. */

@@ -1,17 +1,23 @@
 /** How many rows one batch takes: as many as suit the link, fewer after the broker refused a large one. */
+import type { BacklogForm } from './backlog.ts';
 
 /** Batches of the backlog that are accepted before larger ones are tried again. */
 const larger_after = 64;
 
+/** Batches of fewer rows may still have so many bytes: large rows are not sent one by one. */
+const bytes_few = 64 * 1024;
+
 export class BatchSize {
-  readonly #form: { batch_rows: number };
+  readonly #form: BacklogForm;
+  readonly #row_bytes: number;
   readonly #top: number;
   #max: number;
   #accepted = 0;
 
   /** `form` is what the readers of the backlog use. */
-  constructor(form: { batch_rows: number }) {
+  constructor(form: BacklogForm) {
     this.#form = form;
+    this.#row_bytes = form.batch_bytes / form.batch_rows;
     this.#top = form.batch_rows;
     this.#max = form.batch_rows;
   }
@@ -23,6 +29,7 @@ export class BatchSize {
   /** How many rows suit the link. */
   set(rows: number): void {
     this.#form.batch_rows = Math.min(rows, this.#max);
+    this.#form.batch_bytes = Math.max(bytes_few, this.#form.batch_rows * this.#row_bytes);
   }
 
   /** A batch of so many rows was refused. */

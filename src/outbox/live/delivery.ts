@@ -7,8 +7,10 @@ import type { Ledger } from '../ledger.ts';
 import { isRetained, livesOf, type Live, type OutgoingMessage } from './outgoing.ts';
 import type { Row } from '../row.ts';
 
-/** Group commit of what must not be lost, and of deletions: what is not deleted yet is sent twice after a kill. */
+/** Group commit of what must not be lost. */
 export const sync_commit_ms = 20;
+/** Group commit of deletions: what is not deleted yet is sent twice after a kill. A commit costs more than its rows. */
+const removal_commit_ms = 100;
 
 interface DeliveryOptions {
   readonly ledger: Ledger;
@@ -42,7 +44,7 @@ export class Delivery {
     if (content.kind === 'batch') {
       const { token, lane } = content.batch;
       const list = this.#needsCloud(lane) ? 'unconfirmed_batches' : 'delivered_batches';
-      this.#options.committer.add((removals) => removals[list].push(token), sync_commit_ms);
+      this.#options.committer.add((removals) => removals[list].push(token), removal_commit_ms);
       // Only the store can match the rows of a batch with the acknowledged ranges.
       for (const each of stored) this.#options.confirm(each);
     }
@@ -51,7 +53,7 @@ export class Delivery {
   /** A row on disk was acknowledged. */
   row({ id, lane }: Row, isConfirmed: boolean): void {
     const list = !isConfirmed && this.#needsCloud(lane) ? 'unconfirmed' : 'delivered';
-    this.#options.committer.add((removals) => removals[list].push({ id, lane }), sync_commit_ms);
+    this.#options.committer.add((removals) => removals[list].push({ id, lane }), removal_commit_ms);
   }
 
   /** A message that is being written is removed after its commit. */

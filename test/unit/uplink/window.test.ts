@@ -33,8 +33,13 @@ describe('the window of the uplink', () => {
   });
 
   it('opens wide on a fast link', () => {
-    const { window } = simulate({ rtt_ms: 1, bytes_per_ms: 1_000 }, 3_000, 2_000);
+    const { window } = simulate({ rtt_ms: 1, bytes_per_ms: 200 }, 3_000, 2_000);
     expect(window.batch_rows).toBe(200);
+  });
+
+  it('requests the largest batches where they take a few milliseconds', () => {
+    const { window } = simulate({ rtt_ms: 1, bytes_per_ms: 1_000 }, 6_000, 2_000);
+    expect(window.batch_rows).toBe(400);
   });
 
   it('requests small batches while it is narrow, since a large one would itself be the queue', () => {

@@ -53,31 +53,34 @@ const batch = (token: number): NonNullable<Taken['batch']> => ({
   hi: token * 1_000 + 199,
 });
 
-test('Backlog requests the next batch before the last one arrives, if the lane has more rows', async () => {
+test('Backlog requests the next batches before the last one arrives, if the lane has more rows', async () => {
   const { backlog, asked, upTo } = backlogOf();
   backlog.open();
   const first = await upTo('feed');
   expect(asked).toHaveLength(0);
   await first.answer({ batch: batch(1), drained: false });
-  expect(asked.map(({ request }) => request.lane)).toEqual(['feed', 'feed']);
-  const [second, third] = asked.splice(0);
+  expect(asked.map(({ request }) => request.lane)).toEqual(['feed', 'feed', 'feed']);
+  const [second, third, fourth] = asked.splice(0);
   await second?.answer({ batch: batch(2), drained: false });
-  await third?.answer({ batch: batch(3), drained: true });
-  const ids = [backlog.shift(), backlog.shift(), backlog.shift()].map(
-    (outgoing) => outgoing && outgoingId(outgoing),
-  );
-  expect(ids).toEqual([1_000, 2_000, 3_000]);
+  await third?.answer({ batch: batch(3), drained: false });
+  await fourth?.answer({ batch: batch(4), drained: true });
+  const ids = [1, 2, 3, 4].map(() => {
+    const outgoing = backlog.shift();
+    return outgoing && outgoingId(outgoing);
+  });
+  expect(ids).toEqual([1_000, 2_000, 3_000, 4_000]);
 });
 
 test('Backlog reads a more important lane before it continues the current one', async () => {
   const { backlog, asked, upTo } = backlogOf();
   backlog.open();
   await (await upTo('feed')).answer({ batch: batch(1), drained: false });
-  const [second, third] = asked.splice(0);
+  const [second, third, fourth] = asked.splice(0);
   backlog.touched('task');
   await second?.answer({ batch: batch(2), drained: false });
-  expect(asked).toHaveLength(0);
   await third?.answer({ batch: batch(3), drained: false });
+  expect(asked).toHaveLength(0);
+  await fourth?.answer({ batch: batch(4), drained: false });
   expect(asked.map(({ request }) => request.lane)).toEqual(['task']);
 });
 
@@ -85,11 +88,12 @@ test('Backlog releases every requested batch when the connection ends', async ()
   const { backlog, asked, given_back, upTo } = backlogOf();
   backlog.open();
   await (await upTo('feed')).answer({ batch: batch(1), drained: false });
-  const [second, third] = asked.splice(0);
+  const [second, third, fourth] = asked.splice(0);
   expect(backlog.close().map(outgoingId)).toEqual([1_000]);
   await second?.answer({ batch: batch(2), drained: false });
   await third?.answer({ batch: batch(3), drained: false });
-  expect(given_back).toEqual([2_000, 3_000]);
+  await fourth?.answer({ batch: batch(4), drained: false });
+  expect(given_back).toEqual([2_000, 3_000, 4_000]);
   expect(backlog.shift()).toBeUndefined();
 });
 
