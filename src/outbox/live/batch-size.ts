@@ -6,6 +6,8 @@ const larger_after = 64;
 
 /** Batches of fewer rows may still have so many bytes: large rows are not sent one by one. */
 const bytes_few = 64 * 1024;
+/** Until the link is measured: on a narrow one the first batches would keep live messages waiting. */
+const rows_at_first = 200;
 
 export class BatchSize {
   readonly #form: BacklogForm;
@@ -20,6 +22,7 @@ export class BatchSize {
     this.#row_bytes = form.batch_bytes / form.batch_rows;
     this.#top = form.batch_rows;
     this.#max = form.batch_rows;
+    this.set(rows_at_first);
   }
 
   get rows(): number {

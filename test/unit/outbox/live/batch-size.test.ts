@@ -20,8 +20,14 @@ describe('the size of a batch', () => {
     expect(form).toEqual({ batch_rows: 400, batch_bytes: 128 * kib });
   });
 
+  it('is moderate until the link is measured', () => {
+    const { form } = sized();
+    expect(form).toEqual({ batch_rows: 200, batch_bytes: 64 * kib });
+  });
+
   it('is halved by a refusal, whatever suits the link, and grows again after 64 accepted batches', () => {
     const { size } = sized();
+    size.set(400);
     size.shrink(400);
     size.set(400);
     expect(size.rows).toBe(200);
