@@ -15,7 +15,7 @@ describe.skipIf(peerMissing('mosquitto'))('a kit and its cloud', () => {
     await broker.stop();
   });
 
-  it('hears the birth before everything else, then the assets with their commands, then telemetry', async () => {
+  it('receives the birth before everything else, then the assets with their commands, then telemetry', async () => {
     await withKit({ rehearsed: false }, async (kit) => {
       const drivers = [kit.gateway, kit.links];
       await kit.configure({ kit_name: 'Kit 7', broker: { url: broker.url }, drivers });
@@ -78,7 +78,7 @@ describe.skipIf(peerMissing('mosquitto'))('a kit and its cloud', () => {
     });
   });
 
-  it('hears from the broker that the connection is lost when the daemon is killed', async () => {
+  it('receives the will from the broker when the daemon is killed', async () => {
     await withKit({ rehearsed: false }, async (kit) => {
       // The will of MQTT 3.1.1 has no delay.
       await kit.configure({ broker: { url: broker.url, protocol: '3.1.1' }, drivers: [kit.gateway] });

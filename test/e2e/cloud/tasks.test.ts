@@ -80,7 +80,7 @@ describe.skipIf(peerMissing('mosquitto'))('a task from the cloud', () => {
     );
   }
 
-  it('is announced running, tells how far it is, completes with its output, and is carried out once however often it comes', async () => {
+  it('is reported running, reports progress, completes with its output, and runs once however often it is delivered', async () => {
     await withScene(async ({ kit, cloud, order, reported, reports }) => {
       const work = { payload: { ms: 200 } };
       const task_id = await order(work);

@@ -100,7 +100,7 @@ describe.skipIf(peerMissing('mosquitto'))('the command line beside a running dae
     });
   });
 
-  it('runs a command of an asset, tells how it ends, and lists what was done', async () => {
+  it('runs a command of an asset, prints its end, and lists the tasks', async () => {
     await withScene(async (kit, cloud) => {
       const good = await kit.run('task', 'Drone falcon', 'work', '{"ms":10}');
       expect(good).toMatchObject({ code: 0, stderr: '' });
@@ -172,7 +172,7 @@ describe.skipIf(peerMissing('mosquitto'))('the command line beside a running dae
     });
   });
 
-  it('says in one line that the daemon is not running, with the exit code 69', async () => {
+  it('prints in one line that the daemon is not running, with the exit code 69', async () => {
     await withKit({ rehearsed: false }, async (kit) => {
       await kit.configure({});
       const words = [

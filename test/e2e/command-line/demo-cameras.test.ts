@@ -10,7 +10,7 @@ import { withDirectory } from '../../support/temporary.ts';
 
 const start_ms = 25_000;
 
-it('a newcomer sees two cameras that see somebody, and can pan both', async () => {
+it('the demo shows two cameras that detect a person and can be panned', async () => {
   await withDirectory(async (dir) => {
     await withDemo(dir, async (cloud) => {
       for (const protocol of ['onvif', 'vendorcam']) {
@@ -56,7 +56,7 @@ it('a newcomer sees a radio with its feeds', async () => {
   });
 });
 
-it('a demo whose configuration is older than the cameras goes on without them', async () => {
+it('a demo whose configuration is older than the cameras runs without them', async () => {
   await withDirectory(async (dir) => {
     await withDemo(dir, async () => undefined);
     const file = join(dir, 'kit-connector-demo', 'config.yaml');

@@ -8,7 +8,7 @@ import { startCloud } from '../../support/kit/cloud.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
-it('says what runs where, shows what is published, stops at Ctrl-C and is the same kit the next time', async () => {
+it('prints what runs where and what is published, stops at Ctrl-C and is the same kit the next time', async () => {
   await withDirectory(async (dir) => {
     const own = join(dir, 'kit-connector-demo');
     const first = await visit(dir);

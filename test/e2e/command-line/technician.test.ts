@@ -113,7 +113,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))(
       });
     });
 
-    it('goes on with a wrong password: diagnosed beside the daemon and without it', async () => {
+    it('diagnoses a wrong password beside the daemon and without it', async () => {
       await withScene(async ({ kit, broker, setup, diagnosis }) => {
         await setup('--state-dir', join(kit.dir, 'state'), '--scan', '0');
         await broker.setPasswords({ [kit.kit_id]: 'another one' });
@@ -128,7 +128,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))(
       });
     });
 
-    it('goes on with an expired certificate of the broker', async () => {
+    it('diagnoses an expired certificate of the broker', async () => {
       await withScene(async ({ kit, broker, certificates, setup, diagnosis }) => {
         await setup('--state-dir', join(kit.dir, 'state'), '--scan', '0');
         await kit.start();

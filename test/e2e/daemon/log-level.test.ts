@@ -49,7 +49,7 @@ describe('kit-connector log-level', () => {
     });
   });
 
-  it('refuses a name that nobody has, a level that is none and a time that is too long, and says what to write', async () => {
+  it('refuses an unknown name, an invalid level and a time that is too long, with what to write', async () => {
     await withDaemon(async (kit) => {
       const refusals = [
         [['mavlnik=debug'], /nothing here is called "mavlnik"; drivers and parts are gateway, hub, media/],

@@ -122,7 +122,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon with metrics', () => {
     });
   });
 
-  it('says every figure that the dashboard and the alerts ask for, and has none that both leave out', async () => {
+  it('exports every figure that the dashboard and the alerts query, and none that both omit', async () => {
     await withScene(async (_kit, get) => {
       const text = await (await get('/metrics')).text();
       const { panels } = dashboard.parse(
@@ -148,7 +148,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon with metrics', () => {
     });
   });
 
-  it('goes on without figures when their port is taken', async () => {
+  it('runs without metrics while their port is in use', async () => {
     await withKit({ rehearsed: true }, async (kit) => {
       const taken = broker.port;
       await kit.configure({

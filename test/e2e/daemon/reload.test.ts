@@ -29,7 +29,7 @@ async function drivers(kit: Kit): Promise<ReadonlyMap<string, { state: string; s
 }
 
 describe.skipIf(peerMissing('mosquitto'))('a reload', () => {
-  it('adds, removes and changes drivers one by one, and the cloud hears of what is gone', async () => {
+  it('adds, removes and changes drivers one by one, and removes the assets of removed ones at the cloud', async () => {
     const broker = await startMosquitto();
     try {
       await withKit({ rehearsed: true }, async (kit) => {
@@ -151,7 +151,7 @@ describe('a reload without a broker', () => {
     });
   });
 
-  it('names what waits for a restart, in the log and in the status, until the file says again what runs', async () => {
+  it('names keys that need a restart, in the log and in the status, until the file matches the running values', async () => {
     await withKit({ rehearsed: false }, async (kit) => {
       const settings = { broker: nobody, drivers: [kit.gateway] };
       await kit.configure(settings);
@@ -193,7 +193,7 @@ describe('a reload without a broker', () => {
     });
   });
 
-  it('abandons a driver that does not stop, and goes on with its successor', async () => {
+  it('abandons a driver that does not stop, and runs its successor', async () => {
     await withKit({ rehearsed: true }, async (kit) => {
       await kit.configure({ broker: nobody, drivers: [kit.rehearse({ deaf: true })] });
       const daemon = await kit.start();

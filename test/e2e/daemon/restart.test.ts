@@ -73,7 +73,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is started again', () =
     });
   });
 
-  it('takes over the control socket that a killed one left behind', async () => {
+  it('replaces the control socket of a killed daemon', async () => {
     await withKit({ rehearsed: false }, async (kit) => {
       await kit.configure({ broker: { url: broker.url } });
       const killed = await kit.start();

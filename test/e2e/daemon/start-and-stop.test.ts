@@ -70,7 +70,7 @@ describe('a daemon that starts', () => {
 });
 
 describe('a daemon under systemd', () => {
-  it('says READY once it can be used, beats while it works, and tells of a reload and of its stop', async () => {
+  it('notifies systemd of ready, watchdog, reload and stop', async () => {
     await withKit({ rehearsed: false }, async (kit) => {
       await kit.configure({ broker: nobody, drivers: [kit.gateway] });
       const systemd = await fakeSystemd(join(kit.dir, 'notify'));
@@ -193,7 +193,7 @@ describe.skipIf(peerMissing('mosquitto') || diskMissing())('a daemon that is tol
     }
   });
 
-  it('takes leave of the cloud although a driver is deaf', async () => {
+  it('publishes its offline presence although a driver does not stop', async () => {
     const broker = await startMosquitto();
     try {
       await withKit({ rehearsed: true }, async (kit) => {

@@ -33,7 +33,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is told to stop', () =>
     await broker.stop();
   });
 
-  it('stops the task that runs and tells the cloud so before it takes leave', async () => {
+  it('stops the running task and reports it to the cloud before it disconnects', async () => {
     await withKit({ rehearsed: true }, async (kit) => {
       await kit.configure({ broker: { url: broker.url }, drivers: [kit.rehearse()] });
       const cloud = await kit.listen(broker.url);
@@ -97,7 +97,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is told to stop', () =>
     });
   });
 
-  it('has told a reader of its messages that they end', async () => {
+  it('ends the stream of a client that follows messages', async () => {
     await withKit({ rehearsed: true }, async (kit) => {
       await kit.configure({ broker: { url: broker.url }, drivers: [kit.rehearse({ gps_hz: 5 })] });
       const daemon = await kit.start();
@@ -110,7 +110,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is told to stop', () =>
 });
 
 describe('a buffer file that is damaged', () => {
-  it('is moved aside at the start, which the log and the status say, and the kit goes on', async () => {
+  it('is moved aside at the start, as log and status report, and the kit continues', async () => {
     await withKit({ rehearsed: false }, async (kit) => {
       await kit.configure({ broker: { url: 'mqtt://127.0.0.1:1' }, drivers: [kit.gateway] });
       const state = join(kit.dir, 'state');
@@ -132,7 +132,7 @@ describe('a buffer file that is damaged', () => {
 });
 
 describe.skipIf(peerMissing('mosquitto'))('a buffer file that cannot be opened', () => {
-  it('is said in the log and in the status, while what is live goes on and the kit stops as it should', async () => {
+  it('is reported in log and status, while live messages continue and the kit stops in order', async () => {
     const broker = await startMosquitto();
     try {
       await withKit({ rehearsed: false }, async (kit) => {

@@ -113,7 +113,7 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
       command,
     );
 
-  it('store each message of a kit once between them, and the sockets of both hear all of it', async () => {
+  it('store each message of a kit once, and the sockets of both receive all messages', async () => {
     await kit.introduce();
     for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
     const [mine, theirs] = [await watch(replicas[0]), await watch(replicas[1])];
@@ -135,7 +135,7 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     expect(answers.map((each) => feeds.parse(each).gps.lat)).toEqual([40, 40]);
   });
 
-  it('dispatch a task once, and its steps and pushed locations are heard at the other one', async () => {
+  it('dispatch a task once, and the other one receives its steps and pushed locations', async () => {
     await kit.introduce();
     for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
     const theirs = await watch(replicas[1]);
@@ -158,7 +158,7 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     );
   });
 
-  it('go on with one of them when the other is killed, and a task of the dead one ends', async () => {
+  it('continue with one when the other is killed, and a task of the killed one ends', async () => {
     await kit.introduce();
     for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
     const path = `/api/kits/${kit.kit_id}/assets/${asset_id}/commands/${command}`;

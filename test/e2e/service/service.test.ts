@@ -118,7 +118,7 @@ describe.skipIf(peerMissing('mosquitto'))('the service against a broker', () => 
     expect(await battery()).toBe(41);
   });
 
-  it('takes what came while it was away, each message once', async () => {
+  it('receives messages queued while it was stopped, each once', async () => {
     await publish(channels.telemetry, { battery: 50 });
     await eventually('stored', async () => (await battery()) === 50);
     await service.stop();
@@ -183,7 +183,7 @@ describe.skipIf(peerMissing('mosquitto'))('the service against a broker', () => 
     expect(task.result.error).toBe('not sent to the kit: the kit is not connected to the broker');
   });
 
-  it('fails a task at once while the broker is away, is not ready then, and comes back by itself', async () => {
+  it('fails a task immediately while the broker is unreachable, is not ready then, and recovers', async () => {
     await announce();
     await broker.kill();
     await eventually('not ready', async () => (await fetch(`${service.url}/ready`)).status === 503);

@@ -24,7 +24,7 @@ describe.skipIf(peerMissing('mosquitto'))('a broker that falls silent', () => {
     });
   });
 
-  it('that lets a new connection hang does not hang the connector', async () => {
+  it('does not block the connector while it leaves a new connection unanswered', async () => {
     await withLab({}, async (lab) => {
       const subscriber = await lab.subscribe();
       lab.proxy.stall();

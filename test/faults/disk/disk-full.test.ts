@@ -39,7 +39,7 @@ function rowsOf(epoch: number, from: number, count: number, lane: Lane = 'feed')
 }
 
 describe.skipIf(diskMissing())('a disk that others have filled', () => {
-  test('takes new messages for the oldest ones, thanks to the reserve, and keeps its books', async () => {
+  test('replaces the oldest messages by new ones, thanks to the reserve, and keeps its accounting', async () => {
     await withTmpfs(32, (dir) => {
       const { store, opened } = openStore(storeOptions(dir));
       const reserve = join(dir, 'buffer.db.reserve');

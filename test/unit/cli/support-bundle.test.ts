@@ -164,7 +164,7 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
     },
   );
 
-  test('a bundle is made while the daemon is stopped and its configuration is invalid, and reports both', async () => {
+  test('is made while the daemon is stopped and its configuration is invalid, and reports both', async () => {
     await withScene(async ({ dir, pack }) => {
       await chmod(join(dir, 'camera'), 0o644);
       await writeFile(join(dir, 'config.yaml'), 'kit_id: nonsense\nbroker: { url: x, password: hunter22 }\n');
@@ -175,7 +175,7 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
     });
   });
 
-  test('a bundle never overwrites another file', async () => {
+  test('never overwrites another file', async () => {
     await withScene(async ({ dir }) => {
       const taken = join(dir, 'taken');
       await writeFile(taken, 'precious');
@@ -187,7 +187,7 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
     });
   });
 
-  test('a bundle is an archive that tar reads, whatever its files contain', async () => {
+  test('is an archive that tar reads, whatever its files contain', async () => {
     const text = fc.string({ unit: 'binary', maxLength: 2_000 }).filter((each) => each.isWellFormed());
     await withDirectory(async (dir) => {
       const property = fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 3 }), async (texts) => {

@@ -62,7 +62,7 @@ it('is the index that the tool makes from the installed package', () => {
   expect(packCities(allCities()).equals(readFileSync(cities_file))).toBe(true);
 });
 
-it('does not take a damaged index', () => {
+it('rejects a damaged index', () => {
   const bytes = readFileSync(cities_file);
   expect(() => openIndex(Buffer.from('nonsense'))).toThrow(InvariantBroken);
   expect(() => openIndex(bytes.subarray(0, 100_000))).toThrow(InvariantBroken);

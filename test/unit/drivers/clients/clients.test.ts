@@ -73,7 +73,7 @@ describe('the clients driver', () => {
     });
   });
 
-  it('says that nobody is there before it gives up on a network that is gone', async () => {
+  it('reports an empty list before it fails on a missing network', async () => {
     const lab = driverLab(clients, { roots: { sys }, leases: [], interval_s: 1 });
     await lab.until('a report', () => lab.kit.clients?.length === 1);
     await rm(join(sys, 'class/net/br-lan'), { recursive: true });
@@ -155,7 +155,7 @@ interface Who {
 
 describe.skipIf(rootMissing() || peerMissing('ip', 'dnsmasq', 'udhcpc'))('with a real dnsmasq', () => {
   it(
-    'shows who is there, with the names that dnsmasq knows, and forgets who left',
+    'lists present devices with their names of dnsmasq, and drops those that left',
     { timeout: 90_000 },
     async () => {
       await withDirectory(async (dir) =>

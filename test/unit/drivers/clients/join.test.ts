@@ -44,7 +44,7 @@ describe('presence', () => {
     expect(joined({ leases: [{ mac: '02:00:00:00:00:11', ip: '192.168.7.50', name: 'x' }] })).toEqual([]);
   });
 
-  it('is shown by a frame that the bridge stations, and the lease tells the address', () => {
+  it('is proved by a frame that the bridge has seen, and the lease gives the address', () => {
     const stations = (age_s: number) => ({
       links: [{ ...bridge, stations: new Map([['02:00:00:00:00:11', { medium: 'wired', age_s }]] as const) }],
       own_macs: new Set<string>(),

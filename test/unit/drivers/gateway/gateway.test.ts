@@ -79,7 +79,7 @@ it('takes its key from the serial number or a burnt-in MAC when there is no mach
   }
 });
 
-it('leaves vendor and model unknown when the machine does not tell, tells nonsense, or takes too long', async () => {
+it('reports vendor and model as unknown when the machine reports none, nonsense, or is too slow', async () => {
   const { signal } = new AbortController();
   const none = { vendor: null, model: null };
   await expect(

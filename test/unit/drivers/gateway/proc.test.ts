@@ -7,7 +7,7 @@ it('counts idle and iowait as not busy, and guest time once', () => {
   expect(parseCpu(stat)).toEqual({ busy: 170, total: 1_010 });
 });
 
-it('does not know the load from one reading, or when no time passed, or after a reboot', () => {
+it('reports no load from one reading, without time between, or after a reboot', () => {
   const reading = { busy: 100, total: 1_000 };
   expect(cpuPct(undefined, reading)).toBeUndefined();
   expect(cpuPct(reading, reading)).toBeUndefined();
@@ -21,12 +21,12 @@ it('computes the load between two readings with one decimal, within 0 and 100', 
   expect(cpuPct(before, { busy: 120, total: 1_010 })).toBe(100);
 });
 
-it('takes the memory that is available as free', () => {
+it('counts available memory as free', () => {
   const meminfo = 'MemTotal:        1000 kB\nMemFree:   1 kB\nMemAvailable:     250 kB\n';
   expect(memPct(meminfo)).toBe(75);
 });
 
-it('does not invent what a text does not say', () => {
+it('reports missing values as unknown', () => {
   expect(parseCpu('')).toBeUndefined();
   expect(parseCpu('cpu  a b c d\n')).toBeUndefined();
   expect(memPct('MemTotal: 1000 kB\n')).toBeUndefined();

@@ -15,7 +15,7 @@ const { signal } = new AbortController();
 const nothing = (): void => undefined;
 
 describe('probers', () => {
-  it('are one for each link, and begun anew when the interface or its pace is another one', () => {
+  it('exist once for each link, and restart when the interface or its pace changes', () => {
     const started: ProberSpec[] = [];
     const probing = new Probing({
       start: (spec) => {
@@ -63,7 +63,7 @@ describe('public addresses', () => {
     return { spec, addresses: new PublicAddresses(spec) };
   };
 
-  it('are asked for once, and again when the interface has another address or the time has come', async () => {
+  it('are requested once, and again after a change of address or after the interval', async () => {
     const { spec, addresses } = asked(['8.8.4.4', '8.8.8.8', '9.9.9.9']);
     expect(addresses.of(link, performance.now())).toBeNull();
     await eventually('an answer', () => spec.answered === 1);
@@ -77,7 +77,7 @@ describe('public addresses', () => {
     expect([addresses.of(moved, performance.now()), spec.asked]).toEqual(['9.9.9.9', 3]);
   });
 
-  it('are unknown when nobody answers, and nobody is asked again at once', async () => {
+  it('are unknown without an answer, and not requested again immediately', async () => {
     const { spec, addresses } = asked([new Error('no route'), null]);
     addresses.of(link, performance.now());
     await eventually('a failure', () => spec.answered === 1);
@@ -87,7 +87,7 @@ describe('public addresses', () => {
     expect(spec.asked).toBe(2);
   });
 
-  it('are asked of nobody when no server is configured', () => {
+  it('are not requested without a configured server', () => {
     const { spec } = asked(['8.8.4.4']);
     const silent = new PublicAddresses({ ...spec, servers: [] });
     expect([silent.of(link, 0), spec.asked]).toEqual([null, 0]);
@@ -133,7 +133,7 @@ describe('the file of the links', () => {
     });
   });
 
-  it('says once that it cannot be written, goes on in memory, and says that it can be again', async () => {
+  it('logs once that it cannot be written, continues in memory, and logs the recovery', async () => {
     await withDirectory(async (dir) => {
       const log = recordingLog();
       const away = join(dir, 'away');

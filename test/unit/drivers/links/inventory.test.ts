@@ -49,7 +49,7 @@ const types = () =>
     ]),
   );
 
-it('tells the type of a link by what the kernel says of it, and by its name last', async () => {
+it('derives the type of a link from the kernel, and from its name last', async () => {
   await add('eth0', { driver: 'igb' });
   await add('wwan0', { devtype: 'wwan', type: 65_534 });
   await add('usb7', { driver: 'rndis_host' });
@@ -94,7 +94,7 @@ it('leaves out loopback, containers, bridges and their members, access points, t
   expect(find()).toEqual([]);
 });
 
-it('sees through a tunnel, which a TAP of a lab or a container is not', async () => {
+it('follows a tunnel to its link, but not a TAP device of a lab or a container', async () => {
   await add('tun0', { hardware: false, type: 65_534, tun: true });
   await add('tap0', { hardware: false, tun: true });
   const natures = [...(new Interfaces(machine.roots.sys, recordingLog()).natures() ?? [])];
@@ -102,7 +102,7 @@ it('sees through a tunnel, which a TAP of a lab or a container is not', async ()
   expect(tunnels.map(([name]) => name)).toEqual(['tun0']);
 });
 
-it('lists what the configuration names, there or not, and never what it ignores', async () => {
+it('lists configured links, present or not, and never ignored ones', async () => {
   await add('eth0');
   await add('lan1', { master: 'br-lan' });
   await machine.setRoutes([{ device: 'eth0' }]);
@@ -135,14 +135,14 @@ it('lists a VLAN or PPPoE instead of the port below it, so that no byte is count
   expect(counted).toEqual({ eth1: 'eth1.35', eth2: 'ppp0', 'eth1.35': null, ppp0: null });
 });
 
-it('takes a name as data, whatever it is', async () => {
+it('treats any name as data', async () => {
   const odd = ['constructor', '__proto__', '🚁;reboot', '$(id)', '-rf'];
   for (const name of odd) await add(name);
   await machine.setRoutes(odd.map((device) => ({ device })));
   expect(names(find())).toEqual(odd.sort());
 });
 
-it('reads an interface that is down, whose carrier the kernel refuses to tell', async () => {
+it('reads an interface that is down, whose carrier the kernel does not report', async () => {
   await add('eth0', { carrier: undefined, flags: '0x1002', operstate: 'down' });
   expect(new Interfaces(machine.roots.sys, recordingLog()).state('eth0')).toMatchObject({
     isUp: false,
@@ -150,7 +150,7 @@ it('reads an interface that is down, whose carrier the kernel refuses to tell', 
   });
 });
 
-it('knows an interface anew when its index has changed', async () => {
+it('treats an interface as new when its index has changed', async () => {
   const interfaces = new Interfaces(machine.roots.sys, recordingLog());
   await add('usb0', { driver: 'rndis_host' });
   expect(interfaces.natures()?.get('usb0')?.driver).toBe('rndis_host');
@@ -158,7 +158,7 @@ it('knows an interface anew when its index has changed', async () => {
   expect(interfaces.natures()?.get('usb0')?.driver).toBe('cdc_ncm');
 });
 
-it('says once that an interface whose name is not UTF-8 is not listed, and lists the others', async () => {
+it('logs once that an interface whose name is not UTF-8 is not listed, and lists the others', async () => {
   const log = recordingLog();
   const interfaces = new Interfaces(machine.roots.sys, log);
   await add('eth0');

@@ -146,7 +146,7 @@ it('counts all bytes of an interface that is plugged in while it runs, and no ot
   });
 });
 
-it('leaves the usage of a port to the VLAN on it', async () => {
+it('counts the usage of a port on its VLAN', async () => {
   await machine.setInterface({
     name: 'eth0.35',
     hardware: false,
@@ -186,7 +186,7 @@ it('reports throughput and its peak, and none of another interface of the same n
   });
 });
 
-it('keeps its file for the owner alone, and sets a file that it cannot read aside', async () => {
+it('keeps its file readable by the owner only, and renames an unreadable one', async () => {
   await withDirectory(async (dir) => {
     await withDriver(dir, {}, async (_, link) => eventually('a report', () => link('eth0') !== undefined));
     const file = join(dir, 'links', 'links.json');
@@ -201,7 +201,7 @@ it('keeps its file for the owner alone, and sets a file that it cannot read asid
   });
 });
 
-it('reports the links also where the disk takes nothing, and says so', async () => {
+it('reports the links while the disk accepts no writes, and logs it', async () => {
   await withDirectory(async (dir) => {
     const file = join(dir, 'no-folder');
     await writeFile(file, '');
@@ -213,7 +213,7 @@ it('reports the links also where the disk takes nothing, and says so', async () 
   });
 });
 
-it('says that the machine cannot be read, and which option to check', async () => {
+it('names the option to check when /sys cannot be read', async () => {
   const lab = hubLab({ configured: ['links'] });
   void lab.run(links, 'links', { options: { roots: { proc: '/proc', sys: '/nowhere' } } });
   await eventually('it is down', () => lab.hub.drivers()[0]?.state === 'down');

@@ -35,7 +35,7 @@ it('selects the lowest metric of the main table', () => {
   expect(selected([])).toEqual([]);
 });
 
-it('passes over a path that the kernel passes over', () => {
+it('ignores a path that the kernel ignores', () => {
   const dead = [{ ifindex: sat, weight: 1, alive: false }];
   expect(selected([route(sat, { paths: dead }), route(cell, { metric: 700 })])).toEqual([cell]);
 });
@@ -59,7 +59,7 @@ it('does not follow rules for marked traffic or for other conditions', () => {
   expect(selected(routes, [rule({ matches: 'marked' }), rule({ matches: 'some' })])).toEqual([sat]);
 });
 
-it('looks through a tunnel to the link that carries it', () => {
+it('follows a tunnel to the link that carries it', () => {
   expect(selected([route(vpn, { table: 51_820 }), route(sat)], [rule({ table: 51_820 })])).toEqual([sat]);
 });
 

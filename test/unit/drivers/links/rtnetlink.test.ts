@@ -34,7 +34,7 @@ describe('a default route', () => {
     });
   });
 
-  it('has several paths with their weights, and tells the one that the kernel passes over', () => {
+  it('has several paths with their weights, and marks the one that the kernel ignores', () => {
     const hop = (ifindex: number, flags: number, more: number): Buffer =>
       Buffer.concat([Buffer.from([8, 0, flags, more]), u32(ifindex)]);
     const body = route(unicast, attribute(9, Buffer.concat([hop(3, 0, 2), hop(4, 1, 0)])));
@@ -55,7 +55,7 @@ describe('a default route', () => {
     expect(decodeDefaultRoute(route(header, attribute(4, u32(3))))).toBeUndefined();
   });
 
-  it('that refuses has no path', () => {
+  it('has no path when it rejects traffic', () => {
     expect(decodeDefaultRoute(route([2, 0, 0, 0, 254, 3, 0, 7, 0, 0, 0, 0]))).toMatchObject({ paths: [] });
   });
 });
@@ -72,7 +72,7 @@ describe('a rule', () => {
     expect(decodeRule(rule(flags, ...attributes))).toMatchObject({ priority: 50, table: 100, matches });
   });
 
-  it('tells whether default routes of its table count', () => {
+  it('states whether default routes of its table count', () => {
     expect(decodeRule(rule(0, attribute(14, u32(0))))?.skips_defaults).toBe(true);
     expect(decodeRule(rule(0, attribute(14, u32(0xff_ff_ff_ff))))?.skips_defaults).toBe(false);
   });

@@ -58,11 +58,11 @@ describe('the status of a link', () => {
     });
   });
 
-  it('takes answers for granted where nobody is asked, and says so', () => {
+  it('assumes answers without probe targets, and states it', () => {
     expect(judged({ reachable: null, asked: [] })).toEqual({ status: 'online', reason: texts.not_probed });
   });
 
-  it('takes the unknown state of a modem as up, and an answer as better evidence than the tables', () => {
+  it('treats the unknown state of a modem as up, and an answer as better evidence than the tables', () => {
     expect(judged({ state: { ...state, operstate: 'unknown' } }).status).toBe('online');
     expect(judged({ isRouted: false, isSelected: false }).status).toBe('standby');
   });
@@ -111,7 +111,7 @@ describe('throughput', () => {
     });
   });
 
-  it('is unknown at first, of another interface, after the counters began anew, and without time between', () => {
+  it('is unknown at first, for a new interface, after a counter reset, and without time between', () => {
     const unknown = { rx_bps: null, tx_bps: null };
     expect(ratesBetween(undefined, at(0, 5), undefined)).toEqual(unknown);
     expect(ratesBetween(at(0, 5), at(1_000, 9, 0, 7), undefined)).toEqual(unknown);
@@ -119,7 +119,7 @@ describe('throughput', () => {
     expect(ratesBetween(at(0, 5), at(1_000, 1), undefined)).toEqual({ rx_bps: null, tx_bps: 0 });
   });
 
-  it('is unknown where the counters say more than the link can carry', () => {
+  it('is unknown where the counters exceed what the link can carry', () => {
     expect(ratesBetween(at(0, 0), at(1_000, 20e6), 100e6).rx_bps).toBeNull();
     expect(ratesBetween(at(0, 0), at(1_000, 12e6), 100e6).rx_bps).toBe(96e6);
   });

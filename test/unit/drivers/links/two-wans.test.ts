@@ -50,7 +50,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
       ms,
     );
 
-  it('finds the one in use and the one that stands by, each with its own address', async () => {
+  it('finds the selected and the standby link, each with its own address', async () => {
     await becomes('online', 'standby', 20_000);
     const { wans } = await links.until('addresses', (each) => each.wans.every(({ ip }) => ip));
     const ips = Object.fromEntries(wans.map(({ name, ip }) => [name, ip]));
@@ -58,7 +58,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     expect(wans.map(({ name }) => name)).toEqual(['sat0', 'wwan0']);
   });
 
-  it('says within seconds that a WAN leads nowhere, and that it is back', async () => {
+  it('reports the loss and the return of a WAN within seconds', async () => {
     await lab.set('sat0', { blackhole: true });
     const { reasons } = await becomes('offline', 'standby', lost_within_ms);
     expect(reasons['sat0']).toBeTruthy();
@@ -67,7 +67,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     expect(links.reports.at(-1)?.reasons['sat0']).toBeNull();
   });
 
-  it('follows the route to the other WAN and back at once', async () => {
+  it('follows the route to the other WAN and back immediately', async () => {
     const to = async (metric: string) =>
       lab.ip('route', 'add', 'default', 'via', '10.64.0.1', 'dev', 'wwan0', 'metric', metric);
     await to('50');
@@ -93,7 +93,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     await lab.ip('route', 'flush', 'table', '77');
   });
 
-  it('sees a lost carrier at once although the route stays', async () => {
+  it('reports a lost carrier immediately although the route stays', async () => {
     await lab.carrier('sat0', 'off');
     const { reasons, wans } = await becomes('offline', 'standby', event_within_ms);
     expect(reasons['sat0']).toMatch(/^no carrier/u);
@@ -105,7 +105,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     await becomes('online', 'standby', 15_000);
   });
 
-  it('keeps an unplugged modem as offline, and takes a new device of its name as new', async () => {
+  it('keeps an unplugged modem as offline, and treats a new device of its name as new', async () => {
     await lab.unplug('wwan0');
     const { reasons, wans } = await becomes('online', 'offline', event_within_ms);
     expect(reasons['wwan0']).toBe(texts.interface_missing);

@@ -28,7 +28,7 @@ const all = (...readings: readonly Partial<CounterReading>[]): UsageLedger =>
   readings.reduce<UsageLedger>((ledger, more) => count(ledger, reading(more)), empty_ledger);
 
 describe('the accountant of a link', () => {
-  it('begins to count with the first reading, and knows nothing before the second', () => {
+  it('counts from the first reading, and reports nothing before the second', () => {
     const first = all({ rx_bytes: 1e9 });
     expect(usageOf(first, day, 1)).toEqual({
       today_rx_gb: null,
@@ -59,7 +59,7 @@ describe('the accountant of a link', () => {
     expect(recreated.days).toEqual({ [day]: [2e6, 0] });
   });
 
-  it('takes a counter that fell as begun anew, and as wrapped only near the top of 32 bits', () => {
+  it('treats a fallen counter as reset, and as wrapped only near the top of 32 bits', () => {
     const reset = all({ rx_bytes: 1e9 }, { rx_bytes: 1_000, uptime_ms: 5_000 });
     expect(reset.days[day]?.[0]).toBe(1_000);
     const wrapped = all({ rx_bytes: 2 ** 32 - 100 }, { rx_bytes: 50, uptime_ms: 5_000 });
@@ -68,7 +68,7 @@ describe('the accountant of a link', () => {
     expect(wide.days[day]?.[0]).toBe(50);
   });
 
-  it('does not believe more bytes than the link can carry, and goes on from there', () => {
+  it('discards more bytes than the link can carry, and continues from the new count', () => {
     const speed_bps = 100e6;
     const absurd = all({}, { rx_bytes: 9e15, uptime_ms: 5_000, speed_bps });
     expect(absurd.days[day]?.[0]).toBe(0);
@@ -76,7 +76,7 @@ describe('the accountant of a link', () => {
     expect(next.days[day]?.[0]).toBe(1_000);
   });
 
-  it('keeps bytes aside while the clock is not set, and gives them to the day on which it is', () => {
+  it('holds bytes back while the clock is not set, and adds them to the day on which it is set', () => {
     const waiting = all({ rx_bytes: 0 }, { rx_bytes: 4e6, uptime_ms: 60_000, day: null });
     expect(waiting.days).toEqual({});
     expect(usageOf(waiting, null, 1).today_rx_gb).toBeNull();
@@ -180,7 +180,7 @@ describe('the calendar of the accountant', () => {
     expect(total).toBe(72e6);
   });
 
-  it('knows no day while the clock stands where no clock can', () => {
+  it('has no day while the clock shows an impossible time', () => {
     expect(calendar('UTC')(Date.UTC(1970, 0, 1, 0, 1))).toBeNull();
     expect(calendar('UTC')(Number.NaN)).toBeNull();
   });

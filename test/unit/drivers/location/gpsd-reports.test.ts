@@ -36,7 +36,7 @@ it('reads the time as text, as seconds, and as unknown', () => {
   expect(tpv({})?.position?.time_ms).toBeNull();
 });
 
-it('passes over other reports and nonsense', () => {
+it('ignores other reports and nonsense', () => {
   for (const line of ['', '{', 'null', '[]', '{"class":"SKY"}', '{"class":"TPV","lat":"59"}', '\u0000']) {
     expect(readTpv(line)).toBeUndefined();
   }
@@ -48,7 +48,7 @@ it('passes over other reports and nonsense', () => {
   );
 });
 
-it('chooses among several receivers: who speaks, has a fix, and a height if possible', () => {
+it('prefers a receiver that sends, has a fix, and a height if possible', () => {
   const receivers = new Receivers(10_000, undefined, 0);
   const position = { latitude: 1, longitude: 2, altitude: null, time_ms: null };
   expect(receivers.state(10_000)).toBe('waiting');
@@ -64,7 +64,7 @@ it('chooses among several receivers: who speaks, has a fix, and a height if poss
   expect(receivers.state(33_001)).toBe('mute');
 });
 
-it('listens only to the receiver that is wanted, and to a limited number of them', () => {
+it('reads only the configured receiver, and a limited number of them', () => {
   const wanted = new Receivers(10_000, 'b', 0);
   expect(wanted.note({ device: 'a', position: null }, 0)).toBe(false);
   expect(wanted.note({ device: 'b', position: null }, 0)).toBe(true);

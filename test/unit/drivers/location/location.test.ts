@@ -46,7 +46,7 @@ it('has a sample of its options in its README that it accepts', async () => {
   expect(locationOptions.parse(options)).toMatchObject({ gpsd: { port: 2_947 }, manual: { pinned: false } });
 });
 
-it('wants a source', () => {
+it('requires a source', () => {
   expect(() => location.configure({})).toThrow(/give gpsd or manual/u);
 });
 
@@ -100,7 +100,7 @@ describe('with a gpsd that misbehaves', () => {
     });
   });
 
-  it('asks to watch, and takes lines that come in pieces', async () => {
+  it('sends WATCH, and joins lines that arrive in pieces', async () => {
     await withDriver({ gpsd: { port: gpsd.port } }, async ({ hub }) => {
       await eventually('watched', () => gpsd.heard === '?WATCH={"enable":true,"json":true};\n');
       gpsd.say(fix_line.slice(0, 30));
@@ -143,7 +143,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
   });
   const options = () => ({ gpsd: { port, mute_s: 2 } });
 
-  it('takes what a receiver says 45 s late as old from the first fix on', async () => {
+  it('treats reports that are 45 s late as old from the first fix on', async () => {
     receiver.delay_ms = 45_000;
     await withDriver(options(), async ({ hub }) => {
       await eventually('old', () => hub.kit().location?.stale === true, 20_000);
@@ -155,7 +155,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
     });
   });
 
-  it('tells a 3-D fix, a 2-D fix, none and one that comes late apart', async () => {
+  it('distinguishes a 3-D fix, a 2-D fix, no fix and a late one', async () => {
     await withDriver(options(), async ({ hub, pass }) => {
       const now = () => hub.kit().location;
       await eventually(
@@ -195,7 +195,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
     });
   });
 
-  it('goes on after gpsd was frozen, and is down when it is killed', async () => {
+  it('continues after gpsd was frozen, and is down when it is killed', async () => {
     await withDriver(options(), async ({ hub, pass }) => {
       await eventually('fix', () => hub.kit().location?.source === 'satellite', 20_000);
       gpsd.kill('SIGSTOP');

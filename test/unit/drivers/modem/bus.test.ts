@@ -24,7 +24,7 @@ function startLab(address: string, options: object = {}) {
 }
 
 describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
-  it('may be killed and started again', async () => {
+  it('is restored after a kill and a restart', async () => {
     const bus = await makeMessageBus();
     closing.push(async () => bus.stop());
     await bus.start();
@@ -42,7 +42,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
     await isp('TestTel');
   });
 
-  it('that hangs is lost, and found when it goes on', async () => {
+  it('is lost while it hangs, and restored when it continues', async () => {
     const bus = await makeMessageBus();
     closing.push(async () => bus.stop());
     await bus.start();
@@ -58,7 +58,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
     await isp('TestTel');
   });
 
-  it('that hangs from the start is lost, and found when it goes on', async () => {
+  it('is lost when it hangs from the start, and restored when it continues', async () => {
     const bus = await makeMessageBus();
     closing.push(async () => bus.stop());
     await bus.start();
@@ -73,7 +73,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
     await isp('TestTel');
   });
 
-  it('that hangs does not keep a stopping daemon waiting', async () => {
+  it('does not delay a stopping daemon while it hangs', async () => {
     const bus = await makeMessageBus();
     closing.push(async () => bus.stop());
     await bus.start();
@@ -84,7 +84,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
     expect(view()?.state).toBe('stopped');
   });
 
-  it('is told apart from one that is not there', async () => {
+  it('has another reason than a missing one', async () => {
     await withDirectory(async (dir) => {
       const { down, view } = startLab(`unix:path=${join(dir, 'none')}`);
       await down(/ENOENT.*is dbus-daemon running\?/u);

@@ -75,7 +75,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       expect(fact('wwan0')).toBe('connected, 4G, 70 %, TestTel, RM520N-GL, IMEI ...4321');
     });
 
-    it('tells each change as it is signalled', async () => {
+    it('reports each change as it is signalled', async () => {
       const manager = await startManager();
       manager.add({ index: 0 });
       const { isp, reason, view } = startLab(bus.address);
@@ -97,7 +97,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       expect(view()?.state).toBe('up');
     });
 
-    it('is read now and then even if a signal was lost', async () => {
+    it('is read periodically even if a signal was lost', async () => {
       const manager = await startManager();
       manager.add({ index: 0 });
       const { isp, reason, view } = startLab(bus.address, { interval_s: 1 });
@@ -123,7 +123,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
   });
 
   describe('modems that come and go', () => {
-    it('are known by the ports they own, also when plugged in anew in another order', async () => {
+    it('are identified by their ports, also when reconnected in another order', async () => {
       const manager = await startManager();
       manager.add({ index: 0, port: 'wwan0', imei: '860000000000001' });
       manager.add({ index: 1, port: 'wwan1', imei: '860000000000002' });
@@ -142,7 +142,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       await reason(null, 'wwan1');
     });
 
-    it('are waited for when there is none', async () => {
+    it('are awaited when there is none', async () => {
       const manager = await startManager();
       const { view, isp, fact } = startLab(bus.address);
       await eventually('ModemManager has answered', () => view()?.state === 'up');
@@ -151,7 +151,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       await isp('TestTel');
     });
 
-    it('that dial need to be told their interface', async () => {
+    it('need a configured interface when they dial', async () => {
       const manager = await startManager();
       manager.add({ index: 0, port: 'ttyUSB2' });
       const { isp, view } = startLab(bus.address, { interfaces: { ttyUSB2: 'ppp0' } });
@@ -161,7 +161,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
   });
 
   describe('ModemManager', () => {
-    it('is missed when it does not run, and found when it does', async () => {
+    it('is reported while it does not run, and used when it does', async () => {
       const { down, isp, view } = startLab(bus.address);
       await down(/^ModemManager is not running; install or start it/u);
       const manager = await startManager();
@@ -170,7 +170,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       expect(view()?.state).toBe('up');
     });
 
-    it('may be restarted: the link is known again, and each side is told once', async () => {
+    it('restores the link after a restart, and each change is logged once', async () => {
       const manager = await startFakeModemManager(bus.address);
       manager.add({ index: 0 });
       const { isp, down, link, log } = startLab(bus.address);
@@ -199,7 +199,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       expect(view()?.state).toBe('up');
     });
 
-    it('that is silent is lost, and found when it answers again', async () => {
+    it('is lost while it is silent, and restored when it answers again', async () => {
       const manager = await startManager();
       manager.mood = 'silent';
       manager.add({ index: 0 });
@@ -210,7 +210,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       expect(link()?.reason).toBeNull();
     });
 
-    it('that is silent does not keep a stopping daemon waiting', async () => {
+    it('does not delay a stopping daemon while it is silent', async () => {
       const manager = await startManager();
       manager.mood = 'silent';
       const { stop, view } = startLab(bus.address);
@@ -219,7 +219,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       expect(view()?.state).toBe('stopped');
     });
 
-    it('may say what it wants: a property of another type is not known, the rest is', async () => {
+    it('may send properties of wrong types: they are unknown, the others are used', async () => {
       const manager = await startManager();
       manager.add({ index: 0 });
       const { isp, link, fact } = startLab(bus.address);
@@ -275,7 +275,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       expect(fixes).toHaveLength(3);
     });
 
-    it('is never made of a cell', async () => {
+    it('is never derived from a cell', async () => {
       const manager = await startManager();
       manager.add({ index: 0 });
       manager.set('Modem/0', `${mm}.Modem.Location`, { Enabled: ['u', 3] });
@@ -285,7 +285,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       expect(fixes).toEqual([null]);
     });
 
-    it('is not asked for unless it was configured', async () => {
+    it('is not requested unless it is configured', async () => {
       const manager = await startManager();
       manager.add({ index: 0 });
       manager.set('Modem/0', `${mm}.Modem.Location`, { Enabled: ['u', 3] });
@@ -295,7 +295,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       expect(manager.calls.has('GetLocation')).toBe(false);
     });
 
-    it('is missed once with the remedy while the receiver is off or refused, and nothing is switched on', async () => {
+    it('is reported missing once with the remedy while the receiver is off or refused, and nothing is switched on', async () => {
       const manager = await startManager();
       manager.add({ index: 0 });
       const { log } = startLab(bus.address, { location: true, location_interval_s: 1 });
@@ -330,7 +330,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
 });
 
 describe('its settings', () => {
-  it('are taken as the README shows them, and the driver is built in', async () => {
+  it('accept the sample of the README, and the driver is built in', async () => {
     const readme = await readFile(new URL('../../../../drivers/modem/README.md', import.meta.url), 'utf8');
     const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
     const { drivers: entries } = z
@@ -342,7 +342,7 @@ describe('its settings', () => {
     expect((await drivers.find(({ name }) => name === 'modem')?.load())?.name).toBe('modem');
   });
 
-  it('take no address by which a program would be run', () => {
+  it('reject an address by which a program would be run', () => {
     expect(() => modem.configure({ bus: 'unixexec:path=/bin/true' })).toThrow(/unix:path/u);
     expect(() => modem.configure({ bus: 'tcp:host=example.org,port=1' })).toThrow(/unix:path/u);
   });

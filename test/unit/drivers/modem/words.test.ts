@@ -51,7 +51,7 @@ describe('the link of a modem', () => {
     expect(names(modemOf({ modem: { State: 8, Ports }, bearers }))).toEqual(['wwan0', 'wwan1']);
   });
 
-  it('is unknown when the modem dials, until it is told', () => {
+  it('is unknown when the modem dials, until it is configured', () => {
     const modem = modemOf({
       modem: { Ports: [['ttyUSB2', 3]] },
       bearers: [{ Interface: 'ttyUSB2', Connected: true }],
@@ -106,7 +106,7 @@ describe('the reason', () => {
     expect(reasonOf(modemOf({ modem }))).toBe(`modem: ${words}`);
   });
 
-  it('is what the network said when it refused', () => {
+  it('is the refusal of the network', () => {
     const refused = { RegistrationState: 3 };
     expect(reasonOf(modemOf({ modem: { State: 7 }, network: refused }))).toBe(
       'modem: refused by the network',

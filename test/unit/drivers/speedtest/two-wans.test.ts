@@ -70,7 +70,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('a speed te
     expect(result?.['latency_ms']).toBeGreaterThanOrEqual(rtt_ms * 0.9);
   });
 
-  it('takes the link that is asked for, also when the default route changes to the other', async () => {
+  it('uses the requested link, also when the default route changes to the other', async () => {
     await lab.ip('route', 'add', 'default', 'via', '10.64.0.1', 'dev', 'wwan0', 'metric', '50');
     const result = await measured('sat0');
     expect(result?.['download_mbps']).toBeLessThan((wires.sat0.rate_kbit / kbit_per_mbit) * 1.3);

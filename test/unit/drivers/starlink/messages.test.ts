@@ -19,7 +19,7 @@ import { bytes, double, float, varint } from '../../../fakes/fake-dish.ts';
 const status = (...parts: Buffer[]) => parseStatus(bytes(2004, Buffer.concat(parts)))!;
 
 describe('the encoding', () => {
-  it('asks with the tags that the dish knows', () => {
+  it('requests with the tags that the dish supports', () => {
     expect([...requests.status]).toEqual([0xe2, 0x3e, 0]);
     expect([...requests.history]).toEqual([0xfa, 0x3e, 0]);
     expect([...requests.location]).toEqual([0xca, 0x3f, 0]);
@@ -42,7 +42,7 @@ describe('the encoding', () => {
     );
   });
 
-  it('takes the last of a field that came twice, and nothing of one that has another type', () => {
+  it('uses the last value of a repeated field, and none of one with another type', () => {
     const fields = decode(Buffer.concat([varint(1, 5), varint(1, 6), bytes(2, 'a\u0000b\n')]));
     expect(uint(fields, 1)).toBe(6);
     expect(uint(fields, 2)).toBeUndefined();
@@ -68,7 +68,7 @@ describe('the encoding', () => {
     expect(() => decode(Buffer.alloc((fields_max + 1) * 2, varint(1, 0)))).toThrow(/fields/u);
   });
 
-  it('answers any bytes with facts or with one kind of error', () => {
+  it('decodes any bytes to facts or to one kind of error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.constantFrom(2004, 2006, 1017), (noise, field) => {
         const outcomes = [parseStatus, parseHistory, parseLocation].map((parse) => {
@@ -112,7 +112,7 @@ describe('the ring of seconds', () => {
     expect(ring(0, () => [0, 30])).toEqual({ latency_ms: undefined, packet_loss_pct: undefined });
   });
 
-  it('knows no latency of a second that lost all its pings, and none that is 0', () => {
+  it('has no latency for a second that lost all its pings, and none of 0', () => {
     expect(ring(900, (second) => (second % 2 ? [1, 5] : [0, 50]))).toEqual({
       latency_ms: 50,
       packet_loss_pct: 50,
@@ -121,14 +121,14 @@ describe('the ring of seconds', () => {
     expect(ring(900, () => [0, 0])).toEqual({ latency_ms: undefined, packet_loss_pct: 0 });
   });
 
-  it('leaves out what is no share and what is no number', () => {
+  it('omits values that are not shares or not numbers', () => {
     expect(ring(900, (second) => (second % 2 ? [Number.NaN, 40] : [0.5, Number.POSITIVE_INFINITY]))).toEqual({
       latency_ms: undefined,
       packet_loss_pct: 50,
     });
   });
 
-  it('stays within bounds whatever the dish says', () => {
+  it('stays within bounds whatever the dish reports', () => {
     const any = fc.array(fc.float(), { maxLength: 50 });
     fc.assert(
       fc.property(any, any, fc.nat(), (drop_rate, latency_ms, current) => {
@@ -187,7 +187,7 @@ describe('the position', () => {
 });
 
 describe('the words', () => {
-  it('say nothing of a dish that works', () => {
+  it('are empty for a dish that works', () => {
     expect(reasonOf(status(varint(1024, 1)))).toBeNull();
     expect(reasonOf(status())).toBeNull();
     expect(alertsText([])).toBeNull();
@@ -199,7 +199,7 @@ describe('the words', () => {
     expect(reasonOf(status(bytes(1014, '')))).toBe('dish: outage of unknown cause');
   });
 
-  it('name a blocked account before the outage that comes of it', () => {
+  it('name a blocked account before the outage that it causes', () => {
     const blocked = status(bytes(1014, varint(1, 8)), varint(1024, 2));
     expect(reasonOf(blocked)).toBe('dish: service is disabled: no active account');
     expect(reasonOf(status(varint(1024, 50)))).toBe('dish: service is disabled: code 50');
@@ -211,7 +211,7 @@ describe('the words', () => {
     ).toBe('melting snow, alert 21');
   });
 
-  it('leave out what the dish does not say', () => {
+  it('omit what the dish does not report', () => {
     expect(status()).toMatchObject({
       id: undefined,
       uptime_s: undefined,

@@ -117,7 +117,7 @@ describe('a dish that works', () => {
     expect(dish.asked.has(1017)).toBe(false);
   });
 
-  it('says why the link is down, and that it is up again', async () => {
+  it('reports why the link is down, and that it is up again', async () => {
     const dish = await startDish();
     const { up, link } = startLab(dish.port);
     await up();
@@ -133,7 +133,7 @@ describe('a dish that works', () => {
     await eventually('all is well', () => link()?.reason === null);
   });
 
-  it('takes only the seconds since a restart, and tells of it once', async () => {
+  it('uses only the seconds since a restart, and logs it once', async () => {
     const dish = await startDish();
     const { up, link, log } = startLab(dish.port);
     await up();
@@ -143,7 +143,7 @@ describe('a dish that works', () => {
     expect(log.at('info').filter((line) => line === dish_texts.restarted)).toHaveLength(1);
   });
 
-  it('does without a history, and says so once', async () => {
+  it('works without a history, and logs it once', async () => {
     const dish = await startDish();
     dish.state.hasHistory = false;
     const { up, link, log } = startLab(dish.port);
@@ -188,7 +188,7 @@ describe('the position of the dish', () => {
     },
   );
 
-  it('is not asked for again, nor its refusal logged again, when the dish was lost and found meanwhile', async () => {
+  it('is neither requested nor logged as refused again when the dish was lost and restored meanwhile', async () => {
     const dish = await startDish();
     dish.state.location = 'denied';
     const { up, down, log, fact } = startLab(dish.port, { location: true });
@@ -205,7 +205,7 @@ describe('the position of the dish', () => {
     expect(log.at('warn').filter((line) => /refused its position/u.test(line))).toHaveLength(1);
   });
 
-  it('is asked for again after the pause, and each change is logged once', () => {
+  it('is requested again after the pause, and each change is logged once', () => {
     const log = recordingLog();
     const permit = new Permit();
     const at = (now_ms: number) => ({ now_ms, log });
@@ -235,7 +235,7 @@ describe('the position of the dish', () => {
 });
 
 describe('a dish that fails', () => {
-  it('is lost when it is switched off, and found again', async () => {
+  it('is lost when it is switched off, and restored', async () => {
     const dish = await startDish();
     const { up, down, link, view, log } = startLab(dish.port);
     await up();
@@ -266,7 +266,7 @@ describe('a dish that fails', () => {
     ['router', dish_texts.not_a_dish],
     ['farewell', 'connection'],
   ];
-  it.each(faults)('is named when its answer is: %s', async (mood, reason) => {
+  it.each(faults)('is down with the reason when its answer is: %s', async (mood, reason) => {
     const dish = await startDish();
     dish.state.mood = mood;
     const { down, up, view } = startLab(dish.port, { timeout_s: 0.3 });
@@ -277,7 +277,7 @@ describe('a dish that fails', () => {
     await up();
   });
 
-  it('is named when something else than HTTP/2 listens there', async () => {
+  it('is down with the reason when another protocol than HTTP/2 listens there', async () => {
     const sockets = new Set<Socket>();
     const server = createServer((socket) => {
       sockets.add(socket);
@@ -310,7 +310,7 @@ describe('a dish that fails', () => {
     expect(wrong.view()?.reason).toMatch(/no-such-if/u);
   });
 
-  it('does not keep a stopping daemon waiting', async () => {
+  it('does not delay a stopping daemon', async () => {
     const dish = await startDish();
     dish.state.mood = 'hang';
     const lab = startLab(dish.port, { timeout_s: 60 });
@@ -323,7 +323,7 @@ describe('a dish that fails', () => {
 });
 
 describe('its settings', () => {
-  it('are taken as the README shows them, and the driver is built in', async () => {
+  it('accept the sample of the README, and the driver is built in', async () => {
     const readme = await readFile(new URL('../../../../drivers/starlink/README.md', import.meta.url), 'utf8');
     const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
     const { drivers: entries } = z

@@ -58,7 +58,7 @@ describe('availability', () => {
     });
   });
 
-  it('does not count time in which nobody looked', async () => {
+  it('does not count time without probes', async () => {
     await withFile((file) => {
       const kept = open(file);
       kept.observe(true, [0, hour_ms]);
@@ -92,7 +92,7 @@ describe('availability', () => {
     });
   });
 
-  it('goes on after a restart of the daemon, whose downtime is not known', async () => {
+  it('continues after a restart of the daemon, whose downtime is unknown', async () => {
     await withFile(async (file) => {
       open(file).observe(true, [0, hour_ms]);
       stopping.abort();
@@ -104,7 +104,7 @@ describe('availability', () => {
     });
   });
 
-  it('goes on after a reboot when the clock is right, and forgets what a long pause made old', async () => {
+  it('continues after a reboot when the clock is right, and drops minutes that a long pause made old', async () => {
     await withFile((file) => {
       open(file).observe(true, [0, hour_ms]);
       stopping.abort();
@@ -134,7 +134,7 @@ describe('availability', () => {
     });
   });
 
-  it('never counts what was noted while nobody knew the time, once the machine has booted again', async () => {
+  it('never counts minutes recorded without a clock after another reboot', async () => {
     await withFile((file) => {
       open(file).observe(false, [0, hour_ms], () => ({ wall_ms: 0, wall_trusted: false }));
       stopping.abort();
@@ -155,7 +155,7 @@ describe('availability', () => {
     });
   });
 
-  it('goes on without a disk that takes the file, and tells its loss and its return once', async () => {
+  it('continues without a writable disk, and logs its loss and its return once', async () => {
     await withDirectory(async (dir) => {
       const folder = join(dir, 'state');
       const kept = open(join(folder, 'availability.json'));
@@ -213,7 +213,7 @@ describe('a day in minutes', () => {
     );
   });
 
-  it('comes back from its runs as it was', () => {
+  it('is restored unchanged from its runs', () => {
     fc.assert(
       fc.property(fc.array(note, { maxLength: 60 }), (notes) => {
         const window = new DayWindow(0);

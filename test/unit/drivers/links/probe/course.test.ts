@@ -50,13 +50,13 @@ describe('the course of a link', () => {
     expect(course.read(9_000)).toMatchObject({ reachable: true, latency_ms: 20, jitter_ms: 0 });
   });
 
-  it('asks by ICMP alone while that is answered, also on a bad link', () => {
+  it('probes by ICMP alone while it is answered, also on a bad link', () => {
     const course = new ProbeCourse({ timeout_ms: 3_000 });
     const asked = play(course, 0, [up, up, { ...up, icmp: null }, up, { ...up, icmp: null }, up]);
     expect(asked).toEqual(times<Method[]>(6, ['icmp']));
   });
 
-  it('lets TCP stand in when ICMP alone is silent, and goes back when it is answered again', () => {
+  it('falls back to TCP when only ICMP is silent, and returns when it is answered again', () => {
     const course = new ProbeCourse({ timeout_ms: 3_000 });
     play(course, 0, [up, up, ...times(5, filtered)]);
     expect(course.read(7_000)).toMatchObject({ reachable: true, method: 'tcp', latency_ms: 30 });
@@ -65,7 +65,7 @@ describe('the course of a link', () => {
     expect(course.read(21_000)).toMatchObject({ reachable: true, method: 'icmp', latency_ms: 20 });
   });
 
-  it('stays with ICMP when a link comes back and TCP, which repeats what was lost, is answered first', () => {
+  it('keeps ICMP when a link recovers and TCP, which retransmits, is answered first', () => {
     const course = new ProbeCourse({ timeout_ms: 3_000 });
     play(course, 0, [up, up, ...times(4, down)]);
     // On their way when the link comes back: the echoes are lost, the handshakes are repeated.
@@ -77,7 +77,7 @@ describe('the course of a link', () => {
     expect(course.read(20_000)).toMatchObject({ reachable: true, method: 'icmp', latency_ms: 20 });
   });
 
-  it('stays with TCP while the process may not use ICMP, and says why', () => {
+  it('keeps TCP while the process may not use ICMP, and reports why', () => {
     const course = new ProbeCourse({ timeout_ms: 3_000 });
     course.begin(0, 'target', 0);
     course.settle(0, 'icmp', { reason: 'not allowed', refused: true });
@@ -87,7 +87,7 @@ describe('the course of a link', () => {
     expect(course.icmp_refusal).toBe('not allowed');
   });
 
-  it('hears nothing of what was asked of a device that is gone', () => {
+  it('ignores answers to probes of a device that was removed', () => {
     const course = new ProbeCourse({ timeout_ms: 3_000 });
     for (const sequence of [0, 1, 2]) course.begin(sequence, 'target', sequence);
     course.lose(3, { reason: texts.device_gone, reachable: false });

@@ -109,7 +109,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     expect([satellite.changes, cellular.changes]).toEqual([[true], [true]]);
   });
 
-  it('says within the stated time that a link carries nothing any more, and that it does again', async () => {
+  it('reports the loss and the return of a link within the stated time', async () => {
     await lab.set('wwan0', { rtt_ms: 40 });
     const prober = await probe('wwan0');
     const other = await probe('sat0');
@@ -127,7 +127,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     expect(other.changes).toEqual([true]);
   });
 
-  it('notices a carrier that is lost and found', async () => {
+  it('reports a carrier that is lost and restored', async () => {
     const prober = await probe('sat0');
     await reachable(prober);
     await lab.carrier('sat0', 'off');
@@ -136,7 +136,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     await reachable(prober);
   });
 
-  it('says at once that the device is gone, and nothing of a new device that has its name', async () => {
+  it('reports a removed device immediately, and nothing for a new device of its name', async () => {
     const prober = await probe('wwan0');
     await reachable(prober);
     await lab.unplug('wwan0');
@@ -151,7 +151,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     await reachable(successor);
   });
 
-  it('says at once when the kernel cannot send by the device, and why', async () => {
+  it('reports immediately when the kernel cannot send by the device, and why', async () => {
     const prober = await probe('wwan0', { targets: targetsV6 });
     await reachable(prober);
     await lab.ip('-6', 'addr', 'flush', 'dev', 'wwan0', 'scope', 'global');
@@ -163,7 +163,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     await lab.plug('wwan0');
   });
 
-  it('asks by TCP while ICMP is filtered, without calling the link lost, and by ICMP again afterwards', async () => {
+  it('probes by TCP while ICMP is filtered, without reporting a loss, and by ICMP again afterwards', async () => {
     await lab.set('sat0', { rtt_ms: 50 });
     const prober = await probe('sat0', { timeout_ms: 500 });
     await reachable(prober);
@@ -178,7 +178,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     expect(prober.log.at('info')).toEqual([texts.icmp_unanswered, texts.icmp_answered]);
   });
 
-  it('leaves a target that never answers out of the loss and names it', async () => {
+  it('excludes a target that never answers from the loss and names it', async () => {
     const silent = '198.18.0.9';
     const prober = await probe('sat0', {
       targets: [...targets, { ip: silent, port: 443 }],
@@ -228,11 +228,11 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
   };
   const pingGroups = async (range: string) => run('sysctl', '-qw', `net.ipv4.ping_group_range=${range}`);
 
-  it('needs no right where the group of the process may ping', async () => {
+  it('needs no capability where the group of the process may ping', async () => {
     await expect(asUser('nobody')).resolves.toMatchObject({ method: 'icmp', warnings: [] });
   });
 
-  it('falls back to raw sockets with CAP_NET_RAW, else to TCP and says what is missing', async () => {
+  it('falls back to raw sockets with CAP_NET_RAW, else to TCP with the missing permission', async () => {
     await pingGroups('1 0');
     try {
       await expect(asUser('root')).resolves.toMatchObject({ method: 'icmp', warnings: [] });

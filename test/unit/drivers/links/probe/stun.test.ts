@@ -21,7 +21,7 @@ const ipv6_response = Buffer.from(
 );
 
 describe('STUN messages', () => {
-  it('asks with the twenty bytes of the specification', () => {
+  it('sends the twenty bytes of the specification', () => {
     expect(bindingRequest(transaction_id).toString('hex')).toBe('000100002112a442b7e7a701bc34d686fa87dfae');
   });
 
@@ -31,7 +31,7 @@ describe('STUN messages', () => {
     expect(readBindingResponse(ipv6_response, transaction_id)).toEqual({ address });
   });
 
-  it('takes no answer to another request', () => {
+  it('ignores an answer to another request', () => {
     expect(readBindingResponse(ipv4_response, Buffer.alloc(12))).toBe('foreign');
     expect(readBindingResponse(bindingRequest(transaction_id), transaction_id)).toBe('foreign');
   });
@@ -47,7 +47,7 @@ describe('STUN messages', () => {
     expect(readBindingResponse(changed(20, 0x0022), transaction_id)).toBe('refused');
   });
 
-  it('throws at no datagram whatever', () => {
+  it('accepts any datagram without an exception', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 120 }), fc.nat(79), (bytes, at) => {
         readBindingResponse(Buffer.from(bytes), transaction_id);
@@ -132,18 +132,18 @@ describe('the question for the public address', () => {
   const ask = async (...list: readonly { readonly ip: string; readonly port: number }[]) =>
     publicAddress({ device: 'lo', servers: list, signal: new AbortController().signal });
 
-  it('asks again when a request is lost', async () => {
+  it('repeats a lost request', async () => {
     const server = await startServer({ address: '198.51.100.7', deaf: 1 });
     await expect(ask(server)).resolves.toBe('198.51.100.7');
     expect(server.requests()).toBe(2);
   });
 
-  it('answers nothing when a provider translates a second time: the address seen is shared or private', async () => {
+  it('has no result behind a second NAT, where the address is shared or private', async () => {
     const server = await startServer({ address: '100.64.3.4' });
     await expect(ask(server)).resolves.toBeNull();
   });
 
-  it('contacts nobody without a configured server, and ends at once when it is stopped', async () => {
+  it('sends nothing without a configured server, and ends immediately when it is stopped', async () => {
     await expect(ask()).resolves.toBeNull();
     const server = await startServer({ address: '198.51.100.7', deaf: 100 });
     const stopping = new AbortController();
@@ -152,7 +152,7 @@ describe('the question for the public address', () => {
     await expect(asked).resolves.toBeNull();
   });
 
-  it('answers nothing for a device that is not there', async () => {
+  it('has no result for a missing device', async () => {
     const server = await startServer({ address: '198.51.100.7' });
     const { signal } = new AbortController();
     await expect(publicAddress({ device: 'none0', servers: [server], signal })).resolves.toBeNull();

@@ -20,12 +20,12 @@ const mean = (values: readonly number[]) =>
   values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 
 describe('the window of probes', () => {
-  it('tells the mean, the mean difference of neighbours, and the share of lost probes', () => {
+  it('computes the mean, the mean difference of neighbours, and the share of lost probes', () => {
     const { window, now_ms } = played([10, 20, null, 40, 30]);
     expect(window.figures(now_ms)).toEqual({ latency_ms: 25, jitter_ms: 10, packet_loss_pct: 20 });
   });
 
-  it('says nothing of loss before five probes, and nothing of time without an answer', () => {
+  it('reports no loss before five probes, and no time without an answer', () => {
     expect(played([10, 10, 10, 10]).window.figures(1e6).packet_loss_pct).toBeNull();
     const { window, now_ms } = played([null, null, null, null, null]);
     expect(window.figures(now_ms)).toEqual({ latency_ms: null, jitter_ms: null, packet_loss_pct: 100 });
@@ -36,7 +36,7 @@ describe('the window of probes', () => {
     expect(window.figures(now_ms)).toEqual({ latency_ms: 55, jitter_ms: 0, packet_loss_pct: 0 });
   });
 
-  it('leaves a target out of the loss that never answers while another does, and names it', () => {
+  it('excludes a target from the loss that never answers while another does, and names it', () => {
     const { window, now_ms } = played([10, null, 10, null, 10, null, 10, null, 10, null], { targets: 2 });
     expect(window.figures(now_ms).packet_loss_pct).toBe(0);
     expect(window.silentTargets()).toEqual(['target 1']);
@@ -48,7 +48,7 @@ describe('the window of probes', () => {
     expect(window.figures(4 * interval_ms + timeout_ms).packet_loss_pct).toBe(0);
   });
 
-  it('counts a probe that is overdue as lost, though nobody said so', () => {
+  it('counts an overdue probe as lost', () => {
     const window = new ProbeWindow({ probes: 60, timeout_ms });
     for (let sequence = 0; sequence < 5; sequence += 1) window.sent(sequence, 'a', sequence);
     expect(window.figures(timeout_ms + 5).packet_loss_pct).toBe(100);
@@ -77,7 +77,7 @@ describe('the window of probes', () => {
     );
   });
 
-  it('has no memory of what was before the probe from which it begins anew', () => {
+  it('ignores everything before the probe of its restart', () => {
     fc.assert(
       fc.property(
         fc.array(rtt, { maxLength: 50 }),
