@@ -96,7 +96,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const tail = new Tail((id) => hub.assetNamed(id));
   const service = await ownService(config, parts, deps.log);
   outbox.onAccepted = (row) => {
-    tail.tell(row);
+    tail.publish(row);
     service?.take(row);
   };
   await service?.start();
@@ -284,8 +284,8 @@ function inboxHandlers(outbox: Outbox, hub: Hub, tasks: TaskRunner, pace: PacePo
     cancel: (task_id) => tasks.cancel(task_id),
     ack: async (ack) => outbox.confirm(ack),
     sync: hub.announceAll,
-    config: (asked) => {
-      pace.apply(asked);
+    config: (requested) => {
+      pace.apply(requested);
       hub.setRates(pace.rates());
     },
   };

@@ -1,7 +1,7 @@
 /** Log levels at run time, as the control socket asks for them. */
 import type { LocalApi, LogLevelChange, LogLevels } from '../local/api.ts';
 import { CommandRefused } from '../errors.ts';
-import { saidDuration } from '../platform/log/entry.ts';
+import { durationInWords } from '../platform/log/entry.ts';
 import type { LogRoot } from '../platform/log/log.ts';
 import type { ReportParts } from './status-report.ts';
 import { texts } from './texts.ts';
@@ -22,10 +22,10 @@ export function logLevels(
     })),
   });
   /** Records the change, so that a later reader sees why the log has more lines for a time. */
-  const tell = (name: string | null, level: LogLevelChange['level'], for_s: number): void => {
+  const logChange = (name: string | null, level: LogLevelChange['level'], for_s: number): void => {
     const owner = log.ownerOf(name);
     if (level === null) owner.info({}, texts.level_configured);
-    else owner.info({}, texts.level_set(level, saidDuration(for_s)));
+    else owner.info({}, texts.level_set(level, durationInWords(for_s)));
   };
   return {
     logLevels: report,
@@ -35,7 +35,7 @@ export function logLevels(
       for (const { name, level } of changes) {
         if (level === null) log.reset(name);
         else log.override(name, level, for_s * 1_000);
-        tell(name, level, for_s);
+        logChange(name, level, for_s);
       }
       return report();
     },

@@ -47,12 +47,12 @@ export class PacePolicy {
   /** Messages a second, by feed. */
   rates(): { readonly default: number; readonly [feed: string]: number } {
     const { rates_hz, rate_default_hz } = this.#config().feeds;
-    const asked = this.#cloud.rates_hz ?? {};
+    const requested = this.#cloud.rates_hz ?? {};
     const rates: Record<string, number> = {};
-    for (const feed of new Set([...Object.keys(rates_hz), ...Object.keys(asked)])) {
-      rates[feed] = lower(rates_hz[feed] ?? rate_default_hz, asked[feed] ?? asked['default']);
+    for (const feed of new Set([...Object.keys(rates_hz), ...Object.keys(requested)])) {
+      rates[feed] = lower(rates_hz[feed] ?? rate_default_hz, requested[feed] ?? requested['default']);
     }
-    return { ...rates, default: lower(rate_default_hz, asked['default']) };
+    return { ...rates, default: lower(rate_default_hz, requested['default']) };
   }
 
   packetMs(): number {
@@ -67,12 +67,12 @@ export class PacePolicy {
     const link = this.#linkInUse() ?? 'default';
     const { backlog_bytes_per_s } = this.#config().uplink;
     const local = (backlog_bytes_per_s[link] * 8) / 1000;
-    const asked = this.#cloud.backlog_kbps?.[link] ?? this.#cloud.backlog_kbps?.default ?? 0;
-    if (local === 0 || asked === 0) return Math.max(local, asked);
-    return Math.min(local, asked);
+    const requested = this.#cloud.backlog_kbps?.[link] ?? this.#cloud.backlog_kbps?.default ?? 0;
+    if (local === 0 || requested === 0) return Math.max(local, requested);
+    return Math.min(local, requested);
   }
 }
 
-function lower(local: number, asked: number | undefined): number {
-  return asked === undefined ? local : Math.min(local, asked);
+function lower(local: number, requested: number | undefined): number {
+  return requested === undefined ? local : Math.min(local, requested);
 }

@@ -24,7 +24,7 @@ export class Tail {
   }
 
   /** Costs nothing without listeners. */
-  tell(row: Row): void {
+  publish(row: Row): void {
     if (this.#listeners.size === 0) return;
     const [kind = '', id, feed] = row.channel.split('/');
     const asset = this.#assetNamed(id ?? '');

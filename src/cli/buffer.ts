@@ -8,7 +8,7 @@ import {
   exit,
   painter,
   say,
-  sayJson,
+  printJson,
   size,
   table,
 } from './terminal/shell.ts';
@@ -17,7 +17,7 @@ import { texts } from './texts.ts';
 export async function buffer(options: DaemonOptions, shell: Shell): Promise<number> {
   const report = await (await findDaemon(options, shell)).buffer();
   if (options.json) {
-    sayJson(shell, report);
+    printJson(shell, report);
     return exit.ok;
   }
   const paint = painter(shell);
@@ -40,7 +40,7 @@ export async function listQuarantine(options: DaemonOptions, shell: Shell): Prom
   const daemon = await findDaemon(options, shell);
   const rows = await daemon.quarantine();
   if (options.json) {
-    sayJson(shell, rows);
+    printJson(shell, rows);
     return exit.ok;
   }
   if (rows.length === 0) {
@@ -62,7 +62,7 @@ export async function listQuarantine(options: DaemonOptions, shell: Shell): Prom
 
 /** Prints one message with its body. */
 export async function showQuarantined(id: number, options: DaemonOptions, shell: Shell): Promise<number> {
-  sayJson(shell, await (await findDaemon(options, shell)).quarantined(id));
+  printJson(shell, await (await findDaemon(options, shell)).quarantined(id));
   return exit.ok;
 }
 

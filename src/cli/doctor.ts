@@ -1,7 +1,7 @@
 /** `kit-connector doctor`: checks what a kit needs, and names a remedy for each fault. */
 import { type Finding, mostSevere } from './doctor/finding.ts';
 import { examine } from './doctor/examine.ts';
-import { columnsOf, type Paint, type Shell, oneLine, painter, say, sayJson } from './terminal/shell.ts';
+import { columnsOf, type Paint, type Shell, oneLine, painter, say, printJson } from './terminal/shell.ts';
 import { fold } from './terminal/width.ts';
 
 export interface DoctorOptions {
@@ -18,7 +18,7 @@ export async function doctor({ config, socket, ntp, json }: DoctorOptions, shell
   const credentials_dir = shell.env['CREDENTIALS_DIRECTORY'];
   const findings = await examine({ config_file: config, socket, ntp, credentials_dir }, shell.signal);
   const level = mostSevere(findings);
-  if (json) sayJson(shell, { level, findings });
+  if (json) printJson(shell, { level, findings });
   else {
     const lines = findings.map((finding) => findingLine(finding, painter(shell)));
     say(shell, ...lines.flatMap((line) => fold(line, columnsOf(shell.out), finding_column)));

@@ -7,7 +7,7 @@ import {
   type LogLevels,
 } from '../local/api.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';
-import { clockTime, complain, exit, painter, say, sayJson, type Shell, table } from './terminal/shell.ts';
+import { clockTime, complain, exit, painter, say, printJson, type Shell, table } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 
 export interface LogLevelOptions extends DaemonOptions {
@@ -27,7 +27,7 @@ export async function logLevel(
   }
   const daemon = await findDaemon(options, shell);
   const levels = settings.length === 0 ? await daemon.logLevels() : await daemon.changeLogLevels(request);
-  if (options.json) sayJson(shell, levels);
+  if (options.json) printJson(shell, levels);
   else say(shell, ...levelLines(levels, shell));
   return exit.ok;
 }

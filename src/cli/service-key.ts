@@ -4,7 +4,7 @@ import { readDatabase } from '../config/standalone.ts';
 import { makeKey, scopes } from '../service/access/principal.ts';
 import { openStore } from '../service/store/open-store.ts';
 import type { ApiKey, Store } from '../service/store/store.ts';
-import { complain, exit, say, sayJson, type Shell, table } from './terminal/shell.ts';
+import { complain, exit, say, printJson, type Shell, table } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 
 export interface KeyOptions {
@@ -38,7 +38,7 @@ export async function addKey(label: string, options: AddKeyOptions, shell: Shell
   const lower = kits === '*' ? kits : kits.map((id) => id.toLowerCase());
   const { text, key } = makeKey({ label, scopes: wanted, kits: lower, expires_ms }, now_ms);
   await withStore(options, async (store) => store.addKey(key));
-  if (options.json) sayJson(shell, { key: text, ...shown(key) });
+  if (options.json) printJson(shell, { key: text, ...shown(key) });
   else {
     complain(shell, texts.key_shown_once);
     say(shell, text);
@@ -59,7 +59,7 @@ function addKeyFault({ allKits, kit, scope }: AddKeyOptions): string | undefined
 
 export async function listKeys(options: KeyOptions, shell: Shell): Promise<number> {
   const keys = (await withStore(options, async (store) => store.keys())).map(shown);
-  if (options.json) sayJson(shell, keys);
+  if (options.json) printJson(shell, keys);
   else if (keys.length === 0) say(shell, texts.no_api_keys);
   else {
     const rows = keys.map(({ id, label, scopes, kits, expires_at, used_at }) => [

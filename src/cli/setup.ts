@@ -20,7 +20,7 @@ import { check } from './check.ts';
 import { plain } from './doctor/finding.ts';
 import { credential_store } from './doctor/stored-secrets.ts';
 import { settleIdentity } from './kit-identity.ts';
-import { answersOf, type Asked } from './setup/answers.ts';
+import { answersOf, type SetupAnswers } from './setup/answers.ts';
 import { confirmed, type ConfirmOptions } from './setup/confirm.ts';
 import { keepBefore, readBefore, writeConfig, writeSecret } from './setup/files.ts';
 import { scan } from './setup/scan.ts';
@@ -64,7 +64,7 @@ export async function setup(options: SetupOptions, shell: Shell): Promise<number
   return finish(file, shell);
 }
 
-type Written = Omit<Asked, 'kit_id'> & Pick<Answers, 'kit_id'>;
+type Written = Omit<SetupAnswers, 'kit_id'> & Pick<Answers, 'kit_id'>;
 
 async function write(file: string, asked: Written, found: readonly Found[], shell: Shell): Promise<void> {
   const { password, ca_file, cert_file, key_file, ...answers } = asked;
@@ -124,7 +124,7 @@ async function finish(file: string, shell: Shell): Promise<number> {
   return code;
 }
 
-type Secrets = Pick<Asked, 'password' | 'ca_file' | 'cert_file' | 'key_file'>;
+type Secrets = Pick<SetupAnswers, 'password' | 'ca_file' | 'cert_file' | 'key_file'>;
 
 /** Returns the paths for the configuration. The service of the package cannot read files of root: systemd passes it the secrets as credentials. */
 async function storeSecrets(

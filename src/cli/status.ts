@@ -5,7 +5,7 @@ import { DaemonUnavailable, type LocalClient } from '../local/client.ts';
 import { sleep } from '../platform/time.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';
 import { clear_screen, drawn, hide_cursor, show_cursor } from './terminal/screen.ts';
-import { columnsOf, type Shell, duration, exit, oneLine, painter, say, sayJson } from './terminal/shell.ts';
+import { columnsOf, type Shell, duration, exit, oneLine, painter, say, printJson } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { statusLines } from './status/view.ts';
 
@@ -20,7 +20,7 @@ export async function status(options: StatusOptions, shell: Shell): Promise<numb
   const daemon = await findDaemon(options, shell);
   if (options.watch) return watch(daemon, options, shell);
   const report = await daemon.status();
-  if (options.json) sayJson(shell, report);
+  if (options.json) printJson(shell, report);
   else say(shell, ...statusLines(printableTexts(report), painter(shell), columnsOf(shell.out)));
   return exit.ok;
 }

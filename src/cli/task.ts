@@ -14,7 +14,7 @@ import {
   oneLine,
   painter,
   say,
-  sayJson,
+  printJson,
   table,
 } from './terminal/shell.ts';
 import { taskOutcome, taskRow } from './status/view.ts';
@@ -23,7 +23,7 @@ export async function listTasks(options: DaemonOptions, shell: Shell): Promise<n
   const daemon = await findDaemon(options, shell);
   const tasks = await daemon.tasks();
   if (options.json) {
-    sayJson(shell, tasks);
+    printJson(shell, tasks);
     return exit.ok;
   }
   const names = new Map(printableTexts((await daemon.status()).assets).map(({ id, name }) => [id, name]));
@@ -73,7 +73,7 @@ export async function runTask(wanted: Wanted, options: TaskOptions, shell: Shell
     const isNews = task.status !== before.status || task.note !== before.note;
     if (!options.json && isNews) say(shell, stateLine(task, shell));
   }
-  if (options.json) sayJson(shell, task);
+  if (options.json) printJson(shell, task);
   return task.status === 'completed' ? exit.ok : exit.failed;
 }
 

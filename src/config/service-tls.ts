@@ -91,8 +91,8 @@ async function readTls(files: ServiceTls): Promise<TlsRead> {
     const pem = take(key, await readSecret(name, { secret: false }));
     const list = pem === undefined ? undefined : take(key, readCertificates(name, pem));
     if (pem === undefined || list === undefined) return undefined;
-    const told = list.map((each) => validityWarning(`the certificate in ${name}`, each, Date.now()));
-    warnings.push(...told.filter((each) => each !== undefined));
+    const found = list.map((each) => validityWarning(`the certificate in ${name}`, each, Date.now()));
+    warnings.push(...found.filter((each) => each !== undefined));
     return { pem, leaf: list[0] };
   };
   const { cert_file, key_file, client_ca_file } = files;

@@ -68,13 +68,13 @@ export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePl
 export async function checkService(
   section: ServiceSection,
   place: ServicePlace,
-  said: { readonly faults: FaultList; readonly warnings: string[]; readonly at: KeyPath },
+  report: { readonly faults: FaultList; readonly warnings: string[]; readonly at: KeyPath },
 ): Promise<void> {
   if (!section.tls) return;
-  await checkTls(section.tls, place.dir, { ...said, at: [...said.at, 'tls'] });
+  await checkTls(section.tls, place.dir, { ...report, at: [...report.at, 'tls'] });
   const plain = serviceOf(section, place).media_origins.filter((each) => each.startsWith('http:'));
   if (plain.length > 0) {
-    said.warnings.push(
+    report.warnings.push(
       `browsers play no video from ${plain.join(', ')} on a page that came over TLS; give that server TLS too`,
     );
   }

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import { messageOf } from '../errors.ts';
 
-export interface Asked {
+export interface ExchangeRequest {
   readonly query: URLSearchParams;
   /** What `:id` at the end of the route stands for. */
   readonly id: string;
@@ -20,7 +20,7 @@ export interface Answer {
   readonly content: string | ((response: ServerResponse) => void);
 }
 
-export type Route = (asked: Asked) => Answer | Promise<Answer>;
+export type Route = (asked: ExchangeRequest) => Answer | Promise<Answer>;
 
 /** By method and path; only the last part of a path can be `:id`. */
 export type Routes = Readonly<Record<`${'GET' | 'POST'} /${string}`, Route>>;

@@ -83,9 +83,9 @@ const detail_chars_max = 200;
 /** `not authorized (0x87): "no such tenant"`, and the other address that the broker names. */
 export function codeInWords(code: number, details?: Details): string {
   const { reasonString, serverReference } = details ?? {};
-  const said = reasonString ? `: "${oneLine(reasonString)}"` : '';
-  const elsewhere = serverReference ? `; the broker names ${oneLine(serverReference)}` : '';
-  return `${reasonOf(code).words} (0x${code.toString(16).padStart(2, '0')})${said}${elsewhere}`;
+  const detail = reasonString ? `: "${oneLine(reasonString)}"` : '';
+  const redirect = serverReference ? `; the broker names ${oneLine(serverReference)}` : '';
+  return `${reasonOf(code).words} (0x${code.toString(16).padStart(2, '0')})${detail}${redirect}`;
 }
 
 /** Control characters of a foreign text made harmless, and its length bounded. */

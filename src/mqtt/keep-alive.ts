@@ -18,13 +18,13 @@ export function keepAlive(stream: MqttStream, period_ms: number): void {
   let pinged_ms: number | undefined;
   every(check_ms, closed.signal, () => {
     const now_ms = performance.now();
-    if (pinged_ms !== undefined && stream.heard_ms >= pinged_ms) pinged_ms = undefined;
+    if (pinged_ms !== undefined && stream.last_received_ms >= pinged_ms) pinged_ms = undefined;
     if (pinged_ms !== undefined && now_ms - pinged_ms > period_ms * ping_unanswered_share) {
       const silent_s = ((now_ms - pinged_ms) / 1000).toFixed(1);
       stream.fail(new Error(texts.ping_unanswered(silent_s)));
       return;
     }
-    const idle_ms = now_ms - Math.min(stream.sent_ms, stream.heard_ms);
+    const idle_ms = now_ms - Math.min(stream.sent_ms, stream.last_received_ms);
     if (idle_ms < period_ms - check_ms || pinged_ms !== undefined) return;
     pinged_ms = now_ms;
     stream.write(pingreq);

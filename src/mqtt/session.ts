@@ -117,8 +117,8 @@ export class Session {
   }
 
   /** Monotonic time of the last byte from the broker. */
-  get heard_ms(): number {
-    return this.#stream.heard_ms;
+  get last_received_ms(): number {
+    return this.#stream.last_received_ms;
   }
 
   /** A message above the limit is being skipped; what follows it has to wait. */
@@ -217,7 +217,7 @@ export class Session {
     for (let waits = 0; waits < busy_waits_max; waits += 1) {
       const value = await within(this.#answer_ms, answered);
       if (value) return value.it;
-      if (performance.now() - this.#stream.heard_ms >= this.#answer_ms) break;
+      if (performance.now() - this.#stream.last_received_ms >= this.#answer_ms) break;
     }
     throw new Error(texts.request_unanswered(what));
   }

@@ -16,7 +16,7 @@ const foreign_codes_max = 65_535;
 export class MqttStream extends Duplex {
   /** Monotonic time of the last byte to the broker. */
   sent_ms = performance.now();
-  #heard_ms = performance.now();
+  #last_received_ms = performance.now();
   readonly #socket: Duplex;
   readonly #frames: FrameFilter;
   readonly #foreign_codes = new Map<number, number>();
@@ -48,8 +48,8 @@ export class MqttStream extends Duplex {
   }
 
   /** Monotonic time of the last byte from the broker; now while this side does not read, since bytes may be waiting. */
-  get heard_ms(): number {
-    return this.#socket.isPaused() ? performance.now() : this.#heard_ms;
+  get last_received_ms(): number {
+    return this.#socket.isPaused() ? performance.now() : this.#last_received_ms;
   }
 
   /** Whether the connection of the transport was ever made, its TLS handshake included. */
@@ -81,7 +81,7 @@ export class MqttStream extends Duplex {
   }
 
   #receive(chunk: Buffer): void {
-    this.#heard_ms = performance.now();
+    this.#last_received_ms = performance.now();
     if (this.destroyed || this.#ended) return;
     try {
       for (const piece of this.#frames.push(chunk)) if (!this.push(piece)) this.#socket.pause();
@@ -91,7 +91,7 @@ export class MqttStream extends Duplex {
   }
 
   override _read(): void {
-    this.#heard_ms = this.heard_ms;
+    this.#last_received_ms = this.last_received_ms;
     this.#socket.resume();
   }
 

@@ -33,7 +33,7 @@ export class Presence {
   #connection = 0;
   #states = 0;
   #epoch = 0;
-  #is_asked = false;
+  #is_requested = false;
   /** The largest payload that the broker accepts; beyond it the faults are left out. */
   #bytes_max = Number.POSITIVE_INFINITY;
   /** What the last state of this connection said, and when. */
@@ -65,7 +65,7 @@ export class Presence {
 
   /** The cloud asks for the state: it is due as soon as the last one is old enough. */
   ask(): void {
-    this.#is_asked = true;
+    this.#is_requested = true;
   }
 
   /** The outbox began an epoch meanwhile. The will has the old one and would count as stale: only a new connection helps. */
@@ -79,13 +79,13 @@ export class Presence {
     if (age_ms < again_after_ms) return undefined;
     const { said, decade } = digest(this.#options.state({ online: true, reason: null }));
     const is_other_depth = decade !== this.#last.decade && age_ms >= depth_again_after_ms;
-    if (!this.#is_asked && said === this.#last.said && !is_other_depth) return undefined;
+    if (!this.#is_requested && said === this.#last.said && !is_other_depth) return undefined;
     return this.#next();
   }
 
   #next(): Outgoing {
     this.#states += 1;
-    this.#is_asked = false;
+    this.#is_requested = false;
     const how = { online: true, reason: null };
     this.#last = { ...digest(this.#options.state(how)), at_ms: this.#options.now() };
     return this.#message(stateSeq(this.#connection, this.#states), how);

@@ -42,7 +42,13 @@ interface SenderOptions {
   readonly kit_id: string;
   readonly session: Pick<
     Session,
-    'publish' | 'ping' | 'destroy' | 'heard_ms' | 'is_skipping' | 'receive_maximum' | 'packet_bytes_max'
+    | 'publish'
+    | 'ping'
+    | 'destroy'
+    | 'last_received_ms'
+    | 'is_skipping'
+    | 'receive_maximum'
+    | 'packet_bytes_max'
   >;
   readonly dispatch: Pick<Dispatch, 'next' | 'acknowledged' | 'refused' | 'setBatchRows'>;
   readonly pace: Pace;
@@ -230,7 +236,7 @@ export class Sender {
     if (oldest_ms === undefined) return;
     const { session } = this.#options;
     const now_ms = this.#options.now();
-    const silent_ms = now_ms - Math.max(session.heard_ms, oldest_ms);
+    const silent_ms = now_ms - Math.max(session.last_received_ms, oldest_ms);
     if (silent_ms > Math.max(silence_ms, silence_rtts * (this.window.rtt_ms ?? 0))) {
       session.destroy(`no answer from the broker for ${(silent_ms / 1000).toFixed(1)} s`);
       // PUBACKs wait behind a large message that comes over a slow link.

@@ -49,7 +49,7 @@ export class Interfaces {
   readonly #dir: string;
   readonly #log: DriverLog;
   #known: ReadonlyMap<string, Nature> = new Map();
-  #saidUnreadable = false;
+  #hasLogged = false;
 
   constructor(sys: string, log: DriverLog) {
     this.#dir = join(sys, 'class/net');
@@ -60,7 +60,7 @@ export class Interfaces {
   natures(): ReadonlyMap<string, Nature> | undefined {
     const names = readNamesSync(this.#dir);
     if (!names) return undefined;
-    this.#tellUnreadable(names);
+    this.#logUnreadable(names);
     const natures = names.flatMap((name) => {
       const dir = join(this.#dir, name);
       const ifindex = readNumberSync(join(dir, 'ifindex'));
@@ -74,13 +74,13 @@ export class Interfaces {
   }
 
   /** The kernel accepts any bytes in a name; invalid UTF-8 is read as replacement characters, which name no file. */
-  #tellUnreadable(names: readonly string[]): void {
+  #logUnreadable(names: readonly string[]): void {
     const unreadable = names.filter((name) => name.includes('\uFFFD') && !existsSync(join(this.#dir, name)));
-    if (unreadable.length > 0 && !this.#saidUnreadable) {
+    if (unreadable.length > 0 && !this.#hasLogged) {
       const facts = { interfaces: unreadable, remedy: texts.rename_interface };
       this.#log.warn(facts, texts.name_not_utf8);
     }
-    this.#saidUnreadable = unreadable.length > 0;
+    this.#hasLogged = unreadable.length > 0;
   }
 
   state(name: string): InterfaceState {

@@ -86,8 +86,8 @@ class AvailabilityWriter {
     this.#writing = true;
     const revision = this.#revision;
     await writeRecord(this.#spec.file, boots, () => this.#revision !== revision).then(
-      () => this.#tell(null),
-      (error: unknown) => this.#tell(error),
+      () => this.#logDisk(null),
+      (error: unknown) => this.#logDisk(error),
     );
     this.#writing = false;
   }
@@ -97,9 +97,9 @@ class AvailabilityWriter {
     if (boots === null) return;
     try {
       writeRecordNow(this.#spec.file, boots);
-      this.#tell(null);
+      this.#logDisk(null);
     } catch (error) {
-      this.#tell(error);
+      this.#logDisk(error);
     }
   }
 
@@ -147,7 +147,7 @@ class AvailabilityWriter {
   }
 
   /** Logs each change of the disk's state once. */
-  #tell(fault: unknown): void {
+  #logDisk(fault: unknown): void {
     const { log, file } = this.#spec;
     if (fault !== null && !this.#failing)
       log.warn({ file, reason: messageOf(fault) }, texts.availability_not_saved);

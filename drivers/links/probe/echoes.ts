@@ -89,19 +89,19 @@ export class IcmpEchoes {
     });
   }
 
-  #hear({ from, payload, received_ms }: EchoReply): void {
+  #receive({ from, payload, received_ms }: EchoReply): void {
     if (payload.length !== payload_bytes || !payload.subarray(0, token_bytes).equals(this.#token)) return;
-    const asked = this.#waiting.get(payload.readUInt32BE(token_bytes));
-    if (asked === undefined || asked.from !== from) return;
-    const rtt_ms = Math.max(0, received_ms - asked.sent_ms);
-    asked.answer(rtt_ms <= this.#options.timeout_ms ? { rtt_ms } : { reason: no_answer });
+    const pending = this.#waiting.get(payload.readUInt32BE(token_bytes));
+    if (pending === undefined || pending.from !== from) return;
+    const rtt_ms = Math.max(0, received_ms - pending.sent_ms);
+    pending.answer(rtt_ms <= this.#options.timeout_ms ? { rtt_ms } : { reason: no_answer });
   }
 
   async #socketOf(family: Family): Promise<EchoSocket> {
     const known = this.#sockets.get(family);
     if (known !== undefined) return known;
     const { device } = this.#options;
-    const opening = openIcmp({ device, family, onReply: (reply) => this.#hear(reply) });
+    const opening = openIcmp({ device, family, onReply: (reply) => this.#receive(reply) });
     this.#sockets.set(family, opening);
     opening.catch(() => this.#sockets.delete(family));
     return opening;

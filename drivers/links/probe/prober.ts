@@ -26,10 +26,10 @@ export const startProber: StartProber = (spec) => {
 async function run(spec: ProberSpec, course: ProbeCourse): Promise<void> {
   const { device, targets, interval_ms, timeout_ms, signal } = spec;
   const icmp = new IcmpEchoes({ device, timeout_ms });
-  const hear = listener(spec, course);
+  const onEcho = changeLogger(spec, course);
   for (let sequence = 0; !signal.aborted; sequence += 1) {
     const target = targets[sequence % targets.length];
-    if (target !== undefined) void probe({ spec, course, icmp, hear }, sequence, target);
+    if (target !== undefined) void probe({ spec, course, icmp, onEcho }, sequence, target);
     await pause(course, interval_ms, signal);
   }
   icmp.close();
@@ -51,11 +51,11 @@ interface Parts {
   readonly course: ProbeCourse;
   readonly icmp: IcmpEchoes;
   /** Reports changes to the log and the driver. */
-  readonly hear: () => void;
+  readonly onEcho: () => void;
 }
 
 async function probe(
-  { spec, course, icmp, hear }: Parts,
+  { spec, course, icmp, onEcho }: Parts,
   sequence: number,
   target: ProbeTarget,
 ): Promise<void> {
@@ -63,14 +63,14 @@ async function probe(
   if (spec.signal.aborted) return;
   if (fault !== null) {
     course.lose(sequence, fault);
-    hear();
+    onEcho();
     return;
   }
   const ask = async (method: Method): Promise<void> => {
     const echo = method === 'icmp' ? await icmp.ask(target.ip) : await knock(spec, target);
     if (spec.signal.aborted) return;
     course.settle(sequence, method, echo);
-    hear();
+    onEcho();
   };
   await Promise.all(course.begin(sequence, target.ip, performance.now()).map(ask));
 }
@@ -98,12 +98,12 @@ async function knock({ device, timeout_ms, signal }: ProberSpec, { ip, port }: P
 }
 
 /** Says once each way what a technician should know: the method, and targets that are silent alone. */
-function listener({ device, log, onChange }: ProberSpec, course: ProbeCourse): () => void {
+function changeLogger({ device, log, onChange }: ProberSpec, course: ProbeCourse): () => void {
   let { reachable } = course.read(performance.now());
   let { method } = course;
-  let heard = 0;
+  let echoes = 0;
   let silent: readonly string[] = [];
-  const hearMethod = (): void => {
+  const logMethod = (): void => {
     if (course.method === method) return;
     method = course.method;
     const facts = { link: device, reason: course.icmp_refusal };
@@ -111,9 +111,9 @@ function listener({ device, log, onChange }: ProberSpec, course: ProbeCourse): (
     else if (course.icmp_refusal === null) log.info(facts, texts.icmp_unanswered);
     else log.warn(facts, texts.icmp_unusable);
   };
-  const hearTargets = (): void => {
-    heard += 1;
-    if (heard % window_probes !== 0) return;
+  const logTargets = (): void => {
+    echoes += 1;
+    if (echoes % window_probes !== 0) return;
     const now_silent = course.silentTargets();
     const facts = { link: device, targets: now_silent };
     if (now_silent.length > silent.length) log.info(facts, texts.targets_silent);
@@ -121,8 +121,8 @@ function listener({ device, log, onChange }: ProberSpec, course: ProbeCourse): (
     silent = now_silent;
   };
   return () => {
-    hearMethod();
-    hearTargets();
+    logMethod();
+    logTargets();
     const now = course.read(performance.now()).reachable;
     if (now === reachable) return;
     reachable = now;

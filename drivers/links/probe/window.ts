@@ -60,11 +60,11 @@ export class ProbeWindow {
     };
   }
 
-  /** Targets that were asked and have not answered once, while others have: they are at fault, not the link. */
+  /** Targets that were probed and have not answered once, while others have: they are at fault, not the link. */
   silentTargets(): readonly string[] {
-    const asked = new Set([...this.#records.values()].filter(isSettled).map((record) => record.target));
+    const probed = new Set([...this.#records.values()].filter(isSettled).map((record) => record.target));
     const answering = this.#answering();
-    return answering.size === 0 ? [] : [...asked].filter((target) => !answering.has(target));
+    return answering.size === 0 ? [] : [...probed].filter((target) => !answering.has(target));
   }
 
   /** Forgets the probes before this one: what they met was another link, or another method. */

@@ -70,10 +70,10 @@ function selectedOf(
   { routes, rules }: Routing,
   isTunnel: (ifindex: number) => boolean,
 ): readonly number[] {
-  const asked = rules
+  const tables = rules
     .filter((rule) => rule.family === family && rule.matches === 'all' && !rule.skips_defaults)
     .sort((a, b) => a.priority - b.priority);
-  for (const { table } of asked) {
+  for (const { table } of tables) {
     const found = bestPaths(
       routes.filter((route) => route.family === family && route.table === table),
       isTunnel,

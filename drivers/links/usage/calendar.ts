@@ -8,8 +8,8 @@ export const utc = 'UTC';
 
 /** Returns the day of a time in this IANA zone; null while the clock was not set yet. */
 export function calendar(zone: string): (wall_ms: number) => string | null {
-  const tell = zone === utc ? dayInUtc : dayIn(zone);
-  return (wall_ms) => (wall_ms >= earliest_plausible_ms ? tell(wall_ms) : null);
+  const dayAt = zone === utc ? dayInUtc : dayIn(zone);
+  return (wall_ms) => (wall_ms >= earliest_plausible_ms ? dayAt(wall_ms) : null);
 }
 
 function dayInUtc(wall_ms: number): string {

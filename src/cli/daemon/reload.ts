@@ -41,11 +41,11 @@ export function hangupsOf(shell: Pick<Shell, 'onHangup'>): Pick<Reloads, 'onHang
 /** Returns the handler of SIGHUP. Signals that arrive during a reload cause one further reload after it. */
 export function reloader(parts: Reloading): () => void {
   let running = false;
-  let asked = false;
+  let requested = false;
   const run = async (): Promise<void> => {
     running = true;
-    while (asked && !parts.signal.aborted) {
-      asked = false;
+    while (requested && !parts.signal.aborted) {
+      requested = false;
       parts.notifier.reloading();
       await reloadOnce(parts);
       parts.notifier.ready();
@@ -53,7 +53,7 @@ export function reloader(parts: Reloading): () => void {
     running = false;
   };
   return () => {
-    asked = true;
+    requested = true;
     if (!running) void run();
   };
 }

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../errors.ts';
-import { saidDuration } from '../../platform/log/entry.ts';
+import { durationInWords } from '../../platform/log/entry.ts';
 import { type ClockEvidence, openClockEvidence, vouched } from '../../platform/clock-evidence.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
@@ -59,7 +59,7 @@ async function offsetFinding(server: string | undefined, signal: AbortSignal): P
 }
 
 function offsetText(ms: number): string {
-  return ms < 1_000 ? `${Math.round(ms)} ms` : saidDuration(ms / 1_000);
+  return ms < 1_000 ? `${Math.round(ms)} ms` : durationInWords(ms / 1_000);
 }
 
 /** The first server of `NTP=`; a later file overrides an earlier one. */

@@ -24,15 +24,15 @@ export interface SetupFlags {
   readonly ask: boolean;
 }
 
-export interface Asked extends Omit<Answers, 'password_file' | 'kit_id'> {
+export interface SetupAnswers extends Omit<Answers, 'password_file' | 'kit_id'> {
   /** `no_kit_id`: created at the first start. */
   readonly kit_id: string;
   readonly password: string | undefined;
 }
 
 /** Defaults of the questions. */
-export type Offered = Pick<Asked, 'kit_id'> &
-  Partial<Pick<Asked, 'kit_name' | 'broker_url' | 'username' | 'password'>>;
+export type Offered = Pick<SetupAnswers, 'kit_id'> &
+  Partial<Pick<SetupAnswers, 'kit_name' | 'broker_url' | 'username' | 'password'>>;
 
 /** Times that a question is repeated. */
 const attempts_max = 5;
@@ -42,7 +42,7 @@ type Objection = (answer: string) => string | undefined;
 type Question = (words: string, otherwise: string, objection?: Objection) => Promise<string>;
 
 /** Rejects when a file that is named cannot be read. */
-export async function answersOf(flags: SetupFlags, offered: Offered, shell: Shell): Promise<Asked> {
+export async function answersOf(flags: SetupFlags, offered: Offered, shell: Shell): Promise<SetupAnswers> {
   const ask = flags.ask ? shell.ask : undefined;
   const question = questionOf(ask, shell);
   const kit_id = flags.kitId ?? (await idOf(offered, question));
@@ -65,7 +65,7 @@ async function loginOf(
   flags: SetupFlags,
   offered: Offered,
   question: Question,
-): Promise<Pick<Asked, 'broker_url' | 'username'>> {
+): Promise<Pick<SetupAnswers, 'broker_url' | 'username'>> {
   const { kit_id, broker_url: before = no_broker } = offered;
   const broker_url = flags.broker ?? (await question(texts.ask_broker, before, noBrokerAddress));
   const asksName = flags.username === undefined && broker_url !== no_broker;
@@ -79,13 +79,17 @@ async function idOf({ kit_id }: Offered, question: Question): Promise<string> {
 }
 
 /** Asks again, also for settings of flags; the previous answers are the defaults. */
-export async function answersAgain(flags: SetupFlags, before: Asked, shell: Shell): Promise<Asked> {
+export async function answersAgain(
+  flags: SetupFlags,
+  before: SetupAnswers,
+  shell: Shell,
+): Promise<SetupAnswers> {
   const { kitName, broker: _broker, username: _username, passwordFile: _passwordFile, ...kept } = flags;
   const name = before.kit_name ?? kitName ?? '';
   return answersOf({ ...kept, kitName: name }, before, shell);
 }
 
-function filesOf({ ca, cert, key }: SetupFlags): Pick<Asked, 'ca_file' | 'cert_file' | 'key_file'> {
+function filesOf({ ca, cert, key }: SetupFlags): Pick<SetupAnswers, 'ca_file' | 'cert_file' | 'key_file'> {
   const absolute = (path: string | undefined): string | undefined => path && resolve(path);
   return { ca_file: absolute(ca), cert_file: absolute(cert), key_file: absolute(key) };
 }

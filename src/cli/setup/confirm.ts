@@ -7,7 +7,7 @@ import { finding_column, findingLine } from '../doctor.ts';
 import { fold } from '../terminal/width.ts';
 import { columnsOf, complain, painter, say, type Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
-import { answersAgain, type Asked, type SetupFlags } from './answers.ts';
+import { answersAgain, type SetupAnswers, type SetupFlags } from './answers.ts';
 import type { Found } from './text.ts';
 import { readDraft, tryBroker } from './trial.ts';
 
@@ -30,10 +30,10 @@ export interface Draft {
  * Throws `ConfigInvalid` for invalid answers when questions are off.
  */
 export async function confirmed(
-  first: Asked,
+  first: SetupAnswers,
   { file, found, options }: Draft,
   shell: Shell,
-): Promise<Asked | undefined> {
+): Promise<SetupAnswers | undefined> {
   const ask = options.ask ? shell.ask : undefined;
   let asked = first;
   for (let round = 0; round < rounds_max && !shell.signal.aborted; round += 1) {
@@ -63,7 +63,7 @@ interface Fault {
   readonly isRefusal: boolean;
 }
 
-async function faultOf(asked: Asked, how: Draft, shell: Shell): Promise<Fault | undefined> {
+async function faultOf(asked: SetupAnswers, how: Draft, shell: Shell): Promise<Fault | undefined> {
   const config = await draft(asked, how, shell);
   if (config === undefined) {
     return { words: texts.answers_faulty, isWritable: false, isRefusal: false };
@@ -80,7 +80,7 @@ async function isYes(ask: Ask, words: string, otherwise: 'yes' | 'no'): Promise<
 
 /** The configuration that would be written; undefined, with every fault printed, when it is invalid and the user can correct it. */
 async function draft(
-  asked: Asked,
+  asked: SetupAnswers,
   { file, found, options }: Draft,
   shell: Shell,
 ): Promise<Config | undefined> {

@@ -14,7 +14,7 @@ import { checkBrokerSession } from '../doctor/broker-session.ts';
 import { type Finding, mostSevere, ok, warn } from '../doctor/finding.ts';
 import { checkNetwork } from '../doctor/network.ts';
 import { texts } from '../texts.ts';
-import type { Asked } from './answers.ts';
+import type { SetupAnswers } from './answers.ts';
 import { configText, type Found } from './text.ts';
 
 /** Names for remedies: the files are not in their final places yet. */
@@ -26,7 +26,7 @@ const secret_mode = 0o600;
 /** The configuration as read from `file`. Throws `ConfigInvalid` with every fault, as if the file were written. */
 export async function readDraft(
   file: string,
-  { password, kit_id, ...answers }: Asked,
+  { password, kit_id, ...answers }: SetupAnswers,
   found: readonly Found[],
 ): Promise<Config> {
   const dir = await mkdtemp(join(tmpdir(), 'kit-connector-setup-'));

@@ -46,7 +46,7 @@ export function complain(shell: Shell, ...lines: readonly string[]): void {
   for (const line of lines) shell.err.write(`${mark}${forTerminal(line)}\n`);
 }
 
-export function sayJson(shell: Shell, value: unknown): void {
+export function printJson(shell: Shell, value: unknown): void {
   shell.out.write(`${printableJson(JSON.stringify(value, undefined, shell.out.isTTY ? 2 : undefined))}\n`);
 }
 

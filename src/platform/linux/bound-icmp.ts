@@ -84,7 +84,7 @@ function openEither(c: Libc, binding: Binding): { readonly fd: number; readonly 
   }
   try {
     const fd = openBound(c, binding, { type: sock_raw, protocol });
-    hearRepliesOnly(c, fd, binding.family);
+    receiveRepliesOnly(c, fd, binding.family);
     return { fd, raw: true };
   } catch (error) {
     if (!(error instanceof DeviceRejected)) throw error;
@@ -93,7 +93,7 @@ function openEither(c: Libc, binding: Binding): { readonly fd: number; readonly 
 }
 
 /** A raw socket would get every ICMP message of the machine: a filter passes echo replies only. */
-function hearRepliesOnly(c: Libc, fd: number, family: Family): void {
+function receiveRepliesOnly(c: Libc, fd: number, family: Family): void {
   const sol_raw = 255;
   const filter = 1;
   const { reply } = echo_types[family];

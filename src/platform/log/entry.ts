@@ -86,17 +86,17 @@ export function prose({ sentence, facts }: LogEntry): Prose {
   const text = woven(sentence, take);
   // The words of a suppressed line give its number.
   left.delete('suppressed');
-  const news = Array.from(left).filter(([, value]) => !isSaid(value, text));
+  const news = Array.from(left).filter(([, value]) => !isInText(value, text));
   return { subject, text, tail: news.map(([name, value]) => `${name}=${factText(value)}`) };
 }
 
 /** Shorter words may stand in a sentence by chance. */
-const said_chars_min = 4;
+const text_chars_min = 4;
 
 /** What is null is not known, and no news. */
-function isSaid(value: unknown, text: string): boolean {
+function isInText(value: unknown, text: string): boolean {
   if (value === null) return true;
-  return typeof value === 'string' && value.length >= said_chars_min && text.includes(value);
+  return typeof value === 'string' && value.length >= text_chars_min && text.includes(value);
 }
 
 function woven(sentence: string, take: (key: string) => unknown): string {
@@ -115,13 +115,13 @@ function woven(sentence: string, take: (key: string) => unknown): string {
 }
 
 function durationText(value: unknown, units_per_s: number): string | undefined {
-  return typeof value === 'number' ? saidDuration(value / units_per_s) : undefined;
+  return typeof value === 'number' ? durationInWords(value / units_per_s) : undefined;
 }
 
 const [minute_s, hour_s, day_s] = [60, 3_600, 86_400];
 
 /** `0.4 s`, `12 s`, `4 min`, `2 h 5 min`, `3 d 4 h` */
-export function saidDuration(seconds: number): string {
+export function durationInWords(seconds: number): string {
   if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
   if (seconds < 2 * minute_s) return `${Math.round(seconds)} s`;
   if (seconds < hour_s) return `${Math.round(seconds / minute_s)} min`;

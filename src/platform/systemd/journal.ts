@@ -105,9 +105,9 @@ function journalMessage(entry: LogEntry, fields: readonly string[] = []): string
   const facts = new Map(entry.facts);
   for (const name of fields) facts.delete(name);
   const { subject, text, tail } = prose({ ...entry, facts });
-  const said = [subject ? `${subject}: ${text}` : text, ...tail].join('  ');
+  const line = [subject ? `${subject}: ${text}` : text, ...tail].join('  ');
   const stack = entry.level === 'fatal' ? errorPart(entry.facts, 'stack') : undefined;
-  return stack === undefined ? said : `${said}\n${stack}`;
+  return stack === undefined ? line : `${line}\n${stack}`;
 }
 
 /** The fields that a technician filters by. */

@@ -43,25 +43,25 @@ export async function openNotifier(
 ): Promise<Notifier> {
   const path = env['NOTIFY_SOCKET'];
   if (path === undefined || !/^[/@]./.test(path)) return silent;
-  const tell = telling(await openDatagramSender(path), signal);
+  const send = stateSender(await openDatagramSender(path), signal);
   let shown = '';
   return {
-    extendStart: (by_ms) => tell(`EXTEND_TIMEOUT_USEC=${by_ms * 1_000}`),
-    ready: () => tell('READY=1'),
+    extendStart: (by_ms) => send(`EXTEND_TIMEOUT_USEC=${by_ms * 1_000}`),
+    ready: () => send('READY=1'),
     status: (line) => {
       const text = line.replaceAll(/\s+/g, ' ').slice(0, status_chars_max);
-      if (text !== shown) tell(`STATUS=${text}`);
+      if (text !== shown) send(`STATUS=${text}`);
       shown = text;
     },
-    reloading: () => tell(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1_000n}`),
-    stopping: () => tell('STOPPING=1'),
-    alive: () => tell('WATCHDOG=1'),
+    reloading: () => send(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1_000n}`),
+    stopping: () => send('STOPPING=1'),
+    alive: () => send('WATCHDOG=1'),
     watchdog_ms: watchdogTime(env, pid),
   };
 }
 
 /** Sends in order; while systemd is too busy to take a datagram, what follows waits behind it. */
-function telling(sender: DatagramSender, signal: AbortSignal): (state: string) => void {
+function stateSender(sender: DatagramSender, signal: AbortSignal): (state: string) => void {
   const waiting: string[] = [];
   let timer: NodeJS.Timeout | undefined;
   const sendWaiting = (): void => {

@@ -1,7 +1,7 @@
 /** Whatever the daemon hands on, nothing that moves a cursor or hides text reaches the terminal or the journal. */
 import { describe, expect, it } from 'vitest';
 import { findingLine } from '../../../src/cli/doctor.ts';
-import { complain, painter, say, sayJson, table } from '../../../src/cli/terminal/shell.ts';
+import { complain, painter, say, printJson, table } from '../../../src/cli/terminal/shell.ts';
 import { scan } from '../../../src/cli/setup/scan.ts';
 import { statusLines } from '../../../src/cli/status/view.ts';
 import { TailLines } from '../../../src/cli/terminal/tail-lines.ts';
@@ -31,7 +31,7 @@ describe.each(Object.entries(corpus))('%s', (_, text) => {
     const paint = painter(shell);
     say(shell, text, paint('good', text), ...table([[text, paint('bad', text)]]));
     complain(shell, text);
-    sayJson(shell, { text });
+    printJson(shell, { text });
     const asset = { id: 'x', key: text, name: text };
     say(shell, tailText(messageOf({ asset, feed: text, data: { text, list: [text] } }), paint));
     const message = messageOf({ asset, feed: text, data: { text, list: [text] } });

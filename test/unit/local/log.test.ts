@@ -1,6 +1,6 @@
 /** The log: what a machine and what a person reads, and what nobody may read. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { saidDuration } from '../../../src/platform/log/entry.ts';
+import { durationInWords } from '../../../src/platform/log/entry.ts';
 import { of_owner_max, of_subject_max, repeats_max, window_ms } from '../../../src/platform/log/repeats.ts';
 import { withoutSecrets } from '../../../src/platform/log/secrets.ts';
 import { createLog, type Level } from '../../../src/platform/log/log.ts';
@@ -114,7 +114,7 @@ test.each([
   [3_600, '1 h'],
   [93_700, '1 d 2 h'],
 ])('%d seconds are said as %s', (seconds, said) => {
-  expect(saidDuration(seconds)).toBe(said);
+  expect(durationInWords(seconds)).toBe(said);
 });
 
 describe('as time goes by', () => {

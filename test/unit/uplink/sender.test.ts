@@ -51,7 +51,7 @@ interface Scene {
   readonly sent: Sent[];
   readonly suspicion: Suspicion;
   readonly session: {
-    heard_ms: number;
+    last_received_ms: number;
     is_skipping: boolean;
     receive_maximum: number;
     packet_bytes_max: number;
@@ -78,7 +78,7 @@ async function withSender(
   const sent: Sent[] = [];
   const suspicion = new Suspicion();
   const session: Scene['session'] = {
-    heard_ms: performance.now(),
+    last_received_ms: performance.now(),
     is_skipping: false,
     receive_maximum: 65_535,
     packet_bytes_max: 1_000_000,
@@ -296,7 +296,7 @@ describe('Sender', () => {
         await wake();
         await vi.advanceTimersByTimeAsync(3_000);
         sent[0]?.answer();
-        session.heard_ms = performance.now();
+        session.last_received_ms = performance.now();
         waiting.push(outgoing());
         await wake();
         await vi.advanceTimersByTimeAsync(11_900);
@@ -323,7 +323,7 @@ describe('Sender', () => {
           waiting.push(outgoing());
           await wake();
           for (let second = 0; second <= 60 && ended.length === 0; second += 1) {
-            session.heard_ms = performance.now();
+            session.last_received_ms = performance.now();
             await vi.advanceTimersByTimeAsync(1_000);
           }
           expect(ended.slice(0, 1)).toEqual(reasons);
