@@ -8,6 +8,7 @@ import { copyWarning, identityFiles, no_kit_id, readKitId } from './identity.ts'
 import { type MediaServerConfig, readMedia } from './media.ts';
 import { type ConfigFile, type LogLevel, configFile, runtime_dir_default } from './schema.ts';
 import { checkService, type ServiceConfig, serviceOf } from './service.ts';
+import { soundPart } from './sound-part.ts';
 import { type FaultList, type Source, faultList, parseSource, readSource } from './source.ts';
 import { telemetryOf } from './telemetry.ts';
 import type { RiskLevel } from '../contract/assets.ts';
@@ -131,7 +132,7 @@ export function controlSocket(runtime_dir: string): string {
   return join(runtime_dir, 'control.sock');
 }
 
-/** What can be checked further although another section may have a fault. */
+/** What can be checked further although other keys may have faults. */
 function readableSections(value: unknown) {
   const shape = configFile.shape;
   const raw: Readonly<Record<string, unknown>> =
@@ -140,12 +141,12 @@ function readableSections(value: unknown) {
     kit_id: shape.kit_id.safeParse(raw['kit_id']).data?.toLowerCase(),
     hasId: raw['kit_id'] !== undefined,
     state_dir: shape.state_dir.safeParse(raw['state_dir']).data,
-    broker: shape.broker.safeParse(raw['broker']).data,
-    media: shape.media.safeParse(raw['media']).data,
-    service: shape.service.safeParse(raw['service']).data,
+    broker: soundPart(shape.broker, raw['broker']),
+    media: soundPart(shape.media, raw['media']),
+    service: soundPart(shape.service, raw['service']),
     socket_group: shape.socket_group.safeParse(raw['socket_group']).data,
-    rates_hz: shape.feeds.safeParse(raw['feeds']).data?.rates_hz ?? {},
-    log_drivers: shape.log.safeParse(raw['log']).data?.drivers ?? {},
+    rates_hz: soundPart(shape.feeds, raw['feeds'])?.rates_hz ?? {},
+    log_drivers: soundPart(shape.log, raw['log'])?.drivers ?? {},
     drivers: raw['drivers'],
   };
 }

@@ -75,6 +75,33 @@ test('faults of several sections come together, in the order of the lines', asyn
   });
 });
 
+test('a key with a fault does not hide the other faults of its section', async () => {
+  await withDirectory(async (dir) => {
+    const lines = [
+      'broker:',
+      '  url: mqtts://b',
+      '  keepalive_s: often',
+      '  reconnect: true',
+      '  ca_file: nowhere.pem',
+      'service:',
+      '  listen: 127.0.0.1:8080',
+      '  colour: green',
+      '  tls: { cert_file: nowhere, key_file: nowhere }',
+      '',
+    ];
+    const faults = await faultsOf(dir, readText(dir, id + lines.join('\n')));
+    const keys = faults.map((fault) => fault.split(' ')[1]);
+    expect(keys).toEqual([
+      'broker.keepalive_s:',
+      'broker.reconnect:',
+      'broker.ca_file:',
+      'service.colour:',
+      'service.tls.cert_file:',
+      'service.tls.key_file:',
+    ]);
+  });
+});
+
 test('the control socket is found in a file that has faults elsewhere', async () => {
   await withDirectory(async (dir) => {
     await writeFile(join(dir, 'config.yaml'), 'runtime_dir: /tmp/kit\nnonsense: 1\n');

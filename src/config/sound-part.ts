@@ -1,0 +1,34 @@
+/** Reads what a section means although some of its keys have faults, so that one run names every fault. */
+import type { z } from 'zod';
+
+type Issue = z.core.$ZodIssue;
+
+/**
+ * The section without the keys that have faults, which are reported by the schema of the whole file. Undefined when a
+ * required one is among them: then nothing more can be checked.
+ */
+export function soundPart<S extends z.ZodType>(schema: S, value: unknown): z.output<S> | undefined {
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  const rest = structuredClone(value);
+  for (const issue of read.error.issues) removeFaulty(rest, issue);
+  return schema.safeParse(rest).data;
+}
+
+function removeFaulty(root: unknown, issue: Issue): void {
+  const unknown = issue.code === 'unrecognized_keys' ? issue.keys : undefined;
+  const path = unknown ? issue.path : issue.path.slice(0, -1);
+  const last = issue.path.at(-1);
+  const keys = unknown ?? (last === undefined ? [] : [last]);
+  const parent = path.reduce<unknown>(
+    (node, key) => (isObject(node) ? Reflect.get(node, key) : undefined),
+    root,
+  );
+  // An entry of a list is left: without it, the places of the others would be wrong.
+  if (!isObject(parent) || Array.isArray(parent)) return;
+  for (const key of keys) Reflect.deleteProperty(parent, key);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
