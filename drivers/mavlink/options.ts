@@ -116,3 +116,19 @@ export const mavlinkOptions = z.strictObject({
   goto: gotoOptions.prefault({}),
 });
 export type MavlinkOptions = z.output<typeof mavlinkOptions>;
+
+/**
+ * Returns the commands of a vehicle. A provisional one may be any of the configured vehicles, so it has no command that one
+ * of them lacks.
+ */
+export function commandsOf(
+  { commands, vehicles }: MavlinkOptions,
+  asset_key: string,
+  is_provisional: boolean,
+): readonly CommandName[] {
+  const own = Object.hasOwn(vehicles, asset_key) ? vehicles[asset_key]?.commands : undefined;
+  if (own) return own;
+  if (!is_provisional) return commands;
+  const limited = Object.values(vehicles).flatMap((vehicle) => (vehicle.commands ? [vehicle.commands] : []));
+  return commands.filter((name) => limited.every((names) => names.includes(name)));
+}

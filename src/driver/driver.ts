@@ -83,6 +83,11 @@ export interface DriverHost<F extends FeedSet> {
   readonly log: DriverLog;
   /** Adds or updates the asset with this key. It is online from now, unless `offline_reason` is set, until `run` settles or `setOnline` is called. */
   readonly announce: (asset: AssetDescription, commands?: readonly Command[]) => AssetSink<F>;
+  /**
+   * Removes an offline asset that an earlier run of this driver announced, with its children: it is known now under
+   * another key. Does nothing for assets of this run and of other drivers.
+   */
+  readonly retract: (asset_key: string) => void;
   /** A part of the kit's telemetry: `{ gateway }`, `{ wans }`, `{ battery, battery_charging }`, ... */
   readonly reportKit: (part: KitPart) => void;
   /** Replaces this driver's facts about the link of that name. Fills gaps in `wans`, which another driver reports. */

@@ -153,6 +153,17 @@ export class Assets {
     asset.remove(reason);
   }
 
+  /** Removes an asset that an earlier run of this driver announced, and its children. */
+  retract(owner: Owner, asset_key: string): void {
+    const isGone = (asset: Asset): boolean =>
+      asset.facts.driver === owner.name && !asset.claimed && !asset.online;
+    const asset = this.#assets.get(asset_key);
+    if (!asset || !isGone(asset)) return;
+    const { id } = asset.facts;
+    const children = this.#assets.values().filter(({ facts }) => facts.parent_id === id);
+    for (const each of [...children, asset]) if (isGone(each)) this.remove(each, 'known under another key');
+  }
+
   /** Removes an asset that is gone for good; returns why it cannot, or undefined. */
   forget(asset_id: string): string | undefined {
     const asset = this.named(asset_id);

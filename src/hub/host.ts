@@ -51,6 +51,9 @@ export function openHost(parts: HostParts): {
       onUp();
       return sinkOf(asset, parts, door);
     },
+    retract(asset_key) {
+      if (door.open) assets.retract(owner, asset_key);
+    },
     reportKit: (part) => whileOpen(() => kit.report(name, part, log)),
     reportLink: (knowledge) => whileOpen(() => kit.reportLink(name, knowledge)),
     reportLocation(fix) {

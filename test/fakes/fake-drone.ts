@@ -45,6 +45,8 @@ export class FakeDrone extends SimVehicle {
   /** Answers instead of the autopilot. */
   react: Reaction | undefined;
   silent = false;
+  /** Messages that are lost on the way out, by name. */
+  readonly withheld = new Set<keyof Messages>();
   /** Each so many'th frame is lost on the way out; 0: none. */
   lose_every = 0;
   sign: SignFrame | undefined;
@@ -219,6 +221,7 @@ export class FakeDrone extends SimVehicle {
   }
 
   override send<K extends keyof Messages>(name: K, fields: Messages[K], from_compid?: number): void {
+    if (this.withheld.has(name)) return;
     const { odd_mode } = this;
     const is_odd = odd_mode !== undefined && name === 'HEARTBEAT';
     super.send(name, is_odd ? { ...fields, custom_mode: odd_mode } : fields, from_compid);

@@ -5,6 +5,8 @@ import type { Vehicle } from './vehicle.ts';
 const live_ms = 2_500;
 /** Boot times of one autopilot received over two links differ by the delays of the links. */
 const same_boot_ms = 2_000;
+/** Of `time_boot_ms`. */
+const clock_range_ms = 2 ** 32;
 
 /** Returns the system ids that two live vehicles use. */
 export function sharedSystemIds(
@@ -36,7 +38,9 @@ function areDifferent(
   if (one.uid !== undefined && other.uid !== undefined) return one.uid !== other.uid;
   // Without a hardware id, a vehicle is recognised by its boot time.
   if (one.booted_at_ms === undefined || other.booted_at_ms === undefined) return true;
-  return Math.abs(one.booted_at_ms - other.booted_at_ms) > same_boot_ms;
+  const apart_ms = Math.abs(one.booted_at_ms - other.booted_at_ms);
+  // While the 32 bits of the clock start again, one link may still report the earlier count.
+  return Math.min(apart_ms, Math.abs(apart_ms - clock_range_ms)) > same_boot_ms;
 }
 
 /** Whether each was received after the first frame of the other: not one vehicle that changed its address. */

@@ -44,6 +44,15 @@ const beats_max = 7;
 const beats_window_ms = 5_000;
 const command_set_interval = 511;
 const command_request_message = 512;
+const command_request_capabilities = 520;
+const stream_requests: ReadonlySet<number> = new Set([
+  command_set_interval,
+  command_request_message,
+  command_request_capabilities,
+]);
+/** `time_boot_ms` has 32 bits: it starts again at 0 after 49.7 days. */
+const clock_range_ms = 2 ** 32;
+const wrap_tolerance_ms = 10_000;
 
 export class Contact {
   readonly link: Link;
@@ -103,6 +112,12 @@ export class Contact {
   /** The hardware id; undefined until it is reported. */
   get uid(): string | undefined {
     return this.#uid;
+  }
+
+  /** Whether the autopilot has no hardware id, by its own answer. */
+  get isWithoutUid(): boolean {
+    const has_reported = this.latest.last('AUTOPILOT_VERSION') !== undefined;
+    return this.#uid === undefined && (has_reported || this.#streams?.hasNoIdentity === true);
   }
 
   /** Boot time of the autopilot on our clock; undefined until it is reported. */
@@ -181,7 +196,7 @@ export class Contact {
 
   #acknowledge(ack: CommandAck, now_ms: number): void {
     if (!this.#out.isForUs(ack)) return;
-    if (ack.command === command_set_interval || ack.command === command_request_message) {
+    if (stream_requests.has(ack.command)) {
       this.#streams?.acknowledged(ack.command, ack.result);
       return;
     }
@@ -217,11 +232,9 @@ export class Contact {
     const boot_ms = timeSinceBoot(message);
     if (boot_ms === undefined) return;
     const booted_at_ms = now_ms - boot_ms;
-    if (
-      this.#boot_ms !== undefined &&
-      booted_at_ms - this.#boot_ms > reboot_back_ms &&
-      boot_ms < this.#uptime_ms
-    ) {
+    const later_ms = this.#boot_ms === undefined ? 0 : booted_at_ms - this.#boot_ms;
+    const has_wrapped = Math.abs(later_ms - clock_range_ms) < wrap_tolerance_ms;
+    if (later_ms > reboot_back_ms && boot_ms < this.#uptime_ms && !has_wrapped) {
       this.#restart(now_ms);
     }
     this.#boot_ms = booted_at_ms;
@@ -241,31 +254,38 @@ export class Contact {
   #request(request: StreamRequest): void {
     const target = { target_system: this.sysid, target_component: this.compid };
     if (request.command === 'data_streams') {
-      for (const req_stream_id of legacy_streams) {
+      for (const [req_stream_id, rate] of legacy_streams) {
         this.send('REQUEST_DATA_STREAM', {
           ...target,
           req_stream_id,
-          req_message_rate: request.rate_hz,
+          req_message_rate: Math.max(1, Math.round(request.rates[rate])),
           start_stop: 1,
         });
       }
       return;
     }
+    const param1 = request.command === command_request_capabilities ? 1 : request.msgid;
     const param2 = request.command === command_set_interval ? request.interval_us : 0;
     const rest = { param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
     this.send('COMMAND_LONG', {
       ...target,
       command: request.command,
       confirmation: 0,
-      param1: request.msgid,
+      param1,
       param2,
       ...rest,
     });
   }
 }
 
-/** Extended status, position, attitude, VFR_HUD, estimator and battery. */
-const legacy_streams = [2, 6, 10, 11, 12] as const;
+/** Extended status, position, attitude, VFR_HUD, estimator and battery, with the rate of each. */
+const legacy_streams = [
+  [2, 'status_hz'],
+  [6, 'position_hz'],
+  [10, 'attitude_hz'],
+  [11, 'position_hz'],
+  [12, 'status_hz'],
+] as const;
 
 /** Returns milliseconds since the autopilot booted; undefined for messages without that clock. */
 function timeSinceBoot({ name, fields }: Decoded): number | undefined {

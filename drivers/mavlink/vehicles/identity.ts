@@ -40,6 +40,16 @@ export function isProvisional(asset_key: string): boolean {
   return asset_key.startsWith(provisional_prefix);
 }
 
+/** Whether the key belongs to the contact, with or without the system id that distinguishes clones. */
+export function isKeyOf(asset_key: string, contact: Contact): boolean {
+  const key = contact.asset_key;
+  return asset_key === key || asset_key === cloneKeyOf(contact);
+}
+
+export function cloneKeyOf({ asset_key, sysid }: Pick<Contact, 'asset_key' | 'sysid'>): string {
+  return `${asset_key}:system-${sysid}`;
+}
+
 export function vehicleAsset(
   contact: Contact,
   asset_key: string,

@@ -14,8 +14,10 @@ export type StreamRequest =
   | { readonly command: 511; readonly msgid: number; readonly interval_us: number }
   /** `MAV_CMD_REQUEST_MESSAGE`. */
   | { readonly command: 512; readonly msgid: number }
-  /** `REQUEST_DATA_STREAM`, for autopilots that support neither. */
-  | { readonly command: 'data_streams'; readonly rate_hz: number };
+  /** `MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES`, for autopilots that do not support 512. */
+  | { readonly command: 520 }
+  /** `REQUEST_DATA_STREAM`, for autopilots that do not support 511. */
+  | { readonly command: 'data_streams'; readonly rates: StreamRates };
 
 interface Wanted {
   readonly name: keyof Messages;
@@ -31,8 +33,19 @@ interface Want {
   received_ms: number;
   asked_ms: number;
   asks: number;
+  /** Times received since the start of the observation. */
+  count: number;
+  /** Its rate was requested: another station that lowers it later wins. */
+  raised: boolean;
   /** The autopilot has no such message; not requested again until it restarts. */
   refused: boolean;
+}
+
+interface InFlight {
+  readonly want: Want;
+  readonly ask: StreamRequest;
+  sent_ms: number;
+  tries: number;
 }
 
 const answer_wait_ms = 1_000;
@@ -45,12 +58,21 @@ const absent_min_ms = 3_000;
 const absent_intervals = 3;
 /** Pauses between requests: an autopilot may accept and have nothing to send, and another station may set another rate. */
 const pauses_ms = [5_000, 10_000, 30_000, 120_000] as const;
+/** Without its identity a vehicle has no key: it is requested each second so many times. */
+const identity_asks_soon = 8;
+const identity_pause_ms = 10_000;
+/** Time to measure the rates of messages that a vehicle sends without requests. */
+const measure_ms = 8_000;
+/** A message at less than this share of the wanted rate is requested. */
+const rate_share_min = 0.7;
 const identity_every_ms = 30_000;
 const recheck_every_ms = 5_000;
 const once_asks_max = 3;
 const result_accepted = 0;
 const result_temporarily_rejected = 1;
+const result_unsupported = 3;
 const result_in_progress = 5;
+const command_request_capabilities = 520;
 
 const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
 
@@ -84,10 +106,12 @@ export class Streams {
   /** By message name. */
   readonly #wants = new Map<keyof Messages, Want>();
   #begun_ms: number;
-  #in_flight:
-    | { readonly want: Want; readonly ask: StreamRequest; sent_ms: number; tries: number }
-    | undefined;
+  #in_flight: InFlight | undefined;
   #unanswered = 0;
+  /** It refused SET_MESSAGE_INTERVAL as unsupported: ArduPilot before 4.0. */
+  #has_no_intervals = false;
+  /** It refused REQUEST_MESSAGE for its identity. */
+  #identity: 'requested' | 'capabilities' | 'none' = 'requested';
   /** No request is due before this time. */
   #next_check_ms = Number.NEGATIVE_INFINITY;
 
@@ -103,6 +127,8 @@ export class Streams {
     this.#begun_ms = now_ms;
     this.#in_flight = undefined;
     this.#unanswered = 0;
+    this.#has_no_intervals = false;
+    this.#identity = 'requested';
     this.#wants.clear();
     for (const wanted of wantedMessages(this.#autopilot, this.#rates)) this.#want(wanted);
   }
@@ -112,10 +138,16 @@ export class Streams {
     if (!this.#wants.has(available_modes.name)) this.#want(available_modes);
   }
 
+  /** Whether the autopilot has refused to report its identity. */
+  get hasNoIdentity(): boolean {
+    return this.#identity === 'none';
+  }
+
   received(name: keyof Messages, now_ms: number): void {
     const want = this.#wants.get(name);
     if (!want) return;
     want.received_ms = now_ms;
+    want.count += 1;
     if (want.asks === 0) return;
     want.asks = 0;
     this.#next_check_ms = now_ms;
@@ -130,44 +162,83 @@ export class Streams {
     this.#next_check_ms = now_ms;
   }
 
-  /** `COMMAND_ACK` for 511 or 512. */
+  /** `COMMAND_ACK` for 511, 512 or 520. */
   acknowledged(command: number, result: number): void {
     const in_flight = this.#in_flight;
     if (!in_flight || in_flight.ask.command !== command || result === result_in_progress) return;
     this.#unanswered = 0;
-    if (result !== result_accepted && result !== result_temporarily_rejected) in_flight.want.refused = true;
     this.#in_flight = undefined;
+    if (result === result_accepted || result === result_temporarily_rejected) return;
+    const { want } = in_flight;
+    if (want.wanted.name === 'AUTOPILOT_VERSION') this.#identityRefused(want, command);
+    else if (command === 511 && result === result_unsupported && this.#autopilot === 'ardupilot')
+      this.#has_no_intervals = true;
+    else want.refused = true;
+  }
+
+  /** Firmware without 512 has another command for it; after that it has no identity. */
+  #identityRefused(want: Want, command: number): void {
+    if (command === command_request_capabilities) {
+      want.refused = true;
+      this.#identity = 'none';
+    } else {
+      this.#identity = 'capabilities';
+      want.asks = 0;
+      this.#next_check_ms = Number.NEGATIVE_INFINITY;
+    }
   }
 
   /** Returns the request to send now, if any. */
   next(now_ms: number): StreamRequest | undefined {
-    const in_flight = this.#in_flight;
-    if (in_flight) {
-      if (now_ms - in_flight.sent_ms < answer_wait_ms) return undefined;
-      if (in_flight.tries < answer_tries_max && now_ms >= presentUntil_ms(in_flight.want)) {
-        in_flight.tries += 1;
-        in_flight.sent_ms = now_ms;
-        return in_flight.ask;
-      }
-      this.#in_flight = undefined;
-      this.#unanswered += 1;
+    if (this.#in_flight) {
+      if (now_ms - this.#in_flight.sent_ms < answer_wait_ms) return undefined;
+      const again = this.#again(this.#in_flight, now_ms);
+      if (again) return again;
     }
     const want = now_ms < this.#next_check_ms ? undefined : this.#due(now_ms);
     if (!want) return undefined;
     want.asked_ms = now_ms;
     want.asks += 1;
-    if (
-      this.#unanswered >= unanswered_max &&
-      this.#autopilot === 'ardupilot' &&
-      want.wanted.interval_ms !== undefined
-    ) {
-      // One request covers all streams, so the others are not due now.
-      for (const other of this.#wants.values()) other.asked_ms = now_ms;
-      return { command: 'data_streams', rate_hz: Math.max(1, Math.round(this.#rates.position_hz)) };
+    want.raised = true;
+    return want.wanted.interval_ms !== undefined && !this.#hasIntervals
+      ? this.#askForAll(now_ms)
+      : this.#ask(want, now_ms);
+  }
+
+  /** Returns an unanswered request to send once more; undefined when it is given up. */
+  #again(in_flight: InFlight, now_ms: number): StreamRequest | undefined {
+    const tries_max = in_flight.want.wanted.name === 'AUTOPILOT_VERSION' ? 1 : answer_tries_max;
+    if (in_flight.tries < tries_max && now_ms >= presentUntil_ms(in_flight.want)) {
+      in_flight.tries += 1;
+      in_flight.sent_ms = now_ms;
+      return in_flight.ask;
     }
+    this.#in_flight = undefined;
+    this.#unanswered += 1;
+    return undefined;
+  }
+
+  /** Whether SET_MESSAGE_INTERVAL is of use: only ArduPilot has an older request. */
+  get #hasIntervals(): boolean {
+    if (this.#autopilot !== 'ardupilot') return true;
+    return !this.#has_no_intervals && this.#unanswered < unanswered_max;
+  }
+
+  #ask(want: Want, now_ms: number): StreamRequest {
     const ask = this.#askFor(want);
     this.#in_flight = { want, ask, sent_ms: now_ms, tries: 1 };
     return ask;
+  }
+
+  /** One request covers all streams, so that none of them is due now. */
+  #askForAll(now_ms: number): StreamRequest {
+    for (const want of this.#wants.values()) {
+      if (want.wanted.interval_ms === undefined) continue;
+      want.asked_ms = now_ms;
+      want.asks = Math.max(1, want.asks);
+      want.raised = true;
+    }
+    return { command: 'data_streams', rates: this.#rates };
   }
 
   #want(wanted: Wanted): void {
@@ -177,6 +248,8 @@ export class Streams {
       received_ms: never_ms,
       asked_ms: never_ms,
       asks: 0,
+      count: 0,
+      raised: false,
       refused: false,
     });
     this.#next_check_ms = never_ms;
@@ -194,7 +267,9 @@ export class Streams {
     return undefined;
   }
 
-  #askFor({ wanted: { msgid, interval_ms } }: Want): StreamRequest {
+  #askFor({ wanted: { name, msgid, interval_ms } }: Want): StreamRequest {
+    if (name === 'AUTOPILOT_VERSION' && this.#identity === 'capabilities')
+      return { command: command_request_capabilities };
     if (interval_ms === undefined) return { command: 512, msgid };
     return { command: 511, msgid, interval_us: Math.round(interval_ms * 1_000) };
   }
@@ -202,9 +277,23 @@ export class Streams {
   #dueAt_ms(want: Want): number {
     if (want.refused) return Number.POSITIVE_INFINITY;
     const observe_until_ms = want.wanted.interval_ms === undefined ? 0 : this.#begun_ms + observe_ms;
-    const pause_ms = pauses_ms[Math.min(want.asks, pauses_ms.length) - 1] ?? 0;
-    return Math.max(presentUntil_ms(want), observe_until_ms, want.asks === 0 ? 0 : want.asked_ms + pause_ms);
+    const pause_ms = pauseAfter_ms(want);
+    const slow_ms = want.raised ? Number.POSITIVE_INFINITY : this.#begun_ms + measure_ms;
+    const due_ms = Math.min(presentUntil_ms(want), isSlow(want) ? slow_ms : Number.POSITIVE_INFINITY);
+    return Math.max(due_ms, observe_until_ms, want.asks === 0 ? 0 : want.asked_ms + pause_ms);
   }
+}
+
+/** Whether a message has arrived at less than the wanted rate while its rate was measured. */
+function isSlow({ count, received_ms, wanted: { interval_ms } }: Want): boolean {
+  if (interval_ms === undefined || received_ms === Number.NEGATIVE_INFINITY) return false;
+  return count < (rate_share_min * measure_ms) / interval_ms;
+}
+
+function pauseAfter_ms({ asks, received_ms, wanted: { name } }: Want): number {
+  const is_unknown = name === 'AUTOPILOT_VERSION' && received_ms === Number.NEGATIVE_INFINITY;
+  if (is_unknown) return asks <= identity_asks_soon ? answer_wait_ms : identity_pause_ms;
+  return pauses_ms[Math.min(asks, pauses_ms.length) - 1] ?? 0;
 }
 
 /** Returns until when a message counts as present, at any rate: another station may have set that rate, and two must not compete. */

@@ -6,7 +6,7 @@ import { sharedSystemIds } from './conflicts.ts';
 import { Contact } from './contact.ts';
 import { Contacts } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
-import { isProvisional, vehicleAsset } from './identity.ts';
+import { assetKeyOf, cloneKeyOf, isKeyOf, isProvisional, vehicleAsset } from './identity.ts';
 import { senderOf } from './kind.ts';
 import type { Link } from '../links/link.ts';
 import { decode, type Decoded, type Messages } from '../wire/messages.ts';
@@ -22,7 +22,7 @@ import {
   slotFor,
   unannounced_silence_ms,
 } from './newcomers.ts';
-import type { MavlinkOptions } from '../options.ts';
+import { commandsOf, type MavlinkOptions } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { Part } from './part.ts';
 import type { VehicleEvent } from './px4-events.ts';
@@ -39,8 +39,13 @@ export interface VehicleRegistryParts {
 
 /** Components that are tracked; the first excess one is logged. */
 const parts_max = 128;
-/** After this time a vehicle without a reported hardware id is identified by its system id. */
-const identity_wait_ms = 5_000;
+/**
+ * After this time a vehicle that has not answered about its hardware id is identified by its system id: long enough for
+ * ten requests on a radio that loses every third frame. A passive driver requests nothing.
+ */
+const identity_wait_ms = 10_000;
+const identity_wait_passive_ms = 5_000;
+const clone_silence_ms = 5_000;
 /** Contacts are dropped this long after their vehicle went offline; the vehicle stays. */
 const drop_after_ms = 60_000;
 /** Old radios send each report in two messages. */
@@ -149,8 +154,7 @@ export class VehicleRegistry {
   /** Assigns the contact to its vehicle when the vehicle is identified. */
   #identify(contact: Contact, now_ms: number): void {
     const known = this.#vehicleOf.get(contact);
-    const is_due = contact.uid !== undefined || now_ms - contact.first_ms >= identity_wait_ms;
-    if (!is_due) return;
+    if (!this.#isIdentifiable(contact, now_ms)) return;
     if (known ? isKeyOf(known.asset_key, contact) : !this.#isAdmitted(contact)) return;
     const identified_ms = this.#identified_ms.get(contact) ?? Number.NEGATIVE_INFINITY;
     if (known && !isProvisional(known.asset_key) && now_ms - identified_ms < identity_every_ms) return;
@@ -159,8 +163,23 @@ export class VehicleRegistry {
     const vehicle = this.#vehicles.get(asset_key) ?? this.#appear(asset_key, contact, now_ms);
     if (!vehicle) return;
     this.#identified_ms.set(contact, now_ms);
+    this.#retractProvisional(asset_key, contact);
     vehicle.contacts.add(contact);
     this.#vehicleOf.set(contact, vehicle);
+  }
+
+  /** Whether its hardware id is known, or will not be. */
+  #isIdentifiable(contact: Contact, now_ms: number): boolean {
+    const wait_ms = this.#parts.options.passive ? identity_wait_passive_ms : identity_wait_ms;
+    return contact.uid !== undefined || contact.isWithoutUid || now_ms - contact.first_ms >= wait_ms;
+  }
+
+  /** Removes what an earlier run announced of this vehicle before its hardware id was known. */
+  #retractProvisional(asset_key: string, { sysid, compid }: Contact): void {
+    if (isProvisional(asset_key)) return;
+    const key = assetKeyOf({ uid: undefined, sysid, compid });
+    const { host, options } = this.#parts;
+    if (!this.#vehicles.has(key) && !Object.hasOwn(options.vehicles, key)) host.retract(key);
   }
 
   /** Whether a contact may become a vehicle: known vehicles immediately, after an outage or with another address. */
@@ -174,7 +193,7 @@ export class VehicleRegistry {
   #keyOf(contact: Contact, now_ms: number): string {
     const key = contact.asset_key;
     const other = this.#vehicles.get(key)?.active;
-    const is_taken = other && other.sysid !== contact.sysid && now_ms - other.last_ms < identity_wait_ms;
+    const is_taken = other && other.sysid !== contact.sysid && now_ms - other.last_ms < clone_silence_ms;
     return is_taken ? cloneKeyOf(contact) : key;
   }
 
@@ -191,7 +210,8 @@ export class VehicleRegistry {
       isConfigured: own !== undefined,
       describe: (active) => vehicleAsset(active, asset_key, own?.name),
       announce: (about, commands) => host.announce(about, commands),
-      commandsOf: (commanded) => vehicleCommands(commanded, options, own?.commands ?? options.commands),
+      commandsOf: (commanded) =>
+        vehicleCommands(commanded, options, commandsOf(options, asset_key, isProvisional(asset_key))),
       log: host.log,
     });
     this.#vehicles.set(asset_key, vehicle);
@@ -329,16 +349,6 @@ export class VehicleRegistry {
     this.#full.add(what);
     return undefined;
   }
-}
-
-/** Whether the key belongs to the contact, with or without the system id that distinguishes clones. */
-function isKeyOf(asset_key: string, contact: Contact): boolean {
-  const key = contact.asset_key;
-  return asset_key === key || asset_key === cloneKeyOf(contact);
-}
-
-function cloneKeyOf({ asset_key, sysid }: Contact): string {
-  return `${asset_key}:system-${sysid}`;
 }
 
 interface From {

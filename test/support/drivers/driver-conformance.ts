@@ -197,6 +197,7 @@ function recordingHost(driver: Driver, signal: AbortSignal) {
     reportLocation: () => tell(),
     serveGateway: (more_commands) => void commands.push(...more_commands),
     stateFile: (name) => join(state_dir, name),
+    retract: () => undefined,
     reportStatus: () => undefined,
   };
   return { host, commands, invalid, heard };

@@ -31,6 +31,7 @@ export function driverLab(driver: Driver, options: unknown, { state_dir }: { sta
       said.push(part);
       Object.assign(kit, kitTelemetry.parse(part));
     },
+    retract: () => undefined,
     reportLink: () => undefined,
     reportLocation: () => undefined,
     serveGateway(commands) {

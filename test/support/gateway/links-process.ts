@@ -19,6 +19,7 @@ const host: DriverHost<typeof noFeeds> = {
   },
   reportKit: ({ wans }) => console.log(JSON.stringify({ wans, reasons })),
   reportLink: ({ name, reason }) => void Object.assign(reasons, { [name]: reason ?? null }),
+  retract: silent,
   reportLocation: silent,
   serveGateway: silent,
   stateFile: (name) => join(state_dir, name),

@@ -20,9 +20,13 @@ interface TaskOptions {
 export const drone_key = 'mavlink:00000000c0ffee01';
 
 /** Starts the driver with one UDP link. Everything ends with `stop`. */
-export async function mavlinkLab(options: Readonly<Record<string, unknown>> = {}) {
+export async function mavlinkLab(
+  options: Readonly<Record<string, unknown>> = {},
+  /** Retained announcements of an earlier run. */
+  announced: Parameters<typeof hubLab>[0] = {},
+) {
   const port = await freeUdpPort();
-  const lab = hubLab({ configured: ['drones'], rates: { default: 1_000_000 } });
+  const lab = hubLab({ configured: ['drones'], rates: { default: 1_000_000 }, ...announced });
   const links = [{ kind: 'udp_listen', host: '127.0.0.1', port, name: 'field' }];
   void lab.run(mavlink, 'drones', { options: { links, ...options } });
   const drones: FakeDrone[] = [];

@@ -51,6 +51,7 @@ async function serve(move_s = 0.2) {
       resolve(commands);
       return { publish: nothing, setPosition: nothing, setOnline: nothing, remove: nothing };
     },
+    retract: nothing,
     reportKit: nothing,
     reportLink: nothing,
     reportLocation: nothing,

@@ -1,5 +1,7 @@
 /** Requests for messages: one at a time, again when messages stop, never against another station. */
 import { describe, expect, it } from 'vitest';
+import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
+import { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
 import type { Autopilot } from '../../../../../drivers/mavlink/vehicles/kind.ts';
 import {
   type StreamRequest,
@@ -66,7 +68,7 @@ describe('Stream requests', () => {
 
   it('are not repeated when the autopilot refuses them', () => {
     const asks = run('px4', 100, () => 4);
-    expect(asks).toHaveLength(11);
+    expect(asks).toHaveLength(12);
   });
 
   it('are repeated when the autopilot rejects them temporarily', () => {
@@ -75,15 +77,39 @@ describe('Stream requests', () => {
     expect(home.length).toBeGreaterThanOrEqual(3);
   });
 
-  it('are not sent for messages that arrive at the rate of another station', () => {
-    const everything = new Streams('ardupilot', rates, 0);
+  it('raise the rate of a message that arrives more rarely than wanted, once: another station may lower it again', () => {
+    const streams = new Streams('ardupilot', rates, 0);
+    const again: number[] = [];
+    for (let now_ms = 0; now_ms < 300_000; now_ms += 100) {
+      if (now_ms % 1_000 === 0)
+        for (const { name } of wantedMessages('ardupilot', rates)) streams.received(name, now_ms);
+      const ask = streams.next(now_ms);
+      if (ask?.command === 511) again.push(ask.msgid);
+      if (ask && ask.command !== 'data_streams') streams.acknowledged(ask.command, 0);
+    }
+    // Position, attitude and VFR_HUD are wanted more often than once a second.
+    expect(again.toSorted((a, b) => a - b)).toEqual([30, 33, 74]);
+  });
+
+  it('are not sent for messages that arrive faster', () => {
+    const streams = new Streams('px4', rates, 0);
     const again: StreamRequest[] = [];
-    for (let now_ms = 0; now_ms < 60_000; now_ms += 1_000) {
-      for (const { name } of wantedMessages('ardupilot', rates)) everything.received(name, now_ms);
-      const ask = everything.next(now_ms);
+    for (let now_ms = 0; now_ms < 60_000; now_ms += 100) {
+      for (const { name } of wantedMessages('px4', rates)) streams.received(name, now_ms);
+      const ask = streams.next(now_ms);
       if (ask && ask.command !== 512) again.push(ask);
     }
     expect(again).toEqual([]);
+  });
+
+  it('use REQUEST_DATA_STREAM and the older request of the identity for an ArduPilot that supports neither 511 nor 512', () => {
+    const asks = run('ardupilot', 60, () => 3);
+    expect(asks[0]).toMatchObject({ command: 512, msgid: 148 });
+    expect(asks[1]).toMatchObject({ command: 520 });
+    const streams = asks.filter(({ command }) => command === 'data_streams');
+    expect(streams.length).toBeGreaterThan(1);
+    expect(streams[0]?.at_ms).toBeLessThan(2_000);
+    expect(asks.filter(({ command }) => command === 511)).toHaveLength(1);
   });
 
   it('use REQUEST_DATA_STREAM for an ArduPilot that does not answer', () => {
@@ -93,9 +119,15 @@ describe('Stream requests', () => {
   });
 
   it('are in flight one at a time, three tries a second apart', () => {
-    const asks = run('px4', 4, () => undefined);
-    expect(asks.map(({ at_ms }) => at_ms)).toEqual([0, 1_000, 2_000, 3_000]);
-    expect(new Set(asks.slice(0, 3).map((ask) => ask.command !== 'data_streams' && ask.msgid)).size).toBe(1);
+    const asks = run('px4', 5, (ask) => (ask.command === 512 ? 0 : undefined));
+    const intervals = asks.filter(({ command }) => command === 511);
+    expect(intervals.slice(0, 3).map(({ at_ms }) => at_ms)).toEqual([1_100, 2_100, 3_100]);
+    expect(new Set(intervals.slice(0, 3).map((ask) => 'msgid' in ask && ask.msgid)).size).toBe(1);
+  });
+
+  it('include the identity each second until it is received: without it a vehicle has no key', () => {
+    const asks = run('px4', 10, () => undefined).filter(({ command }) => command === 512);
+    expect(asks.length).toBeGreaterThanOrEqual(8);
   });
 
   it('include the identity every 30 s, because a second vehicle would answer too', () => {
@@ -150,3 +182,39 @@ describe('Stream requests', () => {
     expect(asked).toEqual([0, 8_100, 13_200, 18_300]);
   });
 });
+
+describe('The clock of an autopilot', () => {
+  const contactAt = (boots_ms: readonly number[]): number => {
+    const contact = new Contact({
+      link: {
+        name: 'l',
+        send: () => true,
+        discard: () => undefined,
+        stats: unused,
+        ended: Promise.resolve(),
+      },
+      peer: 'p',
+      sysid: 1,
+      compid: 1,
+      out: new Outgoing({ sysid: 245, compid: 191, passive: true, signing: undefined }),
+      rates,
+      passive: true,
+      now_ms: 0,
+      onText: () => undefined,
+      onEvent: () => undefined,
+    });
+    const still = { roll: 0, pitch: 0, yaw: 0, rollspeed: 0, pitchspeed: 0, yawspeed: 0 };
+    for (const [index, time_boot_ms] of boots_ms.entries())
+      contact.receive({ name: 'ATTITUDE', fields: { time_boot_ms, ...still } }, 1e6 + 250 * index);
+    return contact.boots;
+  };
+
+  it('wraps after 49.7 days without a restart', () => {
+    expect(contactAt([2 ** 32 - 500, 2 ** 32 - 250, 0, 250])).toBe(0);
+    expect(contactAt([500_000, 500_250, 0, 250])).toBe(1);
+  });
+});
+
+function unused(): never {
+  throw new Error('not used');
+}

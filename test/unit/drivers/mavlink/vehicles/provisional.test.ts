@@ -1,0 +1,81 @@
+/** A vehicle before its hardware id is known: its key, its commands, and what is left of it afterwards. */
+import { describe, expect, it } from 'vitest';
+import { assetId } from '../../../../../src/contract/identity.ts';
+import { channels } from '../../../../../src/contract/topics.ts';
+import { eventually } from '../../../../support/eventually.ts';
+import { kit_id } from '../../../../support/kit/hub-lab.ts';
+import { drone_key, mavlinkLab, withLab } from '../mavlink-lab.ts';
+
+const provisional = 'mavlink:system-1';
+
+describe.concurrent('A vehicle whose hardware id is lost on the radio', () => {
+  it('has no command that the configured vehicle lacks, and leaves nothing behind when the id arrives', async () => {
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly();
+        drone.camera = { vendor: 'Skyview', model: 'Z10' };
+        drone.withheld.add('AUTOPILOT_VERSION');
+        await lab.until('online', provisional);
+        const offered = (name: string, key: string): boolean =>
+          'command' in lab.hub.findCommand(assetId(kit_id, key), name);
+        expect(offered('return_home', provisional)).toBe(true);
+        expect(offered('arm', provisional)).toBe(false);
+        drone.beatCamera();
+        await lab.until('online', `${provisional}:component-100`);
+        drone.withheld.clear();
+        await lab.until('online');
+        drone.beatCamera();
+        await lab.until('online', `${drone_key}:component-100`);
+        expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key, `${drone_key}:component-100`]);
+        expect(offered('return_home', drone_key)).toBe(true);
+        expect(offered('arm', drone_key)).toBe(false);
+      },
+      { vehicles: { [drone_key]: { name: 'Falcon', commands: ['return_home'] } } },
+    );
+  });
+
+  it('is requested often enough that a radio that loses every third frame makes no second asset', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      drone.lose_every = 3;
+      await lab.until('online');
+      expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key]);
+    });
+  });
+});
+
+describe.concurrent('A vehicle without a hardware id', () => {
+  it('is announced when it has answered, without waiting for more', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ uid: '0000000000000000' });
+      await lab.until('online', provisional);
+      // The second request comes 30 s after the answer to the first one, and each second without an answer.
+      expect(drone.requests.filter((id) => id === 148)).toHaveLength(1);
+    });
+  });
+});
+
+describe.concurrent('What an earlier run announced before it knew the hardware id', () => {
+  it('is removed when the vehicle is identified, with its children', async () => {
+    const earlier = await mavlinkLab();
+    const ghost = await earlier.fly({ uid: '0000000000000000' });
+    await earlier.until('online', provisional);
+    ghost.beatCamera();
+    await earlier.until('online', `${provisional}:component-100`);
+    const announced = [provisional, `${provisional}:component-100`].map((key) => {
+      const channel = channels.asset(assetId(kit_id, key));
+      return { channel, body: JSON.stringify(earlier.outbox.on(channel).at(-1)) };
+    });
+    await earlier.stop();
+    const lab = await mavlinkLab({}, { announced });
+    try {
+      expect(lab.hub.assets()).toHaveLength(2);
+      await lab.fly();
+      await lab.until('online');
+      await eventually('the earlier assets are removed', () => lab.hub.assets().length === 1);
+      expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key]);
+    } finally {
+      await lab.stop();
+    }
+  });
+});
