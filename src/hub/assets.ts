@@ -11,9 +11,10 @@ import type { Opened } from '../outbox/protocol.ts';
 import { cleanText } from '../platform/foreign-text.ts';
 import { every } from '../platform/time.ts';
 import { Asset, type AssetFacts, type AssetParts, type Position, position_floor_ms } from './asset.ts';
+import { type AssetView, viewOf } from './asset-view.ts';
 import { slotFor, stranger_kept_ms } from './asset-slots.ts';
 import { type Allow, definitionsOf, findAmong, type FoundCommand, usableCommands } from './commands.ts';
-import { createFeedGate, type FeedView } from './feed-gate.ts';
+import { createFeedGate } from './feed-gate.ts';
 import type { Pacer } from './rate.ts';
 import { texts } from './texts.ts';
 
@@ -44,31 +45,21 @@ export interface Owner {
   readonly log: DriverLog;
 }
 
-/** An asset as status shows it. */
-export interface AssetView {
-  readonly id: string;
-  readonly key: string;
-  readonly name: string;
-  readonly type: string;
-  readonly driver: string;
-  readonly status: 'online' | 'offline';
-  readonly reason: string | null;
-  readonly last_seen_at: string;
-  /** Why its stream is withheld. */
-  readonly stream_fault: string | null;
-  readonly feeds: Readonly<Record<string, FeedView>>;
-}
+/** After a start, a driver has so long to reach an asset before its tasks are refused as offline. */
+const reach_wait_ms = 30_000;
 
 export class Assets {
   readonly #parts: AssetsParts;
   /** By asset_key. */
   readonly #assets: Map<string, Asset>;
   /** By driver instance. */
+  readonly #started_mono_ms: number;
   readonly #gateway_commands = new Map<string, readonly Command[]>();
 
   constructor(parts: AssetsParts) {
     this.#parts = parts;
     this.#assets = restoreAssets(parts);
+    this.#started_mono_ms = parts.clock.stamp().mono_ms;
     every(position_floor_ms, parts.signal, () => {
       for (const asset of this.#assets.values()) asset.refresh();
       this.#forgetStrangers();
@@ -154,14 +145,13 @@ export class Assets {
   }
 
   /** Removes an asset that an earlier run of this driver announced, and its children. */
-  retract(owner: Owner, asset_key: string): void {
-    const isGone = (asset: Asset): boolean =>
-      asset.facts.driver === owner.name && !asset.claimed && !asset.online;
-    const asset = this.#assets.get(asset_key);
-    if (!asset || !isGone(asset)) return;
-    const { id } = asset.facts;
-    const children = this.#assets.values().filter(({ facts }) => facts.parent_id === id);
-    for (const each of [...children, asset]) if (isGone(each)) this.remove(each, 'known under another key');
+  retract({ name }: Owner, asset_key: string): void {
+    const id = assetId(this.#parts.kit_id, asset_key);
+    for (const asset of this.#assets.values()) {
+      const { facts, claimed, online } = asset;
+      const isMeant = facts.id === id || facts.parent_id === id;
+      if (isMeant && facts.driver === name && !claimed && !online) this.remove(asset, 'has another key now');
+    }
   }
 
   /** Removes an asset that is gone for good; returns why it cannot, or undefined. */
@@ -234,7 +224,11 @@ export class Assets {
       return findAmong(this.#commandsOf(asset), asset.target(), command_name, this.#parts.allow);
     }
     const { name, driver } = asset.facts;
-    return { refusal: `${name} is offline: ${driver} has not reached it since the connector was started` };
+    const is_awaited = this.#parts.clock.stamp().mono_ms - this.#started_mono_ms < reach_wait_ms;
+    return {
+      is_awaited,
+      refusal: `${name} is offline: ${driver} has not reached it since the connector was started`,
+    };
   }
 
   /** The gateway is where the kit is. */
@@ -384,12 +378,4 @@ function factsOf(kit_id: string, owner: Owner, about: AssetDescription): AssetFa
 /** One line of the announcement, cut to what it may hold. */
 function line(text: string | null | undefined): string | null {
   return text === null || text === undefined ? null : cut(cleanText(text), name_chars_max);
-}
-
-function viewOf(asset: Asset): AssetView {
-  const { id, asset_key, name, type, driver, status, status_reason, last_seen_at } = asset.announcement();
-  const feeds = asset.gate?.view() ?? {};
-  const { stream_fault } = asset;
-  const reason = status_reason;
-  return { id, key: asset_key, name, type, driver, status, reason, last_seen_at, stream_fault, feeds };
 }

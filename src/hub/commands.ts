@@ -20,7 +20,11 @@ export type Allow = (asset: CommandTarget, command: Command) => true | string;
 
 export type FoundCommand =
   | { readonly asset: CommandTarget; readonly command: Command }
-  | { readonly refusal: string };
+  | {
+      readonly refusal: string;
+      /** The asset is known, and its driver may reach it soon: the connector was started a moment ago. */
+      readonly is_awaited?: boolean;
+    };
 
 export const commands_max = 64;
 

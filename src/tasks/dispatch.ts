@@ -36,11 +36,15 @@ export function readDispatch(raw: unknown, task_id: string): ReadDispatch {
 /** What the journal keeps of a dispatch, as JSON text. A refused dispatch is kept without its payload. */
 export function journalText(
   read: ReadDispatch,
-  { origin, refused }: { readonly origin: TaskOrigin; readonly refused: boolean },
+  {
+    origin,
+    refused,
+    repeatable = false,
+  }: { readonly origin: TaskOrigin; readonly refused: boolean; readonly repeatable?: boolean },
 ): string {
   if (!read.dispatch) return JSON.stringify({ unreadable: read.text, origin });
   const { task_id, asset_id, command_name, created_at, deadline } = read.dispatch;
-  const text = JSON.stringify({ ...read.dispatch, origin });
+  const text = JSON.stringify({ ...read.dispatch, origin, ...(repeatable ? { repeatable } : {}) });
   if (!refused || text.length <= refused_chars_max) return text;
   return JSON.stringify({ task_id, asset_id, command_name, created_at, deadline, payload: {}, origin });
 }
@@ -53,6 +57,8 @@ export interface JournaledDispatch {
   readonly dispatch: TaskDispatch | undefined;
   /** Undefined when an earlier version kept it. */
   readonly origin: TaskOrigin | undefined;
+  /** Whether its command may be run again after a restart. */
+  readonly repeatable: boolean;
 }
 
 export function readJournaled(text: string): JournaledDispatch {
@@ -62,9 +68,10 @@ export function readJournaled(text: string): JournaledDispatch {
     return {
       dispatch: data && withLowerCaseIds(data),
       origin: z.object({ origin: taskOrigin }).safeParse(kept).data?.origin,
+      repeatable: z.object({ repeatable: z.literal(true) }).safeParse(kept).success,
     };
   } catch {
-    return { dispatch: undefined, origin: undefined };
+    return { dispatch: undefined, origin: undefined, repeatable: false };
   }
 }
 

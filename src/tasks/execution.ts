@@ -126,7 +126,10 @@ function conclude(task: Task, command: Command, outcome: Outcome, { recorder, lo
   if (ending?.kind === 'stop' && command.repeatable) return;
   const explained = thrown instanceof CommandRefused && thrown !== task.stop.signal.reason;
   const own_words = !ending || (ending.kind === 'expire' && explained);
-  recorder.finish(task, own_words ? { kind: 'fail', error } : stoppedBy(ending));
+  recorder.finish(
+    task,
+    own_words ? { kind: 'fail', error } : stoppedBy(ending, explained ? error : undefined),
+  );
 }
 
 /** `running` was on its way to the disk, and the handler was not called. */
@@ -137,7 +140,9 @@ function notStarted(ending: Ending): string {
   return 'the connector stopped before it started; nothing was done';
 }
 
-function stoppedBy(ending: Ending | undefined): TaskEvent {
+function stoppedBy(ending: Ending | undefined, detail?: string): TaskEvent {
+  if (ending?.kind === 'cancel' || ending?.kind === 'supersede')
+    return { ...ending, ...(detail === undefined ? {} : { detail }) };
   if (!ending || ending.kind === 'stop')
     return { kind: 'fail', error: 'interrupted by a stop of the connector, outcome unknown' };
   return ending;

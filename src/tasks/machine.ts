@@ -19,9 +19,10 @@ export type TaskEvent =
   | { readonly kind: 'progress'; readonly message: string; readonly pct: number | null }
   | { readonly kind: 'succeed'; readonly result: JsonObject }
   | { readonly kind: 'fail'; readonly error: string }
-  | { readonly kind: 'cancel' }
+  /** `detail`: what the handler says about the outcome. */
+  | { readonly kind: 'cancel'; readonly detail?: string }
   /** A safety command of this name takes its place. */
-  | { readonly kind: 'supersede'; readonly by: string }
+  | { readonly kind: 'supersede'; readonly by: string; readonly detail?: string }
   | { readonly kind: 'expire' }
   /** The connector starts and finds the task in its journal, `elapsed_ms` after it was received. */
   | { readonly kind: 'restart'; readonly elapsed_ms: number };
@@ -101,9 +102,9 @@ function fromRunning(state: TaskState & { status: 'running' }, event: TaskEvent)
     case 'fail':
       return failed(event.error);
     case 'cancel':
-      return failed('cancelled while running');
+      return failed(detailed('cancelled while running', event.detail));
     case 'supersede':
-      return failed(`superseded by ${event.by}`);
+      return failed(detailed(`superseded by ${event.by}`, event.detail));
     case 'expire':
       return failed('no answer before the deadline, outcome unknown');
     case 'restart':
@@ -149,6 +150,10 @@ function interrupted(before: TaskState, elapsed_ms: number): Transition {
 function leapt({ revision }: TaskState, elapsed_ms: number): number {
   const leap = Math.min(Math.max(0, Math.floor(elapsed_ms)), restart_revision_max);
   return Math.max(revision, leap);
+}
+
+function detailed(error: string, detail: string | undefined): string {
+  return detail === undefined ? error : `${error}: ${detail}`;
 }
 
 function failed(error: string): Transition {

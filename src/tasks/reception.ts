@@ -165,9 +165,13 @@ function factsOf({ task_id, read, origin, stamp, judged }: NewTask): TaskFacts {
     command_name: dispatch?.command_name ?? null,
     payload: dispatch?.payload ?? {},
     origin,
-    text: journalText(read, { origin, refused: 'refusal' in judged }),
+    text: journalText(read, {
+      origin,
+      refused: 'refusal' in judged,
+      repeatable: 'reading' in judged && judged.reading?.command.repeatable === true,
+    }),
     received_ms: stamp.time_ms,
-    patient: false,
+    patient: 'reading' in judged && judged.reading === undefined,
     ...due,
   };
 }

@@ -13,7 +13,7 @@ export interface TakenUp {
 }
 
 export function takeUp(entry: JournalEntry, stamp: Stamp): TakenUp {
-  const { dispatch, origin } = readJournaled(entry.dispatch);
+  const { dispatch, origin, repeatable } = readJournaled(entry.dispatch);
   const judged = dispatch
     ? judgeAgain(dispatch, entry.deadline_ms, stamp)
     : { refusal: 'the kit restarted and cannot read the dispatch; nothing was done' };
@@ -37,8 +37,14 @@ export function takeUp(entry: JournalEntry, stamp: Stamp): TakenUp {
     ...due,
   };
   const task = createTask(facts, { state: journaledState(entry, stamp) });
-  if (!('refusal' in judged)) return { task, refusal: undefined };
-  return { task, refusal: task.state.status === 'running' ? interrupted_error : judged.refusal };
+  return { task, refusal: refusalOf(task, judged, repeatable) };
+}
+
+function refusalOf(task: Task, judged: object, repeatable: boolean): string | undefined {
+  const late = 'refusal' in judged && typeof judged.refusal === 'string' ? judged.refusal : undefined;
+  if (task.state.status !== 'running') return late;
+  // Its outcome stays unknown, however long its asset or its deadline takes: it is reported at once.
+  return late === undefined && repeatable ? undefined : interrupted_error;
 }
 
 function journaledState({ state, received_ms }: JournalEntry, stamp: Stamp): TaskState {

@@ -29,7 +29,7 @@ export interface TaskFacts extends Due {
   /** What the journal keeps of the dispatch, JSON text. */
   readonly text: string;
   readonly received_ms: number;
-  /** From the journal: its asset may not be announced yet, which is waited for. */
+  /** From the journal, or received just after a start: its asset may not be announced yet, which is waited for. */
   readonly patient: boolean;
 }
 

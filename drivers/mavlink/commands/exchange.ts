@@ -53,8 +53,8 @@ type Ack = Contact['acks'][number]['ack'];
 /** The wait for an answer has this many slices; a command that may be resent is sent at the start of each. */
 const answer_slices = 3;
 const answer_slice_ms = 1_000;
-/** After the last copy, the effect may still appear without an answer. */
-const late_effect_wait_ms = 2_000;
+/** After the last copy, an answer or the effect may still appear. */
+const late_wait_ms = 2_000;
 /** Both autopilots send the reasons after the answer. */
 const reason_wait_ms = 1_000;
 /** Part of a task's time that is reserved for its report. */
@@ -88,8 +88,8 @@ const result_names: readonly string[] = [
 ];
 
 /**
- * Resolves when the effect was observed. Otherwise throws `CommandRefused` with the known facts, or the abort reason when
- * the task is stopped.
+ * Resolves when the effect was observed. Otherwise throws `CommandRefused` with the known facts, also when the task is
+ * stopped: then the command was sent already.
  */
 export async function carryOut(to: Addressee, order: Order, context: CommandContext): Promise<Evidence> {
   const attempt = new Attempt(to, order, context);
@@ -134,16 +134,26 @@ class Attempt {
     this.#was_already = order.isObserved(to.contact, Number.NEGATIVE_INFINITY);
   }
 
-  /** Resolves with the final answer; undefined when none came, or when the effect was observed first. */
+  /** Resolves with the final answer, however late; undefined when none came, or when the effect was observed first. */
   async answer(form: Form): Promise<Ack | undefined> {
     this.#sent_ms = performance.now();
     for (let slice = 0; slice < answer_slices; slice += 1) {
       if (slice === 0 || this.#order.may_resend) this.#send(form, slice);
       const ack = await this.#wait(() => this.#newestAck(), answer_slice_ms);
       if (ack) return ack.result === result_in_progress ? this.#awaitCompletion(ack) : ack;
-      if (!this.#was_already && this.#isObserved()) return undefined;
+      if (this.#isNewlyObserved()) return undefined;
     }
-    return undefined;
+    const late = await this.#wait(
+      () => this.#newestAck() ?? (this.#isNewlyObserved() ? 'observed' : undefined),
+      late_wait_ms,
+    );
+    if (late === undefined || late === 'observed') return undefined;
+    return late.result === result_in_progress ? this.#awaitCompletion(late) : late;
+  }
+
+  /** Whether the effect is seen: not a state that was as expected before, which is no evidence without an answer. */
+  #isNewlyObserved(): boolean {
+    return !this.#was_already && this.#isObserved();
   }
 
   #send(form: Form, confirmation: number): void {
@@ -164,8 +174,9 @@ class Attempt {
 
   /** Awaits the effect of an accepted command: acceptance is no evidence of it. */
   async effect(): Promise<Evidence> {
+    const began_ms = performance.now();
     if (await this.#observeEffect()) return { acknowledged: true };
-    return this.#failUnobserved(texts.accepted(this.#to.name, this.#order.what));
+    return this.#failUnobserved(began_ms, texts.accepted(this.#to.name, this.#order.what));
   }
 
   /** Sends the older message, which is not answered, to an autopilot that does not support the command. */
@@ -175,25 +186,21 @@ class Attempt {
     this.#sent_ms = performance.now();
     this.#unanswered_ms = this.#sent_ms;
     if (await this.#observeEffect()) return { acknowledged: false };
-    return this.#failUnobserved(texts.sent_as_message(this.#to.name, this.#order.what));
+    return this.#failUnobserved(this.#sent_ms, texts.sent_as_message(this.#to.name, this.#order.what));
   }
 
   async #observeEffect(): Promise<boolean> {
     return (await this.#wait(() => this.#isObserved() || undefined, this.#order.effect_wait_ms)) ?? false;
   }
 
-  #failUnobserved(sent: string): never {
-    const { expected, effect_wait_ms } = this.#order;
-    const unobserved = texts.unobserved(sent, expected, effect_wait_ms / 1_000);
+  #failUnobserved(began_ms: number, sent: string): never {
+    const waited_s = ((performance.now() - began_ms) / 1_000).toFixed(1);
+    const unobserved = texts.unobserved(sent, this.#order.expected, waited_s);
     return this.#failUnknown(`${unobserved}${this.#reasons(severity_info)}`);
   }
 
-  async withoutAnswer(): Promise<Evidence> {
-    const isDone = await this.#wait(
-      () => (!this.#was_already && this.#isObserved()) || undefined,
-      late_effect_wait_ms,
-    );
-    if (isDone) return { acknowledged: false };
+  withoutAnswer(): Evidence {
+    if (this.#isNewlyObserved()) return { acknowledged: false };
     const { name, contact } = this.#to;
     const { what, expected } = this.#order;
     const silence_ms = performance.now() - contact.last_ms;
@@ -205,7 +212,8 @@ class Attempt {
   }
 
   async refused({ result }: Ack, obstacle?: string): Promise<never> {
-    await this.#wait(() => undefined, reason_wait_ms);
+    // The refusal is known: neither a stop of the task nor a restart of the vehicle changes it.
+    await this.#to.changes.until(() => undefined, this.#within(reason_wait_ms), this.#context.signal);
     const result_name = result_names[result] ?? `result ${result}`;
     const reasons = this.#reasons(severity_warning) || this.#reasons(severity_info);
     const more = [
@@ -245,19 +253,24 @@ class Attempt {
     return this.#order.isObserved(this.#to.contact, this.#sent_ms);
   }
 
-  /** Waits within the time of the task; throws when the task is stopped or the vehicle restarted. */
+  /** Waits within the time of the task; throws `outcome unknown` when the task is stopped or the vehicle restarted. */
   async #wait<T>(look: () => T | undefined, ms: number): Promise<T | undefined> {
-    const { signal, remaining_ms } = this.#context;
-    const left_ms = Math.max(0, remaining_ms() - report_reserve_ms);
+    const { signal } = this.#context;
     const hasChanged = (): boolean => this.#to.incarnation() !== this.#incarnation;
     const seen = await this.#to.changes.until(
       () => (hasChanged() ? { found: undefined } : found(look())),
-      Math.min(ms, left_ms),
+      this.#within(ms),
       signal,
     );
-    signal.throwIfAborted();
+    const { name } = this.#to;
+    if (signal.aborted && seen === undefined) this.#failUnknown(texts.stopped(name, this.#order.what));
     if (!hasChanged()) return seen?.found;
-    return this.#failUnknown(texts.interrupted(this.#to.name, this.#order.what));
+    return this.#failUnknown(texts.interrupted(name, this.#order.what));
+  }
+
+  /** Returns the part of `ms` that is left of the task's time. */
+  #within(ms: number): number {
+    return Math.min(ms, Math.max(0, this.#context.remaining_ms() - report_reserve_ms));
   }
 
   /** Returns the autopilot's texts since the command was sent, as the end of a sentence. */

@@ -34,7 +34,7 @@ export const texts = {
   accepted: (vehicle: string, what: string) => `${vehicle} accepted ${what}`,
   sent_as_message: (vehicle: string, what: string) =>
     `${vehicle} does not support the command and was sent ${what} as the older message`,
-  unobserved: (sent: string, expected: string, within_s: number) =>
+  unobserved: (sent: string, expected: string, within_s: string) =>
     `${sent}, but ${expected} was not observed within ${within_s} s`,
   unanswered: (vehicle: string, what: string, expected: string) =>
     `${vehicle} did not answer ${what}, and ${expected} was not observed; it may have acted`,
@@ -42,6 +42,7 @@ export const texts = {
     `link to ${vehicle} lost after ${what} was sent (no frame for ${silence_s} s)`,
   interrupted: (vehicle: string, what: string) =>
     `${vehicle} restarted or changed its link after ${what} was sent`,
+  stopped: (vehicle: string, what: string) => `the task was stopped after ${what} was sent to ${vehicle}`,
   unknown_outcome: (reason: string) => `${reason}; outcome unknown`,
   refused: (vehicle: string, what: string, result: string) => `${vehicle} refused ${what} (${result})`,
   fallback_kind: 'this firmware does not support it on a vehicle of this kind',

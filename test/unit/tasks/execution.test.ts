@@ -66,6 +66,25 @@ describe('at its deadline', () => {
   });
 });
 
+describe('a request to stop a running task', () => {
+  it('is reported with what the handler says about the outcome', async () => {
+    const lab = startLab();
+    const id = await lab.give();
+    lab.runner.cancel(id);
+    lab.kit.last.fail(new CommandRefused('arm was sent; outcome unknown'));
+    await pass(commit_ms);
+    expect(lab.error(id)).toBe('cancelled while running: arm was sent; outcome unknown');
+    const second = await lab.give();
+    const disarm = await lab.give({ command: 'disarm' });
+    lab.kit.invocations.at(-1)?.fail(new CommandRefused('arm was sent; outcome unknown'));
+    await pass(commit_ms + 1);
+    expect(lab.error(second)).toBe('superseded by disarm: arm was sent; outcome unknown');
+    lab.kit.last.succeed();
+    await pass(commit_ms);
+    expect(lab.last(disarm)).toMatchObject({ status: 'completed' });
+  });
+});
+
 describe('the age of a task', () => {
   it('counts from its creation in the cloud, and goes on while it runs', async () => {
     const lab = startLab();

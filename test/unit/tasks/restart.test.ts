@@ -1,7 +1,7 @@
 /** What the next run makes of the tasks that the last one left. */
 import { describe, expect, it } from 'vitest';
 import { useFakeTime } from '../../support/fake-time.ts';
-import { commit_ms, iso, type Lab, pass, startLab } from '../../support/kit/task-lab.ts';
+import { commit_ms, iso, Kit, type Lab, pass, startLab } from '../../support/kit/task-lab.ts';
 
 useFakeTime();
 
@@ -124,7 +124,58 @@ describe('a task that had not started', () => {
   });
 });
 
+describe('a dispatch right after a restart', () => {
+  /** Knows the asset, which its driver has not reached yet. */
+  const early = () => {
+    const kit = new Kit();
+    const reached = { yes: false };
+    const lab = startLab({
+      kit,
+      findCommand: (asset_id, name) =>
+        reached.yes ? kit.find(asset_id, name) : { refusal: 'Falcon 1 is offline', is_awaited: true },
+    });
+    return { lab, kit, reached };
+  };
+
+  it('waits for its asset, and runs once when the asset is there', async () => {
+    const { lab, kit, reached } = early();
+    const id = await lab.give({ n: 3, command: 'goto' });
+    await pass(2_000);
+    expect(kit.invocations).toHaveLength(0);
+    reached.yes = true;
+    lab.runner.assetsChanged();
+    await pass(commit_ms + 1);
+    expect(kit.invocations.map(({ n }) => n)).toEqual([3]);
+    expect(kit.last.context.remaining_ms()).toBeLessThan(8_100);
+    kit.last.succeed();
+    await pass(commit_ms);
+    expect(lab.last(id)).toMatchObject({ status: 'completed' });
+  });
+
+  it('expires at its deadline, and its payload is judged when the command is known', async () => {
+    const { lab, kit, reached } = early();
+    const id = await lab.give({ command: 'goto' });
+    await pass(10_000);
+    expect(lab.error(id)).toBe('expired: its deadline passed before it started; nothing was done');
+    const bad = await lab.give({ command: 'goto', payload: { speed: 7 } });
+    reached.yes = true;
+    lab.runner.assetsChanged();
+    await pass(commit_ms + 1);
+    expect(lab.error(bad)).toMatch(/^payload.speed/u);
+    expect(kit.invocations).toHaveLength(0);
+  });
+});
+
 describe('a task that was running', () => {
+  it('is reported as unknown at once, without its asset and long before its deadline', async () => {
+    const lab = startLab();
+    const deadline = iso(lab.kit.clock.stamp().time_ms + 120_000);
+    const id = await lab.give({ command: 'goto', deadline });
+    lab.kit.drone.announced = false;
+    const next = await restart(lab);
+    expect(next.error(id)).toBe('interrupted by restart, outcome unknown');
+  });
+
   it('fails with an unknown outcome, and nothing is done again', async () => {
     const lab = startLab();
     const id = await lab.give({ command: 'goto' });

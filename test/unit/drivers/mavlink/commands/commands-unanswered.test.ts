@@ -26,6 +26,45 @@ describe.concurrent('A command without an answer', () => {
     },
   );
 
+  it('counts an answer that comes 4 s later, and a refusal too', async () => {
+    await withDrone({ autopilot: 'px4' }, async (lab, drone) => {
+      const to = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };
+      drone.react = (_command, execute) => {
+        setTimeout(() => {
+          execute();
+          drone.send('COMMAND_ACK', { command: 400, result: 0, ...to });
+        }, 4_000);
+        return undefined;
+      };
+      expect(await lab.command('arm')).toMatchObject({ armed: true });
+      drone.flight.armed = false;
+      drone.react = () => {
+        setTimeout(() => drone.send('COMMAND_ACK', { command: 400, result: 1, ...to }), 4_000);
+        return undefined;
+      };
+      await lab.sees('sys_status', ({ armed }) => armed === false);
+      await expect(lab.command('arm')).rejects.toThrow('refused arm (TEMPORARILY_REJECTED)');
+    });
+  });
+
+  it.each(each_command)(
+    '$name has an unknown outcome when it is cancelled after it was sent',
+    async ({ name, ...about }) => {
+      await withBoth(about, async (lab, drone) => {
+        prepare(drone, name);
+        const cancelled = new AbortController();
+        drone.react = () => {
+          setTimeout(() => cancelled.abort(new Error('the task was cancelled')), 100);
+          return undefined;
+        };
+        await expect(lab.command(name, payloadOf(name), { signal: cancelled.signal })).rejects.toThrow(
+          /stopped after .* was sent to Quadrotor 1; outcome unknown$/u,
+        );
+        expect(drone.commands).toHaveLength(1);
+      });
+    },
+  );
+
   it('is not sent again while the vehicle executes it', async () => {
     await withDrone({ airborne: true }, async (lab, drone) => {
       drone.react = () => ({ result: 5 });
