@@ -42,6 +42,9 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
           logState ??= linkLog(log, link.name);
           logState(up, reason);
         },
+        mismatched: (problem, { sysid }) => {
+          log.warn({ link: link.name, system_id: sysid }, texts.signature[problem]);
+        },
         failed: (thrown) => {
           if (!has_failed) log.error({ err: thrown, reason: messageOf(thrown) }, texts.frame_failed);
           has_failed = true;
@@ -54,7 +57,11 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   every(tick_ms, signal, () => registry.tick(performance.now()));
   every(status_every_ms, signal, () => {
     const { vehicles } = registry;
-    host.reportStatus(statusFacts(links, { vehicles, radioOf: (link) => registry.radioOf(link) }));
+    const rivals = links.filter((link) => registry.hasRival(link, performance.now()));
+    host.reportStatus({
+      ...statusFacts(links, { vehicles, radioOf: (link) => registry.radioOf(link) }),
+      ...(rivals.length > 0 ? { 'own ids': texts.own_ids(rivals.map(({ name }) => name)) } : {}),
+    });
   });
   if (!passive) sendHeartbeats(links, { out, role, signal });
   await aborted(signal);

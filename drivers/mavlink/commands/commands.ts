@@ -37,10 +37,14 @@ export function vehicleCommands(
   commanded: Commanded,
   options: MavlinkOptions,
   enabled: readonly CommandName[],
+  { autopilot, kind }: Pick<Situation, 'autopilot' | 'kind'>,
 ): readonly Command[] {
   const vehicle = { ...commanded, task_age_max_ms: options.task_age_max_s * 1_000 };
   const all = [armCommand(vehicle, options), ...plainCommands(vehicle), gotoCommand(vehicle, options)];
-  return all.filter(({ name }) => enabled.some((each) => each === name));
+  // ArduSub has no mode that returns home.
+  const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
+  const has = (name: string): boolean => !is_ardusub || name !== 'return_home';
+  return all.filter(({ name }) => has(name) && enabled.some((each) => each === name));
 }
 
 function armCommand(vehicle: Bounded, options: MavlinkOptions): Command {

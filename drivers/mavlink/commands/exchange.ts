@@ -64,6 +64,8 @@ export const time_min_ms = 1_000;
 const silent_ms = 2_000;
 const reasons_max = 3;
 const severity_warning = 4;
+/** ArduPilot explains refused modes with notices. */
+const severity_notice = 5;
 const severity_info = 6;
 const result_accepted = 0;
 const result_unsupported = 3;
@@ -196,7 +198,9 @@ class Attempt {
   #failUnobserved(began_ms: number, sent: string): never {
     const waited_s = ((performance.now() - began_ms) / 1_000).toFixed(1);
     const unobserved = texts.unobserved(sent, this.#order.expected, waited_s);
-    return this.#failUnknown(`${unobserved}${this.#reasons(severity_info)}`);
+    const reasons = this.#reasons(severity_info);
+    const causes = causesText(reasons, this.#order.causes?.(this.#to.contact) ?? []);
+    return this.#failUnknown(`${unobserved}${reasons}${causes}`);
   }
 
   withoutAnswer(): Evidence {
@@ -215,12 +219,12 @@ class Attempt {
     // The refusal is known: neither a stop of the task nor a restart of the vehicle changes it.
     await this.#to.changes.until(() => undefined, this.#within(reason_wait_ms), this.#context.signal);
     const result_name = result_names[result] ?? `result ${result}`;
-    const reasons = this.#reasons(severity_warning) || this.#reasons(severity_info);
+    const reasons = this.#reasons(severity_notice) || this.#reasons(severity_info);
     const more = [
       ...(this.#order.causes?.(this.#to.contact) ?? []),
       ...(obstacle === undefined ? [] : [obstacle]),
     ];
-    const causes = more.length === 0 ? '' : `${reasons === '' ? ':' : ';'} ${more.join('; ')}`;
+    const causes = causesText(reasons, more);
     const refusal = texts.refused(this.#to.name, this.#order.what, result_name);
     return this.#fail(`${refusal}${reasons}${causes}`);
   }
@@ -289,6 +293,11 @@ class Attempt {
   #fail(reason: string): never {
     throw new CommandRefused(reason);
   }
+}
+
+/** Continues a sentence with further causes. */
+function causesText(reasons: string, causes: readonly string[]): string {
+  return causes.length === 0 ? '' : `${reasons === '' ? ':' : ';'} ${causes.join('; ')}`;
 }
 
 function found<T>(value: T | undefined): { readonly found: T } | undefined {

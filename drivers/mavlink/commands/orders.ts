@@ -7,7 +7,7 @@ import { distance_m } from './geo.ts';
 import { texts } from './texts.ts';
 import type { Messages } from '../wire/messages.ts';
 import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from '../vehicles/modes.ts';
-import { armingCauses, isArmed, type Situation } from '../vehicles/situation.ts';
+import { armingCauses, isArmed, modeCauses, type Situation } from '../vehicles/situation.ts';
 
 const command_return = 20;
 const command_set_mode = 176;
@@ -68,7 +68,11 @@ export function modeOrder(
     may_resend: mode === 'RTL' || mode === 'LAND' || mode === 'LOITER',
     expected: texts.expects_mode(mode),
     effect_wait_ms,
-    isObserved: ({ latest }, since_ms) => latest.since('HEARTBEAT', since_ms)?.custom_mode === custom_mode,
+    causes: (contact) => modeCauses(contact, custom_mode),
+    isObserved: (contact, since_ms) =>
+      contact.latest.since('HEARTBEAT', since_ms)?.custom_mode === custom_mode ||
+      // A quadplane may return as a copter instead (Q_RTL_MODE).
+      (mode === 'RTL' && contact.kind === 'vtol' && isHomeward(modeOf(contact, since_ms))),
     fallback: (contact) => {
       contact.send('SET_MODE', { target_system: contact.sysid, base_mode, custom_mode });
       return undefined;

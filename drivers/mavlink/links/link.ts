@@ -27,11 +27,16 @@ export interface Link {
   readonly ended: Promise<void>;
 }
 
+/** Signed with another key; not signed although we have a key; signed although we have none. */
+export type SignatureProblem = 'other_key' | 'unsigned' | 'no_key';
+
 export interface LinkListener {
   /** `peer` identifies the sender, stable while it keeps its address; `at_ms` is monotonic (`performance.now()`). */
   frame(frame: Frame, peer: string, at_ms: number): void;
   /** Reports that the medium was opened or lost, once for each change; `reason` is for the technician. */
   state(up: boolean, reason?: string): void;
+  /** Reports the first frame whose signature does not fit our settings, once for each problem. */
+  mismatched?(problem: SignatureProblem, frame: { readonly sysid: number; readonly compid: number }): void;
   /** Reports that the listener threw on a frame. The link continues. */
   failed?(thrown: unknown): void;
 }
@@ -130,17 +135,25 @@ type Accept = (frame: FrameView, peer: string, at_ms: number) => boolean;
 
 /** Returns a function that checks the signature of a frame, counts it and passes it to the listener. */
 function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefined): Accept {
+  const reported = new Set<SignatureProblem>();
+  const report = (problem: SignatureProblem, frame: FrameView): void => {
+    if (reported.has(problem)) return;
+    reported.add(problem);
+    on.mismatched?.(problem, frame);
+  };
   return (frame, peer, at_ms) => {
     if (signing && frame.signed) {
       frame.signature_ok = signing.verify(frame.bytes);
       if (!frame.signature_ok) {
         tally.add('bad_signatures');
+        report('other_key', frame);
         return false;
       }
     } else if (signing && !radio_reports.has(frame.msgid)) {
       tally.add('unsigned');
+      report('unsigned', frame);
       return false;
-    }
+    } else if (!signing && frame.signed) report('no_key', frame);
     tally.frame(frame, peer);
     try {
       on.frame(frame, peer, at_ms);

@@ -3,6 +3,9 @@ import type { Link } from './link.ts';
 import { encode, type Messages } from '../wire/messages.ts';
 import type { SignFrame, Signing } from '../wire/signing.ts';
 
+/** More than a router holds back. */
+const recent_frames_max = 512;
+
 export interface Recipient {
   readonly link: Link;
   /** Every peer of the link when omitted. */
@@ -24,6 +27,8 @@ export class Outgoing {
   /** Next sequence number of each link: receivers count gaps as losses. */
   readonly #seq = new Map<Link, number>();
   readonly #signers = new Map<Link, SignFrame>();
+  /** Frames that were sent last, to recognise those that a router returns. */
+  readonly #recent = new Set<string>();
 
   constructor({ sysid, compid, passive, signing }: OutgoingParts) {
     this.sysid = sysid;
@@ -38,7 +43,9 @@ export class Outgoing {
     const seq = this.#seq.get(link) ?? 0;
     this.#seq.set(link, (seq + 1) & 0xff);
     const { sysid, compid } = this;
-    return link.send(encode(name, fields, { sysid, compid, seq, sign: this.#signerOf(link) }), peer);
+    const bytes = encode(name, fields, { sysid, compid, seq, sign: this.#signerOf(link) });
+    this.#remember(bytes);
+    return link.send(bytes, peer);
   }
 
   /** Each link signs with a separate link id, assigned in the order of first use. */
@@ -55,7 +62,21 @@ export class Outgoing {
     return isSystem && (target_component === 0 || target_component === this.compid);
   }
 
-  /** Whether a frame is our own, returned by a router. */
+  /** Whether a frame with our ids was sent by us. Otherwise another station uses our ids. */
+  isOurs({ bytes }: { readonly bytes: Uint8Array }): boolean {
+    return this.#recent.has(Buffer.from(bytes).toString('latin1'));
+  }
+
+  #remember(bytes: Uint8Array): void {
+    this.#recent.add(Buffer.from(bytes).toString('latin1'));
+    if (this.#recent.size <= recent_frames_max) return;
+    for (const oldest of this.#recent) {
+      this.#recent.delete(oldest);
+      break;
+    }
+  }
+
+  /** Whether a frame has our ids: our own, returned by a router, or one of a station with the same ids. */
   isEcho({ sysid, compid }: { readonly sysid: number; readonly compid: number }): boolean {
     return sysid === this.sysid && compid === this.compid;
   }

@@ -5,6 +5,12 @@ export const texts = {
   lost: 'link lost; reconnecting',
   open_failed: 'cannot open link; retrying',
   still_down: 'link still down',
+  signature: {
+    other_key: 'ignoring frames signed with another key; check signing.key_file',
+    unsigned: 'ignoring unsigned frames; set the same key in the vehicle, or remove signing',
+    no_key: 'vehicle signs its frames and no key is configured; it may ignore this kit, set signing',
+  },
+  own_ids: (links: readonly string[]) => `also used by another station over ${links.join(', ')}`,
   frame_failed: 'failed to process a frame; skipping it',
   serial_failed: (path: string, reason: string) => `serial port ${path}: ${reason}`,
   port_closed: 'port closed',

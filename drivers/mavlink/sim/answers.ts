@@ -1,6 +1,6 @@
 /** Answers and actions of the simulated vehicle, as observed of both autopilots. */
 import type { Messages } from '../wire/messages.ts';
-import { assetTypeOf, kindOf } from '../vehicles/kind.ts';
+import { assetTypeOf } from '../vehicles/kind.ts';
 import { mode_names, modeNumbers } from '../vehicles/modes.ts';
 import type { Flight } from './flight.ts';
 import type { SimState } from './telemetry.ts';
@@ -27,7 +27,7 @@ const frames_relative: ReadonlySet<number> = new Set([3, 6]);
 const frames_amsl: ReadonlySet<number> = new Set([0, 5]);
 const change_mode = 1;
 
-type Answerable = Pick<SimState, 'autopilot' | 'flight' | 'gps' | 'pre_arm_ok' | 'type'>;
+type Answerable = Pick<SimState, 'autopilot' | 'flight' | 'gps' | 'pre_arm_ok' | 'kind'>;
 
 /** Executes `COMMAND_LONG`. */
 export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable): Answer {
@@ -81,8 +81,8 @@ function arm({ autopilot, flight, gps, pre_arm_ok }: Answerable): Answer {
     : { result: failed, texts: [gps === 'ok' ? 'Arm: Compass not calibrated' : 'PreArm: GPS 1: Bad fix'] };
 }
 
-function disarm({ autopilot, flight, type }: Answerable): Answer {
-  if (flight.is_airborne && flight.armed && assetTypeOf(kindOf(type)) === 'drone') {
+function disarm({ autopilot, flight, kind }: Answerable): Answer {
+  if (flight.is_airborne && flight.armed && assetTypeOf(kind) === 'drone') {
     return autopilot === 'px4'
       ? { result: rejected, texts: ['Disarming denied: not landed\t'] }
       : { result: failed };
@@ -93,10 +93,10 @@ function disarm({ autopilot, flight, type }: Answerable): Answer {
 
 function setMode(
   { param2, param3 }: Messages['COMMAND_LONG'],
-  { autopilot, flight, type }: Answerable,
+  { autopilot, flight, kind }: Answerable,
 ): Answer {
   const mode = mode_names.findLast((name) => {
-    const numbers = modeNumbers(autopilot, kindOf(type), name);
+    const numbers = modeNumbers(autopilot, kind, name);
     return numbers?.main === param2 && numbers.sub === param3;
   });
   if (mode) {

@@ -1,6 +1,7 @@
 /** A vehicle on a UDP socket, usually a multicopter, that behaves like ArduPilot or PX4, for the demo and for tests. */
 import { createSocket, type Socket } from 'node:dgram';
 import { every } from '../../../src/platform/time.ts';
+import { kindOf } from '../vehicles/kind.ts';
 import { parseDatagram } from '../wire/framer.ts';
 import { LinkTally } from '../links/link-tally.ts';
 import { decode, type Decoded, encode, type Messages } from '../wire/messages.ts';
@@ -21,6 +22,8 @@ export interface SimOptions {
   readonly airborne: boolean;
   /** MAV_TYPE; a quadrotor when omitted. */
   readonly type?: number;
+  /** An ArduPlane with lift motors, whatever its type. */
+  readonly quadplane?: boolean;
   /** How long it has been running already. */
   readonly uptime_ms?: number;
 }
@@ -188,11 +191,12 @@ export class SimVehicle {
   }
 
   #state(): SimState {
-    const { autopilot, type = type_quadrotor } = this.options;
+    const { autopilot, type = type_quadrotor, quadplane = false } = this.options;
     const { uid, flight, gps, pre_arm_ok } = this;
     return {
       autopilot,
       type,
+      kind: quadplane ? 'vtol' : kindOf(type),
       uid,
       flight,
       gps,

@@ -1,6 +1,6 @@
 /** Messages of the simulated vehicle, filled as by the simulated autopilot. */
 import type { Messages } from '../wire/messages.ts';
-import { assetTypeOf, kindOf } from '../vehicles/kind.ts';
+import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
 import { modeNumbers } from '../vehicles/modes.ts';
 import { autopilotVersion } from './autopilot-version.ts';
 import type { Flight } from './flight.ts';
@@ -9,6 +9,8 @@ export interface SimState {
   readonly autopilot: 'ardupilot' | 'px4';
   /** MAV_TYPE. */
   readonly type: number;
+  /** Whose modes it has. */
+  readonly kind: Kind;
   readonly flight: Flight;
   readonly boot_ms: number;
   /** `lost`: no fix, and the last position is repeated, as ArduPilot does. */
@@ -24,6 +26,7 @@ const pre_arm_bit = 0x1000_0000;
 const estimator_good = { ardupilot: 831, px4_ground: 1023, px4_air: 895 } as const;
 const estimator_without_gps = 167;
 const flight_software = { ardupilot: 0x04_06_00_ff, px4: 0x01_10_00_ff } as const;
+const vtol_state_multicopter = 3;
 /** What a rover of ArduPilot reports as the altitude of its home, wherever it is. */
 const rover_home_alt_mm = 190;
 const radians_per_degree = Math.PI / 180;
@@ -32,8 +35,8 @@ type Build = { readonly [K in keyof Messages]?: (state: SimState) => Messages[K]
 
 /** By name. */
 export const telemetry = {
-  HEARTBEAT: ({ autopilot, flight, type }) => ({
-    custom_mode: modeNumbers(autopilot, kindOf(type), flight.mode)?.custom_mode ?? 0,
+  HEARTBEAT: ({ autopilot, flight, type, kind }) => ({
+    custom_mode: modeNumbers(autopilot, kind, flight.mode)?.custom_mode ?? 0,
     type,
     autopilot: autopilot === 'px4' ? 12 : 3,
     base_mode: 1 | 16 | (flight.armed ? 128 : 0),
@@ -167,7 +170,10 @@ export const telemetry = {
     approach_z: 0,
     time_usec: 0,
   }),
-  EXTENDED_SYS_STATE: (state) => ({ vtol_state: 0, landed_state: landedState(state) }),
+  EXTENDED_SYS_STATE: (state) => ({
+    vtol_state: state.kind === 'vtol' ? vtol_state_multicopter : 0,
+    landed_state: landedState(state),
+  }),
   POSITION_TARGET_GLOBAL_INT: ({ autopilot, flight, boot_ms }) => {
     const { lat, lon, height_m } = flight.target ?? flight;
     return {
@@ -191,14 +197,14 @@ export const telemetry = {
 } as const satisfies Build;
 
 /** Rovers, boats and submarines: PX4 reports an armed one as airborne, and ArduPilot reports no landed state. */
-function landedState({ autopilot, flight, type }: SimState): number {
-  if (assetTypeOf(kindOf(type)) === 'drone') return flight.is_airborne ? 2 : 1;
+function landedState({ autopilot, flight, kind }: SimState): number {
+  if (assetTypeOf(kind) === 'drone') return flight.is_airborne ? 2 : 1;
   if (autopilot === 'ardupilot') return 0;
   return flight.armed ? 2 : 1;
 }
 
-function homeAltitude_mm({ autopilot, flight, type }: SimState): number {
-  const is_nonsense = autopilot === 'ardupilot' && kindOf(type) === 'rover';
+function homeAltitude_mm({ autopilot, flight, kind }: SimState): number {
+  const is_nonsense = autopilot === 'ardupilot' && kind === 'rover';
   return is_nonsense ? rover_home_alt_mm : Math.round(flight.home.alt_amsl_m * 1_000);
 }
 

@@ -1,5 +1,8 @@
 /** Finds vehicles that share a system id: a command for one would reach the other. */
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { Link } from '../links/link.ts';
 import type { Contact } from './contact.ts';
+import { texts } from './texts.ts';
 import type { Vehicle } from './vehicle.ts';
 
 const live_ms = 2_500;
@@ -46,4 +49,33 @@ function areDifferent(
 /** Whether each was received after the first frame of the other: not one vehicle that changed its address. */
 function overlap(one: Contact, other: Contact): boolean {
   return one.last_ms > other.first_ms && other.last_ms > one.first_ms;
+}
+
+/** A station is present for this long after its last frame. */
+const rival_ms = 30_000;
+
+/** Other stations that use our system and component id, by link: two kits on one radio net. */
+export class Rivals {
+  readonly #seen_ms = new Map<Link, number>();
+
+  readonly #log: Pick<DriverLog, 'error'>;
+  readonly #own: { readonly sysid: number; readonly compid: number };
+
+  constructor(log: Pick<DriverLog, 'error'>, own: { readonly sysid: number; readonly compid: number }) {
+    this.#log = log;
+    this.#own = own;
+  }
+
+  /** Notes a frame of one; logs it when it was not present before. */
+  seen(link: Link, now_ms: number): void {
+    const { sysid, compid } = this.#own;
+    if (!this.has(link, now_ms))
+      this.#log.error({ link: link.name, system_id: sysid, component_id: compid }, texts.rival);
+    this.#seen_ms.set(link, now_ms);
+  }
+
+  has(link: Link, now_ms: number): boolean {
+    const seen_ms = this.#seen_ms.get(link);
+    return seen_ms !== undefined && now_ms - seen_ms < rival_ms;
+  }
 }

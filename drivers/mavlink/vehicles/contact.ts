@@ -89,6 +89,7 @@ export class Contact {
   /** Hardware ids that this address reported before the current one. */
   readonly #earlier_uids = new Set<string>();
   #shared_ms = Number.NEGATIVE_INFINITY;
+  #is_quadplane = false;
   #uid: string | undefined;
   #uid_boots = 0;
   #uid_ms = Number.NEGATIVE_INFINITY;
@@ -150,6 +151,7 @@ export class Contact {
     else if (name === 'COMMAND_ACK') this.#acknowledge(fields, now_ms);
     else if (name === 'STATUSTEXT') this.#addText(this.#statusTexts.receive(fields, now_ms), now_ms);
     else if (name === 'AUTOPILOT_VERSION') this.#identify(uidOf(fields), now_ms);
+    else if (name === 'EXTENDED_SYS_STATE') this.#detectQuadplane(fields);
     else this.#collect(message);
   }
 
@@ -186,7 +188,7 @@ export class Contact {
     const { type, autopilot } = heartbeat;
     const found = autopilotOf({ type, autopilot });
     // An autopilot reports type 0 while it starts.
-    if (type !== 0) this.kind = kindOf(type);
+    if (type !== 0) this.kind = this.#is_quadplane ? 'vtol' : kindOf(type);
     if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);
     this.autopilot = found;
     if (needsModeList(found, this.kind, heartbeat)) this.#streams.requestModes();
@@ -209,6 +211,16 @@ export class Contact {
     this.texts.push({ text, at_ms: now_ms });
     if (this.texts.length > texts_max) this.texts.shift();
     this.#onText(this, text);
+  }
+
+  /**
+   * Quadplanes of ArduPilot may announce the type of a plane or of a multicopter (Q_MAV_TYPE), and have the modes of Plane:
+   * only they report a VTOL state.
+   */
+  #detectQuadplane({ vtol_state }: Messages['EXTENDED_SYS_STATE']): void {
+    if (this.autopilot !== 'ardupilot' || vtol_state === 0) return;
+    this.#is_quadplane = true;
+    this.kind = 'vtol';
   }
 
   /** Another hardware id without a restart means two vehicles; so does a replaced id that returns. */
@@ -247,6 +259,7 @@ export class Contact {
     if (this.#restarts_ms.length >= flaps_max) this.#shared_ms = now_ms;
     this.latest.clear();
     this.modes.clear();
+    this.#is_quadplane = false;
     this.events.restart();
     this.#streams?.restart(now_ms);
   }

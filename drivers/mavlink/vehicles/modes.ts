@@ -14,6 +14,8 @@ export interface ModeNumbers {
 }
 
 const base_mode_custom = 1;
+/** QLAND of ArduPlane. */
+const qland = 20;
 /** Names in the order of their numbers; `-` is an unused number. */
 const arducopter =
   'STABILIZE ACRO ALT_HOLD AUTO GUIDED LOITER RTL CIRCLE - LAND - DRIFT - SPORT FLIP AUTOTUNE POSHOLD BRAKE THROW AVOID_ADSB GUIDED_NOGPS SMART_RTL FLOWHOLD FOLLOW ZIGZAG SYSTEMID AUTOROTATE AUTO_RTL TURTLE';
@@ -93,14 +95,15 @@ export function modeNumbers(
     return { main: px4_main_auto, sub, custom_mode: ((sub << 24) | (px4_main_auto << 16)) >>> 0 };
   }
   if (autopilot !== 'ardupilot') return undefined;
-  const main = ardupilot_modes[kind].indexOf(mode === 'LAND' ? landing(kind) : mode);
+  const main = ardupilot_modes[kind].indexOf(mode === 'LAND' ? landing(kind, offered) : mode);
   // Only newer planes have AUTOLAND, and they list it.
   const is_missing = main < 0 || (kind === 'plane' && mode === 'LAND' && offered?.has(main) !== true);
   return is_missing ? undefined : { main, sub: 0, custom_mode: main };
 }
 
-function landing(kind: Kind): string {
-  if (kind === 'vtol') return 'QLAND';
+/** Quadplanes list both, and reject AUTOLAND. */
+function landing(kind: Kind, offered: ReadonlyMap<number, string> | undefined): string {
+  if (kind === 'vtol' || (kind === 'plane' && offered?.has(qland))) return 'QLAND';
   return kind === 'plane' ? 'AUTOLAND' : 'LAND';
 }
 

@@ -1,7 +1,7 @@
 /** A camera, a gimbal or another component of a vehicle: a child of the vehicle's asset. */
 import { deviceAddress, isGateway } from '../../../src/driver/device-address.ts';
 import type { AssetDescription } from '../../../src/driver/driver.ts';
-import type { Decoded } from '../wire/messages.ts';
+import type { Decoded, Messages } from '../wire/messages.ts';
 import type { DroneSink } from './publishing.ts';
 import { texts } from './texts.ts';
 
@@ -134,4 +134,26 @@ function makerOf({ name, fields }: Decoded): Maker | undefined {
     name === 'GIMBAL_DEVICE_INFORMATION' ||
     name === 'COMPONENT_INFORMATION_BASIC';
   return has_maker ? { vendor: fields.vendor_name, model: fields.model_name } : undefined;
+}
+
+const command_request_message = 512;
+
+/** Returns the request for one message of a component. */
+export function requestMessage(
+  { sysid, compid }: { readonly sysid: number; readonly compid: number },
+  msgid: number,
+): Messages['COMMAND_LONG'] {
+  return {
+    target_system: sysid,
+    target_component: compid,
+    command: command_request_message,
+    confirmation: 0,
+    param1: msgid,
+    param2: 0,
+    param3: 0,
+    param4: 0,
+    param5: 0,
+    param6: 0,
+    param7: 0,
+  };
 }

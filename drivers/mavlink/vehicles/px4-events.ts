@@ -3,6 +3,7 @@
  * The Events Interface of MAVLink, with the layout of PX4 1.14 and later.
  */
 import type { Messages } from '../wire/messages.ts';
+import { px4_check_texts } from './px4-check-texts.ts';
 
 export type VehicleEvent = Messages['EVENT'];
 
@@ -21,22 +22,9 @@ export function eventId(name: string): number {
 const arming_summary = eventId('commander_arming_check_summary');
 const health_summary = eventId('commander_health_summary');
 
-/** Texts of the most common checks; others are named by their component and number. */
+/** Texts of the most common checks by id; others are named by their component and number. */
 const check_texts: ReadonlyMap<number, string> = new Map(
-  Object.entries({
-    check_modes_cannot_takeoff: 'this flight mode does not allow arming',
-    check_modes_angular_velocity: 'no valid angular velocity',
-    check_modes_attitude: 'no valid attitude',
-    check_modes_local_pos: 'no valid position',
-    check_modes_global_pos: 'no valid global position',
-    check_modes_local_alt: 'no valid altitude',
-    check_modes_mission: 'no valid mission',
-    check_modes_home_position: 'home position is not set',
-    check_modes_manual_control: 'no manual control input',
-    check_modes_not_supported: 'this flight mode is not supported',
-    check_estimator_missing_data: 'the estimator has not started',
-    check_system_flight_term_active: 'flight terminated',
-  }).map(([name, sentence]) => [eventId(name), sentence]),
+  Object.entries(px4_check_texts).map(([name, sentence]) => [eventId(name), sentence]),
 );
 
 /** PX4's `health_component_t`, by number. */

@@ -140,6 +140,11 @@ export function armingCauses(contact: Contact): readonly string[] {
   return causesOf(contact, flightMode(autopilot, kind, { ...heartbeat, offered }));
 }
 
+/** Returns the checks that PX4 reports as failed in the mode of this number. */
+export function modeCauses(contact: Contact, custom_mode: number): readonly string[] {
+  return causesOf(contact, flightMode(contact.autopilot, contact.kind, { base_mode: 1, custom_mode }));
+}
+
 function causesOf({ autopilot, events }: Contact, mode: string | null): readonly string[] {
   return autopilot === 'px4' ? (events.armingReasons(mode) ?? []).slice(0, reasons_max) : [];
 }

@@ -7,6 +7,9 @@ export const texts = {
   address_reused: 'another vehicle sends from its address',
   id_shared: (system_id: number) =>
     `system id ${system_id} is used by two vehicles; give each vehicle a unique id`,
+  own_id_shared: (system_id: number, component_id: number) =>
+    `another station uses the ids of this kit (system ${system_id}, component ${component_id}); set another system_id`,
+  rival: 'another station uses our system and component id; set another system_id',
   conflict: 'two vehicles have the same system id; refusing their commands',
   conflict_resolved: 'system id conflict resolved',
   limit_reached: 'sender limit reached; ignoring further senders',

@@ -2,7 +2,7 @@
 import type { droneFeeds } from '../../../src/contract/feeds.ts';
 import type { DriverHost } from '../../../src/driver/driver.ts';
 import { vehicleCommands } from '../commands/commands.ts';
-import { sharedSystemIds } from './conflicts.ts';
+import { Rivals, sharedSystemIds } from './conflicts.ts';
 import { Contact } from './contact.ts';
 import { Contacts } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
@@ -24,7 +24,7 @@ import {
 } from './newcomers.ts';
 import { commandsOf, type MavlinkOptions } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
-import { Part } from './part.ts';
+import { Part, requestMessage } from './part.ts';
 import type { VehicleEvent } from './px4-events.ts';
 import type { StatusText } from './status-text.ts';
 import { texts } from './texts.ts';
@@ -51,7 +51,6 @@ const drop_after_ms = 60_000;
 /** Old radios send each report in two messages. */
 const radio_twice_ms = 5_000;
 const radio_fresh_ms = 10_000;
-const command_request_message = 512;
 const radios_max = 256;
 
 /** Processes frames and periodic ticks. */
@@ -64,6 +63,7 @@ export class VehicleRegistry {
   readonly #components = new Map<string, Part>();
   readonly #radios = new Map<string, number>();
   readonly #radioOf = new Map<Link, { readonly report: Messages['RADIO_STATUS']; readonly at_ms: number }>();
+  readonly #rivals: Rivals;
   #shared: ReadonlySet<number> = new Set();
   readonly #full = new Set<string>();
   readonly #log: VehicleLog;
@@ -73,6 +73,7 @@ export class VehicleRegistry {
   constructor(parts: VehicleRegistryParts) {
     this.#parts = parts;
     this.#log = new VehicleLog(parts.host.log);
+    this.#rivals = new Rivals(parts.host.log, parts.out);
   }
 
   /** Number of tracked autopilots, announced or not. */
@@ -90,13 +91,22 @@ export class VehicleRegistry {
     return newest && performance.now() - newest.at_ms < radio_fresh_ms ? newest.report : undefined;
   }
 
+  /** Whether another station over this link uses our system and component id: each takes the other's answers. */
+  hasRival(link: Link, now_ms: number): boolean {
+    return this.#rivals.has(link, now_ms);
+  }
+
   get #offline_after_ms(): number {
     return this.#parts.options.offline_after_s * 1_000;
   }
 
   /** Processes one verified frame. `now_ms` is monotonic. */
   frame(link: Link, frame: Frame, peer: string, now_ms: number): void {
-    if (this.#parts.out.isEcho(frame)) return;
+    const { out } = this.#parts;
+    if (out.isEcho(frame)) {
+      if (!out.isOurs(frame)) this.#rivals.seen(link, now_ms);
+      return;
+    }
     const message = decode(frame);
     if (!message) return;
     const contact = this.#dropStale(this.#contacts.find(link, peer, frame), now_ms);
@@ -211,7 +221,12 @@ export class VehicleRegistry {
       describe: (active) => vehicleAsset(active, asset_key, own?.name),
       announce: (about, commands) => host.announce(about, commands),
       commandsOf: (commanded) =>
-        vehicleCommands(commanded, options, commandsOf(options, asset_key, isProvisional(asset_key))),
+        vehicleCommands(
+          commanded,
+          options,
+          commandsOf(options, asset_key, isProvisional(asset_key)),
+          contact,
+        ),
       log: host.log,
     });
     this.#vehicles.set(asset_key, vehicle);
@@ -303,7 +318,9 @@ export class VehicleRegistry {
       const vehicle = contact.sysid === sysid ? this.#vehicleOf.get(contact) : undefined;
       if (vehicle) return vehicle;
     }
-    return undefined;
+    // A camera may have its own address behind the same link; its system id names the vehicle, if only one has it.
+    const same = this.vehicles.filter(({ active }) => active.link === link && active.sysid === sysid);
+    return same.length === 1 && same[0]?.conflict === undefined ? same[0] : undefined;
   }
 
   /** Processes a radio report. A radio has its own ids; it serves all vehicles behind it. */
@@ -336,6 +353,9 @@ export class VehicleRegistry {
     for (const vehicle of this.#vehicles.values()) {
       const { sysid } = vehicle.active;
       vehicle.conflict = shared.has(sysid) ? texts.id_shared(sysid) : undefined;
+      const { sysid: own, compid } = this.#parts.out;
+      const has_rival = this.#rivals.has(vehicle.active.link, now_ms);
+      vehicle.warning = has_rival ? texts.own_id_shared(own, compid) : undefined;
     }
   }
 
@@ -363,23 +383,4 @@ interface RadioSource {
   readonly peer: string;
   readonly contact: Contact | undefined;
   readonly now_ms: number;
-}
-
-function requestMessage(
-  { sysid, compid }: { readonly sysid: number; readonly compid: number },
-  msgid: number,
-): Messages['COMMAND_LONG'] {
-  return {
-    target_system: sysid,
-    target_component: compid,
-    command: command_request_message,
-    confirmation: 0,
-    param1: msgid,
-    param2: 0,
-    param3: 0,
-    param4: 0,
-    param5: 0,
-    param6: 0,
-    param7: 0,
-  };
 }

@@ -34,6 +34,8 @@ export class Vehicle {
   readonly contacts = new Set<Contact>();
   /** Set while two vehicles use its system id: no commands are sent, and its messages cannot be attributed. */
   conflict: string | undefined;
+  /** Set while something else is wrong around it that prevents no command. */
+  warning: string | undefined;
   #active: Contact;
   #switches = 0;
   #online = true;
@@ -98,7 +100,7 @@ export class Vehicle {
 
   #publishStatus(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
     const conflict = this.#conflictAt(now_ms);
-    const alarms = conflict === undefined ? [] : [conflict];
+    const alarms = [conflict, this.warning].filter((each) => each !== undefined);
     if (this.#active.isShared(now_ms)) this.#publishing.warn(alarms);
     else this.#publishing.status(heartbeat, this.#active, { now_ms, alarms });
   }

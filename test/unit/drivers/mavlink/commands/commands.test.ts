@@ -136,6 +136,21 @@ describe.concurrent('A command that the vehicle refuses', () => {
     });
   });
 
+  it('fails with the notice in which ArduPilot explains it, beside a warning', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      drone.react = () => {
+        setTimeout(() => {
+          drone.sendText('Mode change to AUTO failed', 4);
+          drone.sendText("No Mission. Can't set AUTO.", 5);
+        }, 50);
+        return { result: 4 };
+      };
+      await expect(lab.command('set_mode', { mode: 'AUTO' })).rejects.toThrow(
+        "refused set_mode AUTO (FAILED): Mode change to AUTO failed; No Mission. Can't set AUTO.",
+      );
+    });
+  });
+
   it('fails with the text that PX4 sends in two chunks', async () => {
     await withDrone({ autopilot: 'px4' }, async (lab, drone) => {
       drone.react = () => ({ result: 1, texts: ['Arming denied: Resolve system health failures first\t'] });

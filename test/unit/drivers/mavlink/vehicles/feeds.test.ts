@@ -26,6 +26,7 @@ const state: SimState = {
   gps: 'ok',
   pre_arm_ok: true,
   type: 2,
+  kind: 'copter',
   uid: '0000000000000001',
 };
 const position = telemetry.GLOBAL_POSITION_INT(state);
@@ -55,7 +56,7 @@ describe('The gps feed', () => {
   });
 
   it('has no height above home for a rover whose home has an impossible altitude', () => {
-    const rover = { ...state, type: 10 };
+    const rover = { ...state, type: 10, kind: 'rover' } as const;
     const nonsense = telemetry.HOME_POSITION(rover);
     const at = telemetry.GLOBAL_POSITION_INT({ ...rover, flight: new Flight(field, { airborne: false }) });
     expect(nonsense.altitude).toBe(190);

@@ -1,0 +1,133 @@
+/** Vehicles and stations that are not what they seem: quadplanes, submarines, other signatures, our own ids. */
+import { createSocket } from 'node:dgram';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { texts as link_texts } from '../../../../../drivers/mavlink/links/texts.ts';
+import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
+import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
+import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { assetId } from '../../../../../src/contract/identity.ts';
+import { eventually } from '../../../../support/eventually.ts';
+import { kit_id } from '../../../../support/kit/hub-lab.ts';
+import { withDirectory } from '../../../../support/temporary.ts';
+import { drone_key, withLab } from '../mavlink-lab.ts';
+
+describe.concurrent('A quadplane of ArduPilot', () => {
+  it.each([
+    { announced: 'a plane', type: 1 },
+    { announced: 'a quadrotor', type: 2 },
+    { announced: 'a VTOL', type: 20 },
+  ])('has the modes of Plane when it announces $announced', async ({ type }) => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ type, quadplane: true, airborne: true });
+      await lab.sees('sys_status', ({ flight_mode, ekf_ok }) => flight_mode === 'AUTO' && ekf_ok !== null);
+      // Requested after EXTENDED_SYS_STATE, which shows that it is one.
+      await lab.sees('vfr_hud');
+      expect(await lab.command('set_mode', { mode: 'GUIDED' })).toMatchObject({ flight_mode: 'GUIDED' });
+      expect(drone.commands.at(-1)).toMatchObject({ command: 176, param2: 15 });
+      expect(await lab.command('set_mode', { mode: 'LAND' })).toMatchObject({ flight_mode: 'QLAND' });
+      // Q_RTL_MODE: it returns as a copter, in another mode than requested.
+      drone.react = (_command, execute) => {
+        const answer = execute();
+        drone.odd_mode = 21;
+        return answer;
+      };
+      expect(await lab.command('set_mode', { mode: 'RTL' })).toMatchObject({ flight_mode: 'QRTL' });
+    });
+  });
+});
+
+describe.concurrent('A submarine of ArduPilot', () => {
+  it('has no return_home, which it could not execute', async () => {
+    await withLab(async (lab) => {
+      await lab.fly({ type: 12 });
+      await lab.until('online');
+      const offered = (name: string): boolean =>
+        'command' in lab.hub.findCommand(assetId(kit_id, drone_key), name);
+      expect(['arm', 'disarm', 'set_mode', 'return_home'].map(offered)).toEqual([true, true, true, false]);
+    });
+  });
+});
+
+describe.concurrent('Another station with the ids of this kit', () => {
+  it('is logged and raises an alarm on the vehicles of its link; our own frames do not', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      await lab.until('online');
+      const beat = {
+        custom_mode: 0,
+        type: 18,
+        autopilot: 8,
+        base_mode: 0,
+        system_status: 4,
+        mavlink_version: 3,
+      };
+      await eventually('the kit has sent heartbeats', () => drone.beats.length > 1);
+      expect(lab.log.at('error')).toEqual([]);
+      drone.sendRaw(encode('HEARTBEAT', beat, { sysid: 245, compid: 191, seq: 200 }));
+      await lab.sees(
+        'sys_status',
+        ({ alarms }) => Array.isArray(alarms) && alarms.includes(texts.own_id_shared(245, 191)),
+      );
+      expect(lab.log.at('error')).toEqual([texts.rival]);
+    });
+  });
+});
+
+describe.concurrent('A component of a vehicle', () => {
+  it('is its child when it sends from an address of its own', async () => {
+    await withLab(async (lab) => {
+      await lab.fly();
+      await lab.until('online');
+      const camera = createSocket('udp4');
+      const beat = {
+        custom_mode: 0,
+        type: 30,
+        autopilot: 8,
+        base_mode: 0,
+        system_status: 4,
+        mavlink_version: 3,
+      };
+      camera.send(encode('HEARTBEAT', beat, { sysid: 1, compid: 100, seq: 0 }), lab.port, '127.0.0.1');
+      await lab.until('online', `${drone_key}:component-100`);
+      expect(lab.hub.assets()).toHaveLength(2);
+      camera.close();
+    });
+  });
+});
+
+describe.concurrent('Signatures that do not fit', () => {
+  const signerOf = (passphrase: string) => {
+    let ticks = Math.round((Date.now() - Date.UTC(2015, 0)) * 100);
+    const clock = { next: () => (ticks += 1), now: () => ticks, learn: () => undefined };
+    return signingWith(keyOfPassphrase(passphrase), clock).signer(0);
+  };
+
+  it('are logged once when no key is configured', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      drone.sign = signerOf('theirs');
+      await eventually('it is logged', () => lab.log.at('warn').includes(link_texts.signature.no_key));
+      await lab.until('online');
+      expect(lab.log.at('warn').filter((line) => line === link_texts.signature.no_key)).toHaveLength(1);
+    });
+  });
+
+  it('are logged when the key is another one, or missing in the vehicle', async () => {
+    await withDirectory(async (dir) => {
+      const signing = { key_file: join(dir, 'key'), clock_file: join(dir, 'clock') };
+      await writeFile(signing.key_file, 'ours');
+      await withLab(
+        async (lab) => {
+          const drone = await lab.fly();
+          await eventually('unsigned', () => lab.log.at('warn').includes(link_texts.signature.unsigned));
+          drone.sign = signerOf('theirs');
+          await eventually('other key', () => lab.log.at('warn').includes(link_texts.signature.other_key));
+          expect(lab.hub.assets()).toEqual([]);
+        },
+        { signing },
+      );
+    });
+  });
+});
