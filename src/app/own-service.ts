@@ -101,6 +101,7 @@ async function start(config: ServiceConfig, parts: ReportParts, log: Log): Promi
     listen: config.listen,
     hosts: config.hosts,
     media_origins: config.media_origins,
+    limits: config.limits,
     tls: tlsSource(config.tls),
     page: pageOnDemand(),
     version: parts.version,

@@ -15,6 +15,10 @@ const listen = z
   .string()
   .refine((text) => listenAt(text) !== undefined, 'write ADDRESS:PORT, such as 127.0.0.1:8080 or [::]:8080');
 
+function perSecond(usual: number) {
+  return z.number().min(0.1).max(100_000).default(usual);
+}
+
 export const serviceSection = z.strictObject({
   listen: listen
     .default('127.0.0.1:8080')
@@ -31,6 +35,14 @@ export const serviceSection = z.strictObject({
     .max(32)
     .default([])
     .describe('WebRTC servers that the page may play video from, such as http://192.168.1.1:8889'),
+  limits: z
+    .strictObject({
+      reads_per_s: perSecond(20).describe('requests that read, of one API key'),
+      changes_per_s: perSecond(10).describe('requests that change something, of one API key'),
+      fixes_per_s: perSecond(50).describe('pushed locations of one API key; a batch counts once'),
+    })
+    .prefault({})
+    .describe('requests a second; for a moment twice as many'),
   tls: tlsSection
     .optional()
     .describe('left out: plain HTTP, for the loopback or behind a proxy that speaks TLS'),
@@ -42,6 +54,12 @@ export interface ServiceConfig {
   /** Lower case. */
   readonly hosts: readonly string[];
   readonly media_origins: readonly string[];
+  /** Requests a second of one API key. */
+  readonly limits: {
+    readonly reads_per_s: number;
+    readonly changes_per_s: number;
+    readonly fixes_per_s: number;
+  };
   /** Undefined: plain HTTP. */
   readonly tls: ServiceTls | undefined;
 }
@@ -60,6 +78,7 @@ export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePl
     listen: listenAt(section.listen) ?? { host: '127.0.0.1', port: 8080 },
     hosts: section.hosts.map((name) => name.toLowerCase()),
     media_origins: [...new Set([...own, ...section.media_origins])],
+    limits: section.limits,
     tls: section.tls && tlsOf(section.tls, dir),
   };
 }

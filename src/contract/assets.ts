@@ -75,6 +75,11 @@ export const commandDefinition = z.strictObject({
   risk_level: riskLevel,
   requires_approval: z.boolean(),
   input_schema: jsonObject.describe('JSON Schema draft-07 of the payload; {} when there is none'),
+  timeout_ms: z
+    .int()
+    .positive()
+    .optional()
+    .describe('deadline after `created_at` of a dispatch that names none; absent before contract 1.2'),
 });
 export type CommandDefinition = z.output<typeof commandDefinition>;
 

@@ -49,13 +49,14 @@ export function definitionsOf(
   asset_key: string,
   commands: readonly Command[],
 ): CommandDefinition[] {
-  return commands.map(({ name, description, risk_level, requires_approval, input_schema }) => ({
+  return commands.map(({ name, description, risk_level, requires_approval, input_schema, timeout_ms }) => ({
     id: commandId(kit_id, asset_key, name),
     name,
     description: cut(cleanText(description), sentence_chars_max),
     risk_level,
     requires_approval,
     input_schema,
+    timeout_ms,
   }));
 }
 

@@ -7,6 +7,7 @@ import { type createAsset, metadata_bytes_max, type pushLocation } from './api/r
 import type {
   AssetFeeds,
   AssetResource,
+  CommandResource,
   CreatedAsset,
   KitResource,
   KitTelemetrySnapshot,
@@ -19,10 +20,21 @@ import { linkOf, type LinkResource } from './api/kit-resources.ts';
 import { maySee, type Principal } from './access/principal.ts';
 import { RequestProblem } from './api/problem.ts';
 import type { ServiceLog } from './service-log.ts';
-import type { Store, StoredAsset, StoredKit, StoredTask, TaskOrder, TaskQuery } from './store/store.ts';
+import { fixChanges } from './store/partners.ts';
+import type {
+  PartnerFix,
+  PushedFix,
+  Store,
+  StoredAsset,
+  StoredKit,
+  StoredTask,
+  TaskOrder,
+  TaskQuery,
+} from './store/store.ts';
 import {
   assetResource,
   byType,
+  commandResource,
   createdAsset,
   findLink,
   isOnline,
@@ -38,6 +50,10 @@ import {
 export const partner_assets_max = 256;
 /** Commands whose unsupported schemas were logged. */
 const unreadable_max = 1_000;
+/** Until the answer of a kit whose command names no limit. */
+const answer_default_ms = 15 * 60_000;
+/** For the way of the report, beside the limit of the command. */
+const report_grace_ms = 5_000;
 /** `Retry-After` for an offline kit. */
 const offline_retry_s = 30;
 
@@ -54,6 +70,8 @@ export interface ServiceParts {
   readonly log: ServiceLog;
   readonly now: () => number;
 }
+
+type Pushed = z.output<typeof pushLocation> & { readonly asset_id: string };
 
 export class Service {
   readonly #parts: ServiceParts;
@@ -139,37 +157,56 @@ export class Service {
     return createdAsset(kit_id, asset);
   }
 
+  /** Assets below it become roots. */
   async removeAsset(principal: Principal, kit_id: string, asset_id: string): Promise<void> {
+    const { store, changes } = this.#parts;
     const asset = await this.#asset(principal, kit_id, asset_id);
     demandPartner(asset, 'is announced by the kit; only partner assets can be removed');
-    await this.#parts.store.removePartner(kit_id, asset_id);
-    this.#parts.changes.publish([{ kind: 'asset_gone', kit_id, asset_id }]);
-  }
-
-  /** Stores the fix as a message of the `gps` feed and as the position of the asset, and publishes both at once. */
-  async pushLocation(
-    principal: Principal,
-    kit_id: string,
-    { asset_id, fix }: { readonly asset_id: string; readonly fix: z.output<typeof pushLocation> },
-  ): Promise<void> {
-    const asset = await this.#asset(principal, kit_id, asset_id);
-    demandPartner(asset, 'gets its position from the kit; locations can be pushed for partner assets only');
-    const { lat, lon, alt_m, bearing, speed_mps } = fix;
-    const known = { lat, lon, alt_m: alt_m ?? null, bearing: bearing ?? null, speed_mps: speed_mps ?? null };
-    const message = await this.#parts.store.pushFix(kit_id, asset_id, known, this.#parts.now());
-    this.#parts.changes.publish([
-      { kind: 'feed', kit_id, asset_id, message },
-      { kind: 'asset', kit_id, asset_id },
+    const below = (await store.assets(kit_id)).filter(({ parent_id }) => parent_id === asset_id);
+    await store.removePartner(kit_id, asset_id);
+    changes.publish([
+      { kind: 'asset_gone', kit_id, asset_id },
+      ...below.map(({ id }) => ({ kind: 'asset' as const, kit_id, asset_id: id })),
     ]);
   }
 
-  async commands(
-    principal: Principal,
-    kit_id: string,
-    asset_id: string,
-  ): Promise<readonly CommandDefinition[]> {
+  /** Stores the fix as a message of the `gps` feed and as the position of the asset, and publishes both at once. */
+  async pushLocation(principal: Principal, kit_id: string, { asset_id, ...fix }: Pushed): Promise<void> {
+    const asset = await this.#asset(principal, kit_id, asset_id);
+    demandPartner(asset, 'gets its position from the kit; locations can be pushed for partner assets only');
+    await this.#push(kit_id, [{ asset_id, fix: fixOf(fix) }]);
+  }
+
+  /** As `pushLocation`, for many fixes: all are stored, or none. */
+  async pushLocations(principal: Principal, kit_id: string, locations: readonly Pushed[]): Promise<void> {
+    await this.#kit(principal, kit_id);
+    const known = new Map((await this.#parts.store.assets(kit_id)).map((asset) => [asset.id, asset]));
+    const errors = locations.flatMap(({ asset_id }, at) => {
+      const protocol = known.get(asset_id)?.protocol;
+      if (protocol === 'partner') return [];
+      const detail = protocol ? 'is no partner asset' : 'no asset of this kit has this id';
+      return [{ pointer: `#/locations/${at}/asset_id`, detail }];
+    });
+    if (errors.length > 0) {
+      throw new RequestProblem('invalid-payload', 'locations can be pushed for partner assets only', {
+        errors,
+      });
+    }
+    await this.#push(
+      kit_id,
+      locations.map(({ asset_id, ...fix }) => ({ asset_id, fix: fixOf(fix) })),
+    );
+  }
+
+  async #push(kit_id: string, fixes: readonly PushedFix[]): Promise<void> {
+    const { store, changes, now } = this.#parts;
+    const messages = await store.pushFixes(kit_id, fixes, now());
+    changes.publish(fixChanges(kit_id, fixes, messages));
+  }
+
+  async commands(principal: Principal, kit_id: string, asset_id: string): Promise<CommandResource[]> {
     await this.#asset(principal, kit_id, asset_id);
-    return this.#parts.store.commands(kit_id, asset_id);
+    return (await this.#parts.store.commands(kit_id, asset_id)).map(commandResource);
   }
 
   /**
@@ -197,6 +234,7 @@ export class Service {
     if (errors.length > 0) {
       throw new RequestProblem('invalid-payload', 'the payload does not match the input_schema', { errors });
     }
+    const created_ms = now();
     const order: TaskOrder = {
       kit_id,
       task_id: randomUUID(),
@@ -205,7 +243,8 @@ export class Service {
       payload,
       requested_by: principal.user_id,
       requested_by_name: principal.label,
-      created_ms: now(),
+      created_ms,
+      due_ms: created_ms + (command.timeout_ms ?? answer_default_ms) + report_grace_ms,
     };
     const task = await store.addTask(order);
     changes.publish([{ kind: 'task', kit_id, task }]);
@@ -238,7 +277,20 @@ export class Service {
         },
       );
     }
-    return taskResource(task);
+    return taskResource((await this.#endUnseen(kit_id, task)) ?? task);
+  }
+
+  /**
+   * Fails a cancelled task that an offline kit has not reported: the kit would answer nobody. The cancellation waits at the
+   * broker behind the dispatch, and a report of the kit still counts.
+   */
+  async #endUnseen(kit_id: string, { task_id, revision }: StoredTask): Promise<StoredTask | undefined> {
+    const { store, changes, now } = this.#parts;
+    const kit = await store.kit(kit_id);
+    if (revision > 0 || (kit && isOnline(kit, now()))) return undefined;
+    const task = await store.failTask(kit_id, task_id, 'cancelled while the kit was offline', now());
+    if (task) changes.publish([{ kind: 'task', kit_id, task }]);
+    return task;
   }
 
   /** The newest message of each feed. */
@@ -318,6 +370,10 @@ export class Service {
     if (!task) throw new RequestProblem('not-found', `the kit has no task ${task_id}`);
     return task;
   }
+}
+
+function fixOf({ lat, lon, alt_m, bearing, speed_mps }: z.output<typeof pushLocation>): PartnerFix {
+  return { lat, lon, alt_m: alt_m ?? null, bearing: bearing ?? null, speed_mps: speed_mps ?? null };
 }
 
 function demandPartner(asset: StoredAsset, why: string): void {

@@ -4,6 +4,7 @@ import { messageOf } from '../errors.ts';
 import { Changes } from './live/changes.ts';
 import { Gate } from './access/gate.ts';
 import { type ListenAt, serveHttp } from './http/http-server.ts';
+import { type RequestLimits, request_limits_default } from './http/guards.ts';
 import { Ingest } from './ingest/ingest.ts';
 import type { Reception } from './ingest/read-message.ts';
 import { KeyRing } from './access/keys.ts';
@@ -13,9 +14,7 @@ import { type Dispatcher, Service } from './service.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Committed, Store } from './store/store.ts';
 
-/** A kit has reported the outcome of a task by then, however long the command runs. */
-const unanswered_task_ms = 15 * 60_000;
-const check_unanswered_ms = 30_000;
+const check_unanswered_ms = 1_000;
 
 export interface ServiceOptions {
   readonly store: Store;
@@ -25,6 +24,8 @@ export interface ServiceOptions {
   readonly hosts: readonly string[];
   /** WebRTC servers that the page may ask for video. */
   readonly media_origins: readonly string[];
+  /** Left out: the default ones. */
+  readonly limits?: RequestLimits | undefined;
   /** Left out: plain HTTP. */
   readonly tls?: TlsSource | undefined;
   readonly page: PageSource;
@@ -66,8 +67,21 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const gate = new Gate({ keys, store, hosts, isSecure: options.tls !== undefined });
     const service = new Service({ store, dispatcher, changes, log, now: Date.now });
     const unready = async (): Promise<string | undefined> => ingest.unready ?? options.unready();
-    const { media_origins, page, version, tls } = options;
-    const parts = { service, store, gate, log, changes, signal, media_origins, page, version, unready, tls };
+    const { media_origins, page, version, tls, limits = request_limits_default } = options;
+    const parts = {
+      limits,
+      service,
+      store,
+      gate,
+      log,
+      changes,
+      signal,
+      media_origins,
+      page,
+      version,
+      unready,
+      tls,
+    };
     const http = await (options.serve ?? serveHttp)(listen, parts);
     every(check_unanswered_ms, signal, () => void failUnansweredTasks({ store, changes, log }));
     return {
@@ -98,12 +112,7 @@ async function failUnansweredTasks({
   log,
 }: Pick<ServiceOptions, 'store' | 'log'> & { readonly changes: Changes }) {
   try {
-    const now_ms = Date.now();
-    const failed = await store.failSilent(
-      now_ms - unanswered_task_ms,
-      'the kit has not answered for 15 minutes; outcome unknown',
-      now_ms,
-    );
+    const failed = await store.failSilent(Date.now());
     changes.publish(failed.map((task) => ({ kind: 'task', kit_id: task.kit_id, task })));
   } catch (error) {
     log.warn({ reason: messageOf(error) }, 'check for unanswered tasks failed; retrying');

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { gatewayResource, linkResource, locationResource, speedtestResource } from './kit-resources.ts';
 import { titles } from './problem.ts';
-import { createAsset, openSession, pushLocation, sendCommand } from './requests.ts';
+import { createAsset, openSession, pushLocation, pushLocations, sendCommand } from './requests.ts';
 import {
   asset,
   assetFeeds,
@@ -201,6 +201,7 @@ give(session, { kits: [kit_id], scopes: ['read', 'commands'] });
 give(createAsset, { name: 'Truck 4', type: 'vehicle', vendor: 'ACME', metadata: { crew: 'north' } });
 give(sendCommand, { payload: { lat: 47.3985, lon: 8.5456, alt_m: 530 } });
 give(pushLocation, { lat: 47.3985, lon: 8.5456, alt_m: 455.2, bearing: 271.5, speed_mps: 8.2 });
+give(pushLocations, { locations: [{ asset_id: partner_id, lat: 47.3985, lon: 8.5456, alt_m: 455.2 }] });
 give(openSession, { api_key: 'kc_0123456789ab_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' });
 
 /** Returns the example of a problem with this status. */

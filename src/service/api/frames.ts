@@ -14,7 +14,7 @@ export const clientFrame = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('auth'), api_key: z.string().min(1).max(256) }),
   z.strictObject({
     type: z.literal('subscribe'),
-    assets: z.union([z.literal('*'), z.array(z.uuid()).max(subscribed_assets_max)]),
+    assets: z.union([z.literal('*'), z.array(z.uuid().toLowerCase()).max(subscribed_assets_max)]),
   }),
   z.strictObject({ type: z.literal('ping') }),
 ]);

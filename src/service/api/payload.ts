@@ -1,6 +1,6 @@
 /**
  * Checks the payload of a command against the schema that the kit has published. The schema comes from outside, so only a
- * subset that cannot be slow is read: flat objects of numbers, strings, booleans and enumerations, with bounds.
+ * subset that cannot be slow is read: flat objects of numbers, strings, booleans, constants and choices of these, with bounds.
  */
 import { z } from 'zod';
 import type { JsonObject } from '../../contract/json.ts';
@@ -23,17 +23,31 @@ const bounds = {
   exclusiveMaximum: z.number().optional(),
   multipleOf: z.number().positive().optional(),
 };
-const property = z.union([
-  z.strictObject({ ...common, type: z.enum(['number', 'integer']), ...bounds }),
-  z.strictObject({ ...common, type: z.literal('boolean') }),
+const constants = <S extends z.ZodType>(value: S) => ({
+  enum: z.array(value).min(1).max(choices_max).optional(),
+  const: value.optional(),
+});
+const scalar = z.union([
+  z.strictObject({
+    ...common,
+    type: z.enum(['number', 'integer']),
+    ...bounds,
+    ...constants(z.number()),
+  }),
+  z.strictObject({ ...common, type: z.literal('boolean'), ...constants(z.boolean()) }),
   z.strictObject({
     ...common,
     type: z.literal('string'),
-    enum: z.array(z.string()).max(choices_max).optional(),
-    const: z.string().optional(),
+    ...constants(z.string()),
     minLength: z.int().nonnegative().optional(),
     maxLength: z.int().nonnegative().max(text_max).optional(),
   }),
+]);
+const choices = z.array(scalar).min(1).max(choices_max);
+const property = z.union([
+  scalar,
+  z.strictObject({ ...common, anyOf: choices }),
+  z.strictObject({ ...common, oneOf: choices }),
 ]);
 
 /** The supported schemas. `pattern` is not supported: a foreign regular expression can run without end. */

@@ -18,6 +18,7 @@ export const titles = {
   'unsupported-type': [415, 'The body must be JSON'],
   'misdirected-request': [421, 'This host name is not served'],
   'invalid-payload': [422, 'The body does not match its schema'],
+  'upgrade-required': [426, 'A WebSocket handshake is required'],
   'too-many-requests': [429, 'Too many requests'],
   unavailable: [503, 'Service unavailable'],
 } as const satisfies Readonly<Record<string, readonly [status: number, title: string]>>;

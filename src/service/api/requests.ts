@@ -7,7 +7,16 @@ export const name_chars_max = 100;
 /** Of the JSON text. */
 export const metadata_bytes_max = 16_384;
 
-const label = z.string().trim().min(1).max(name_chars_max);
+/** One half of a surrogate pair cannot be stored as UTF-8, and control characters change how a name is shown. */
+const label = z
+  .string()
+  .trim()
+  .min(1)
+  .max(name_chars_max)
+  .refine(
+    (text) => text.isWellFormed() && !/\p{Cc}/u.test(text),
+    'holds control characters or half a surrogate pair',
+  );
 
 export const createAsset = z
   .strictObject({
@@ -16,7 +25,7 @@ export const createAsset = z
     vendor: label.optional(),
     model: label.optional(),
     metadata: jsonObject.optional().describe(`free form, at most ${metadata_bytes_max} bytes`),
-    parent_id: z.uuid().optional(),
+    parent_id: z.uuid().toLowerCase().optional(),
   })
   .openapi('CreateAsset');
 
@@ -24,14 +33,27 @@ export const sendCommand = z
   .strictObject({ payload: jsonObject.optional().describe('according to the input_schema of the command') })
   .openapi('SendCommand');
 
-export const pushLocation = z
+const fix = {
+  lat: latitude,
+  lon: longitude,
+  alt_m: z.number().min(-1_000).max(100_000).optional().describe('metres above the WGS-84 ellipsoid'),
+  bearing: z.number().min(0).max(360).optional().describe('degrees true north'),
+  speed_mps: z.number().min(0).max(100_000).optional().describe('metres per second'),
+};
+
+export const pushLocation = z.strictObject(fix).openapi('PushLocation');
+
+/** Fixes of one request. */
+const fixes_max = 256;
+
+export const pushLocations = z
   .strictObject({
-    lat: latitude,
-    lon: longitude,
-    alt_m: z.number().min(-1_000).max(100_000).optional().describe('metres above the WGS-84 ellipsoid'),
-    bearing: z.number().min(0).max(360).optional().describe('degrees true north'),
-    speed_mps: z.number().min(0).max(100_000).optional().describe('metres per second'),
+    locations: z
+      .array(z.strictObject({ asset_id: z.uuid().toLowerCase(), ...fix }).openapi('AssetLocation'))
+      .min(1)
+      .max(fixes_max)
+      .describe('of one asset the last one is the newest'),
   })
-  .openapi('PushLocation');
+  .openapi('PushLocations');
 
 export const openSession = z.strictObject({ api_key: z.string().min(1).max(256) }).openapi('OpenSession');

@@ -127,9 +127,13 @@ export const createdAsset = z
   .openapi('CreatedAsset');
 export type CreatedAsset = z.output<typeof createdAsset>;
 
-export const commandListResource = z
-  .strictObject({ commands: z.array(commandDefinition.extend({ risk_level: riskLevel }).openapi('Command')) })
-  .openapi('CommandList');
+export const command = commandDefinition
+  .omit({ timeout_ms: true })
+  .extend({ risk_level: riskLevel })
+  .openapi('Command');
+export type CommandResource = z.output<typeof command>;
+
+export const commandListResource = z.strictObject({ commands: z.array(command) }).openapi('CommandList');
 
 export const task = z
   .strictObject({

@@ -1,4 +1,5 @@
 /** Converts stored values into the resources of the API. Pure functions. */
+import type { CommandDefinition } from '../../contract/assets.ts';
 import { type Location, kitTelemetry, linkType } from '../../contract/kit.ts';
 import {
   clientOf,
@@ -11,6 +12,7 @@ import {
 } from './kit-resources.ts';
 import type {
   AssetResource,
+  CommandResource,
   CreatedAsset,
   KitResource,
   KitTelemetrySnapshot,
@@ -173,6 +175,12 @@ export function assetResource(asset: StoredAsset): AssetResource {
 /** As List Assets shows it: the interface has no vendor of partner assets there. */
 export function listedAsset(asset: StoredAsset): AssetResource {
   return { ...assetResource(asset), vendor: asset.protocol === 'partner' ? null : asset.vendor };
+}
+
+/** The fields that the interface has. */
+export function commandResource(definition: CommandDefinition): CommandResource {
+  const { id, name, description, risk_level, requires_approval, input_schema } = definition;
+  return { id, name, description, risk_level, requires_approval, input_schema };
 }
 
 /** The order of List Assets: by type, then by name. */

@@ -87,7 +87,7 @@ export class BrokerLink implements Dispatcher {
    * Resolves when the broker has accepted the task, and also when the outcome is unknown: the kit reports it if it got it.
    * Rejects when the task certainly did not reach a kit. It is never sent a second time.
    */
-  async dispatch({ kit_id, task_id, created_ms, ...order }: TaskOrder): Promise<void> {
+  async dispatch({ kit_id, task_id, created_ms, due_ms, ...order }: TaskOrder): Promise<void> {
     const { asset_id, command_name, payload, requested_by } = order;
     const requested_by_name = cut(order.requested_by_name, name_chars_max);
     const created_at = new Date(created_ms).toISOString();
@@ -97,7 +97,7 @@ export class BrokerLink implements Dispatcher {
         topic: downTopic(kit_id, { kind: 'task', task_id }),
         payload: JSON.stringify(body),
         retain: false,
-        expiry_s: task_expiry_s,
+        expiry_s: Math.min(task_expiry_s, Math.ceil((due_ms - created_ms) / 1_000)),
       });
       if (code === no_subscriber) throw new Error('the kit is not connected to the broker');
     } catch (error) {

@@ -1,6 +1,6 @@
-/** Assets, their feeds, and the locations that partners push. */
+/** Assets and their feeds. */
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
-import { createAsset, pushLocation } from '../api/requests.ts';
+import { createAsset } from '../api/requests.ts';
 import { asset, assetFeeds, assetList, createdAsset } from '../api/resources.ts';
 import { demandScope } from '../access/principal.ts';
 import type { Service } from '../service.ts';
@@ -72,18 +72,6 @@ const getFeeds = createRoute({
   request: { params: assetParams },
   responses: { 200: okJson(assetFeeds, 'the newest message of each feed that has one'), ...anyProblem },
 });
-const push = createRoute({
-  method: 'post',
-  path: '/api/kits/{kit_id}/assets/{asset_id}/location',
-  operationId: 'pushLocation',
-  summary: 'Push the location of a partner asset',
-  description:
-    'Stores the fix as a message of the `gps` feed and as the position of the asset, and sends it to the subscribed WebSockets at once. 409 for an asset that the kit announces.',
-  tags,
-  request: { params: assetParams, body: jsonBody(pushLocation) },
-  responses: { 204: { description: 'stored, and sent to the subscribed sockets' }, ...changeProblem },
-});
-
 export function assetRoutes(service: Service, store: AnswerStore): OpenAPIHono<Env> {
   const routes = newRoutes();
   routes.openapi(listAssets, async (c) => {
@@ -113,12 +101,6 @@ export function assetRoutes(service: Service, store: AnswerStore): OpenAPIHono<E
   routes.openapi(getFeeds, async (c) => {
     const { kit_id, asset_id } = c.req.valid('param');
     return c.json(await service.feeds(c.var.principal, kit_id, asset_id), 200);
-  });
-  routes.openapi(push, async (c) => {
-    demandScope(c.var.principal, 'assets:write');
-    const { kit_id, asset_id } = c.req.valid('param');
-    await service.pushLocation(c.var.principal, kit_id, { asset_id, fix: c.req.valid('json') });
-    return c.body(null, 204);
   });
   return routes;
 }

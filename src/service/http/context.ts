@@ -17,11 +17,14 @@ export interface Env {
   };
 }
 
+/** Ids are stored in lower case. */
+const uuid = z.uuid().toLowerCase();
+
 /** A parameter of the path with its description and example. */
 const param = <S extends z.ZodType>(name: keyof typeof example_ids, schema: S, description: string): S =>
   schema.openapi({ param: { name, in: 'path', description, example: example_ids[name] } });
 
-export const kitParams = z.object({ kit_id: param('kit_id', z.uuid(), 'id of the kit') });
+export const kitParams = z.object({ kit_id: param('kit_id', uuid, 'id of the kit') });
 export const linkParams = kitParams.extend({
   link_name: param(
     'link_name',
@@ -30,12 +33,12 @@ export const linkParams = kitParams.extend({
   ),
 });
 export const assetParams = kitParams.extend({
-  asset_id: param('asset_id', z.uuid(), 'id of the asset'),
+  asset_id: param('asset_id', uuid, 'id of the asset'),
 });
 export const commandParams = assetParams.extend({
   command_name: param('command_name', z.string().min(1).max(128), 'as List Commands names it'),
 });
-export const taskParams = kitParams.extend({ task_id: param('task_id', z.uuid(), 'id of the task') });
+export const taskParams = kitParams.extend({ task_id: param('task_id', uuid, 'id of the task') });
 
 export const tasks_listed_max = 200;
 export const taskQuery = z.object({

@@ -11,13 +11,22 @@ import type { Env } from './context.ts';
 
 export const body_bytes_max = 64 * 1024;
 
-const reads = { per_s: 20, burst: 40 } as const;
-const changes = { per_s: 10, burst: 20 } as const;
+/** Requests a second of one key. For a moment twice as many are accepted. */
+export interface RequestLimits {
+  readonly reads_per_s: number;
+  readonly changes_per_s: number;
+  /** Push Location, single and in batches. */
+  readonly fixes_per_s: number;
+}
+export const request_limits_default: RequestLimits = { reads_per_s: 20, changes_per_s: 10, fixes_per_s: 50 };
+
+const methods_with_body: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 export interface GuardOptions {
   readonly gate: Gate;
   /** WebRTC servers that the page may ask for video. */
   readonly media_origins: readonly string[];
+  readonly limits: RequestLimits;
 }
 
 export function requestId(): MiddlewareHandler<Env> {
@@ -68,15 +77,20 @@ export function hostGuard({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHandl
   };
 }
 
-/** Limits the body also without a Content-Length. Only POST has a body here. */
+/**
+ * Limits the body also without a Content-Length. A request with an empty body is one without a body, whatever its
+ * Content-Type: `curl -X POST` and `curl -d ''` send a command without parameters.
+ */
 export function limitBody(): MiddlewareHandler<Env> {
   return async (c, next) => {
     const length = c.req.header('content-length');
     if (length !== undefined && Number(length) > body_bytes_max) throw tooLarge();
-    if (c.req.method === 'POST' && length === undefined && c.req.raw.body) {
-      const { url, headers } = c.req.raw;
-      const body = await readBounded(c.req.raw.body);
-      c.req.raw = new Request(url, { method: 'POST', headers, body });
+    if (methods_with_body.has(c.req.method) && (length === undefined || Number(length) === 0)) {
+      const { method, url } = c.req.raw;
+      const body = c.req.raw.body ? await readBounded(c.req.raw.body) : Buffer.alloc(0);
+      const headers = new Headers(c.req.raw.headers);
+      if (body.length === 0) headers.delete('content-type');
+      c.req.raw = new Request(url, { method, headers, ...(body.length > 0 && { body }) });
     }
     await next();
   };
@@ -101,11 +115,11 @@ function tooLarge(): RequestProblem {
 export function jsonOnly(): MiddlewareHandler<Env> {
   return async (c, next) => {
     const type = c.req.header('content-type');
-    const hasBody = c.req.raw.body !== null && c.req.header('content-length') !== '0';
-    if (c.req.method === 'POST' && hasBody && !/^application\/json\s*(?:;|$)/iu.test(type ?? '')) {
+    const hasBody = methods_with_body.has(c.req.method) && c.req.raw.body !== null;
+    if (hasBody && !/^application\/json\s*(?:;|$)/iu.test(type ?? '')) {
       throw new RequestProblem('unsupported-type', 'send the body as application/json');
     }
-    if (c.req.method === 'POST' && hasBody) boundJson(await c.req.text());
+    if (hasBody) boundJson(await c.req.text());
     await next();
   };
 }
@@ -120,19 +134,34 @@ function boundJson(text: string): void {
 }
 
 /** Identifies the client and applies its rate limits. Starting a session authenticates by itself. */
-export function authenticate({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHandler<Env> {
-  const limits = { read: new RateLimit(reads), change: new RateLimit(changes) };
+export function authenticate({
+  gate,
+  limits,
+}: Pick<GuardOptions, 'gate' | 'limits'>): MiddlewareHandler<Env> {
+  const buckets = {
+    read: new RateLimit(twice(limits.reads_per_s)),
+    change: new RateLimit(twice(limits.changes_per_s)),
+    fix: new RateLimit(twice(limits.fixes_per_s)),
+  };
   return async (c, next) => {
     if (c.req.path === '/api/session' && c.req.method === 'POST') return next();
     const asker = askerOf(c);
     const principal = await gate.identify(asker);
     const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
     if (hasCookieOnly(asker.headers)) demandOwnPage(gate, asker, isRead ? 'read' : 'change');
-    slowDown((isRead ? limits.read : limits.change).take(principal.key_id, performance.now()));
+    const kind = isRead ? 'read' : pushed.test(c.req.path) ? 'fix' : 'change';
+    slowDown(buckets[kind].take(principal.key_id, performance.now()));
     if (isRead && c.req.path !== '/api/session') demandScope(principal, 'read');
     c.set('principal', principal);
     return next();
   };
+}
+
+/** Paths of Push Location. */
+const pushed = /\/locations?$/u;
+
+function twice(per_s: number): { readonly per_s: number; readonly burst: number } {
+  return { per_s, burst: Math.max(1, Math.ceil(2 * per_s)) };
 }
 
 /** Rejects requests of foreign pages: browsers send the cookie with any request, but only the page of this service adds the headers. */

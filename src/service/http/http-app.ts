@@ -18,6 +18,7 @@ import {
   securityHeaders,
 } from './guards.ts';
 import { kitRoutes } from './kit-routes.ts';
+import { locationRoutes } from './location-routes.ts';
 import { methodFinder } from './methods.ts';
 import { servePage } from './page.ts';
 import type { AnswerStore } from './repeatable.ts';
@@ -36,17 +37,22 @@ export interface HttpParts extends GuardOptions {
 
 export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   const { service, store, gate, log, version } = parts;
-  const app = new OpenAPIHono<Env>();
+  // A path with a slash at its end is the same path.
+  const app = new OpenAPIHono<Env>({ strict: false });
   app.onError((error, c) => answerProblem(c, error, log));
   app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody(), jsonOnly());
   app.use('/api/*', authenticate(parts));
   const rooms = [
     kitRoutes(service),
     assetRoutes(service, store),
+    locationRoutes(service),
     taskRoutes(service, store),
     sessionRoutes(gate, service),
   ];
   for (const routes of rooms) app.route('/', routes);
+  app.get('/api/kits/:kit_id/ws', () => {
+    throw new RequestProblem('upgrade-required', 'this address takes WebSocket handshakes only');
+  });
   app.openAPIRegistry.registerComponent('securitySchemes', 'apiKey', {
     type: 'apiKey',
     in: 'header',

@@ -96,7 +96,7 @@ export function taskRoutes(service: Service, store: AnswerStore): OpenAPIHono<En
   const routes = newRoutes();
   routes.openapi(listCommands, async (c) => {
     const { kit_id, asset_id } = c.req.valid('param');
-    return c.json({ commands: [...(await service.commands(c.var.principal, kit_id, asset_id))] }, 200);
+    return c.json({ commands: await service.commands(c.var.principal, kit_id, asset_id) }, 200);
   });
   routes.openapi(send, async (c) => {
     demandScope(c.var.principal, 'commands');

@@ -1,10 +1,12 @@
 /** Builds the frames of a socket from the store: the whole kit first, then each change. */
 import type { z } from 'zod';
+import type { CommandResource } from '../api/resources.ts';
 import type { serverFrame } from '../api/frames.ts';
 import type { Change, Store, StoredAsset, StoredFeed, StoredKit } from '../store/store.ts';
 import {
   assetResource,
   byType,
+  commandResource,
   iso,
   queueResource,
   taskResource,
@@ -30,11 +32,11 @@ export async function snapshotOf(
   const kit = (await store.kit(kit_id)) ?? unreportedKit(kit_id);
   const assets = (await store.assets(kit_id)).filter(({ id }) => wants(id)).sort(byType);
   const feeds = new Map<string, Readonly<Record<string, ReturnType<typeof messageOf>>>>();
-  const commands = new Map<string, Awaited<ReturnType<Store['commands']>>>();
+  const commands = new Map<string, CommandResource[]>();
   for (const { id } of assets) {
     const ofAsset = await store.feeds(kit_id, id);
     feeds.set(id, Object.fromEntries(ofAsset.map((feed) => [feed.feed, messageOf(feed)])));
-    commands.set(id, await store.commands(kit_id, id));
+    commands.set(id, (await store.commands(kit_id, id)).map(commandResource));
   }
   const tasks = await store.tasks(kit_id, { limit: tasks_shown });
   return {
@@ -43,7 +45,7 @@ export async function snapshotOf(
     queue: queueResource(kit, Date.now()),
     assets: assets.map(liveAsset),
     feeds: Object.fromEntries(feeds),
-    commands: Object.fromEntries([...commands].map(([id, list]) => [id, [...list]])),
+    commands: Object.fromEntries(commands),
     tasks: tasks.map(taskResource),
   };
 }
@@ -72,7 +74,13 @@ export async function framesOf(
       return asset ? [{ type: 'asset', asset: liveAsset(asset) }] : [];
     }
     case 'commands':
-      return [{ type: 'commands', asset_id, commands: [...(await store.commands(kit_id, asset_id))] }];
+      return [
+        {
+          type: 'commands',
+          asset_id,
+          commands: (await store.commands(kit_id, asset_id)).map(commandResource),
+        },
+      ];
     case 'feed':
       return [{ type: 'feed', asset_id, feed: change.message.feed, message: messageOf(change.message) }];
     case 'asset_gone':

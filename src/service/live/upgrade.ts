@@ -24,7 +24,7 @@ export interface UpgradeParts {
   readonly signal: AbortSignal;
 }
 
-const address = /^\/api\/kits\/([^/?]+)\/ws(?:\?.*)?$/u;
+const address = /^\/api\/kits\/([^/?]+)\/ws\/?(?:\?.*)?$/u;
 
 /** Serves sockets on this server until the signal aborts. */
 export function acceptSockets(server: Server, parts: UpgradeParts): void {

@@ -63,10 +63,21 @@ export function assetOf(row: Row): StoredAsset {
   const announced = jsonText.pipe(assetData).parse(row['data']);
   const fed_ms = row['fed_ms'] ?? null;
   const last_seen_at = fed_ms === null ? announced.last_seen_at : new Date(Number(fed_ms)).toISOString();
-  const asset = { ...announced, last_seen_at };
+  const asset = { ...announced, last_seen_at, ...positionOf(row) };
   const status = assetStatus.safeParse(row['status']).data;
   if (!status) return asset;
   return { ...asset, status, status_reason: text.nullable().parse(row['reason']) };
+}
+
+const fixData = jsonText.pipe(z.object({ lat: z.number(), lon: z.number() }));
+
+/** What the newest fix of a partner asset says of the asset. */
+function positionOf(row: Row) {
+  const { fix = null, fix_alt_m, fix_ms } = row;
+  if (fix === null) return {};
+  const { lat, lon } = fixData.parse(fix);
+  const alt_m = z.number().nullable().parse(fix_alt_m);
+  return { lat, lon, alt_m, last_seen_at: new Date(Number(fix_ms)).toISOString() };
 }
 
 export const commandsOf = jsonText.pipe(

@@ -1,7 +1,8 @@
 /** The store of replicas: announces the changes that clients make to the other replicas. */
 import type { Database } from './sql/database.ts';
+import { fixChanges } from './partners.ts';
 import { type Announce, SqlStore } from './sql-store.ts';
-import type { Change, PartnerAsset, PartnerFix, StoredTask, TaskOrder } from './store.ts';
+import type { Change, PartnerAsset, PushedFix, StoredTask, TaskOrder } from './store.ts';
 
 export class SharedStore extends SqlStore {
   readonly #announce: (...changes: readonly Change[]) => Promise<void>;
@@ -23,10 +24,10 @@ export class SharedStore extends SqlStore {
     return isGone;
   }
 
-  override async pushFix(kit_id: string, asset_id: string, fix: PartnerFix, now_ms: number) {
-    const message = await super.pushFix(kit_id, asset_id, fix, now_ms);
-    await this.#announce({ kind: 'feed', kit_id, asset_id, message }, { kind: 'asset', kit_id, asset_id });
-    return message;
+  override async pushFixes(kit_id: string, fixes: readonly PushedFix[], now_ms: number) {
+    const messages = await super.pushFixes(kit_id, fixes, now_ms);
+    await this.#announce(...fixChanges(kit_id, fixes, messages));
+    return messages;
   }
 
   override async addTask(order: TaskOrder) {
@@ -38,8 +39,8 @@ export class SharedStore extends SqlStore {
     return task && this.#announced(task);
   }
 
-  override async failSilent(before_ms: number, reason: string, now_ms: number) {
-    const tasks = await super.failSilent(before_ms, reason, now_ms);
+  override async failSilent(now_ms: number) {
+    const tasks = await super.failSilent(now_ms);
     for (const task of tasks) await this.#announced(task);
     return tasks;
   }

@@ -6,6 +6,7 @@ import { tasks_max } from './apply/apply-task.ts';
 import { commitReceptions } from './commit.ts';
 import type { Database, Queries, Row, SqlValue } from './sql/database.ts';
 import { readKits } from './read-kits.ts';
+import { deletePartner, insertPartner, putFix } from './partners.ts';
 import { readStored } from './received/read-received.ts';
 import { assetOf, commandsOf, feedOf, jsonOf, keyOf, taskOf } from './rows.ts';
 import type {
@@ -14,7 +15,7 @@ import type {
   Claim,
   Committed,
   PartnerAsset,
-  PartnerFix,
+  PushedFix,
   RepeatableRequest,
   Store,
   StoredAsset,
@@ -31,8 +32,13 @@ const answers_kept_ms = 86_400_000;
 const asset_select = `SELECT assets.data, asset_status.status, asset_status.reason,
   (SELECT feeds.time_ms FROM feeds WHERE feeds.kit_id = assets.kit_id AND feeds.asset_id = assets.asset_id
      AND (feeds.epoch, feeds.seq) >= (assets.epoch, assets.seq)
-   ORDER BY feeds.epoch DESC, feeds.seq DESC LIMIT 1) AS fed_ms FROM assets
-  LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id`;
+   ORDER BY feeds.epoch DESC, feeds.seq DESC LIMIT 1) AS fed_ms,
+  partner_fixes.data AS fix, partner_fixes.alt_m AS fix_alt_m, partner_fixes.time_ms AS fix_ms FROM assets
+  LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id
+  LEFT JOIN partner_fixes ON partner_fixes.kit_id = assets.kit_id AND partner_fixes.asset_id = assets.asset_id`;
+
+/** A task without a report by its due time. A later report still counts. */
+const no_answer = 'the kit did not answer before the deadline of the command; outcome unknown';
 
 export type Announce = (queries: Queries, changes: readonly Change[]) => Promise<void>;
 
@@ -63,7 +69,11 @@ export class SqlStore implements Store {
   }
 
   async assets(kit_id: string): Promise<readonly StoredAsset[]> {
-    return (await this.#all(`${asset_select} WHERE assets.kit_id = ? AND gone = 0`, kit_id)).map(assetOf);
+    const rows = await this.#all(`${asset_select} WHERE assets.kit_id = ? AND gone = 0`, kit_id);
+    const assets = rows.map(assetOf);
+    const ids = new Set(assets.map(({ id }) => id));
+    // An asset whose parent is gone is a root, until the parent comes back.
+    return assets.map((asset) => (ids.has(asset.parent_id ?? asset.id) ? asset : withoutParent(asset)));
   }
 
   async asset(kit_id: string, asset_id: string): Promise<StoredAsset | undefined> {
@@ -72,7 +82,15 @@ export class SqlStore implements Store {
       kit_id,
       asset_id,
     );
-    return row && assetOf(row);
+    if (!row) return undefined;
+    const asset = assetOf(row);
+    if (asset.parent_id === null) return asset;
+    const [parent] = await this.#all(
+      'SELECT 1 AS here FROM assets WHERE kit_id = ? AND asset_id = ? AND gone = 0',
+      kit_id,
+      asset.parent_id,
+    );
+    return parent ? asset : withoutParent(asset);
   }
 
   async commands(kit_id: string, asset_id: string) {
@@ -86,7 +104,13 @@ export class SqlStore implements Store {
 
   async feeds(kit_id: string, asset_id: string): Promise<readonly StoredFeed[]> {
     const rows = await this.#all(
-      'SELECT feed, time_ms, data FROM feeds WHERE kit_id = ? AND asset_id = ? ORDER BY feed LIMIT ?',
+      `SELECT 'gps' AS feed, time_ms, data FROM partner_fixes WHERE kit_id = ? AND asset_id = ?
+       UNION ALL SELECT feed, time_ms, data FROM feeds WHERE kit_id = ? AND asset_id = ? AND NOT EXISTS (
+         SELECT 1 FROM partner_fixes WHERE partner_fixes.kit_id = feeds.kit_id
+           AND partner_fixes.asset_id = feeds.asset_id AND feeds.feed = 'gps')
+       ORDER BY feed LIMIT ?`,
+      kit_id,
+      asset_id,
       kit_id,
       asset_id,
       feeds_max,
@@ -95,52 +119,27 @@ export class SqlStore implements Store {
   }
 
   async addPartner(partner: PartnerAsset): Promise<StoredAsset> {
-    const { kit_id, asset_id, created_ms } = partner;
-    const asset = partnerAsset(partner);
-    await this.#all(
-      `INSERT INTO assets (kit_id, asset_id, data, partner, time_ms, epoch, seq, unsynced) VALUES (?, ?, ?, 1, ?, 0, 0, 0)`,
-      kit_id,
-      asset_id,
-      JSON.stringify(asset),
-      created_ms,
-    );
-    return asset;
+    return insertPartner(this.#database, partner);
   }
 
   async removePartner(kit_id: string, asset_id: string): Promise<boolean> {
+    return this.#database.transaction(async (queries) => deletePartner(queries, kit_id, asset_id));
+  }
+
+  async pushFixes(kit_id: string, fixes: readonly PushedFix[], now_ms: number) {
     return this.#database.transaction(async (queries) => {
-      const gone = await queries.all(
-        'DELETE FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1 RETURNING asset_id',
-        kit_id,
-        asset_id,
-      );
-      await queries.all('DELETE FROM feeds WHERE kit_id = ? AND asset_id = ?', kit_id, asset_id);
-      return gone.length > 0;
+      const messages: StoredFeed[] = [];
+      for (const fix of fixes) messages.push(await putFix(queries, kit_id, fix, now_ms));
+      return messages;
     });
   }
 
-  async pushFix(kit_id: string, asset_id: string, fix: PartnerFix, now_ms: number): Promise<StoredFeed> {
-    const timestamp = new Date(now_ms).toISOString();
-    const message = { feed: 'gps', time_ms: now_ms, data: { ...fix, source: 'api', timestamp } };
-    await this.#database.transaction(async (queries) => {
-      await queries.all(
-        `INSERT INTO feeds (kit_id, asset_id, feed, data, time_ms, epoch, seq, unsynced) VALUES (?, ?, 'gps', ?, ?, 0, 0, 0)
-         ON CONFLICT (kit_id, asset_id, feed) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms`,
-        kit_id,
-        asset_id,
-        JSON.stringify(message.data),
-        now_ms,
-      );
-      await moveAsset(queries, { kit_id, asset_id, fix, last_seen_at: timestamp });
-    });
-    return message;
-  }
-
-  async addTask({ kit_id, task_id, asset_id, command_name, payload, requested_by, created_ms }: TaskOrder) {
+  async addTask(order: TaskOrder): Promise<StoredTask> {
+    const { kit_id, task_id, asset_id, command_name, payload, requested_by, created_ms, due_ms } = order;
     const [row] = await this.#all(
       `INSERT INTO tasks (kit_id, task_id, asset_id, command_name, payload, status, revision, result, requested_by,
-         created_ms, updated_ms)
-       VALUES (?, ?, ?, ?, ?, 'pending', 0, '{}', ?, ?, ?) RETURNING *`,
+         created_ms, updated_ms, due_ms)
+       VALUES (?, ?, ?, ?, ?, 'pending', 0, '{}', ?, ?, ?, ?) RETURNING *`,
       kit_id,
       task_id,
       asset_id,
@@ -149,6 +148,7 @@ export class SqlStore implements Store {
       requested_by,
       created_ms,
       created_ms,
+      due_ms,
     );
     await this.#all(
       `DELETE FROM tasks WHERE kit_id = ? AND status IN ('completed', 'failed') AND task_id NOT IN
@@ -189,13 +189,13 @@ export class SqlStore implements Store {
     return row && taskOf(row);
   }
 
-  async failSilent(before_ms: number, reason: string, now_ms: number): Promise<readonly StoredTask[]> {
+  async failSilent(now_ms: number): Promise<readonly StoredTask[]> {
     const rows = await this.#all(
       `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
-       WHERE status = 'pending' AND revision = 0 AND created_ms < ? RETURNING *`,
-      JSON.stringify({ error: reason }),
+       WHERE status = 'pending' AND revision = 0 AND due_ms < ? RETURNING *`,
+      JSON.stringify({ error: no_answer }),
       now_ms,
-      before_ms,
+      now_ms,
     );
     return rows.map(taskOf);
   }
@@ -320,52 +320,6 @@ export class SqlStore implements Store {
   }
 }
 
-function partnerAsset(partner: PartnerAsset): StoredAsset {
-  const { asset_id, asset_key, name, type, vendor, model, metadata, parent_id, created_ms } = partner;
-  return {
-    id: asset_id,
-    asset_key,
-    name,
-    type,
-    vendor,
-    model,
-    metadata,
-    parent_id,
-    firmware: null,
-    protocol: 'partner',
-    status: 'online',
-    status_reason: null,
-    last_seen_at: new Date(created_ms).toISOString(),
-    lat: null,
-    lon: null,
-    alt_m: null,
-    whep_url: null,
-    feeds: ['gps'],
-  };
-}
-
-interface Move {
-  readonly kit_id: string;
-  readonly asset_id: string;
-  readonly fix: PartnerFix;
-  readonly last_seen_at: string;
-}
-
-/** Moves an asset; a fix without an altitude keeps the known one. */
-async function moveAsset(queries: Queries, { kit_id, asset_id, fix, last_seen_at }: Move): Promise<void> {
-  const [row] = await queries.all(
-    'SELECT data FROM assets WHERE kit_id = ? AND asset_id = ?',
-    kit_id,
-    asset_id,
-  );
-  if (!row) return;
-  const asset = assetOf(row);
-  const { lat, lon } = fix;
-  const moved = { ...asset, lat, lon, alt_m: fix.alt_m ?? asset.alt_m, last_seen_at };
-  await queries.all(
-    'UPDATE assets SET data = ? WHERE kit_id = ? AND asset_id = ?',
-    JSON.stringify(moved),
-    kit_id,
-    asset_id,
-  );
+function withoutParent(asset: StoredAsset): StoredAsset {
+  return { ...asset, parent_id: null };
 }

@@ -123,6 +123,11 @@ export interface PartnerFix {
   readonly speed_mps: number | null;
 }
 
+export interface PushedFix {
+  readonly asset_id: string;
+  readonly fix: PartnerFix;
+}
+
 export interface ApiKey {
   readonly key_id: string;
   /** UUID recorded as `requested_by` on the actions of the key. */
@@ -151,13 +156,12 @@ export interface Store {
   readonly feeds: (kit_id: string, asset_id: string) => Promise<readonly StoredFeed[]>;
   readonly addPartner: (asset: PartnerAsset) => Promise<StoredAsset>;
   readonly removePartner: (kit_id: string, asset_id: string) => Promise<boolean>;
-  /** The fix as a message of the `gps` feed and as the asset's position. */
-  readonly pushFix: (
+  /** Each fix as a message of the `gps` feed and as the asset's position, in this order; all or none. */
+  readonly pushFixes: (
     kit_id: string,
-    asset_id: string,
-    fix: PartnerFix,
+    fixes: readonly PushedFix[],
     now_ms: number,
-  ) => Promise<StoredFeed>;
+  ) => Promise<readonly StoredFeed[]>;
   readonly addTask: (task: TaskOrder) => Promise<StoredTask>;
   readonly task: (kit_id: string, task_id: string) => Promise<StoredTask | undefined>;
   readonly tasks: (kit_id: string, wanted: TaskQuery) => Promise<readonly StoredTask[]>;
@@ -168,8 +172,8 @@ export interface Store {
     reason: string,
     now_ms: number,
   ) => Promise<StoredTask | undefined>;
-  /** Fails tasks without a report since `before_ms` for this reason. */
-  readonly failSilent: (before_ms: number, reason: string, now_ms: number) => Promise<readonly StoredTask[]>;
+  /** Fails tasks that are due and without a report. */
+  readonly failSilent: (now_ms: number) => Promise<readonly StoredTask[]>;
   /** Claims the key for this request for a day, unless it is in use. */
   readonly claim: (request: RepeatableRequest, now_ms: number) => Promise<Claim>;
   /** Stores the answer of a claimed request. */
@@ -203,6 +207,8 @@ export interface TaskOrder {
   /** Label of the key. */
   readonly requested_by_name: string;
   readonly created_ms: number;
+  /** The kit has answered by then, or it does not start the task any more. */
+  readonly due_ms: number;
 }
 
 export interface TaskQuery {

@@ -136,7 +136,7 @@ function methodsOf(method: Method): Store {
     feeds: method('feeds'),
     addPartner: method('addPartner'),
     removePartner: method('removePartner'),
-    pushFix: method('pushFix'),
+    pushFixes: method('pushFixes'),
     addTask: method('addTask'),
     task: method('task'),
     tasks: method('tasks'),

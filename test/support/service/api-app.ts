@@ -1,6 +1,7 @@
 /** The HTTP side of the service without a server: for what is read from its routes. */
 import { Gate } from '../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../src/service/access/keys.ts';
+import { request_limits_default } from '../../../src/service/http/guards.ts';
 import { httpApp } from '../../../src/service/http/http-app.ts';
 import { pageOnDemand } from '../../../src/service/http/page-files.ts';
 import { Changes } from '../../../src/service/live/changes.ts';
@@ -20,6 +21,7 @@ export function apiApp() {
     gate: new Gate({ keys: new KeyRing(store), store, hosts: [], isSecure: false }),
     service: new Service({ store, dispatcher, changes: new Changes(), log, now: Date.now }),
     media_origins: [],
+    limits: request_limits_default,
     page: pageOnDemand(),
     version: '0.0.0',
     unready: async () => undefined,

@@ -5,6 +5,7 @@ import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { Changes } from '../../../src/service/live/changes.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
 import { type KeyRights, makeKey, scopes } from '../../../src/service/access/principal.ts';
+import { type RequestLimits, request_limits_default } from '../../../src/service/http/guards.ts';
 import { pageOnDemand } from '../../../src/service/http/page-files.ts';
 import type { TlsSource } from '../../../src/service/http/secure-server.ts';
 import { startService } from '../../../src/service/start.ts';
@@ -23,11 +24,12 @@ interface LabOptions {
   readonly hosts?: readonly string[];
   readonly media_origins?: readonly string[];
   readonly tls?: TlsSource | undefined;
+  readonly limits?: RequestLimits;
 }
 
 export async function startServiceLab(
   kit_id: string,
-  { hosts = [], media_origins = [], tls }: LabOptions = {},
+  { hosts = [], media_origins = [], tls, limits = request_limits_default }: LabOptions = {},
 ) {
   const database = openSqlite(':memory:');
   const store = new SqlStore(database);
@@ -57,6 +59,7 @@ export async function startServiceLab(
     hosts,
     media_origins,
     tls,
+    limits,
     page,
     version: '0',
     log,

@@ -109,12 +109,17 @@ it('keys, partner assets and tasks survive a restart of the daemon', { timeout: 
       const answer = await client(first)(`${kit}/assets`, { name: 'Truck', type: 'vehicle' });
       expect(answer.status).toBe(201);
       asset_id = made.parse(answer.body).id;
+      const fix = { lat: 47.5, lon: 8.5, alt_m: 400, bearing: 10 };
+      expect((await client(first)(`${kit}/assets/${asset_id}/location`, fix)).status).toBe(204);
+      expect(statSync(join(dir, 'service.db')).mode & 0o777).toBe(0o600);
     } finally {
       await first.app.stop();
     }
     const store = new SqlStore(openSqlite(join(dir, 'service.db'), 'memory'));
     const requester = { requested_by: kit_id, requested_by_name: 'test' };
-    await store.addTask({ ...order, ...requester, asset_id, payload: {}, created_ms: Date.now() });
+    const created_ms = Date.now();
+    const when = { created_ms, due_ms: created_ms + 60_000 };
+    await store.addTask({ ...order, ...requester, ...when, asset_id, payload: {} });
     await store.close();
     const second = await startDaemon(dir, 0);
     try {
@@ -123,6 +128,10 @@ it('keys, partner assets and tasks survive a restart of the daemon', { timeout: 
       expect((await ask(`${kit}/assets/${asset_id}`)).body).toMatchObject({
         name: 'Truck',
         protocol: 'partner',
+        lat: 47.5,
+      });
+      expect((await ask(`${kit}/assets/${asset_id}/telemetry`)).body).toMatchObject({
+        gps: { lat: 47.5, lon: 8.5, alt_m: 400, bearing: 10, source: 'api' },
       });
       expect((await ask(`${kit}/tasks`)).body).toMatchObject({
         tasks: [{ id: order.task_id, status: 'pending' }],

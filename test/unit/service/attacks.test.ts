@@ -223,10 +223,12 @@ describe('bodies', () => {
   });
 
   it('come back as JSON that no browser takes for a page, whatever their names hold', async () => {
-    const name = '<script>alert(1)</script>\u202Egpj.exe\r\nX-Evil: 1';
+    const name = '<script>alert(1)</script>\u202Egpj.exe X-Evil: 1';
     const body = JSON.stringify({ name, type: 'vehicle' });
     const made = await ask('POST', `${kit}/assets`, { ...key(), ...json }, body);
     expect(made.status).toBe(201);
+    const lines = JSON.stringify({ name: `${name}\r\nX-Evil: 1`, type: 'vehicle' });
+    expect((await ask('POST', `${kit}/assets`, { ...key(), ...json }, lines)).status).toBe(422);
     expect(made.headers['x-evil']).toBeUndefined();
     const unknown = await ask('GET', `${kit}/links/${encodeURIComponent('<script>\u202E')}`, key());
     expect(unknown.status).toBe(404);

@@ -2,7 +2,7 @@
 import { DatabaseError, Pool, type PoolClient } from 'pg';
 import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
-import { added_columns, schema_version, tables } from './tables.ts';
+import { added_columns, after_columns, schema_version, tables } from './tables.ts';
 
 export interface PostgresOptions {
   /** `postgres://user@host:port/database`; parameters after `?` as in libpq, such as `sslmode=verify-full`. */
@@ -142,6 +142,7 @@ async function prepareTables(database: Database): Promise<void> {
     for (const { table, column, type } of added_columns) {
       await queries.all(`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${column} ${type}`);
     }
+    for (const statement of after_columns) await queries.all(statement);
     const [row] = await queries.all(`SELECT value FROM service WHERE name = 'schema_version'`);
     const found = Number(row?.['value'] ?? 0);
     if (found > schema_version) {

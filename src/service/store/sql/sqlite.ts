@@ -1,8 +1,9 @@
 /** `Database` on SQLite. Runs on the thread that opened it; `service/store/thread-store.ts` starts a separate thread for it. */
+import { chmodSync, closeSync, openSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { StorageUnavailable, messageOf } from '../../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
-import { added_columns, lasting_tables, schema_version, tables } from './tables.ts';
+import { added_columns, after_columns, lasting_tables, schema_version, tables } from './tables.ts';
 
 type Statement = Sqlite.Statement<SqlValue[], Row>;
 
@@ -55,8 +56,19 @@ export function openSqlite(file: string, keeping: Keeping = 'file'): Database {
   };
 }
 
+/** The file holds sessions and hashes of keys: only its owner reads it. SQLite gives its other files the same mode. */
+function keepPrivate(file: string): void {
+  closeSync(openSync(file, 'a', 0o600));
+  try {
+    chmodSync(file, 0o600);
+  } catch {
+    // The file of another user, which this one may write: its mode is theirs.
+  }
+}
+
 function connect(file: string, keeping: Keeping): Sqlite.Database {
   try {
+    if (file !== ':memory:') keepPrivate(file);
     const connection = new Sqlite(keeping === 'file' ? file : ':memory:', { timeout: busy_timeout_ms });
     if (keeping === 'memory') connection.prepare('ATTACH ? AS kept').run(file);
     const home = keeping === 'file' ? 'main' : 'kept';
@@ -71,6 +83,7 @@ function connect(file: string, keeping: Keeping): Sqlite.Database {
     }
     for (const table of tables) connection.exec(placed(table, home));
     addColumns(connection, home);
+    for (const statement of after_columns) connection.exec(placed(statement, home));
     connection.pragma(`${home}.user_version = ${schema_version}`);
     return connection;
   } catch (error) {

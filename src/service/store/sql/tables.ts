@@ -8,7 +8,11 @@ export const added_columns: readonly {
   readonly table: string;
   readonly column: string;
   readonly type: string;
-}[] = [{ table: 'kits', column: 'vouched_ms', type: 'BIGINT' }];
+}[] = [
+  { table: 'kits', column: 'vouched_ms', type: 'BIGINT' },
+  { table: 'tasks', column: 'due_ms', type: 'BIGINT' },
+  { table: 'tasks', column: 'requested_by_name', type: 'TEXT' },
+];
 
 const stamp = 'time_ms BIGINT NOT NULL, epoch BIGINT NOT NULL, seq BIGINT NOT NULL, unsynced BIGINT NOT NULL';
 
@@ -16,9 +20,11 @@ const stamp = 'time_ms BIGINT NOT NULL, epoch BIGINT NOT NULL, seq BIGINT NOT NU
 export const lasting_tables: ReadonlySet<string> = new Set([
   'service',
   'assets',
+  'partner_fixes',
   'commands',
   'tasks',
   'tasks_by_age',
+  'tasks_due',
   'api_keys',
   'key_uses',
   'answers',
@@ -41,6 +47,9 @@ export const tables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS assets (
      kit_id TEXT NOT NULL, asset_id TEXT NOT NULL, data TEXT NOT NULL, gone BIGINT NOT NULL DEFAULT 0,
      partner BIGINT NOT NULL DEFAULT 0, ${stamp}, PRIMARY KEY (kit_id, asset_id))`,
+  `CREATE TABLE IF NOT EXISTS partner_fixes (
+     kit_id TEXT NOT NULL, asset_id TEXT NOT NULL, data TEXT NOT NULL, alt_m DOUBLE PRECISION, time_ms BIGINT NOT NULL,
+     epoch BIGINT NOT NULL, seq BIGINT NOT NULL, PRIMARY KEY (kit_id, asset_id))`,
   `CREATE TABLE IF NOT EXISTS rosters (kit_id TEXT PRIMARY KEY, assets TEXT NOT NULL, ${stamp})`,
   `CREATE TABLE IF NOT EXISTS asset_status (
      kit_id TEXT NOT NULL, asset_id TEXT NOT NULL, status TEXT NOT NULL, reason TEXT, ${stamp},
@@ -64,4 +73,10 @@ export const tables: readonly string[] = [
      PRIMARY KEY (key_id, idempotency_key))`,
   `CREATE TABLE IF NOT EXISTS sessions (
      hash TEXT PRIMARY KEY, key_id TEXT NOT NULL, expires_ms BIGINT NOT NULL)`,
+];
+
+/** Statements for added columns, after these exist: tasks of earlier versions have fifteen minutes. */
+export const after_columns: readonly string[] = [
+  `CREATE INDEX IF NOT EXISTS tasks_due ON tasks (due_ms) WHERE status = 'pending' AND revision = 0`,
+  `UPDATE tasks SET due_ms = created_ms + 900000 WHERE status = 'pending' AND due_ms IS NULL`,
 ];

@@ -21,6 +21,7 @@ const order = {
   requested_by: '00000000-0000-4000-8000-000000000003',
   requested_by_name: 'operator',
   created_ms: 0,
+  due_ms: 15_000,
 } as const;
 
 interface Scene {

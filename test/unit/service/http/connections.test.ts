@@ -1,6 +1,6 @@
 /** One host that opens connections and never finishes a request: it is bounded, and others are answered. */
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { address_connections_max, networkOf } from '../../../../src/service/http/connection-guard.ts';
@@ -32,8 +32,8 @@ async function halfRequests(localAddress: string, count: number): Promise<void> 
     socket.write('GET /ready HTTP/1.1\r\nHost: localhost\r\n');
   }
 }
-async function ask(localAddress: string): Promise<number | undefined> {
-  const asked = request(lab.url, { path: '/ready', localAddress, agent: false });
+async function ask(localAddress: string, agent: Agent | false = false): Promise<number | undefined> {
+  const asked = request(lab.url, { path: '/ready', localAddress, agent });
   asked.end();
   const [response] = (await once(asked, 'response')) as [IncomingMessage];
   response.resume();
@@ -51,6 +51,21 @@ describe('connections', () => {
     expect(await ask('127.0.0.2')).toBe(200);
     expect(lab.log.at('warn')).toEqual(['address opened too many connections; refusing more from it']);
   });
+
+  it.each(['127.0.0.9', '127.0.0.1'])(
+    'of %s that send 1,100 half requests do not disturb another client, nor its open connection',
+    async (attacker) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      try {
+        expect(await ask('127.0.0.2', agent)).toBe(200);
+        await halfRequests(attacker, 1_100);
+        for (let n = 0; n < 5; n += 1) expect(await ask('127.0.0.2', agent)).toBe(200);
+        expect(await ask('127.0.0.3')).toBe(200);
+      } finally {
+        agent.destroy();
+      }
+    },
+  );
 
   it('of many addresses: under pressure the oldest half request of all gives way, and others are answered', async () => {
     for (let n = 2; n < 20; n += 1) await halfRequests(`127.0.1.${n}`, address_connections_max);

@@ -114,7 +114,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     await one.store.commit([received({ ...gps(100, 48), epoch: 18, data })], start_ms);
     const order = { kit_id, task_id: kit_id, asset_id, command_name: 'arm', payload: {} };
     const requester = { requested_by: kit_id, requested_by_name: 'test' };
-    await one.store.addTask({ ...order, ...requester, created_ms: start_ms });
+    await one.store.addTask({ ...order, ...requester, created_ms: start_ms, due_ms: start_ms });
     await one.store.failTask(kit_id, kit_id, 'nobody there', start_ms);
     await eventually('all news', () =>
       theirs.heard.some((change) => change.kind === 'task' && change.task.result['error'] === 'nobody there'),
@@ -217,7 +217,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
       created_ms: start_ms,
     });
     const fix = { lat: 1, lon: 2, alt_m: null, bearing: null, speed_mps: null };
-    await store.pushFix(kit_id, task_id, fix, start_ms);
+    await store.pushFixes(kit_id, [{ asset_id: task_id, fix }], start_ms);
     expect(await store.asset(kit_id, task_id)).toMatchObject({ lat: 1, lon: 2, metadata: { a: 1 } });
     expect(await store.removePartner(kit_id, task_id)).toBe(true);
     expect(await store.removePartner(kit_id, asset_id)).toBe(false);

@@ -1,0 +1,94 @@
+/** Partner assets and their fixes in the tables. */
+import type { Queries } from './sql/database.ts';
+import type { Change, PartnerAsset, PushedFix, StoredAsset, StoredFeed } from './store.ts';
+
+/** The feed of a partner asset. */
+const feed = 'gps';
+
+export async function insertPartner(queries: Queries, partner: PartnerAsset): Promise<StoredAsset> {
+  const { kit_id, asset_id, created_ms } = partner;
+  const asset = partnerAsset(partner);
+  await queries.all(
+    `INSERT INTO assets (kit_id, asset_id, data, partner, time_ms, epoch, seq, unsynced) VALUES (?, ?, ?, 1, ?, 0, 0, 0)`,
+    kit_id,
+    asset_id,
+    JSON.stringify(asset),
+    created_ms,
+  );
+  return asset;
+}
+
+export async function deletePartner(queries: Queries, kit_id: string, asset_id: string): Promise<boolean> {
+  const gone = await queries.all(
+    'DELETE FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1 RETURNING asset_id',
+    kit_id,
+    asset_id,
+  );
+  for (const table of ['feeds', 'partner_fixes']) {
+    await queries.all(`DELETE FROM ${table} WHERE kit_id = ? AND asset_id = ?`, kit_id, asset_id);
+  }
+  return gone.length > 0;
+}
+
+/**
+ * Stores the fix as the newest message of the asset's `gps` feed. The position of the asset is read from it; a fix without an
+ * altitude keeps the known one.
+ */
+export async function putFix(
+  queries: Queries,
+  kit_id: string,
+  { asset_id, fix }: PushedFix,
+  now_ms: number,
+): Promise<StoredFeed> {
+  const timestamp = new Date(now_ms).toISOString();
+  const data = { ...fix, source: 'api', timestamp };
+  await queries.all(
+    `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms, epoch, seq) VALUES (?, ?, ?, ?, ?, 0, 0)
+     ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data,
+       alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms`,
+    kit_id,
+    asset_id,
+    JSON.stringify(data),
+    fix.alt_m,
+    now_ms,
+  );
+  return { feed, time_ms: now_ms, data };
+}
+
+/** The changes that fixes bring: each message, and each asset that moved once. */
+export function fixChanges(
+  kit_id: string,
+  fixes: readonly PushedFix[],
+  messages: readonly StoredFeed[],
+): readonly Change[] {
+  const moved = new Set(fixes.map(({ asset_id }) => asset_id));
+  const fed = messages.flatMap((message, at): readonly Change[] => {
+    const { asset_id } = fixes[at] ?? {};
+    return asset_id === undefined ? [] : [{ kind: 'feed', kit_id, asset_id, message }];
+  });
+  return [...fed, ...Array.from(moved, (asset_id) => ({ kind: 'asset' as const, kit_id, asset_id }))];
+}
+
+function partnerAsset(partner: PartnerAsset): StoredAsset {
+  const { asset_id, asset_key, name, type, vendor, model, metadata, parent_id, created_ms } = partner;
+  return {
+    id: asset_id,
+    asset_key,
+    name,
+    type,
+    vendor,
+    model,
+    metadata,
+    parent_id,
+    firmware: null,
+    protocol: 'partner',
+    status: 'online',
+    status_reason: null,
+    last_seen_at: new Date(created_ms).toISOString(),
+    lat: null,
+    lon: null,
+    alt_m: null,
+    whep_url: null,
+    feeds: [feed],
+  };
+}
