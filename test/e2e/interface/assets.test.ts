@@ -1,10 +1,16 @@
-/** Statements on assets, their feeds, commands and tasks, in both forms of the service. The numbers are those of statements.md. */
+/** Statements on assets, their feeds, commands and tasks, in all forms of the service. The numbers are those of statements.md. */
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { serverFrame, type ServerFrame } from '../../../src/service/api/frames.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
-import { type Answer, type Body, openScene, type Scene } from '../../support/kit/interface-scene.ts';
+import {
+  type Answer,
+  type Body,
+  formsHere,
+  openScene,
+  type Scene,
+} from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { playedDrone } from '../../support/kit/played-kit.ts';
 
@@ -15,7 +21,7 @@ const like = (form: RegExp): unknown => expect.stringMatching(form);
 const timestamp = '2026-11-21T10:00:00.000Z';
 const nobody = '00000000-0000-4000-8000-000000000009';
 
-describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('assets, form %s', (form) => {
+describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (form) => {
   let scene: Scene;
   let kit: string;
   beforeAll(async () => {
@@ -278,6 +284,84 @@ describe.skipIf(peerMissing('mosquitto')).each(['broker', 'kit'] as const)('asse
     expect(body.tasks).toMatchObject([{ id: sent.body.id, status: 'completed' }]);
     const { body: ofCamera } = await scene.ask(`${kit}/assets/${scene.onvif}/tasks?status=completed`);
     expect(ofCamera.tasks.every((task) => task.asset_id === scene.onvif)).toBe(true);
+  });
+
+  it('8.13, 8.14 the keys of assets are unique within the kit, and the list has no vendor of partner assets', async () => {
+    const body = { name: 'Twin', type: 'vehicle', vendor: 'ACME', model: 'T1' };
+    const made = [await create(body), await create(body)];
+    expect(made.map((each) => each.body.vendor)).toEqual(['ACME', 'ACME']);
+    const { assets } = (await scene.ask(`${kit}/assets`)).body;
+    expect(new Set(assets.map(({ asset_key }) => asset_key)).size).toBe(assets.length);
+    const twins = assets.filter(({ name }) => name === 'Twin');
+    expect(twins).toMatchObject([
+      { vendor: null, model: 'T1' },
+      { vendor: null, model: 'T1' },
+    ]);
+  });
+
+  it('8.15 a child names its parent, below which a dashboard nests it', async () => {
+    const parent = (await create({ name: 'Carrier', type: 'vehicle' })).body.id;
+    const child = (await create({ name: 'Mast', type: 'sensor', parent_id: parent })).body.id;
+    const { assets } = (await scene.ask(`${kit}/assets`)).body;
+    expect(assets.find(({ id }) => id === child)).toMatchObject({ parent_id: parent });
+  });
+
+  it('9.4 what needs a confirmation says so', async () => {
+    const { commands } = (await scene.ask(`${kit}/assets/${scene.drone}/commands`)).body;
+    const asks = new Map(commands.map(({ name, requires_approval }) => [name, requires_approval]));
+    expect([asks.get('disarm'), asks.get('set_mode')]).toEqual([true, false]);
+  });
+
+  it('10.6, 10.7 tasks have one of four states and name who asked', async () => {
+    const first = await send(scene.onvif, 'ptz_move', { direction: 'up' });
+    const again = await send(scene.onvif, 'ptz_move', { direction: 'up' });
+    const key = await scene.newKey();
+    const path = `${kit}/assets/${scene.onvif}/commands/ptz_move`;
+    await eventually('the key is known', async () => (await scene.ask('/api/kits', { key })).status === 200);
+    const other = await scene.ask(path, { key, body: { payload: { direction: 'up' } } });
+    const { tasks } = (await scene.ask(`${kit}/tasks`)).body;
+    for (const { status } of tasks) expect(['pending', 'running', 'completed', 'failed']).toContain(status);
+    const askers = [first, again, other].map((each) => each.body.requested_by);
+    expect([askers[0] === askers[1], askers[0] === askers[2]]).toEqual([true, false]);
+  });
+
+  it('12.18 a command without parameters is sent without a body, and with {}', async () => {
+    const path = `${kit}/assets/${scene.drone}/commands/return_home`;
+    const bare = await scene.ask(path, { method: 'POST' });
+    expect([bare.status, bare.body.status]).toEqual([202, 'pending']);
+    expect(await ended(bare)).toMatchObject({ status: 'completed', payload: {} });
+    const braces = await scene.ask(path, { body: '{}' });
+    expect((await ended(braces)).status).toBe('completed');
+  });
+
+  it('12.19 the bearing of a fix reaches the sockets, for the arrow on the map', async () => {
+    const { body } = await create({ name: 'Arrow', type: 'vehicle' });
+    const frames = await watch(body.id);
+    await scene.ask(`${kit}/assets/${body.id}/location`, { body: { lat: 1, lon: 2, bearing: 271.5 } });
+    await eventually('the fix', () => frames.some(({ type }) => type === 'feed'));
+    expect(frames.find(({ type }) => type === 'feed')).toMatchObject({
+      message: { data: { bearing: 271.5 } },
+    });
+  });
+
+  it('16.4 the fixes of 15 drones at 1 Hz are all taken', async () => {
+    const ids = await Promise.all(
+      Array.from(
+        { length: 15 },
+        async (_, n) => (await create({ name: `Swarm ${n}`, type: 'drone' })).body.id,
+      ),
+    );
+    const statuses: number[] = [];
+    for (let second = 0; second < 3; second += 1) {
+      const pushed = ids.map(async (id) => {
+        const url = `${scene.url}${kit}/assets/${id}/location`;
+        const headers = { 'x-api-key': scene.key, 'content-type': 'application/json' };
+        const body = JSON.stringify({ lat: 47 + second / 1_000, lon: 8 });
+        statuses.push((await fetch(url, { method: 'POST', headers, body })).status);
+      });
+      await Promise.all(pushed);
+    }
+    expect(statuses).toEqual(Array.from({ length: 45 }, () => 204));
   });
 
   it('16.3 a body over 64 KiB is 413', async () => {

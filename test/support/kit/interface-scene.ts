@@ -10,12 +10,15 @@ import { type Child, startChild } from '../child.ts';
 import { eventually, letPass } from '../eventually.ts';
 import { command_file } from './kit.ts';
 import { playedDrivers } from './played-kit.ts';
+import { peerMissing } from '../peers.ts';
+import { startPostgres } from '../service/postgres.ts';
 import { freePort, makeDirectory } from '../temporary.ts';
 
 const daemon_file = fileURLToPath(new URL('./played-kit-process.ts', import.meta.url));
 
-/** `broker`: the service runs alone. `kit`: inside the daemon, and there is no broker that answers. */
-export type Form = 'broker' | 'kit';
+/** `sqlite`, `postgres`: the service runs alone on this database. `kit`: inside the daemon, and there is no broker that answers. */
+export const forms = ['kit', 'sqlite', 'postgres'] as const;
+export type Form = (typeof forms)[number];
 
 /** What the tests look into; of an answer that is none of this, only what `expect` compares counts. */
 export interface Body {
@@ -30,6 +33,10 @@ export interface Body {
   readonly online: boolean;
   readonly last_seen: string;
   readonly detail: string;
+  readonly vendor: string | null;
+  readonly asset_key: string;
+  readonly requires_approval: boolean;
+  readonly requested_by: string;
   readonly live: unknown;
   readonly location: unknown;
   readonly usage: unknown;
@@ -72,16 +79,25 @@ export interface Scene {
   close(): Promise<void>;
 }
 
+/** The forms that can run here. */
+export function formsHere(): readonly Form[] {
+  const isPostgresMissing = peerMissing('postgres', 'initdb', 'setpriv');
+  return forms.filter((form) => form !== 'postgres' || !isPostgresMissing);
+}
+
 /** Resolves when the kit and all its assets are seen through the service. */
 export async function openScene(form: Form): Promise<Scene> {
   const dir = await makeDirectory();
   const kit_id = randomUUID();
   const children: Child[] = [];
-  const broker = form === 'broker' ? await startMosquitto() : undefined;
+  const broker = form === 'kit' ? undefined : await startMosquitto();
+  const server = form === 'postgres' ? await startPostgres() : undefined;
   const port = await freePort();
   const daemon_config = join(dir, 'config.yaml');
   const service_config = join(dir, 'service.yaml');
-  const database = join(dir, form === 'kit' ? 'state/service.db' : 'cloud.db');
+  const database = server ? await server.newDatabase('kits') : join(dir, 'cloud.db');
+  const database_password_file = join(dir, 'postgres-password');
+  if (server) await writeFile(database_password_file, server.password, { mode: 0o600 });
   await writeFile(
     daemon_config,
     JSON.stringify({
@@ -105,7 +121,8 @@ export async function openScene(form: Form): Promise<Scene> {
   };
   const newKey: Scene['newKey'] = async (...options) => {
     const rights = options.length === 0 ? ['--kit', kit_id] : options;
-    return run('service', 'key', 'add', 'test', '--database', database, ...rights);
+    const place = broker ? ['--config', service_config] : ['--database', join(dir, 'state/service.db')];
+    return run('service', 'key', 'add', 'test', ...place, ...rights);
   };
   let key = '';
   let seen = '';
@@ -114,12 +131,14 @@ export async function openScene(form: Form): Promise<Scene> {
   const close = async (): Promise<void> => {
     for (const child of children) await child.end('SIGTERM');
     await broker?.stop();
+    await server?.stop();
     await rm(dir, { recursive: true, force: true, maxRetries: 3 });
   };
   try {
     if (broker) {
       const section = { broker: { url: broker.url }, database, listen: `127.0.0.1:${port}` };
-      await writeFile(service_config, JSON.stringify(section));
+      const secret = server && { database_password_file };
+      await writeFile(service_config, JSON.stringify({ ...section, ...secret }));
       const service = startChild([command_file, 'service', '--config', service_config]);
       children.push(service);
       await service.printed(/service connected to the broker/u);
