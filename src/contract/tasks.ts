@@ -74,6 +74,16 @@ export const taskReport = z.strictObject({
     .optional()
     .describe('only while running'),
   origin: taskOrigin.optional().describe('absent before contract 1.1'),
+  payload: jsonObject
+    .optional()
+    .describe(
+      'as dispatched; absent in reports with progress, where the kit did not keep it, and before contract 1.2',
+    ),
+  created_at: z.iso
+    .datetime()
+    .max(time_chars_max)
+    .optional()
+    .describe('as the dispatch says; absent where `payload` is'),
 });
 export type TaskReport = z.output<typeof taskReport>;
 

@@ -1,6 +1,7 @@
 /** Reads a dispatch as it comes from a topic, from the gateway itself, or from the journal. */
 import { message_limits, readJson } from '../contract/bounded-json.ts';
 import { z } from 'zod';
+import type { JsonObject } from '../contract/json.ts';
 import { type TaskDispatch, taskDispatch, type TaskOrigin, taskOrigin } from '../contract/tasks.ts';
 import { messageOf } from '../errors.ts';
 import { dispatch_chars_max } from './limits.ts';
@@ -46,7 +47,8 @@ export function journalText(
   const { task_id, asset_id, command_name, created_at, deadline } = read.dispatch;
   const text = JSON.stringify({ ...read.dispatch, origin, ...(repeatable ? { repeatable } : {}) });
   if (!refused || text.length <= refused_chars_max) return text;
-  return JSON.stringify({ task_id, asset_id, command_name, created_at, deadline, payload: {}, origin });
+  const facts = { task_id, asset_id, command_name, created_at, deadline, payload: {}, is_cut: true };
+  return JSON.stringify({ ...facts, origin });
 }
 /** 10,000 tasks are kept, and anybody who may dispatch can have them refused. */
 const refused_chars_max = 4_096;
@@ -73,6 +75,13 @@ export function readJournaled(text: string): JournaledDispatch {
   } catch {
     return { dispatch: undefined, origin: undefined, repeatable: false };
   }
+}
+
+/** What a report says of the dispatch: the same from the journal as at first. Empty where the journal does not have it. */
+export function reportedOf(text: string): { readonly payload?: JsonObject; readonly created_at?: string } {
+  const { dispatch } = readJournaled(text);
+  if (!dispatch || dispatch['is_cut'] === true) return {};
+  return { payload: dispatch.payload, created_at: dispatch.created_at };
 }
 
 /** A report that is sent again from the journal must be the very report that was sent. */

@@ -4,7 +4,7 @@ import type { TaskOrigin } from '../contract/tasks.ts';
 import { channels } from '../contract/topics.ts';
 import type { Draft } from '../outbox/api.ts';
 import type { JournalEntry } from '../outbox/protocol.ts';
-import { readJournaled } from './dispatch.ts';
+import { readJournaled, reportedOf } from './dispatch.ts';
 import { final_revision, isTerminal, received, type ReportBody, type TaskState } from './machine.ts';
 import { readResult } from './result.ts';
 import type { Reading } from './payload.ts';
@@ -85,13 +85,16 @@ export function entryOf(task: Task): JournalEntry {
   };
 }
 
-type About = Pick<Task, 'id' | 'asset_id' | 'command_name' | 'origin'>;
+type About = Pick<Task, 'id' | 'asset_id' | 'command_name' | 'origin' | 'text'>;
 
-export function draftOf({ id: task_id, asset_id, command_name, origin }: About, body: ReportBody): Draft {
+export function draftOf(about: About, body: ReportBody): Draft {
+  const { id: task_id, asset_id, command_name, origin, text } = about;
+  // Progress is reported often, and the first and the last report have the dispatch.
+  const dispatched = body.progress ? {} : reportedOf(text);
   return {
     channel: channels.task(task_id),
     lane: 'task',
-    data: { task_id, asset_id, command_name, ...body, ...(origin ? { origin } : {}) },
+    data: { task_id, asset_id, command_name, ...body, ...(origin ? { origin } : {}), ...dispatched },
   };
 }
 
@@ -109,6 +112,7 @@ export function finalDraft(entry: JournalEntry): Draft | undefined {
   const about = {
     origin,
     id: entry.task_id,
+    text: entry.dispatch,
     asset_id: dispatch?.asset_id ?? null,
     command_name: dispatch?.command_name ?? null,
   };

@@ -60,16 +60,18 @@ function outcomeOf({ status, result, progress, payload }, age_ms) {
   if (status === 'running' && progress)
     return html`${name(progress.message)}${progress.pct === null ? '' : ` ${amount(progress.pct, ' %')}`}`;
   if (status === 'running') return 'Running on the kit';
+  return html`<bdi>${factsOf(result, payload)}</bdi>`;
+}
+
+/**
+ * What a completed task returned, or else what was asked for.
+ * @param {TaskResource['result']} result
+ * @param {TaskResource['payload']} payload
+ */
+function factsOf(result, payload = {}) {
   const facts = Object.entries(result).map(([key, value]) => `${label(key)}: ${fieldText(key, value)}`);
-  return html`<bdi
-    >${
-      facts.join(', ') ||
-      Object.entries(payload)
-        .map(([key, value]) => `${label(key)} ${fieldText(key, value)}`)
-        .join(', ') ||
-      'Done'
-    }</bdi
-  >`;
+  const asked = Object.entries(payload).map(([key, value]) => `${label(key)} ${fieldText(key, value)}`);
+  return facts.join(', ') || asked.join(', ') || 'Done';
 }
 
 /** @param {number} ms */

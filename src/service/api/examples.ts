@@ -142,6 +142,7 @@ export const aTask: z.input<typeof task> = {
   status: 'pending',
   result: {},
   requested_by: '9a1f4c36-2f0e-4a3f-9f0b-0f7f3e2d1c0b',
+  requested_by_name: 'ops room',
   created_at: time,
   updated_at: time,
   progress: null,

@@ -140,10 +140,14 @@ export const task = z
     id: z.uuid(),
     asset_id: z.uuid(),
     command_name: z.string(),
-    payload: jsonObject,
+    payload: jsonObject.optional().describe('absent where an older kit did not report it'),
     status: taskStatus,
     result: jsonObject.describe('empty until the end; `error` holds the reason of a failure'),
-    requested_by: z.uuid(),
+    requested_by: z.uuid().optional().describe('absent for a task of a technician on the gateway'),
+    requested_by_name: z
+      .string()
+      .nullable()
+      .describe('label of the API key, or name of the user on the gateway'),
     created_at: timestamp,
     updated_at: timestamp.describe('when the status or the progress last changed'),
     progress: z

@@ -211,15 +211,17 @@ export function createdAsset(kit_id: string, asset: StoredAsset): CreatedAsset {
 }
 
 export function taskResource(task: StoredTask): TaskResource {
-  const { task_id, asset_id, command_name, payload, status, result, requested_by, progress } = task;
+  const { task_id, asset_id, command_name, payload, status, result, progress } = task;
+  const { requested_by, requested_by_name } = task;
   return {
     id: task_id,
     asset_id,
     command_name,
-    payload,
+    ...(payload && { payload }),
     status,
     result,
-    requested_by,
+    ...(requested_by !== null && { requested_by }),
+    requested_by_name,
     created_at: iso(task.created_ms),
     updated_at: iso(task.updated_ms),
     progress: status === 'running' ? progress : null,

@@ -11,17 +11,24 @@ const text = z.string();
 const jsonText = text.transform((written): unknown => JSON.parse(written));
 const number = z.coerce.number();
 
+/** Earlier versions wrote it, and an empty payload, for tasks that were made on the kit. */
+const no_requester = '00000000-0000-0000-0000-000000000000';
+
 const taskRow = z.object({
   kit_id: text,
   task_id: text,
   asset_id: text,
   command_name: text,
-  payload: jsonText.pipe(jsonObject),
+  /** Empty: no report has told it. */
+  payload: text
+    .transform((written): unknown => (written === '' ? null : JSON.parse(written)))
+    .pipe(jsonObject.nullable()),
   status: taskStatus,
   revision: number,
   result: jsonText.pipe(jsonObject),
   progress: jsonText.pipe(z.object({ message: text, pct: z.number().nullable() })).nullable(),
-  requested_by: text,
+  requested_by: text.transform((id) => (id === '' || id === no_requester ? null : id)),
+  requested_by_name: text.nullable(),
   created_ms: number,
   updated_ms: number,
 });

@@ -135,17 +135,18 @@ export class SqlStore implements Store {
   }
 
   async addTask(order: TaskOrder): Promise<StoredTask> {
-    const { kit_id, task_id, asset_id, command_name, payload, requested_by, created_ms, due_ms } = order;
+    const { kit_id, task_id, asset_id, command_name, payload, created_ms, due_ms } = order;
     const [row] = await this.#all(
       `INSERT INTO tasks (kit_id, task_id, asset_id, command_name, payload, status, revision, result, requested_by,
-         created_ms, updated_ms, due_ms)
-       VALUES (?, ?, ?, ?, ?, 'pending', 0, '{}', ?, ?, ?, ?) RETURNING *`,
+         requested_by_name, created_ms, updated_ms, due_ms)
+       VALUES (?, ?, ?, ?, ?, 'pending', 0, '{}', ?, ?, ?, ?, ?) RETURNING *`,
       kit_id,
       task_id,
       asset_id,
       command_name,
       JSON.stringify(payload),
-      requested_by,
+      order.requested_by,
+      order.requested_by_name,
       created_ms,
       created_ms,
       due_ms,

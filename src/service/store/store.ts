@@ -53,13 +53,17 @@ export interface StoredTask {
   readonly task_id: string;
   readonly asset_id: string;
   readonly command_name: string;
-  readonly payload: JsonObject;
+  /** Null: the kit has not told it. */
+  readonly payload: JsonObject | null;
   readonly status: TaskStatus;
   /** 0: no report yet. */
   readonly revision: number;
   readonly result: JsonObject;
   readonly progress: { readonly message: string; readonly pct: number | null } | null;
-  readonly requested_by: string;
+  /** Null: not known, as of a technician on the gateway. */
+  readonly requested_by: string | null;
+  /** For people: label of the key, or user name; null: not known. */
+  readonly requested_by_name: string | null;
   readonly created_ms: number;
   readonly updated_ms: number;
 }

@@ -38,6 +38,31 @@ describe('the origin of a task', () => {
     expect(await origins(lab, service)).toEqual({ via: 'service', user: 'page', uid: null, requested_by });
   });
 
+  it('comes with the payload in the first and the last report, and not with progress', async () => {
+    const lab = startLab();
+    const payload = { n: 7 };
+    const id = await lab.give({ payload });
+    lab.kit.last.context.progress('half', 50);
+    lab.kit.last.succeed();
+    await pass(commit_ms);
+    const reports = lab.disk.reports(id);
+    expect(reports.filter((each) => each.progress === undefined).map((each) => each.payload)).toEqual([
+      payload,
+      payload,
+    ]);
+    expect(reports.filter((each) => each.progress).map((each) => each.payload)).toEqual([undefined]);
+    expect(reports[0]?.created_at).toMatch(/Z$/u);
+  });
+
+  it('comes without a payload where a refused dispatch is too long to keep, also when it is sent again', async () => {
+    const lab = startLab();
+    const id = await lab.give({ command: 'juggle', payload: { text: 'x'.repeat(20_000) } });
+    expect(lab.last(id)).toMatchObject({ status: 'failed' });
+    expect(lab.last(id)?.payload).toBeUndefined();
+    const short = await lab.give({ command: 'juggle', payload: { text: 'x' } });
+    expect(lab.last(short)?.payload).toEqual({ text: 'x' });
+  });
+
   it('cannot be claimed by the dispatch itself', async () => {
     const lab = startLab();
     const id = randomUUID();
