@@ -10,7 +10,7 @@ import { every, within } from '../platform/time.ts';
 import type { Appender, Conclusion, Draft, Journal, OutboxLog } from './api.ts';
 import type { BacklogForm } from './live/backlog.ts';
 import { CloudAcks } from './live/cloud-acks.ts';
-import { Committer } from './live/disk/committer.ts';
+import { Committer, type CommitFailure } from './live/disk/committer.ts';
 import { DiskState } from './live/disk/disk-state.ts';
 import { Dispatch } from './live/dispatch.ts';
 import { DropReports } from './live/drop-reports.ts';
@@ -140,11 +140,11 @@ export class Outbox implements Appender, Journal {
     this.#committer = new Committer({
       now: () => performance.now(),
       commit: async (work) => client.commit(work),
-      hold: (live) => this.dispatch.holds(live),
+      began: (lives) => this.dispatch.commitBegan(lives),
       written: (lives, done) => this.#written(lives, done),
-      failed: (lives, error) => this.#refusedByDisk(lives, error),
+      failed: (lives, error, event) => this.#diskFailed(error, lives, event),
     });
-    this.#oldest = new Oldest(client, this.#end.signal, (error) => this.#refusedByDisk([], error));
+    this.#oldest = new Oldest(client, this.#end.signal, (error) => this.#diskFailed(error));
     this.#drop_reports = new DropReports({
       ledger: this.#ledger,
       committer: this.#committer,
@@ -155,7 +155,7 @@ export class Outbox implements Appender, Journal {
     this.#cloud_acks = new CloudAcks({
       settled: async () => this.#committer.settled(0),
       apply: async (stored) => this.#applyAck(stored),
-      failed: (error) => this.#refusedByDisk([], error),
+      failed: (error) => this.#diskFailed(error),
     });
     this.dispatch = new Dispatch({
       client,
@@ -165,7 +165,7 @@ export class Outbox implements Appender, Journal {
       cloud_acks: opened.cloud_acks,
       clockOffset: () => this.#numbering.offset_ms,
       isDiskFailing: () => this.#disk.is_failing,
-      diskFailed: (error) => this.#refusedByDisk([], error),
+      diskFailed: (error) => this.#diskFailed(error),
       confirm: (stored) => this.#cloud_acks.add(stored),
       sent: (row) => this.#drop_reports.sent(row),
       log: options.log,
@@ -249,8 +249,9 @@ export class Outbox implements Appender, Journal {
   /** Rows of each lane on disk, and how many wait in memory: for the broker, or until the disk takes them. */
   depth(): ReadonlyMap<Lane, LaneDepth & { readonly memory_rows: number }> {
     const memory_rows = new Map(lanes.map((lane) => [lane, this.dispatch.liveRows(lane)]));
-    for (const { row, place } of this.#committer.rows) {
-      if (place !== 'queued') memory_rows.set(row.lane, (memory_rows.get(row.lane) ?? 0) + 1);
+    for (const { row, state } of this.#committer.rows) {
+      if (state.disk !== 'no' && state.place !== 'queued')
+        memory_rows.set(row.lane, (memory_rows.get(row.lane) ?? 0) + 1);
     }
     return new Map(
       lanes.map((lane) => [lane, { ...this.#ledger.depth[lane], memory_rows: memory_rows.get(lane) ?? 0 }]),
@@ -354,10 +355,10 @@ export class Outbox implements Appender, Journal {
     this.onAnnounced(announced);
   }
 
-  #refusedByDisk(lives: readonly Live[], error: unknown): void {
+  #diskFailed(error: unknown, lives: readonly Live[] = [], event: CommitFailure = 'disk_away'): void {
     this.#disk.refused(error);
     this.#committer.suspect();
-    this.dispatch.unwritten(lives);
+    this.dispatch.unwritten(lives, event);
     this.#limitMemory();
   }
 
@@ -378,9 +379,9 @@ export class Outbox implements Appender, Journal {
   #learnClock(): void {
     const offset_ms = this.#numbering.clockBecameRight();
     if (offset_ms === undefined) return;
-    this.#client.setClockOffset(offset_ms).catch((error: unknown) => this.#refusedByDisk([], error));
+    this.#client.setClockOffset(offset_ms).catch((error: unknown) => this.#diskFailed(error));
     if (this.opened.epoch_is_provisional)
-      this.beginEpoch(0).catch((error: unknown) => this.#refusedByDisk([], error));
+      this.beginEpoch(0).catch((error: unknown) => this.#diskFailed(error));
   }
 
   async #resendUnconfirmed(): Promise<void> {
@@ -391,7 +392,7 @@ export class Outbox implements Appender, Journal {
       this.#resending.resent(rows);
       if (rows > 0) this.dispatch.touchAll();
     } catch (error) {
-      this.#refusedByDisk([], error);
+      this.#diskFailed(error);
     }
   }
 }

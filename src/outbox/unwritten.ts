@@ -4,6 +4,7 @@
  */
 import { appendFileSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isAcknowledged } from './live/live-state.ts';
 import type { Live } from './live/outgoing.ts';
 import type { Drop, StoreOptions } from './protocol.ts';
 import { positionOf } from './row.ts';
@@ -90,7 +91,7 @@ export function forgetUnwritten(runtime_dir: string | undefined): void {
 
 /** Messages that the broker did not acknowledge, as runs of consecutive numbers. */
 function runsOf(lives: Iterable<Live>): readonly Drop[] {
-  const rows = [...lives].filter(({ acked }) => !acked).map(({ row }) => row);
+  const rows = [...lives].filter(({ state }) => !isAcknowledged(state)).map(({ row }) => row);
   const runs: Drop[] = [];
   for (const { id, lane } of rows.toSorted((a, b) => a.id - b.id)) {
     const { epoch, seq } = positionOf(id);

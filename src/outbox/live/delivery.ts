@@ -1,20 +1,17 @@
 /** Handles a message that the broker acknowledged: removes it, or keeps it until the cloud has confirmed it. */
+import { AckRanges } from '../ack-ranges.ts';
 import { laneRules, type Lane } from '../../contract/lanes.ts';
 import type { AckRule } from '../api.ts';
 import type { Committer } from './disk/committer.ts';
+import { removal_commit_ms } from './disk/pending.ts';
 import type { Stored } from './in-flight.ts';
-import type { Ledger } from '../ledger.ts';
-import { isRetained, livesOf, type Live, type OutgoingMessage } from './outgoing.ts';
+import type { LiveMoves } from './live-moves.ts';
+import { livesOf, type OutgoingMessage } from './outgoing.ts';
 import type { Row } from '../row.ts';
 
-/** Group commit of what must not be lost. */
-export const sync_commit_ms = 20;
-/** Group commit of deletions: what is not deleted yet is sent twice after a kill. A commit costs more than its rows. */
-const removal_commit_ms = 100;
-
 interface DeliveryOptions {
-  readonly ledger: Ledger;
   readonly committer: Committer;
+  readonly moves: LiveMoves;
   /** The cloud acknowledged these before the PUBACK arrived. */
   readonly confirm: (stored: Stored) => void;
   /** The broker has this message. */
@@ -23,52 +20,61 @@ interface DeliveryOptions {
 
 export class Delivery {
   ack: AckRule = 'auto';
-  /** The cloud sent a `down/ack` once. */
-  cloud_acks: boolean;
   readonly #options: DeliveryOptions;
+  #cloud_acks: boolean;
 
+  /** `cloud_acks`: the cloud sent a `down/ack` in an earlier run. */
   constructor(options: DeliveryOptions, cloud_acks: boolean) {
     this.#options = options;
-    this.cloud_acks = cloud_acks;
+    this.#cloud_acks = cloud_acks;
+  }
+
+  /** The cloud sent a `down/ack` once. */
+  get cloud_acks(): boolean {
+    return this.#cloud_acks;
+  }
+
+  /** The cloud sent a `down/ack` in this run or, as is only known now, in an earlier one. */
+  cloudAckReceived(): void {
+    this.#cloud_acks = true;
+  }
+
+  /** The cloud has stored these: those that still wait for the disk do not have to. */
+  confirmed({ epoch, ranges }: Stored): void {
+    const { committer, moves } = this.#options;
+    const waiting = [...committer.rows_under_way, ...committer.rows];
+    if (waiting.length === 0) return;
+    const named = new AckRanges(epoch, ranges);
+    for (const live of waiting) if (named.has(live.row.id)) moves.moveOne(live, 'confirmed');
   }
 
   /** The PUBACK arrived. `stored`: what the cloud had acknowledged before. */
   acknowledged(outgoing: OutgoingMessage, stored: readonly Stored[]): void {
+    const { committer, moves, confirm, sent } = this.#options;
     const { content } = outgoing;
     const isConfirmed = stored.length > 0;
-    for (const live of livesOf(outgoing)) this.#live(live, isConfirmed);
+    for (const live of livesOf(outgoing)) {
+      moves.moveOne(live, isConfirmed ? 'acknowledged_last' : 'acknowledged');
+      sent(live.row);
+    }
     if (content.kind === 'row') {
-      this.row(content.row, isConfirmed);
-      this.#options.sent(content.row);
+      const { row } = content;
+      moves.acknowledgedRow(row, !isConfirmed && this.needsCloud(row.lane) ? 'unconfirmed' : 'delivered');
+      sent(row);
     }
     if (content.kind === 'batch') {
       const { token, lane } = content.batch;
-      const list = this.#needsCloud(lane) ? 'unconfirmed_batches' : 'delivered_batches';
-      this.#options.committer.add((removals) => removals[list].push(token), removal_commit_ms);
+      const list = this.needsCloud(lane) ? 'unconfirmed_batches' : 'delivered_batches';
+      committer.add((removals) => removals[list].push(token), removal_commit_ms);
       // Only the store can match the rows of a batch with the acknowledged ranges.
-      for (const each of stored) this.#options.confirm(each);
+      for (const each of stored) confirm(each);
     }
   }
 
-  /** A row on disk was acknowledged. */
-  row({ id, lane }: Row, isConfirmed: boolean): void {
-    const list = !isConfirmed && this.#needsCloud(lane) ? 'unconfirmed' : 'delivered';
-    this.#options.committer.add((removals) => removals[list].push({ id, lane }), removal_commit_ms);
-  }
-
-  /** A message that is being written is removed after its commit. */
-  #live(live: Live, isConfirmed: boolean): void {
-    live.acked = true;
-    live.confirmed = isConfirmed;
-    if (live.disk === 'yes') this.row(live.row, isConfirmed);
-    else if (live.disk === 'no' || (live.disk === 'due' && !isRetained(live)))
-      this.#options.ledger.deliveredFromMemory(1);
-    this.#options.sent(live.row);
-  }
-
-  #needsCloud(lane: Lane): boolean {
+  /** Whether the cloud, and not the PUBACK alone, releases messages of this lane. */
+  needsCloud(lane: Lane): boolean {
     const { durability, retain } = laneRules[lane];
     if (durability === 'lazy' || retain) return false;
-    return this.ack === 'cloud' || (this.ack === 'auto' && this.cloud_acks);
+    return this.ack === 'cloud' || (this.ack === 'auto' && this.#cloud_acks);
   }
 }

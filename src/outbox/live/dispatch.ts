@@ -10,20 +10,21 @@ import { channels } from '../../contract/topics.ts';
 import type { AckRule } from '../api.ts';
 import { Backlog, type BacklogForm } from './backlog.ts';
 import { BatchSize } from './batch-size.ts';
-import type { Committer } from './disk/committer.ts';
+import type { Committer, CommitFailure } from './disk/committer.ts';
 import { CountedLine } from './counted-line.ts';
-import { Delivery, sync_commit_ms } from './delivery.ts';
+import { Delivery } from './delivery.ts';
+import { lazy_commit_ms, sync_commit_ms } from './disk/pending.ts';
 import { Replay } from './replay.ts';
 import { Gate } from './pauses/gate.ts';
 import { InFlight, type Stored } from './in-flight.ts';
 import type { Ledger } from '../ledger.ts';
 import { LiveLanes } from './lanes.ts';
-import { isRetained, livesOf, type ClockOffset, type Live, type OutgoingMessage } from './outgoing.ts';
-import type { RowRef } from '../protocol.ts';
+import { LiveMoves } from './live-moves.ts';
+import { livesOf, type ClockOffset, type Live, type OutgoingMessage } from './outgoing.ts';
 import type { RefusedKind } from './pauses/refusals.ts';
-import { lazy_commit_ms, Returns } from './returns.ts';
+import { Returns } from './returns.ts';
 import { RetainedOrder } from './retained-order.ts';
-import type { Row } from '../row.ts';
+import type { Row, RowId } from '../row.ts';
 import { Selection } from './selection.ts';
 import type { StoreClient } from './disk/store-client.ts';
 import { texts } from '../texts.ts';
@@ -77,6 +78,7 @@ export class Dispatch {
   readonly #in_flight = new InFlight();
   readonly #returns: Returns;
   readonly #batch: BatchSize;
+  readonly #moves: LiveMoves;
   readonly #delivery: Delivery;
   readonly #quarantine_log: CountedLine;
   #link: Connected | undefined;
@@ -85,9 +87,23 @@ export class Dispatch {
     this.#options = options;
     this.#committer = options.committer;
     this.#batch = new BatchSize(options.form);
-    this.#delivery = new Delivery(options, options.cloud_acks);
+    this.#moves = new LiveMoves({
+      ...options,
+      live: this.#live,
+      backlog: () => this.#backlog,
+      canQueue: (channel) => this.#canQueue(channel),
+      isOutdated: (channel, id) => this.#order.isOutdated(channel, id),
+      needsCloud: (lane) => this.#delivery.needsCloud(lane),
+      ready: () => this.#ready(),
+    });
+    this.#delivery = new Delivery({ ...options, moves: this.#moves }, options.cloud_acks);
     this.#gate = new Gate(() => performance.now(), options.log);
-    this.#returns = new Returns({ ...options, backlog: () => this.#backlog, replay: this.#replay });
+    this.#returns = new Returns({
+      ...options,
+      moves: this.#moves,
+      backlog: () => this.#backlog,
+      replay: this.#replay,
+    });
     this.#quarantine_log = new CountedLine(
       (facts) => options.log.warn(facts, texts.message_quarantined),
       () => performance.now(),
@@ -109,6 +125,7 @@ export class Dispatch {
       order: this.#order,
       batch: this.#batch,
       returns: this.#returns,
+      moves: this.#moves,
     });
   }
 
@@ -116,62 +133,39 @@ export class Dispatch {
 
   /** A new message: to the broker at once if its lane allows and it has subscribers, else to the disk. */
   accept(live: Live): void {
-    if (laneRules[live.row.lane].durability === 'sync') {
-      this.#committer.write(live, sync_commit_ms);
-      if (this.#options.isDiskFailing()) this.#sendUnwritten(live);
-    } else if (this.#takesLive(live)) this.#queue(live);
-    else this.#committer.write(live, lazy_commit_ms);
+    const is_sync = laneRules[live.row.lane].durability === 'sync';
+    this.#moves.moveOne(live, 'accepted', is_sync ? sync_commit_ms : lazy_commit_ms);
   }
 
-  /** Whether a row that is being written stays in memory, to be sent as soon as it is on disk. */
-  holds(live: Live): boolean {
-    const waits = live.place === 'nowhere' && laneRules[live.row.lane].durability === 'sync';
-    if (waits && this.#takesLive(live)) live.place = 'held';
-    live.held = live.place !== 'nowhere';
-    return live.held;
+  /** A commit takes these now. Returns those that stay in memory, to be sent as soon as they are on disk. */
+  commitBegan(lives: readonly Live[]): readonly RowId[] {
+    this.#moves.move(lives, 'commit_began');
+    return lives.filter(({ state }) => state.is_held).map(({ row }) => row.id);
   }
 
   /** These rows are on disk now. */
   written(lives: readonly Live[]): void {
-    const released: RowRef[] = [];
-    for (const live of lives) {
-      if (live.acked) this.#delivery.row(live.row, live.confirmed);
-      else if (live.place === 'held' && this.#link) this.#queue(live);
-      else if (live.place === 'held' || (live.place === 'nowhere' && live.held)) {
-        live.place = 'nowhere';
-        released.push(live.row);
-      } else if (live.place === 'nowhere') this.#backlog.touched(live.row.lane);
-    }
-    this.#returns.release(released);
+    this.#returns.release(this.#moves.move(lives, 'written').released);
   }
 
-  /** The disk refused these rows, or does not answer: they go out from memory if they may. */
-  unwritten(lives: readonly Live[]): void {
-    for (const live of lives) {
-      if (live.disk === 'due') live.held = false;
-      if (live.acked && live.disk === 'due' && !isRetained(live)) this.#options.ledger.deliveredFromMemory(1);
-      this.#sendUnwritten(live);
-    }
+  /** The disk refused these rows, or does not answer: they go out from memory if they may, with all that waits. */
+  unwritten(lives: readonly Live[], event: CommitFailure): void {
+    this.#moves.move(lives, event);
     this.sendUnwritten();
   }
 
   /** The disk fails: sends from memory what waits for it. */
   sendUnwritten(): void {
-    for (const live of this.#committer.rows) this.#sendUnwritten(live);
+    this.#moves.move(this.#committer.rows, 'disk_away');
   }
 
   /** The disk is late: sync messages leave from memory, and are written all the same. */
   #sendLate(): void {
-    for (const live of [...this.#committer.rows_under_way, ...this.#committer.rows])
-      if (laneRules[live.row.lane].durability === 'sync') this.#sendUnwritten(live);
-  }
-
-  #sendUnwritten(live: Live): void {
-    if (live.acked || live.place === 'queued' || live.place === 'sent') return;
-    if (live.disk !== 'writing') live.place = 'nowhere';
-    const { lane, channel, id } = live.row;
-    if (live.from_disk_only || (laneRules[lane].retain && this.#order.isOutdated(channel, id))) return;
-    if (this.#takesLive(live)) this.#queue(live);
+    const waiting = [...this.#committer.rows_under_way, ...this.#committer.rows];
+    this.#moves.move(
+      waiting.filter(({ row }) => laneRules[row.lane].durability === 'sync'),
+      'disk_away',
+    );
   }
 
   // --- The uplink takes them out --------------------------------------------------------------------------------
@@ -286,14 +280,15 @@ export class Dispatch {
   ): void {
     const row = content.kind === 'live' ? content.live.row : content.row;
     this.#quarantine_log.write({ channel: row.channel, code, reason });
-    if (content.kind === 'live') this.#committer.write(content.live, lazy_commit_ms);
+    if (content.kind === 'live') this.#moves.moveOne(content.live, 'spilled');
     this.#committer.quarantine(row, code, reason, lazy_commit_ms);
   }
 
   /** The cloud has stored these: what is in flight among them needs no further acknowledgement after its PUBACK. */
   cloudStored(stored: Stored): void {
-    this.#delivery.cloud_acks = true;
+    this.#delivery.cloudAckReceived();
     this.#in_flight.cloudStored(stored);
+    this.#delivery.confirmed(stored);
   }
 
   // --- Timers ---------------------------------------------------------------------------------------------------
@@ -302,10 +297,8 @@ export class Dispatch {
   sweep({ disk }: { readonly disk: boolean }): readonly Live[] {
     const patience_ms = spill_after_ms + (this.#link?.packet_ms ?? 0);
     const overdue = this.#live.shiftOverdue(performance.now(), disk ? patience_ms : Infinity);
-    for (const live of overdue) {
-      if (disk) this.#returns.putDown([live], 0);
-      else live.place = 'nowhere';
-    }
+    const { released, given_up } = this.#moves.move(overdue, disk ? 'taken_back' : 'overflowed', 0);
+    this.#returns.release(released);
     if (disk) this.#spillInFlight(patience_ms);
     else if (this.#link) this.sendUnwritten();
     if (disk && this.#link && this.#committer.unanswered_ms > late_commit_ms) this.#sendLate();
@@ -314,7 +307,7 @@ export class Dispatch {
     this.#quarantine_log.tick();
     this.#backlog.wake();
     this.#ready();
-    return disk ? [] : overdue.filter((live) => live.disk === 'no');
+    return given_up;
   }
 
   /** Writes everything that waits in memory. */
@@ -328,7 +321,7 @@ export class Dispatch {
 
   /** The file of an earlier run, which could not be read at the start, names a `down/ack`. */
   cloudAckFound(): void {
-    this.#delivery.cloud_acks = true;
+    this.#delivery.cloudAckReceived();
   }
 
   /** Kinds of topics that the broker refuses now. */
@@ -362,7 +355,8 @@ export class Dispatch {
 
   // --- Within ---------------------------------------------------------------------------------------------------
 
-  #takesLive({ row: { channel } }: Live): boolean {
+  /** There is a connection, room in memory, and no pause of its kind of topic. */
+  #canQueue(channel: string): boolean {
     if (this.#link === undefined || this.#live.full) return false;
     return !this.#gate.rests(channel);
   }
@@ -371,17 +365,11 @@ export class Dispatch {
     this.#link?.onReady();
   }
 
-  #queue(live: Live): void {
-    this.#live.push(live);
-    this.#ready();
-  }
-
   #spillInFlight(age_ms: number): void {
     const now_ms = performance.now();
     for (const outgoing of this.#in_flight.messages()) {
-      for (const live of livesOf(outgoing)) {
-        if (live.disk === 'no' && now_ms - live.since_ms > age_ms) this.#committer.write(live, 0);
-      }
+      const late = livesOf(outgoing).filter(({ since_ms }) => now_ms - since_ms > age_ms);
+      this.#moves.move(late, 'spilled', 0);
     }
   }
 }

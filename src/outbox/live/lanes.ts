@@ -33,8 +33,8 @@ export class LiveLanes {
     return this.#rows >= live_rows_max || this.#bytes >= live_bytes_max;
   }
 
+  /** One that leaves the queue by another way stays in it and is skipped. */
   push(live: Live): void {
-    live.place = 'queued';
     this.#queue(live.row.lane).push(live);
     this.#rows += 1;
     this.#bytes += live.row.body.length;
@@ -87,7 +87,9 @@ export class LiveLanes {
   #shiftOf(some: readonly Lane[]): Live | undefined {
     for (const lane of some) {
       const queue = this.#queue(lane);
-      if (queue.length > 0) return this.#take(queue);
+      for (let live = this.#take(queue); live; live = this.#take(queue)) {
+        if (live.state.place === 'queued') return live;
+      }
     }
     return undefined;
   }

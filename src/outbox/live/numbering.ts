@@ -2,6 +2,7 @@
 import type { Position } from '../../contract/envelope.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Draft } from '../api.ts';
+import { first_state } from './live-state.ts';
 import type { ClockOffset, Live } from './outgoing.ts';
 import { positionOf, rowId, seq_max } from '../row.ts';
 
@@ -57,8 +58,7 @@ export class Numbering {
     };
     const { from_disk_only = false } = draft;
     const since_ms = this.#now();
-    const state = { order: 0, held: false, acked: false, confirmed: false, from_disk_only };
-    return { row, since_ms, disk: 'no', place: 'nowhere', ...state };
+    return { row, since_ms, state: first_state, order: 0, from_disk_only };
   }
 
   /** Continues with the first number of this epoch. */

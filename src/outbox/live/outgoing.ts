@@ -4,6 +4,7 @@ import { writeEnvelope, type TimeQuality } from '../../contract/envelope.ts';
 import { laneRules, type Lane } from '../../contract/lanes.ts';
 import { channels } from '../../contract/topics.ts';
 import type { TakenBatch, TakenRow } from '../protocol.ts';
+import type { LiveState } from './live-state.ts';
 import { positionOf, soundTime, type Row, type RowId } from '../row.ts';
 
 /** A message of this run that the main thread holds, on its way to the broker. */
@@ -11,18 +12,10 @@ export interface Live {
   readonly row: Row;
   /** Monotonic time of acceptance. */
   readonly since_ms: number;
-  /** `due`: the next commit writes it. `writing`: in a commit that has not been answered. */
-  disk: 'no' | 'due' | 'writing' | 'yes';
-  /** `held`: queued as soon as it is on disk. `nowhere`: the store hands it out again, once it is there. */
-  place: 'nowhere' | 'held' | 'queued' | 'sent';
+  /** Set by `LiveMoves` only. */
+  state: LiveState;
   /** Position among the rows that the committer was given; 0 until then. */
   order: number;
-  /** The store leaves it to the main thread: it hands it out only after a release. */
-  held: boolean;
-  /** The broker has it. */
-  acked: boolean;
-  /** The cloud acknowledged it before the PUBACK arrived. */
-  confirmed: boolean;
   /** Never sent from memory before it is on disk, whatever its lane allows. */
   readonly from_disk_only: boolean;
 }

@@ -1,18 +1,15 @@
 /** Returns messages that did not reach the broker to the disk, from where the backlog sends them again. */
 import type { Lane } from '../../contract/lanes.ts';
 import type { Backlog } from './backlog.ts';
-import type { Committer } from './disk/committer.ts';
 import type { Replay } from './replay.ts';
+import type { LiveMoves } from './live-moves.ts';
 import { livesOf, type Live, type OutgoingMessage } from './outgoing.ts';
 import type { RowRef } from '../protocol.ts';
 import type { StoreClient } from './disk/store-client.ts';
 
-/** Group commit of what may be lost at a power cut. */
-export const lazy_commit_ms = 250;
-
 interface ReturnsOptions {
   readonly client: Pick<StoreClient, 'release'>;
-  readonly committer: Committer;
+  readonly moves: LiveMoves;
   readonly backlog: () => Backlog;
   readonly replay: Replay;
   readonly diskFailed: (error: unknown) => void;
@@ -41,28 +38,18 @@ export class Returns {
         touched.add(content.batch.lane);
       }
     }
-    this.#release([...rows, ...this.#stored(lives, lazy_commit_ms)], batches, touched);
+    const { released } = this.#options.moves.move(lives, 'taken_back');
+    this.#release([...rows, ...released], batches, touched);
   }
 
   /** Moves messages from memory to the disk. */
-  putDown(lives: readonly Live[], soon_ms = lazy_commit_ms): void {
-    this.#release(this.#stored(lives, soon_ms), [], new Set());
+  putDown(lives: readonly Live[], soon_ms?: number): void {
+    this.release(this.#options.moves.move(lives, 'taken_back', soon_ms).released);
   }
 
   /** Releases rows that the main thread holds and does not send. */
   release(rows: readonly RowRef[]): void {
     this.#release(rows, [], new Set());
-  }
-
-  /** Writes what is in memory only; returns what must be released to the store. */
-  #stored(lives: readonly Live[], soon_ms: number): readonly RowRef[] {
-    const refs: RowRef[] = [];
-    for (const live of lives) {
-      live.place = 'nowhere';
-      if (live.disk === 'no') this.#options.committer.write(live, soon_ms);
-      else if (live.disk === 'yes') refs.push(live.row);
-    }
-    return refs;
   }
 
   #release(rows: readonly RowRef[], batches: readonly number[], touched: Set<Lane>): void {

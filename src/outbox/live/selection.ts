@@ -3,7 +3,8 @@ import { laneRules } from '../../contract/lanes.ts';
 import type { Backlog } from './backlog.ts';
 import type { BatchSize } from './batch-size.ts';
 import type { Committer } from './disk/committer.ts';
-import { sync_commit_ms } from './delivery.ts';
+import { sync_commit_ms } from './disk/pending.ts';
+import type { LiveMoves } from './live-moves.ts';
 import type { Replay } from './replay.ts';
 import type { Gate } from './pauses/gate.ts';
 import type { LiveLanes } from './lanes.ts';
@@ -34,6 +35,7 @@ interface SelectionOptions {
   readonly order: RetainedOrder;
   readonly batch: BatchSize;
   readonly returns: Returns;
+  readonly moves: LiveMoves;
 }
 
 interface Now {
@@ -81,14 +83,14 @@ export class Selection {
       return this.#nextLive(() => this.#options.live.shiftTelemetry());
     const rows_max = Math.min(packet_rows_max, this.#options.batch.rows);
     const lives = this.#options.live.shiftPacket(performance.now(), this.packet_ms, rows_max);
-    for (const live of lives) live.place = 'sent';
+    for (const live of lives) this.#options.moves.moveOne(live, 'handed_out');
     return lives.length > 0 ? outgoingOfPacket(lives, this.#options.clockOffset()) : undefined;
   }
 
   #nextLive(shift: () => Live | undefined): OutgoingMessage | undefined {
     for (let live = shift(); live; live = shift()) {
       if (this.#options.gate.allows(live.row.channel, live.row.id, isKept(live))) {
-        live.place = 'sent';
+        this.#options.moves.moveOne(live, 'handed_out');
         return outgoingOfLive(live, this.#options.clockOffset());
       }
       this.#options.returns.putDown([live]);
@@ -114,15 +116,11 @@ export class Selection {
 
   /** A newer value of its retained topic was handed out before. */
   #supersede({ content }: OutgoingMessage): void {
-    if (content.kind === 'live') content.live.place = 'nowhere';
-    const row = content.kind === 'row' ? content.row : undefined;
-    const ref = content.kind === 'live' && content.live.disk === 'yes' ? content.live.row : row;
-    // A value that is not on disk yet is superseded during its commit.
-    if (ref)
-      this.#options.committer.add(
-        ({ superseded }) => superseded.push({ id: ref.id, lane: ref.lane }),
-        sync_commit_ms,
-      );
+    const { committer, moves } = this.#options;
+    if (content.kind === 'live') moves.moveOne(content.live, 'superseded');
+    if (content.kind !== 'row') return;
+    const { id, lane } = content.row;
+    committer.add(({ superseded }) => superseded.push({ id, lane }), sync_commit_ms);
   }
 }
 

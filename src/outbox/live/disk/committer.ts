@@ -8,6 +8,7 @@
 import { StorageUnavailable } from '../../../errors.ts';
 import { backoff } from '../../../platform/time.ts';
 import type { Drop, Done, JournalEntry, Work } from '../../protocol.ts';
+import type { LiveEvent } from '../live-state.ts';
 import type { Live } from '../outgoing.ts';
 import { addDrop } from '../drop-sums.ts';
 import { emptyPending, isEmpty, kept, taken, type Pending, type Removals } from './pending.ts';
@@ -25,13 +26,15 @@ const retry_max_ms = 10_000;
 /** A commit that has not been answered for so long counts as refused, until it is answered after all. */
 export const commit_answer_ms = 5_000;
 
+export type CommitFailure = Extract<LiveEvent, 'refused' | 'disk_away'>;
+
 interface CommitterOptions {
   readonly commit: (work: Work) => Promise<Done>;
-  /** Decides at the last moment whether the main thread keeps a row while it is being written. */
-  readonly hold: (live: Live) => boolean;
+  /** A commit takes these now. Returns those that the main thread keeps while they are written. */
+  readonly began: (lives: readonly Live[]) => readonly RowId[];
   readonly written: (lives: readonly Live[], done: Done) => void;
-  /** The disk did not take a commit, or does not answer it. The rows of it stay here and are tried again. */
-  readonly failed: (lives: readonly Live[], error: unknown) => void;
+  /** The disk refused a commit (the rows of it stay here and are tried again), or has not answered it for long. */
+  readonly failed: (lives: readonly Live[], error: unknown, event: CommitFailure) => void;
   readonly now: () => number;
 }
 
@@ -84,10 +87,8 @@ export class Committer {
     return this.#running ? this.#options.now() - this.#started_ms : 0;
   }
 
-  /** Writes a row with the next commit, which starts within `soon_ms`. */
+  /** Writes a row with the next commit, which starts within `soon_ms`. A row is given once. */
   write(live: Live, soon_ms: number): void {
-    if (live.disk !== 'no') return;
-    live.disk = 'due';
     this.#order += 1;
     live.order = this.#order;
     this.#pending.rows.push(live);
@@ -203,20 +204,17 @@ export class Committer {
   }
 
   async #run(work: Pending): Promise<void> {
-    for (const live of work.rows) live.disk = 'writing';
     const overdue = setInterval(() => this.#unanswered(work), commit_answer_ms);
     try {
       const done = await this.#options.commit(this.#workOf(work));
-      for (const live of work.rows) live.disk = 'yes';
       this.#options.written(work.rows, this.#answered(done));
       for (const { value } of work.waiters) value.resolve();
     } catch (error) {
-      for (const live of work.rows) live.disk = 'due';
       this.#pending = kept(work, this.#pending);
       this.#refused = true;
       this.#rejectWaiters(error, work);
       this.#pause();
-      this.#options.failed(work.rows, error);
+      this.#options.failed(work.rows, error, 'refused');
     } finally {
       clearInterval(overdue);
     }
@@ -249,7 +247,7 @@ export class Committer {
     const error = new StorageUnavailable(texts.commit_unanswered(seconds));
     this.#refused = true;
     this.#rejectWaiters(error, work);
-    this.#options.failed(work.rows, error);
+    this.#options.failed(work.rows, error, 'disk_away');
   }
 
   /** All of them: those bound to later rows would wait at least as long. */
@@ -259,11 +257,9 @@ export class Committer {
   }
 
   #workOf(pending: Pending): Work {
-    const held: RowId[] = [];
-    for (const live of pending.rows) if (this.#options.hold(live)) held.push(live.row.id);
     return {
       rows: pending.rows.map((live) => live.row),
-      held,
+      held: this.#options.began(pending.rows),
       delivered: pending.delivered,
       delivered_batches: pending.delivered_batches,
       unconfirmed: pending.unconfirmed,

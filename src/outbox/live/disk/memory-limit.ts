@@ -3,6 +3,7 @@ import { lanes } from '../../../contract/lanes.ts';
 import type { Committer } from './committer.ts';
 import type { Dispatch } from '../dispatch.ts';
 import type { Ledger } from '../../ledger.ts';
+import { isAcknowledged } from '../live-state.ts';
 import { isRetained, type Live } from '../outgoing.ts';
 import type { RowId } from '../../row.ts';
 
@@ -19,6 +20,7 @@ interface MemoryParts {
 export function keepMemoryWithinLimits(parts: MemoryParts): void {
   const { ledger, committer, dispatch } = parts;
   forgetReplaced(parts);
+  if (ledger.memory_rows > memory_rows_max) forgetAcknowledged(parts);
   let chars_over = dispatch.live_chars - memory_chars_max;
   for (const live of committer.rows) chars_over += live.row.body.length;
   let rows_over = ledger.memory_rows - memory_rows_max;
@@ -35,7 +37,7 @@ export function keepMemoryWithinLimits(parts: MemoryParts): void {
 }
 
 function isExpendable(live: Live): boolean {
-  return live.place === 'nowhere' && !live.acked && !live.from_disk_only;
+  return live.state.place === 'nowhere' && !live.from_disk_only;
 }
 
 /** Retained values that the broker has are written only to replace older ones on disk: the newest of each channel does that. */
@@ -43,7 +45,16 @@ function forgetReplaced({ committer, ledger }: MemoryParts): void {
   const newest = new Map<string, RowId>();
   for (const live of committer.rows) if (isRetained(live)) newest.set(live.row.channel, live.row.id);
   const replaced = committer.forget(
-    (live) => live.acked && isRetained(live) && live.row.id < (newest.get(live.row.channel) ?? 0),
+    (live) =>
+      isAcknowledged(live.state) && isRetained(live) && live.row.id < (newest.get(live.row.channel) ?? 0),
   );
   ledger.deliveredFromMemory(replaced.length);
+}
+
+/** Kept for the cloud's acknowledgement, which the broker's has to stand in for when memory is short. */
+function forgetAcknowledged({ committer, ledger }: MemoryParts): void {
+  const known = committer.forget(
+    (live) => live.state.disk === 'due' && isAcknowledged(live.state) && !isRetained(live),
+  );
+  ledger.deliveredFromMemory(known.length);
 }

@@ -1,9 +1,15 @@
 /** Work that waits for the next commit, and its division into transactions. */
-import { laneRules } from '../../../contract/lanes.ts';
 import { addDrop, type DropSums } from '../drop-sums.ts';
 import type { Live } from '../outgoing.ts';
 import type { Drop, JournalEntry, RowRef } from '../../protocol.ts';
 import type { Row } from '../../row.ts';
+
+/** Group commit of what must not be lost. */
+export const sync_commit_ms = 20;
+/** Group commit of deletions: what is not deleted yet is sent twice after a kill. A commit costs more than its rows. */
+export const removal_commit_ms = 100;
+/** Group commit of what may be lost at a power cut. */
+export const lazy_commit_ms = 250;
 
 /** One commit takes at most so many rows; the rest goes with the next one. */
 const commit_rows_max = 4_096;
@@ -64,7 +70,8 @@ export function isEmpty(pending: Pending): boolean {
 
 /** Splits off what the next transaction takes. */
 export function taken(pending: Pending): { readonly work: Pending; readonly rest: Pending } {
-  const rows = pending.rows.filter((live) => !skipsTheDisk(live));
+  // What the broker had before its commit began needs none.
+  const rows = pending.rows.filter(({ state }) => state.disk !== 'no');
   const later = rows.splice(fitting(rows));
   const boundary = later[0]?.order ?? Number.POSITIVE_INFINITY;
   const [quarantined, quarantined_later] = split(pending.quarantined, boundary);
@@ -113,11 +120,4 @@ function fitting(rows: readonly Live[]): number {
     return index > 0 && (index >= commit_rows_max || chars > commit_chars_max);
   });
   return over < 0 ? rows.length : over;
-}
-
-/** The broker had it before its commit began. A retained value is written all the same: it replaces the older one on disk. */
-function skipsTheDisk(live: Live): boolean {
-  if (!live.acked || laneRules[live.row.lane].retain) return false;
-  live.disk = 'no';
-  return true;
 }

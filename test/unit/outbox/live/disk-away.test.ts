@@ -75,6 +75,52 @@ describe('Outbox while disk writes fail', () => {
   });
 });
 
+describe('Alarm that was sent from memory while disk writes fail', () => {
+  let seq: number;
+  beforeEach(async () => {
+    disk.refuse();
+    lab.connect({ ack: 'cloud' });
+    seq = lab.send('alarm', 1);
+    await failing();
+    const sent = await lab.pump(heard, () => lab.outbox.dispatch.live_rows === 0);
+    expect(sent).toHaveLength(1);
+  });
+  const alarms = (): number | undefined => lab.outbox.depth().get('alarm')?.rows;
+
+  it('is written after disk writes resume and kept until the cloud acknowledges it', async () => {
+    disk.heal();
+    await eventually('on disk', () => alarms() === 1, 15_000);
+    expect(lab.outbox.ledger().delivered).toBe(0);
+    expect(await lab.pump(heard)).toEqual([]);
+    lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[seq, seq]] });
+    await eventually('released', () => lab.outbox.ledger().delivered === 1);
+    expect(alarms()).toBe(0);
+  });
+
+  it('is not written when the cloud acknowledges it before', async () => {
+    lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[seq, seq]] });
+    expect(lab.outbox.ledger()).toMatchObject({ delivered: 1, buffered: 0 });
+    disk.heal();
+    await eventually('disk writes resumed', () => lab.outbox.health().state === 'ok', 15_000);
+    expect(disk.commits.flatMap(({ rows }) => rows)).toEqual([]);
+  });
+});
+
+describe('Outbox whose live queue is full while disk writes fail', () => {
+  it('sends all alarms over the same connection after disk writes resume', async () => {
+    lab.connect();
+    for (let n = 0; n < 5_000; n += 1) lab.send('alarm', n);
+    await eventually('the queue is full', () => lab.outbox.dispatch.live_rows >= 4_096);
+    disk.refuse();
+    for (let n = 5_000; n < 5_010; n += 1) lab.send('alarm', n);
+    await failing();
+    await letPass(1_500);
+    disk.heal();
+    await lab.pump(heard, () => lab.outbox.ledger().delivered >= 5_010);
+    await eventually('empty', () => lab.outbox.ledger().buffered === 0, 5_000);
+  });
+});
+
 describe('Outbox that reconnects while disk writes fail', () => {
   it('sends messages in flight over the new connection after disk writes resume', async () => {
     for (let n = 0; n < 300; n += 1) lab.send('task', n, `t${n}`);
@@ -127,6 +173,20 @@ describe('Outbox while the disk does not answer', () => {
     await eventually('empty', () => lab.outbox.ledger().buffered === 0, 15_000);
     expect(lab.outbox.ledger()).toMatchObject({ delivered: 3, dropped: {} });
     expect(await lab.pump(heard)).toEqual([]);
+  });
+
+  it('counts an alarm once whose commit began before the connection, also if it is sent from memory and from disk', async () => {
+    disk.hang();
+    lab.send('alarm', 1);
+    await eventually('the commit is under way', () => lab.outbox.unanswered_ms() > 0);
+    lab.connect();
+    const sent = await lab.pump(heard, () => lab.outbox.unanswered_ms() > 3_000);
+    expect(sent).toHaveLength(1);
+    disk.heal();
+    await eventually('empty', () => lab.outbox.ledger().buffered === 0, 15_000);
+    await lab.pump(heard);
+    await lab.outbox.committed();
+    expect(lab.outbox.ledger()).toMatchObject({ delivered: 1, dropped: {}, buffered: 0 });
   });
 
   it('limits memory', async () => {

@@ -30,7 +30,7 @@ beforeEach(() => {
   committer = new Committer({
     now: () => now_ms,
     commit: async (work) => store.store.commit(work),
-    hold: () => false,
+    began: () => [],
     written: () => undefined,
     failed: () => undefined,
   });

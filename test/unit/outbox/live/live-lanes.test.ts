@@ -12,12 +12,8 @@ function live(lane: Lane, since_ms = 0, body = '{}'): Live {
   return {
     row,
     since_ms,
-    disk: 'no',
-    place: 'nowhere',
+    state: { disk: 'no', place: 'queued', is_held: false },
     order: 0,
-    held: false,
-    acked: false,
-    confirmed: false,
     from_disk_only: false,
   };
 }
