@@ -37,7 +37,15 @@ export class CommandRefused extends Error {
   override readonly name = 'CommandRefused';
 }
 
-/** The disk does not take what must be durable: full, read-only or failing. The caller continues from memory. */
+/** The end of each refusal of a command that did not reach its device, and only of those: it may be sent again. */
+export const not_sent = 'command not sent';
+
+/** A refusal of a command that did not reach its device. */
+export function notSent(reason: string): string {
+  return `${reason}; ${not_sent}`;
+}
+
+/** A disk write failed: full, read-only or failing. The caller continues from memory. */
 export class StorageUnavailable extends Error {
   override readonly name: string = 'StorageUnavailable';
 }

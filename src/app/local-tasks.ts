@@ -1,6 +1,6 @@
 /** Tasks that are dispatched on the gateway itself, and the tasks of the journal as the technician sees them. */
 import { randomUUID } from 'node:crypto';
-import { CommandRefused } from '../errors.ts';
+import { CommandRefused, notSent } from '../errors.ts';
 import type { LocalApi } from '../local/api.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { TaskRunner } from '../tasks/runner.ts';
@@ -20,7 +20,7 @@ export function localTasks(runner: Pick<TaskRunner, 'receive' | 'find' | 'list'>
     const author = { via: 'local', user: user.name, uid: user.uid } as const;
     await runner.receive(raw, { task_id_in_topic: task_id, retained: false, duplicate: false, author });
     const task = await runner.find(task_id);
-    if (!task) throw new CommandRefused('the task was not admitted; nothing was done');
+    if (!task) throw new CommandRefused(notSent('the task was not admitted'));
     return task;
   };
   return { recent, dispatch };

@@ -31,7 +31,7 @@ const laneReport = z.object({
   /** On disk. */
   rows: count,
   bytes: count,
-  /** Beside them, in memory only: on their way to the broker, or while the disk does not take them. */
+  /** Beside them, in memory only: on their way to the broker, or while disk writes fail. */
   memory_rows: count,
 });
 

@@ -1,6 +1,7 @@
 /** Whether a dispatch that has just arrived may wait for its turn, and until when. Nothing is changed here. */
 import type { TaskDispatch } from '../contract/tasks.ts';
 import { type Command, command_timeout_default_ms } from '../driver/command.ts';
+import { notSent } from '../errors.ts';
 import type { Stamp } from '../platform/clock.ts';
 import { readPayload, type Runnable } from './payload.ts';
 import { type Delivery, type Due, type Judged, judgeTime } from './timing.ts';
@@ -37,8 +38,9 @@ export function judge(dispatch: TaskDispatch, parts: Judge): Judged<Admitted> {
   const { findCommand, stamp, delivery, full } = parts;
   if (delivery.retained) {
     return {
-      refusal:
-        'expired: a retained dispatch is refused, since the broker repeats it at each connect; nothing was done',
+      refusal: notSent(
+        'expired: a retained dispatch is refused, since the broker repeats it at each connect',
+      ),
     };
   }
   const found = findCommand(dispatch.asset_id, dispatch.command_name);
@@ -66,5 +68,5 @@ function awaited(dispatch: TaskDispatch, { stamp, delivery, full }: Judge): Judg
 
 /** The sentence for a task whose asset cannot be reached now. */
 export function offline({ name }: { readonly name: string }): string {
-  return `${name} is offline; nothing was done`;
+  return notSent(`${name} is offline`);
 }

@@ -1,6 +1,6 @@
 /** Carries out one task: journals its start, calls the handler, and never waits for a handler that does not stop. */
 import type { Command, Invocation } from '../driver/command.ts';
-import { CommandRefused } from '../errors.ts';
+import { CommandRefused, notSent } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { aborted, sleep } from '../platform/time.ts';
 import type { ObserveTasks } from './activity.ts';
@@ -136,8 +136,8 @@ function conclude(task: Task, command: Command, outcome: Outcome, { recorder, lo
 function notStarted(ending: Ending): string {
   if (ending.kind === 'supersede') return `superseded by ${ending.by}`;
   if (ending.kind === 'cancel') return 'cancelled before it started';
-  if (ending.kind === 'expire') return 'expired: its deadline passed before it started; nothing was done';
-  return 'the connector stopped before it started; nothing was done';
+  if (ending.kind === 'expire') return notSent('expired: its deadline passed before it started');
+  return notSent('the connector stopped before it started');
 }
 
 function stoppedBy(ending: Ending | undefined, detail?: string): TaskEvent {

@@ -1,6 +1,7 @@
 /** The life of a task as a pure function: pending, running, then completed or failed, and no way back. */
 import type { JsonObject } from '../contract/json.ts';
 import type { TaskReport } from '../contract/tasks.ts';
+import { notSent } from '../errors.ts';
 
 export type TaskState =
   | { readonly status: 'pending'; readonly revision: number }
@@ -76,7 +77,7 @@ function fromPending(state: TaskState & { status: 'pending' }, event: TaskEvent)
     case 'supersede':
       return failed(`superseded by ${event.by}`);
     case 'expire':
-      return failed('expired: its deadline passed before it started; nothing was done');
+      return failed(notSent('expired: its deadline passed before it started'));
     case 'restart':
       return {
         kind: 'moved',

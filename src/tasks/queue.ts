@@ -1,5 +1,5 @@
 /** The lines of tasks, one for each asset: who runs, who waits, in the order of reception, within limits. */
-import { InvariantBroken } from '../errors.ts';
+import { InvariantBroken, notSent } from '../errors.ts';
 import type { TaskLimits } from './limits.ts';
 import type { Task } from './task.ts';
 
@@ -44,10 +44,9 @@ export class TaskQueue {
     if (is_safety) return undefined;
     const { waiting_per_asset_max, waiting_max } = this.#limits;
     const here = this.#lines.get(asset_id)?.waiting.length ?? 0;
-    if (here >= waiting_per_asset_max)
-      return `too many tasks waiting: ${here} for this asset; nothing was done`;
+    if (here >= waiting_per_asset_max) return notSent(`too many tasks waiting: ${here} for this asset`);
     const all = this.lines().reduce((sum, { waiting }) => sum + waiting.length, 0);
-    return all >= waiting_max ? `too many tasks waiting: ${all} on this kit; nothing was done` : undefined;
+    return all >= waiting_max ? notSent(`too many tasks waiting: ${all} on this kit`) : undefined;
   }
 
   /** Puts the task at the end of the line of its asset. */

@@ -1,4 +1,5 @@
 /** Takes up a task that an earlier run of the connector left pending or running. */
+import { notSent } from '../errors.ts';
 import type { JournalEntry } from '../outbox/protocol.ts';
 import type { Stamp } from '../platform/clock.ts';
 import { readJournaled } from './dispatch.ts';
@@ -16,7 +17,7 @@ export function takeUp(entry: JournalEntry, stamp: Stamp): TakenUp {
   const { dispatch, origin, repeatable } = readJournaled(entry.dispatch);
   const judged = dispatch
     ? judgeAgain(dispatch, entry.deadline_ms, stamp)
-    : { refusal: 'the kit restarted and cannot read the dispatch; nothing was done' };
+    : { refusal: notSent('the kit restarted and cannot read the dispatch') };
   const due =
     'refusal' in judged
       ? {

@@ -1,7 +1,7 @@
 /** The sentences of `result.error`: what an operator reads when a task was not carried out. */
 import { ZodError } from 'zod';
 import { cut } from '../contract/limits.ts';
-import { messageOf } from '../errors.ts';
+import { messageOf, notSent } from '../errors.ts';
 import { cleanText } from '../platform/foreign-text.ts';
 import { faults_named_max, sentence_chars_max } from './limits.ts';
 import { isTerminal, type TaskState, type TerminalState } from './machine.ts';
@@ -24,7 +24,7 @@ export function thrownSentence(thrown: unknown): string {
 }
 
 export function cannotRecord(why: unknown): string {
-  return bounded(`the kit cannot record tasks now: ${messageOf(why)}; nothing was done`);
+  return bounded(notSent(`the kit cannot record tasks now: ${messageOf(why)}`));
 }
 
 /**
@@ -32,7 +32,7 @@ export function cannotRecord(why: unknown): string {
  */
 export function unrecordedNote(state: TaskState, reason: string): string {
   const error = isTerminal(state) ? errorOf(state) : '';
-  const how = error.replace('; nothing was done', '') || state.status;
+  const how = error.replace(notSent(''), '') || state.status;
   const why = how.includes(reason) ? '' : ` (${reason})`;
   return bounded(`not final, since the kit cannot record it${why}: ${how}`);
 }

@@ -72,7 +72,7 @@ export class TaskRecorder {
     return this.#unrecorded.size >= unrecorded_max;
   }
 
-  /** Resolves once `running` is on disk; rejects when the disk does not take it, and then nothing may be done. */
+  /** Resolves once `running` is on disk; rejects when the disk write fails, and then nothing may be done. */
   async start(task: Task): Promise<void> {
     const { entry, report } = this.#move(task, { kind: 'start' });
     await this.#options.journal.record(entry, report);
@@ -151,7 +151,7 @@ export class TaskRecorder {
       return;
     }
     if (known?.state === 'running') {
-      // An earlier run started it and the file could not be read at the start: `nothing was done` would be false.
+      // An earlier run started it and the file could not be read at the start: `command not sent` would be false.
       const { task } = takeUp(known, this.#options.clock.stamp());
       this.finish(task, { kind: 'fail', error: interrupted_error });
       return;

@@ -158,7 +158,7 @@ modprobe sch_netem && ${wire} delay 300ms`);
     const table = (how: string): string => `dmsetup suspend --noflush flaky
 echo "0 1048576 ${how}" | dmsetup load flaky && dmsetup resume flaky`;
     const isNamed = ({ degraded }: StatusReport): boolean =>
-      degraded.some((reason) => reason.startsWith('the disk does not take messages'));
+      degraded.some((reason) => reason.startsWith('disk write failed'));
     await machine.sh(`modprobe loop && modprobe dm-flakey
 truncate --size=512M /var/flaky.img && losetup /dev/loop7 /var/flaky.img
 echo '0 1048576 linear /dev/loop7 0' | dmsetup create flaky && mke2fs -q -t ext4 /dev/mapper/flaky

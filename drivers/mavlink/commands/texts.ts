@@ -1,4 +1,6 @@
 /** Refusals and outcomes of vehicle commands that people read; tests refer to them by name. */
+import { notSent } from '../../../src/errors.ts';
+
 export const texts = {
   home_unknown: 'home position unknown; wait until the vehicle reports it',
   ellipsoid_unknown:
@@ -28,8 +30,8 @@ export const texts = {
   time_short: (left_s: string) => `too late: ${left_s} s left, too short to observe the effect`,
   task_old: (age_s: string, max_s: number) =>
     `too late: the task is ${age_s} s old; ${max_s} s are allowed (task_age_max_s)`,
-  not_sent: (reason: string) => `${reason}; command not sent`,
   link_stalled: (vehicle: string) => `the link to ${vehicle} accepts no frames now`,
+  not_sent: notSent,
   executing: (vehicle: string) => `${vehicle} is executing the command`,
   accepted: (vehicle: string, what: string) => `${vehicle} accepted ${what}`,
   sent_as_message: (vehicle: string, what: string) =>

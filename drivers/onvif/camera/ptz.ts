@@ -6,7 +6,7 @@ import {
   command_timeout_default_ms,
   defineCommand,
 } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import { CommandRefused, notSent } from '../../../src/errors.ts';
 import type { OwedStops } from '../../../src/device/owed-stops.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { continuousMove, type Motor, move_deadline_ms, profileToken, settled, stop } from './ptz-stop.ts';
@@ -85,7 +85,7 @@ async function move(
     return { direction: 'stop', stopped };
   }
   if (context.remaining_ms() < parts.move_ms + move_deadline_ms) {
-    throw new CommandRefused('too little time left to move and to stop; nothing was done');
+    throw new CommandRefused(notSent('too little time left to move and to stop'));
   }
   const { owed, profile } = parts;
   // On disk before the camera moves: after a power cut the Stop is the first request to it.
@@ -96,7 +96,7 @@ async function move(
   const outcome = await start(parts, direction, speed);
   if (outcome.kind === 'fault') {
     await owed.confirm(profile);
-    throw new CommandRefused(`${describe(outcome)}; nothing was done`);
+    throw new CommandRefused(`${describe(outcome)}; no movement began`);
   }
   // Without an answer the camera may move nevertheless.
   if (outcome.kind === 'reply') await sleep(parts.move_ms, signal);
@@ -152,12 +152,12 @@ async function goTo(parts: PtzParts, token: string, context: CommandContext) {
             .slice(0, 20)
             .join(', ') || 'none'
         }`;
-    throw new CommandRefused(`the camera has no preset "${token}"${hint}; nothing was done`);
+    throw new CommandRefused(notSent(`the camera has no preset "${token}"${hint}`));
   }
   refuseAborted(signal);
   const inner = `${profileToken(parts.profile)}<PresetToken>${escapeXml(token)}</PresetToken>`;
   const outcome = await parts.soap.call({ ...operation('ptz', 'GotoPreset', inner), url: parts.url });
-  if (outcome.kind === 'fault') throw new CommandRefused(`${describe(outcome)}; nothing was done`);
+  if (outcome.kind === 'fault') throw new CommandRefused(`${describe(outcome)}; no movement began`);
   if (outcome.kind === 'failure') {
     throw new CommandRefused(`${describe(outcome)}; whether it moves is unknown`);
   }
@@ -175,7 +175,7 @@ async function goTo(parts: PtzParts, token: string, context: CommandContext) {
 async function readPresets({ soap, url, profile }: PtzParts) {
   const outcome = await soap.call({ ...operation('ptz', 'GetPresets', profileToken(profile)), url });
   if (outcome.kind !== 'reply') {
-    throw new CommandRefused(`cannot read the presets: ${describe(outcome)}; nothing was done`);
+    throw new CommandRefused(notSent(`cannot read the presets: ${describe(outcome)}`));
   }
   return all(find(outcome.body, 'getPresetsResponse'), 'preset')
     .slice(0, presets_max)
@@ -183,5 +183,5 @@ async function readPresets({ soap, url, profile }: PtzParts) {
 }
 
 function refuseAborted(signal: AbortSignal): void {
-  if (signal.aborted) throw new CommandRefused('cancelled; nothing was done');
+  if (signal.aborted) throw new CommandRefused(notSent('cancelled'));
 }

@@ -1,5 +1,5 @@
 /** Sends commands to one host: in batches, in its session, one request at a time, with workarounds for its firmware. */
-import { CommandRefused, DeviceUnreachable } from '../../../src/errors.ts';
+import { CommandRefused, DeviceUnreachable, notSent } from '../../../src/errors.ts';
 import type { HttpReply, PinnedHttp } from '../../../src/device/pinned-http.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { failureOf } from './failure.ts';
@@ -176,7 +176,7 @@ export class Device {
     const token = await tokenOf();
     const query = `?cmd=${commands[0]?.cmd ?? ''}&token=${encodeURIComponent(token ?? 'null')}`;
     const reply = await this.#line.take(urgency, async (giveUp) => {
-      if (signal?.aborted) throw new CommandRefused('stopped before it was sent; nothing was done');
+      if (signal?.aborted) throw new CommandRefused(notSent('stopped before it was sent'));
       const { http, limits } = this.#parts;
       const within = { deadline_ms: limits.request_ms, signal: giveUp };
       return http.post(`${this.#path}${query}`, JSON.stringify(commands), within);

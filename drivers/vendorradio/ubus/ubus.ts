@@ -1,6 +1,12 @@
 /** Asks one radio over ubus: one request at a time, in one session that is renewed once when it was lost. */
 import { z } from 'zod';
-import { CommandRefused, DeviceRejected, DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
+import {
+  CommandRefused,
+  DeviceRejected,
+  DeviceUnreachable,
+  notSent,
+  RetryLater,
+} from '../../../src/errors.ts';
 import type { PinnedHttp } from '../../../src/device/pinned-http.ts';
 import { type Grants, readGrants } from './grants.ts';
 import type { Limits } from '../limits.ts';
@@ -83,7 +89,7 @@ export class Ubus {
   }
 
   async #ask(calls: readonly Call[], options: AskOptions): Promise<readonly Answer[]> {
-    if (options.signal?.aborted) throw new CommandRefused('stopped before it was sent; nothing was done');
+    if (options.signal?.aborted) throw new CommandRefused(notSent('stopped before it was sent'));
     const before = this.#session;
     const session = await this.#open();
     const answers = await this.#exchange(calls, session.sid, options);

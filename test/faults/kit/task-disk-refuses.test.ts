@@ -6,7 +6,7 @@ import { texts } from '../../../src/tasks/texts.ts';
 
 useFakeTime();
 
-const cannot = 'the kit cannot record tasks now: no space left; nothing was done';
+const cannot = 'the kit cannot record tasks now: no space left; command not sent';
 /** Longer than the pauses between attempts to write and to read. */
 const healed_ms = 40_000;
 
@@ -50,7 +50,7 @@ describe('Tasks while disk writes fail', () => {
       'not final, since the kit cannot record it (no space left): Falcon 1 is offline',
     );
     await heal(lab);
-    expect(lab.error(id)).toBe('Falcon 1 is offline; nothing was done');
+    expect(lab.error(id)).toBe('Falcon 1 is offline; command not sent');
   });
 
   it('an end that the disk turns out to have is reported again, and never another one', async () => {
@@ -141,6 +141,6 @@ describe('a slow disk', () => {
     const { id } = lab.send({ deadline: new Date(Date.now() + commit_ms + 10).toISOString() });
     await pass(3 * commit_ms);
     expect(lab.kit.invocations).toHaveLength(0);
-    expect(lab.error(id)).toBe('expired: its deadline passed before it started; nothing was done');
+    expect(lab.error(id)).toBe('expired: its deadline passed before it started; command not sent');
   });
 });

@@ -1,6 +1,7 @@
 /** Tasks: each ran at most once, in time, and kit, service and machine agree on how it ended. */
 import { jsonObject } from '../../../src/contract/json.ts';
 import { channels } from '../../../src/contract/topics.ts';
+import { not_sent } from '../../../src/errors.ts';
 import type { Run } from '../world/devices.ts';
 import type { Order, Scene } from '../scene.ts';
 import type { BufferTables, ServiceTables, TaskRow } from '../world/service-tables.ts';
@@ -61,8 +62,7 @@ function checkEnd({ n }: Order, runs: readonly Run[], task: TaskRow, say: Say): 
 function checkReason(n: number, runs: readonly Run[], { result, revision }: TaskRow, say: Say): void {
   const read = jsonObject.safeParse(JSON.parse(result)).data ?? {};
   const error = typeof read['error'] === 'string' ? read['error'] : '';
-  const claims_nothing =
-    /nothing was done|command not sent/u.test(error) || error.startsWith('not sent to the kit');
+  const claims_nothing = error.includes(not_sent) || error.startsWith('not sent to the kit');
   if (claims_nothing && runs.length > 0) say(`task ${n} ran, and the service says: ${error}`);
   const is_done = runs.some(({ ended }) => ended === 'done');
   const is_vague = error.includes('outcome unknown') || error.includes('not answered');

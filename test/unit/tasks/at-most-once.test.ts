@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { TaskReport } from '../../../src/contract/tasks.ts';
+import { not_sent } from '../../../src/errors.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { type HandlerCall, type Lab, pass, startLab } from '../../support/kit/task-lab.ts';
 
@@ -126,8 +127,8 @@ function fault(lab: Lab, n: number): string | undefined {
 
 function faultOfRun(reports: readonly TaskReport[], end: TaskReport): string | undefined {
   if (reports[0]?.status !== 'running') return 'ran and was not reported as running first';
-  const untouched = JSON.stringify(end.result).includes('nothing was done');
-  return untouched ? 'ran although it was reported that nothing was done' : undefined;
+  const untouched = JSON.stringify(end.result).includes(not_sent);
+  return untouched ? 'ran although it was reported as not sent' : undefined;
 }
 
 async function play(story: readonly Step[]): Promise<Lab> {

@@ -133,7 +133,7 @@ describe('a jump of the time of day', () => {
     lab.kit.jump_ms = 60_000;
     lab.kit.last.succeed();
     await pass(commit_ms);
-    expect(lab.error(second)).toBe('expired: its deadline passed before it started; nothing was done');
+    expect(lab.error(second)).toBe('expired: its deadline passed before it started; command not sent');
   });
 });
 

@@ -26,7 +26,7 @@ const failures: readonly [TaskState, TaskEvent, string][] = [
   [received, fail, 'low battery'],
   [received, cancel, 'cancelled before it started'],
   [received, supersede, 'superseded by disarm'],
-  [received, expire, 'expired: its deadline passed before it started; nothing was done'],
+  [received, expire, 'expired: its deadline passed before it started; command not sent'],
   [running, fail, 'low battery'],
   [running, cancel, 'cancelled while running'],
   [running, supersede, 'superseded by disarm'],

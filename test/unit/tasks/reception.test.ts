@@ -145,7 +145,7 @@ describe('a dispatch that is not carried out', () => {
     expect(lab.kit.invocations).toHaveLength(0);
     expect(lab.disk.reports(id)).toHaveLength(2);
     expect(lab.error(id)).toBe(
-      'expired: a retained dispatch is refused, since the broker repeats it at each connect; nothing was done',
+      'expired: a retained dispatch is refused, since the broker repeats it at each connect; command not sent',
     );
   });
 
@@ -168,7 +168,7 @@ describe('a dispatch that is not carried out', () => {
   it('because its asset is offline names the asset', async () => {
     const lab = startLab();
     lab.kit.drone.online = false;
-    expect(lab.error(await lab.give())).toBe('Falcon 1 is offline; nothing was done');
+    expect(lab.error(await lab.give())).toBe('Falcon 1 is offline; command not sent');
   });
 
   it('because of its payload names the key, and starts nothing', async () => {
@@ -185,7 +185,7 @@ describe('a dispatch that is not carried out', () => {
   it('because it is late tells how late', async () => {
     const lab = startLab();
     const id = await lab.give({ created_at: iso(Date.now() - 15_000) });
-    expect(lab.error(id)).toBe("expired: its deadline passed 5 s ago by the kit's clock; nothing was done");
+    expect(lab.error(id)).toBe("expired: its deadline passed 5 s ago by the kit's clock; command not sent");
   });
 
   it('keeps its answer when the reason is gone by the second delivery', async () => {

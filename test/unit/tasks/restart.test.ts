@@ -54,7 +54,7 @@ describe('a task that had not started', () => {
   it('expires if it is not', async () => {
     const { lab, id } = await pending();
     const next = await restart(lab, 30_000);
-    expect(next.error(id)).toBe("expired: its deadline passed 20 s ago by the kit's clock; nothing was done");
+    expect(next.error(id)).toBe("expired: its deadline passed 20 s ago by the kit's clock; command not sent");
     expect(lab.kit.invocations).toHaveLength(0);
   });
 
@@ -89,7 +89,7 @@ describe('a task that had not started', () => {
     lab.kit.drone.announced = false;
     const next = await restart(lab);
     await pass(10_000);
-    expect(next.error(id)).toBe('expired: its deadline passed before it started; nothing was done');
+    expect(next.error(id)).toBe('expired: its deadline passed before it started; command not sent');
   });
 
   it('is superseded by a safety command that had not started either', async () => {
@@ -156,7 +156,7 @@ describe('a dispatch right after a restart', () => {
     const { lab, kit, reached } = early();
     const id = await lab.give({ command: 'goto' });
     await pass(10_000);
-    expect(lab.error(id)).toBe('expired: its deadline passed before it started; nothing was done');
+    expect(lab.error(id)).toBe('expired: its deadline passed before it started; command not sent');
     const bad = await lab.give({ command: 'goto', payload: { speed: 7 } });
     reached.yes = true;
     lab.runner.assetsChanged();
@@ -266,7 +266,7 @@ describe('a task that was running', () => {
     const id = await lab.give();
     lab.disk.entries.set(id, { ...lab.disk.entries.get(id)!, dispatch: '{', state: 'pending' });
     const next = await restart(lab);
-    expect(next.error(id)).toBe('the kit restarted and cannot read the dispatch; nothing was done');
+    expect(next.error(id)).toBe('the kit restarted and cannot read the dispatch; command not sent');
   });
 });
 

@@ -42,7 +42,7 @@ describe('tasks of one asset', () => {
     lab.kit.drone.online = false;
     lab.kit.last.succeed();
     await pass(commit_ms);
-    expect(lab.error(second)).toBe('Falcon 1 is offline; nothing was done');
+    expect(lab.error(second)).toBe('Falcon 1 is offline; command not sent');
   });
 
   it('that wait beyond their deadline expire where they stand', async () => {
@@ -50,7 +50,7 @@ describe('tasks of one asset', () => {
     await lab.give({ n: 1, deadline: new Date(Date.now() + 60_000).toISOString() });
     const second = await lab.give({ n: 2 });
     await pass(10_000);
-    expect(lab.error(second)).toBe('expired: its deadline passed before it started; nothing was done');
+    expect(lab.error(second)).toBe('expired: its deadline passed before it started; command not sent');
     await finishAll(lab);
     expect(lab.kit.invocations.map(({ n }) => n)).toEqual([1]);
   });
@@ -61,7 +61,7 @@ describe('too many waiting tasks', () => {
     const lab = startLab({ limits: { waiting_per_asset_max: 2, waiting_max: 100 } });
     for (const n of [1, 2, 3]) await lab.give({ n });
     expect(lab.error(await lab.give({ n: 4 }))).toBe(
-      'too many tasks waiting: 2 for this asset; nothing was done',
+      'too many tasks waiting: 2 for this asset; command not sent',
     );
     await lab.give({ n: 5, command: 'disarm' });
     lab.kit.invocations[0]?.fail(new Error('stopped'));
@@ -75,7 +75,7 @@ describe('too many waiting tasks', () => {
     const sent = [1, 2, 3].map((n) => lab.send({ n, asset: n % 2 === 0 ? lab.kit.camera : lab.kit.drone }));
     await pass(2 * commit_ms);
     const third = sent[2]?.id ?? '';
-    expect(lab.error(third)).toBe('too many tasks waiting: 2 on this kit; nothing was done');
+    expect(lab.error(third)).toBe('too many tasks waiting: 2 on this kit; command not sent');
     await finishAll(lab);
   });
 });

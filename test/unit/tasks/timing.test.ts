@@ -43,19 +43,19 @@ describe('with a clock that is set', () => {
   });
 
   it('a late dispatch is refused and told how late it is', () => {
-    const refusal = "expired: its deadline passed 20 s ago by the kit's clock; nothing was done";
+    const refusal = "expired: its deadline passed 20 s ago by the kit's clock; command not sent";
     expect(judgeTime(times(-30_000), low, stamp, first)).toEqual({ refusal });
   });
 
   it('a deadline before the creation is refused', () => {
     expect(judgeTime(times(-1_000, -2_000), low, stamp, first)).toEqual({
-      refusal: 'expired: its deadline is not after its creation; nothing was done',
+      refusal: 'expired: its deadline is not after its creation; command not sent',
     });
   });
 
   it('more than five minutes in the future means that the clocks disagree, which only a low risk may ignore', () => {
     const refusal =
-      'the clocks of the kit and the cloud disagree: the dispatch was created 301 s in the future; nothing was done';
+      'the clocks of the kit and the cloud disagree: the dispatch was created 301 s in the future; command not sent';
     expect(judgeTime(times(301_000), medium, stamp, first)).toEqual({ refusal });
     expect(judgeTime(times(301_000), disarm, stamp, first)).toEqual({ refusal });
     expect(judgeTime(times(301_000), low, stamp, first)).toMatchObject({ due_mono_ms: 15_000 });
@@ -71,7 +71,7 @@ describe('with a clock that is set', () => {
 
 describe('with a clock that is not set', () => {
   const refusal =
-    "the kit's clock is not set, so whether this medium-risk command is stale is unknown; nothing was done";
+    "the kit's clock is not set, so whether this medium-risk command is stale is unknown; command not sent";
 
   it('what could do harm is refused', () => {
     expect(judgeTime(times(0), medium, unset, first)).toEqual({ refusal });
@@ -99,7 +99,7 @@ describe('with a clock that is not set', () => {
 
   it('a dispatch whose deadline lies before the creation of another one is late for certain', () => {
     const refusal =
-      'expired: its deadline passed 50 s ago by dispatches that were created later; nothing was done';
+      'expired: its deadline passed 50 s ago by dispatches that were created later; command not sent';
     expect(judgeTime(times(0), low, unset, { ...first, at_least_ms: now_ms + 60_000 })).toEqual({ refusal });
     expect(judgeTime(times(0), low, unset, { ...first, at_least_ms: now_ms + 9_000 })).toMatchObject({
       due_mono_ms: 15_000,

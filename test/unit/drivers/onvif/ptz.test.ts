@@ -181,11 +181,11 @@ it('says that the outcome is unknown when the movement was not answered, and sto
 it('does nothing when a movement is refused, or when too little time is left', async () => {
   const { move } = await commandsOf();
   await expect(move.read({ direction: 'up' }).run(context(undefined, 500))).rejects.toThrow(
-    /nothing was done/u,
+    /command not sent/u,
   );
   expect(operations()).toEqual([]);
   camera.misbehave('ContinuousMove', { fault: 'ter:InvalidPosition' });
-  await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/nothing was done/u);
+  await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/no movement began/u);
 });
 
 it.each(['1', '1.0', 'a&b'])('goes to the preset %s by its token, escaped', async (preset_token) => {
@@ -198,7 +198,7 @@ it('refuses a preset that the camera does not have, though the camera would take
   const { preset } = await commandsOf();
   const evil = '1</PresetToken><Evil/>';
   await expect(preset.read({ preset_token: evil }).run(context())).rejects.toThrow(
-    /has no preset.*nothing was done/u,
+    /has no preset.*command not sent/u,
   );
   await expect(preset.read({ preset_token: 'Yard' }).run(context())).rejects.toThrow(
     /is the name of the preset "a&b"/u,
