@@ -24,7 +24,7 @@ export function drawStory(seed: string): Story {
     'long',
     'crowd',
   ]);
-  const setting = drawSetting(rng, shape);
+  const setting = drawSetting(rng, shape, seed);
   const actions = drawActions(rng, setting, shape);
   // A plot that began late is told to its end.
   const last_ms = actions.at(-1)?.at_ms ?? 0;
@@ -32,7 +32,7 @@ export function drawStory(seed: string): Story {
   return { seed, setting: { ...setting, duration_ms }, actions };
 }
 
-function drawSetting(rng: Rng, shape: Shape): Setting {
+function drawSetting(rng: Rng, shape: Shape, seed: string): Setting {
   const is_tight = shape === 'tight' || (shape === 'crowd' && rng.chance(0.4));
   const rows = shape === 'crowd' ? 4_000 : 1_500;
   return {
@@ -47,13 +47,20 @@ function drawSetting(rng: Rng, shape: Shape): Setting {
       packet_ms: rng.chance(0.2) ? 1_000 : 0,
       window_messages: rng.pick([1, 4, 16, 64, 64, 64]),
       rows_max: is_tight ? rng.int(60, rows) : 5_000_000,
-      bytes_max: 512 * 1024 * 1024,
+      bytes_max: bytesMaxOf(new Rng(`bytes/${seed}`), shape),
     },
     service_protocol: rng.chance(0.15) ? '3.1.1' : 'auto',
     is_reordering: rng.chance(0.25),
     has_reserve: rng.chance(0.1),
     is_synced: rng.chance(0.9),
   };
+}
+
+/** In some stories bytes, not rows, are what fills the buffer. */
+function bytesMaxOf(rng: Rng, shape: Shape): number {
+  const is_tight = (shape === 'tight' && rng.chance(0.5)) || (shape === 'crowd' && rng.chance(0.2));
+  if (!is_tight) return 512 * 1024 * 1024;
+  return Math.round(rng.scale(12_000, shape === 'crowd' ? 1_000_000 : 300_000));
 }
 
 /** Swarm testing: each story knows only some kinds of faults, so that none hides what another would show. */

@@ -51,7 +51,8 @@ const for_want_of_room: ReadonlySet<string> = new Set(['evicted', 'thinned', 'ex
 /** What makes room goes only where there is none, and never from the lanes that are promised to be kept. */
 function checkDrops(scene: Scene, say: Say): void {
   const { room_was_short, setting } = scene;
-  const was_short = room_was_short || setting.kit.rows_max < rows_enough;
+  const { rows_max, bytes_max } = setting.kit;
+  const was_short = room_was_short || rows_max < rows_enough || bytes_max < bytes_enough;
   for (const { lane, reason, rows } of namedDrops(scene)) {
     if (!for_want_of_room.has(reason)) continue;
     if (!laneRules[lane].evictable) say(`${rows} messages of the lane ${lane} were ${reason}`);
@@ -60,6 +61,7 @@ function checkDrops(scene: Scene, say: Say): void {
 }
 /** No story fills as much. */
 const rows_enough = 100_000;
+const bytes_enough = 256 * 1024 * 1024;
 
 function mayBeMissing(scene: Scene, taken: Taken): boolean {
   const { id, channel, excused, lane } = taken;
