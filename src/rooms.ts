@@ -144,7 +144,16 @@ export const rooms: readonly Room[] = [
     folder: 'src/service',
     purpose: 'the Kit, Asset and Telemetry Service, fed only by messages of the contract; see its README',
     imports: ['contract', 'errors.ts', 'mqtt', 'platform'],
-    packages: ['@hono/node-server', '@hono/zod-openapi', 'better-sqlite3', 'hono', 'pg', 'ws', 'zod'],
+    packages: [
+      '@hono/node-server',
+      '@hono/zod-openapi',
+      'better-sqlite3',
+      'hono',
+      'pg',
+      'prom-client',
+      'ws',
+      'zod',
+    ],
   },
   {
     folder: 'src/page',

@@ -1,8 +1,9 @@
-/** Lints the OpenAPI document of the service with Redocly and Spectral: `npm run check`. Offline; any finding fails. */
+/** Lints the OpenAPI and AsyncAPI documents of the service with Redocly and Spectral: `npm run check`. Offline; any finding fails. */
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import spectral from '@stoplight/spectral-core';
 import rulesets from '@stoplight/spectral-rulesets';
 import type { JsonObject } from '../src/contract/json.ts';
+import { socketDocument } from '../src/service/api/socket-document.ts';
 import { apiDocument } from '../src/service/http/document.ts';
 import { apiApp } from './support/service/api-app.ts';
 
@@ -25,7 +26,7 @@ export async function lintWithSpectral(
 ): Promise<readonly string[]> {
   const linter = new spectral.Spectral();
   // There is no public address of the maintainers.
-  const rules = kind === 'oas' ? { 'contact-properties': 'off' } : {};
+  const rules = { [kind === 'oas' ? 'contact-properties' : 'asyncapi-info-contact-properties']: 'off' };
   linter.setRuleset(new spectral.Ruleset({ extends: [[rulesets[kind], 'all']], rules }));
   const problems = await linter.run(JSON.stringify(document));
   return problems.map(({ code, message, path }) => `spectral ${code} ${path.join('/')}: ${message}`);
@@ -33,7 +34,11 @@ export async function lintWithSpectral(
 
 if (import.meta.main) {
   const document = apiDocument(apiApp(), '0.0.0');
-  const findings = [...(await lintWithRedocly(document)), ...(await lintWithSpectral(document, 'oas'))];
+  const findings = [
+    ...(await lintWithRedocly(document)),
+    ...(await lintWithSpectral(document, 'oas')),
+    ...(await lintWithSpectral(socketDocument('0.0.0'), 'asyncapi')),
+  ];
   for (const finding of findings) process.stderr.write(`${finding}\n`);
   process.exitCode = findings.length > 0 ? 1 : 0;
 }

@@ -102,6 +102,8 @@ async function start(config: ServiceConfig, parts: ReportParts, log: Log): Promi
     hosts: config.hosts,
     media_origins: config.media_origins,
     limits: config.limits,
+    cors_origins: config.cors_origins,
+    socket_limits: config.socket_limits,
     tls: tlsSource(config.tls),
     page: pageOnDemand(),
     version: parts.version,

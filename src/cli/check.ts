@@ -4,6 +4,7 @@ import { access } from 'node:fs/promises';
 import { drivers } from '../../drivers/index.ts';
 import { type Config, config_file_default, readConfig } from '../config/config.ts';
 import { state_dir_default } from '../config/schema.ts';
+import { isStandaloneFile, readStandalone } from '../config/standalone.ts';
 import { ConfigInvalid } from '../errors.ts';
 import { nearestExisting } from './doctor/disk.ts';
 import { installedUser, isAllowed, type ServiceUser } from './doctor/service-user.ts';
@@ -16,6 +17,7 @@ export interface CheckOptions {
 }
 
 export async function check(file: string, shell: Shell, { quiet }: CheckOptions = {}): Promise<number> {
+  if (await isStandaloneFile(file)) return checkStandalone(file, shell, { ...(quiet && { quiet }) });
   const config = await readConfig(file, { drivers, credentials_dir: shell.env['CREDENTIALS_DIRECTORY'] });
   await checkWritable(config, file, file === config_file_default ? await installedUser() : undefined);
   if (quiet) return exit.ok;
@@ -26,6 +28,23 @@ export async function check(file: string, shell: Shell, { quiet }: CheckOptions 
   say(
     shell,
     `${file}: ${paint('good', 'ok')}, ${count} ${count === 1 ? 'driver' : 'drivers'}, broker ${broker}`,
+  );
+  return exit.ok;
+}
+
+/** The file of the service that runs alone. Neither the broker nor the database is touched. */
+async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptions): Promise<number> {
+  const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
+  if (quiet) return exit.ok;
+  const paint = painter(shell);
+  const { host, port } = config.listen;
+  complain(shell, ...config.warnings.map((warning) => `${file}: warning: ${warning}`));
+  const at = `${config.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const { database } = config;
+  const name = database.kind === 'sqlite' ? database.file : database.url.replace(/\?.*$/u, '');
+  say(
+    shell,
+    `${file}: ${paint('good', 'ok')}, service at ${at}, broker ${config.broker.url}, database ${name}`,
   );
   return exit.ok;
 }

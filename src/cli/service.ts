@@ -2,15 +2,22 @@
 import { dirname, join } from 'node:path';
 import { tlsSource } from '../config/service-tls.ts';
 import { readStandalone } from '../config/standalone.ts';
-import { createLog } from '../platform/log/log.ts';
+import { createLog, type Log } from '../platform/log/log.ts';
 import { aborted } from '../platform/time.ts';
 import { pageOnDemand } from '../service/http/page-files.ts';
+import type { ServiceMetrics } from '../service/metrics.ts';
 import { startStandalone } from '../service/standalone.ts';
+import type { RunningService } from '../service/start.ts';
 import { type DatabaseChoice, nameOf, openStore } from '../service/store/open-store.ts';
+import { keepMetrics } from './daemon/metrics.ts';
 import { exit, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { refuseUnverifiedTls } from './unverified-tls.ts';
 import { version } from './version.ts';
+
+interface ListenAt {
+  readonly listen: { readonly host: string; readonly port: number };
+}
 
 export async function service(file: string, shell: Shell): Promise<number> {
   refuseUnverifiedTls(shell.env);
@@ -19,10 +26,12 @@ export async function service(file: string, shell: Shell): Promise<number> {
   for (const warning of config.warnings) log.warn({ file }, warning);
   shell.onCrash((err) => log.fatal({ err }, texts.internal_error));
   const opened = await openStore(config.database);
+  const metrics = config.metrics && (await import('../service/metrics.ts')).openServiceMetrics(version());
   const running = await startStandalone({
     ...config,
     ...opened,
     tls: tlsSource(config.tls),
+    meter: metrics?.meter,
     aside_dir: asideOf(config.database),
     page: pageOnDemand(),
     version: version(),
@@ -35,13 +44,30 @@ export async function service(file: string, shell: Shell): Promise<number> {
   if ((await running.store.keys()).length === 0) {
     log.warn({}, texts.no_key_exists);
   }
+  const served =
+    metrics && config.metrics && (await serveFigures(metrics, running, { ...config.metrics, log, shell }));
   try {
     await aborted(shell.signal);
   } finally {
     await running.stop();
+    await served?.closed;
   }
   log.info({}, 'service stopped');
   return exit.ok;
+}
+
+/** Serves /metrics and /healthz on the loopback. */
+async function serveFigures(
+  metrics: ServiceMetrics,
+  { store, unready, url }: RunningService,
+  { listen, log, shell }: ListenAt & { readonly log: Log; readonly shell: Shell },
+): Promise<{ readonly closed: Promise<void> }> {
+  const { content_type, scrape } = metrics;
+  const page = {
+    openMetrics: async () => ({ content_type, scrape: async () => scrape(store, await unready()) }),
+    vitals: { check: unready, summary: () => url },
+  };
+  return keepMetrics(page, { listen, log, signal: shell.signal });
 }
 
 /** Beside the database file; a service on PostgreSQL has no data directory. */

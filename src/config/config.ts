@@ -6,7 +6,7 @@ import { addIssues, didYouMean } from './faults.ts';
 import { groupId } from './group.ts';
 import { copyWarning, identityFiles, no_kit_id, readKitId } from './identity.ts';
 import { type MediaServerConfig, readMedia } from './media.ts';
-import { type ConfigFile, type LogLevel, configFile, runtime_dir_default } from './schema.ts';
+import { type ConfigFile, type LogLevel, configFile, runtime_dir_default, splitListen } from './schema.ts';
 import { checkService, type ServiceConfig, serviceOf } from './service.ts';
 import { soundPart } from './sound-part.ts';
 import { type FaultList, type Source, faultList, parseSource, readSource } from './source.ts';
@@ -262,12 +262,6 @@ function inUnits(source: Source, file: ConfigFile) {
     metrics: file.metrics && { listen: splitListen(file.metrics.listen) },
     log: file.log,
   };
-}
-
-/** `host:port`, an IPv6 host in brackets. */
-function splitListen(text: string): { readonly host: string; readonly port: number } {
-  const at = text.lastIndexOf(':');
-  return { host: text.slice(0, at).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(at + 1)) };
 }
 
 function backlogCaps(kbps: ConfigFile['uplink']['backlog_kbps']): Config['uplink']['backlog_bytes_per_s'] {

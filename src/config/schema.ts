@@ -88,6 +88,12 @@ const metrics = z.strictObject({
     .describe('where /metrics and /healthz are answered; 127.0.0.1:9464 is the usual place'),
 });
 
+/** `host:port`, an IPv6 host in brackets. */
+export function splitListen(text: string): { readonly host: string; readonly port: number } {
+  const at = text.lastIndexOf(':');
+  return { host: text.slice(0, at).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(at + 1)) };
+}
+
 const driver = z.strictObject({
   driver: z.string().min(1).describe('the name of the driver'),
   name: instanceName.optional().describe('of this instance; the name of the driver when left out'),

@@ -43,6 +43,25 @@ export const serviceSection = z.strictObject({
     })
     .prefault({})
     .describe('requests a second; for a moment twice as many'),
+  cors_origins: z
+    .array(origin)
+    .max(32)
+    .default([])
+    .describe(
+      'origins whose pages may use the API and the WebSockets with an API key, such as https://app.example.com',
+    ),
+  sockets: z
+    .strictObject({
+      per_key: z.int().min(1).max(10_000).default(16).describe('WebSockets of one API key'),
+      kits_per_socket: z
+        .int()
+        .min(1)
+        .max(1_024)
+        .default(64)
+        .describe('kits that one WebSocket at /api/ws may follow, beside the summaries of all'),
+    })
+    .prefault({})
+    .describe('WebSockets'),
   tls: tlsSection
     .optional()
     .describe('left out: plain HTTP, for the loopback or behind a proxy that speaks TLS'),
@@ -60,6 +79,8 @@ export interface ServiceConfig {
     readonly changes_per_s: number;
     readonly fixes_per_s: number;
   };
+  readonly cors_origins: readonly string[];
+  readonly socket_limits: { readonly sockets_per_key: number; readonly kits_per_socket: number };
   /** Undefined: plain HTTP. */
   readonly tls: ServiceTls | undefined;
 }
@@ -79,6 +100,11 @@ export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePl
     hosts: section.hosts.map((name) => name.toLowerCase()),
     media_origins: [...new Set([...own, ...section.media_origins])],
     limits: section.limits,
+    cors_origins: section.cors_origins,
+    socket_limits: {
+      sockets_per_key: section.sockets.per_key,
+      kits_per_socket: section.sockets.kits_per_socket,
+    },
     tls: section.tls && tlsOf(section.tls, dir),
   };
 }

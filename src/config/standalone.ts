@@ -1,11 +1,11 @@
 /** The configuration file of the service that runs alone: broker, database, and where it listens. */
 import { randomBytes } from 'node:crypto';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigInvalid } from '../errors.ts';
 import { type BrokerConfig, readBroker } from './broker.ts';
 import { addIssues } from './faults.ts';
-import { configFile, type LogLevel } from './schema.ts';
+import { configFile, type LogLevel, splitListen } from './schema.ts';
 import { checkService, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
 import { readSecret } from './secrets.ts';
 import { type FaultList, faultList, parseSource, readSource } from './source.ts';
@@ -41,6 +41,7 @@ const standaloneFile = serviceSection.extend({
     .min(1)
     .optional()
     .describe('file that holds the password of PostgreSQL and nothing else'),
+  metrics: configFile.shape.metrics,
   log: configFile.shape.log,
 });
 
@@ -53,9 +54,26 @@ export interface StandaloneConfig extends ServiceConfig {
   readonly client_id: string;
   readonly share: string | undefined;
   readonly database: DatabaseConfig;
+  /** Undefined: no metrics. */
+  readonly metrics: { readonly listen: { readonly host: string; readonly port: number } } | undefined;
   readonly log: { readonly level: LogLevel; readonly drivers: Readonly<Record<string, LogLevel>> };
   /** Sentences on what works and should not stay as it is. */
   readonly warnings: readonly string[];
+}
+
+/**
+ * Returns whether the file is one of the service that runs alone: it has keys that the daemon's file does not have, and none of
+ * those that only the daemon has. Throws `ConfigInvalid` when it cannot be read.
+ */
+export async function isStandaloneFile(file: string): Promise<boolean> {
+  const { value } = parseSource(file, await readSource(file));
+  const keys = Object.keys(z.record(z.string(), z.unknown()).parse(value));
+  const daemon: readonly string[] = Object.keys(configFile.shape);
+  const service: readonly string[] = Object.keys(standaloneFile.shape);
+  const isOnlyOf = (mine: readonly string[], other: readonly string[]): boolean =>
+    keys.some((key) => mine.includes(key) && !other.includes(key));
+  if (isOnlyOf(daemon, service)) return false;
+  return isOnlyOf(service, daemon) || basename(file) === basename(standalone_file_default);
 }
 
 /** Reads the file and the secrets it names. Throws `ConfigInvalid` with every fault that was found. */
@@ -76,7 +94,7 @@ export async function readStandalone(
   if (read.data) await checkService(read.data, { dir: dirname(file) }, { faults, warnings, at: [] });
   const lines = faults.lines();
   if (!read.success || !broker || !database || lines.length > 0) throw new ConfigInvalid(lines);
-  const { client_id, share, log } = read.data;
+  const { client_id, share, log, metrics } = read.data;
   return {
     ...serviceOf(read.data, { dir: dirname(file) }),
     broker,
@@ -84,6 +102,7 @@ export async function readStandalone(
     client_id: share === undefined ? client_id : `${client_id}-${randomBytes(4).toString('hex')}`,
     share,
     database,
+    metrics: metrics && { listen: splitListen(metrics.listen) },
     log,
     warnings,
   };

@@ -18,6 +18,7 @@ import type { Changes } from './live/changes.ts';
 import { isReadable, payloadFaults } from './api/payload.ts';
 import { linkOf, type LinkResource } from './api/kit-resources.ts';
 import { maySee, type Principal } from './access/principal.ts';
+import { type ListedKit, listKits } from './kit-list.ts';
 import { RequestProblem } from './api/problem.ts';
 import type { ServiceLog } from './service-log.ts';
 import { fixChanges } from './store/partners.ts';
@@ -38,7 +39,6 @@ import {
   createdAsset,
   findLink,
   isOnline,
-  kitResource,
   listedAsset,
   queueResource,
   taskResource,
@@ -81,16 +81,24 @@ export class Service {
     this.#parts = parts;
   }
 
-  async kits({ kits }: Principal): Promise<KitResource[]> {
-    const reported = await this.#parts.store.kits(kits);
-    const now_ms = this.#parts.now();
-    const ids = new Set(reported.map(({ kit_id }) => kit_id));
-    const others = kits === '*' ? [] : kits.filter((kit_id) => !ids.has(kit_id)).map(unreportedKit);
-    return [...reported, ...others].map((kit) => kitResource(kit, now_ms));
+  async kits(principal: Principal): Promise<KitResource[]> {
+    const listed = await listKits(this.#parts.store, principal, { now_ms: this.#parts.now() });
+    return listed.map(({ kit }) => kit);
+  }
+
+  /** Returns these kits as List Kits has them; kits that the key does not have are left out. */
+  async listed(principal: Principal, kit_ids?: readonly string[]): Promise<readonly ListedKit[]> {
+    return listKits(this.#parts.store, principal, {
+      now_ms: this.#parts.now(),
+      ...(kit_ids && { kit_ids }),
+    });
   }
 
   async kit(principal: Principal, kit_id: string): Promise<KitResource> {
-    return kitResource(await this.#kit(principal, kit_id), this.#parts.now());
+    await this.#kit(principal, kit_id);
+    const [listed] = await this.listed(principal, [kit_id]);
+    if (!listed) throw new RequestProblem('not-found', `there is no kit ${kit_id}`);
+    return listed.kit;
   }
 
   /** Throws `unavailable` when the kit is offline and never reported. */

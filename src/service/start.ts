@@ -9,7 +9,9 @@ import { Ingest } from './ingest/ingest.ts';
 import type { Reception } from './ingest/read-message.ts';
 import { KeyRing } from './access/keys.ts';
 import type { PageSource } from './http/page-files.ts';
+import type { Meter } from './metrics.ts';
 import type { TlsSource } from './http/secure-server.ts';
+import { type SocketLimits, socket_limits_default } from './live/upgrade.ts';
 import { type Dispatcher, Service } from './service.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Committed, Store } from './store/store.ts';
@@ -22,12 +24,18 @@ export interface ServiceOptions {
   readonly listen: ListenAt;
   /** Host names that are served, beside addresses, `localhost` and names in `.local`; lower case. */
   readonly hosts: readonly string[];
+  /** Origins whose pages may use the API with a key; left out: none. */
+  readonly cors_origins?: readonly string[] | undefined;
   /** WebRTC servers that the page may ask for video. */
   readonly media_origins: readonly string[];
   /** Left out: the default ones. */
   readonly limits?: RequestLimits | undefined;
   /** Left out: plain HTTP. */
   readonly tls?: TlsSource | undefined;
+  /** Left out: `socket_limits_default`. */
+  readonly socket_limits?: SocketLimits | undefined;
+  /** Counts requests, messages and sockets; left out: nothing is counted. */
+  readonly meter?: Meter | undefined;
   readonly page: PageSource;
   readonly version: string;
   readonly log: ServiceLog;
@@ -46,6 +54,8 @@ export interface RunningService {
   readonly url: string;
   readonly store: Store;
   readonly keys: KeyRing;
+  /** Returns why the service cannot serve now; undefined: it can. */
+  readonly unready: () => Promise<string | undefined>;
   /** Resolves when the message is stored. */
   readonly take: (reception: Reception) => Promise<void>;
   /** Resolves when the messages that wait for the database leave room for another batch. */
@@ -64,31 +74,25 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const keys = new KeyRing(store);
   try {
     await keys.keep(log, signal);
-    const gate = new Gate({ keys, store, hosts, isSecure: options.tls !== undefined });
+    const { cors_origins: origins } = options;
+    const gate = new Gate({ keys, store, hosts, origins, isSecure: options.tls !== undefined });
     const service = new Service({ store, dispatcher, changes, log, now: Date.now });
     const unready = async (): Promise<string | undefined> => ingest.unready ?? options.unready();
-    const { media_origins, page, version, tls, limits = request_limits_default } = options;
-    const parts = {
-      limits,
-      service,
-      store,
-      gate,
-      log,
-      changes,
-      signal,
-      media_origins,
-      page,
-      version,
-      unready,
-      tls,
-    };
+    const { media_origins, page, version, tls, meter, limits = request_limits_default } = options;
+    const { socket_limits = socket_limits_default } = options;
+    const inside = { service, store, gate, log, changes, signal, unready, meter };
+    const parts = { ...inside, limits, socket_limits, media_origins, page, version, tls };
     const http = await (options.serve ?? serveHttp)(listen, parts);
     every(check_unanswered_ms, signal, () => void failUnansweredTasks({ store, changes, log }));
     return {
       url: http.url,
       store,
       keys,
-      take: async (reception) => ingest.take(reception),
+      async take(reception) {
+        await ingest.take(reception);
+        meter?.stored(reception.messages.length);
+      },
+      unready,
       room: async () => ingest.room(),
       async stop() {
         ends.abort();

@@ -18,6 +18,7 @@ const doc_dir = 'usr/share/doc/kit-connector';
 /** What is copied as it is: from the repository, to the system. */
 const plain_files = [
   ['systemd/kit-connector.service', 'lib/systemd/system/kit-connector.service'],
+  ['systemd/kit-connector-service.service', 'lib/systemd/system/kit-connector-service.service'],
   ['systemd/kit-connector.sysusers', 'usr/lib/sysusers.d/kit-connector.conf'],
   ['systemd/kit-connector.tmpfiles', 'usr/lib/tmpfiles.d/kit-connector.conf'],
   ['systemd/kit-connector.sysctl', 'usr/lib/sysctl.d/50-kit-connector.conf'],
@@ -30,6 +31,8 @@ const plain_files = [
   ['systemd/broker/mosquitto.acl', 'usr/share/kit-connector/broker/mosquitto.acl'],
   ['systemd/broker/emqx.conf', 'usr/share/kit-connector/broker/emqx.conf'],
   ['systemd/broker/emqx-acl.conf', 'usr/share/kit-connector/broker/emqx-acl.conf'],
+  ['systemd/proxy/nginx.conf', 'usr/share/kit-connector/proxy/nginx.conf'],
+  ['systemd/proxy/haproxy.cfg', 'usr/share/kit-connector/proxy/haproxy.cfg'],
   ['systemd/package/debian/kit-connector.sh', 'usr/bin/kit-connector'],
   ['systemd/package/debian/lintian-overrides', 'usr/share/lintian/overrides/kit-connector'],
 ] as const;

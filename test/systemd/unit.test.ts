@@ -6,12 +6,14 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { peerMissing, program } from '../support/peers.ts';
 
-const unit = join(import.meta.dirname, '../../systemd/kit-connector.service');
+const dir = join(import.meta.dirname, '../../systemd');
+const unit = join(dir, 'kit-connector.service');
+const units = [unit, join(dir, 'kit-connector-service.service')];
 const exposure_max = 2.0;
 
 /** Its complaints go to standard error, and a missing program makes it fail. */
-async function verify(): Promise<readonly string[]> {
-  const { stderr } = await promisify(execFile)(program('systemd-analyze'), ['verify', unit]).catch(
+async function verify(file: string): Promise<readonly string[]> {
+  const { stderr } = await promisify(execFile)(program('systemd-analyze'), ['verify', file]).catch(
     (error: { stderr: string }) => error,
   );
   return stderr.split('\n').filter(Boolean);
@@ -24,10 +26,12 @@ test('the unit waits neither for a network nor for the time', async () => {
   expect(waits.join('\n')).not.toMatch(/network|time-/);
 });
 
-describe.skipIf(peerMissing('systemd-analyze'))('the unit', () => {
+describe.skipIf(peerMissing('systemd-analyze')).each(units)('the unit %s', (file) => {
   test('has no line that systemd does not understand', async () => {
     // Program and manual page are there only once the package is installed.
-    const complaints = (await verify()).filter((line) => !/not executable|failed with code 16/.test(line));
+    const complaints = (await verify(file)).filter(
+      (line) => !/not executable|failed with code 16/.test(line),
+    );
     expect(complaints).toEqual([]);
   });
 
@@ -36,7 +40,7 @@ describe.skipIf(peerMissing('systemd-analyze'))('the unit', () => {
       'security',
       '--offline=true',
       '--no-pager',
-      unit,
+      file,
     ]);
     const level = /Overall exposure level for \S+ (\d+\.\d)/.exec(stdout)?.[1];
     expect(Number(level)).toBeGreaterThan(0);

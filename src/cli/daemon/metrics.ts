@@ -13,7 +13,7 @@ type Listen = NonNullable<Config['metrics']>['listen'];
 
 /** Resolves after the first attempt; `closed` when the endpoint is closed. A port in use costs only the metrics. */
 export async function keepMetrics(
-  app: Pick<App, 'openMetrics' | 'vitals'>,
+  app: Pick<App, 'openMetrics'> & { readonly vitals: Pick<App['vitals'], 'check' | 'summary'> },
   {
     listen,
     log,
@@ -21,7 +21,8 @@ export async function keepMetrics(
   }: { readonly listen: Listen; readonly log: Pick<Log, 'info' | 'error'>; readonly signal: AbortSignal },
   retry_ms = metrics_retry_ms,
 ): Promise<{ readonly closed: Promise<void> }> {
-  const page = { ...(await app.openMetrics()), ...app.vitals };
+  const { check, summary } = app.vitals;
+  const page = { ...(await app.openMetrics()), check, summary };
   let missed_ms: number | undefined;
   const attempt = async (): Promise<{ readonly closed: Promise<void> } | undefined> => {
     try {

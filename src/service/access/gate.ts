@@ -29,6 +29,8 @@ export interface GateParts {
   readonly store: Pick<Store, 'addSession' | 'session' | 'endSession'>;
   /** Host names that are served, beside addresses, `localhost` and names in `.local`; lower case. */
   readonly hosts: readonly string[];
+  /** Origins whose pages may use the API with a key; left out: none. */
+  readonly origins?: readonly string[] | undefined;
   /** Every request comes over TLS of the service's own. */
   readonly isSecure: boolean;
 }
@@ -97,6 +99,11 @@ export class Gate {
     const secret = cookieIn(headers);
     if (secret !== undefined) await this.#parts.store.endSession(hashOf(secret));
     return `${cookie_name}=; Max-Age=0; ${attributes(headers, this.#parts.isSecure)}`;
+  }
+
+  /** Origins whose pages may use the API with a key, never with a cookie. */
+  get origins(): readonly string[] {
+    return this.#parts.origins ?? [];
   }
 
   /**

@@ -84,6 +84,14 @@ export const aKit: z.input<typeof kit> = {
   online: true,
   last_seen: time,
   live: { location: aLocation, wans: [aLink], ...aBattery, gateway: aGateway },
+  summary: {
+    link: { name: 'eth3', type: 'satellite' },
+    latency_ms: 48.2,
+    ...aBattery,
+    waiting: 3,
+    assets: { online: 4, total: 5 },
+    attention: [{ key: 'asset', level: 'warn', subject: asset_id }],
+  },
 };
 
 const aQueue: z.input<typeof queue> = {

@@ -18,7 +18,6 @@ export const clientFrame = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('ping') }),
 ]);
-export type ClientFrame = z.output<typeof clientFrame>;
 
 const stamp = {
   seq: z

@@ -11,6 +11,7 @@ import {
   speedtestResource,
   wanResource,
 } from './kit-resources.ts';
+import { kitSummary } from './summary.ts';
 
 const timestamp = z.iso.datetime();
 
@@ -35,6 +36,7 @@ export const kit = z
     last_seen: timestamp.optional().describe('most recent check-in; absent: never'),
     // A union: `nullable` would make the named schema itself nullable in the OpenAPI document.
     live: z.union([kitLive, z.null()]).describe('null: the kit never reported telemetry'),
+    summary: kitSummary,
   })
   .openapi('Kit');
 export type KitResource = z.output<typeof kit>;

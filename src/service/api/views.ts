@@ -70,7 +70,8 @@ export function unreportedKit(kit_id: string): StoredKit {
   return { kit_id, state: undefined, heard_ms: null, vouched_ms: null, since_ms: null, parts: {}, counts };
 }
 
-export function kitResource(kit: StoredKit, now_ms: number): KitResource {
+/** Without the summary, which needs the kit's assets. */
+export function kitResource(kit: StoredKit, now_ms: number): Omit<KitResource, 'summary'> {
   const { wans, battery, battery_charging, location, gateway } = telemetryOf(kit, now_ms);
   const reported = Object.keys(kit.parts).length > 0;
   const parts = { ...(location && { location }), ...(gateway && { gateway }) };

@@ -2,12 +2,15 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { json, type Json, type JsonObject, jsonObject } from '../../contract/json.ts';
+import { withoutLimits } from '../api/open-schema.ts';
 import type { Env } from './context.ts';
 
 const description = `Kits, the assets attached to them, their telemetry and their commands.
 
 Every request below \`/api\` carries an API key in the header \`X-API-Key\`; a kit that the key does not have is 404. Times are ISO 8601 in UTC.
-Errors are problem details (RFC 9457). Ignore fields that you do not know: later versions add some.`;
+Errors are problem details (RFC 9457). Ignore fields that you do not know: later versions add some.
+
+Changes come over WebSockets: \`/asyncapi.json\` describes their frames.`;
 
 /** In the order of the alphabet, as linters want it. */
 const tags = [
@@ -78,15 +81,4 @@ function referencesIn(value: Json): readonly string[] {
     const name = key === '$ref' && typeof each === 'string' ? schemaRef.exec(each)?.[1] : undefined;
     return name === undefined ? referencesIn(each) : [name];
   });
-}
-
-/** The schema without `additionalProperties: false`, at any depth. */
-function withoutLimits(value: Json): Json {
-  if (Array.isArray(value)) return value.map(withoutLimits);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([key, each]) => key !== 'additionalProperties' || each !== false)
-      .map(([key, each = null]) => [key, withoutLimits(each)]),
-  );
 }

@@ -1,5 +1,6 @@
 /** The HTTP side of the service: guards, routes, problems, the page, and the document that describes them. */
 import { OpenAPIHono } from '@hono/zod-openapi';
+import { socketDocument } from '../api/socket-document.ts';
 import type { PageSource } from './page-files.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { Service } from '../service.ts';
@@ -7,6 +8,7 @@ import type { ServiceLog } from '../service-log.ts';
 import { answerProblem } from './answer-problem.ts';
 import { assetRoutes } from './asset-routes.ts';
 import type { Env } from './context.ts';
+import { crossOrigin } from './cors.ts';
 import { apiDocument } from './document.ts';
 import {
   authenticate,
@@ -41,7 +43,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   const app = new OpenAPIHono<Env>({ strict: false });
   app.onError((error, c) => answerProblem(c, error, log));
   app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody(), jsonOnly());
-  app.use('/api/*', authenticate(parts));
+  app.use('/api/*', crossOrigin(parts), authenticate(parts));
   const rooms = [
     kitRoutes(service),
     assetRoutes(service, store),
@@ -50,7 +52,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     sessionRoutes(gate, service),
   ];
   for (const routes of rooms) app.route('/', routes);
-  app.get('/api/kits/:kit_id/ws', () => {
+  app.on('GET', ['/api/ws', '/api/kits/:kit_id/ws'], () => {
     throw new RequestProblem('upgrade-required', 'this address takes WebSocket handshakes only');
   });
   app.openAPIRegistry.registerComponent('securitySchemes', 'apiKey', {
@@ -59,7 +61,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     name: 'X-API-Key',
     description: '`kit-connector service key add` makes one.',
   });
-  serveDocument(app, version);
+  serveDocuments(app, version);
   app.get('/ready', async (c) => {
     const reason = await parts.unready();
     if (reason !== undefined) throw new RequestProblem('unavailable', reason, { retry_after_s: 5 });
@@ -70,18 +72,25 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   return app;
 }
 
-/** Serves the OpenAPI document. It is built once, at the first request: most kits never need it. */
-function serveDocument(app: OpenAPIHono<Env>, version: string): void {
-  let document: string | undefined;
-  app.get('/openapi.json', (c) => {
-    document ??= JSON.stringify(apiDocument(app, version));
-    return c.body(document, 200, { 'content-type': 'application/json' });
-  });
+/** Serves the OpenAPI and AsyncAPI documents. Each is built once, at the first request: most kits never need them. */
+function serveDocuments(app: OpenAPIHono<Env>, version: string): void {
+  const serve = (path: string, build: () => object): void => {
+    let document: string | undefined;
+    app.get(path, (c) => {
+      document ??= JSON.stringify(build());
+      return c.body(document, 200, { 'content-type': 'application/json' });
+    });
+  };
+  serve('/openapi.json', () => apiDocument(app, version));
+  serve('/asyncapi.json', () => socketDocument(version));
 }
 
 function refuseTheRest(app: OpenAPIHono<Env>, log: ServiceLog): void {
   const routes = app.openAPIRegistry.definitions.flatMap((each) => (each.type === 'route' ? each.route : []));
-  const open = ['/openapi.json', '/ready', '/'].map((path) => ({ method: 'get', path }));
+  const open = ['/api/ws', '/openapi.json', '/asyncapi.json', '/ready', '/'].map((path) => ({
+    method: 'get',
+    path,
+  }));
   const methodsOf = methodFinder([...routes, ...open]);
   app.notFound((c) => {
     const { method, path } = c.req;

@@ -52,7 +52,15 @@ export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listen
   const listener = getRequestListener(httpApp(parts).fetch, { overrideGlobalObjects: false });
   const { tls, log, signal } = parts;
   const answer: RequestListener = (request, response) => {
+    const asked_ms = performance.now();
     response.once('close', guard.request(connectionOf(request.socket)).ended);
+    response.once('finish', () =>
+      parts.meter?.answered(
+        request.method ?? '',
+        response.statusCode,
+        (performance.now() - asked_ms) / 1_000,
+      ),
+    );
     void listener(request, response);
   };
   const server = tls

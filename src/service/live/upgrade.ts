@@ -1,4 +1,4 @@
-/** Accepts WebSocket handshakes at `GET /api/kits/{kit_id}/ws`. */
+/** Accepts WebSocket handshakes at `GET /api/kits/{kit_id}/ws` and at `GET /api/ws`. */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
@@ -7,28 +7,42 @@ import type { Changes } from './changes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { demandScope, maySee } from '../access/principal.ts';
 import { RequestProblem } from '../api/problem.ts';
+import type { Meter } from '../metrics.ts';
+import type { Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
+import { serveFleetSocket } from './fleet-socket.ts';
 import { serveSocket } from './live-socket.ts';
 
 /** The only subprotocol that is answered. */
 const subprotocol = 'kit.v1';
 const frame_bytes_max = 64 * 1024;
 export const sockets_max = 256;
-/** Of one key, or of one address whose key is yet to come; a page has one, and a reload overlaps for a moment. */
-export const sockets_of_key_max = 16;
+
+/** `sockets_per_key`: of one key, or of one address whose key is yet to come. A page has one, and a reload overlaps for a moment. */
+export interface SocketLimits {
+  readonly sockets_per_key: number;
+  /** Kits that a subscription at `/api/ws` may name. */
+  readonly kits_per_socket: number;
+}
+export const socket_limits_default: SocketLimits = { sockets_per_key: 16, kits_per_socket: 64 };
 
 export interface UpgradeParts {
   readonly store: Store;
+  readonly service: Service;
+  readonly socket_limits: SocketLimits;
+  readonly meter?: Meter | undefined;
   readonly changes: Changes;
   readonly gate: Gate;
   readonly signal: AbortSignal;
 }
 
 const address = /^\/api\/kits\/([^/?]+)\/ws\/?(?:\?.*)?$/u;
+const fleetAddress = /^\/api\/ws\/?(?:\?.*)?$/u;
 
 /** Serves sockets on this server until the signal aborts. */
 export function acceptSockets(server: Server, parts: UpgradeParts): void {
-  const { gate } = parts;
+  const { gate, service, socket_limits } = parts;
+  const { sockets_per_key, kits_per_socket } = socket_limits;
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: frame_bytes_max,
@@ -37,14 +51,14 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   });
   const perKey = new Map<string, number>();
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
-    const asker: Asker = { headers: request.headers, address: request.socket.remoteAddress ?? '' };
+    const asker = askerOf(gate, request);
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
     // A connection closed during the key lookup emits no further event and would stay counted.
     if (stream.destroyed) return;
     if (sockets.clients.size >= sockets_max) throw new RequestProblem('unavailable', 'too many sockets');
     const key = principal?.key_id ?? `at ${asker.address}`;
     const open = perKey.get(key) ?? 0;
-    if (open >= sockets_of_key_max) throw new RequestProblem('too-many-requests', 'too many sockets');
+    if (open >= sockets_per_key) throw new RequestProblem('too-many-requests', 'too many sockets');
     perKey.set(key, open + 1);
     stream.on('close', () => {
       const left = (perKey.get(key) ?? 1) - 1;
@@ -52,7 +66,13 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
       else perKey.delete(key);
     });
     sockets.handleUpgrade(request, stream, head, (socket) => {
-      serveSocket(socket, { ...parts, kit_id, principal, asker });
+      parts.meter?.sockets(sockets.clients.size);
+      socket.on('close', () => parts.meter?.sockets(sockets.clients.size));
+      if (kit_id !== undefined) serveSocket(socket, { ...parts, kit_id, principal, asker });
+      else {
+        const list = service.listed.bind(service);
+        serveFleetSocket(socket, { ...parts, list, principal, asker, kits_max: kits_per_socket });
+      }
     });
   };
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
@@ -63,18 +83,39 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   });
 }
 
-/** Returns kit and principal; without credentials in the handshake the first frame must authenticate. Throws `RequestProblem`. */
+/** Returns kit (undefined: the socket for many) and principal; without credentials in the handshake the first frame must authenticate. Throws `RequestProblem`. */
 async function admit(gate: Gate, url: string, asker: Asker) {
   const { headers } = asker;
   if (!gate.serves(headers.host)) throw new RequestProblem('misdirected-request', 'host name not served');
-  const kit_id = z.uuid().safeParse(address.exec(url)?.[1]).data?.toLowerCase();
-  if (!kit_id) throw new RequestProblem('not-found', 'no socket at this path');
-  if (!gate.isOwnPage(asker)) throw new RequestProblem('forbidden', 'request from another origin');
+  const kit_id = kitIn(url);
+  if (!gate.isOwnPage(asker) && !isAllowedOrigin(gate, headers.origin)) {
+    throw new RequestProblem('forbidden', 'request from another origin');
+  }
   const isNamed = headers['x-api-key'] !== undefined || hasCookieOnly(headers);
   const principal = isNamed ? await gate.identify(asker) : undefined;
   if (principal) demandScope(principal, 'read');
-  if (principal && !maySee(principal, kit_id)) throw new RequestProblem('not-found', 'kit not found');
+  const isForeign = principal !== undefined && kit_id !== undefined && !maySee(principal, kit_id);
+  if (isForeign) throw new RequestProblem('not-found', 'kit not found');
   return { kit_id, principal };
+}
+
+/** Returns the kit of the path; undefined: the socket for many. Throws `not-found`. */
+function kitIn(url: string): string | undefined {
+  const kit_id = z.uuid().safeParse(address.exec(url)?.[1]).data?.toLowerCase();
+  if (!kit_id && !fleetAddress.test(url)) throw new RequestProblem('not-found', 'no socket at this path');
+  return kit_id;
+}
+
+/** Returns the client. The cookie of a page of another origin does not count: it needs a key. */
+function askerOf(gate: Gate, { headers, socket }: IncomingMessage): Asker {
+  const asker: Asker = { headers, address: socket.remoteAddress ?? '' };
+  if (gate.isOwnPage(asker)) return asker;
+  const { cookie: _, ...others } = headers;
+  return { ...asker, headers: others };
+}
+
+function isAllowedOrigin(gate: Gate, origin: string | undefined): boolean {
+  return origin !== undefined && gate.origins.includes(origin);
 }
 
 function refuse(stream: Duplex, status: number): void {

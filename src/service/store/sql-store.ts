@@ -5,6 +5,7 @@ import type { Reception } from '../ingest/read-message.ts';
 import { tasks_max } from './apply/apply-task.ts';
 import { commitReceptions } from './commit.ts';
 import type { Database, Queries, Row, SqlValue } from './sql/database.ts';
+import { readAssetStates } from './read-asset-states.ts';
 import { readKits } from './read-kits.ts';
 import { deletePartner, insertPartner, putFix } from './partners.ts';
 import { readStored } from './received/read-received.ts';
@@ -66,6 +67,10 @@ export class SqlStore implements Store {
 
   async kit(kit_id: string): Promise<StoredKit | undefined> {
     return (await readKits(this.#database, [kit_id]))[0];
+  }
+
+  async assetStates(kit_ids: readonly string[] | '*') {
+    return readAssetStates(this.#database, kit_ids);
   }
 
   async assets(kit_id: string): Promise<readonly StoredAsset[]> {

@@ -1,5 +1,5 @@
 /** The interface of the store, implemented on SQLite and PostgreSQL. */
-import type { Announcement, CommandDefinition } from '../../contract/assets.ts';
+import type { Announcement, AssetStatus, CommandDefinition } from '../../contract/assets.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { KitState } from '../../contract/presence.ts';
 import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
@@ -40,6 +40,13 @@ export interface StoredAsset extends Omit<Announcement, 'type' | 'protocol' | 'f
   readonly protocol: string;
   readonly feeds: readonly string[];
   readonly metadata: JsonObject;
+}
+
+/** The status of an asset without what it announced. */
+export interface AssetState {
+  readonly kit_id: string;
+  readonly asset_id: string;
+  readonly status: AssetStatus;
 }
 
 export interface StoredFeed {
@@ -154,6 +161,8 @@ export interface Store {
   readonly commit: (receptions: readonly Reception[], now_ms: number) => Promise<Committed>;
   readonly kits: (kit_ids: readonly string[] | '*') => Promise<readonly StoredKit[]>;
   readonly kit: (kit_id: string) => Promise<StoredKit | undefined>;
+  /** The states of all assets of these kits. */
+  readonly assetStates: (kit_ids: readonly string[] | '*') => Promise<readonly AssetState[]>;
   readonly assets: (kit_id: string) => Promise<readonly StoredAsset[]>;
   readonly asset: (kit_id: string, asset_id: string) => Promise<StoredAsset | undefined>;
   readonly commands: (kit_id: string, asset_id: string) => Promise<readonly CommandDefinition[]>;

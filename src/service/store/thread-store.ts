@@ -130,6 +130,7 @@ function methodsOf(method: Method): Store {
     commit: method('commit'),
     kits: method('kits'),
     kit: method('kit'),
+    assetStates: method('assetStates'),
     assets: method('assets'),
     asset: method('asset'),
     commands: method('commands'),

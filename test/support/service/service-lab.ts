@@ -8,6 +8,7 @@ import { type KeyRights, makeKey, scopes } from '../../../src/service/access/pri
 import { type RequestLimits, request_limits_default } from '../../../src/service/http/guards.ts';
 import { pageOnDemand } from '../../../src/service/http/page-files.ts';
 import type { TlsSource } from '../../../src/service/http/secure-server.ts';
+import type { SocketLimits } from '../../../src/service/live/upgrade.ts';
 import { startService } from '../../../src/service/start.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
@@ -25,11 +26,20 @@ interface LabOptions {
   readonly media_origins?: readonly string[];
   readonly tls?: TlsSource | undefined;
   readonly limits?: RequestLimits;
+  readonly socket_limits?: SocketLimits | undefined;
+  readonly cors_origins?: readonly string[];
 }
 
 export async function startServiceLab(
   kit_id: string,
-  { hosts = [], media_origins = [], tls, limits = request_limits_default }: LabOptions = {},
+  {
+    hosts = [],
+    media_origins = [],
+    tls,
+    limits = request_limits_default,
+    socket_limits,
+    cors_origins,
+  }: LabOptions = {},
 ) {
   const database = openSqlite(':memory:');
   const store = new SqlStore(database);
@@ -60,6 +70,8 @@ export async function startServiceLab(
     media_origins,
     tls,
     limits,
+    socket_limits,
+    cors_origins,
     page,
     version: '0',
     log,

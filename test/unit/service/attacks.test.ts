@@ -7,10 +7,11 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { channels } from '../../../src/contract/topics.ts';
+import { Service } from '../../../src/service/service.ts';
 import { Changes } from '../../../src/service/live/changes.ts';
 import { Gate } from '../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../src/service/access/keys.ts';
-import { acceptSockets, sockets_of_key_max } from '../../../src/service/live/upgrade.ts';
+import { acceptSockets, socket_limits_default } from '../../../src/service/live/upgrade.ts';
 import { RateLimit } from '../../../src/service/access/rate-limit.ts';
 import { asset_id, kit_id, samples } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -311,7 +312,16 @@ describe('connections', () => {
     });
     const ends = new AbortController();
     const server = createServer();
-    acceptSockets(server, { store: lab.store, changes: new Changes(), gate, signal: ends.signal });
+    const dispatch = async (): Promise<void> => undefined;
+    const changes = new Changes();
+    const parts = { store: lab.store, changes, log: lab.log, now: Date.now };
+    acceptSockets(server, {
+      ...parts,
+      gate,
+      service: new Service({ ...parts, dispatcher: { dispatch, cancel: dispatch } }),
+      socket_limits: socket_limits_default,
+      signal: ends.signal,
+    });
     const arrived: Socket[] = [];
     server.on('connection', (socket) => arrived.push(socket));
     server.listen(0, '127.0.0.1');
@@ -324,7 +334,7 @@ describe('connections', () => {
       socket.on('error', () => undefined);
       return socket;
     };
-    for (let n = 1; n <= sockets_of_key_max; n += 1) {
+    for (let n = 1; n <= socket_limits_default.sockets_per_key; n += 1) {
       const socket = visit();
       await eventually('the key is looked up', () => asked === n);
       const cut = arrived.at(-1)?.destroy();
@@ -333,7 +343,7 @@ describe('connections', () => {
       socket.terminate();
     }
     const last = visit();
-    await eventually('the key is looked up', () => asked > sockets_of_key_max);
+    await eventually('the key is looked up', () => asked > socket_limits_default.sockets_per_key);
     answer();
     await once(last, 'open');
     last.terminate();

@@ -1,0 +1,40 @@
+/** The kits of a key with their summaries, for List Kits and for the fleet socket. */
+import { maySee, type Principal } from './access/principal.ts';
+import type { KitResource } from './api/resources.ts';
+import { summaryOf } from './api/summarise.ts';
+import { iso, kitResource, telemetrySnapshot, turnsAt, unreportedKit } from './api/views.ts';
+import type { AssetState, Store, StoredKit } from './store/store.ts';
+
+export interface ListedKit {
+  readonly kit: KitResource;
+  /** When it changes without a message; undefined: never. */
+  readonly turn_ms: number | undefined;
+}
+
+/** Returns the kits of the key, or those among `kit_ids`; a kit that the key names and that never reported is one of them. */
+export async function listKits(
+  store: Pick<Store, 'kits' | 'assetStates'>,
+  principal: Principal,
+  { now_ms, kit_ids }: { readonly now_ms: number; readonly kit_ids?: readonly string[] },
+): Promise<ListedKit[]> {
+  const wanted = kit_ids?.filter((id) => maySee(principal, id)) ?? principal.kits;
+  const [reported, assets] = await Promise.all([store.kits(wanted), store.assetStates(wanted)]);
+  const ids = new Set(reported.map(({ kit_id }) => kit_id));
+  const named = principal.kits === '*' || wanted === '*' ? [] : wanted;
+  const others = named.filter((kit_id) => !ids.has(kit_id)).map(unreportedKit);
+  const byKit = Map.groupBy(assets, ({ kit_id }) => kit_id);
+  return [...reported, ...others].map((kit) => listed(kit, byKit.get(kit.kit_id) ?? [], now_ms));
+}
+
+function listed(kit: StoredKit, assets: readonly AssetState[], now_ms: number): ListedKit {
+  const fix_ms = kit.parts['location']?.time_ms;
+  const timed = {
+    ...telemetrySnapshot(kit, now_ms),
+    last_seen: kit.heard_ms === null ? null : iso(kit.heard_ms),
+    times: fix_ms === undefined ? {} : { location: iso(fix_ms) },
+  };
+  return {
+    kit: { ...kitResource(kit, now_ms), summary: summaryOf(kit, assets, now_ms) },
+    turn_ms: turnsAt(timed, now_ms),
+  };
+}

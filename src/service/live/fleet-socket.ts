@@ -1,0 +1,94 @@
+/** One WebSocket of a client for many kits: summaries of all kits of its key, and every change of those that it names. */
+import type { WebSocket } from 'ws';
+import type { z } from 'zod';
+import { maySee, type Principal } from '../access/principal.ts';
+import { fleetClientFrame } from '../api/fleet-frames.ts';
+import type { ListedKit } from '../kit-list.ts';
+import type { Store } from '../store/store.ts';
+import type { Changes } from './changes.ts';
+import { KitFollower } from './kit-follower.ts';
+import { type SessionParts, SocketSession } from './socket-session.ts';
+import { SummaryFollower } from './summary-follower.ts';
+
+export interface FleetParts extends SessionParts {
+  readonly store: Store;
+  readonly changes: Changes;
+  readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
+  /** Kits of one subscription. */
+  readonly kits_max: number;
+}
+
+type Subscription = Extract<z.output<typeof fleetClientFrame>, { type: 'subscribe' }>;
+
+/** Serves the socket until it is closed, by either side. */
+export function serveFleetSocket(socket: WebSocket, parts: FleetParts): void {
+  new FleetSocket(socket, parts).start();
+}
+
+class FleetSocket {
+  readonly #parts: FleetParts;
+  readonly #session: SocketSession;
+  #subscription = new AbortController();
+  #summaries: SummaryFollower | undefined;
+  #kits: ReadonlyMap<string, KitFollower> = new Map();
+  /** The kit whose turn is next: each gets one frame in turn, so that a busy one delays no other. */
+  #turn = 0;
+
+  constructor(socket: WebSocket, parts: FleetParts) {
+    this.#parts = parts;
+    this.#session = new SocketSession(socket, parts, {
+      read: (frame) => {
+        const { data } = fleetClientFrame.safeParse(frame);
+        return data?.type === 'subscribe' ? { type: 'subscribe', apply: () => this.#subscribe(data) } : data;
+      },
+      isOpenTo: () => true,
+      isDue: () => this.#summaries?.isDue === true || [...this.#kits.values()].some(({ isDue }) => isDue),
+      writeNext: async () => this.#writeNext(),
+    });
+  }
+
+  start(): void {
+    this.#session.start();
+  }
+
+  #subscribe({ summaries, kits, assets }: Subscription): void {
+    const { principal, closed } = this.#session;
+    if (!principal) return;
+    const ids = [...new Set(kits)];
+    const { store, changes, list, kits_max } = this.#parts;
+    if (ids.length > kits_max || !ids.every((kit_id) => maySee(principal, kit_id))) {
+      this.#session.forbid(ids.length > kits_max ? `at most ${kits_max} kits` : 'kit not found');
+      return;
+    }
+    this.#subscription.abort();
+    this.#subscription = new AbortController();
+    const signal = AbortSignal.any([this.#subscription.signal, closed]);
+    const wake = (): void => void this.#session.pump();
+    const wanted = assets === '*' ? assets : new Set(assets);
+    this.#kits = new Map(
+      ids.map((kit_id) => [kit_id, new KitFollower({ kit_id, wanted, store, changes, wake, signal })]),
+    );
+    this.#summaries = summaries ? new SummaryFollower({ principal, changes, list, wake, signal }) : undefined;
+  }
+
+  /** Summaries go first: they are one frame a second at most. */
+  async #writeNext(): Promise<void> {
+    const summaries = this.#summaries;
+    if (summaries?.isDue) {
+      const frame = await summaries.next();
+      if (this.#summaries === summaries) this.#session.send(frame);
+      return;
+    }
+    const entries = [...this.#kits];
+    for (let step = 0; step < entries.length; step += 1) {
+      const [kit_id, follower] = entries[(this.#turn + step) % entries.length] ?? [];
+      if (!kit_id || !follower?.isDue) continue;
+      this.#turn = (this.#turn + step + 1) % entries.length;
+      const frames = await follower.next();
+      // A new subscription may have come meanwhile.
+      if (this.#kits.get(kit_id) !== follower) return;
+      for (const frame of frames) this.#session.send({ ...frame, kit_id });
+      return;
+    }
+  }
+}

@@ -1,0 +1,83 @@
+/** Collects what a socket has to send about one kit: a snapshot first, then the newest value of each thing that changed. */
+import type { Change, Store } from '../store/store.ts';
+import { turnsAt } from '../api/views.ts';
+import type { Changes } from './changes.ts';
+import { type FrameBody, framesOf, keyOf, snapshotOf } from './snapshot.ts';
+
+/** Minimum interval of timed updates, for a clock that was set so that they would follow at once. */
+const turn_ms_min = 250;
+/** Changed things that wait for a slow reader; beyond it a new snapshot replaces them. */
+export const pending_max = 4_096;
+
+/** Ids of the subscribed assets; `*`: all. */
+export type WantedAssets = ReadonlySet<string> | '*';
+
+export interface KitFollowerParts {
+  readonly kit_id: string;
+  readonly wanted: WantedAssets;
+  readonly store: Store;
+  readonly changes: Changes;
+  /** Called when something is due. */
+  readonly wake: () => void;
+  /** Ends the subscription. */
+  readonly signal: AbortSignal;
+}
+
+export class KitFollower {
+  readonly #parts: KitFollowerParts;
+  readonly #pending = new Map<string, Change>();
+  #snapshot_due = true;
+  /** Sends the kit again when it times out or its fix becomes stale, since no message triggers that. */
+  #turn: NodeJS.Timeout | undefined;
+
+  constructor(parts: KitFollowerParts) {
+    this.#parts = parts;
+    const { kit_id, changes, signal } = parts;
+    changes.subscribe(kit_id, (news) => this.#note(news), signal);
+    signal.addEventListener('abort', () => clearTimeout(this.#turn), { once: true });
+  }
+
+  get isDue(): boolean {
+    return !this.#parts.signal.aborted && (this.#snapshot_due || this.#pending.size > 0);
+  }
+
+  /** Returns the frames of the next due thing. */
+  async next(): Promise<readonly FrameBody[]> {
+    const frames = await this.#read();
+    for (const frame of frames) if ('kit' in frame) this.#expectTurn(frame.kit);
+    return frames;
+  }
+
+  async #read(): Promise<readonly FrameBody[]> {
+    const { store, kit_id, wanted } = this.#parts;
+    const wants = (asset_id: string): boolean => wanted === '*' || wanted.has(asset_id);
+    if (this.#snapshot_due) {
+      this.#snapshot_due = false;
+      this.#pending.clear();
+      return [await snapshotOf(store, kit_id, wants)];
+    }
+    const [next] = this.#pending;
+    if (!next) return [];
+    this.#pending.delete(next[0]);
+    return framesOf(store, next[1], wants);
+  }
+
+  #note(news: readonly Change[]): void {
+    for (const change of news) this.#pending.set(keyOf(change), change);
+    if (this.#pending.size > pending_max) {
+      this.#pending.clear();
+      this.#snapshot_due = true;
+    }
+    this.#parts.wake();
+  }
+
+  #expectTurn(kit: Parameters<typeof turnsAt>[0]): void {
+    clearTimeout(this.#turn);
+    const now_ms = Date.now();
+    const turn_ms = turnsAt(kit, now_ms);
+    if (turn_ms === undefined || this.#parts.signal.aborted) return;
+    const { kit_id } = this.#parts;
+    const wait_ms = Math.max(turn_ms_min, turn_ms - now_ms);
+    this.#turn = setTimeout(() => this.#note([{ kind: 'kit', kit_id }]), wait_ms);
+  }
+}

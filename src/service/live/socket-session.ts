@@ -1,0 +1,195 @@
+/**
+ * One WebSocket of a client: authentication, limits, heartbeats and back-pressure. What it sends is decided by `Served`. A slow
+ * reader gets the newest value of each thing, never a queue of old ones.
+ */
+import type { WebSocket } from 'ws';
+import { readJson, request_limits } from '../../contract/bounded-json.ts';
+import { every } from '../../platform/time.ts';
+import { closeCodes } from '../api/frames.ts';
+import type { Asker, Gate } from '../access/gate.ts';
+import type { Principal, Scope } from '../access/principal.ts';
+
+export const heartbeat_ms = 5_000;
+const auth_deadline_ms = 5_000;
+/** Beyond this nothing is sent until the reader has caught up. */
+const buffered_bytes_max = 256 * 1024;
+const catch_up_ms = 100;
+/** Frames of a client within a second. */
+const frames_per_s_max = 20;
+
+export interface SessionParts {
+  readonly gate: Gate;
+  readonly asker: Asker;
+  /** Known from the handshake; undefined: the first frame must authenticate. */
+  readonly principal: Principal | undefined;
+  /** Aborts when the service stops. */
+  readonly signal: AbortSignal;
+}
+
+/** What a frame of the client asks for; undefined: it is not valid. */
+type Request =
+  | { readonly type: 'auth'; readonly api_key: string }
+  | { readonly type: 'ping' }
+  | { readonly type: 'subscribe'; readonly apply: () => void };
+
+export interface Served {
+  readonly read: (frame: unknown) => Request | undefined;
+  /** Whether the holder of the key may use this socket; `read` is checked besides. */
+  readonly isOpenTo: (principal: Principal) => boolean;
+  readonly isDue: () => boolean;
+  /** Sends the next due thing. Rejects when the database does not answer. */
+  readonly writeNext: () => Promise<void>;
+}
+
+export class SocketSession {
+  readonly #socket: WebSocket;
+  readonly #parts: SessionParts;
+  readonly #served: Served;
+  readonly #closed = new AbortController();
+  #principal: Principal | undefined;
+  #isPumping = false;
+  #isAlive = true;
+  #frames_in_s = 0;
+  #last_frame: Promise<void> = Promise.resolve();
+  #seq = 0;
+
+  constructor(socket: WebSocket, parts: SessionParts, served: Served) {
+    this.#socket = socket;
+    this.#parts = parts;
+    this.#served = served;
+    this.#principal = parts.principal;
+  }
+
+  /** Aborts when the socket is closed, by either side. */
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
+  get principal(): Principal | undefined {
+    return this.#principal;
+  }
+
+  start(): void {
+    const ends = this.#closed.signal;
+    const stop = (): void => this.#socket.close(1001, 'service stopping');
+    this.#parts.signal.addEventListener('abort', stop, { once: true, signal: ends });
+    this.#socket.on('close', () => this.#closed.abort());
+    this.#socket.on('error', () => this.#socket.terminate());
+    this.#socket.on('pong', () => {
+      this.#isAlive = true;
+    });
+    this.#socket.on('message', (raw, isBinary) => this.#receive(isBinary ? undefined : textOf(raw)));
+    every(heartbeat_ms, ends, () => this.#beat());
+    every(1_000, ends, () => {
+      this.#frames_in_s = 0;
+    });
+    if (!this.#principal) {
+      const timer = setTimeout(() => {
+        if (!this.#principal) this.#socket.close(closeCodes.silent, 'authentication timed out');
+      }, auth_deadline_ms);
+      ends.addEventListener('abort', () => clearTimeout(timer), { once: true });
+    }
+  }
+
+  /** Sends what is due, one thing after the other, while the reader keeps up. */
+  async pump(): Promise<void> {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    try {
+      while (!this.#closed.signal.aborted && this.#served.isDue()) {
+        if (this.#socket.bufferedAmount > buffered_bytes_max) {
+          const timer = setTimeout(() => void this.pump(), catch_up_ms);
+          this.#closed.signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+          return;
+        }
+        await this.#served.writeNext();
+      }
+    } catch {
+      // Without the database there is nothing to send: the client reconnects later.
+      this.#socket.close(1013, 'try again later');
+    } finally {
+      this.#isPumping = false;
+    }
+  }
+
+  /** Sends a frame with the next number. */
+  send({ type, ...rest }: { readonly type: string; readonly [field: string]: unknown }): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    const stamp = { seq: this.#seq, time: new Date().toISOString() };
+    this.#seq += 1;
+    this.#socket.send(JSON.stringify({ type, ...stamp, ...rest }));
+  }
+
+  /** Closes the socket as one of a key that may not do this. */
+  forbid(reason: string): void {
+    this.#socket.close(closeCodes.forbidden, reason);
+  }
+
+  /** Processes frames in order: a subscription waits for the key before it. */
+  #receive(text: string | undefined): void {
+    this.#frames_in_s += 1;
+    if (this.#frames_in_s > frames_per_s_max) this.#socket.close(closeCodes.too_fast, 'too many frames');
+    else this.#last_frame = this.#last_frame.then(async () => this.#take(text));
+  }
+
+  async #take(text: string | undefined): Promise<void> {
+    const request = this.#read(text);
+    if (!request) {
+      this.#socket.close(closeCodes.bad_frame, 'invalid frame');
+    } else if (request.type === 'auth') {
+      await this.#authenticate(request.api_key);
+    } else if (!this.#principal) {
+      this.#socket.close(closeCodes.unauthorised, 'the first frame must be auth');
+    } else if (request.type === 'subscribe') {
+      request.apply();
+      await this.pump();
+    } else {
+      this.send({ type: 'heartbeat' });
+    }
+  }
+
+  #read(text: string | undefined): Request | undefined {
+    if (text === undefined) return undefined;
+    try {
+      return this.#served.read(readJson(text, request_limits));
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #authenticate(api_key: string): Promise<void> {
+    const { gate, asker } = this.#parts;
+    try {
+      const principal = await gate.byKey(api_key, asker.address);
+      const mayRead = principal.scopes.includes('read' satisfies Scope) && this.#served.isOpenTo(principal);
+      if (mayRead) this.#principal = principal;
+      else this.forbid('kit not found');
+    } catch {
+      this.#socket.close(closeCodes.unauthorised, 'invalid key');
+    }
+  }
+
+  #beat(): void {
+    if (!this.#isAlive) {
+      this.#socket.terminate();
+      return;
+    }
+    this.#isAlive = false;
+    this.#socket.ping();
+    if (!this.#principal) return;
+    this.send({ type: 'heartbeat' });
+    void this.#recheck(this.#principal);
+  }
+
+  /** Closes the socket when its key was revoked or its session has ended. */
+  async #recheck(principal: Principal): Promise<void> {
+    const { gate, asker } = this.#parts;
+    const isKnown = await gate.isStillKnown(principal, asker).catch(() => true);
+    if (!isKnown) this.#socket.close(closeCodes.unauthorised, 'key revoked or session expired');
+  }
+}
+
+function textOf(raw: Buffer | ArrayBuffer | Buffer[]): string {
+  if (Array.isArray(raw)) return Buffer.concat(raw).toString('utf8');
+  return Buffer.isBuffer(raw) ? raw.toString('utf8') : Buffer.from(raw).toString('utf8');
+}

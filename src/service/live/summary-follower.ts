@@ -1,0 +1,88 @@
+/** Collects the summaries that a socket has to send: of all kits of its key first, then of those that change, once a second. */
+import { every } from '../../platform/time.ts';
+import type { Principal } from '../access/principal.ts';
+import { maySee } from '../access/principal.ts';
+import { type FleetServerFrame, summaries_at_once } from '../api/fleet-frames.ts';
+import type { KitResource } from '../api/resources.ts';
+import type { ListedKit } from '../kit-list.ts';
+import type { Change } from '../store/store.ts';
+import type { Changes } from './changes.ts';
+
+/** Changes of a kit within this time are sent together. */
+const pace_ms = 1_000;
+/** Feed messages and commands change no summary. */
+const summary_kinds: ReadonlySet<Change['kind']> = new Set(['kit', 'asset', 'asset_gone']);
+
+export type SummaryFrame = Omit<Extract<FleetServerFrame, { type: 'summaries' }>, 'seq' | 'time'>;
+
+export interface SummaryFollowerParts {
+  readonly principal: Principal;
+  readonly changes: Changes;
+  readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
+  /** Called when something is due. */
+  readonly wake: () => void;
+  readonly signal: AbortSignal;
+}
+
+export class SummaryFollower {
+  readonly #parts: SummaryFollowerParts;
+  /** The first list, as far as it was not sent yet; undefined: it is not read yet. */
+  #first: KitResource[] | undefined;
+  readonly #changed = new Set<string>();
+  /** When a kit changes without a message. */
+  readonly #turns = new Map<string, number>();
+  #isTime = false;
+
+  constructor(parts: SummaryFollowerParts) {
+    this.#parts = parts;
+    const { changes, principal, signal } = parts;
+    changes.subscribeAll((news) => {
+      for (const { kind, kit_id } of news) {
+        if (summary_kinds.has(kind) && maySee(principal, kit_id)) this.#changed.add(kit_id);
+      }
+    }, signal);
+    every(pace_ms, signal, () => this.#tick());
+  }
+
+  get isDue(): boolean {
+    if (this.#parts.signal.aborted) return false;
+    return !this.#first || this.#first.length > 0 || (this.#isTime && this.#changed.size > 0);
+  }
+
+  async next(): Promise<SummaryFrame> {
+    const { list, principal } = this.#parts;
+    if (!this.#first) {
+      this.#changed.clear();
+      this.#first = this.#noted(await list(principal));
+      // An empty list is an answer too.
+      if (this.#first.length === 0) return { type: 'summaries', kits: [], left: 0 };
+    }
+    if (this.#first.length > 0) {
+      const kits = this.#first.splice(0, summaries_at_once);
+      return { type: 'summaries', kits, left: this.#first.length };
+    }
+    const some = [...this.#changed].slice(0, summaries_at_once);
+    for (const kit_id of some) this.#changed.delete(kit_id);
+    if (this.#changed.size === 0) this.#isTime = false;
+    return { type: 'summaries', kits: this.#noted(await list(principal, some)), left: 0 };
+  }
+
+  #noted(listed: readonly ListedKit[]): KitResource[] {
+    for (const { kit, turn_ms } of listed) {
+      if (turn_ms === undefined) this.#turns.delete(kit.id);
+      else this.#turns.set(kit.id, turn_ms);
+    }
+    return listed.map(({ kit }) => kit);
+  }
+
+  #tick(): void {
+    const now_ms = Date.now();
+    for (const [kit_id, turn_ms] of this.#turns) {
+      if (turn_ms > now_ms) continue;
+      this.#turns.delete(kit_id);
+      this.#changed.add(kit_id);
+    }
+    this.#isTime = true;
+    if (this.#changed.size > 0) this.#parts.wake();
+  }
+}

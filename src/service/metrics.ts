@@ -1,0 +1,91 @@
+/** The figures of the standalone service for Prometheus. Loaded only where the configuration asks for them. */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Store } from './store/store.ts';
+import { isOnline } from './api/views.ts';
+
+/** Counts what the service does; called on the way of every request and message. */
+export interface Meter {
+  readonly answered: (method: string, status: number, seconds: number) => void;
+  readonly stored: (messages: number) => void;
+  readonly sockets: (open: number) => void;
+}
+
+export interface ServiceMetrics {
+  readonly meter: Meter;
+  readonly content_type: string;
+  /** The text exposition format. `unready`: why messages and tasks do not get through; undefined: they do. */
+  readonly scrape: (store: Pick<Store, 'kits'>, unready: string | undefined) => Promise<string>;
+}
+
+const request_buckets_s = [0.005, 0.02, 0.1, 0.5, 2, 10];
+
+function makeMetrics(registers: Registry[]) {
+  const requests = new Counter({
+    name: 'kit_service_requests_total',
+    help: 'requests by method and status',
+    labelNames: ['method', 'status'] as const,
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'kit_service_request_seconds',
+    help: 'time to answer a request',
+    buckets: request_buckets_s,
+    registers,
+  });
+  const messages = new Counter({
+    name: 'kit_service_messages_total',
+    help: 'messages of kits that were stored or known already',
+    registers,
+  });
+  const sockets = new Gauge({ name: 'kit_service_sockets', help: 'open WebSockets', registers });
+  const kits = new Gauge({
+    name: 'kit_service_kits',
+    help: 'kits that have reported, by whether they are online',
+    labelNames: ['online'] as const,
+    registers,
+  });
+  const ready = new Gauge({
+    name: 'kit_service_ready',
+    help: '1 while messages and tasks get through, as /ready answers',
+    registers,
+  });
+  const database = new Gauge({
+    name: 'kit_service_database_up',
+    help: '1 if the database answered this scrape',
+    registers,
+  });
+  return { requests, durations, messages, sockets, kits, ready, database };
+}
+
+export function openServiceMetrics(version: string): ServiceMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const { requests, durations, messages, sockets, kits, ready, database } = makeMetrics(registers);
+  new Gauge({ name: 'kit_service_info', help: 'version', labelNames: ['version'] as const, registers }).set(
+    { version },
+    1,
+  );
+  return {
+    meter: {
+      answered(method, status, seconds) {
+        requests.inc({ method, status: String(status) });
+        durations.observe(seconds);
+      },
+      stored: (count) => messages.inc(count),
+      sockets: (open) => sockets.set(open),
+    },
+    content_type: registry.contentType,
+    async scrape(store, unready) {
+      ready.set(unready === undefined ? 1 : 0);
+      const known = await store.kits('*').catch(() => undefined);
+      database.set(known ? 1 : 0);
+      if (known) {
+        const online = known.filter((kit) => isOnline(kit, Date.now())).length;
+        kits.set({ online: 'true' }, online);
+        kits.set({ online: 'false' }, known.length - online);
+      }
+      return registry.metrics();
+    },
+  };
+}
