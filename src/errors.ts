@@ -30,6 +30,16 @@ export class RetryLater extends DeviceUnreachable {
 /** A device rejects the connector (wrong password, wrong model). A person must act; the next attempts come hours apart. */
 export class DeviceRejected extends Error {
   override readonly name = 'DeviceRejected';
+  /** The device accepted the same credentials before, so that the rejection may end without a person: tried again sooner. */
+  readonly may_pass: boolean;
+
+  constructor(
+    message: string,
+    { may_pass = false, ...options }: ErrorOptions & { readonly may_pass?: boolean } = {},
+  ) {
+    super(message, options);
+    this.may_pass = may_pass;
+  }
 }
 
 /** A command is not carried out. The message is what the operator reads in `result.error`. */

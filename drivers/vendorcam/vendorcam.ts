@@ -1,11 +1,12 @@
 /** Reolink cameras, recorders and hubs over their HTTP interface: many hosts, each served independently. */
 import { vendorcamFeeds } from '../../src/contract/feeds.ts';
+import { DeviceReports } from '../../src/device/device-reports.ts';
 import { openIdentities } from '../../src/device/identities.ts';
 import { serveDevices } from '../../src/device/serve-devices.ts';
 import { defineDriver, type Driver, type DriverHost } from '../../src/driver/driver.ts';
 import { serveHost } from './host/host-session.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { entryOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
+import { entryOf, portOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
 
 export const vendorcam = vendorcamWith(usual_limits);
 
@@ -29,24 +30,35 @@ async function runVendorcam(
   /** Which host serves which asset. */
   const owners = new Map<string, string>();
   const bindings = await openIdentities(host, options.hosts.map(entryOf));
-  await serveDevices(options.hosts, host.signal, async (camera, { signal, onState }) =>
-    serveHost({
+  const reports = new DeviceReports((devices) => host.reportStatus(Object.fromEntries(statuses), devices));
+  await serveDevices(options.hosts, host.signal, async (camera, { signal, onState }) => {
+    const entry = entryOf(camera);
+    const { name } = camera;
+    const device = {
+      name,
+      tried: `${camera.host}:${portOf(camera)}`,
+      asset_key: () => bindings.keyOf(entry),
+    };
+    return serveHost({
       host: { ...host, signal },
       options,
       camera,
       limits,
-      onState,
-      identify: (asset_key) => bindings.claim(entryOf(camera), asset_key),
+      onState(state) {
+        reports.take(device, state);
+        onState(state);
+      },
+      identify: (asset_key) => bindings.claim(entry, asset_key),
       claim(asset_key) {
-        if (bindings.isOthers(entryOf(camera), asset_key)) return false;
+        if (bindings.isOthers(entry, asset_key)) return false;
         const owner = owners.get(asset_key) ?? camera.name;
         owners.set(asset_key, owner);
         return owner === camera.name;
       },
       showStatus(status) {
         statuses.set(camera.name, status);
-        host.reportStatus(Object.fromEntries(statuses));
+        host.reportStatus(Object.fromEntries(statuses), reports.all);
       },
-    }),
-  );
+    });
+  });
 }

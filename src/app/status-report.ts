@@ -49,7 +49,11 @@ export async function statusReport(parts: ReportParts): Promise<StatusReport> {
     warnings: otherReasons({ salvage: parts.outbox.salvage, warnings: config.warnings }),
     uplink: uplinkReport(parts),
     outbox: await outboxReport(parts),
-    drivers: Array.from(hub.drivers(), (driver) => ({ ...driver, facts: { ...driver.facts } })),
+    drivers: Array.from(hub.drivers(), ({ devices = [], ...driver }) => ({
+      ...driver,
+      facts: { ...driver.facts },
+      devices: [...devices],
+    })),
     assets: Array.from(hub.assets(), (asset) => ({ ...asset, feeds: { ...asset.feeds } })),
     kit: { ...hub.kit() },
     links: [...hub.links()],

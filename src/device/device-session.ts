@@ -28,6 +28,8 @@ export type SessionState =
 export interface RetryLimits {
   readonly retry_first_ms: number;
   readonly retry_max_ms: number;
+  /** After the first rejections of credentials that the device accepted before; then as after any other rejection. */
+  readonly may_pass_ms: readonly number[];
   /** After a rejection. */
   readonly rejected_first_ms: number;
   readonly rejected_max_ms: number;
@@ -38,10 +40,13 @@ export interface RetryLimits {
 /**
  * The usual limits. A device without power costs one attempt a minute. After a rejection the pause is at least an hour
  * and at most a day: devices lock an account after three to ten failures within half an hour or so, and forget them then.
+ * A device that accepted the same password before gets three attempts within half an hour: it may be booting, or locked
+ * because of another client.
  */
 export const retry_limits: RetryLimits = {
   retry_first_ms: 1_000,
   retry_max_ms: 60_000,
+  may_pass_ms: [60_000, 300_000, 1_500_000],
   rejected_first_ms: 7_200_000,
   rejected_max_ms: 86_400_000,
   stable_ms: 30_000,
@@ -121,6 +126,8 @@ class RetryPauses {
   readonly #random: () => number;
   #lost: Iterator<number, never>;
   #rejected: Iterator<number, never>;
+  /** Rejections since the last reset that may pass. */
+  #passing = 0;
 
   constructor({ expected, limits = retry_limits }: DeviceSession, { random }: SessionTiming) {
     this.#expected = expected;
@@ -134,6 +141,7 @@ class RetryPauses {
     if (up_ms !== undefined && up_ms >= this.#limits.stable_ms) {
       this.#lost = this.#newLost();
       this.#rejected = this.#newRejected();
+      this.#passing = 0;
     }
     const expected = this.#expected?.();
     return {
@@ -144,8 +152,15 @@ class RetryPauses {
 
   #pause_ms(error: unknown, expected: ExpectedOutage | undefined): number {
     if (error instanceof RetryLater) return error.retry_ms;
-    if (error instanceof DeviceRejected) return this.#rejected.next().value;
+    if (error instanceof DeviceRejected) return this.#rejected_ms(error);
     return expected?.retry_ms ?? this.#lost.next().value;
+  }
+
+  #rejected_ms({ may_pass }: DeviceRejected): number {
+    const passing_ms = may_pass ? this.#limits.may_pass_ms[this.#passing] : undefined;
+    if (passing_ms === undefined) return this.#rejected.next().value;
+    this.#passing += 1;
+    return passing_ms * (0.5 + this.#random() / 2);
   }
 
   #newLost(): Iterator<number, never> {

@@ -20,10 +20,10 @@ export async function serveDevices<D extends { readonly name: string }>(
 ): Promise<void> {
   const over = new AbortController();
   const ended = AbortSignal.any([signal, over.signal]);
-  const rejections = new Map<D, string>();
+  const rejections = new Map<D, Rejection>();
   const stateOf = (device: D) => (state: SessionState) => {
     if (ended.aborted) return;
-    if (state.state === 'rejected') rejections.set(device, state.reason);
+    if (state.state === 'rejected') rejections.set(device, state);
     else rejections.delete(device);
     if (rejections.size === devices.length) over.abort();
   };
@@ -35,5 +35,12 @@ export async function serveDevices<D extends { readonly name: string }>(
     over.abort();
   }
   if (signal.aborted) return;
-  throw new DeviceRejected([...rejections].map(([{ name }, reason]) => `${name} ${reason}`).join('; '));
+  const sentences = Array.from(rejections, ([{ name }, { reason }]) => `${name} ${reason}`);
+  throw new DeviceRejected(sentences.join('; '), { may_pass: rejections.values().some(mayPass) });
+}
+
+type Rejection = Extract<SessionState, { readonly state: 'rejected' }>;
+
+function mayPass({ error }: Rejection): boolean {
+  return error instanceof DeviceRejected && error.may_pass;
 }

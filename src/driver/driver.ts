@@ -76,6 +76,21 @@ export interface AssetSink<F extends FeedSet> {
   remove(): void;
 }
 
+/** State of one configured device, for status and doctor. Times are ISO 8601, UTC. */
+export interface DeviceReport {
+  /** As the configuration calls it. */
+  readonly name: string;
+  /** Host and port that are tried. */
+  readonly tried: string;
+  /** Of the asset that belongs to the entry, and of its children; null before the first contact. */
+  readonly asset_key: string | null;
+  readonly state: 'starting' | 'online' | 'offline' | 'rejected';
+  /** Why the last attempt failed, in the words of the device; null while it is online. */
+  readonly reason: string | null;
+  readonly tried_at: string | null;
+  readonly next_try_at: string | null;
+}
+
 /** The only interface from a driver to the rest of the connector. */
 export interface DriverHost<F extends FeedSet> {
   /** Aborts when the driver must stop. Every timer, socket and listener of the driver ends with it. */
@@ -98,8 +113,14 @@ export interface DriverHost<F extends FeedSet> {
   readonly serveGateway: (commands: readonly Command[]) => void;
   /** Path of a small file of this driver instance that outlives restarts, in a folder that only the daemon reads. */
   readonly stateFile: (name: string) => string;
-  /** Shown by `kit-connector status` beside the driver; an empty object clears it. */
-  readonly reportStatus: (facts: Readonly<Record<string, string | number | boolean | null>>) => void;
+  /**
+   * Shown by `kit-connector status` beside the driver; an empty object clears it. `devices`: the configured devices, each with
+   * its last failure and next attempt; the assets of those that cannot be served get the reason too.
+   */
+  readonly reportStatus: (
+    facts: Readonly<Record<string, string | number | boolean | null>>,
+    devices?: readonly DeviceReport[],
+  ) => void;
 }
 
 interface DriverSpec<F extends FeedSet, S extends z.ZodType> {

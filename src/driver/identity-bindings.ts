@@ -57,6 +57,11 @@ export class IdentityBindings {
     return undefined;
   }
 
+  /** The key of the device that the entry is bound to; undefined before the first contact. */
+  keyOf(entry: BoundEntry): string | undefined {
+    return this.#bindings.find((bound) => isOf(bound, entry))?.asset_key;
+  }
+
   /** Whether the key is bound to another entry than this one. */
   isOthers(entry: BoundEntry, asset_key: string): boolean {
     return this.#bindings.some((bound) => bound.asset_key === asset_key && !isOf(bound, entry));

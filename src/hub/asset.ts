@@ -62,6 +62,8 @@ export class Asset {
   /** In this run. */
   #wasOnline = false;
   #position: Position | undefined;
+  /** The reason of this outage is that of its device, which reports it once, or of its latest attempt. */
+  #explained: 'no' | 'first' | 'latest' = 'no';
   /** Last published: the announcement without what moves, its position, and when it was published. */
   #published = '';
   #published_position = '';
@@ -90,6 +92,7 @@ export class Asset {
     asset.#command_list = commands;
     asset.#remember(asset.announcement());
     asset.#turn(false, 'not seen since the connector was started');
+    asset.#explained = 'no';
     return asset;
   }
 
@@ -153,9 +156,27 @@ export class Asset {
     else this.#status_reason = cut(cleanText(reason), reason_chars_max);
   }
 
+  /**
+   * Gives the reason why the device of an offline asset cannot be served, in place of that of the connector ("the driver was
+   * stopped"). `first` keeps the reason that this outage has from its device.
+   */
+  explain(reason: string, which: 'first' | 'latest'): void {
+    if (this.online || (which === 'first' && this.#explained === 'first')) return;
+    this.#explained = which;
+    this.#status_reason = cut(cleanText(reason), reason_chars_max);
+    this.announce();
+  }
+
   /** Publishes the announcement, and the edge as an event, when the status is another than before. */
   setOnline(online: boolean, reason?: string): void {
     if (this.#turn(online, reason)) this.#observeEdge();
+  }
+
+  /** Its driver does not serve it any more; the reason is the connector's. */
+  lose(reason: string): void {
+    if (!this.online) return;
+    this.setOnline(false, reason);
+    this.#explained = 'no';
   }
 
   #turn(online: boolean, reason: string | undefined): boolean {
@@ -164,6 +185,7 @@ export class Asset {
     // The first reason of an outage is the useful one; later ones only follow from it.
     if (!isEdge) return false;
     this.#status = status;
+    this.#explained = 'first';
     this.#status_reason = reason === undefined ? null : cut(cleanText(reason), reason_chars_max);
     this.announce();
     this.#parts.outbox.append({

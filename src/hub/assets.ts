@@ -6,7 +6,7 @@ import { assetId } from '../contract/identity.ts';
 import { cut, name_chars_max } from '../contract/limits.ts';
 import { channelKind, channels } from '../contract/topics.ts';
 import type { Command } from '../driver/command.ts';
-import type { AssetDescription, DriverLog } from '../driver/driver.ts';
+import type { AssetDescription, DeviceReport, DriverLog } from '../driver/driver.ts';
 import type { Opened } from '../outbox/protocol.ts';
 import { cleanText } from '../platform/foreign-text.ts';
 import { every } from '../platform/time.ts';
@@ -191,7 +191,19 @@ export class Assets {
       if (gateway?.claimed) this.#announceCommands(gateway);
     }
     for (const asset of this.#assets.values()) {
-      if (asset.facts.driver === owner_name) asset.setOnline(false, reason);
+      if (asset.facts.driver === owner_name) asset.lose(reason);
+    }
+  }
+
+  /** The assets of a device that cannot be served, and their children, show why, and a rejection its time and the next attempt. */
+  explain(owner_name: string, device: DeviceReport): void {
+    const { asset_key, reason } = device;
+    if (reason === null || asset_key === null) return;
+    const id = assetId(this.#parts.kit_id, asset_key);
+    for (const asset of this.#assets.values()) {
+      const { facts } = asset;
+      if (facts.driver !== owner_name || (facts.id !== id && facts.parent_id !== id)) continue;
+      asset.explain(absenceOf(device, reason), device.state === 'rejected' ? 'latest' : 'first');
     }
   }
 
@@ -327,6 +339,11 @@ function restoreAssets(parts: AssetsParts): Map<string, Asset> {
     parts.outbox.append({ channel, lane: 'presence', data: null });
   }
   return found;
+}
+
+function absenceOf({ state, tried_at, next_try_at }: DeviceReport, reason: string): string {
+  const isTimed = state === 'rejected' && tried_at !== null && next_try_at !== null;
+  return isTimed ? texts.rejected_at(reason, tried_at, next_try_at) : reason;
 }
 
 function parsed(body: string): unknown {

@@ -2,8 +2,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FeedSet } from '../contract/feeds.ts';
-import type { Driver, AssetSink, DriverHost, DriverLog } from '../driver/driver.ts';
-import { cleanTexts } from '../platform/foreign-text.ts';
+import { cut, name_chars_max, sentence_chars_max } from '../contract/limits.ts';
+import type { Driver, AssetSink, DeviceReport, DriverHost, DriverLog } from '../driver/driver.ts';
+import { cleanText, cleanTexts } from '../platform/foreign-text.ts';
 import type { Asset } from './asset.ts';
 import type { Assets } from './assets.ts';
 import type { Kit } from './kit.ts';
@@ -22,11 +23,13 @@ export interface HostParts {
   readonly state_dir: string;
   /** The device answered: the first announcement or report of this run. */
   readonly onUp: () => void;
-  readonly onFacts: (facts: StatusFacts) => void;
+  readonly onFacts: (facts: StatusFacts, devices: readonly DeviceReport[]) => void;
 }
 
 /** Facts of one driver that status shows. */
 const facts_max = 32;
+/** Devices of one driver that status shows. */
+const devices_max = 128;
 
 export function openHost(parts: HostParts): {
   readonly host: DriverHost<FeedSet>;
@@ -72,8 +75,11 @@ export function openHost(parts: HostParts): {
       }
       return join(state_dir, file);
     },
-    reportStatus(facts) {
-      if (door.open) onFacts(cleanTexts(Object.fromEntries(Object.entries(facts).slice(0, facts_max))));
+    reportStatus(facts, devices = []) {
+      if (!door.open) return;
+      const shown = devices.slice(0, devices_max).map(cleanReport);
+      onFacts(cleanTexts(Object.fromEntries(Object.entries(facts).slice(0, facts_max))), shown);
+      for (const device of shown) assets.explain(name, device);
     },
   };
   return {
@@ -81,6 +87,17 @@ export function openHost(parts: HostParts): {
     shut: () => {
       door.open = false;
     },
+  };
+}
+
+/** What a device answered is foreign text. */
+function cleanReport(report: DeviceReport): DeviceReport {
+  const { name, tried, reason } = report;
+  return {
+    ...report,
+    name: cut(cleanText(name), name_chars_max),
+    tried: cut(cleanText(tried), name_chars_max),
+    reason: reason === null ? null : cut(cleanText(reason), sentence_chars_max),
   };
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { KitTelemetry } from '../contract/kit.ts';
 import { cut, sentence_chars_max } from '../contract/limits.ts';
 import { cleanText } from '../platform/foreign-text.ts';
-import type { ConfiguredRun, Driver, DriverLog } from '../driver/driver.ts';
+import type { ConfiguredRun, DeviceReport, Driver, DriverLog } from '../driver/driver.ts';
 import type { Appender } from '../outbox/api.ts';
 import type { Opened } from '../outbox/protocol.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -75,6 +75,8 @@ export interface DriverView {
   readonly failures: number;
   /** What the driver shows of itself. */
   readonly facts: StatusFacts;
+  /** Its configured devices, where the driver reports them. */
+  readonly devices?: readonly DeviceReport[];
 }
 
 export interface Hub {
@@ -199,7 +201,8 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
     },
     run: async (signal, onUp) => {
       show({ runs: (drivers.get(name)?.runs ?? 0) + 1 });
-      const onFacts = (facts: StatusFacts): void => show({ facts });
+      const onFacts = (facts: StatusFacts, devices: readonly DeviceReport[]): void =>
+        show({ facts, devices });
       const state_dir = join(parts.state_dir, name);
       const door = openHost({ name, driver, log, signal, assets, kit, state_dir, onUp, onFacts });
       shut = door.shut;

@@ -12,4 +12,6 @@ export const texts = {
   telemetry_invalid: 'kit telemetry did not match its schema; part dropped',
   telemetry_twice: 'two drivers reported this part of the kit; using the first',
   driver_abandoned: 'driver did not stop in time; abandoned',
+  rejected_at: (reason: string, tried_at: string, next_try_at: string) =>
+    `${reason} (tried at ${tried_at}; next attempt at ${next_try_at})`,
 } as const;

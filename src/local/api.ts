@@ -61,6 +61,17 @@ const outboxReport = z.object({
   health: z.object({ state: z.enum(['ok', 'full', 'failing']), detail: z.string() }),
 });
 
+const deviceReport = z.object({
+  name: z.string(),
+  tried: z.string(),
+  asset_key: z.string().nullable(),
+  /** `starting`, `online`, `offline`, `rejected`. */
+  state: z.string(),
+  reason: z.string().nullable(),
+  tried_at: time.nullable(),
+  next_try_at: time.nullable(),
+});
+
 const driverReport = z.object({
   name: z.string(),
   driver: z.string(),
@@ -69,6 +80,10 @@ const driverReport = z.object({
   since: time,
   reason: z.string().nullable(),
   facts: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+  /** Of `down` and `rejected`; absent from older daemons, as are the devices. */
+  next_try_at: time.nullish(),
+  /** Its configured devices: what was tried, the answer, the next attempt. */
+  devices: z.array(deviceReport).optional(),
 });
 
 const assetReport = z.object({

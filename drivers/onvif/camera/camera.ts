@@ -1,6 +1,7 @@
 /** Serves one camera: connects, reads its identity, receives its events, reconnects after a loss. */
 import type { onvifFeeds } from '../../../src/contract/feeds.ts';
 import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
+import { credentialsHash, LoginGuard, LoginRefused } from '../../../src/device/login-guard.ts';
 import { OwedStops } from '../../../src/device/owed-stops.ts';
 import { readSecretFile } from '../../../src/device/secret-file.ts';
 import { outageLog } from '../../../src/device/outage-log.ts';
@@ -9,9 +10,10 @@ import type { DriverHost, DriverLog } from '../../../src/driver/driver.ts';
 import type { IdentityBindings } from '../../../src/driver/identity-bindings.ts';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
-import { type Device, logIn, readDevice } from './device.ts';
+import { type Device, type LoggedIn, logIn, readDevice } from './device.ts';
 import { receiveEvents } from '../events/events.ts';
 import type { LargeReplies } from '../soap/large-replies.ts';
+import type { Limits } from '../limits.ts';
 import { type CameraOptions, entryOf, type OnvifOptions, portOf } from '../options.ts';
 import { type CameraMemory, openMemory } from './memory.ts';
 import { ptzCommands } from './ptz.ts';
@@ -21,10 +23,6 @@ import type { Soap } from '../soap/soap.ts';
 import type { Connection } from '../soap/soap-call.ts';
 import { untilAborted } from '../waiting.ts';
 import type { Webhook } from '../events/webhook.ts';
-
-export type CameraState =
-  | { readonly state: 'trying' | 'online' }
-  | { readonly state: 'offline' | 'refused'; readonly reason: string };
 
 export interface CameraParts {
   readonly camera: CameraOptions;
@@ -36,7 +34,8 @@ export interface CameraParts {
   readonly owners: Map<string, string>;
   /** Which camera belongs to which entry, over restarts. */
   readonly bindings: IdentityBindings;
-  readonly onState: (state: CameraState) => void;
+  readonly onState: (state: SessionState) => void;
+  readonly limits: Limits;
   /** Registers work that must finish before the driver ends: the stop of a moving camera. */
   readonly stopping: (stop: Promise<unknown>) => void;
   /** Aborts when that work is done or takes too long: no request is sent afterwards. */
@@ -45,7 +44,7 @@ export interface CameraParts {
 
 /** Runs until the host's signal aborts. Never rejects. */
 export async function serveCamera(parts: CameraParts): Promise<void> {
-  const { camera, options, host, onState } = parts;
+  const { camera, options, host, limits, onState } = parts;
   const logOutage = outageLog({ log: host.log, kind: 'camera', facts: { camera: camera.name } });
   const served = new Served({
     name: camera.name,
@@ -56,6 +55,7 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
   });
   const memory = await openMemory(host, camera);
   const save = async (owed_stops: readonly string[]) => memory.change({ owed_stops: [...owed_stops] });
+  const guard = new LoginGuard({ memory, limits });
   const owed = new OwedStops({ owed: memory.facts.owed_stops, save });
   let line: Soap | undefined;
   /** The earlier line may still carry the stop of a movement, so it is closed only now. */
@@ -66,24 +66,20 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
   };
   await serveDevice({
     signal: host.signal,
-    run: async (signal, onUp) => serveOnce({ ...parts, memory, owed }, served, { open, onUp, signal }),
+    limits,
+    run: async (signal, onUp) => serveOnce({ ...parts, memory, owed, guard }, served, { open, onUp, signal }),
     onState: (state) => {
       logOutage(state);
       if ('reason' in state) served.lose(state.reason);
-      if (state.state !== 'stopped') onState(cameraState(state));
+      onState(state);
     },
   });
   await owed.idle();
 }
 
-function cameraState(state: Exclude<SessionState, { readonly state: 'stopped' }>): CameraState {
-  if (state.state === 'starting') return { state: 'trying' };
-  if (state.state === 'up') return { state: 'online' };
-  return { state: state.state === 'rejected' ? 'refused' : 'offline', reason: state.reason };
-}
-
 interface CameraRun extends CameraParts {
   readonly memory: CameraMemory;
+  readonly guard: LoginGuard;
   /** By profile. */
   readonly owed: OwedStops<string>;
 }
@@ -98,10 +94,12 @@ interface Run {
 async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal }: Run): Promise<void> {
   const { host, camera, options, owners } = parts;
   let key: string | undefined;
+  let entered: Soap | undefined;
   try {
     const soap = await open();
-    const login = await untilAborted(logIn(soap, camera), signal);
+    const login = await untilAborted(enter(parts, soap), signal);
     if (!login) return;
+    entered = soap;
     // A camera that still moves is stopped before all else.
     await settle(parts, soap);
     const device = await untilAborted(readDevice(soap, login, camera), signal);
@@ -115,9 +113,33 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
     onUp();
     every(settle_every_ms, signal, () => void settle(parts, soap));
     await receiveEvents({ ...parts, log: host.log, pull_s: options.pull_s, soap, device, motion, signal });
+  } catch (error) {
+    // It accepted the login of this connection: it may be booting.
+    if (!entered || !(error instanceof LoginRefused)) throw error;
+    throw await parts.guard.refuse(credentialsOf(entered), error.message);
   } finally {
     if (key !== undefined) owners.delete(key);
   }
+}
+
+/** Logs in, unless these credentials were refused lately. What worked before is tried alone while a refusal may pass. */
+async function enter({ camera, guard, memory }: CameraRun, soap: Soap): Promise<LoggedIn> {
+  const credentials = credentialsOf(soap);
+  guard.admit(credentials);
+  const { login_way } = memory.facts;
+  const auth = login_way !== undefined && guard.mayPass(credentials) ? login_way : camera.auth;
+  try {
+    const login = await logIn(soap, { ...camera, auth });
+    await guard.accept(credentials);
+    if (soap.login !== 'none' && soap.login !== login_way) await memory.change({ login_way: soap.login });
+    return login;
+  } catch (error) {
+    throw error instanceof LoginRefused ? await guard.refuse(credentials, error.message) : error;
+  }
+}
+
+function credentialsOf({ connection: { username = '', password = '' } }: Soap): string {
+  return credentialsHash(username, password);
 }
 
 /** Sends the Stops that are owed; what fails is tried again. */

@@ -1,6 +1,6 @@
 /** Reads what a camera is: login, services, identity, profiles. */
 import type { DeviceStream } from '../../../src/driver/stream-login.ts';
-import { DeviceRejected } from '../../../src/errors.ts';
+import { LoginRefused } from '../../../src/device/login-guard.ts';
 import { cameraKey, type DeviceInformation, genuineSerial, informationOf, macOf } from './identity.ts';
 import { readProfiles, readStream } from './media.ts';
 import type { CameraOptions } from '../options.ts';
@@ -52,7 +52,7 @@ export async function readDevice(
 export async function logIn(soap: Soap, { username, auth }: CameraOptions): Promise<LoggedIn> {
   const ways: readonly Login[] =
     username === undefined ? ['none'] : auth === 'auto' ? ['ws_security', 'digest'] : [auth];
-  let refusal: unknown;
+  let words = '';
   for (const way of ways) {
     soap.login = way;
     const outcome = await soap.call(operation('device', 'GetDeviceInformation'));
@@ -61,13 +61,13 @@ export async function logIn(soap: Soap, { username, auth }: CameraOptions): Prom
       const { body, local_address } = expectReply(outcome, 'GetDeviceInformation');
       return { information: informationOf(body), local_address };
     }
-    refusal = outcome;
+    words = outcome.reason;
   }
-  const isKnown = refusal !== undefined && username !== undefined;
-  throw new DeviceRejected(
-    isKnown
-      ? `camera rejected the user "${username}" or its password; correct them in the configuration. Not retrying, since cameras lock accounts`
-      : 'camera requires a login; set username and password_file',
+  const answer = words === '' ? '' : ` (${words})`;
+  throw new LoginRefused(
+    username === undefined
+      ? `camera requires a login${answer}; set username and password_file`
+      : `camera rejected the user "${username}" or its password${answer}; correct them in the configuration`,
   );
 }
 

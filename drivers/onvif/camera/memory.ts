@@ -1,6 +1,7 @@
 /** State of one camera that is kept over restarts. */
 import { z } from 'zod';
 import { DeviceMemory } from '../../../src/device/device-memory.ts';
+import { loginRecord } from '../../../src/device/login-guard.ts';
 import { stateFileName } from '../../../src/device/state-file.ts';
 import type { FeedSet } from '../../../src/contract/feeds.ts';
 import type { DriverHost } from '../../../src/driver/driver.ts';
@@ -11,6 +12,9 @@ const cameraMemory = z.object({
   owed_stops: z.array(z.string().max(256)).catch([]),
   /** Of the PTZ service, for the pending Stops of a camera whose services are not read yet. */
   ptz_url: z.string().max(2_048).optional(),
+  ...loginRecord,
+  /** How the accepted credentials were sent. */
+  login_way: z.enum(['ws_security', 'digest']).optional().catch(undefined),
 });
 export type CameraMemory = DeviceMemory<typeof cameraMemory>;
 

@@ -1,5 +1,6 @@
 /** Operations of the ONVIF services, and the errors for cameras that fail them. */
 import { deviceAddress } from '../../../src/driver/device-address.ts';
+import { LoginRefused } from '../../../src/device/login-guard.ts';
 import { DeviceRejected, DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
 import type { Connection, Reading, SoapOutcome, SoapRequest } from './soap-call.ts';
 
@@ -56,8 +57,8 @@ export function operation(service: ServiceName, name: string, inner = ''): Opera
 export function expectReply(outcome: SoapOutcome, what: string): Reply {
   if (outcome.kind === 'reply') return outcome;
   const sentence = `${what}: ${describe(outcome)}`;
-  const isFinal = outcome.kind === 'fault' ? outcome.code === 'NotAuthorized' : outcome.why === 'certificate';
-  if (isFinal) throw new DeviceRejected(sentence);
+  if (outcome.kind === 'fault' && outcome.code === 'NotAuthorized') throw new LoginRefused(sentence);
+  if (outcome.kind === 'failure' && outcome.why === 'certificate') throw new DeviceRejected(sentence);
   const isStalled = outcome.kind === 'failure' && outcome.why === 'stalled';
   throw isStalled ? new StalledCamera(sentence) : new DeviceUnreachable(sentence);
 }
@@ -65,7 +66,10 @@ export function expectReply(outcome: SoapOutcome, what: string): Reply {
 /** What went wrong, as part of a sentence. */
 export function describe(outcome: Exclude<SoapOutcome, { kind: 'reply' }>): string {
   if (outcome.kind === 'failure') return outcome.reason;
-  if (outcome.code === 'NotAuthorized') return 'camera rejected the user, its rights or its password';
+  if (outcome.code === 'NotAuthorized') {
+    const words = outcome.reason === '' ? '' : ` (${outcome.reason})`;
+    return `camera rejected the user, its rights or its password${words}`;
+  }
   return `camera refused the request (${[outcome.code, outcome.reason].filter(Boolean).join(': ')})`;
 }
 

@@ -10,6 +10,7 @@ import type { Device } from '../host/device.ts';
 import { savedZone } from '../commands/motion-switch.ts';
 import type { HostOptions } from '../options.ts';
 import { type Asking, newAsking, type Seen } from './poll.ts';
+import { texts } from '../texts.ts';
 import { Publisher } from './publishing.ts';
 import type { Outcome } from '../host/replies.ts';
 
@@ -207,6 +208,6 @@ function describe({ asset_key, name, model, firmware }: HostFacts): AssetDescrip
 
 /** Why the channel cannot be polled now; undefined when it can. */
 function whyAway({ online, asleep }: ChannelFacts): string | undefined {
-  if (asleep) return 'the camera is asleep to save its battery';
-  return online ? undefined : 'the recorder has no connection to this camera';
+  if (asleep) return texts.asleep;
+  return online ? undefined : texts.channel_offline;
 }

@@ -1,5 +1,6 @@
 /** Sends commands to one host: in batches, in its session, one request at a time, with workarounds for its firmware. */
-import { CommandRefused, DeviceUnreachable, notSent } from '../../../src/errors.ts';
+import { CommandRefused, DeviceRejected, DeviceUnreachable, notSent } from '../../../src/errors.ts';
+import type { LoginGuard } from '../../../src/device/login-guard.ts';
 import type { HttpReply, PinnedHttp } from '../../../src/device/pinned-http.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { failureOf } from './failure.ts';
@@ -7,14 +8,15 @@ import type { Limits } from '../limits.ts';
 import { Line, type Urgency } from './line.ts';
 import { type Command, faultIn, type Outcome, readReplies } from './replies.ts';
 import { faultOf } from './rsp-codes.ts';
-import { type SavedSession, type RefusedLogin, Session, type SessionParts } from './session.ts';
+import { type SavedSession, Session, type SessionParts } from './session.ts';
 
 export interface DeviceParts {
   readonly http: PinnedHttp;
   readonly username: string;
   readonly password: () => Promise<string>;
-  readonly saved: { readonly session: SavedSession | undefined; readonly refused: RefusedLogin | undefined };
+  readonly saved: SavedSession | undefined;
   readonly save: SessionParts['save'];
+  readonly guard: LoginGuard;
   readonly limits: Limits;
   /** Ends the pauses between two attempts. */
   readonly signal: AbortSignal;
@@ -163,7 +165,13 @@ export class Device {
     const isLost = reply.isLost || faults.some(({ kind }) => kind === 'session');
     if (isLost && !reply.isLost) this.session.forget(used);
     const refusal = faults.find(({ kind }) => kind === 'credentials' || kind === 'privacy');
-    if (refusal && !isLost && commands[0]?.cmd !== 'Login') throw failureOf(refusal, this.#parts.limits);
+    if (refusal && !isLost && commands[0]?.cmd !== 'Login') {
+      // The device accepted the login of this session.
+      const { kind, sentence } = refusal;
+      throw kind === 'credentials'
+        ? new DeviceRejected(sentence, { may_pass: true })
+        : failureOf(refusal, this.#parts.limits);
+    }
     return { isLost, outcomes: reply.outcomes };
   }
 

@@ -1,6 +1,7 @@
 /** The session with one host: connect, log in, describe, poll, and clean up at the end. */
 import { certificateCheck } from '../../../src/device/certificate-check.ts';
 import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
+import { LoginGuard } from '../../../src/device/login-guard.ts';
 import { OwedStops } from '../../../src/device/owed-stops.ts';
 import { outageLog } from '../../../src/device/outage-log.ts';
 import { pinnedHttp } from '../../../src/device/pinned-http.ts';
@@ -87,8 +88,9 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
     }),
     username: camera.username,
     password: async () => readPassword(camera.password_file),
-    saved: { session: memory.facts.session, refused: memory.facts.refused },
-    save: async (change) => memory.change(change),
+    saved: memory.facts.session,
+    save: async (session) => memory.change({ session }),
+    guard: new LoginGuard({ memory, limits }),
     limits,
     signal: host.signal,
   });

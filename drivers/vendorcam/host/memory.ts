@@ -1,17 +1,18 @@
 /** State of one host that is kept over restarts. */
 import { z } from 'zod';
 import { DeviceMemory } from '../../../src/device/device-memory.ts';
+import { loginRecord } from '../../../src/device/login-guard.ts';
 import { readSecretFile } from '../../../src/device/secret-file.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { DeviceRejected } from '../../../src/errors.ts';
 import { password_chars_max } from '../options.ts';
-import { refusedLogin, savedSession } from './session.ts';
+import { savedSession } from './session.ts';
 
 const hostMemory = z.object({
   /** SHA-256 of the certificate of the first contact. */
   fingerprint: z.string().optional(),
   session: savedSession.optional(),
-  refused: refusedLogin.optional(),
+  ...loginRecord,
   /** Channels with a pending Stop. */
   owed_stops: z.array(z.int()).catch([]),
 });

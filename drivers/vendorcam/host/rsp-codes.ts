@@ -74,9 +74,20 @@ const telling: readonly (readonly [RegExp, FaultKind, string])[] = [
 export function faultOf(code: number, detail: string): Fault {
   const words = detail.slice(0, 200);
   const told = telling.find(([pattern]) => pattern.test(words));
-  if (told) return { code, detail: words, kind: told[1], sentence: told[2] };
-  const entry = code <= -500 && code >= -506 ? (['credentials', locked] as const) : known.get(code);
-  if (entry) return { code, detail: words, kind: entry[0], sentence: entry[1] };
+  const isLocked = code <= -500 && code >= -506;
+  const entry = told
+    ? ([told[1], told[2]] as const)
+    : isLocked
+      ? (['credentials', locked] as const)
+      : known.get(code);
+  if (entry) return { code, detail: words, kind: entry[0], sentence: withWords(entry[1], code, words) };
   const sentence = `the device answers with error ${code}${words === '' ? '' : ` (${words})`}`;
   return { code, detail: words, kind: 'unknown', sentence };
+}
+
+/** Adds what the device answered, before the remedy. */
+function withWords(sentence: string, code: number, words: string): string {
+  const answer = ` (error ${[code, words].filter((part) => part !== '').join(': ')})`;
+  const at = sentence.indexOf('; ');
+  return at < 0 ? `${sentence}${answer}` : `${sentence.slice(0, at)}${answer}${sentence.slice(at)}`;
 }

@@ -1,7 +1,7 @@
 /** The session with a host: renews its lease in time, keeps it over a restart of the daemon, and logs out at the end. */
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
+import { credentialsHash, type LoginGuard } from '../../../src/device/login-guard.ts';
 import { failureOf } from './failure.ts';
 import type { Limits } from '../limits.ts';
 import { type Command, faultIn, type Outcome, valueOf } from './replies.ts';
@@ -17,14 +17,6 @@ export const savedSession = z.strictObject({
 });
 export type SavedSession = z.output<typeof savedSession>;
 
-export const refusedLogin = z.strictObject({
-  /** Hash of user name and password, so that changed ones are tried at once. */
-  credentials: z.string(),
-  reason: z.string(),
-  at_ms: z.number(),
-});
-export type RefusedLogin = z.output<typeof refusedLogin>;
-
 export interface SessionParts {
   readonly username: string;
   /** Read again for each login. */
@@ -32,15 +24,10 @@ export interface SessionParts {
   /** Sends one command in one request, under this token. */
   readonly send: (command: Command, token: string | undefined) => Promise<Outcome | undefined>;
   readonly limits: Limits;
-  readonly saved: {
-    readonly session: SavedSession | undefined;
-    readonly refused: RefusedLogin | undefined;
-  };
+  readonly guard: LoginGuard;
+  readonly saved: SavedSession | undefined;
   /** Resolves also when the disk write fails, which the caller logs. */
-  readonly save: (change: {
-    readonly session?: SavedSession | undefined;
-    readonly refused?: RefusedLogin | undefined;
-  }) => Promise<void>;
+  readonly save: (session: SavedSession | undefined) => Promise<void>;
 }
 
 interface Lease {
@@ -52,15 +39,13 @@ interface Lease {
 export class Session {
   readonly #parts: SessionParts;
   #lease: Lease | undefined;
-  #refused: RefusedLogin | undefined;
   #opening: Promise<string> | undefined;
   /** Number of sessions that the device lost, as after a restart. */
   losses = 0;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
-    const { session, refused } = parts.saved;
-    this.#refused = refused;
+    const session = parts.saved;
     if (!session) return;
     const left_ms = Math.min(session.expires_ms - Date.now(), parts.limits.lease_default_ms);
     if (left_ms > 0) this.#lease = leaseOf(session.token, left_ms, parts.limits);
@@ -90,7 +75,7 @@ export class Session {
     this.#lease = undefined;
     const answer = await this.#parts.send({ cmd: 'Logout', param: {} }, lease.token).catch(() => undefined);
     // Kept when the logout failed: the next start uses this session instead of opening another.
-    if (answer) await this.#parts.save({ session: undefined });
+    if (answer) await this.#parts.save(undefined);
   }
 
   /** At the end of the driver: a login in progress must not leave a session behind either. */
@@ -100,38 +85,25 @@ export class Session {
   }
 
   async #login(): Promise<string> {
-    const { username, limits } = this.#parts;
+    const { username, limits, guard } = this.#parts;
     const password = await this.#parts.password();
-    const credentials = createHash('sha256').update(`${username}\n${password}`).digest('hex').slice(0, 16);
-    this.#refuseAgain(credentials);
+    const credentials = credentialsHash(username, password);
+    guard.admit(credentials);
     await this.logout();
     const param = { User: { Version: '0', userName: username, password } };
     const outcome = await this.#parts.send({ cmd: 'Login', param }, undefined);
     const fault = faultIn(outcome);
     if (fault) {
       const failure = failureOf(fault, limits);
-      if (failure instanceof DeviceRejected) {
-        this.#refused = { credentials, reason: failure.message, at_ms: Date.now() };
-        await this.#parts.save({ refused: this.#refused });
-      }
-      throw failure;
+      throw failure instanceof DeviceRejected ? await guard.refuse(credentials, failure.message) : failure;
     }
     const read = valueOf(outcome, token)?.Token;
     if (!read) throw new DeviceUnreachable('answers to the login without a session');
     const lease_ms = read.leaseTime === undefined ? limits.lease_default_ms : read.leaseTime * 1_000;
     this.#lease = leaseOf(read.name, lease_ms, limits);
-    this.#refused = undefined;
-    const session = { token: read.name, expires_ms: Date.now() + lease_ms };
-    await this.#parts.save({ session, refused: undefined });
+    await this.#parts.save({ token: read.name, expires_ms: Date.now() + lease_ms });
+    await guard.accept(credentials);
     return read.name;
-  }
-
-  /** A daemon that restarts in a loop must not lock the account. */
-  #refuseAgain(credentials: string): void {
-    const refused = this.#refused;
-    if (refused?.credentials !== credentials) return;
-    const age_ms = Date.now() - refused.at_ms;
-    if (age_ms >= 0 && age_ms < this.#parts.limits.refused_ms) throw new DeviceRejected(refused.reason);
   }
 }
 

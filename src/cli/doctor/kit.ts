@@ -3,6 +3,7 @@ import { channelKind } from '../../contract/topics.ts';
 import type { QuarantinedMessage, StatusReport } from '../../local/api.ts';
 import { clockTime, duration } from '../terminal/shell.ts';
 import { balance } from '../status/view.ts';
+import { assetFindings, deviceFindings } from './devices.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, type Places } from './places.ts';
 import { texts } from './texts.ts';
@@ -19,8 +20,8 @@ export function kitFindings(
     ...brokerFindings(report.degraded),
     ...rightsFindings(report, refused),
     ...bufferFindings(report.outbox),
-    ...report.drivers.map(driverFinding),
-    ...report.assets.filter(({ status }) => status === 'offline').map(assetFinding),
+    ...report.drivers.flatMap((driver) => [driverFinding(driver), ...deviceFindings(driver)]),
+    ...assetFindings(report),
   ];
 }
 
@@ -105,13 +106,23 @@ function bufferFindings(outbox: StatusReport['outbox']): readonly Finding[] {
   return [disk, fail('buffer counters', texts.accounting_mismatch, texts.bundle_and_report)];
 }
 
-function driverFinding({ name, driver, state, since, reason }: StatusReport['drivers'][number]): Finding {
+function driverFinding({
+  name,
+  driver,
+  state,
+  since,
+  reason,
+  devices,
+}: StatusReport['drivers'][number]): Finding {
   const what = name === driver ? `driver ${name}` : `driver ${name} (${driver})`;
   const why = plain(reason ?? 'unknown reason');
   switch (state) {
     case 'up':
-      return ok(what, texts.up_since(clockTime(since)));
+      return ok(what, upText(clockTime(since), devices ?? []));
     case 'starting':
+      if (devices?.some((device) => device.reason !== null)) {
+        return warn(what, texts.no_device_online, texts.see_devices);
+      }
       return warn(what, texts.no_data_yet, texts.check_devices_on);
     case 'down':
       return fail(what, texts.no_device(clockTime(since), why), texts.check_device);
@@ -124,11 +135,8 @@ function driverFinding({ name, driver, state, since, reason }: StatusReport['dri
   }
 }
 
-function assetFinding({ name, key, type, reason, last_seen_at }: StatusReport['assets'][number]): Finding {
-  const seen = last_seen_at === null ? '' : texts.last_seen(clockTime(last_seen_at));
-  return warn(
-    `${type} ${plain(name)} (${key})`,
-    `offline: ${plain(reason ?? 'no data received')}${seen}`,
-    type === 'drone' ? texts.check_radio : texts.check_cable,
-  );
+function upText(since: string, devices: readonly { readonly state: string }[]): string {
+  if (devices.length === 0) return texts.up_since(since);
+  const online = devices.filter(({ state }) => state === 'online').length;
+  return texts.up_with_devices(since, online, devices.length);
 }

@@ -104,14 +104,32 @@ function driverLines(
   paint: Paint,
   columns: number | undefined,
 ): readonly string[] {
-  const rows = drivers.map(({ name, driver, state, since, reason, facts }) => [
-    name,
-    name === driver ? '' : driver,
-    paint(state === 'up' ? 'good' : 'warn', state),
-    `since ${clockTime(since)}`,
-    [reason, ...Object.entries(facts).map(([key, value]) => `${key}=${value}`)].filter(Boolean).join('  '),
+  const rows = drivers.flatMap(({ name, driver, state, since, reason, facts, devices = [] }) => [
+    [
+      name,
+      name === driver ? '' : driver,
+      paint(state === 'up' ? 'good' : 'warn', state),
+      `since ${clockTime(since)}`,
+      [reason, ...Object.entries(facts).map(([key, value]) => `${key}=${value}`)].filter(Boolean).join('  '),
+    ],
+    ...devices.filter((device) => device.reason !== null).map((device) => deviceRow(device, paint)),
   ]);
   return section('drivers', 'none configured', rows, { paint, columns });
+}
+
+/** A device that is not served: what was tried, when the next attempt follows, and the answer. */
+function deviceRow(
+  {
+    name,
+    tried,
+    state,
+    reason,
+    next_try_at,
+  }: NonNullable<StatusReport['drivers'][number]['devices']>[number],
+  paint: Paint,
+): readonly string[] {
+  const next = next_try_at === null ? '' : `next ${clockTime(next_try_at)}`;
+  return [`  ${name}`, tried, paint(state === 'rejected' ? 'bad' : 'warn', state), next, reason ?? ''];
 }
 
 /** The columns that a narrow terminal cuts come last. */

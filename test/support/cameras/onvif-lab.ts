@@ -2,7 +2,9 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onvif } from '../../../drivers/onvif/onvif.ts';
+import { type Limits, limits } from '../../../drivers/onvif/limits.ts';
+import { onvif, onvifWith } from '../../../drivers/onvif/onvif.ts';
+import type { HubOptions } from '../../../src/hub/hub.ts';
 import type { CommandContext } from '../../../src/driver/command.ts';
 import type { Draft } from '../../../src/outbox/api.ts';
 import type { FakeCamera } from '../../fakes/fake-onvif-camera.ts';
@@ -11,7 +13,11 @@ import { hubLab } from '../kit/hub-lab.ts';
 export interface CameraLab {
   /** Options for this camera; `more` replaces some. */
   entry(camera: FakeCamera, more?: object): Promise<Record<string, unknown>>;
-  run(options: object): ReturnType<typeof hubLab>;
+  /** A hub whose files are kept between two of them, as over a restart. */
+  run(
+    options: object,
+    more?: { readonly limits?: Partial<Limits> } & Partial<HubOptions>,
+  ): ReturnType<typeof hubLab>;
   stop(): Promise<void>;
 }
 
@@ -27,10 +33,12 @@ export async function cameraLab(): Promise<CameraLab> {
       const login = settings.auth === 'none' ? {} : { username: settings.username, password_file };
       return { name: `camera ${port}`, host: '127.0.0.1', port, ...login, ...more };
     },
-    run(options) {
-      const lab = hubLab({ configured: ['cameras'], rates: { default: 1_000_000 } });
+    run(options, { limits: quick, ...more } = {}) {
+      const state_dir = join(dir, 'state');
+      const lab = hubLab({ configured: ['cameras'], rates: { default: 1_000_000 }, state_dir, ...more });
       labs.push(lab);
-      void lab.run(onvif, 'cameras', { options: { pull_s: 5, ...options } });
+      const driver = quick ? onvifWith({ ...limits, ...quick }) : onvif;
+      void lab.run(driver, 'cameras', { options: { pull_s: 5, ...options } });
       return lab;
     },
     async stop() {

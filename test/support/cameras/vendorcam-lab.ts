@@ -17,6 +17,7 @@ export const quick_limits: Limits = {
   retry_first_ms: 50,
   retry_max_ms: 200,
   stable_ms: 1_000,
+  may_pass_ms: [600, 1_200],
   again_ms: 20,
   busy_ms: 30,
   sessions_full_ms: 300,

@@ -63,6 +63,7 @@ async function play(attempts: readonly Attempt[], more: Partial<DeviceSession> =
 
 const away = new DeviceUnreachable('away');
 const rejection = new DeviceRejected('wrong password');
+const passing = new DeviceRejected('wrong password', { may_pass: true });
 const busy = new RetryLater('all sessions are taken', 900_000);
 const { stable_ms } = retry_limits;
 const hour_ms = 3_600_000;
@@ -115,6 +116,12 @@ describe('serveDevice', () => {
       attempts: [{ error: rejection }, { up_ms: stable_ms, error: rejection }],
       states: ['rejected', 'up', 'rejected'],
       pauses: [2 * hour_ms, 2 * hour_ms],
+    },
+    {
+      what: 'a device that rejects what it accepted before: soon at first, then as after any rejection',
+      attempts: Array.from({ length: 5 }, () => ({ error: passing })),
+      states: Array.from({ length: 5 }, () => 'rejected'),
+      pauses: [60_000, 300_000, 1_500_000, 2 * hour_ms, 4 * hour_ms],
     },
     {
       what: 'a device that names the pause',

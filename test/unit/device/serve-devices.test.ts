@@ -24,10 +24,10 @@ function start() {
   return { stopping, ended, done, say: (name: string, state: SessionState) => tell.get(name)?.(state) };
 }
 
-const rejected = (reason: string): SessionState => ({
+const rejected = (reason: string, options?: { readonly may_pass: boolean }): SessionState => ({
   state: 'rejected',
   reason,
-  error: new DeviceRejected(reason),
+  error: new DeviceRejected(reason, options),
   retry_ms: 1,
 });
 
@@ -54,6 +54,13 @@ describe('serveDevices', () => {
       new DeviceRejected('mast has another certificate; gate locked the account'),
     );
     expect(ended).toEqual(['gate', 'mast']);
+  });
+
+  it('may pass as a whole when the rejection of one device may', async () => {
+    const { say, done } = start();
+    say('gate', rejected('wrong password'));
+    say('mast', rejected('locked', { may_pass: true }));
+    await expect(done).rejects.toMatchObject({ may_pass: true });
   });
 
   it('serves nothing when its signal has aborted before', async () => {

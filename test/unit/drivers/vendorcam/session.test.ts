@@ -115,6 +115,26 @@ describe('a refused login', () => {
     expect(it.camera.sessions).toMatchObject({ failures: 1, logins: 2 });
   });
 
+  it('that another client caused by locking the account ends soon: this password was accepted before', async () => {
+    const it = await running();
+    const away = it.hostOptions({ name: 'away', host: '127.0.0.2' });
+    it.start({ ...it.options(), hosts: [it.hostOptions(), away] });
+    await it.online();
+    it.camera.sessions.refuseWith = { code: -505, detail: 'Login has been locked' };
+    await it.camera.lose();
+    it.camera.sessions.forgetAll();
+    await it.camera.start();
+    const device = () => it.hub.hub.drivers()[0]?.devices?.find(({ name }) => name === 'gate');
+    await eventually('it is rejected', () => device()?.state === 'rejected');
+    expect(device()?.reason).toMatch(/locked.*-505: Login has been locked/u);
+    const asset = it.asset(it.camera.camera.name);
+    expect(asset?.reason).toContain(device()?.next_try_at);
+    const { logins } = it.camera.sessions;
+    it.camera.sessions.refuseWith = undefined;
+    await eventually('it is online', () => device()?.state === 'online');
+    expect(it.camera.sessions.logins - logins).toBeLessThanOrEqual(2);
+  });
+
   it('is opened when the password was corrected on the camera, without a new configuration', async () => {
     const limits = { refused_ms: 100, rejected_first_ms: 500, rejected_max_ms: 500 };
     const it = await running({ limits });

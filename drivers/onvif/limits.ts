@@ -1,0 +1,9 @@
+/** Waits of the driver that tests shorten. */
+import { retry_limits } from '../../src/device/device-session.ts';
+
+export const limits = {
+  ...retry_limits,
+  /** Refused credentials are not tried again within this time after a restart of the daemon either. */
+  refused_ms: 600_000,
+};
+export type Limits = typeof limits;

@@ -1,0 +1,58 @@
+/** Findings about the configured devices of a driver and about assets that are offline. Pure. */
+import { texts as vendorcamTexts } from '../../../drivers/vendorcam/texts.ts';
+import type { StatusReport } from '../../local/api.ts';
+import { clockTime } from '../terminal/shell.ts';
+import { type Finding, fail, ok, plain, warn } from './finding.ts';
+import { texts } from './texts.ts';
+
+type DriverReport = StatusReport['drivers'][number];
+type DeviceReport = NonNullable<DriverReport['devices']>[number];
+type AssetReport = StatusReport['assets'][number];
+
+/** One finding for each device that is not served now: what was tried, its answer, and the next attempt. */
+export function deviceFindings({ name, devices = [], next_try_at = null }: DriverReport): readonly Finding[] {
+  return devices
+    .filter(({ state, reason }) => (state === 'offline' || state === 'rejected') && reason !== null)
+    .map((device) => deviceFinding(name, device, next_try_at));
+}
+
+/** `driver_next`: next attempt of a driver whose devices all reject the connector. */
+function deviceFinding(driver: string, device: DeviceReport, driver_next: string | null): Finding {
+  const { name, tried, state, reason, tried_at, next_try_at } = device;
+  const what = `device ${plain(name)} of ${driver}`;
+  const at = tried_at === null ? '' : texts.tried_at(clockTime(tried_at));
+  const [answer, remedy] = halves(plain(reason ?? ''));
+  const next = next_try_at === null ? [] : [texts.next_attempt(clockTime(driver_next ?? next_try_at))];
+  if (state === 'rejected') {
+    const cure = [remedy ?? texts.correct_device, texts.reload_tries_now, ...next];
+    return fail(what, texts.device_rejected(plain(tried), at, answer), cure.join('; '));
+  }
+  const cure = [remedy ?? texts.check_address, ...next];
+  return warn(what, texts.device_not_served(plain(tried), at, answer), cure.join('; '));
+}
+
+/** Assets that are offline; those of a device that has a finding of its own are left out. */
+export function assetFindings({ assets, drivers }: StatusReport): readonly Finding[] {
+  const explained = new Set(
+    drivers
+      .flatMap(({ devices = [] }) => devices)
+      .filter(({ state }) => state === 'offline' || state === 'rejected')
+      .map(({ asset_key }) => asset_key),
+  );
+  return assets.filter(({ status, key }) => status === 'offline' && !explained.has(key)).map(assetFinding);
+}
+
+function assetFinding({ name, key, type, reason, last_seen_at }: AssetReport): Finding {
+  const what = `${type} ${plain(name)} (${key})`;
+  const seen = last_seen_at === null ? '' : texts.last_seen(clockTime(last_seen_at));
+  const finding = `${texts.offline(plain(reason ?? texts.no_data_received))}${seen}`;
+  // A battery camera sleeps most of the time.
+  if (reason === vendorcamTexts.asleep) return ok(what, finding);
+  return warn(what, finding, type === 'drone' ? texts.check_radio : texts.check_cable);
+}
+
+/** Splits a sentence of the connector into the fault and, after the last semicolon, the remedy. */
+function halves(sentence: string): [fault: string, remedy?: string] {
+  const at = sentence.lastIndexOf('; ');
+  return at < 0 ? [sentence] : [sentence.slice(0, at), sentence.slice(at + 2)];
+}
