@@ -63,7 +63,9 @@ const cameraOptions = z
       .string()
       .regex(/^[\w.-]{1,64}$/u, 'letters, digits, dot, dash and underscore')
       .optional()
-      .describe('replaces the serial number of a camera that reports neither that nor a MAC address'),
+      .describe(
+        'identity of the camera, in place of its serial number or MAC address; for cameras that share a serial number',
+      ),
   })
   .refine(({ username, password_file }) => (username === undefined) === (password_file === undefined), {
     path: ['password_file'],

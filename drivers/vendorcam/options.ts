@@ -46,7 +46,7 @@ const hostOptions = z.strictObject({
     .regex(/^[A-Za-z0-9_-]+$/u)
     .max(64)
     .optional()
-    .describe('serial number from the label, only for a device that reports neither MAC, UID nor serial'),
+    .describe('serial number from the label, only for a device that reports neither a UID nor a MAC address'),
   channels: z
     .array(
       z

@@ -48,7 +48,12 @@ async function runVendorcam(
         reports.take(device, state);
         onState(state);
       },
-      identify: (asset_key) => bindings.claim(entry, asset_key),
+      identify(asset_keys) {
+        const bound = bindings.keyOf(entry);
+        const asset_key = asset_keys.find((key) => key === bound) ?? asset_keys[0];
+        const refusal = bindings.claim(entry, asset_key);
+        return refusal === undefined ? { asset_key } : { refusal };
+      },
       claim(asset_key) {
         if (bindings.isOthers(entry, asset_key)) return false;
         const owner = owners.get(asset_key) ?? camera.name;

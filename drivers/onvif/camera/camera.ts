@@ -17,6 +17,7 @@ import type { Limits } from '../limits.ts';
 import { type CameraOptions, entryOf, type OnvifOptions, portOf } from '../options.ts';
 import { type CameraMemory, openMemory } from './memory.ts';
 import { ptzCommands } from './ptz.ts';
+import { texts } from '../texts.ts';
 import { settleStops } from './ptz-stop.ts';
 import { Served } from './served.ts';
 import type { Soap } from '../soap/soap.ts';
@@ -104,12 +105,11 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
     await settle(parts, soap);
     const device = await untilAborted(readDevice(soap, login, camera), signal);
     if (!device) return;
-    const refusal = parts.bindings.claim(entryOf(camera), device.asset_key);
-    if (refusal !== undefined) throw new DeviceUnreachable(refusal);
-    claim(owners, device.asset_key, camera.name);
-    key = device.asset_key;
+    const asset_key = await identify(parts, device);
+    claim(owners, asset_key, camera.name);
+    key = asset_key;
     await rememberMotor(parts, device);
-    const motion = served.begin(device, commandsOf(parts, device, soap, signal), signal);
+    const motion = served.begin({ ...device, asset_key }, commandsOf(parts, device, soap, signal), signal);
     onUp();
     every(settle_every_ms, signal, () => void settle(parts, soap));
     await receiveEvents({ ...parts, log: host.log, pull_s: options.pull_s, soap, device, motion, signal });
@@ -201,6 +201,26 @@ function claim(owners: Map<string, string>, asset_key: string, name: string): vo
     );
   }
   owners.set(asset_key, name);
+}
+
+/** The key under which the camera belongs to its entry; rejects when it does not. */
+async function identify(
+  { bindings, camera, memory, host }: CameraRun,
+  { asset_keys, mac, information: { serial } }: Device,
+): Promise<string> {
+  const entry = entryOf(camera);
+  const bound = bindings.keyOf(entry);
+  // Some cameras change their serial number with each start.
+  const isClaim = asset_keys.some((each) => bindings.isOthers(entry, each));
+  const isSame = bound !== undefined && mac !== undefined && mac === memory.facts.mac && !isClaim;
+  if (isSame && !asset_keys.includes(bound)) {
+    host.log.warn({ camera: camera.name, serial, mac }, texts.serial_changed);
+  }
+  const asset_key = isSame ? bound : (asset_keys.find((each) => each === bound) ?? asset_keys[0]);
+  const refusal = bindings.claim(entry, asset_key);
+  if (refusal !== undefined) throw new DeviceUnreachable(refusal);
+  if (mac !== undefined && mac !== memory.facts.mac) await memory.change({ mac });
+  return asset_key;
 }
 
 /** The address of the motor is on disk before the first movement. */

@@ -1,7 +1,7 @@
 /** Reads what a camera is: login, services, identity, profiles. */
 import type { DeviceStream } from '../../../src/driver/stream-login.ts';
 import { LoginRefused } from '../../../src/device/login-guard.ts';
-import { cameraKey, type DeviceInformation, genuineSerial, informationOf, macOf } from './identity.ts';
+import { cameraKeys, type DeviceInformation, informationOf, macOf } from './identity.ts';
 import { readProfiles, readStream } from './media.ts';
 import type { CameraOptions } from '../options.ts';
 import {
@@ -16,7 +16,9 @@ import {
 import { all, find, textAt, type XmlNode } from '../soap/xml.ts';
 
 export interface Device {
-  readonly asset_key: string;
+  /** Possible identities, the best first. */
+  readonly asset_keys: readonly [string, ...string[]];
+  readonly mac: string | undefined;
   readonly information: DeviceInformation;
   /** Address of each service. */
   readonly services: ReadonlyMap<ServiceName, string>;
@@ -37,12 +39,12 @@ export async function readDevice(
   options: CameraOptions,
 ): Promise<Device> {
   const services = await readServices(soap);
-  const mac = genuineSerial(information) === undefined ? await readMac(soap) : undefined;
-  const asset_key = cameraKey(information, mac, options.identity);
+  const mac = await readMac(soap);
+  const asset_keys = cameraKeys(information, mac, options.identity);
   const media = await readProfiles(soap, services);
   const ptz = services.has('ptz') ? media?.profiles.find(({ hasPtz }) => hasPtz) : undefined;
   const stream = media && (await readStream(soap, services.get(media.service), media));
-  return { asset_key, information, services, ptz_profile: ptz?.token, stream, local_address };
+  return { asset_keys, mac, information, services, ptz_profile: ptz?.token, stream, local_address };
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Builds the identity of a camera from the hardware data that it reports. */
 import { DeviceRejected } from '../../../src/errors.ts';
+import { texts } from '../texts.ts';
 import { everywhere, textAt, type XmlNode } from '../soap/xml.ts';
 
 export interface DeviceInformation {
@@ -9,9 +10,9 @@ export interface DeviceInformation {
   readonly serial: string | null;
 }
 
-/** Placeholders of makers for a missing serial number. */
+/** Placeholders of makers for a missing serial number, and defaults that many cameras share. */
 const placeholder =
-  /^(?:[0x:.\s-]+|1234567(?:89?0?)?|none|null|unknown|n\/?a|serial(?: ?number)?|default|-+)$/iu;
+  /^(?:[0x:.\s-]+|(.)\1*|0?123456(?:7(?:8(?:90?)?)?)?|abcd1234|abcdef\d*|none|null|unknown|n\/?a|serial(?:[ _-]?number)?|default|0+65536|-+)$/iu;
 const key_part_chars_max = 64;
 
 /** Reads a GetDeviceInformationResponse as texts, since 007 and 1.0 are not numbers. */
@@ -39,22 +40,24 @@ export function macOf(body: XmlNode): string | undefined {
   return mac?.match(/../gu)?.join(':');
 }
 
-/** `asset_key` of a camera. Serial numbers are unique within a maker and a model only. */
-export function cameraKey(
+/**
+ * Possible values of `asset_key`, the best first: the one of the options, else maker, model and serial number, which is
+ * unique within a maker and a model only, else the MAC address.
+ */
+export function cameraKeys(
   information: DeviceInformation,
   mac: string | undefined,
   identity: string | undefined,
-): string {
+): readonly [string, ...string[]] {
   const serial = genuineSerial(information);
-  if (serial !== undefined) {
-    const parts = [information.manufacturer, information.model, serial];
-    return `onvif:${parts.map((part) => keyPart(part ?? 'unknown')).join(':')}`;
-  }
-  if (mac !== undefined) return `onvif:mac:${mac.replaceAll(':', '')}`;
-  if (identity !== undefined) return `onvif:configured:${identity}`;
-  throw new DeviceRejected(
-    'it reports neither a serial number nor a MAC address; set identity in the configuration',
-  );
+  const parts = [information.manufacturer, information.model, serial];
+  const [first, ...others] = [
+    identity === undefined ? [] : `onvif:configured:${identity}`,
+    serial === undefined ? [] : `onvif:${parts.map((part) => keyPart(part ?? 'unknown')).join(':')}`,
+    mac === undefined ? [] : `onvif:mac:${mac.replaceAll(':', '')}`,
+  ].flat();
+  if (first === undefined) throw new DeviceRejected(texts.no_identity);
+  return [first, ...others];
 }
 
 function keyPart(text: string): string {

@@ -12,6 +12,8 @@ const cameraMemory = z.object({
   owed_stops: z.array(z.string().max(256)).catch([]),
   /** Of the PTZ service, for the pending Stops of a camera whose services are not read yet. */
   ptz_url: z.string().max(2_048).optional(),
+  /** Hardware address of the camera that the entry is bound to. */
+  mac: z.string().max(32).optional().catch(undefined),
   ...loginRecord,
   /** How the accepted credentials were sent. */
   login_way: z.enum(['ws_security', 'digest']).optional().catch(undefined),

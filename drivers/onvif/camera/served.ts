@@ -28,7 +28,11 @@ export class Served {
   }
 
   /** The camera answered. The signal ends with this connection. */
-  begin(device: Device, commands: readonly Command[], signal: AbortSignal): Motion {
+  begin(
+    device: Device & { readonly asset_key: string },
+    commands: readonly Command[],
+    signal: AbortSignal,
+  ): Motion {
     const { name, host, heartbeat_ms, motion_hold_max_ms, isServed } = this.#parts;
     const { asset_key, information, stream } = device;
     const earlier = this.#asset_key;

@@ -17,9 +17,11 @@ const detector = z.union([
 ]);
 type Detector = z.output<typeof detector>;
 
-/** Excludes lists, such as those of crossed lines: their alarm is never cleared. */
+/** `people_state` (firmware 3.0.0.177) is `people`. Excludes lists, such as those of crossed lines: their alarm is never cleared. */
 const detectors = z.record(z.string(), z.unknown()).transform((all) => {
-  const read = Object.entries(all).map(([name, value]) => [name, detector.safeParse(value).data] as const);
+  const read = Object.entries(all).map(
+    ([name, value]) => [name.replace(/_state$/u, ''), detector.safeParse(value).data] as const,
+  );
   return new Map(read.flatMap(([name, found]) => (found ? [[name, found] as const] : [])));
 });
 

@@ -5,7 +5,8 @@ import type { Command } from '../../../src/driver/command.ts';
 import type { AssetDescription, AssetSink, DriverHost } from '../../../src/driver/driver.ts';
 import { channelCommands, type Controls, hostCommands } from '../commands/commands.ts';
 import type { DeviceStream } from '../../../src/driver/stream-login.ts';
-import { channelKey, type ChannelFacts, type HostFacts, streamOf } from './describe.ts';
+import type { ChannelFacts } from './channel-list.ts';
+import { channelKey, type HostFacts, streamOf } from './describe.ts';
 import type { Device } from '../host/device.ts';
 import { savedZone } from '../commands/motion-switch.ts';
 import type { HostOptions } from '../options.ts';
@@ -139,8 +140,15 @@ export class ChannelLayout {
   #describeChannel(facts: HostFacts, channel: ChannelFacts): AssetDescription {
     if (!facts.isRecorder) return describe(facts);
     const { asset_key } = facts;
-    const about = { asset_key: channelKey(asset_key, channel), name: channel.name, model: channel.model };
-    return { ...common, ...about, firmware: null, parent_key: asset_key };
+    const { name, model, firmware } = channel;
+    return {
+      ...common,
+      asset_key: channelKey(asset_key, channel),
+      name,
+      model,
+      firmware,
+      parent_key: asset_key,
+    };
   }
 
   #commandsOf(facts: HostFacts, { channel }: ChannelFacts, asset_key: string): readonly Command[] {

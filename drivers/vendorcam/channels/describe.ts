@@ -3,35 +3,30 @@ import { z } from 'zod';
 import { deviceAddress } from '../../../src/driver/device-address.ts';
 import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
+import type { ChannelFacts } from './channel-list.ts';
 import { type Abilities, abilitiesOf, abilityReply } from './abilities.ts';
 import type { Device } from '../host/device.ts';
 import { failureOf } from '../host/failure.ts';
 import type { Limits } from '../limits.ts';
 import type { HostOptions } from '../options.ts';
-import { type Command, faultIn, type Outcome, valueOf } from '../host/replies.ts';
-
-export interface ChannelFacts {
-  readonly channel: number;
-  readonly name: string;
-  readonly model: string | null;
-  readonly uid: string | null;
-  readonly online: boolean;
-  /** A battery camera is asleep; requests would wake it. */
-  readonly asleep: boolean;
-}
+import { texts } from '../texts.ts';
+import { faultIn, type Outcome, valueOf } from '../host/replies.ts';
 
 export interface HostFacts {
+  /** The identity first; the others are those that an earlier version may have chosen. */
+  readonly asset_keys: readonly [string, ...string[]];
   readonly asset_key: string;
   readonly name: string;
   readonly model: string | null;
   readonly firmware: string | null;
   readonly isRecorder: boolean;
+  readonly channel_count: number;
   readonly abilities: Abilities;
   /** RTSP port; null when RTSP is switched off. */
   readonly rtsp_port: number | null;
 }
 
-const text = z
+export const text = z
   .string()
   .transform((value) => value.trim())
   .catch('');
@@ -43,7 +38,6 @@ const devInfo = z.looseObject({
     exactType: text,
     channelNum: z.number().catch(1),
     firmVer: text,
-    serial: text,
   }),
 });
 const localLink = z.looseObject({ LocalLink: z.looseObject({ mac: text }) });
@@ -54,21 +48,9 @@ const netPort = z.looseObject({
     rtspPort: z.int().min(1).max(65_535).optional().catch(undefined),
   }),
 });
-const channelStatus = z.looseObject({
-  status: z.array(
-    z.looseObject({
-      channel: z.int().min(0).max(255),
-      name: text,
-      online: z.number().catch(0),
-      typeInfo: text,
-      uid: text,
-      sleep: z.number().catch(0),
-    }),
-  ),
-});
 const rtspReply = z.looseObject({ rtspUrl: z.looseObject({ subStream: text, mainStream: text }) });
 
-export const channelStatusCommand: Command = { cmd: 'GetChannelstatus', param: {} };
+const channels_max = 64;
 
 /** Rejects when the host does not report the required facts. */
 export async function describeHost(device: Device, options: HostOptions, limits: Limits): Promise<HostFacts> {
@@ -83,24 +65,22 @@ export async function describeHost(device: Device, options: HostOptions, limits:
   const abilities = abilitiesOf(needed(valueOf(ability, abilityReply), ability, 'GetAbility', limits));
   const mac = settled(link, limits) && valueOf(link, localLink)?.LocalLink.mac;
   const device_uid = settled(uid, limits) && valueOf(uid, p2p)?.P2p.uid;
-  const asset_key = identityOf({ mac, uid: device_uid, serial: about.serial, label: options.identity });
-  if (asset_key === undefined) {
-    throw new DeviceRejected(
-      'reports no MAC, UID or serial number; set identity to the serial number on its label',
-    );
-  }
+  const asset_keys = identitiesOf({ mac, uid: device_uid, label: options.identity });
+  if (!hasAny(asset_keys)) throw new DeviceRejected(texts.no_identity);
   return {
-    asset_key,
+    asset_keys,
+    asset_key: asset_keys[0],
     name: about.name === '' ? options.name : about.name,
     model: orNull(about.model),
     firmware: orNull(about.firmVer),
+    channel_count: Math.min(about.channelNum, channels_max),
     isRecorder: about.channelNum > 1 || /NVR|HUB|BASE/iu.test(`${about.type} ${about.exactType}`),
     abilities,
     rtsp_port: rtspPort(ports),
   };
 }
 
-function orNull(value: string): string | null {
+export function orNull(value: string): string | null {
   return value === '' ? null : value;
 }
 
@@ -111,43 +91,34 @@ function rtspPort(reply: Outcome | undefined): number | null {
 }
 const rtsp_port_default = 554;
 
-/** The channels in use; undefined when the reply is invalid. */
-export function channelsOf(outcome: Outcome | undefined): readonly ChannelFacts[] | undefined {
-  return valueOf(outcome, channelStatus)
-    ?.status.filter(({ name, typeInfo, online }) => online === 1 || name !== '' || typeInfo !== '')
-    .map(({ channel, name, online, typeInfo, uid, sleep }) => ({
-      channel,
-      name: name === '' ? `Channel ${channel + 1}` : name,
-      model: orNull(typeInfo),
-      uid: genuine(uid) ?? null,
-      online: online === 1,
-      asleep: sleep === 1,
-    }));
-}
-
 interface Identities {
   readonly mac: string | undefined | false;
   readonly uid: string | undefined | false;
-  readonly serial: string;
   readonly label: string | undefined;
 }
 
-/** The MAC, else the vendor's UID, else the serial number, which is often empty or all zeros. */
-export function identityOf({ mac, uid, serial, label }: Identities): string | undefined {
+/**
+ * The vendor's UID, else the MAC, which changes between LAN and Wi-Fi, else the label of the options. Serial numbers do not
+ * count: some are published defaults, others change with each start.
+ */
+export function identitiesOf({ mac, uid, label }: Identities): readonly string[] {
   const digits = mac ? mac.replaceAll(/[^0-9a-f]/giu, '').toLowerCase() : '';
-  if (digits.length === 12 && genuine(digits) !== undefined && digits !== 'ffffffffffff') {
-    return `vendorcam:${digits}`;
-  }
-  const known = (uid ? genuine(uid) : undefined) ?? genuine(serial) ?? label;
-  return known === undefined ? undefined : `vendorcam:${known}`;
+  const isMac = digits.length === 12 && genuine(digits) !== undefined && digits !== 'ffffffffffff';
+  const known = [uid ? genuine(uid) : undefined, isMac ? digits : undefined, label];
+  return known.flatMap((each) => (each === undefined ? [] : [`vendorcam:${each}`]));
+}
+
+function hasAny(keys: readonly string[]): keys is readonly [string, ...string[]] {
+  return keys.length > 0;
 }
 
 /** Uses the UID of the camera, which may move to another channel; else the channel number. */
-export function channelKey(recorder_key: string, { uid, channel }: ChannelFacts): string {
-  return uid === null ? `${recorder_key}:channel-${channel}` : `vendorcam:uid-${uid}`;
+export function channelKey(recorder_key: string, { uid, channel, isUidShared }: ChannelFacts): string {
+  if (uid === null) return `${recorder_key}:channel-${channel}`;
+  return isUidShared ? `vendorcam:uid-${uid}:channel-${channel}` : `vendorcam:uid-${uid}`;
 }
 
-function genuine(value: string): string | undefined {
+export function genuine(value: string): string | undefined {
   const trimmed = value.trim();
   return /^[A-Za-z0-9_-]{4,64}$/u.test(trimmed) && /[1-9A-Za-z]/u.test(trimmed) ? trimmed : undefined;
 }
@@ -172,8 +143,9 @@ export function streamOf(
   return found && streamWithLogin(found.url, { username, password }, { needs_tls });
 }
 
+/** Firmware that does not report its addresses has this path; sub streams are H.264. */
 function previewPath(channel: number): string {
-  return `/Preview_${String(channel + 1).padStart(2, '0')}_sub`;
+  return `/h264Preview_${String(channel + 1).padStart(2, '0')}_sub`;
 }
 
 function needed<T>(value: T | undefined, outcome: Outcome | undefined, cmd: string, limits: Limits): T {

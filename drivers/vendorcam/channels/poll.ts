@@ -1,6 +1,6 @@
 /** One poll of a host: reads the detections of all channels in one batch, and returns the answer or fault of each channel. */
 import { type Alarms, alarmsOfEvents, alarmsOfStates } from './alarms.ts';
-import { channelsOf, type ChannelFacts, channelStatusCommand } from './describe.ts';
+import { type ChannelFacts, channelsOf, channelStatusCommand } from './channel-list.ts';
 import type { Device } from '../host/device.ts';
 import { type Command, faultIn, type Outcome } from '../host/replies.ts';
 import type { Fault } from '../host/rsp-codes.ts';
@@ -9,6 +9,8 @@ import type { Fault } from '../host/rsp-codes.ts';
 export interface Asking {
   readonly channel: number;
   hasEvents: boolean;
+  /** Answers with an error to GetEvents in a row. */
+  events_refused: number;
   /** When a refused GetEvents is tried again (monotonic): only it reports infrared sensors and packages. */
   events_again_mono_ms: number;
   hasMotion: boolean;
@@ -20,32 +22,42 @@ export type Seen = { readonly alarms: Alarms } | { readonly fault: Fault };
 export interface PollResult {
   /** By channel. */
   readonly seen: ReadonlyMap<number, Seen>;
-  /** Undefined for a camera, and when the recorder did not report it. */
+  /** Without details; undefined for a device without such a list, and when it was not reported. */
   readonly channels: readonly ChannelFacts[] | undefined;
 }
 
 /** A busy device may refuse commands that it supports. */
 const events_again_ms = 600_000;
+const events_passing_ms = 60_000;
+/** Some firmware answers GetEvents with another error than "not supported" each time. */
+const events_refusals_max = 2;
 
 export function newAsking(channel: number): Asking {
-  return { channel, hasEvents: true, events_again_mono_ms: 0, hasMotion: true, hasAi: true };
+  return {
+    channel,
+    hasEvents: true,
+    events_refused: 0,
+    events_again_mono_ms: 0,
+    hasMotion: true,
+    hasAi: true,
+  };
 }
 
 /** Rejects when the host as a whole does not answer. */
 export async function poll(
   device: Pick<Device, 'ask'>,
   askings: readonly Asking[],
-  { isRecorder }: { readonly isRecorder: boolean },
+  { hasChannelList }: { readonly hasChannelList: boolean },
 ): Promise<PollResult> {
   const now_mono_ms = performance.now();
   for (const asking of askings) asking.hasEvents ||= now_mono_ms >= asking.events_again_mono_ms;
   const questions = askings.flatMap(questionsOf);
-  const all = isRecorder ? [channelStatusCommand, ...questions] : questions;
+  const all = hasChannelList ? [channelStatusCommand, ...questions] : questions;
   // Channels without detectors are polled as a liveness check.
   const answers = await device.ask(all.length === 0 ? [{ cmd: 'GetDevInfo', action: 0, param: {} }] : all);
   const byQuestion = new Map(all.map((question, index) => [question, answers[index]]));
   const seen = new Map<number, Seen>();
-  let at = isRecorder ? 1 : 0;
+  let at = hasChannelList ? 1 : 0;
   for (const asking of askings) {
     const count = questionsOf(asking).length;
     const outcomes = new Map(
@@ -55,7 +67,7 @@ export async function poll(
     const found = seenBy(asking, outcomes);
     if (found) seen.set(asking.channel, found);
   }
-  return { seen, channels: isRecorder ? channelsOf(byQuestion.get(channelStatusCommand)) : undefined };
+  return { seen, channels: hasChannelList ? channelsOf(byQuestion.get(channelStatusCommand)) : undefined };
 }
 
 function questionsOf({ channel, hasEvents, hasMotion, hasAi }: Asking): readonly Command[] {
@@ -72,11 +84,15 @@ function seenBy(asking: Asking, outcomes: ReadonlyMap<string, Outcome | undefine
   if (asking.hasEvents) {
     const outcome = outcomes.get('GetEvents');
     const alarms = alarmsOfEvents(outcome);
-    if (alarms) return { alarms };
+    if (alarms) {
+      asking.events_refused = 0;
+      return { alarms };
+    }
     const fault = faultIn(outcome);
-    if (fault && fault.kind !== 'unsupported') return { fault };
+    if (fault && !isRefusal(asking, fault)) return { fault };
     asking.hasEvents = false;
-    asking.events_again_mono_ms = performance.now() + events_again_ms;
+    const pause_ms = fault?.kind === 'passing' ? events_passing_ms : events_again_ms;
+    asking.events_again_mono_ms = performance.now() + pause_ms;
     return undefined;
   }
   const md = outcomes.get('GetMdState');
@@ -87,4 +103,12 @@ function seenBy(asking: Asking, outcomes: ReadonlyMap<string, Outcome | undefine
   if (ai_fault?.kind === 'unsupported') asking.hasAi = false;
   const fault = [md_fault, ai_fault].find((each) => each && each.kind !== 'unsupported');
   return fault ? { fault } : { alarms: alarmsOfStates(md, ai) };
+}
+
+/** Whether GetEvents is refused while the older commands may be answered. */
+function isRefusal(asking: Asking, { kind }: Fault): boolean {
+  if (kind === 'unsupported') return true;
+  if (kind === 'channel_offline') return false;
+  asking.events_refused += 1;
+  return asking.events_refused >= events_refusals_max;
 }

@@ -10,13 +10,8 @@ import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/errors.ts
 import { aborted, sleep, within } from '../../../src/platform/time.ts';
 import { ChannelLayout, type Host } from '../channels/channels.ts';
 import { Contact } from './contact.ts';
-import {
-  type ChannelFacts,
-  channelsOf,
-  channelStatusCommand,
-  describeHost,
-  type HostFacts,
-} from '../channels/describe.ts';
+import { type ChannelFacts, readChannels } from '../channels/channel-list.ts';
+import { describeHost, type HostFacts } from '../channels/describe.ts';
 import { Device } from './device.ts';
 import { GivenUp } from './failure.ts';
 import type { Limits } from '../limits.ts';
@@ -30,14 +25,16 @@ export interface HostSessionParts {
   readonly options: VendorcamOptions;
   readonly camera: HostOptions;
   readonly limits: Limits;
-  /** Returns undefined when the device with this key belongs to this entry; else why not. */
-  readonly identify: (asset_key: string) => string | undefined;
+  /** Returns the key under which the device with these keys belongs to this entry; else why it does not. */
+  readonly identify: (asset_keys: readonly [string, ...string[]]) => Identified;
   /** False when another host of this driver has the asset already. */
   readonly claim: (asset_key: string) => boolean;
   /** Shown in the status of the driver. */
   readonly showStatus: (status: string) => void;
   readonly onState: (state: SessionState) => void;
 }
+
+export type Identified = { readonly asset_key: string } | { readonly refusal: string };
 
 interface Served extends HostSessionParts {
   readonly device: Device;
@@ -160,12 +157,12 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
   while (!host.signal.aborted) {
     const begin_ms = performance.now();
     try {
-      const { seen, channels } = await poll(device, layout.askings, known.facts);
+      const { seen, channels } = await poll(device, layout.askings, known);
       failures = 0;
       layout.see(seen);
       // A camera that was away for less than a poll is never lost, and still needs its Stop.
       await motors.settle().catch(() => undefined);
-      if (channels && shapeOf(channels) !== known.shape) known = await describe(served, password);
+      if (channels && JSON.stringify(channels) !== known.shape) known = await describe(served, password);
       if (device.session.losses > losses) contact.up();
       losses = device.session.losses;
     } catch (error) {
@@ -192,33 +189,35 @@ function pauseOf({ options, limits, contact }: Served, took_ms: number, failures
 }
 
 interface Known {
-  readonly facts: HostFacts;
-  /** Of the recorder's channels. */
+  readonly hasChannelList: boolean;
+  /** Of the recorder's channels, as a poll reports them. */
   readonly shape: string;
 }
 
 async function describe(served: Served, password: string): Promise<Known> {
   const { device, camera, limits, identify, layout, showStatus } = served;
-  const facts = await describeHost(device, camera, limits);
-  const refusal = identify(facts.asset_key);
-  if (refusal !== undefined) throw new DeviceUnreachable(refusal);
-  const channels = facts.isRecorder ? await recorderChannels(device) : [onlyChannel(facts)];
+  const described = await describeHost(device, camera, limits);
+  const identified = identify(described.asset_keys);
+  if ('refusal' in identified) throw new DeviceUnreachable(identified.refusal);
+  const facts = { ...described, asset_key: identified.asset_key };
+  const { channels, shape, isReported } = facts.isRecorder
+    ? await readChannels(device, facts)
+    : { channels: [onlyChannel(facts)], shape: '', isReported: false };
   await layout.arrange(facts, channels, password);
   const away = channels.filter(({ online, asleep }) => !online || asleep).length;
   showStatus(facts.isRecorder ? `online, ${channels.length} channels, ${away} of them offline` : 'online');
-  return { facts, shape: shapeOf(channels) };
+  return { hasChannelList: isReported, shape };
 }
 
-async function recorderChannels(device: Device): Promise<readonly ChannelFacts[]> {
-  const channels = channelsOf(await device.askOne(channelStatusCommand));
-  if (!channels) throw new DeviceUnreachable('does not report its channels');
-  return channels;
-}
-
-function onlyChannel({ name, model }: HostFacts): ChannelFacts {
-  return { channel: 0, name, model, uid: null, online: true, asleep: false };
-}
-
-function shapeOf(channels: readonly ChannelFacts[]): string {
-  return JSON.stringify(channels);
+function onlyChannel({ name, model, firmware }: HostFacts): ChannelFacts {
+  return {
+    channel: 0,
+    name,
+    model,
+    firmware,
+    uid: null,
+    isUidShared: false,
+    online: true,
+    asleep: false,
+  };
 }

@@ -5,7 +5,7 @@ import { errorReply, type SimReply, okReply } from './wire.ts';
 
 export interface Firmware {
   /** How motion is reported: GetEvents, or the two older commands, or those with plain numbers. */
-  alarms: 'events' | 'states' | 'plain numbers';
+  alarms: 'events' | 'states' | 'plain numbers' | 'plain states';
   scheduleVersion: 0 | 1;
   /** What SetAlarm does with `enable`; `missing`: there is none. */
   motionSwitch: 'honoured' | 'ignored' | 'missing';
@@ -26,13 +26,17 @@ export const new_firmware: Firmware = {
 
 const scope = z.looseObject({ table: z.string() });
 const alarmParam = z.looseObject({ enable: z.int().optional(), scope: scope.optional() });
-const zoneParam = z.looseObject({ scope });
+/** Other clients set the sensitivity alone. */
+const zoneParam = z.looseObject({ scope: scope.optional() });
 const ai_types = ['people', 'vehicle', 'dog_cat', 'face', 'package'] as const;
 const zone_table = '1'.repeat(40) + '0'.repeat(20) + '1'.repeat(20);
 
 export class SimChannel {
   name = 'Gate';
   model = 'RLC-823A';
+  firmVer = 'v3.1.0.2347';
+  /** Undefined: it does not know the command. */
+  osd_name: string | undefined;
   uid: string | undefined;
   online = true;
   asleep = false;
@@ -75,6 +79,11 @@ export class SimChannel {
         return okReply(cmd, { MdAlarm: { channel, newSens: { sensDef: 25 }, scope: this.zone } });
       case 'SetMdAlarm':
         return this.#setZone(zoneParam.parse(param['MdAlarm']));
+      case 'GetChnTypeInfo':
+        return okReply(cmd, { boardInfo: '', channel, firmVer: this.firmVer, typeInfo: this.model });
+      case 'GetOsd':
+        if (this.osd_name === undefined) return unsupported;
+        return okReply(cmd, { Osd: { channel, osdChannel: { enable: 1, name: this.osd_name } } });
       case 'GetRtspUrl':
         return okReply(cmd, {
           rtspUrl: {
@@ -110,6 +119,9 @@ export class SimChannel {
       const alarm_state = this.ai.has(type) ? 1 : 0;
       return [type, { alarm_state, support: this.supported.includes(type) ? 1 : 0 }] as const;
     });
+    if (this.firmware.alarms === 'plain states') {
+      return { people_state: this.ai.has('people') ? 1 : 0, vehicle_state: this.ai.has('vehicle') ? 1 : 0 };
+    }
     if (this.firmware.alarms !== 'plain numbers') return Object.fromEntries(states);
     return { face: this.ai.has('face') ? 1 : 0, people: this.ai.has('people') ? 1 : 0, vehicle: 0 };
   }
@@ -154,7 +166,7 @@ export class SimChannel {
   }
 
   #setZone({ scope }: z.output<typeof zoneParam>): SimReply {
-    if (this.firmware.zone === 'honoured') this.zone = { ...this.zone, table: scope.table };
+    if (this.firmware.zone === 'honoured' && scope) this.zone = { ...this.zone, table: scope.table };
     return okReply('SetMdAlarm', { rspCode: 200 });
   }
 }

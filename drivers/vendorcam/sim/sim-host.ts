@@ -67,6 +67,13 @@ export class SimHost {
   readonly sessions = new SimSessions();
   readonly channels: readonly SimChannel[];
   mac: string;
+  /** Undefined: it does not know the command. */
+  uid: string | undefined;
+  /** What GetChannelstatus reports: with or without models, or not at all. */
+  channel_list: 'whole' | 'without models' | 'missing' = 'whole';
+  /** A camera with several lenses calls itself IPC. */
+  kind: 'NVR' | 'IPC' = 'NVR';
+  serial = '00000000065536';
   /** Its user may restart it. */
   isAdmin = true;
   #server: Server | undefined;
@@ -183,10 +190,13 @@ export class SimHost {
       }
       case 'GetLocalLink':
         return okReply(cmd, { LocalLink: { activeLink: 'LAN', mac: this.mac, type: 'DHCP' } });
+      case 'GetP2p':
+        return this.uid === undefined ? undefined : okReply(cmd, { P2p: { enable: 1, uid: this.uid } });
       case 'GetNetPort':
         return okReply(cmd, { NetPort: { rtspEnable: 1, rtspPort: 554, httpsEnable: 1 } });
       case 'GetChannelstatus':
-        return this.channels.length > 1 ? okReply(cmd, this.#channelStatus()) : undefined;
+        if (this.channels.length === 1 || this.channel_list === 'missing') return undefined;
+        return okReply(cmd, this.#channelStatus());
       case 'Reboot':
         return okReply(cmd, { rspCode: 200 });
       default:
@@ -196,17 +206,19 @@ export class SimHost {
 
   #about() {
     const about =
-      this.channels.length > 1
+      this.channels.length > 1 && this.kind === 'NVR'
         ? { model: 'RLN8-410', name: 'NVR', type: 'NVR', exactType: 'NVR' }
         : { model: this.camera.model, name: this.camera.name, type: 'IPC' };
-    return { ...about, channelNum: this.channels.length, firmVer: 'v3.1.0.2356', serial: '000000' };
+    const { serial } = this;
+    const versions = { firmVer: 'v3.1.0.2356', hardVer: 'IPC_529B17B8MP' };
+    return { ...about, ...versions, channelNum: this.channels.length, serial };
   }
 
   #channelStatus() {
     const status = this.channels.map(({ name, model, uid, online, asleep }, channel) => ({
       channel,
       name,
-      typeInfo: model,
+      ...(this.channel_list === 'whole' ? { typeInfo: model } : {}),
       online: online ? 1 : 0,
       sleep: asleep ? 1 : 0,
       ...(uid === undefined ? {} : { uid }),

@@ -6,6 +6,8 @@ import type { Suggestion } from '../../driver/suggest.ts';
 export interface Found extends Suggestion {
   /** Name of the driver. */
   readonly driver: string;
+  /** Of the instance, where the driver has a section already. */
+  readonly name?: string;
 }
 
 export interface Answers {
@@ -52,7 +54,7 @@ export function configText(answers: Answers, found: readonly Found[]): string {
     'drivers:',
     ...always.map((driver) => `  - driver: ${driver}`),
     ...merged(found.filter(({ complete }) => complete)).flatMap((each) => section(each, '')),
-    ...found.filter(({ complete }) => !complete).flatMap((each) => section(each, '# ')),
+    ...incomplete(found).flatMap((each) => section(each, '# ')),
     '',
   ].join('\n');
 }
@@ -67,6 +69,15 @@ function aboutKit(keys: Partial<Answers>): readonly string[] {
   ];
 }
 
+/** One section for each driver, which has a name of its own beside a complete one of the same driver. */
+function incomplete(found: readonly Found[]): readonly Found[] {
+  const drivers = new Set<string>(always);
+  for (const { driver, complete } of found) if (complete) drivers.add(driver);
+  return merged(found.filter(({ complete }) => !complete)).map((each) =>
+    drivers.has(each.driver) ? { ...each, name: `${each.driver}-2` } : each,
+  );
+}
+
 /** One section for each driver: its findings are joined into one list. */
 function merged(found: readonly Found[]): readonly Found[] {
   const sections = new Map<string, Found>();
@@ -74,7 +85,7 @@ function merged(found: readonly Found[]): readonly Found[] {
     const before = sections.get(each.driver);
     const joined = before && {
       ...before,
-      what: `${before.what}; ${each.what}`,
+      what: `${before.what}\n${each.what}`,
       options: joinLists(before.options, each.options),
     };
     sections.set(each.driver, joined ?? each);
@@ -101,10 +112,12 @@ function listOf(value: Json | undefined): readonly Json[] {
   return isList(value) ? value : [];
 }
 
-function section({ driver, what, options }: Found, mark: '' | '# '): readonly string[] {
-  const body = yaml([{ driver, ...(Object.keys(options).length > 0 ? { options } : {}) }]);
-  const comment = `  # ${what.replaceAll(/\p{Cc}+/gu, ' ')}${mark === '' ? '' : '; complete it and remove the comment marks'}`;
-  return [comment, ...body.split('\n').map((line) => `  ${mark}${line}`)];
+function section({ driver, name, what, options }: Found, mark: '' | '# '): readonly string[] {
+  const named = name === undefined ? { driver } : { driver, name };
+  const body = yaml([{ ...named, ...(Object.keys(options).length > 0 ? { options } : {}) }]);
+  const comments = what.split('\n').map((line) => `  # ${line.replaceAll(/\p{Cc}+/gu, ' ')}`);
+  const advice = mark === '' ? [] : ['  # complete it and remove the comment marks:'];
+  return [...comments, ...advice, ...body.split('\n').map((line) => `  ${mark}${line}`)];
 }
 
 function withoutUnknown(value: object): object {

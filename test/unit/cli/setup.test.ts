@@ -159,6 +159,25 @@ test('setup writes a readable file whatever names devices report', async () => {
   });
 });
 
+test('setup writes two cameras into one section, which is valid once it is completed', async () => {
+  const camera = (host: string) => ({
+    driver: 'onvif',
+    what: `ONVIF camera at ${host}`,
+    options: { cameras: [{ name: host, host }] },
+    complete: false,
+  });
+  const answers = { kit_id, kit_name: undefined, broker_url: 'none', username: undefined };
+  const text = configText({ ...answers, password_file: undefined, ca_file: undefined, ...no_dirs }, [
+    camera('10.0.0.5'),
+    camera('10.0.0.6'),
+  ]);
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'config.yaml');
+    await writeFile(file, text.replaceAll(/^ {2}# (?=[- ] )/gmu, '  '));
+    expect((await read(file)).drivers.map(({ name }) => name)).toEqual(['gateway', 'links', 'onvif']);
+  });
+});
+
 test('setup puts the ports of vehicles into one section and survives drivers that fail or hang', async () => {
   const link = (port: number) => ({
     what: `${port}`,

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { onvif } from '../../../../drivers/onvif/onvif.ts';
+import { texts } from '../../../../drivers/onvif/texts.ts';
 import { agentFor } from '../../../../drivers/onvif/soap/transport.ts';
 import {
   type FakeCamera,
@@ -195,8 +196,8 @@ it('does not serve another camera that answers at the address, and says what to 
   await outbox.until(isStatus('online'));
   await camera.lose();
   await outbox.until(isStatus('offline'));
-  const { serial } = camera.settings;
-  camera.settings.serial = 'ANOTHER';
+  const { serial, mac } = camera.settings;
+  Object.assign(camera.settings, { serial: 'ANOTHER', mac: '00:1b:c5:00:00:99' });
   await camera.restore();
   await eventually('it is said', () => log.at('error').length > 0);
   expect(log.at('error')).toEqual(['device claimed the identity of another one; not serving it']);
@@ -204,7 +205,7 @@ it('does not serve another camera that answers at the address, and says what to 
     /give its entry another name/u,
   );
   outbox.clear();
-  camera.settings.serial = serial;
+  Object.assign(camera.settings, { serial, mac });
   await outbox.until(isStatus('online'), 30_000);
   expect(hub.assets().map(({ key }) => key)).toEqual(['onvif:acme:007:12345678901234567890']);
 });
@@ -250,6 +251,45 @@ it('takes the MAC address where the serial number is a placeholder', async () =>
   await expect(
     outbox.until(({ data }) => data?.['asset_key'] === 'onvif:mac:001bc5000007'),
   ).resolves.toBeDefined();
+});
+
+it.each(['0123456789', 'abcd1234', '00000000065536', '11111111', 'SerialNumber'])(
+  'takes the MAC address where the serial number is the published default %s',
+  async (serial) => {
+    const camera = await start({ serial });
+    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+    await expect(
+      outbox.until(({ data }) => data?.['asset_key'] === 'onvif:mac:001bc5000007'),
+    ).resolves.toBeDefined();
+  },
+);
+
+it('serves two cameras with one serial number where the options give one of them an identity', async () => {
+  const [one, two] = [await start({ mac: '00:1b:c5:00:00:01' }), await start({ mac: '00:1b:c5:00:00:02' })];
+  const { hub } = lab.run({
+    cameras: [await lab.entry(one, { name: 'A' }), await lab.entry(two, { name: 'B', identity: 'second' })],
+  });
+  await eventually('both are served', () => hub.assets().length === 2);
+  expect(
+    hub
+      .assets()
+      .map(({ key }) => key)
+      .toSorted(),
+  ).toEqual(['onvif:acme:007:12345678901234567890', 'onvif:configured:second']);
+});
+
+it('keeps the asset of a camera that changes its serial number with each start', async () => {
+  const camera = await start({ serial: '6911d3a0' });
+  const cameras_options = [await lab.entry(camera)];
+  const first = lab.run({ cameras: cameras_options });
+  await first.outbox.until(isStatus('online'));
+  await first.stop();
+  // klaushofrichter/cams on an RLC-1224A.
+  camera.settings.serial = '70b2e91c';
+  const second = lab.run({ cameras: cameras_options });
+  await second.outbox.until(isStatus('online'));
+  expect(second.hub.assets().map(({ key }) => key)).toEqual(['onvif:acme:007:6911d3a0']);
+  expect(second.log.at('warn')).toEqual([texts.serial_changed]);
 });
 
 it('asks for an identity where neither is told, and takes the one that is configured', async () => {

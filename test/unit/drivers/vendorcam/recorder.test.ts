@@ -110,7 +110,7 @@ it.each([-8, -12, -13, -16, -17, -49, -99, -1, -4, -26])(
     it.start();
     await online(it, 3);
     const error = { code, times: Infinity };
-    it.camera.errors.set('GetEvents 0', error);
+    for (const cmd of ['GetEvents', 'GetMdState', 'GetAiState']) it.camera.errors.set(`${cmd} 0`, error);
     await eventually('it is lost', () => it.asset('Cam 1')?.status === 'offline');
     expect(it.asset('Cam 1')?.reason?.length).toBeGreaterThan(20);
     expect(it.asset('Cam 2')?.status).toBe('online');
@@ -125,4 +125,59 @@ it('serves only the channels that the options name', async () => {
   await online(it, 2);
   expect(it.hub.hub.assets().map(({ name }) => name)).toEqual(['NVR', 'Cam 2']);
   expect(it.offered('Cam 2')).toEqual(['ptz_preset']);
+});
+
+const keys = (it: VendorcamLab): readonly string[] => it.hub.hub.assets().map(({ key }) => key);
+
+it('keeps two channels with one UID apart, as those of a camera with two lenses', async () => {
+  const it = await recorder(3);
+  // A Duo on a recorder occupies two channels that report one UID (home-assistant/core#135035).
+  for (const index of [0, 1]) channel(it, index).uid = 'DUALLENSUID00001';
+  it.start();
+  await online(it, 4);
+  expect(keys(it)).toEqual([
+    'vendorcam:ec71db000001',
+    'vendorcam:uid-DUALLENSUID00001:channel-0',
+    'vendorcam:uid-DUALLENSUID00001:channel-1',
+    'vendorcam:uid-9527000000000003',
+  ]);
+  channel(it, 1).motion = true;
+  await eventually('it is told', () => it.feed('motion', 'Cam 2').at(-1)?.['detected'] === true);
+  await letPass(600);
+  expect(it.feed('motion', 'Cam 2')).toHaveLength(2);
+  expect(it.feed('motion', 'Cam 1')).toHaveLength(1);
+});
+
+it('serves all channels of a device that does not list them, with model, firmware and name of each', async () => {
+  const it = await recorder(2);
+  it.camera.kind = 'IPC';
+  it.camera.channel_list = 'missing';
+  it.camera.camera.name = 'Yard';
+  channel(it, 1).osd_name = 'Yard wide';
+  it.start();
+  await online(it, 3);
+  expect(it.hub.hub.assets().map(({ name }) => name)).toEqual(['Yard', 'Yard 1', 'Yard wide']);
+  const child = it.hub.outbox.on(topics.asset(it.asset('Yard wide')?.id ?? '')).at(-1);
+  expect(child).toMatchObject({ model: 'RLC-823A', firmware: 'v3.1.0.2347' });
+  const asked = it.camera.count('GetChannelstatus');
+  channel(it, 1).motion = true;
+  await eventually('it is told', () => it.feed('motion', 'Yard wide').at(-1)?.['detected'] === true);
+  expect(it.camera.count('GetChannelstatus')).toBe(asked);
+});
+
+it('has the models of channels that the recorder lists without them', async () => {
+  const it = await recorder(2);
+  it.camera.channel_list = 'without models';
+  it.start();
+  await online(it, 3);
+  const child = it.hub.outbox.on(topics.asset(it.asset('Cam 1')?.id ?? '')).at(-1);
+  expect(child).toMatchObject({ model: 'RLC-823A', firmware: 'v3.1.0.2347' });
+});
+
+it('names channels that are called by their number after their camera', async () => {
+  const it = await recorder(2);
+  for (const [index, each] of it.camera.channels.entries()) each.name = String(index + 1);
+  it.start();
+  await online(it, 3);
+  expect(it.hub.hub.assets().map(({ name }) => name)).toEqual(['NVR', 'NVR 1', 'NVR 2']);
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { abilitiesOf, abilityReply } from '../../../../drivers/vendorcam/channels/abilities.ts';
 import { alarmsOfEvents, alarmsOfStates } from '../../../../drivers/vendorcam/channels/alarms.ts';
-import { identityOf, streamOf } from '../../../../drivers/vendorcam/channels/describe.ts';
+import { identitiesOf, streamOf } from '../../../../drivers/vendorcam/channels/describe.ts';
 import { Line } from '../../../../drivers/vendorcam/host/line.ts';
 import { limits } from '../../../../drivers/vendorcam/limits.ts';
 import { vendorcamOptions } from '../../../../drivers/vendorcam/options.ts';
@@ -92,6 +92,11 @@ describe('what a camera sees', () => {
       motion: false,
       ai: ['people'],
     });
+    // RLC-510A, firmware v3.0.0.177 (fwestenberg/reolink_dev#342).
+    expect(alarmsOfStates(md, { value: { channel: 0, people_state: 1, vehicle_state: 0 } })).toEqual({
+      motion: true,
+      ai: ['people'],
+    });
     const fault = faultOf(-9, '');
     expect(alarmsOfStates({ fault }, { fault })).toEqual({ motion: null, ai: null });
   });
@@ -149,16 +154,16 @@ describe('abilities', () => {
   });
 });
 
-it('an identity is the MAC, else the UID, else a serial that is not empty or zero', () => {
-  const none = { mac: false, uid: false, serial: '', label: undefined } as const;
-  expect(identityOf({ ...none, mac: 'EC:71:DB:0A:0B:0C', uid: '9527000000000001' })).toBe(
-    'vendorcam:ec71db0a0b0c',
-  );
-  expect(identityOf({ ...none, mac: '00:00:00:00:00:00', uid: '9527000000000001' })).toBe(
+it('an identity is the UID, else the MAC, else the label of the options', () => {
+  const none = { mac: false, uid: false, label: undefined } as const;
+  const mac = 'EC:71:DB:0A:0B:0C';
+  expect(identitiesOf({ ...none, mac, uid: '9527000000000001' })).toEqual([
     'vendorcam:9527000000000001',
-  );
-  expect(identityOf({ ...none, serial: '00000000000000', label: 'L-77' })).toBe('vendorcam:L-77');
-  expect(identityOf(none)).toBeUndefined();
+    'vendorcam:ec71db0a0b0c',
+  ]);
+  expect(identitiesOf({ ...none, mac, uid: '' })).toEqual(['vendorcam:ec71db0a0b0c']);
+  expect(identitiesOf({ ...none, mac: '00:00:00:00:00:00', label: 'L-77' })).toEqual(['vendorcam:L-77']);
+  expect(identitiesOf(none)).toEqual([]);
 });
 
 it('the stream has the address we use, the path the camera tells, and credentials that are escaped', () => {
@@ -171,7 +176,7 @@ it('the stream has the address we use, the path the camera tells, and credential
     value: { rtspUrl: { mainStream: '', subStream: 'rtsp://192.0.2.1:554/h264Preview_01_sub' } },
   };
   expect(streamOf(told, 0, host)?.rtsp_url).toBe("rtsp://kit:p%40ss%2F%3A'@10.1.1.9:8554/h264Preview_01_sub");
-  expect(streamOf(undefined, 8, host)?.rtsp_url).toMatch(/:8554\/Preview_09_sub$/u);
+  expect(streamOf(undefined, 8, host)?.rtsp_url).toMatch(/:8554\/h264Preview_09_sub$/u);
 });
 
 it('one request at a time is under way, and an urgent one goes first and drives a poll away', async () => {

@@ -188,6 +188,25 @@ describe('a camera', () => {
     expect(await online()).toMatchObject({ key: 'vendorcam:SN-7' });
   });
 
+  it('keeps its identity when its MAC changes between cable and Wi-Fi, because it has a UID', async () => {
+    const { camera, start, online, restart } = await running();
+    camera.uid = '95270000ABCDEF01';
+    start();
+    expect(await online()).toMatchObject({ key: 'vendorcam:95270000ABCDEF01' });
+    camera.mac = 'EC:71:DB:00:00:02';
+    await restart();
+    expect(await online()).toMatchObject({ key: 'vendorcam:95270000ABCDEF01' });
+  });
+
+  it('keeps the identity to which its entry was bound before it reported a UID', async () => {
+    const { camera, start, online, restart } = await running();
+    start();
+    expect(await online()).toMatchObject({ key: 'vendorcam:ec71db000001' });
+    camera.uid = '95270000ABCDEF01';
+    await restart();
+    expect(await online()).toMatchObject({ key: 'vendorcam:ec71db000001' });
+  });
+
   it('is served once when two entries name it', async () => {
     const { camera, start, online, options, hostOptions, hub } = await running();
     const other = hostOptions({ name: 'again', host: 'localhost' });

@@ -1,0 +1,5 @@
+/** Sentences of the driver that people read; tests refer to them by name. */
+export const texts = {
+  no_identity: 'it reports neither a serial number nor a MAC address; set identity in the configuration',
+  serial_changed: 'camera reported another serial number than before; identified by its MAC address',
+} as const;
