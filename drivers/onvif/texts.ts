@@ -2,4 +2,6 @@
 export const texts = {
   no_identity: 'it reports neither a serial number nor a MAC address; set identity in the configuration',
   serial_changed: 'camera reported another serial number than before; identified by its MAC address',
+  events_lost: 'event subscription lost; subscribing again',
+  events_unavailable: 'camera events unavailable; motion unknown',
 } as const;

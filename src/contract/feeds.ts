@@ -123,6 +123,9 @@ export type AiType = z.output<typeof aiType>;
 /** UTC, when the connector saw it: cameras' own clocks are often wrong. */
 const timestamp = z.iso.datetime().max(time_chars_max);
 
+/** Somebody rang. Since contract 1.2, as `tamper`. */
+const doorbell = z.looseObject({ detected: z.boolean(), timestamp });
+
 export const vendorcamFeeds = {
   status: z.looseObject({
     online: z.boolean(),
@@ -138,11 +141,15 @@ export const vendorcamFeeds = {
       .describe('what is seen now; empty when detected is false'),
     timestamp,
   }),
+  doorbell,
 } as const satisfies FeedSet;
 
 export const onvifFeeds = {
   status: z.looseObject({ online: z.boolean(), timestamp }),
   motion: z.looseObject({ detected: z.boolean(), timestamp: timestamp.optional() }),
+  /** The camera was covered, turned or defocused. */
+  tamper: z.looseObject({ detected: z.boolean(), timestamp }),
+  doorbell,
 } as const satisfies FeedSet;
 
 const dbm = z.number().min(-200).max(60).nullable().describe('dBm');

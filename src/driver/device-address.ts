@@ -15,6 +15,8 @@ export interface OwnAddress {
    * whose other ports belong to others. `reported`: it counts whatever host the device names. `configured`: it never counts.
    */
   readonly ports: 'same_host' | 'reported' | 'configured';
+  /** IP address to which `host` led, where that is a name: devices report their address, not the name. */
+  readonly peer_address?: string | undefined;
 }
 
 export type DeviceAddress = { readonly url: string } | { readonly refused: string };
@@ -26,7 +28,7 @@ const default_ports: Readonly<Record<string, number>> = { http: 80, https: 443, 
 export function deviceAddress(reported: string, own: OwnAddress): DeviceAddress {
   const fault = faultOf(reported);
   if (fault !== undefined) return { refused: fault };
-  const host = own.host.includes(':') ? `[${own.host}]` : own.host;
+  const host = bracketed(own.host);
   const isPath = reported.startsWith('/');
   const text = isPath ? `${own.scheme}://${host}:${own.port}${reported}` : reported;
   if (!URL.canParse(text)) return { refused: texts.not_a_url };
@@ -51,13 +53,19 @@ function faultOf(reported: string): string | undefined {
   return undefined;
 }
 
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
 function portOf(url: URL, host: string, own: OwnAddress): number {
   const scheme = url.protocol.slice(0, -1);
   const reported = url.port === '' ? (default_ports[scheme] ?? own.port) : Number(url.port);
   if (reported === 0 || own.ports === 'configured') return own.port;
   if (own.ports === 'reported') return reported;
-  const isOwn = scheme === own.scheme && url.hostname.toLowerCase() === host.toLowerCase();
-  return isOwn && !isGateway(own.host) ? reported : own.port;
+  const peer = bracketed(own.peer_address ?? own.host);
+  const names = [host.toLowerCase(), peer.toLowerCase()];
+  const isOwn = scheme === own.scheme && names.includes(url.hostname.toLowerCase());
+  return isOwn && !isGateway(own.host) && !isGateway(own.peer_address ?? '') ? reported : own.port;
 }
 
 /** Whether the host is this machine itself. */

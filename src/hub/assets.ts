@@ -10,6 +10,7 @@ import type { AssetDescription, DeviceReport, DriverLog } from '../driver/driver
 import type { Opened } from '../outbox/protocol.ts';
 import { cleanText } from '../platform/foreign-text.ts';
 import { every } from '../platform/time.ts';
+import { absenceOf } from './absence.ts';
 import { Asset, type AssetFacts, type AssetParts, type Position, position_floor_ms } from './asset.ts';
 import { type AssetView, viewOf } from './asset-view.ts';
 import { slotFor, stranger_kept_ms } from './asset-slots.ts';
@@ -339,11 +340,6 @@ function restoreAssets(parts: AssetsParts): Map<string, Asset> {
     parts.outbox.append({ channel, lane: 'presence', data: null });
   }
   return found;
-}
-
-function absenceOf({ state, tried_at, next_try_at }: DeviceReport, reason: string): string {
-  const isTimed = state === 'rejected' && tried_at !== null && next_try_at !== null;
-  return isTimed ? texts.rejected_at(reason, tried_at, next_try_at) : reason;
 }
 
 function parsed(body: string): unknown {

@@ -117,9 +117,12 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
   droneVfrHud: { airspeed: null, groundspeed: 8.2, throttle_pct: 46, climb_mps: -0.4, heading: 271 },
   vendorcamStatus: { online: true, motion_alarm: false, ai_alarm: null },
   vendorcamMotion: { detected: true, timestamp: time },
+  vendorcamDoorbell: { detected: true, timestamp: time },
   vendorcamAiDetection: { detected: true, types: ['people', 'dog_cat'], timestamp: time },
   onvifStatus: { online: true, timestamp: time },
   onvifMotion: { detected: false },
+  onvifTamper: { detected: true, timestamp: time },
+  onvifDoorbell: { detected: false, timestamp: time },
   vendorradioRadio: {
     rssi: -61,
     remote_rssi: -64,

@@ -109,10 +109,22 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
     claim(owners, asset_key, camera.name);
     key = asset_key;
     await rememberMotor(parts, device);
-    const motion = served.begin({ ...device, asset_key }, commandsOf(parts, device, soap, signal), signal);
+    const detections = served.begin(
+      { ...device, asset_key },
+      commandsOf(parts, device, soap, signal),
+      signal,
+    );
     onUp();
     every(settle_every_ms, signal, () => void settle(parts, soap));
-    await receiveEvents({ ...parts, log: host.log, pull_s: options.pull_s, soap, device, motion, signal });
+    await receiveEvents({
+      ...parts,
+      log: host.log,
+      pull_s: options.pull_s,
+      soap,
+      device,
+      detections,
+      signal,
+    });
   } catch (error) {
     // It accepted the login of this connection: it may be booting.
     if (!entered || !(error instanceof LoginRefused)) throw error;

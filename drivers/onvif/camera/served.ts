@@ -4,7 +4,7 @@ import type { Command } from '../../../src/driver/command.ts';
 import type { AssetSink, DriverHost } from '../../../src/driver/driver.ts';
 import { every } from '../../../src/platform/time.ts';
 import type { Device } from './device.ts';
-import { Motion } from '../events/motion.ts';
+import { Detections } from '../events/detections.ts';
 
 export interface ServedParts {
   /** Shown name. */
@@ -21,7 +21,7 @@ export class Served {
   readonly #parts: ServedParts;
   #sink: AssetSink<typeof onvifFeeds> | undefined;
   #asset_key: string | undefined;
-  #motion: Motion | undefined;
+  #detections: Detections | undefined;
 
   constructor(parts: ServedParts) {
     this.#parts = parts;
@@ -32,7 +32,7 @@ export class Served {
     device: Device & { readonly asset_key: string },
     commands: readonly Command[],
     signal: AbortSignal,
-  ): Motion {
+  ): Detections {
     const { name, host, heartbeat_ms, motion_hold_max_ms, isServed } = this.#parts;
     const { asset_key, information, stream } = device;
     const earlier = this.#asset_key;
@@ -52,19 +52,19 @@ export class Served {
     const beat = (): void => sink.publish('status', { online: true, timestamp: now() });
     beat();
     every(heartbeat_ms, signal, beat);
-    this.#motion = new Motion({
+    this.#detections = new Detections({
       hold_max_ms: motion_hold_max_ms,
-      edge: (detected, reason) =>
-        sink.publish('motion', { detected, timestamp: now(), ...(reason === undefined ? {} : { reason }) }),
+      edge: (detection, detected, reason) =>
+        sink.publish(detection, { detected, timestamp: now(), ...(reason === undefined ? {} : { reason }) }),
     });
-    return this.#motion;
+    return this.#detections;
   }
 
   /** Publishes the loss of the camera, once for all failed attempts. */
   lose(reason: string): void {
-    if (!this.#motion) return;
-    this.#motion.forget(reason);
-    this.#motion = undefined;
+    if (!this.#detections) return;
+    this.#detections.forget(reason);
+    this.#detections = undefined;
     this.#sink?.publish('status', { online: false, timestamp: now() });
     this.#sink?.setOnline(false, reason);
   }

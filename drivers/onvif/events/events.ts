@@ -2,10 +2,11 @@
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Device } from '../camera/device.ts';
-import type { Motion } from './motion.ts';
+import type { Detections } from './detections.ts';
 import type { CameraOptions } from '../options.ts';
 import { type EventListener, expectAlive, pullEvents } from './pull-point.ts';
 import type { Soap } from '../soap/soap.ts';
+import { texts } from '../texts.ts';
 import { notesOf } from './topics.ts';
 import { receiveCalls } from './webhook-events.ts';
 import type { Webhook } from './webhook.ts';
@@ -15,7 +16,7 @@ export interface EventParts {
   readonly pull_s: number;
   readonly soap: Soap;
   readonly device: Device;
-  readonly motion: Motion;
+  readonly detections: Detections;
   readonly webhook: Webhook;
   readonly log: DriverLog;
   readonly signal: AbortSignal;
@@ -26,22 +27,23 @@ const without_events_ms = 900_000;
 
 /** Runs until the signal aborts; throws DeviceUnreachable when the camera does not answer any more. */
 export async function receiveEvents(parts: EventParts): Promise<void> {
-  const { camera, device, log, signal, soap, motion, pull_s } = parts;
+  const { camera, device, log, signal, soap, detections, pull_s } = parts;
   const url = device.services.get('events');
   const listener: EventListener = {
     soap,
     url: url ?? '',
     pull_s,
     signal,
-    onEvents: (body) => motion.take(notesOf(body)),
-    onSubscribed: (ask) => motion.confirmWith(ask),
-    onLost: (reason) => motion.forget(reason),
+    log: { info: (facts, sentence) => log.info({ camera: camera.name, ...facts }, sentence) },
+    onEvents: (body) => detections.take(notesOf(body)),
+    onSubscribed: (ask) => detections.confirmWith(ask),
+    onLost: (reason) => detections.forget(reason),
   };
   let isLogged = false;
   while (!signal.aborted) {
     const reason = url === undefined ? 'the camera has no event service' : await tryWays(parts, listener);
     if (signal.aborted) return;
-    if (!isLogged) log.warn({ camera: camera.name, reason }, 'camera events unavailable; motion unknown');
+    if (!isLogged) log.warn({ camera: camera.name, reason }, texts.events_unavailable);
     isLogged = true;
     await checkAlive(parts);
   }

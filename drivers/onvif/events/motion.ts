@@ -1,6 +1,6 @@
 /** Motion state of a camera: the OR of all its detectors, cleared when it is not confirmed. */
 import { sleep } from '../../../src/platform/time.ts';
-import type { MotionNote } from './topics.ts';
+import type { DetectorNote } from './topics.ts';
 
 export interface MotionParts {
   readonly hold_max_ms: number;
@@ -28,7 +28,7 @@ export class Motion {
     this.#parts = parts;
   }
 
-  take(notes: readonly MotionNote[]): void {
+  take(notes: readonly DetectorNote[]): void {
     for (const { key, state } of notes) {
       this.#active.delete(key);
       if (state === 'idle' || state === 'gone') continue;

@@ -4,6 +4,8 @@ import { sleep } from '../../../src/platform/time.ts';
 import { describe, expectReply, operation, type Soap, StalledCamera } from '../soap/soap.ts';
 import type { SoapOutcome } from '../soap/soap-call.ts';
 import { pull, renew, subscribe, type Subscription, synchronise, unsubscribe } from './subscription.ts';
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import { texts } from '../texts.ts';
 import { untilAborted } from '../waiting.ts';
 import type { XmlNode } from '../soap/xml.ts';
 
@@ -13,6 +15,7 @@ export interface EventListener {
   readonly url: string;
   readonly pull_s: number;
   readonly signal: AbortSignal;
+  readonly log: Pick<DriverLog, 'info'>;
   /** Content of one reply; may be empty. */
   readonly onEvents: (body: XmlNode) => void;
   /** The subscription sends the state of all properties; `ask` requests it again. */
@@ -31,9 +34,10 @@ const hasty_ms = 100;
 const hasty_max = 5;
 const short_pull_s = 5;
 /** Some cameras end every subscription after seconds: a subscription with an answer counts as good. */
-const limits = { ...retry_limits, stable_ms: 0 };
-/** Refusals in a row after which pulling counts as unsupported. */
+const limits = { ...retry_limits, retry_max_ms: 8_000, stable_ms: 0 };
+/** Refusals in a row after which pulling counts as unsupported; more where it worked before: the event service restarts. */
 const refusals_max = 3;
+const refusals_proven_max = 10;
 const renew_share = 0.6;
 const liveness_deadline_ms = 5_000;
 
@@ -51,6 +55,7 @@ export async function pullEvents(listener: EventListener): Promise<string> {
   const { soap, url, signal, onLost } = listener;
   let { pull_s } = listener;
   let refusals = 0;
+  let isProven = false;
   const run = async (_signal: AbortSignal, onUp: () => void): Promise<void> => {
     const made = await subscribe(soap, url);
     refusals += 1;
@@ -58,6 +63,7 @@ export async function pullEvents(listener: EventListener): Promise<string> {
     const { reason, pulls } = await pullUntilLost(made, { ...listener, pull_s });
     if (pulls > 0) {
       refusals = 0;
+      isProven = true;
       onUp();
     } else {
       // The first pull may ask for a longer wait than the camera allows (ONVIF Core, MaxTimeout of PullMessagesFaultResponse).
@@ -68,8 +74,9 @@ export async function pullEvents(listener: EventListener): Promise<string> {
   const onFailure = async (error: unknown): Promise<void> => {
     if (!(error instanceof SubscriptionLost)) throw error;
     onLost(error.message);
+    if (isProven && refusals === 0) listener.log.info({ reason: error.message }, texts.events_lost);
     await expectAlive(soap);
-    if (refusals >= refusals_max) throw new PullRefused(error.message);
+    if (refusals >= (isProven ? refusals_proven_max : refusals_max)) throw new PullRefused(error.message);
   };
   try {
     await serveDevice({ signal, limits, run, onFailure, onState: () => undefined });

@@ -165,7 +165,11 @@ function cameraTime(body: XmlNode): number | undefined {
   return Number.isFinite(time_ms) ? time_ms : undefined;
 }
 
-function outcomeOf({ status, text, local_address }: Posted, reading: Reading, raw: boolean): SoapOutcome {
+function outcomeOf(
+  { status, text, local_address, peer_address }: Posted,
+  reading: Reading,
+  raw: boolean,
+): SoapOutcome {
   // A login page or an empty answer with an error status is reported by its status.
   const isUnread = reading.kind === 'failure' && (reading.why !== 'malformed' || status < 400);
   if (isUnread) return reading;
@@ -178,7 +182,7 @@ function outcomeOf({ status, text, local_address }: Posted, reading: Reading, ra
   if (!body || status >= 400) {
     return { kind: 'fault', status, code: `HTTP${status}`, reason: `HTTP status ${status}` };
   }
-  return { kind: 'reply', body, local_address, ...(raw ? { xml: text } : {}) };
+  return { kind: 'reply', body, local_address, peer_address, ...(raw ? { xml: text } : {}) };
 }
 
 /** SOAP 1.2, section 5.4: subcodes nest, the innermost is the most specific. */
@@ -190,5 +194,19 @@ function faultOf(fault: XmlNode): { readonly code: string; readonly reason: stri
   const plain = code.slice(code.indexOf(':') + 1);
   const isLogin = /not ?authori[sz]ed|unauthori[sz]ed|authentication fail/iu.test(text);
   const known = isLogin || /^(?:FailedAuthentication|InvalidSecurity)/u.test(plain) ? 'NotAuthorized' : plain;
-  return { code: known, reason: text.slice(0, 200) };
+  return { code: known, reason: withDetail(text, fault).slice(0, reason_chars_max) };
+}
+const reason_chars_max = 300;
+
+/** Devices often put the real cause into the detail (SOAP 1.2, section 5.4.5), in elements of their own. */
+function withDetail(reason: string, fault: XmlNode): string {
+  const texts = textsIn(find(fault, 'detail')).filter((text) => !reason.includes(text));
+  const detail = [...new Set(texts)].join(', ');
+  return [reason, detail].filter((part) => part !== '').join(': ');
+}
+
+function textsIn(node: XmlNode | undefined): readonly string[] {
+  if (!node) return [];
+  const own = node.text === '' ? [] : [node.text];
+  return [...own, ...Object.values(node.children).flatMap((each) => each.flatMap(textsIn))];
 }

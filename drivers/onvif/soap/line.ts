@@ -51,12 +51,17 @@ export function openLine(
   };
   signal.addEventListener('abort', close, { once: true });
 
+  let peer_address: string | undefined;
   const soap: Soap = {
-    connection,
+    get connection() {
+      return { ...connection, peer_address };
+    },
     login: 'ws_security',
     call: async ({ deadline_ms = call_deadline_ms, ...operation }) => {
       const request = { ...operation, login: soap.login };
-      return limited(deadline_ms, async (limit) => cam.perform(request, limit));
+      const outcome = await limited(deadline_ms, async (limit) => cam.perform(request, limit));
+      if (outcome.kind === 'reply') peer_address = outcome.peer_address ?? peer_address;
+      return outcome;
     },
     parse: async (xml) => limited(call_deadline_ms, async (limit) => read(xml, limit)),
     close,

@@ -13,6 +13,8 @@ export interface Connection {
   readonly password: string | undefined;
   /** Although `secure`, the login of a stream may go over plain RTSP. */
   readonly allow_plain_rtsp?: boolean;
+  /** IP address of the camera, once it has answered. */
+  readonly peer_address?: string | undefined;
   /** The camera reported an address that is not used, and why. */
   readonly onRefused?: (address: string, reason: string) => void;
 }
@@ -40,6 +42,8 @@ export type SoapOutcome =
       readonly xml?: string;
       /** Address of the gateway on the connection. */
       readonly local_address: string | undefined;
+      /** Address of the camera on the connection. */
+      readonly peer_address?: string | undefined;
     }
   /** The device answered with a fault. `code`: the innermost subcode without prefix, such as NotAuthorized. */
   | { readonly kind: 'fault'; readonly code: string; readonly reason: string; readonly status: number }

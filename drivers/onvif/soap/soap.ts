@@ -79,9 +79,9 @@ export function describe(outcome: Exclude<SoapOutcome, { kind: 'reply' }>): stri
  */
 export function reachable(
   address: string,
-  { host, port, secure, onRefused }: Connection,
+  { host, port, secure, peer_address, onRefused }: Connection,
 ): string | undefined {
-  const own = { scheme: secure ? 'https' : 'http', host, port, ports: 'same_host' } as const;
+  const own = { scheme: secure ? 'https' : 'http', host, port, ports: 'same_host', peer_address } as const;
   const found = deviceAddress(address, own);
   if ('url' in found) return found.url;
   onRefused?.(address, found.refused);

@@ -13,6 +13,7 @@ export interface Posted {
   /** `WWW-Authenticate`, one entry for each header. */
   readonly challenges: readonly string[];
   readonly local_address: string | undefined;
+  readonly peer_address: string | undefined;
 }
 
 /** The certificate is not the expected one; nothing was sent. */
@@ -91,6 +92,7 @@ function collect(
 ): void {
   const chunks: Buffer[] = [];
   const local_address = response.socket.localAddress;
+  const peer_address = response.socket.remoteAddress?.replace(/^::ffff:/iu, '');
   let bytes = 0;
   response.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
@@ -105,6 +107,7 @@ function collect(
       text: Buffer.concat(chunks).toString('utf8'),
       challenges: response.headersDistinct['www-authenticate'] ?? [],
       local_address,
+      peer_address,
     }),
   );
   // The library never returns when the connection ends in the middle of a reply.

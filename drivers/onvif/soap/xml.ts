@@ -23,12 +23,15 @@ export function escapeXml(text: string): string {
  * its parser recurses once for each open element. Throws for what nests too deep or declares a document type.
  */
 export function tamed(xml: string): string {
-  const markup = plainMarkup(xml);
+  const markup = plainMarkup(xml).replaceAll(bare_ampersand, '&amp;');
   countElements(markup);
   return markup
     .replace(/\sxmlns(?::[\w.-]{1,64})?\s{0,8}=\s{0,8}(?:"[^"]{0,512}"|'[^']{0,512}')/gu, '')
     .replaceAll('xmlns', 'xml-ns');
 }
+
+/** Some cameras do not escape names that people gave, so that the whole reply would be unreadable. */
+const bare_ampersand = /&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[\da-f]{1,6});)/giu;
 
 /** Without comments and processing instructions, and with CDATA as plain text: tags inside them are none. Linear. */
 function plainMarkup(xml: string): string {

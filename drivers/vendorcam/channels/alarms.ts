@@ -8,6 +8,8 @@ export interface Alarms {
   readonly motion: boolean | null;
   /** Current state of the detector. */
   readonly ai: readonly AiType[] | null;
+  /** Somebody rings; absent without a doorbell. */
+  readonly visitor?: boolean;
 }
 
 /** `support: 0`: the camera has no such detector. Firmware before 3.0.0-494 answers plain numbers. */
@@ -25,17 +27,22 @@ const detectors = z.record(z.string(), z.unknown()).transform((all) => {
   return new Map(read.flatMap(([name, found]) => (found ? [[name, found] as const] : [])));
 });
 
-const events = z.looseObject({ ai: detectors.optional(), md: detector.optional() });
+const events = z.looseObject({
+  ai: detectors.optional(),
+  md: detector.optional(),
+  visitor: detector.optional().catch(undefined),
+});
 const motionState = z.looseObject({ state: z.number() });
 
 /** GetEvents. Undefined for any other reply. */
 export function alarmsOfEvents(outcome: Outcome | undefined): Alarms | undefined {
   const read = valueOf(outcome, events);
   if (!read) return undefined;
-  const { md, ai } = read;
+  const { md, ai, visitor } = read;
+  const bell = visitor?.support === 1 ? { visitor: isOn(visitor) } : {};
   // Battery cameras have no motion detector; their infrared sensor is reported as the detector "other".
   const sensors = [md, ai?.get('other')].filter((found) => found !== undefined && isFitted(found));
-  return { motion: sensors.length === 0 ? null : sensors.some(isOn), ai: ai ? typesOf(ai) : null };
+  return { motion: sensors.length === 0 ? null : sensors.some(isOn), ai: ai ? typesOf(ai) : null, ...bell };
 }
 
 /** GetMdState and GetAiState, either of which may have failed. */

@@ -10,6 +10,7 @@ export class Publisher {
   readonly #heartbeat_ms: number;
   #motion: boolean | null = null;
   #ai: readonly AiType[] | null = null;
+  #visitor = false;
   #status = '';
   #status_mono_ms = 0;
 
@@ -19,7 +20,7 @@ export class Publisher {
   }
 
   /** The channel answers with these detections. */
-  see({ motion, ai }: Alarms): void {
+  see({ motion, ai, visitor = false }: Alarms): void {
     this.#sink.setOnline(true);
     const timestamp = new Date().toISOString();
     if (motion !== null && motion !== this.#motion)
@@ -27,6 +28,8 @@ export class Publisher {
     if (ai !== null && ai.join() !== this.#ai?.join()) {
       this.#sink.publish('ai_detection', { detected: ai.length > 0, types: [...ai], timestamp });
     }
+    if (visitor !== this.#visitor) this.#sink.publish('doorbell', { detected: visitor, timestamp });
+    this.#visitor = visitor;
     // A detector that stops reporting ends its detection.
     if (motion === null) this.#endMotion(timestamp, 'the camera no longer reports it');
     if (ai === null) this.#endAi(timestamp, 'the camera no longer reports it');
@@ -47,6 +50,8 @@ export class Publisher {
     const timestamp = new Date().toISOString();
     this.#endMotion(timestamp, reason);
     this.#endAi(timestamp, reason);
+    if (this.#visitor) this.#sink.publish('doorbell', { detected: false, timestamp, reason });
+    this.#visitor = false;
     this.#motion = null;
     this.#ai = null;
   }

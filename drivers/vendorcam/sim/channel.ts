@@ -41,6 +41,8 @@ export class SimChannel {
   online = true;
   asleep = false;
   motion = false;
+  /** Undefined: it is no doorbell. */
+  rings: boolean | undefined;
   readonly ai = new Set<string>();
   readonly supported: readonly string[] = ['people', 'vehicle', 'dog_cat'];
   readonly motor = new SimMotor();
@@ -111,7 +113,8 @@ export class SimChannel {
   #events(channel: unknown) {
     const crossline = [{ index: 0, enable: 1, support: 1, people_state: 1 }];
     const md = { alarm_state: this.motion ? 1 : 0, support: 1 };
-    return { ai: { ...this.#ai(), crossline }, channel, md, visitor: { alarm_state: 0, support: 0 } };
+    const visitor = { alarm_state: this.rings ? 1 : 0, support: this.rings === undefined ? 0 : 1 };
+    return { ai: { ...this.#ai(), crossline }, channel, md, visitor };
   }
 
   #ai(): Readonly<Record<string, unknown>> {

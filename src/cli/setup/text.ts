@@ -73,9 +73,12 @@ function aboutKit(keys: Partial<Answers>): readonly string[] {
 function incomplete(found: readonly Found[]): readonly Found[] {
   const drivers = new Set<string>(always);
   for (const { driver, complete } of found) if (complete) drivers.add(driver);
-  return merged(found.filter(({ complete }) => !complete)).map((each) =>
-    drivers.has(each.driver) ? { ...each, name: `${each.driver}-2` } : each,
-  );
+  const sections = merged(found.filter(({ complete }) => !complete));
+  return sections.map((each) => withName(each, drivers.has(each.driver) ? `${each.driver}-2` : undefined));
+}
+
+function withName(found: Found, name: string | undefined): Found {
+  return name === undefined ? found : { ...found, name };
 }
 
 /** One section for each driver: its findings are joined into one list. */

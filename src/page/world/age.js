@@ -14,7 +14,15 @@ const feed_old_min_ms = 6_000;
 const feed_old_max_ms = 300_000;
 
 /** Feeds that report changes: the last one stays valid while the asset is reachable. */
-const edges = new Set(['status', 'motion', 'ai_detection', 'asset_status', 'link_status']);
+const edges = new Set([
+  'status',
+  'motion',
+  'ai_detection',
+  'tamper',
+  'doorbell',
+  'asset_status',
+  'link_status',
+]);
 
 /**
  * A duration in at most two units, such as "4 s", "12 min", "3 h 05 min", "2 d 4 h".

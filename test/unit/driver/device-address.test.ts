@@ -7,6 +7,7 @@ const camera: OwnAddress = { scheme: 'http', host: '10.0.0.5', port: 80, ports: 
 const pinned: OwnAddress = { ...camera, scheme: 'https', port: 443 };
 const six: OwnAddress = { ...camera, host: 'fd00::5' };
 const gateway: OwnAddress = { ...camera, host: '127.0.0.1', port: 8_080 };
+const named: OwnAddress = { ...camera, host: 'tapo.lan', port: 2_020, peer_address: '192.168.1.5' };
 const stream: OwnAddress = { scheme: 'rtsp', host: '10.0.0.5', port: 554, ports: 'reported' };
 
 describe('deviceAddress', () => {
@@ -20,6 +21,10 @@ describe('deviceAddress', () => {
     ['http://10.0.0.5/onvif/media', pinned, 'https://10.0.0.5:443/onvif/media'],
     ['http://10.0.0.5:8000/onvif/media', pinned, 'https://10.0.0.5:443/onvif/media'],
     ['https://10.0.0.5:8443/onvif/media', pinned, 'https://10.0.0.5:8443/onvif/media'],
+    // A Tapo has its service on 2020 and its subscriptions on 1024 (home-assistant/core#91661).
+    ['http://192.168.1.5:1024/event-0_2020', named, 'http://tapo.lan:1024/event-0_2020'],
+    ['http://192.168.1.6:1024/event-0_2020', named, 'http://tapo.lan:2020/event-0_2020'],
+    ['http://127.0.0.1:1024/x', { ...named, peer_address: '127.0.0.1' }, 'http://tapo.lan:2020/x'],
     ['http://[fd00::5]:81/x', six, 'http://[fd00::5]:81/x'],
     ['http://[fd00::6]:81/x', six, 'http://[fd00::5]:80/x'],
     ['http://127.0.0.1:9997/v3/config', gateway, 'http://127.0.0.1:8080/v3/config'],

@@ -1,5 +1,7 @@
 /** Motion from camera to hub: at once, by pull and by webhook, and never longer than it is true. */
 import { request } from 'node:http';
+import { recordingLog } from '../../../support/recording-log.ts';
+import { texts } from '../../../../drivers/onvif/texts.ts';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openLine } from '../../../../drivers/onvif/soap/line.ts';
 import { Motion } from '../../../../drivers/onvif/events/motion.ts';
@@ -52,6 +54,33 @@ it('tells each edge once, whatever many detectors say between', async () => {
   camera.events.set(alarm, 'State', 'false', 'right');
   await outbox.until(motion(false));
   expect(outbox.drafts.filter(said('motion'))).toHaveLength(2);
+});
+
+it('tells tampering and a doorbell as events of their own', async () => {
+  const { camera, prepare } = await serve();
+  const { outbox } = await prepare();
+  await camera.next('PullMessages');
+  camera.events.set('tns1:RuleEngine/TamperDetector/Tamper', 'IsTamper', 'true');
+  camera.events.set('tns1:RuleEngine/MyRuleDetector/Visitor', 'State', 'true');
+  for (const feed of ['tamper', 'doorbell'])
+    await outbox.until(said(feed, (data) => data['detected'] === true));
+  camera.events.set('tns1:RuleEngine/MyRuleDetector/Visitor', 'State', 'false');
+  await outbox.until(said('doorbell', (data) => data['detected'] === false));
+  expect(outbox.drafts.filter(said('motion'))).toEqual([]);
+});
+
+it('says once that the event service restarts alone, and hears motion soon after', async () => {
+  const { camera, prepare } = await serve();
+  const { outbox, log } = await prepare();
+  await camera.next('PullMessages');
+  const refuse = { fault: 'ter:ActionFailed' } as const;
+  camera.misbehave('CreatePullPointSubscription', refuse);
+  camera.events.forgetAll();
+  for (let count = 0; count < 3; count += 1) await camera.next('CreatePullPointSubscription');
+  camera.misbehave('CreatePullPointSubscription', 'normal');
+  camera.events.set(alarm, 'State', 'true');
+  await outbox.until(motion(true));
+  expect(log.at('info').filter((sentence) => sentence === texts.events_lost)).toHaveLength(1);
 });
 
 it('asks for the state when it subscribes, so that motion that began before is known', async () => {
@@ -241,6 +270,7 @@ it('gives up a camera whose messages stall the thread that reads them, and takes
     url: `http://127.0.0.1:${camera.port}/onvif/event_service`,
     pull_s: 0.5,
     signal: over.signal,
+    log: recordingLog(),
     onEvents: () => undefined,
     onSubscribed: () => undefined,
     onLost: () => undefined,

@@ -279,6 +279,16 @@ it('reports how long it really moved', async () => {
   expect(moved_ms).toBeLessThanOrEqual(performance.now() - begin_ms);
 });
 
+it('shows the detail of a fault, where cameras put the cause', async () => {
+  const { move } = await commandsOf();
+  const detail = '<s:Detail><ter:Text>the motor is in calibration</ter:Text></s:Detail>';
+  const fault = `<s:Fault><s:Code><s:Value>s:Receiver</s:Value></s:Code><s:Reason><s:Text>Action failed</s:Text></s:Reason>${detail}</s:Fault>`;
+  camera.misbehave('ContinuousMove', { body: fault, status: 500 });
+  await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(
+    /Action failed: the motor is in calibration/u,
+  );
+});
+
 it('stops at speed 0', async () => {
   const { move } = await commandsOf();
   expect(await move.read({ direction: 'up', speed: 0 }).run(context())).toEqual({

@@ -38,11 +38,17 @@ it.each([
   ['tns1:RuleEngine/MyRuleDetector/DogCatDetect', 'State', 'true'],
   ['tns1:RuleEngine/MyRuleDetector/FaceDetect', 'State', 'true'],
   ['tns1:RuleEngine/MyRuleDetector/Package', 'State', 'true'],
-  ['tns1:RuleEngine/MyRuleDetector/Visitor', 'State', 'true'],
+  // Capture of an RLC-1224A (klaushofrichter/cams).
+  ['tns1:RuleEngine/MyRuleDetector/Non_Motor_VehicleDetect', 'State', 'true'],
+  ['tns1:RuleEngine/LoiteringDetector/ObjectIsLoitering', 'State', 'true'],
+  // Axis: topics of its own event documentation.
+  ['tns1:RuleEngine/tnsaxis:VMD3/vmd3_video_1', 'active', '1'],
+  ['tnsaxis:CameraApplicationPlatform/VMD/Camera1ProfileANY', 'active', '1'],
+  ['tnsaxis:CameraApplicationPlatform/ObjectAnalytics/Device1Scenario1', 'active', '1'],
+  ['tnsaxis:CameraApplicationPlatform/LoiteringGuard/Camera1ProfileANY', 'active', '1'],
   ['tns1:RuleEngine/CellMotionDetector/People', 'IsPeople', 'true'],
   ['tns1:RuleEngine/CellMotionDetector/Intrusion', 'IsIntrusion', 'true'],
   ['tns1:RuleEngine/CellMotionDetector/LineCross', 'IsLineCross', 'true'],
-  ['tns1:RuleEngine/CellMotionDetector/Tamper', 'IsTamper', 'true'],
   ['tns1:RuleEngine/CellMotionDetector/TpSmartEvent', 'IsVehicle', 'true'],
   ['tns1:RuleEngine/PeopleDetector/People', 'IsPeople', 'true'],
   ['tns1:RuleEngine/TPSmartEventDetector/TPSmartEvent', 'IsPet', 'true'],
@@ -53,6 +59,44 @@ it.each([
   expect(states(topic, item(name, value))).toEqual(['active']);
   const idle = value === '1' ? '0' : /^[PV]/u.test(value) ? '' : 'false';
   expect(states(topic, item(name, idle))).toEqual(['idle']);
+});
+
+it.each([
+  ['tns1:RuleEngine/CellMotionDetector/Tamper', 'IsTamper', 'tamper'],
+  ['tns1:RuleEngine/TamperDetector/Tamper', 'IsTamper', 'tamper'],
+  // Bosch and others report a covered camera so.
+  ['tns1:VideoSource/GlobalSceneChange/ImagingService', 'State', 'tamper'],
+  ['tns1:RuleEngine/MyRuleDetector/Visitor', 'State', 'doorbell'],
+  ['tns1:VideoSource/MotionAlarm', 'State', 'motion'],
+])('reads %s as a detection of its own', (topic, name, detection) => {
+  expect(notesOf(note(topic, item(name, 'true')))).toMatchObject([{ detection, state: 'active' }]);
+  expect(notesOf(note(topic, item(name, 'false')))).toMatchObject([{ detection, state: 'idle' }]);
+});
+
+it('reads the state of Axis Object Analytics, not its empty list of classes', () => {
+  const topic = 'tnsaxis:CameraApplicationPlatform/ObjectAnalytics/Device1Scenario1';
+  const data = (active: string): string =>
+    item('active', active) + item('objectId', '') + item('classTypes', '');
+  expect(states(topic, data('1'))).toEqual(['active']);
+  expect(states(topic, data('0'))).toEqual(['idle']);
+  expect(states(`${topic}Threshold`, item('active', '1'))).toEqual([]);
+});
+
+it('takes a crossed line with the class of what crossed it for a moment', () => {
+  const data = item('ObjectId', '2166734') + item('ClassTypes', 'Human');
+  expect(states('tns1:RuleEngine/LineDetector/Crossed', data)).toEqual(['pulse']);
+});
+
+it('reads a reply with an unescaped ampersand, which costs nothing but that name', () => {
+  const body = parseEnvelope(
+    '<e:Envelope><e:Body><GetPresetsResponse><Preset token="1"><Name>Gate & Yard</Name></Preset>' +
+      '<Preset token="a&b"><Name>Tom &amp; &#74;erry &nbsp;</Name></Preset></GetPresetsResponse></e:Body></e:Envelope>',
+  );
+  const presets = everywhere(body, 'preset');
+  expect(presets.map((preset) => [attribute(preset, 'token'), textAt(preset, 'name')])).toEqual([
+    ['1', 'Gate & Yard'],
+    ['a&b', 'Tom & Jerry &nbsp;'],
+  ]);
 });
 
 it('takes a crossed line for a moment without an end', () => {

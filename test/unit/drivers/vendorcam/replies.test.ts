@@ -77,7 +77,8 @@ describe('what a camera sees', () => {
       ['people', 'vehicle', 'dog_cat', 'face', 'package'],
     ],
   ])('is read from the events of %s', (_what, value, motion, ai) => {
-    expect(alarmsOfEvents({ value: { channel: 0, ...value } })).toEqual({ motion, ai });
+    const bell = 'visitor' in value ? { visitor: false } : {};
+    expect(alarmsOfEvents({ value: { channel: 0, ...value } })).toEqual({ motion, ai, ...bell });
   });
 
   it('is read from the states of newer and older firmware', () => {

@@ -188,6 +188,18 @@ describe('a camera', () => {
     expect(await online()).toMatchObject({ key: 'vendorcam:SN-7' });
   });
 
+  it('reports its doorbell as an event of its own', async () => {
+    const { camera, start, online, feed } = await running();
+    camera.camera.rings = false;
+    start();
+    await online();
+    camera.camera.rings = true;
+    await eventually('it rings', () => feed('doorbell').at(-1)?.['detected'] === true);
+    camera.camera.rings = false;
+    await eventually('it is over', () => feed('doorbell').at(-1)?.['detected'] === false);
+    expect(feed('doorbell')).toHaveLength(2);
+  });
+
   it('keeps its identity when its MAC changes between cable and Wi-Fi, because it has a UID', async () => {
     const { camera, start, online, restart } = await running();
     camera.uid = '95270000ABCDEF01';
