@@ -1,7 +1,9 @@
 /** The service inside the daemon, for its own kit: fed with what is accepted for delivery, whether or not a broker is there. */
+import { existsSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { ServiceConfig } from '../config/service.ts';
+import type { OwnServiceConfig } from '../config/service.ts';
 import { tlsSource } from '../config/service-tls.ts';
 import { json } from '../contract/json.ts';
 import { readChannel } from '../contract/topics.ts';
@@ -11,6 +13,8 @@ import type { Log } from '../platform/log/log.ts';
 import { replaceFile } from '../platform/replace-file.ts';
 import { every, sleep } from '../platform/time.ts';
 import type { Message } from '../service/ingest/read-message.ts';
+import { gateway_landed_max, gateway_round_ms } from '../service/history/keeper.ts';
+import { gatewayRetention } from '../service/history/retention.ts';
 import { pageOnDemand } from '../service/http/page-files.ts';
 import { makeKey, scopes } from '../service/access/principal.ts';
 import type { Dispatcher } from '../service/service.ts';
@@ -23,6 +27,7 @@ import type { ReportParts } from './status-report.ts';
 import { texts } from './texts.ts';
 
 const database_file = 'service.db';
+const history_database_file = 'history.db';
 const key_file = 'service-key';
 const retry_ms = 10_000;
 /** Interval between the states of the kit for the service. */
@@ -46,7 +51,7 @@ export interface OwnService {
 }
 
 /** Does nothing until `start` is called, so that the rows which that brings about find their way. */
-export function createOwnService(config: ServiceConfig, parts: ReportParts, log: Log): OwnService {
+export function createOwnService(config: OwnServiceConfig, parts: ReportParts, log: Log): OwnService {
   const { kit_id, state_dir } = parts.config;
   const ends = new AbortController();
   let running: RunningService | undefined;
@@ -91,9 +96,9 @@ export function createOwnService(config: ServiceConfig, parts: ReportParts, log:
   };
 }
 
-async function start(config: ServiceConfig, parts: ReportParts, log: Log): Promise<RunningService> {
+async function start(config: OwnServiceConfig, parts: ReportParts, log: Log): Promise<RunningService> {
   const { state_dir, kit_id } = parts.config;
-  const store = new SqlStore(openSqlite(join(state_dir, database_file), 'memory'));
+  const store = await openOwnStore(state_dir, config, log);
   await makeFirstKey(store, kit_id, { file: join(state_dir, key_file), log });
   const service = await startService({
     store,
@@ -111,9 +116,34 @@ async function start(config: ServiceConfig, parts: ReportParts, log: Log): Promi
     group_ms,
     unready: () => undefined,
     onCommitted: () => undefined,
+    history: config.history && {
+      retention: gatewayRetention(config.history),
+      every_ms: gateway_round_ms,
+      divides_all: true,
+      landed_max: gateway_landed_max,
+    },
   });
   log.info({ url: service.url }, texts.service_started);
   return service;
+}
+
+/** Opens the store. A history that cannot be opened is set aside, so that the service is there all the same. */
+async function openOwnStore(state_dir: string, { history }: OwnServiceConfig, log: Log): Promise<Store> {
+  const file = join(state_dir, database_file);
+  const keepsHistory = history !== undefined;
+  const history_file = keepsHistory ? join(state_dir, history_database_file) : undefined;
+  const open = (): Store =>
+    new SqlStore(openSqlite(file, { keeping: 'memory', history_file }), { keepsHistory });
+  try {
+    return open();
+  } catch (error) {
+    if (history_file === undefined || !existsSync(history_file)) throw error;
+    const damaged = `${history_file}.damaged`;
+    for (const end of ['', '-wal', '-shm'])
+      await rename(history_file + end, damaged + end).catch(() => undefined);
+    log.error({ reason: messageOf(error), file: damaged }, texts.history_damaged);
+    return open();
+  }
 }
 
 /** The same way in as for dispatches from the broker: journaled, checked and reported like any other. */

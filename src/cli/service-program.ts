@@ -21,7 +21,12 @@ export function addService(program: Command, shell: Shell, finish: (code: number
     .argument('<label>', 'name of the client')
     .option('--kit <uuid>', 'kit that the key may access; repeatable', each, [])
     .option('--all-kits', 'access to all kits, including later ones')
-    .option('--scope <scope>', 'read, assets:write or commands; repeatable; default: all', each, [])
+    .option(
+      '--scope <scope>',
+      'read, assets:write, commands or history:erase; repeatable; default: all',
+      each,
+      [],
+    )
     .option('--days <days>', 'expires after this time', days)
     .option('--expires <date>', 'expires at this date or time, such as 2027-01-31', moment)
     .action(async (label: string, options: AddKeyOptions) =>

@@ -4,6 +4,7 @@ import { tlsSource } from '../config/service-tls.ts';
 import { readStandalone } from '../config/standalone.ts';
 import { createLog, type Log } from '../platform/log/log.ts';
 import { aborted } from '../platform/time.ts';
+import { server_round_ms } from '../service/history/keeper.ts';
 import { pageOnDemand } from '../service/http/page-files.ts';
 import type { ServiceMetrics } from '../service/metrics.ts';
 import { startStandalone } from '../service/standalone.ts';
@@ -25,11 +26,13 @@ export async function service(file: string, shell: Shell): Promise<number> {
   const log = createLog({ ...config.log, out: shell.out, readable: shell.out.isTTY === true });
   for (const warning of config.warnings) log.warn({ file }, warning);
   shell.onCrash((err) => log.fatal({ err }, texts.internal_error));
-  const opened = await openStore(config.database);
+  const { retention } = config;
+  const opened = await openStore(config.database, { keepsHistory: retention !== undefined });
   const metrics = config.metrics && (await import('../service/metrics.ts')).openServiceMetrics(version());
   const running = await startStandalone({
     ...config,
     ...opened,
+    history: retention && { retention, every_ms: server_round_ms, divides_all: false },
     tls: tlsSource(config.tls),
     meter: metrics?.meter,
     aside_dir: asideOf(config.database),

@@ -7,7 +7,7 @@ import { groupId } from './group.ts';
 import { copyWarning, identityFiles, no_kit_id, readKitId } from './identity.ts';
 import { type MediaServerConfig, readMedia } from './media.ts';
 import { type ConfigFile, type LogLevel, configFile, runtime_dir_default, splitListen } from './schema.ts';
-import { checkService, type ServiceConfig, serviceOf } from './service.ts';
+import { checkService, type OwnServiceConfig, ownServiceOf } from './service.ts';
 import { soundPart } from './sound-part.ts';
 import { type FaultList, type Source, faultList, parseSource, readSource } from './source.ts';
 import { telemetryOf } from './telemetry.ts';
@@ -58,7 +58,7 @@ export interface Config {
   /** Undefined: no media server, and no camera has a `whep_url`. */
   readonly media: MediaServerConfig | undefined;
   /** Undefined: the kit serves no page and no API. */
-  readonly service: ServiceConfig | undefined;
+  readonly service: OwnServiceConfig | undefined;
   readonly telemetry: ReturnType<typeof telemetryOf>;
   readonly commands: {
     /** `*` stands for every asset, every command. */
@@ -257,7 +257,7 @@ function inUnits(source: Source, file: ConfigFile) {
     telemetry: telemetryOf(file.telemetry),
     service:
       file.service &&
-      serviceOf(file.service, { dir: dirname(source.file), media_url: viewerUrl(file.media) }),
+      ownServiceOf(file.service, { dir: dirname(source.file), media_url: viewerUrl(file.media) }),
     commands: file.commands,
     metrics: file.metrics && { listen: splitListen(file.metrics.listen) },
     log: file.log,

@@ -65,8 +65,27 @@ export const serviceSection = z.strictObject({
   tls: tlsSection
     .optional()
     .describe('left out: plain HTTP, for the loopback or behind a proxy that speaks TLS'),
+  history: z
+    .union([
+      z.literal('off'),
+      z.strictObject({
+        days: z.int().min(1).max(400).default(30).describe('days that messages are kept'),
+        max_mb: z
+          .int()
+          .min(10)
+          .max(100_000)
+          .default(200)
+          .describe(
+            'size of all messages; beyond it the oldest readings are deleted first, then positions; events last',
+          ),
+      }),
+    ])
+    .default({ days: 30, max_mb: 200 })
+    .describe('what the page and the API show of the past; off: only the newest values'),
 });
-export type ServiceSection = z.output<typeof serviceSection>;
+type OwnServiceSection = z.output<typeof serviceSection>;
+/** What both forms of the service have in common. */
+export type ServiceSection = Omit<OwnServiceSection, 'history'>;
 
 export interface ServiceConfig {
   readonly listen: { readonly host: string; readonly port: number };
@@ -83,6 +102,12 @@ export interface ServiceConfig {
   readonly socket_limits: { readonly sockets_per_key: number; readonly kits_per_socket: number };
   /** Undefined: plain HTTP. */
   readonly tls: ServiceTls | undefined;
+}
+
+/** The service of the daemon, for its own kit. */
+export interface OwnServiceConfig extends ServiceConfig {
+  /** Undefined: no history is kept. */
+  readonly history: { readonly days: number; readonly max_mb: number } | undefined;
 }
 
 interface ServicePlace {
@@ -107,6 +132,11 @@ export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePl
     },
     tls: section.tls && tlsOf(section.tls, dir),
   };
+}
+
+/** The section of the daemon in the words of the service. */
+export function ownServiceOf(section: OwnServiceSection, place: ServicePlace): OwnServiceConfig {
+  return { ...serviceOf(section, place), history: section.history === 'off' ? undefined : section.history };
 }
 
 /** Adds what is wrong with the files that the section names, `at` being where it stands. */

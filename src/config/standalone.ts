@@ -14,7 +14,25 @@ export const standalone_file_default = '/etc/kit-connector/service.yaml';
 /** The user name of the cloud's side in the samples of the brokers' rules. */
 const username_default = 'cloud';
 
+const days = (usual: number) => z.int().min(1).max(4_000).default(usual);
+
 const standaloneFile = serviceSection.extend({
+  history: z
+    .union([
+      z.literal('off'),
+      z.strictObject({
+        events_days: days(400).describe('days that events, tasks and presence are kept'),
+        positions_days: days(30).describe('days that positions are kept'),
+        feeds_days: days(30).describe('days that the messages of other feeds are kept'),
+        kits_days: days(90).describe('days that the telemetry of kits is kept'),
+        figures_days: days(400).describe(
+          'days that the figures for ten minutes are kept, of which charts over weeks are drawn',
+        ),
+        kit_max_mb: z.int().min(1).optional().describe('size of the messages of one kit; left out: no limit'),
+      }),
+    ])
+    .prefault({})
+    .describe('what the page and the API show of the past; off: only the newest values'),
   broker: configFile.shape.broker.unwrap().describe('username: "cloud" when left out'),
   client_id: z
     .string()
@@ -49,7 +67,18 @@ export type DatabaseConfig =
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'postgres'; readonly url: string; readonly password: string | undefined };
 
+/** How long the history is kept. */
+export interface HistoryConfig {
+  /** By class of messages. */
+  readonly days: Readonly<Record<'event' | 'position' | 'feed' | 'kit', number>>;
+  readonly figures_days: number;
+  /** Of the messages of one kit; undefined: no limit. */
+  readonly kit_bytes_max: number | undefined;
+}
+
 export interface StandaloneConfig extends ServiceConfig {
+  /** Undefined: no history is kept. */
+  readonly retention: HistoryConfig | undefined;
   readonly broker: BrokerConfig;
   readonly client_id: string;
   readonly share: string | undefined;
@@ -97,6 +126,7 @@ export async function readStandalone(
   const { client_id, share, log, metrics } = read.data;
   return {
     ...serviceOf(read.data, { dir: dirname(file) }),
+    retention: retentionOf(read.data.history),
     broker,
     // A replica keeps no session at the broker: it may be another one each time.
     client_id: share === undefined ? client_id : `${client_id}-${randomBytes(4).toString('hex')}`,
@@ -105,6 +135,16 @@ export async function readStandalone(
     metrics: metrics && { listen: splitListen(metrics.listen) },
     log,
     warnings,
+  };
+}
+
+function retentionOf(history: z.output<typeof standaloneFile>['history']): HistoryConfig | undefined {
+  if (history === 'off') return undefined;
+  const { events_days, positions_days, feeds_days, kits_days, figures_days, kit_max_mb } = history;
+  return {
+    days: { event: events_days, position: positions_days, feed: feeds_days, kit: kits_days },
+    figures_days,
+    kit_bytes_max: kit_max_mb === undefined ? undefined : kit_max_mb * 1_000_000,
   };
 }
 

@@ -114,4 +114,27 @@ export function readChannel(channel: string): Channel | undefined {
       return undefined;
   }
 }
+
+/** The text of a channel: what `readChannel` reads. */
+export function channelOf(channel: Channel): string {
+  switch (channel.kind) {
+    case 'asset':
+      return channels.asset(channel.asset_id);
+    case 'commands':
+      return channels.commands(channel.asset_id);
+    case 'feed':
+    case 'event':
+      return channels[channel.kind](channel.asset_id, channel.feed);
+    case 'task':
+      return channels.task(channel.task_id);
+    case 'state':
+    case 'telemetry':
+    case 'batch':
+    case 'drops':
+    case 'roster':
+    default:
+      return channels[channel.kind];
+  }
+}
+
 const wholeKit = z.enum(['state', 'telemetry', 'batch', 'drops', 'roster']);

@@ -4,6 +4,7 @@ import { messageOf } from '../errors.ts';
 import { Changes } from './live/changes.ts';
 import { Gate } from './access/gate.ts';
 import { type ListenAt, serveHttp } from './http/http-server.ts';
+import { HistoryKeeper, type HistoryOptions } from './history/keeper.ts';
 import { type RequestLimits, request_limits_default } from './http/guards.ts';
 import { Ingest } from './ingest/ingest.ts';
 import type { Reception } from './ingest/read-message.ts';
@@ -44,6 +45,8 @@ export interface ServiceOptions {
   /** Returns why tasks and messages cannot be delivered now; undefined: they can. */
   readonly unready: () => string | undefined;
   readonly onCommitted: (committed: Committed) => void;
+  /** How history is kept; left out: it is not. */
+  readonly history?: HistoryOptions | undefined;
   /** Receives the changes of other replicas; left out: there are none. */
   readonly changes?: Changes;
   /** Serves clients; left out: an HTTP server at `listen`. */
@@ -74,6 +77,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const keys = new KeyRing(store);
   try {
     await keys.keep(log, signal);
+    if (options.history) await store.beginHistory(Date.now());
     const { cors_origins: origins } = options;
     const gate = new Gate({ keys, store, hosts, origins, isSecure: options.tls !== undefined });
     const service = new Service({ store, dispatcher, changes, log, now: Date.now });
@@ -83,6 +87,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const inside = { service, store, gate, log, changes, signal, unready, meter };
     const parts = { ...inside, limits, socket_limits, media_origins, page, version, tls };
     const http = await (options.serve ?? serveHttp)(listen, parts);
+    const keeper = options.history && new HistoryKeeper({ store, log, now: Date.now }, options.history);
+    const kept = keeper?.run(signal);
     every(check_unanswered_ms, signal, () => void failUnansweredTasks({ store, changes, log }));
     return {
       url: http.url,
@@ -98,6 +104,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
         ends.abort();
         await http.closed;
         await ingest.settled();
+        await kept;
+        await keeper?.finish();
         await keys.writeUses();
         await store.close();
       },

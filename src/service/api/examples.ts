@@ -1,6 +1,7 @@
 /** One example for each resource and request of the API, as the OpenAPI document shows it. A test reads each with its schema. */
 import type { z } from 'zod';
 import { gatewayResource, linkResource, locationResource, speedtestResource } from './kit-resources.ts';
+import { completeness, eventPage, historyPage, seriesList, track } from './history-resources.ts';
 import { titles } from './problem.ts';
 import { createAsset, openSession, pushLocation, pushLocations, sendCommand } from './requests.ts';
 import {
@@ -212,6 +213,65 @@ give(sendCommand, { payload: { lat: 47.3985, lon: 8.5456, alt_m: 530 } });
 give(pushLocation, { lat: 47.3985, lon: 8.5456, alt_m: 455.2, bearing: 271.5, speed_mps: 8.2 });
 give(pushLocations, { locations: [{ asset_id: partner_id, lat: 47.3985, lon: 8.5456, alt_m: 455.2 }] });
 give(openSession, { api_key: 'kc_0123456789ab_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' });
+
+const motion = { time, asset_id, data: { active: true } };
+give(historyPage, {
+  messages: [
+    {
+      time,
+      channel: `feed/${asset_id}/gps`,
+      asset_id,
+      feed: 'gps',
+      epoch: 17,
+      seq: 4_211,
+      data: { lat: 47.39, lon: 8.54 },
+    },
+  ],
+  next: null,
+});
+give(eventPage, { events: [{ ...motion, kit_id, type: 'motion' }], next: null });
+give(seriesList, {
+  from: time,
+  to: '2026-11-21T11:00:00.000Z',
+  bucket_ms: 3_600_000,
+  series: [
+    {
+      select: 'kit:battery',
+      source: 'figures',
+      t: [time],
+      n: [12],
+      mean: [81.5],
+      min: [80],
+      max: [83],
+      last: [80],
+    },
+  ],
+});
+give(track, {
+  type: 'Feature',
+  properties: { asset_id, name: 'Quadrotor 1', fixes: 240, times: [[time, '2026-11-21T10:01:00.000Z']] },
+  geometry: {
+    type: 'MultiLineString',
+    coordinates: [
+      [
+        [8.54, 47.39, 535.3],
+        [8.55, 47.4, 540.1],
+      ],
+    ],
+  },
+});
+give(completeness, {
+  since: time,
+  epochs: [
+    {
+      epoch: 17,
+      received: 41_230,
+      missing: [{ lo: 120, hi: 141, messages: 22, reasons: ['expired'] }],
+      more: 0,
+      dropped: [{ lo: 118, hi: 141, lane: 'feed', reason: 'expired', messages: 22, reported_at: time }],
+    },
+  ],
+});
 
 /** Returns the example of a problem with this status. */
 export function problemExample(status: number, detail: string): Problem {

@@ -97,6 +97,17 @@ export const okJson = <S extends z.ZodType>(schema: S, description: string) => (
   content: { 'application/json': { schema, example: examples.get(schema) } },
 });
 
+/** The response with further media types, each with an example. */
+export function withForms<R extends { readonly content: object }>(
+  response: R,
+  forms: Readonly<Record<string, string>>,
+) {
+  const texts = Object.fromEntries(
+    Object.entries(forms).map(([type, example]) => [type, { schema: z.string(), example }]),
+  );
+  return { ...response, content: { ...response.content, ...texts } };
+}
+
 /** As `okJson`, for a created resource: its path is in the header `Location`. */
 export const createdJson = <S extends z.ZodType>(schema: S, description: string) => ({
   ...okJson(schema, description),

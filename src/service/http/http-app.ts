@@ -5,6 +5,7 @@ import type { PageSource } from './page-files.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
+import type { Store } from '../store/store.ts';
 import { answerProblem } from './answer-problem.ts';
 import { assetRoutes } from './asset-routes.ts';
 import type { Env } from './context.ts';
@@ -19,17 +20,17 @@ import {
   requestId,
   securityHeaders,
 } from './guards.ts';
+import { historyRoutes } from './history-routes.ts';
 import { kitRoutes } from './kit-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import { methodFinder } from './methods.ts';
 import { servePage } from './page.ts';
-import type { AnswerStore } from './repeatable.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 
 export interface HttpParts extends GuardOptions {
   readonly service: Service;
-  readonly store: AnswerStore;
+  readonly store: Store;
   readonly log: ServiceLog;
   readonly version: string;
   readonly page: PageSource;
@@ -49,6 +50,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     assetRoutes(service, store),
     locationRoutes(service),
     taskRoutes(service, store),
+    ...historyRoutes(service, store),
     sessionRoutes(gate, service),
   ];
   for (const routes of rooms) app.route('/', routes);

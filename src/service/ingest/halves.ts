@@ -24,8 +24,8 @@ export function halvesByKit<T extends { readonly reception: Reception }>(
 export function halvesOf(reception: Reception): readonly Reception[] {
   const [first = [], second = []] = halves(reception.messages);
   return [
-    { ...reception, messages: first },
-    { ...reception, messages: second, cleared: [], faults: [] },
+    { ...reception, packed: undefined, messages: first },
+    { ...reception, packed: undefined, messages: second, cleared: [], faults: [] },
   ];
 }
 
@@ -33,6 +33,7 @@ export function halvesOf(reception: Reception): readonly Reception[] {
 export function refused(reception: Reception, reason: string): Reception {
   return {
     ...reception,
+    packed: undefined,
     cleared: [],
     messages: reception.messages.map((message) => ({ ...message, data: null, refused: reason })),
   };

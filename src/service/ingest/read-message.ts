@@ -43,6 +43,8 @@ export interface Reception {
   readonly faults: readonly string[];
   /** Characters of JSON that it holds; a small message when absent. */
   readonly weight?: number;
+  /** The batch as it came, when all of it could be read. */
+  readonly packed?: Uint8Array | undefined;
 }
 
 const uuid = z.uuid();
@@ -110,7 +112,8 @@ function readBatch(payload: Uint8Array): Partial<Reception> {
     }
   }
   const weight = items.reduce((sum, { data }) => sum + data.length, 0);
-  return { historical: opened.historical, messages, faults, weight };
+  const isWhole = messages.length === items.length;
+  return { historical: opened.historical, messages, faults, weight, ...(isWhole && { packed: payload }) };
 }
 
 function messageOfItem(item: BatchItem, budget: { values_left: number }): Message | undefined {

@@ -2,7 +2,10 @@
 import type { Json } from '../../contract/json.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import type { Message, Reception } from '../ingest/read-message.ts';
-import { applyMessage } from './apply/apply.ts';
+import { type FeedArrival, putFeeds, readFeed } from './apply/apply-feeds.ts';
+import { applyMessage, isAboutState } from './apply/apply.ts';
+import { type Landing, land, type WholeBatch } from '../history/landing.ts';
+import { withoutSuperseded } from './apply/superseded.ts';
 import type { Queries } from './sql/database.ts';
 import { count, type Count, lockKits } from './commit-rows.ts';
 import { type Numbers, ReceivedNumbers } from './received/received-numbers.ts';
@@ -13,6 +16,10 @@ import type { Change, Committed } from './store.ts';
 interface Delivery {
   readonly kit_id: string;
   readonly messages: Message[];
+  /** Batches as they came. */
+  readonly batches: WholeBatch[];
+  /** Messages from the buffer of the kit. */
+  readonly historical: Set<Message>;
   readonly cleared: string[];
   refused: number;
   heard_ms: number;
@@ -25,7 +32,7 @@ interface Delivery {
 export async function commitReceptions(
   queries: Queries,
   receptions: readonly Reception[],
-  now_ms: number,
+  { now_ms, keepsHistory }: { readonly now_ms: number; readonly keepsHistory: boolean },
 ): Promise<Committed> {
   const deliveries = deliveriesOf(receptions, now_ms);
   const { new_kits, not_online } = await lockKits(
@@ -42,13 +49,21 @@ export async function commitReceptions(
     const { fresh } = separated;
     return { delivery, separated, done: await applyDelivery(queries, { delivery, fresh, now_ms }) };
   });
-  for (const { delivery, separated, done } of await all(applied)) {
+  const results = await all(applied);
+  const feeds = await putFeeds(
+    queries,
+    results.flatMap(({ done }) => done.feeds),
+  );
+  for (const { delivery, separated, done } of results) {
     const { kit_id, heard_ms, vouched_ms } = delivery;
     changes.push(...done.changes);
     acks.push(...separated.acks.map((ack) => ({ kit_id, ack })));
     const { received, duplicates } = separated;
-    counts.push({ kit_id, received, duplicates, refused: done.refused, heard_ms, vouched_ms });
+    const refused = done.refused + (feeds.refused.get(kit_id) ?? 0);
+    counts.push({ kit_id, received, duplicates, refused, heard_ms, vouched_ms });
   }
+  changes.push(...feeds.changes);
+  if (keepsHistory) await land(queries, results.map(landingOf), now_ms);
   await known.write(queries, now_ms);
   await count(queries, counts);
   const without_presence = deliveries
@@ -71,6 +86,8 @@ function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonl
     const delivery = byKit.get(kit_id) ?? {
       kit_id,
       messages: [],
+      batches: [],
+      historical: new Set<Message>(),
       cleared: [],
       refused: 0,
       heard_ms: 0,
@@ -79,6 +96,8 @@ function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonl
     };
     byKit.set(kit_id, delivery);
     delivery.messages.push(...messages);
+    if (reception.packed) delivery.batches.push({ body: reception.packed, messages });
+    if (reception.historical) for (const message of messages) delivery.historical.add(message);
     delivery.cleared.push(...cleared);
     delivery.refused += faults.length;
     delivery.heard_ms = Math.max(delivery.heard_ms, sentAt(reception, now_ms));
@@ -94,17 +113,54 @@ interface Work {
   readonly now_ms: number;
 }
 
-async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work) {
+/** What was applied of a delivery. */
+interface Done {
+  readonly changes: readonly Change[];
+  readonly feeds: readonly FeedArrival[];
+  readonly refused: number;
+  /** What belongs into the history. */
+  readonly kept: readonly Message[];
+}
+
+async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work): Promise<Done> {
   const { kit_id } = delivery;
   const changes: Change[] = [];
+  const feeds: FeedArrival[] = [];
+  const kept: Message[] = [];
   let { refused } = delivery;
-  for (const message of fresh) {
-    const applied = await applyMessage(queries, { kit_id, message, now_ms });
-    if ('fault' in applied) refused += 1;
+  for (const message of withoutSuperseded(fresh, delivery.historical)) {
+    const feed = feedArrivalOf(message, delivery);
+    if (typeof feed === 'object') {
+      feeds.push(feed);
+      continue;
+    }
+    const applied = feed ?? (await applyMessage(queries, { kit_id, message, now_ms }));
+    if (typeof applied === 'string' || 'fault' in applied) refused += 1;
     else changes.push(...applied);
+    // Presence is read again at each connection to the broker: only the first time is news.
+    if (isState(message) && Array.isArray(applied) && applied.length > 0) kept.push(message);
   }
+  for (const message of fresh) if (!isState(message) && message.refused === undefined) kept.push(message);
   changes.push(...(await clearAssets(queries, delivery)));
-  return { changes, refused };
+  return { changes, feeds, refused, kept };
+}
+
+/** A message of a feed, or its fault; undefined for any other message. */
+function feedArrivalOf(message: Message, { kit_id, historical }: Delivery): FeedArrival | string | undefined {
+  const { channel, refused } = message;
+  if (channel.kind !== 'feed' && channel.kind !== 'event') return undefined;
+  if (refused !== undefined || isAboutState(channel.feed)) return undefined;
+  const { asset_id, feed } = channel;
+  return readFeed({ kit_id, asset_id, feed, message, historical: historical.has(message) });
+}
+
+function landingOf({ delivery, done }: { readonly delivery: Delivery; readonly done: Done }): Landing {
+  const kept = new Set(done.kept);
+  const batches = delivery.batches.filter(
+    ({ messages }) => messages.length > 0 && messages.every((each) => kept.has(each)),
+  );
+  for (const { messages } of batches) for (const message of messages) kept.delete(message);
+  return { kit_id: delivery.kit_id, messages: [...kept], batches };
 }
 
 /**

@@ -22,14 +22,20 @@ export interface OpenedStore {
 }
 
 /** Opens the store. Rejects with `StorageUnavailable` and what to do about it. */
-export async function openStore(choice: DatabaseChoice): Promise<OpenedStore> {
+export async function openStore(
+  choice: DatabaseChoice,
+  { keepsHistory = true }: { readonly keepsHistory?: boolean } = {},
+): Promise<OpenedStore> {
   if (choice.kind === 'sqlite') {
     await mkdir(dirname(choice.file), { recursive: true, mode: 0o750 });
-    return { store: await openThreadStore(choice.file), followReplicas: undefined };
+    return { store: await openThreadStore(choice.file, { keepsHistory }), followReplicas: undefined };
   }
   const replicas = new ReplicaNotifications();
   const database = await openPostgres(choice);
-  const store = new SharedStore(database, async (queries, changes) => replicas.notify(queries, changes));
+  const store = new SharedStore(database, {
+    announce: async (queries, changes) => replicas.notify(queries, changes),
+    keepsHistory,
+  });
   return {
     store,
     followReplicas: async (changes, log, signal) =>

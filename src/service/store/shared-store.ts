@@ -7,8 +7,11 @@ import type { Change, PartnerAsset, PushedFix, StoredTask, TaskOrder } from './s
 export class SharedStore extends SqlStore {
   readonly #announce: (...changes: readonly Change[]) => Promise<void>;
 
-  constructor(database: Database, announce: Announce) {
-    super(database, announce);
+  constructor(
+    database: Database,
+    { announce, keepsHistory }: { readonly announce: Announce; readonly keepsHistory?: boolean },
+  ) {
+    super(database, { announce, ...(keepsHistory !== undefined && { keepsHistory }) });
     this.#announce = async (...changes) => announce(database, changes);
   }
 

@@ -3,8 +3,10 @@ import { feeds_max } from '../../contract/limits.ts';
 import type { Json } from '../../contract/json.ts';
 import type { Reception } from '../ingest/read-message.ts';
 import { tasks_max } from './apply/apply-task.ts';
+import { landFixes } from '../history/landing.ts';
+import { SqlHistory } from '../history/sql-history.ts';
 import { commitReceptions } from './commit.ts';
-import type { Database, Queries, Row, SqlValue } from './sql/database.ts';
+import type { Database, Queries } from './sql/database.ts';
 import { readAssetStates } from './read-asset-states.ts';
 import { readKits } from './read-kits.ts';
 import { deletePartner, insertPartner, putFix } from './partners.ts';
@@ -43,38 +45,48 @@ const no_answer = 'the kit did not answer before the deadline of the command; ou
 
 export type Announce = (queries: Queries, changes: readonly Change[]) => Promise<void>;
 
-export class SqlStore implements Store {
-  readonly #database: Database;
-  readonly #announce: Announce;
+export interface SqlStoreOptions {
+  /** Called inside each transaction that stores what kits say. */
+  readonly announce?: Announce;
+  /** False: only the newest values are stored. */
+  readonly keepsHistory?: boolean;
+}
 
-  /** `announce` is called inside each transaction that stores what kits say. */
-  constructor(database: Database, announce: Announce = async () => undefined) {
-    this.#database = database;
-    this.#announce = announce;
+export class SqlStore extends SqlHistory implements Store {
+  readonly #announce: Announce;
+  readonly #keepsHistory: boolean;
+
+  constructor(database: Database, options: SqlStoreOptions = {}) {
+    super(database);
+    this.#announce = options.announce ?? (async () => undefined);
+    this.#keepsHistory = options.keepsHistory ?? true;
   }
 
   async commit(receptions: readonly Reception[], now_ms: number): Promise<Committed> {
-    return this.#database.transaction(async (queries) => {
-      const committed = await commitReceptions(queries, receptions, now_ms);
+    return this.database.transaction(async (queries) => {
+      const committed = await commitReceptions(queries, receptions, {
+        now_ms,
+        keepsHistory: this.#keepsHistory,
+      });
       await this.#announce(queries, committed.changes);
       return committed;
     });
   }
 
   async kits(kit_ids: readonly string[] | '*'): Promise<readonly StoredKit[]> {
-    return readKits(this.#database, kit_ids);
+    return readKits(this.database, kit_ids);
   }
 
   async kit(kit_id: string): Promise<StoredKit | undefined> {
-    return (await readKits(this.#database, [kit_id]))[0];
+    return (await readKits(this.database, [kit_id]))[0];
   }
 
   async assetStates(kit_ids: readonly string[] | '*') {
-    return readAssetStates(this.#database, kit_ids);
+    return readAssetStates(this.database, kit_ids);
   }
 
   async assets(kit_id: string): Promise<readonly StoredAsset[]> {
-    const rows = await this.#all(`${asset_select} WHERE assets.kit_id = ? AND gone = 0`, kit_id);
+    const rows = await this.all(`${asset_select} WHERE assets.kit_id = ? AND gone = 0`, kit_id);
     const assets = rows.map(assetOf);
     const ids = new Set(assets.map(({ id }) => id));
     // An asset whose parent is gone is a root, until the parent comes back.
@@ -82,7 +94,7 @@ export class SqlStore implements Store {
   }
 
   async asset(kit_id: string, asset_id: string): Promise<StoredAsset | undefined> {
-    const [row] = await this.#all(
+    const [row] = await this.all(
       `${asset_select} WHERE assets.kit_id = ? AND assets.asset_id = ? AND gone = 0`,
       kit_id,
       asset_id,
@@ -90,7 +102,7 @@ export class SqlStore implements Store {
     if (!row) return undefined;
     const asset = assetOf(row);
     if (asset.parent_id === null) return asset;
-    const [parent] = await this.#all(
+    const [parent] = await this.all(
       'SELECT 1 AS here FROM assets WHERE kit_id = ? AND asset_id = ? AND gone = 0',
       kit_id,
       asset.parent_id,
@@ -99,7 +111,7 @@ export class SqlStore implements Store {
   }
 
   async commands(kit_id: string, asset_id: string) {
-    const [row] = await this.#all(
+    const [row] = await this.all(
       'SELECT data FROM commands WHERE kit_id = ? AND asset_id = ?',
       kit_id,
       asset_id,
@@ -108,7 +120,7 @@ export class SqlStore implements Store {
   }
 
   async feeds(kit_id: string, asset_id: string): Promise<readonly StoredFeed[]> {
-    const rows = await this.#all(
+    const rows = await this.all(
       `SELECT 'gps' AS feed, time_ms, data FROM partner_fixes WHERE kit_id = ? AND asset_id = ?
        UNION ALL SELECT feed, time_ms, data FROM feeds WHERE kit_id = ? AND asset_id = ? AND NOT EXISTS (
          SELECT 1 FROM partner_fixes WHERE partner_fixes.kit_id = feeds.kit_id
@@ -124,24 +136,25 @@ export class SqlStore implements Store {
   }
 
   async addPartner(partner: PartnerAsset): Promise<StoredAsset> {
-    return insertPartner(this.#database, partner);
+    return insertPartner(this.database, partner);
   }
 
   async removePartner(kit_id: string, asset_id: string): Promise<boolean> {
-    return this.#database.transaction(async (queries) => deletePartner(queries, kit_id, asset_id));
+    return this.database.transaction(async (queries) => deletePartner(queries, kit_id, asset_id));
   }
 
   async pushFixes(kit_id: string, fixes: readonly PushedFix[], now_ms: number) {
-    return this.#database.transaction(async (queries) => {
+    return this.database.transaction(async (queries) => {
       const messages: StoredFeed[] = [];
       for (const fix of fixes) messages.push(await putFix(queries, kit_id, fix, now_ms));
+      if (this.#keepsHistory) await landFixes(queries, { kit_id, fixes, messages, now_ms });
       return messages;
     });
   }
 
   async addTask(order: TaskOrder): Promise<StoredTask> {
     const { kit_id, task_id, asset_id, command_name, payload, created_ms, due_ms } = order;
-    const [row] = await this.#all(
+    const [row] = await this.all(
       `INSERT INTO tasks (kit_id, task_id, asset_id, command_name, payload, status, revision, result, requested_by,
          requested_by_name, created_ms, updated_ms, due_ms)
        VALUES (?, ?, ?, ?, ?, 'pending', 0, '{}', ?, ?, ?, ?, ?) RETURNING *`,
@@ -156,7 +169,7 @@ export class SqlStore implements Store {
       created_ms,
       due_ms,
     );
-    await this.#all(
+    await this.all(
       `DELETE FROM tasks WHERE kit_id = ? AND status IN ('completed', 'failed') AND task_id NOT IN
          (SELECT task_id FROM tasks WHERE kit_id = ? ORDER BY created_ms DESC LIMIT ?)`,
       kit_id,
@@ -167,12 +180,12 @@ export class SqlStore implements Store {
   }
 
   async task(kit_id: string, task_id: string): Promise<StoredTask | undefined> {
-    const [row] = await this.#all('SELECT * FROM tasks WHERE kit_id = ? AND task_id = ?', kit_id, task_id);
+    const [row] = await this.all('SELECT * FROM tasks WHERE kit_id = ? AND task_id = ?', kit_id, task_id);
     return row && taskOf(row);
   }
 
   async tasks(kit_id: string, { asset_id, status, limit }: TaskQuery): Promise<readonly StoredTask[]> {
-    const rows = await this.#all(
+    const rows = await this.all(
       `SELECT * FROM tasks WHERE kit_id = ? ${asset_id ? 'AND asset_id = ?' : ''} ${status ? 'AND status = ?' : ''}
        ORDER BY created_ms DESC, task_id LIMIT ?`,
       kit_id,
@@ -184,7 +197,7 @@ export class SqlStore implements Store {
   }
 
   async failTask(kit_id: string, task_id: string, reason: string, now_ms: number) {
-    const [row] = await this.#all(
+    const [row] = await this.all(
       `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
        WHERE kit_id = ? AND task_id = ? AND status = 'pending' RETURNING *`,
       JSON.stringify({ error: reason }),
@@ -196,7 +209,7 @@ export class SqlStore implements Store {
   }
 
   async failSilent(now_ms: number): Promise<readonly StoredTask[]> {
-    const rows = await this.#all(
+    const rows = await this.all(
       `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
        WHERE status = 'pending' AND revision = 0 AND due_ms < ? RETURNING *`,
       JSON.stringify({ error: no_answer }),
@@ -207,8 +220,8 @@ export class SqlStore implements Store {
   }
 
   async claim({ key_id, idempotency_key, request }: RepeatableRequest, now_ms: number): Promise<Claim> {
-    await this.#all('DELETE FROM answers WHERE created_ms <= ?', now_ms - answers_kept_ms);
-    const [mine] = await this.#all(
+    await this.all('DELETE FROM answers WHERE created_ms <= ?', now_ms - answers_kept_ms);
+    const [mine] = await this.all(
       `INSERT INTO answers (key_id, idempotency_key, request, created_ms) VALUES (?, ?, ?, ?)
        ON CONFLICT (key_id, idempotency_key) DO NOTHING RETURNING key_id`,
       key_id,
@@ -217,7 +230,7 @@ export class SqlStore implements Store {
       now_ms,
     );
     if (mine) return { kind: 'mine' };
-    const [row] = await this.#all(
+    const [row] = await this.all(
       'SELECT request, answer FROM answers WHERE key_id = ? AND idempotency_key = ?',
       key_id,
       idempotency_key,
@@ -231,7 +244,7 @@ export class SqlStore implements Store {
   }
 
   async answer({ key_id, idempotency_key }: RepeatableRequest, answer: Json): Promise<void> {
-    await this.#all(
+    await this.all(
       'UPDATE answers SET answer = ? WHERE key_id = ? AND idempotency_key = ?',
       JSON.stringify(answer),
       key_id,
@@ -240,7 +253,7 @@ export class SqlStore implements Store {
   }
 
   async unclaim({ key_id, idempotency_key }: RepeatableRequest): Promise<void> {
-    await this.#all(
+    await this.all(
       'DELETE FROM answers WHERE key_id = ? AND idempotency_key = ? AND answer IS NULL',
       key_id,
       idempotency_key,
@@ -248,7 +261,7 @@ export class SqlStore implements Store {
   }
 
   async addSession(hash: string, key_id: string, expires_ms: number): Promise<void> {
-    await this.#all(
+    await this.all(
       'INSERT INTO sessions (hash, key_id, expires_ms) VALUES (?, ?, ?)',
       hash,
       key_id,
@@ -257,7 +270,7 @@ export class SqlStore implements Store {
   }
 
   async session(hash: string, now_ms: number): Promise<string | undefined> {
-    const [row] = await this.#all(
+    const [row] = await this.all(
       'SELECT key_id FROM sessions WHERE hash = ? AND expires_ms > ?',
       hash,
       now_ms,
@@ -266,18 +279,18 @@ export class SqlStore implements Store {
   }
 
   async endSession(hash: string): Promise<void> {
-    await this.#all('DELETE FROM sessions WHERE hash = ? OR expires_ms < ?', hash, Date.now());
+    await this.all('DELETE FROM sessions WHERE hash = ? OR expires_ms < ?', hash, Date.now());
   }
 
   async keys(): Promise<readonly ApiKey[]> {
-    const rows = await this.#all(
+    const rows = await this.all(
       'SELECT api_keys.*, used_ms FROM api_keys LEFT JOIN key_uses ON key_uses.key_id = api_keys.key_id ORDER BY created_ms',
     );
     return rows.map(keyOf);
   }
 
   async addKey(key: ApiKey): Promise<void> {
-    await this.#all(
+    await this.all(
       `INSERT INTO api_keys (key_id, user_id, label, hash, scopes, kits, created_ms, expires_ms)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       key.key_id,
@@ -293,7 +306,7 @@ export class SqlStore implements Store {
 
   async noteUses(uses: readonly (readonly [key_id: string, used_ms: number])[]): Promise<void> {
     for (const [key_id, used_ms] of uses) {
-      await this.#all(
+      await this.all(
         `INSERT INTO key_uses (key_id, used_ms) VALUES (?, ?)
          ON CONFLICT (key_id) DO UPDATE SET used_ms = excluded.used_ms WHERE excluded.used_ms > key_uses.used_ms`,
         key_id,
@@ -303,26 +316,22 @@ export class SqlStore implements Store {
   }
 
   async revokeKey(key_id: string): Promise<boolean> {
-    await this.#all('DELETE FROM key_uses WHERE key_id = ?', key_id);
-    await this.#all('DELETE FROM sessions WHERE key_id = ?', key_id);
-    return (await this.#all('DELETE FROM api_keys WHERE key_id = ? RETURNING key_id', key_id)).length > 0;
+    await this.all('DELETE FROM key_uses WHERE key_id = ?', key_id);
+    await this.all('DELETE FROM sessions WHERE key_id = ?', key_id);
+    return (await this.all('DELETE FROM api_keys WHERE key_id = ? RETURNING key_id', key_id)).length > 0;
   }
 
   async acks(kit_id: string) {
-    return readStored(this.#database, kit_id);
+    return readStored(this.database, kit_id);
   }
 
   async newestEpoch(kit_id: string): Promise<number> {
-    const [row] = await this.#all('SELECT MAX(epoch) AS newest FROM received WHERE kit_id = ?', kit_id);
+    const [row] = await this.all('SELECT MAX(epoch) AS newest FROM received WHERE kit_id = ?', kit_id);
     return Number(row?.['newest'] ?? 0);
   }
 
   async close(): Promise<void> {
-    await this.#database.close();
-  }
-
-  async #all(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]> {
-    return this.#database.all(sql, ...values);
+    await this.database.close();
   }
 }
 

@@ -3,6 +3,7 @@ import type { Announcement, AssetStatus, CommandDefinition } from '../../contrac
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { KitState } from '../../contract/presence.ts';
 import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
+import type { HistoryStore } from '../history/history-store.ts';
 import type { Reception } from '../ingest/read-message.ts';
 
 /** Epoch and seq decide which of two values is the newer one (`contract/README.md`, Envelope); the time is for people. */
@@ -156,7 +157,7 @@ export interface ApiKey {
 }
 
 /** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */
-export interface Store {
+export interface Store extends HistoryStore {
   /** Stores what was received, each message once, whatever the order. Resolves when it is on disk. */
   readonly commit: (receptions: readonly Reception[], now_ms: number) => Promise<Committed>;
   readonly kits: (kit_ids: readonly string[] | '*') => Promise<readonly StoredKit[]>;

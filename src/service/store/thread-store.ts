@@ -4,6 +4,12 @@ import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts'
 import { sleep } from '../../platform/time.ts';
 import type { Store } from './store.ts';
 
+/** What the thread is started with. */
+export interface ThreadOptions {
+  readonly file: string;
+  readonly keepsHistory: boolean;
+}
+
 export interface ThreadCall {
   readonly id: number;
   readonly method: keyof Store;
@@ -32,8 +38,14 @@ const young_mb = 4;
 const reopen_pause_ms = 1_000;
 
 /** Starts the thread and opens the file in it. Rejects with `StorageUnavailable` when the file cannot be used. */
-export async function openThreadStore(file: string, heap_mb = heap_default_mb): Promise<Store> {
-  const store = new ThreadStore(file, heap_mb);
+export async function openThreadStore(
+  file: string,
+  {
+    heap_mb = heap_default_mb,
+    keepsHistory = true,
+  }: { readonly heap_mb?: number; readonly keepsHistory?: boolean } = {},
+): Promise<Store> {
+  const store = new ThreadStore({ file, keepsHistory }, heap_mb);
   await store.open();
   return methodsOf(
     <K extends keyof Store>(name: K) =>
@@ -47,7 +59,7 @@ export async function openThreadStore(file: string, heap_mb = heap_default_mb): 
  * isolate the faulty message of a commit; all other calls may be repeated.
  */
 class ThreadStore {
-  readonly #file: string;
+  readonly #options: ThreadOptions;
   readonly #limits: ResourceLimits;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
@@ -57,8 +69,8 @@ class ThreadStore {
   /** Whether the last thread had answered anything: else the restart is delayed. */
   #hasAnswered = true;
 
-  constructor(file: string, heap_mb: number) {
-    this.#file = file;
+  constructor(options: ThreadOptions, heap_mb: number) {
+    this.#options = options;
     this.#limits = { maxYoungGenerationSizeMb: young_mb, maxOldGenerationSizeMb: heap_mb };
   }
 
@@ -94,7 +106,7 @@ class ThreadStore {
     const opened = new Promise<void>((resolve, reject) =>
       this.#waiting.set(0, { method: 'open', resolve, reject }),
     );
-    worker.postMessage(this.#file);
+    worker.postMessage(this.#options);
     await opened;
     this.#worker = worker;
   }
@@ -155,6 +167,17 @@ function methodsOf(method: Method): Store {
     noteUses: method('noteUses'),
     acks: method('acks'),
     newestEpoch: method('newestEpoch'),
+    historySegments: method('historySegments'),
+    historyLanded: method('historyLanded'),
+    historyDays: method('historyDays'),
+    historyHoles: method('historyHoles'),
+    beginHistory: method('beginHistory'),
+    historySince: method('historySince'),
+    compactHistory: method('compactHistory'),
+    rollUpHistory: method('rollUpHistory'),
+    trimHistory: method('trimHistory'),
+    limitLanded: method('limitLanded'),
+    eraseHistory: method('eraseHistory'),
     close: method('close'),
   };
 }

@@ -4,14 +4,14 @@ import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts'
 import { openSqlite } from './sql/sqlite.ts';
 import { SqlStore } from './sql-store.ts';
 import type { Store } from './store.ts';
-import type { ThreadCall, ThreadReply } from './thread-store.ts';
+import type { ThreadCall, ThreadOptions, ThreadReply } from './thread-store.ts';
 
 if (!parentPort) throw new InvariantBroken('thread.ts runs as a thread of the service only');
 const port = parentPort;
 
-port.once('message', (file: string) => {
+port.once('message', ({ file, keepsHistory }: ThreadOptions) => {
   try {
-    const store = new SqlStore(openSqlite(file));
+    const store = new SqlStore(openSqlite(file), { keepsHistory });
     port.on('message', (call: ThreadCall) => void answer(store, call));
     port.postMessage({ id: 0, value: undefined } satisfies ThreadReply);
   } catch (error) {

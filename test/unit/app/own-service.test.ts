@@ -1,6 +1,6 @@
 /** The service inside the daemon: it waits for its address, and what people made of it outlives the daemon. */
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
@@ -115,7 +115,7 @@ it('keys, partner assets and tasks survive a restart of the daemon', { timeout: 
     } finally {
       await first.app.stop();
     }
-    const store = new SqlStore(openSqlite(join(dir, 'service.db'), 'memory'));
+    const store = new SqlStore(openSqlite(join(dir, 'service.db'), { keeping: 'memory' }));
     const requester = { requested_by: kit_id, requested_by_name: 'test' };
     const created_ms = Date.now();
     const when = { created_ms, due_ms: created_ms + 60_000 };
@@ -158,3 +158,39 @@ it('serves TLS with the configured certificate', async () => {
     }
   });
 });
+
+it(
+  'history survives a restart of the daemon, and `history: off` keeps none',
+  { timeout: 60_000 },
+  async () => {
+    const pageOf = z.object({ messages: z.array(z.unknown()) });
+    await withDirectory(async (dir) => {
+      const first = await startDaemon(dir, 0);
+      let before: readonly unknown[] = [];
+      await eventually('something is in the history', async () => {
+        before = pageOf.parse((await client(first)(`${kit}/history`)).body).messages;
+        return before.length > 0;
+      });
+      await first.app.stop();
+      const second = await startDaemon(dir, 0);
+      try {
+        const { messages } = pageOf.parse((await client(second)(`${kit}/history?limit=5000`)).body);
+        expect(messages).toEqual(expect.arrayContaining([...before]));
+      } finally {
+        await second.app.stop();
+      }
+      expect(existsSync(join(dir, 'history.db'))).toBe(true);
+    });
+    await withDirectory(async (dir) => {
+      const daemon = await startDaemon(dir, 0, '  history: off\n');
+      try {
+        await eventually('the kit is online', async () => (await client(daemon)(kit)).status === 200);
+        expect((await client(daemon)(`${kit}/history`)).body).toEqual({ messages: [], next: null });
+        expect((await client(daemon)(`${kit}/completeness`)).body).toMatchObject({ since: null });
+        expect(existsSync(join(dir, 'history.db'))).toBe(false);
+      } finally {
+        await daemon.app.stop();
+      }
+    });
+  },
+);

@@ -1,13 +1,14 @@
 /** Stores one message of a kit: the newest values by stamp, tasks by revision. */
 import { z } from 'zod';
 import { announcement, assetStatus, commandList } from '../../../contract/assets.ts';
+import { noteHoles } from '../../history/holes.ts';
 import { dropReport } from '../../../contract/drops.ts';
 import { firstFault } from '../../../contract/first-fault.ts';
-import { jsonObject } from '../../../contract/json.ts';
 import { kitTelemetry } from '../../../contract/kit.ts';
 import { connection_lost, kitState, type KitState } from '../../../contract/presence.ts';
 import { readLenient } from '../../ingest/lenient.ts';
 import type { Message } from '../../ingest/read-message.ts';
+import { feeds_of_kit_max } from './apply-feeds.ts';
 import { applyRoster, isRemovedByRoster } from './apply-roster.ts';
 import { applyTask } from './apply-task.ts';
 import type { Queries } from '../sql/database.ts';
@@ -27,12 +28,9 @@ export interface Arrival {
 export type Applied = readonly Change[] | { readonly fault: string };
 
 /** Limits of one kit; a connector announces at most 768 assets, and partners add theirs. */
-export const kit_limits = { assets: 1_024, feeds: 2_048, parts: 32 } as const;
+export const kit_limits = { assets: 1_024, feeds: feeds_of_kit_max, parts: 32 } as const;
 
-/** Characters of one message of a feed; 64 neighbours of a radio take half of it. */
-const feed_chars_max = 64 * 1024;
 const nothing: Applied = [];
-const feedName = z.string().min(1).max(64);
 /** Types and protocols of a later minor version are carried as they are. */
 const openAnnouncement = announcement.extend({ type: z.string().min(1), protocol: z.string().min(1) });
 const statusEdge = z.looseObject({ status: assetStatus, reason: z.string().nullish() });
@@ -52,7 +50,7 @@ export async function applyMessage(queries: Queries, arrival: Arrival): Promise<
       return applyCommands(queries, arrival, channel.asset_id);
     case 'feed':
     case 'event':
-      return applyFeed(queries, arrival, channel);
+      return applyEvent(queries, arrival, channel);
     case 'task':
       return applyTask(queries, arrival, channel.task_id);
     case 'drops':
@@ -149,38 +147,23 @@ async function applyCommands(queries: Queries, arrival: Arrival, asset_id: strin
   return put === 'stored' ? [{ kind: 'commands', kit_id, asset_id }] : nothing;
 }
 
-async function applyFeed(
+/** Events about the state of an asset or a link, which other tables hold. */
+export function isAboutState(feed: string): boolean {
+  return feed === 'asset_status' || feed === 'link_status';
+}
+
+/** A link event is not stored here: the telemetry of the kit contains the state. Other feeds: `apply-feeds.ts`. */
+async function applyEvent(
   queries: Queries,
   arrival: Arrival,
-  channel: { readonly asset_id: string; readonly feed: string },
+  { asset_id, feed }: { readonly asset_id: string; readonly feed: string },
 ): Promise<Applied> {
-  const { kit_id, message } = arrival;
-  const { asset_id, feed } = channel;
-  if (feed === 'asset_status') {
-    const edge = statusEdge.safeParse(message.data);
-    if (!edge.success) return { fault: `event/${asset_id}/asset_status: ${firstFault(edge.error)}` };
-    const { status, reason } = edge.data;
-    const put = await applyStatus(queries, arrival, { asset_id, status, reason: reason ?? null });
-    return put === 'stored' ? [{ kind: 'asset', kit_id, asset_id }] : nothing;
-  }
-  // A link event is not stored: the telemetry of the kit contains the state.
-  if (feed === 'link_status') return nothing;
-  if (!feedName.safeParse(feed).success)
-    return { fault: `feed/${asset_id}: the name of the feed is too long` };
-  const read = jsonObject.safeParse(message.data);
-  if (!read.success) return { fault: `feed/${asset_id}/${feed}: not an object` };
-  const place: Place = { table: 'feeds', key: { kit_id, asset_id, feed }, rows_max: kit_limits.feeds };
-  const data = JSON.stringify(message.data);
-  if (data.length > feed_chars_max) {
-    return { fault: `feed/${asset_id}/${feed}: ${data.length} characters; at most ${feed_chars_max}` };
-  }
-  const put = await putNewest(queries, place, { data }, message);
-  if (put === 'full')
-    return { fault: `feed/${asset_id}/${feed}: a kit has at most ${kit_limits.feeds} feeds` };
-  const { time_ms } = message;
-  return put === 'stored'
-    ? [{ kind: 'feed', kit_id, asset_id, message: { feed, time_ms, data: read.data } }]
-    : nothing;
+  if (feed !== 'asset_status') return nothing;
+  const edge = statusEdge.safeParse(arrival.message.data);
+  if (!edge.success) return { fault: `event/${asset_id}/asset_status: ${firstFault(edge.error)}` };
+  const { status, reason } = edge.data;
+  const put = await applyStatus(queries, arrival, { asset_id, status, reason: reason ?? null });
+  return put === 'stored' ? [{ kind: 'asset', kit_id: arrival.kit_id, asset_id }] : nothing;
 }
 
 interface Status {
@@ -199,6 +182,7 @@ async function applyStatus(queries: Queries, arrival: Arrival, { asset_id, statu
 async function applyDrops(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {
   const read = readLenient(dropReport, message.data);
   if ('fault' in read) return { fault: `drops: ${read.fault}` };
+  await noteHoles(queries, { kit_id, report: read.data, reported_ms: message.time_ms });
   const rowsOf = (drops: typeof read.data.drops): number => drops.reduce((sum, { rows }) => sum + rows, 0);
   // A superseded value is not a loss.
   const superseded = rowsOf(read.data.drops.filter(({ reason }) => reason === 'superseded'));

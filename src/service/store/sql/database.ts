@@ -1,6 +1,6 @@
 /** What the store needs of an SQL database. Written once for SQLite and PostgreSQL: `?` stands for a parameter, JSON is text. */
 
-export type SqlValue = string | number | null;
+export type SqlValue = string | number | null | Uint8Array;
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface Queries {
@@ -11,5 +11,7 @@ export interface Queries {
 export interface Database extends Queries {
   /** All of `work` or nothing. No other work of this process sees the middle of it. */
   readonly transaction: <T>(work: (queries: Queries) => Promise<T>) => Promise<T>;
+  /** Overwrites what deleted rows have left in the files, as far as the database can. */
+  readonly forget: () => Promise<void>;
   readonly close: () => Promise<void>;
 }

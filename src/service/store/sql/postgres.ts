@@ -2,7 +2,7 @@
 import { DatabaseError, Pool, type PoolClient } from 'pg';
 import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
-import { added_columns, after_columns, schema_version, tables } from './tables.ts';
+import { added_columns, after_columns, erasable_tables, schema_version, tables } from './tables.ts';
 
 export interface PostgresOptions {
   /** `postgres://user@host:port/database`; parameters after `?` as in libpq, such as `sslmode=verify-full`. */
@@ -76,6 +76,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const database: Database = {
     all: async (sql, ...values) => ask(pool, sql, values),
     transaction: async (work) => transact({ connect: async () => connectTo(pool), ask }, work),
+    forget: async () => {
+      for (const table of erasable_tables) await ask(pool, `VACUUM ${table}`, []);
+    },
     close: async () => pool.end(),
   };
   await prepareTables(database).catch(async (error: unknown) => {

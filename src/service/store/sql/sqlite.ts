@@ -3,6 +3,7 @@ import { chmodSync, closeSync, openSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { StorageUnavailable, messageOf } from '../../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
+import { lasting_history } from './history-tables.ts';
 import { added_columns, after_columns, lasting_tables, schema_version, tables } from './tables.ts';
 
 type Statement = Sqlite.Statement<SqlValue[], Row>;
@@ -16,9 +17,15 @@ const busy_timeout_ms = 2_000;
  */
 export type Keeping = 'file' | 'memory';
 
+export interface SqliteOptions {
+  readonly keeping?: Keeping;
+  /** With `memory`: the file of the history; what has landed is in memory. Left out: the history is in memory as a whole. */
+  readonly history_file?: string | undefined;
+}
+
 /** Opens or creates the file. Throws `StorageUnavailable` with what to do about it. */
-export function openSqlite(file: string, keeping: Keeping = 'file'): Database {
-  const connection = connect(file, keeping);
+export function openSqlite(file: string, options: SqliteOptions = {}): Database {
+  const connection = connect(file, options);
   const prepared = new Map<string, Statement>();
   const statement = (sql: string): Statement => {
     const known = prepared.get(sql);
@@ -52,12 +59,15 @@ export function openSqlite(file: string, keeping: Keeping = 'file'): Database {
           throw unavailable(error);
         }
       }),
+    // Deleted rows are overwritten with zeros (secure_delete); the log still has their pages.
+    forget: async () => inTurn(async () => void connection.pragma('wal_checkpoint(TRUNCATE)')),
     close: async () => inTurn(async () => void connection.close()),
   };
 }
 
 /** The file holds sessions and hashes of keys: only its owner reads it. SQLite gives its other files the same mode. */
-function keepPrivate(file: string): void {
+function keepPrivate(file: string | undefined): void {
+  if (file === undefined || file === ':memory:') return;
   closeSync(openSync(file, 'a', 0o600));
   try {
     chmodSync(file, 0o600);
@@ -66,25 +76,29 @@ function keepPrivate(file: string): void {
   }
 }
 
-function connect(file: string, keeping: Keeping): Sqlite.Database {
+/** The databases of one connection, by the names under which they are attached. */
+type Home = 'main' | 'kept' | 'history';
+
+/** Where the lasting tables and those of the history are. */
+interface Homes {
+  readonly lasting: Home;
+  readonly history: Home;
+}
+
+function connect(file: string, { keeping = 'file', history_file }: SqliteOptions): Sqlite.Database {
+  const homes: Homes = {
+    lasting: keeping === 'file' ? 'main' : 'kept',
+    history: keeping === 'memory' && history_file !== undefined ? 'history' : 'main',
+  };
   try {
-    if (file !== ':memory:') keepPrivate(file);
+    for (const each of [file, history_file]) keepPrivate(each);
     const connection = new Sqlite(keeping === 'file' ? file : ':memory:', { timeout: busy_timeout_ms });
-    if (keeping === 'memory') connection.prepare('ATTACH ? AS kept').run(file);
-    const home = keeping === 'file' ? 'main' : 'kept';
-    connection.pragma(`${home}.journal_mode = WAL`);
-    // Committed messages are acknowledged, and the kit may delete them: a power cut must not lose them.
-    connection.pragma(`${home}.synchronous = FULL`);
-    const found = Number(connection.pragma(`${home}.user_version`, { simple: true }));
-    if (found > schema_version) {
-      throw new StorageUnavailable(
-        `${file} was written by a later version (${found}); install that version, or configure another file`,
-      );
+    try {
+      prepare(connection, homes, { kept: file, history: history_file ?? '' });
+    } catch (error) {
+      connection.close();
+      throw error;
     }
-    for (const table of tables) connection.exec(placed(table, home));
-    addColumns(connection, home);
-    for (const statement of after_columns) connection.exec(placed(statement, home));
-    connection.pragma(`${home}.user_version = ${schema_version}`);
     return connection;
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
@@ -94,9 +108,38 @@ function connect(file: string, keeping: Keeping): Sqlite.Database {
   }
 }
 
-function addColumns(connection: Sqlite.Database, home: 'main' | 'kept'): void {
+function prepare(
+  connection: Sqlite.Database,
+  homes: Homes,
+  files: Readonly<Record<'kept' | 'history', string>>,
+): void {
+  const used = new Set<Home>([homes.lasting, homes.history]);
+  for (const home of used) {
+    if (home !== 'main') connection.prepare(`ATTACH ? AS ${home}`).run(files[home]);
+    prepareFile(connection, home);
+  }
+  for (const table of tables) connection.exec(placed(table, homes));
+  addColumns(connection, homes);
+  for (const statement of after_columns) connection.exec(placed(statement, homes));
+  for (const home of used) connection.pragma(`${home}.user_version = ${schema_version}`);
+}
+
+function prepareFile(connection: Sqlite.Database, home: Home): void {
+  connection.pragma(`${home}.journal_mode = WAL`);
+  // Committed messages are acknowledged, and the kit may delete them: a power cut must not lose them.
+  connection.pragma(`${home}.synchronous = FULL`);
+  connection.pragma(`${home}.secure_delete = ON`);
+  const found = Number(connection.pragma(`${home}.user_version`, { simple: true }));
+  if (found > schema_version) {
+    throw new StorageUnavailable(
+      `the database was written by a later version (${found}); install that version, or configure another file`,
+    );
+  }
+}
+
+function addColumns(connection: Sqlite.Database, homes: Homes): void {
   for (const { table, column, type } of added_columns) {
-    const place = lasting_tables.has(table) ? home : 'main';
+    const place = homeOf(table, homes);
     const known = connection.prepare<[string, string], { name: string }>(
       'SELECT name FROM pragma_table_info(?, ?)',
     );
@@ -106,10 +149,16 @@ function addColumns(connection: Sqlite.Database, home: 'main' | 'kept'): void {
 }
 
 /** The statement that makes a table, or an index, in the database where it belongs. */
-function placed(statement: string, home: 'main' | 'kept'): string {
-  return statement.replace(/IF NOT EXISTS (\w+)/u, (_, name: string) => {
-    return `IF NOT EXISTS ${lasting_tables.has(name) ? home : 'main'}.${name}`;
-  });
+function placed(statement: string, homes: Homes): string {
+  return statement.replace(
+    /IF NOT EXISTS (\w+)/u,
+    (_, name: string) => `IF NOT EXISTS ${homeOf(name, homes)}.${name}`,
+  );
+}
+
+function homeOf(name: string, { lasting, history }: Homes): Home {
+  if (lasting_tables.has(name)) return lasting;
+  return lasting_history.has(name) ? history : 'main';
 }
 
 function begin(connection: Sqlite.Database): void {

@@ -1,7 +1,9 @@
 /** The tables of the service. Stamps order values: see `service/store/apply/newest.ts`. */
 
+import { history_tables } from './history-tables.ts';
+
 /** Rises when the tables change in a way that an older version cannot use. */
-export const schema_version = 1;
+export const schema_version = 2;
 
 /** Columns that later versions added to existing tables. An older version ignores them. */
 export const added_columns: readonly {
@@ -30,6 +32,17 @@ export const lasting_tables: ReadonlySet<string> = new Set([
   'answers',
   'sessions',
 ]);
+
+/** Tables that an erasure deletes from. */
+export const erasable_tables = [
+  'history_in',
+  'history',
+  'history_days',
+  'feeds',
+  'partner_fixes',
+  'kit_parts',
+  'tasks',
+] as const;
 
 export const tables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL)`,
@@ -73,6 +86,7 @@ export const tables: readonly string[] = [
      PRIMARY KEY (key_id, idempotency_key))`,
   `CREATE TABLE IF NOT EXISTS sessions (
      hash TEXT PRIMARY KEY, key_id TEXT NOT NULL, expires_ms BIGINT NOT NULL)`,
+  ...history_tables,
 ];
 
 /** Statements for added columns, after these exist: tasks of earlier versions have fifteen minutes. */

@@ -17,7 +17,7 @@ let dir: string;
 let store: Store;
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'kit-connector-'));
-  store = await openThreadStore(join(dir, 'service.db'), 24);
+  store = await openThreadStore(join(dir, 'service.db'), { heap_mb: 24 });
 });
 afterEach(async () => {
   await store.close().catch(() => undefined);

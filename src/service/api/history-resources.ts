@@ -1,0 +1,115 @@
+/** The history of a kit, as clients read it. Times are ISO 8601 in UTC. */
+import { z } from '@hono/zod-openapi';
+import { json, jsonObject } from '../../contract/json.ts';
+
+const timestamp = z.iso.datetime();
+const next = z.string().nullable().describe('cursor of the next page; null: this is the last one');
+
+const historyMessage = z
+  .strictObject({
+    time: timestamp.describe('time of observation by the clock of the kit'),
+    time_quality: z.literal('unsynced').optional().describe('the clock of the kit was not set'),
+    channel: z.string().describe('topic of the contract below `k1/{kit_id}/up/`'),
+    asset_id: z.uuid().optional(),
+    feed: z.string().optional(),
+    epoch: z.int().nonnegative().describe('0: the kit did not number it, such as the fix of a partner'),
+    seq: z.int().nonnegative(),
+    data: json,
+  })
+  .openapi('HistoryMessage');
+
+export const historyPage = z.strictObject({ messages: z.array(historyMessage), next }).openapi('HistoryPage');
+export type HistoryPage = z.output<typeof historyPage>;
+
+const historyEvent = z
+  .strictObject({
+    time: timestamp,
+    kit_id: z.uuid(),
+    type: z.string().describe('name of the event feed, `task`, or `state` for the presence of the kit'),
+    asset_id: z.uuid().optional(),
+    data: jsonObject,
+  })
+  .openapi('HistoryEvent');
+export type HistoryEvent = z.output<typeof historyEvent>;
+
+export const eventPage = z.strictObject({ events: z.array(historyEvent), next }).openapi('EventPage');
+export type EventPage = z.output<typeof eventPage>;
+
+const figure = z.array(z.number());
+const seriesEntry = z
+  .strictObject({
+    select: z.string().describe('as in the request'),
+    source: z.enum(['messages', 'figures']).describe('`figures`: made from the figures of ten minutes'),
+    t: z.array(timestamp).describe('start of each bucket that has a value'),
+    n: figure.describe('values in the bucket'),
+    mean: figure,
+    min: figure,
+    max: figure,
+    last: figure,
+  })
+  .openapi('SeriesEntry');
+export type SeriesEntry = z.output<typeof seriesEntry>;
+
+export const seriesList = z
+  .strictObject({
+    from: timestamp,
+    to: timestamp,
+    bucket_ms: z.int().positive(),
+    series: z.array(seriesEntry),
+  })
+  .openapi('SeriesList');
+export type SeriesList = z.output<typeof seriesList>;
+
+export const track = z
+  .strictObject({
+    type: z.literal('Feature'),
+    properties: z.strictObject({
+      asset_id: z.uuid(),
+      name: z.string(),
+      fixes: z.int().nonnegative().describe('fixes before points were left out'),
+      times: z.array(z.array(timestamp)).describe('the time of each point of each line'),
+    }),
+    geometry: z.strictObject({
+      type: z.literal('MultiLineString'),
+      coordinates: z.array(z.array(z.array(z.number()))).describe('longitude, latitude, altitude in metres'),
+    }),
+  })
+  .openapi('Track');
+
+const missing = z
+  .strictObject({
+    lo: z.int().nonnegative(),
+    hi: z.int().nonnegative(),
+    messages: z.int().positive(),
+    reasons: z.array(z.string()).describe('as the kit reported them; empty: not explained yet'),
+  })
+  .openapi('MissingMessages');
+
+const reportedDrop = z
+  .strictObject({
+    lo: z.int().nonnegative(),
+    hi: z.int().nonnegative(),
+    lane: z.string(),
+    reason: z.string(),
+    messages: z.int().positive(),
+    reported_at: timestamp,
+  })
+  .openapi('ReportedDrop');
+
+export const completeness = z
+  .strictObject({
+    since: timestamp.nullable().describe('since when this service keeps history; null: it keeps none'),
+    epochs: z.array(
+      z
+        .strictObject({
+          epoch: z.int().nonnegative(),
+          received: z.int().nonnegative(),
+          missing: z.array(missing),
+          more: z.int().nonnegative().describe('missing stretches that are not listed'),
+          dropped: z.array(reportedDrop),
+        })
+        .openapi('EpochCompleteness'),
+    ),
+  })
+  .openapi('Completeness');
+export type CompletenessResource = z.output<typeof completeness>;

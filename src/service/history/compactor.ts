@@ -1,0 +1,281 @@
+/**
+ * Divides what has landed into segments of one class, epoch and day. Any process may do it: the rows are deleted in the
+ * transaction that stores their messages in segments, so that each is in one place, and of two processes one gets them.
+ */
+import type { Database, Queries, Row, SqlValue } from '../store/sql/database.ts';
+import { places, portions } from '../store/sql/many-rows.ts';
+import { isErased, type Tombstones } from './erasure.ts';
+import { newId } from './landing.ts';
+import { byTime, classOf, dayOf, type HistoryClass, type HistoryMessage, identityOf } from './message.ts';
+import { future_ms, past_ms } from './retention.ts';
+import { messagesOf, openSegment, packSegment } from './segment.ts';
+
+/** Messages of a kit that are divided as soon as they are there, and of a segment. */
+const segment_messages_max = 2_500;
+const portion_messages = 500;
+/** Landed rows of one portion, and messages from which on no further row is added. */
+const portion_rows_max = 256;
+/** What has landed waits for more for so long. */
+export const landed_wait_ms = 3_600_000;
+
+/** Messages that belong into one segment. */
+interface Part {
+  readonly class: HistoryClass;
+  readonly day: number;
+  readonly epoch: number;
+  readonly misdated: boolean;
+  readonly messages: HistoryMessage[];
+}
+
+interface Segment extends Part {
+  readonly id: string;
+  readonly body: Uint8Array;
+}
+
+/** The kit that waits most; undefined: none has enough, or waits long enough. `all`: every kit, whatever it has. */
+export async function waitingKit(
+  queries: Queries,
+  now_ms: number,
+  all: boolean,
+): Promise<string | undefined> {
+  const [row] = await queries.all(
+    `SELECT kit_id FROM history_waiting WHERE messages >= ? OR (messages > 0 AND since_ms <= ?)
+     ORDER BY messages DESC LIMIT 1`,
+    all ? 1 : portion_messages,
+    now_ms - landed_wait_ms,
+  );
+  return row && String(row['kit_id']);
+}
+
+/** Divides some of what has landed of the kit, oldest first. Returns how many messages; another process may have been first. */
+export async function compactKit(
+  database: Database,
+  kit_id: string,
+  { now_ms, tombstones }: { readonly now_ms: number; readonly tombstones: Tombstones },
+): Promise<number> {
+  const landed = await readLanded(database, kit_id);
+  const count = landed.reduce((sum, row) => sum + Number(row['messages']), 0);
+  if (landed.length === 0) {
+    // The count of a process that ended between two versions of it.
+    await database.all(
+      'UPDATE history_waiting SET messages = 0 WHERE kit_id = ? AND NOT EXISTS (SELECT 1 FROM history_in WHERE kit_id = ?)',
+      kit_id,
+      kit_id,
+    );
+    return 0;
+  }
+  const parts = await withoutKnown(database, kit_id, partsOf(landed, tombstones));
+  const tails = await readTails(database, kit_id, parts);
+  const segments = parts.flatMap((part) => cut(merged(part, tails.get(placeOf(part))), now_ms));
+  return database
+    .transaction(async (queries) => {
+      const gone = await queries.all(
+        `DELETE FROM history_in WHERE kit_id = ? AND id IN (${landed.map(() => '?').join(', ')}) RETURNING id`,
+        kit_id,
+        ...landed.map((row) => String(row['id'])),
+      );
+      if (gone.length < landed.length) throw new Outrun();
+      for (const { id } of tails.values()) {
+        const replaced = await queries.all(
+          'DELETE FROM history WHERE kit_id = ? AND id = ? RETURNING id',
+          kit_id,
+          id,
+        );
+        if (replaced.length === 0) throw new Outrun();
+      }
+      await insertSegments(queries, kit_id, segments);
+      await noteChanged(queries, kit_id, parts);
+      await queries.all(
+        'UPDATE history_waiting SET messages = messages - ?, since_ms = ? WHERE kit_id = ?',
+        count,
+        now_ms,
+        kit_id,
+      );
+      return count;
+    })
+    .catch((error: unknown) => {
+      if (error instanceof Outrun) return 0;
+      throw error;
+    });
+}
+
+/** Another process divides the same kit. */
+class Outrun extends Error {}
+
+async function readLanded(database: Database, kit_id: string): Promise<readonly Row[]> {
+  const rows = await database.all(
+    'SELECT id, messages FROM history_in WHERE kit_id = ? ORDER BY id LIMIT ?',
+    kit_id,
+    portion_rows_max,
+  );
+  let count = 0;
+  const last = rows.findIndex((row) => (count += Number(row['messages'])) >= segment_messages_max);
+  const some = last < 0 ? rows : rows.slice(0, last + 1);
+  const [first, to] = [some[0], some.at(-1)];
+  if (!first || !to) return [];
+  return database.all(
+    'SELECT id, landed_ms, messages, body FROM history_in WHERE kit_id = ? AND id BETWEEN ? AND ? ORDER BY id LIMIT ?',
+    kit_id,
+    String(first['id']),
+    String(to['id']),
+    some.length,
+  );
+}
+
+function partsOf(landed: readonly Row[], tombstones: Tombstones): readonly Part[] {
+  const parts = new Map<string, Part>();
+  const seen = new Set<string>();
+  for (const row of landed) {
+    const landed_ms = Number(row['landed_ms']);
+    for (const message of messagesOf(bodyOf(row))) {
+      const identity = identityOf(message);
+      if (seen.has(identity) || isErased(tombstones, message)) continue;
+      seen.add(identity);
+      const { time_ms, unsynced, epoch } = message;
+      const misdated = unsynced || time_ms > landed_ms + future_ms || time_ms < landed_ms - past_ms;
+      const place = {
+        class: classOf(message.channel),
+        day: dayOf(misdated ? landed_ms : time_ms),
+        epoch,
+        misdated,
+      };
+      const key = placeOf(place);
+      const part = parts.get(key) ?? { ...place, messages: [] };
+      parts.set(key, part);
+      part.messages.push(message);
+    }
+  }
+  return [...parts.values()];
+}
+
+function placeOf({ class: its, day, epoch, misdated }: Omit<Part, 'messages'>): string {
+  return `${its} ${day} ${epoch} ${misdated}`;
+}
+
+export function bodyOf(row: Row): Uint8Array {
+  const body = row['body'];
+  if (body instanceof Uint8Array) return body;
+  throw new TypeError('a body of the history is not binary');
+}
+
+/** Leaves out what is stored already: the service forgets numbers beyond its limits, and a kit may send such a message again. */
+async function withoutKnown(
+  queries: Queries,
+  kit_id: string,
+  parts: readonly Part[],
+): Promise<readonly Part[]> {
+  const left: Part[] = [];
+  for (const part of parts) {
+    const seqs = part.messages.map(({ seq }) => seq);
+    const rows = await queries.all(
+      'SELECT body FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND lo_seq <= ? AND hi_seq >= ?',
+      kit_id,
+      part.class,
+      part.epoch,
+      Math.max(...seqs),
+      Math.min(...seqs),
+    );
+    const known = new Set(
+      rows.flatMap((row) =>
+        openSegment(bodyOf(row)).flatMap(({ channel, epoch, seqs: some }) =>
+          some.map((seq) => identityOf({ channel, epoch, seq })),
+        ),
+      ),
+    );
+    const messages = part.messages.filter((message) => !known.has(identityOf(message)));
+    if (messages.length > 0) left.push({ ...part, messages });
+  }
+  return left;
+}
+
+interface Tail {
+  readonly id: string;
+  readonly body: Uint8Array;
+}
+
+/** For each part the newest segment of its place, when it has room for the part. */
+async function readTails(
+  queries: Queries,
+  kit_id: string,
+  parts: readonly Part[],
+): Promise<ReadonlyMap<string, Tail>> {
+  const tails = new Map<string, Tail>();
+  for (const part of parts) {
+    const [row] = await queries.all(
+      `SELECT id, body FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND day = ? AND misdated = ? AND messages <= ?
+       ORDER BY id DESC LIMIT 1`,
+      kit_id,
+      part.class,
+      part.epoch,
+      part.day,
+      part.misdated ? 1 : 0,
+      segment_messages_max - part.messages.length,
+    );
+    if (row) tails.set(placeOf(part), { id: String(row['id']), body: bodyOf(row) });
+  }
+  return tails;
+}
+
+function merged(part: Part, tail: Tail | undefined): Part {
+  return tail ? { ...part, messages: [...messagesOf(tail.body), ...part.messages] } : part;
+}
+
+/** Segments of at most `segment_messages_max`, by time. */
+export function cut(part: Part, now_ms: number): Segment[] {
+  const sorted = [...part.messages].sort(byTime);
+  const segments: Segment[] = [];
+  for (let at = 0; at < sorted.length; at += segment_messages_max) {
+    const messages = sorted.slice(at, at + segment_messages_max);
+    segments.push({ ...part, id: newId(now_ms), messages, body: packSegment(messages) });
+  }
+  return segments;
+}
+
+export async function insertSegments(
+  queries: Queries,
+  kit_id: string,
+  segments: readonly Segment[],
+): Promise<void> {
+  for (const some of portions(segments)) {
+    await queries.all(
+      `INSERT INTO history (kit_id, id, class, day, epoch, lo_seq, hi_seq, lo_ms, hi_ms, messages, bytes, misdated, body)
+       VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')}`,
+      ...some.flatMap((segment) => valuesOf(kit_id, segment)),
+    );
+  }
+}
+
+function valuesOf(
+  kit_id: string,
+  { id, class: its, day, epoch, misdated, messages, body }: Segment,
+): SqlValue[] {
+  const seqs = messages.map(({ seq }) => seq);
+  const times = messages.map(({ time_ms }) => time_ms);
+  const bounds = [Math.min(...seqs), Math.max(...seqs), Math.min(...times), Math.max(...times)];
+  return [kit_id, id, its, day, epoch, ...bounds, messages.length, body.length, misdated ? 1 : 0, body];
+}
+
+/** Notes the days to which messages were added, or from which some were erased: their figures have to be made again. */
+export async function noteChanged(
+  queries: Queries,
+  kit_id: string,
+  parts: readonly Pick<Part, 'day' | 'misdated' | 'messages'>[],
+): Promise<void> {
+  const byDay = Map.groupBy(
+    parts.filter(({ misdated }) => !misdated),
+    ({ day }) => day,
+  );
+  const changed = [...byDay].map(([day, some]) => ({
+    day,
+    lo_ms: Math.min(...some.flatMap(({ messages }) => messages.map(({ time_ms }) => time_ms))),
+  }));
+  for (const some of portions(changed)) {
+    await queries.all(
+      `INSERT INTO history_changed (kit_id, day, mark, changed, lo_ms) VALUES ${places(some, '(?, ?, 1, 1, ?)')}
+       ON CONFLICT (kit_id, day) DO UPDATE SET mark = history_changed.mark + 1, changed = 1,
+         lo_ms = CASE WHEN history_changed.changed = 1 AND history_changed.lo_ms < excluded.lo_ms
+           THEN history_changed.lo_ms ELSE excluded.lo_ms END`,
+      ...some.flatMap(({ day, lo_ms }): SqlValue[] => [kit_id, day, lo_ms]),
+    );
+  }
+}

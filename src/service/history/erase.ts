@@ -1,0 +1,99 @@
+/** Erases what was observed before a time, of an asset or of a whole kit: history, figures, newest values, ended tasks. */
+import type { Database, Queries } from '../store/sql/database.ts';
+import { bodyOf, compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
+import { isErased, readTombstones, type Tombstones } from './erasure.ts';
+import type { Erasure } from './history-store.ts';
+import { dayOf, history_classes } from './message.ts';
+import { messagesOf } from './segment.ts';
+
+/** Segments of one transaction. */
+const portion = 8;
+/** Attempts for segments that the compactor replaced meanwhile. */
+const rounds_max = 1_000;
+
+export async function erase(database: Database, erasure: Erasure, now_ms: number): Promise<void> {
+  const { kit_id, asset_id = '', before_ms } = erasure;
+  await database.all(
+    `INSERT INTO history_erased (kit_id, asset_id, before_ms, erased_ms) VALUES (?, ?, ?, ?)
+     ON CONFLICT (kit_id, asset_id) DO UPDATE SET erased_ms = excluded.erased_ms,
+       before_ms = CASE WHEN history_erased.before_ms > excluded.before_ms THEN history_erased.before_ms ELSE excluded.before_ms END`,
+    kit_id,
+    asset_id,
+    before_ms,
+    now_ms,
+  );
+  const tombstones = await readTombstones(database, kit_id);
+  while ((await compactKit(database, kit_id, { now_ms, tombstones })) > 0);
+  await eraseSegments(database, erasure, { tombstones, now_ms });
+  await eraseNewest(database, erasure);
+  await database.forget();
+}
+
+async function eraseSegments(
+  database: Database,
+  { kit_id, before_ms }: Erasure,
+  { tombstones, now_ms }: { readonly tombstones: Tombstones; readonly now_ms: number },
+): Promise<void> {
+  let after = '';
+  for (let round = 0; round < rounds_max; round += 1) {
+    const rows = await database.all(
+      'SELECT * FROM history WHERE kit_id = ? AND lo_ms < ? AND id > ? ORDER BY id LIMIT ?',
+      kit_id,
+      before_ms,
+      after,
+      portion,
+    );
+    if (rows.length === 0) return;
+    await database.transaction(async (queries) => {
+      for (const row of rows) {
+        const all = messagesOf(bodyOf(row));
+        const messages = all.filter((message) => !isErased(tombstones, message));
+        if (messages.length === all.length) continue;
+        await queries.all('DELETE FROM history WHERE kit_id = ? AND id = ?', kit_id, String(row['id']));
+        const its = history_classes.find((each) => each === row['class']) ?? 'feed';
+        const misdated = Number(row['misdated']) === 1;
+        const part = { class: its, day: Number(row['day']), epoch: Number(row['epoch']), misdated };
+        if (messages.length > 0) await insertSegments(queries, kit_id, cut({ ...part, messages }, now_ms));
+        await noteChanged(queries, kit_id, [{ ...part, messages: all }]);
+      }
+    });
+    after = String(rows.at(-1)?.['id']);
+  }
+}
+
+/** Figures of the days that are erased in part are made again from what is left. */
+async function eraseNewest(queries: Queries, { kit_id, asset_id, before_ms }: Erasure): Promise<void> {
+  const day = dayOf(before_ms);
+  if (asset_id === undefined) {
+    await queries.all('DELETE FROM history_days WHERE kit_id = ? AND day <= ?', kit_id, day);
+    await queries.all('DELETE FROM feeds WHERE kit_id = ? AND time_ms < ?', kit_id, before_ms);
+    await queries.all('DELETE FROM partner_fixes WHERE kit_id = ? AND time_ms < ?', kit_id, before_ms);
+    await queries.all('DELETE FROM kit_parts WHERE kit_id = ? AND time_ms < ?', kit_id, before_ms);
+    await queries.all(
+      `DELETE FROM tasks WHERE kit_id = ? AND updated_ms < ? AND status IN ('completed', 'failed')`,
+      kit_id,
+      before_ms,
+    );
+    return;
+  }
+  await queries.all(
+    'DELETE FROM history_days WHERE kit_id = ? AND day <= ? AND channel LIKE ?',
+    kit_id,
+    day,
+    `feed/${asset_id}/%`,
+  );
+  for (const table of ['feeds', 'partner_fixes']) {
+    await queries.all(
+      `DELETE FROM ${table} WHERE kit_id = ? AND asset_id = ? AND time_ms < ?`,
+      kit_id,
+      asset_id,
+      before_ms,
+    );
+  }
+  await queries.all(
+    `DELETE FROM tasks WHERE kit_id = ? AND asset_id = ? AND updated_ms < ? AND status IN ('completed', 'failed')`,
+    kit_id,
+    asset_id,
+    before_ms,
+  );
+}

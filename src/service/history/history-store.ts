@@ -1,0 +1,75 @@
+/** What the history needs of a store: it moves bodies and knows their bounds, and `history/` reads them. */
+import type { Hole } from './holes.ts';
+import type { HistoryClass } from './message.ts';
+import type { Retention } from './retention.ts';
+
+export interface SegmentQuery {
+  readonly kit_id: string;
+  readonly classes: readonly HistoryClass[];
+  /** Segments with a message in [from_ms, to_ms). */
+  readonly from_ms: number;
+  readonly to_ms: number;
+  /** `asc` by the first message, `desc` by the last. */
+  readonly order: 'asc' | 'desc';
+  /** The segment after this one, in this order. */
+  readonly after?: { readonly ms: number; readonly id: string } | undefined;
+  readonly limit: number;
+}
+
+export interface StoredSegment {
+  readonly id: string;
+  readonly lo_ms: number;
+  readonly hi_ms: number;
+  readonly messages: number;
+  /** Its times are no times of observation: left out of series and tracks. */
+  readonly misdated: boolean;
+  readonly body: Uint8Array;
+}
+
+export interface StoredDay {
+  readonly day: number;
+  /** The figures cover the day up to this time. */
+  readonly to_ms: number;
+  readonly body: Uint8Array;
+}
+
+export interface DayQuery {
+  readonly kit_id: string;
+  readonly channel: string;
+  readonly from_day: number;
+  /** Included. */
+  readonly to_day: number;
+}
+
+export interface Erasure {
+  readonly kit_id: string;
+  /** Left out: the whole kit. */
+  readonly asset_id?: string | undefined;
+  /** What was observed before this time. */
+  readonly before_ms: number;
+}
+
+/** Every method may reject with `StorageUnavailable`. */
+export interface HistoryStore {
+  /** Segments that may hold an answer, in order. */
+  readonly historySegments: (query: SegmentQuery) => Promise<readonly StoredSegment[]>;
+  /** Bodies that are not divided yet. Read them before the segments: then nothing is missed, and some may be in both. */
+  readonly historyLanded: (kit_id: string) => Promise<readonly Uint8Array[]>;
+  /** Figures of a feed that are up to date. */
+  readonly historyDays: (query: DayQuery) => Promise<readonly StoredDay[]>;
+  readonly historyHoles: (kit_id: string) => Promise<readonly Hole[]>;
+  /** Notes since when history is kept, unless it is noted: what came before was acknowledged and not kept. */
+  readonly beginHistory: (now_ms: number) => Promise<void>;
+  /** Since when this database keeps history, milliseconds since 1970; undefined: it keeps none. */
+  readonly historySince: () => Promise<number | undefined>;
+  /** Divides some of what has landed. Returns how many messages; 0: nothing waits for it. */
+  readonly compactHistory: (now_ms: number, all?: boolean) => Promise<number>;
+  /** Makes the figures of one day of one kit. False: no day waits for it. */
+  readonly rollUpHistory: (now_ms: number) => Promise<boolean>;
+  /** Deletes some of what is older than it is kept. Returns how many segments and days; 0: nothing is. */
+  readonly trimHistory: (retention: Retention, now_ms: number) => Promise<number>;
+  /** Deletes what landed first, beyond so many messages. Returns how many: only where landed messages wait in memory. */
+  readonly limitLanded: (messages_max: number) => Promise<number>;
+  /** Erases, and keeps what comes later from being stored. Resolves when nothing of it is left in the tables. */
+  readonly eraseHistory: (erasure: Erasure, now_ms: number) => Promise<void>;
+}

@@ -1,0 +1,55 @@
+/** What kits reported as dropped: why a number is missing from the history. */
+import type { DropReport } from '../../contract/drops.ts';
+import type { Queries, SqlValue } from '../store/sql/database.ts';
+import { places, portions } from '../store/sql/many-rows.ts';
+
+export interface Hole {
+  readonly epoch: number;
+  /** The dropped numbers lie between these, both included. */
+  readonly lo: number;
+  readonly hi: number;
+  readonly lane: string;
+  readonly reason: string;
+  /** How many. */
+  readonly messages: number;
+  readonly reported_ms: number;
+}
+
+interface Reported {
+  readonly kit_id: string;
+  readonly report: DropReport;
+  readonly reported_ms: number;
+}
+
+/** Keeps a report. Each is applied once; a second one about the same numbers adds to it. */
+export async function noteHoles(queries: Queries, { kit_id, report, reported_ms }: Reported): Promise<void> {
+  for (const some of portions(joined(report))) {
+    await queries.all(
+      `INSERT INTO history_holes (kit_id, epoch, lo, hi, lane, reason, messages, reported_ms)
+       VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?)')}
+       ON CONFLICT (kit_id, epoch, lo, hi, lane, reason)
+         DO UPDATE SET messages = history_holes.messages + excluded.messages, reported_ms = excluded.reported_ms`,
+      ...some.flatMap(({ epoch, lo, hi, lane, reason, rows }): SqlValue[] => [
+        kit_id,
+        epoch,
+        lo,
+        hi,
+        lane,
+        reason,
+        rows,
+        reported_ms,
+      ]),
+    );
+  }
+}
+
+/** One statement must not name a key twice. */
+function joined({ drops }: DropReport): DropReport['drops'] {
+  const byKey = Map.groupBy(drops, ({ epoch, lo, hi, lane, reason }) =>
+    [epoch, lo, hi, lane, reason].join(' '),
+  );
+  return [...byKey.values()].flatMap((some) => {
+    const [first] = some;
+    return first ? [{ ...first, rows: some.reduce((sum, { rows }) => sum + rows, 0) }] : [];
+  });
+}

@@ -1,0 +1,108 @@
+/** Stores what a commit brought of each kit, as it came; `compactor.ts` divides it later. Runs in the transaction of the commit. */
+import { randomBytes } from 'node:crypto';
+import type { Message } from '../ingest/read-message.ts';
+import type { StoredFeed } from '../store/store.ts';
+import type { Queries, SqlValue } from '../store/sql/database.ts';
+import { places, portions } from '../store/sql/many-rows.ts';
+import { packSegment } from './segment.ts';
+import { channelOf } from '../../contract/topics.ts';
+
+/** A batch of which every message is new. */
+export interface WholeBatch {
+  readonly body: Uint8Array;
+  readonly messages: readonly Message[];
+}
+
+export interface Landing {
+  readonly kit_id: string;
+  /** New messages that did not come in `batches`. */
+  readonly messages: readonly Message[];
+  readonly batches: readonly WholeBatch[];
+}
+
+interface Landed {
+  readonly kit_id: string;
+  readonly messages: number;
+  readonly body: Uint8Array;
+}
+
+/** Digits of the time in an id, so that ids rise with it. */
+const id_digits = 14;
+
+/** Stores the messages of each kit. */
+export async function land(queries: Queries, landings: readonly Landing[], now_ms: number): Promise<void> {
+  const landed = landings.flatMap(landedOf);
+  for (const some of portions(landed)) {
+    await queries.all(
+      `INSERT INTO history_in (kit_id, id, landed_ms, messages, body) VALUES ${places(some, '(?, ?, ?, ?, ?)')}`,
+      ...some.flatMap(({ kit_id, messages, body }): SqlValue[] => [
+        kit_id,
+        newId(now_ms),
+        now_ms,
+        messages,
+        body,
+      ]),
+    );
+  }
+  const byKit = Map.groupBy(landed, ({ kit_id }) => kit_id);
+  const counts = [...byKit].map(([kit_id, rows]) => ({
+    kit_id,
+    messages: rows.reduce((sum, each) => sum + each.messages, 0),
+  }));
+  for (const some of portions(counts)) {
+    await queries.all(
+      `INSERT INTO history_waiting (kit_id, messages, since_ms) VALUES ${places(some, '(?, ?, ?)')}
+       ON CONFLICT (kit_id) DO UPDATE SET messages = history_waiting.messages + excluded.messages,
+         since_ms = CASE WHEN history_waiting.messages > 0 THEN history_waiting.since_ms ELSE excluded.since_ms END`,
+      ...some.flatMap(({ kit_id, messages }): SqlValue[] => [kit_id, messages, now_ms]),
+    );
+  }
+}
+
+interface Pushed {
+  readonly kit_id: string;
+  readonly fixes: readonly { readonly asset_id: string }[];
+  /** Of each fix, in the same order. */
+  readonly messages: readonly StoredFeed[];
+  readonly now_ms: number;
+}
+
+/** Fixes of one request in a millisecond, which their numbers tell apart. */
+const fixes_at_once = 1_000;
+
+/** Stores the fixes of partners, which no kit has numbered. */
+export async function landFixes(
+  queries: Queries,
+  { kit_id, fixes, messages, now_ms }: Pushed,
+): Promise<void> {
+  const landing = messages.map(({ feed, time_ms, data }, index) => ({
+    channel: { kind: 'feed', asset_id: fixes[index]?.asset_id ?? '', feed } as const,
+    epoch: 0,
+    seq: now_ms * fixes_at_once + index,
+    time_ms,
+    unsynced: false,
+    data,
+  }));
+  await land(queries, [{ kit_id, messages: landing, batches: [] }], now_ms);
+}
+
+/** An id of a row: rises with the time, and is another one in each process. */
+export function newId(now_ms: number): string {
+  return `${String(now_ms).padStart(id_digits, '0')}-${randomBytes(6).toString('hex')}`;
+}
+
+function landedOf({ kit_id, messages, batches }: Landing): Landed[] {
+  const whole = batches.map(({ body, messages: some }) => ({ kit_id, messages: some.length, body }));
+  if (messages.length === 0) return whole;
+  const body = packSegment(
+    messages.map(({ channel, epoch, seq, time_ms, unsynced, data }) => ({
+      channel: channelOf(channel),
+      epoch,
+      seq,
+      time_ms,
+      unsynced,
+      data: JSON.stringify(data),
+    })),
+  );
+  return [...whole, { kit_id, messages: messages.length, body }];
+}

@@ -1,0 +1,234 @@
+/** Questions about the history of a kit. The caller has checked that the client may ask them. */
+import type {
+  CompletenessResource,
+  EventPage,
+  HistoryEvent,
+  HistoryPage,
+  SeriesEntry,
+  SeriesList,
+} from '../api/history-resources.ts';
+import { RequestProblem } from '../api/problem.ts';
+import { channels } from '../../contract/topics.ts';
+import { jsonOf, objectOf } from './data.ts';
+import { readCompleteness } from './completeness.ts';
+import { assetOf } from './erasure.ts';
+import { feedOf, history_classes, type HistoryClass, type HistoryMessage } from './message.ts';
+import { type Page, type PageQuery, readPage } from './page.ts';
+import { type Budget, newBudget } from './reader.ts';
+import { readSeries, type Series } from './series.ts';
+import type { Store } from '../store/store.ts';
+import { readTrack, type Track, type TrackQuery } from './track.ts';
+
+export interface Span {
+  readonly from_ms: number;
+  /** Not included. */
+  readonly to_ms: number;
+  /** The bounds that the client gave; those that it left out move with the time. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+export interface MessageFilter extends Span {
+  readonly asset_id?: string | undefined;
+  readonly class?: HistoryClass | undefined;
+  readonly feed?: string | undefined;
+  readonly order: 'asc' | 'desc';
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+export interface EventFilter extends Span {
+  readonly types?: readonly string[] | undefined;
+  readonly assets?: readonly string[] | undefined;
+  readonly order: 'asc' | 'desc';
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+export interface SeriesFilter extends Span {
+  readonly select: readonly string[];
+  readonly bucket_ms: number;
+}
+
+export class HistoryOperations {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async messages(kit_id: string, filter: MessageFilter): Promise<HistoryPage> {
+    const { messages, next } = await this.page(kit_id, filter);
+    return { messages: messages.map(messageResource), next };
+  }
+
+  async page(kit_id: string, filter: MessageFilter, budget: Budget = newBudget()): Promise<Page> {
+    const { asset_id, class: only, feed, from_ms, to_ms, order, limit, cursor } = filter;
+    const query: PageQuery = {
+      kit_id,
+      classes: only ? [only] : history_classes,
+      from_ms,
+      to_ms,
+      order,
+      limit,
+      cursor,
+      filter: { asset_id, feed, from: filter.from, to: filter.to },
+      isWanted: (channel) => feed === undefined || feedOf(channel)?.feed === feed,
+      isMatch: (message) => asset_id === undefined || assetOf(message) === asset_id,
+    };
+    return readPage(this.#store, query, budget);
+  }
+
+  async events(kit_id: string, filter: EventFilter): Promise<EventPage> {
+    const { types, assets, from_ms, to_ms, order, limit, cursor } = filter;
+    const query: PageQuery = {
+      kit_id,
+      classes: ['event'],
+      from_ms,
+      to_ms,
+      order,
+      limit,
+      cursor,
+      filter: { types, assets, from: filter.from, to: filter.to },
+      isWanted: (channel) => types === undefined || types.includes(typeOf(channel)),
+      isMatch: (message) => assets === undefined || assets.includes(assetOf(message) ?? ''),
+    };
+    const { messages, next } = await readPage(this.#store, query, newBudget());
+    return { events: messages.map((message) => eventResource(kit_id, message)), next };
+  }
+
+  /** The newest, or oldest, events of several kits; without a cursor: narrow the span to read on. */
+  async fleetEvents(
+    kit_ids: readonly string[],
+    filter: Omit<EventFilter, 'cursor'>,
+  ): Promise<readonly HistoryEvent[]> {
+    const pages = [];
+    for (const kit_id of kit_ids) pages.push((await this.events(kit_id, filter)).events);
+    const sign = filter.order === 'asc' ? 1 : -1;
+    return pages
+      .flat()
+      .sort((a, b) => sign * (Date.parse(a.time) - Date.parse(b.time)))
+      .slice(0, filter.limit);
+  }
+
+  async series(kit_id: string, { select, from_ms, to_ms, bucket_ms }: SeriesFilter): Promise<SeriesList> {
+    const budget = newBudget();
+    const series: SeriesEntry[] = [];
+    for (const each of select) {
+      const read = await readSeries(
+        this.#store,
+        { kit_id, ...selected(each), from_ms, to_ms, bucket_ms },
+        budget,
+      );
+      if (!read) throw tooMuch('ask for a shorter time, or for buckets of whole tens of minutes');
+      series.push(seriesResource(each, read));
+    }
+    return { from: iso(from_ms), to: iso(to_ms), bucket_ms, series };
+  }
+
+  async track(query: TrackQuery): Promise<Track> {
+    const read = await readTrack(this.#store, query, newBudget());
+    if (!read) throw tooMuch('ask for a shorter time');
+    return read;
+  }
+
+  async completeness(kit_id: string): Promise<CompletenessResource> {
+    const since_ms = await this.#store.historySince();
+    const epochs = await readCompleteness(this.#store, kit_id);
+    return {
+      since: since_ms === undefined ? null : iso(since_ms),
+      epochs: epochs.map(({ epoch, received, missing, more, dropped }) => ({
+        epoch,
+        received,
+        missing: missing.map(({ lo, hi, messages, reasons }) => ({
+          lo,
+          hi,
+          messages,
+          reasons: [...reasons],
+        })),
+        more,
+        dropped: dropped.map(({ lo, hi, lane, reason, messages, reported_ms }) => ({
+          lo,
+          hi,
+          lane,
+          reason,
+          messages,
+          reported_at: iso(reported_ms),
+        })),
+      })),
+    };
+  }
+
+  async erase(
+    kit_id: string,
+    asset_id: string | undefined,
+    before_ms: number,
+    now_ms: number,
+  ): Promise<void> {
+    await this.#store.eraseHistory({ kit_id, asset_id, before_ms }, now_ms);
+  }
+}
+
+function tooMuch(remedy: string): RequestProblem {
+  return new RequestProblem('too-large', `the request reads too many messages; ${remedy}`);
+}
+
+/** Throws `bad-request`. */
+function selected(select: string): { readonly channel: string; readonly field: string } {
+  const [, where = '', rest = ''] = /^([^:]+):(.+)$/u.exec(select) ?? [];
+  if (where === 'kit') return { channel: channels.telemetry, field: rest };
+  const dot = rest.indexOf('.');
+  if (where === '' || dot < 1) {
+    throw new RequestProblem(
+      'bad-request',
+      `"${select}" selects nothing; write {asset_id}:{feed}.{field}, or kit:{field}`,
+    );
+  }
+  return { channel: channels.feed(where, rest.slice(0, dot)), field: rest.slice(dot + 1) };
+}
+
+function seriesResource(select: string, { source, buckets }: Series): SeriesEntry {
+  return {
+    select,
+    source,
+    t: buckets.map(([start_ms]) => iso(start_ms)),
+    n: buckets.map(([, { n }]) => n),
+    mean: buckets.map(([, { sum, n }]) => sum / n),
+    min: buckets.map(([, { min }]) => min),
+    max: buckets.map(([, { max }]) => max),
+    last: buckets.map(([, { last }]) => last),
+  };
+}
+
+export function messageResource(message: HistoryMessage): HistoryPage['messages'][number] {
+  const { time_ms, unsynced, channel, epoch, seq, data } = message;
+  return {
+    time: iso(time_ms),
+    ...(unsynced && { time_quality: 'unsynced' as const }),
+    channel,
+    ...feedOf(channel),
+    epoch,
+    seq,
+    data: jsonOf(data),
+  };
+}
+
+/** Name of the event feed, or the kind of the channel. */
+function typeOf(channel: string): string {
+  return feedOf(channel)?.feed ?? channel.split('/')[0] ?? channel;
+}
+
+function eventResource(kit_id: string, message: HistoryMessage): HistoryEvent {
+  const asset_id = assetOf(message);
+  return {
+    time: iso(message.time_ms),
+    kit_id,
+    type: typeOf(message.channel),
+    ...(asset_id !== undefined && { asset_id }),
+    data: objectOf(message.data),
+  };
+}
+
+function iso(time_ms: number): string {
+  return new Date(time_ms).toISOString();
+}

@@ -1,0 +1,153 @@
+/** Reads a stretch of the history of one kit, in order, from segments and from what has landed, each message once. */
+import type { HistoryStore, StoredSegment } from './history-store.ts';
+import {
+  byTime,
+  classOf,
+  type HistoryClass,
+  type HistoryMessage,
+  history_classes,
+  identityOf,
+} from './message.ts';
+import { type Group, messagesOfGroup, openSegment } from './segment.ts';
+
+/** What one request may cost. */
+export interface Budget {
+  /** Messages that may still be looked at. */
+  messages_left: number;
+  /** By `performance.now()`. */
+  readonly until_ms: number;
+}
+
+export const request_messages_max = 1_000_000;
+const request_time_ms = 2_000;
+
+export function newBudget(): Budget {
+  return { messages_left: request_messages_max, until_ms: performance.now() + request_time_ms };
+}
+
+export function isSpent({ messages_left, until_ms }: Budget): boolean {
+  return messages_left <= 0 || performance.now() > until_ms;
+}
+
+export interface Stretch {
+  readonly kit_id: string;
+  readonly classes: readonly HistoryClass[];
+  readonly from_ms: number;
+  /** Not included. */
+  readonly to_ms: number;
+  readonly order: 'asc' | 'desc';
+  /** Only groups of these channels; left out: all. */
+  readonly isWanted?: ((channel: string) => boolean) | undefined;
+}
+
+/** Segments of one statement: decoded one by one, with a turn for others between. */
+const segments_at_once = 8;
+
+/**
+ * The messages of the stretch in the order of `byTime`, or in the reverse order. Ends early, at a message that is not given,
+ * when the budget is spent: `isSpent` tells.
+ */
+export async function* readHistory(
+  store: HistoryStore,
+  stretch: Stretch,
+  budget: Budget,
+): AsyncGenerator<HistoryMessage, void, undefined> {
+  const { order } = stretch;
+  const sign = order === 'asc' ? 1 : -1;
+  const compare = (a: HistoryMessage, b: HistoryMessage): number => sign * byTime(a, b);
+  const isNew = newFilter();
+  // What has landed is read first: a message that moves into a segment meanwhile is seen twice then, never not at all.
+  let waiting = (await readLanded(store, stretch, budget)).sort(compare);
+  let isFirst = true;
+  for await (const segment of segmentsOf(store, stretch)) {
+    // Nothing that follows lies before this edge.
+    const edge_ms = order === 'asc' ? segment.lo_ms : segment.hi_ms;
+    const ready = waiting.findIndex(({ time_ms }) => sign * (time_ms - edge_ms) >= 0);
+    const given = ready < 0 ? waiting : waiting.slice(0, ready);
+    yield* given.filter(isNew);
+    if (!isFirst && isSpent(budget)) return;
+    isFirst = false;
+    const found = messagesIn(openSegment(segment.body), stretch, budget);
+    waiting = [...waiting.slice(given.length), ...found].sort(compare);
+  }
+  yield* waiting.filter(isNew);
+}
+
+/** Whether a message is another one than the one before: copies follow each other in the order of time. */
+function newFilter(): (message: HistoryMessage) => boolean {
+  let before: HistoryMessage | undefined;
+  return (message) => {
+    const isSame = before?.time_ms === message.time_ms && identityOf(before) === identityOf(message);
+    before = message;
+    return !isSame;
+  };
+}
+
+/** The groups of what has landed, for figures that need no order. Read them before those of the segments. */
+export async function landedGroups(
+  store: HistoryStore,
+  stretch: Stretch,
+  budget: Budget,
+): Promise<readonly Group[]> {
+  const bodies = await store.historyLanded(stretch.kit_id);
+  return bodies.flatMap((body) => wantedIn(openSegment(body), stretch, budget));
+}
+
+/** The groups of the segments of a stretch, without those whose times are no times of observation. */
+export async function* segmentGroups(
+  store: HistoryStore,
+  stretch: Stretch,
+  budget: Budget,
+): AsyncGenerator<Group, void, undefined> {
+  for await (const { body, misdated } of segmentsOf(store, stretch)) {
+    if (isSpent(budget)) return;
+    if (!misdated) yield* wantedIn(openSegment(body), stretch, budget);
+  }
+}
+
+async function* segmentsOf(
+  store: HistoryStore,
+  stretch: Stretch,
+): AsyncGenerator<StoredSegment, void, undefined> {
+  const { kit_id, classes, from_ms, to_ms, order } = stretch;
+  let after: { readonly ms: number; readonly id: string } | undefined;
+  do {
+    const some = await store.historySegments({
+      kit_id,
+      classes,
+      from_ms,
+      to_ms,
+      order,
+      after,
+      limit: segments_at_once,
+    });
+    yield* some;
+    const last = some.length === segments_at_once ? some.at(-1) : undefined;
+    after = last && { ms: order === 'asc' ? last.lo_ms : last.hi_ms, id: last.id };
+  } while (after);
+}
+
+async function readLanded(store: HistoryStore, stretch: Stretch, budget: Budget): Promise<HistoryMessage[]> {
+  const bodies = await store.historyLanded(stretch.kit_id);
+  return bodies.flatMap((body) => messagesIn(openSegment(body), stretch, budget));
+}
+
+function wantedIn(
+  groups: readonly Group[],
+  { classes, isWanted }: Stretch,
+  budget: Budget,
+): readonly Group[] {
+  const wanted = groups.filter(
+    ({ channel }) =>
+      (classes.length === history_classes.length || classes.includes(classOf(channel))) &&
+      (isWanted?.(channel) ?? true),
+  );
+  for (const { seqs } of wanted) budget.messages_left -= seqs.length;
+  return wanted;
+}
+
+function messagesIn(groups: readonly Group[], stretch: Stretch, budget: Budget): HistoryMessage[] {
+  return wantedIn(groups, stretch, budget)
+    .flatMap(messagesOfGroup)
+    .filter(({ time_ms }) => time_ms >= stretch.from_ms && time_ms < stretch.to_ms);
+}

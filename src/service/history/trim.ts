@@ -1,0 +1,93 @@
+/** Deletes what is older than it is kept, or more than a kit may have. Each call deletes a portion, so that nothing waits for it. */
+import type { Queries } from '../store/sql/database.ts';
+import { dayOf, history_classes, type HistoryClass } from './message.ts';
+import type { Retention } from './retention.ts';
+
+/** Rows of one statement. */
+const portion = 200;
+/** Over the size of a kit, these go first; events never do. */
+const by_size: readonly HistoryClass[] = ['feed', 'position', 'kit'];
+
+/** Deletes a portion. Returns how many rows; 0: nothing is left to delete. */
+export async function trim(queries: Queries, retention: Retention, now_ms: number): Promise<number> {
+  const today = dayOf(now_ms);
+  let deleted = 0;
+  for (const each of history_classes) {
+    const rows = await queries.all(
+      `DELETE FROM history WHERE (kit_id, id) IN (SELECT kit_id, id FROM history WHERE class = ? AND day < ? LIMIT ?) RETURNING id`,
+      each,
+      today - retention.days[each],
+      portion,
+    );
+    deleted += rows.length;
+  }
+  const before = today - retention.figures_days;
+  for (const table of ['history_days', 'history_changed']) {
+    const key = table === 'history_days' ? 'kit_id, channel, day' : 'kit_id, day';
+    const rows = await queries.all(
+      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE day < ? LIMIT ?) RETURNING day`,
+      before,
+      portion,
+    );
+    deleted += rows.length;
+  }
+  return retention.kit_bytes_max === undefined
+    ? deleted
+    : deleted + (await trimSize(queries, retention.kit_bytes_max));
+}
+
+async function trimSize(queries: Queries, bytes_max: number): Promise<number> {
+  const full = await queries.all(
+    'SELECT kit_id, SUM(bytes) AS bytes FROM history GROUP BY kit_id HAVING SUM(bytes) > ? LIMIT ?',
+    bytes_max,
+    portion,
+  );
+  let deleted = 0;
+  for (const row of full)
+    deleted += await trimKit(queries, String(row['kit_id']), Number(row['bytes']) - bytes_max);
+  return deleted;
+}
+
+/** Deletes the oldest segments of a kit until `excess` bytes are gone. */
+async function trimKit(queries: Queries, kit_id: string, excess: number): Promise<number> {
+  let left = excess;
+  let deleted = 0;
+  for (const each of by_size) {
+    const rows = await queries.all(
+      'SELECT id, bytes FROM history WHERE kit_id = ? AND class = ? ORDER BY lo_ms LIMIT ?',
+      kit_id,
+      each,
+      portion,
+    );
+    for (const row of rows) {
+      if (left <= 0) return deleted;
+      await queries.all('DELETE FROM history WHERE kit_id = ? AND id = ?', kit_id, String(row['id']));
+      left -= Number(row['bytes']);
+      deleted += 1;
+    }
+  }
+  return deleted;
+}
+
+/** Deletes the rows that landed first until at most so many messages wait. Returns how many messages were deleted. */
+export async function limitLanded(queries: Queries, messages_max: number): Promise<number> {
+  const [sum] = await queries.all('SELECT SUM(messages) AS messages FROM history_in');
+  let left = Number(sum?.['messages'] ?? 0) - messages_max;
+  let deleted = 0;
+  while (left > 0) {
+    const [row] = await queries.all(
+      `DELETE FROM history_in WHERE (kit_id, id) IN (SELECT kit_id, id FROM history_in ORDER BY id LIMIT 1)
+       RETURNING kit_id, messages`,
+    );
+    if (!row) break;
+    const messages = Number(row['messages']);
+    await queries.all(
+      'UPDATE history_waiting SET messages = messages - ? WHERE kit_id = ?',
+      messages,
+      String(row['kit_id']),
+    );
+    left -= messages;
+    deleted += messages;
+  }
+  return deleted;
+}

@@ -1,0 +1,106 @@
+/** The export of a history: streamed page by page, so that its size is no matter of memory. */
+import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { messageOf } from '../../errors.ts';
+import { messageResource, type HistoryOperations } from '../history/operations.ts';
+import type { HistoryMessage } from '../history/message.ts';
+import { newBudget } from '../history/reader.ts';
+import type { Service } from '../service.ts';
+import { anyProblem, type Env, kitParams, withForms } from './context.ts';
+import { csvLine } from './csv.ts';
+import type { HistoryGate } from './history-gate.ts';
+import { exportQuery, history_limit_max, spanOf } from './history-query.ts';
+import { newRoutes } from './new-routes.ts';
+
+/** The longest time of one export. */
+export const export_days_max = 31;
+const day_ms = 86_400_000;
+const csv_head = ['time', 'time_quality', 'channel', 'asset_id', 'feed', 'epoch', 'seq', 'data'];
+
+const exportHistory = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/export',
+  operationId: 'exportHistory',
+  summary: 'Export messages of a kit',
+  description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days. The last line of NDJSON is \`{"next": null}\`, or has the cursor to go on from when the export was cut; a stream without it broke off.`,
+  tags: ['history'],
+  request: { params: kitParams, query: exportQuery },
+  responses: {
+    200: withForms(
+      { description: 'one message in each line', content: {} },
+      {
+        'application/x-ndjson': '{"time":"2026-11-21T10:00:00.000Z","channel":"telemetry"}',
+        'text/csv': 'time,time_quality,channel,asset_id,feed,epoch,seq,data',
+      },
+    ),
+    ...anyProblem,
+  },
+});
+
+export function exportRoutes(
+  service: Service,
+  history: HistoryOperations,
+  gate: HistoryGate,
+): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  routes.openapi(exportHistory, async (c) => {
+    const { kit_id } = c.req.valid('param');
+    const { format, cursor: first, ...query } = c.req.valid('query');
+    await service.kit(c.var.principal, kit_id);
+    const { from_ms, to_ms } = spanOf(query, Date.now());
+    const span = { from_ms: Math.max(from_ms, to_ms - export_days_max * day_ms), to_ms };
+    const leave = gate.enter(c.var.principal);
+    const filter = { ...query, ...span, order: 'asc', limit: history_limit_max } as const;
+    async function* lines(): AsyncGenerator<string, void, undefined> {
+      try {
+        if (format === 'csv') yield `${csvLine(csv_head)}\r\n`;
+        let cursor = first;
+        do {
+          const { messages, next } = await history.page(kit_id, { ...filter, cursor }, newBudget());
+          if (messages.length > 0) yield messages.map((message) => lineOf(message, format)).join('');
+          cursor = next ?? undefined;
+        } while (cursor !== undefined);
+        if (format === 'ndjson') yield '{"next":null}\n';
+      } finally {
+        leave();
+      }
+    }
+    return c.body(streamOf(lines()), 200, headersOf(format, kit_id));
+  });
+  return routes;
+}
+
+function headersOf(format: 'ndjson' | 'csv', kit_id: string): Record<string, string> {
+  return {
+    'content-type': format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson',
+    'content-disposition': `attachment; filename="${kit_id}.${format}"`,
+  };
+}
+
+function lineOf(message: HistoryMessage, format: 'ndjson' | 'csv'): string {
+  const resource = messageResource(message);
+  if (format === 'ndjson') return `${JSON.stringify(resource)}\n`;
+  const { time, time_quality, channel, asset_id, feed, epoch, seq } = resource;
+  return `${csvLine([time, time_quality, channel, asset_id, feed, epoch, seq, message.data])}\r\n`;
+}
+
+/** One portion is read when the client has taken the one before. */
+function streamOf(lines: AsyncGenerator<string, void, undefined>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const next = await lines.next();
+          if (next.done === true) controller.close();
+          else controller.enqueue(encoder.encode(next.value));
+        } catch (error) {
+          controller.error(new Error(`the export broke off: ${messageOf(error)}`));
+        }
+      },
+      async cancel() {
+        await lines.return();
+      },
+    },
+    { highWaterMark: 1 },
+  );
+}

@@ -1,0 +1,143 @@
+/** The parameters of requests about the history. */
+import { z } from '@hono/zod-openapi';
+import { day_ms, history_classes } from '../history/message.ts';
+
+export const history_limit_max = 5_000;
+export const series_max = 20;
+export const points_max = 2_000;
+/** The longest stretch of one request about messages or a track. */
+const hour_ms = 3_600_000;
+
+/** A parameter with what the document says of it. */
+const query = <S extends z.ZodType>(name: string, schema: S, description: string, example?: unknown): S =>
+  schema.openapi({ param: { name, in: 'query', description, ...(example !== undefined && { example }) } });
+
+/** ISO 8601 or milliseconds since 1970. */
+const time = z
+  .string()
+  .max(40)
+  .transform((text, context) => {
+    const time_ms = /^\d+$/u.test(text) ? Number(text) : Date.parse(text);
+    if (Number.isFinite(time_ms)) return time_ms;
+    context.addIssue({ code: 'custom', message: 'must be ISO 8601 or milliseconds since 1970' });
+    return z.NEVER;
+  });
+
+const list = z
+  .string()
+  .max(4_096)
+  .transform((text) => text.split(',').filter((each) => each !== ''));
+
+const from = query(
+  'from',
+  time.optional(),
+  'from this time on; a day before `to` when left out',
+  '2026-11-20T10:00:00Z',
+);
+const to = query('to', time.optional(), 'before this time; now when left out', '2026-11-21T10:00:00Z');
+const order = query('order', z.enum(['asc', 'desc']).default('desc'), 'oldest or newest first');
+const cursor = query(
+  'cursor',
+  z.string().max(1_024).optional(),
+  '`next` of the page before, with the same query',
+);
+const limitOf = (most: number, usual: number) =>
+  query('limit', z.coerce.number().int().min(1).max(most).default(usual), 'messages in one response', usual);
+
+export const historyQuery = z.object({
+  class: query('class', z.enum(history_classes).optional(), 'only messages of this class'),
+  feed: query('feed', z.string().max(64).optional(), 'only messages of this feed or event', 'gps'),
+  from,
+  to,
+  order,
+  limit: limitOf(history_limit_max, 500),
+  cursor,
+});
+
+export const eventQuery = z.object({
+  types: query('types', list.optional(), 'only these types, separated by commas', 'motion,task'),
+  assets: query('assets', list.optional(), 'only events of these assets, separated by commas'),
+  from,
+  to,
+  order,
+  limit: limitOf(1_000, 100),
+  cursor,
+});
+
+export const fleetEventQuery = eventQuery.extend({
+  kits: query('kits', list.optional(), 'only these kits, separated by commas; all of the key when left out'),
+});
+
+export const seriesQuery = z.object({
+  select: query(
+    'select',
+    list,
+    'up to 20 numbers, separated by commas: `{asset_id}:{feed}.{field}`, or `kit:{field}` for telemetry of the kit; a field of an entry of a list by its name, `kit:wans.eth3.latency_ms`',
+    'kit:battery',
+  ),
+  from,
+  to,
+  points: query(
+    'points',
+    z.coerce.number().int().min(1).max(points_max).default(300),
+    'about as many buckets',
+    96,
+  ),
+  bucket_s: query(
+    'bucket_s',
+    z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(31 * 86_400)
+      .optional(),
+    'length of a bucket instead of `points`',
+    900,
+  ),
+  shape: query(
+    'shape',
+    z.enum(['columns', 'rows', 'csv']).default('columns'),
+    '`rows`: a list with one object for each time, as Grafana reads it; `csv`: the same as text',
+  ),
+});
+
+export const trackQuery = z.object({
+  from,
+  to,
+  tolerance_m: query(
+    'tolerance_m',
+    z.coerce.number().min(0).max(10_000).default(0),
+    'leaves out points that are nearer than this to the line',
+    5,
+  ),
+  gap_s: query(
+    'gap_s',
+    z.coerce.number().min(1).max(86_400).default(300),
+    'a longer pause between two fixes ends a line',
+    300,
+  ),
+  format: query('format', z.enum(['geojson', 'gpx', 'csv']).default('geojson'), 'form of the response'),
+});
+
+export const exportQuery = z.object({
+  class: historyQuery.shape.class,
+  feed: historyQuery.shape.feed,
+  from,
+  to,
+  cursor,
+  format: query('format', z.enum(['ndjson', 'csv']).default('ndjson'), 'form of the response'),
+});
+
+export const eraseQuery = z.object({
+  before: query('before', time, 'erases what was observed before this time', '2026-11-20T10:00:00Z'),
+});
+
+/** The span of a query. */
+export function spanOf(
+  given: { readonly from?: number | undefined; readonly to?: number | undefined },
+  now_ms: number,
+): { readonly from_ms: number; readonly to_ms: number } {
+  // What was observed in this moment belongs to it, also when the clock of the kit is ahead by some minutes.
+  const to_ms = given.to ?? now_ms + hour_ms;
+  return { from_ms: given.from ?? to_ms - day_ms, to_ms };
+}

@@ -1,0 +1,282 @@
+/** The history of kits: messages, events, numbers over time, tracks, and what is missing. */
+import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi';
+import { demandScope } from '../access/principal.ts';
+import { completeness, eventPage, historyPage, seriesList, track } from '../api/history-resources.ts';
+import { RequestProblem } from '../api/problem.ts';
+import { HistoryOperations } from '../history/operations.ts';
+import { trackCsv, trackGeoJson, trackGpx } from '../history/track-format.ts';
+import type { Service } from '../service.ts';
+import type { Store } from '../store/store.ts';
+import { anyProblem, assetParams, type Env, kitParams, okJson, withForms } from './context.ts';
+import { exportRoutes } from './history-export.ts';
+import { HistoryGate } from './history-gate.ts';
+import {
+  eraseQuery,
+  eventQuery,
+  fleetEventQuery,
+  historyQuery,
+  series_max,
+  seriesQuery,
+  spanOf,
+  trackQuery,
+} from './history-query.ts';
+import { newRoutes } from './new-routes.ts';
+import { seriesCsv, seriesRows } from './series-format.ts';
+
+const tags = ['history'];
+const csv_type = 'text/csv; charset=utf-8';
+/** Kits of one request about a fleet. */
+const fleet_kits_max = 100;
+/** The shortest bucket of a series. */
+const bucket_ms_min = 1_000;
+
+const read = <P extends string, Q extends z.ZodObject, R extends z.ZodType>(
+  path: P,
+  query: Q,
+  about: {
+    readonly operationId: string;
+    readonly summary: string;
+    readonly description: string;
+    readonly body: R;
+  },
+) =>
+  createRoute({
+    method: 'get',
+    path,
+    operationId: about.operationId,
+    summary: about.summary,
+    description: about.description,
+    tags,
+    request: { params: path.includes('{asset_id}') ? assetParams : kitParams, query },
+    responses: { 200: okJson(about.body, about.summary), ...anyProblem },
+  });
+
+const listMessages = read('/api/kits/{kit_id}/history', historyQuery, {
+  operationId: 'listHistory',
+  summary: 'List messages of a kit',
+  description: 'Returns messages that the kit sent, each once, by time of observation.',
+  body: historyPage,
+});
+const listAssetMessages = read('/api/kits/{kit_id}/assets/{asset_id}/history', historyQuery, {
+  operationId: 'listAssetHistory',
+  summary: 'List messages of an asset',
+  description: 'Returns messages about the asset, also of one that is gone, by time of observation.',
+  body: historyPage,
+});
+const listEvents = read('/api/kits/{kit_id}/events', eventQuery, {
+  operationId: 'listEvents',
+  summary: 'List events of a kit',
+  description: 'Returns events, tasks and changes of presence, by time of observation.',
+  body: eventPage,
+});
+const listFleetEvents = createRoute({
+  method: 'get',
+  path: '/api/events',
+  operationId: 'listFleetEvents',
+  summary: 'List events of several kits',
+  description: `Returns the events of up to ${fleet_kits_max} kits of the key. It has no cursor: for more, ask again from the time of the last one.`,
+  tags,
+  request: { query: fleetEventQuery.omit({ cursor: true }) },
+  responses: { 200: okJson(eventPage, 'by time'), ...anyProblem },
+});
+const getSeries = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/series',
+  operationId: 'getSeries',
+  summary: 'Get numbers over time',
+  description:
+    'Returns numbers of feeds in buckets; a bucket without a value is absent. 413 names what to change when it reads too much.',
+  tags,
+  request: { params: kitParams, query: seriesQuery },
+  responses: {
+    200: withForms(okJson(seriesList, 'the series, in the order of `select`; with `shape` another form'), {
+      'text/csv': 'time,kit:battery\r\n2026-11-21T10:00:00.000Z,81.5\r\n',
+    }),
+    ...anyProblem,
+  },
+});
+const getTrack = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/assets/{asset_id}/track',
+  operationId: 'getTrack',
+  summary: 'Get the track of an asset',
+  description: 'Returns the fixes of the asset as lines; with `format` as GPX or CSV.',
+  tags,
+  request: { params: assetParams, query: trackQuery },
+  responses: {
+    200: withForms(okJson(track, 'the track'), {
+      'text/csv': 'time,lat,lon,alt_m,line\r\n',
+      'application/gpx+xml': '<gpx/>',
+    }),
+    ...anyProblem,
+  },
+});
+const getCompleteness = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/completeness',
+  operationId: 'getCompleteness',
+  summary: 'Get what is missing',
+  description: 'Returns which messages of the kit never arrived, and the reasons that it reported.',
+  tags,
+  request: { params: kitParams },
+  responses: { 200: okJson(completeness, 'by epoch, newest first'), ...anyProblem },
+});
+const erasing = (
+  path: '/api/kits/{kit_id}/history' | '/api/kits/{kit_id}/assets/{asset_id}/history',
+  what: string,
+) =>
+  createRoute({
+    method: 'delete',
+    path,
+    operationId: path.includes('asset_id') ? 'eraseAssetHistory' : 'eraseHistory',
+    summary: `Erase the history of ${what}`,
+    description: `Erases what was observed of ${what} before a time, also what arrives later. Needs the scope \`history:erase\`. Backups of the database keep it.`,
+    tags,
+    request: { params: path.includes('asset_id') ? assetParams : kitParams, query: eraseQuery },
+    responses: { 204: { description: 'erased' }, ...anyProblem },
+  });
+const eraseKit = erasing('/api/kits/{kit_id}/history', 'a kit');
+const eraseAsset = erasing('/api/kits/{kit_id}/assets/{asset_id}/history', 'an asset');
+
+const assetIdOf = (params: { readonly kit_id: string }): string => assetParams.parse(params).asset_id;
+
+export function historyRoutes(service: Service, store: Store): readonly OpenAPIHono<Env>[] {
+  const history = new HistoryOperations(store);
+  const gate = new HistoryGate();
+  return [
+    messageRoutes(service, history, gate),
+    figureRoutes(service, history, gate),
+    exportRoutes(service, history, gate),
+  ];
+}
+
+function messageRoutes(service: Service, history: HistoryOperations, gate: HistoryGate): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  routes.openapi(listMessages, async (c) => {
+    const { kit_id } = c.req.valid('param');
+    const query = c.req.valid('query');
+    await service.kit(c.var.principal, kit_id);
+    return c.json(
+      await gate.run(c.var.principal, async () =>
+        history.messages(kit_id, { ...query, ...spanOf(query, Date.now()) }),
+      ),
+      200,
+    );
+  });
+  routes.openapi(listAssetMessages, async (c) => {
+    const params = c.req.valid('param');
+    const query = c.req.valid('query');
+    await service.kit(c.var.principal, params.kit_id);
+    const filter = { ...query, ...spanOf(query, Date.now()), asset_id: assetIdOf(params) };
+    return c.json(await gate.run(c.var.principal, async () => history.messages(params.kit_id, filter)), 200);
+  });
+  routes.openapi(listEvents, async (c) => {
+    const { kit_id } = c.req.valid('param');
+    const query = c.req.valid('query');
+    await service.kit(c.var.principal, kit_id);
+    return c.json(
+      await gate.run(c.var.principal, async () =>
+        history.events(kit_id, { ...query, ...spanOf(query, Date.now()) }),
+      ),
+      200,
+    );
+  });
+  routes.openapi(listFleetEvents, async (c) => {
+    const { kits, ...query } = c.req.valid('query');
+    const known = (await service.kits(c.var.principal)).map(({ id }) => id);
+    const wanted = kits ? known.filter((id) => kits.includes(id)) : known;
+    if (wanted.length > fleet_kits_max) {
+      throw new RequestProblem(
+        'bad-request',
+        `${wanted.length} kits; name at most ${fleet_kits_max} in "kits"`,
+      );
+    }
+    const filter = { ...query, ...spanOf(query, Date.now()) };
+    const events = await gate.run(c.var.principal, async () => history.fleetEvents(wanted, filter));
+    return c.json({ events: [...events], next: null }, 200);
+  });
+  addErasing(routes, service, history);
+  return routes;
+}
+
+function addErasing(routes: OpenAPIHono<Env>, service: Service, history: HistoryOperations): void {
+  routes.openapi(eraseKit, async (c) => {
+    demandScope(c.var.principal, 'history:erase');
+    const { kit_id } = c.req.valid('param');
+    await service.kit(c.var.principal, kit_id);
+    await history.erase(kit_id, undefined, c.req.valid('query').before, Date.now());
+    return c.body(null, 204);
+  });
+  routes.openapi(eraseAsset, async (c) => {
+    demandScope(c.var.principal, 'history:erase');
+    const params = c.req.valid('param');
+    await service.kit(c.var.principal, params.kit_id);
+    await history.erase(params.kit_id, assetIdOf(params), c.req.valid('query').before, Date.now());
+    return c.body(null, 204);
+  });
+}
+
+function figureRoutes(service: Service, history: HistoryOperations, gate: HistoryGate): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  routes.openapi(getSeries, async (c) => {
+    const { kit_id } = c.req.valid('param');
+    const { select, points, bucket_s, shape, ...times } = c.req.valid('query');
+    if (select.length === 0 || select.length > series_max) {
+      throw new RequestProblem(
+        'bad-request',
+        `"select" names ${select.length} numbers; name 1 to ${series_max}`,
+      );
+    }
+    await service.kit(c.var.principal, kit_id);
+    const span = spanOf(times, Date.now());
+    const bucket_ms = bucket_s === undefined ? bucketOf(span, points) : bucket_s * 1_000;
+    const list = await gate.run(c.var.principal, async () =>
+      history.series(kit_id, { select, ...span, bucket_ms }),
+    );
+    if (shape === 'columns') return c.json(list, 200);
+    return shape === 'csv'
+      ? c.body(seriesCsv(list), 200, { 'content-type': csv_type })
+      : c.body(JSON.stringify(seriesRows(list)), 200, { 'content-type': 'application/json' });
+  });
+  routes.openapi(getTrack, async (c) => {
+    const params = c.req.valid('param');
+    const asset_id = assetIdOf(params);
+    const { tolerance_m, gap_s, format, ...times } = c.req.valid('query');
+    await service.kit(c.var.principal, params.kit_id);
+    const query = {
+      kit_id: params.kit_id,
+      asset_id,
+      ...spanOf(times, Date.now()),
+      tolerance_m,
+      gap_ms: gap_s * 1_000,
+    };
+    const found = await gate.run(c.var.principal, async () => history.track(query));
+    const asset = await service.asset(c.var.principal, params.kit_id, asset_id).catch(() => undefined);
+    const named = { asset_id, name: asset?.name ?? asset_id };
+    if (format === 'geojson') return c.json(trackGeoJson(found, named), 200);
+    return format === 'gpx'
+      ? c.body(trackGpx(found, named), 200, { 'content-type': 'application/gpx+xml' })
+      : c.body(trackCsv(found), 200, { 'content-type': csv_type });
+  });
+  routes.openapi(getCompleteness, async (c) => {
+    const { kit_id } = c.req.valid('param');
+    await service.kit(c.var.principal, kit_id);
+    return c.json(await gate.run(c.var.principal, async () => history.completeness(kit_id)), 200);
+  });
+  return routes;
+}
+
+/** Buckets that people read: of 1, 2, 5, 10 s and so on up to a day, or whole days. */
+const bucket_steps_s = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200, 86_400,
+];
+
+function bucketOf(
+  { from_ms, to_ms }: { readonly from_ms: number; readonly to_ms: number },
+  points: number,
+): number {
+  const least_ms = Math.max(bucket_ms_min, (to_ms - from_ms) / points);
+  const step_s = bucket_steps_s.find((each) => each * 1_000 >= least_ms);
+  const day = 86_400_000;
+  return step_s === undefined ? Math.ceil(least_ms / day) * day : step_s * 1_000;
+}

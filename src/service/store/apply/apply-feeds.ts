@@ -1,0 +1,121 @@
+/** Stores the newest message of each feed of a commit with as few statements as possible: most messages are of feeds. */
+import { z } from 'zod';
+import { type JsonObject, jsonObject } from '../../../contract/json.ts';
+import type { Message } from '../../ingest/read-message.ts';
+import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { places, portions } from '../sql/many-rows.ts';
+import type { Change } from '../store.ts';
+
+/** Feeds of one kit. */
+export const feeds_of_kit_max = 2_048;
+/** Characters of one message of a feed; 64 neighbours of a radio take half of it. */
+const feed_chars_max = 64 * 1024;
+const feedName = z.string().min(1).max(64);
+
+/** A new message of a feed, on its way into the table. */
+export interface FeedArrival {
+  readonly kit_id: string;
+  readonly asset_id: string;
+  readonly feed: string;
+  readonly message: Message;
+  /** From the buffer of the kit: no subscriber waits for it unless it is the newest. */
+  readonly historical: boolean;
+  readonly data: JsonObject;
+}
+
+/** Reads a message of a feed; a sentence when it violates the contract. */
+export function readFeed(arrival: Omit<FeedArrival, 'data'>): FeedArrival | string {
+  const { asset_id, feed, message } = arrival;
+  if (!feedName.safeParse(feed).success) return `feed/${asset_id}: the name of the feed is too long`;
+  const read = jsonObject.safeParse(message.data);
+  return read.success ? { ...arrival, data: read.data } : `feed/${asset_id}/${feed}: not an object`;
+}
+
+interface Newest extends FeedArrival {
+  readonly text: string;
+  /** All messages of this feed, in order. */
+  readonly all: readonly FeedArrival[];
+}
+
+export interface StoredFeeds {
+  readonly changes: readonly Change[];
+  /** Messages that were not taken, by kit. */
+  readonly refused: ReadonlyMap<string, number>;
+}
+
+/** Stores the newest of each feed unless the row has a newer stamp. */
+export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[]): Promise<StoredFeeds> {
+  const refused = new Map<string, number>();
+  const refuse = ({ kit_id, all }: Newest): void =>
+    void refused.set(kit_id, (refused.get(kit_id) ?? 0) + all.length);
+  const newest: Newest[] = [];
+  for (const each of newestOf(arrivals)) {
+    if (each.text.length > feed_chars_max) refuse(each);
+    else newest.push(each);
+  }
+  const stored = new Set<string>();
+  for (const some of portions(newest)) for (const row of await putSome(queries, some)) stored.add(keyOf(row));
+  const others = newest.filter((each) => !stored.has(keyOf(each)));
+  const known = new Set<string>();
+  for (const some of portions(others)) for (const row of await readSome(queries, some)) known.add(keyOf(row));
+  for (const each of others) if (!known.has(keyOf(each))) refuse(each);
+  return { changes: newest.filter((each) => stored.has(keyOf(each))).flatMap(changesOf), refused };
+}
+
+function newestOf(arrivals: readonly FeedArrival[]): Newest[] {
+  const byFeed = Map.groupBy(arrivals, keyOf);
+  return [...byFeed.values()].flatMap((some) => {
+    const all = some.sort((a, b) => a.message.epoch - b.message.epoch || a.message.seq - b.message.seq);
+    const last = all.at(-1);
+    return last ? [{ ...last, text: JSON.stringify(last.data), all }] : [];
+  });
+}
+
+function keyOf(row: Row | FeedArrival): string {
+  const { kit_id, asset_id, feed } = row;
+  return `${String(kit_id)} ${String(asset_id)} ${String(feed)}`;
+}
+
+/** Rows of a replica of an older version, which compares times otherwise, are ordered by epoch and seq with `unsynced` set. */
+async function putSome(queries: Queries, some: readonly Newest[]): Promise<readonly Row[]> {
+  const big = 'CAST(? AS BIGINT)';
+  return queries.all(
+    `INSERT INTO feeds (kit_id, asset_id, feed, data, time_ms, epoch, seq, unsynced)
+     SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, 1
+     FROM (VALUES ${places(some, `(?, ?, ?, ?, ${big}, ${big}, ${big})`)}) AS new
+     WHERE EXISTS (SELECT 1 FROM feeds WHERE kit_id = new.column1 AND asset_id = new.column2 AND feed = new.column3)
+       OR (SELECT COUNT(*) FROM feeds WHERE kit_id = new.column1) < ${feeds_of_kit_max}
+     ON CONFLICT (kit_id, asset_id, feed) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms,
+       epoch = excluded.epoch, seq = excluded.seq, unsynced = excluded.unsynced
+       WHERE (excluded.epoch, excluded.seq) > (feeds.epoch, feeds.seq)
+     RETURNING kit_id, asset_id, feed`,
+    ...some.flatMap(({ kit_id, asset_id, feed, text, message }): SqlValue[] => [
+      kit_id,
+      asset_id,
+      feed,
+      text,
+      message.time_ms,
+      message.epoch,
+      message.seq,
+    ]),
+  );
+}
+
+async function readSome(queries: Queries, some: readonly FeedArrival[]): Promise<readonly Row[]> {
+  return queries.all(
+    `SELECT kit_id, asset_id, feed FROM feeds WHERE (kit_id, asset_id, feed) IN (VALUES ${places(some, '(?, ?, ?)')})`,
+    ...some.flatMap(({ kit_id, asset_id, feed }) => [kit_id, asset_id, feed]),
+  );
+}
+
+/** The newest, and before it what came live in the same commit: an event that lasts shorter than a commit is an event. */
+function changesOf({ all, ...newest }: Newest): Change[] {
+  return all
+    .filter(({ message, historical }) => !historical || message === newest.message)
+    .map(({ kit_id, asset_id, feed, message, data }) => ({
+      kind: 'feed',
+      kit_id,
+      asset_id,
+      message: { feed, time_ms: message.time_ms, data },
+    }));
+}
