@@ -5,6 +5,7 @@ import { drivers } from '../drivers/index.ts';
 import { configJsonSchema, fileJsonSchema, optionsJsonSchema } from './config/json-schema.ts';
 import { configReference } from './config/reference.ts';
 import { asyncApi } from './contract/asyncapi.ts';
+import { iconsModule } from './page-icons.ts';
 import { roomsTable } from './rooms.ts';
 
 export interface GeneratedDocument {
@@ -31,6 +32,7 @@ export const documents: readonly GeneratedDocument[] = [
         new Map(builtIn.map((driver) => [driver.name, optionsJsonSchema(driver)])),
       ),
   },
+  { file: fileURLToPath(new URL('page/views/parts/icons.js', import.meta.url)), build: iconsModule },
   { file: readme, build: () => withRooms(readFileSync(readme, 'utf8')) },
 ];
 

@@ -1,22 +1,23 @@
 /** Starts the page and draws it: at once after input, otherwise at most four times a second, and every second for the ages. */
-import { makeActions } from './world/actions.js';
-import { assetsView } from './views/assets-view.js';
-import { barView } from './views/bar-view.js';
-import { lockReason } from './views/command-view.js';
-import { Confirm } from './views/confirm.js';
-import { html } from './views/html.js';
-import { integratorView } from './views/integrator-view.js';
-import { attentionView, kitView, linksView, queueView } from './views/kit-view.js';
-import { loginView } from './views/login-view.js';
-import { mapView } from './views/map-view.js';
 import { render } from './preact.js';
+import { makeActions } from './world/actions.js';
+import { Log } from './world/log.js';
+import { readRoute } from './world/route.js';
 import { Session } from './world/session.js';
-import { tasksView } from './views/tasks-view.js';
+import { languageNow, readSettings, themeNow } from './world/settings.js';
+import { useLanguage } from './words/words.js';
+import { attentionList } from './views/overview/attention.js';
+import { html } from './views/parts/html.js';
+import { symbols } from './views/parts/icon.js';
+import { fetchScreens } from './views/screens.js';
+import { pageView } from './views/page-view.js';
 
-/** @import { Choices, View } from './types.d.ts' */
+/** @import { Choices } from './types.d.ts' */
 
 const draw_every_ms = 250;
 const tick_ms = 1_000;
+/** After the first screen has its data. */
+const fetch_rest_after_ms = 3_000;
 
 /** @type {Choices} */
 const choices = {
@@ -26,24 +27,37 @@ const choices = {
   needsKey: undefined,
   trouble: '',
   filter: 'all',
-  open_asset: null,
+  log_filter: 'all',
+  kit_filter: 'all',
+  search: '',
+  sheet: null,
+  target: null,
+  hours: 24,
   typed: new Map(),
   orders: new Map(),
   confirming: null,
-  video_asset: null,
-  map: { zoom: 0, center: null },
+  metadata: new Map(),
+  registering: '',
+  map: { zoom: 0, center: null, pan: null },
   events: [],
   frames: [],
 };
 
+readSettings();
 const root = document.querySelector('#page');
 // Removes the placeholder that is shown until the modules are loaded.
 root?.replaceChildren();
+const sprite = document.createElement('div');
+document.body.append(sprite);
+render(symbols(), sprite);
+
 let drawn_ms = -draw_every_ms;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
+let route = readRoute(location.hash);
 
-const session = new Session(choices, drawSoon);
+const log = new Log();
+const session = new Session(choices, { onNews: drawSoon, log });
 const act = makeActions({ choices, session, changed: draw });
 
 function drawSoon() {
@@ -57,39 +71,39 @@ function draw() {
   clearTimeout(timer);
   timer = undefined;
   drawn_ms = performance.now();
-  if (root) render(page({ ...session.now(), choices, act }), root);
+  document.documentElement.dataset['theme'] = themeNow();
+  const view = { ...session.now(), choices, act, route, log, theme: themeNow() };
+  if (view.link.state === 'live') log.follow(attentionList(view), view.time_ms);
+  if (root) render(html`${pageView(view)}`, root);
 }
 
-/** @param {View} view */
-function page(view) {
-  const { needsKey, confirming, trouble } = choices;
-  const isKnown = view.world.kit !== null && !needsKey;
-  return html`
-    ${barView(view)}
-    <main>
-      ${needsKey && loginView(view)}
-      ${!needsKey && !isKnown && html`<p class="trouble" role="status">${trouble || 'Waiting for the kit'}</p>`}
-      ${
-        isKnown &&
-        html`<div class="column">
-            ${attentionView(view)} ${kitView(view)} ${linksView(view)} ${queueView(view)} ${assetsView(view)}
-          </div>
-          <div class="column">${mapView(view)} ${tasksView(view)} ${integratorView(view)}</div>`
-      }
-    </main>
-    ${
-      confirming &&
-      html`<${Confirm}
-        key=${confirming.command.id}
-        order=${confirming}
-        locked=${lockReason(view)}
-        onConfirm=${() => void act.send(confirming)}
-        onCancel=${(/** @type {string} */ reason) => act.withdraw(confirming, reason)}
-      />`
-    }
-  `;
+/** Follows the address: another screen, or another kit. */
+function followAddress() {
+  const next = readRoute(location.hash);
+  const isOther =
+    next.screen !== route.screen || next.asset_id !== route.asset_id || next.kit_id !== route.kit_id;
+  route = next;
+  if (!isOther) return;
+  choices.sheet = null;
+  choices.target = null;
+  choices.map = { zoom: 0, center: null, pan: null };
+  if (next.kit_id !== null && next.kit_id !== choices.kit_id) session.watch(next.kit_id);
+  scrollTo(0, 0);
+  draw();
 }
 
+/** Logs in; the address may name another kit afterwards. */
+async function start() {
+  await session.start();
+  route = readRoute(location.hash);
+  draw();
+}
+
+addEventListener('hashchange', followAddress);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+document.documentElement.lang = languageNow();
+if (languageNow() !== 'en') void useLanguage(languageNow()).then(draw);
 draw();
-void session.start();
+void start();
 setInterval(draw, tick_ms);
+setTimeout(() => fetchScreens(act), fetch_rest_after_ms);

@@ -5,6 +5,10 @@ import type { Link } from '../contract/kit.ts';
 import type { ServerFrame } from '../service/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../service/api/resources.ts';
 
+import type { Log } from './world/log.js';
+import type { Route } from './world/route.js';
+import type { Settings } from './world/settings.js';
+
 export type { CommandDefinition, KitResource, Link, QueueResource, ServerFrame, TaskResource };
 type Frame<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>;
 export type Snapshot = Frame<'snapshot'>;
@@ -48,6 +52,13 @@ export interface World {
   readonly latencies: Map<string, readonly Sample[]>;
   /** The usual time between two messages of a feed, by `asset feed`, milliseconds. */
   readonly periods: Map<string, number>;
+  /** The last change of each link that was reported, by the name of the link. */
+  readonly linkEdges: Map<
+    string,
+    { readonly status: string; readonly time_ms: number; readonly reason: string }
+  >;
+  /** Figures of the last ten minutes, by name; of assets by `asset name`. */
+  readonly series: Map<string, readonly Sample[]>;
 }
 
 /** The page's own link to the service; `since_ms` is of `performance.now`. */
@@ -73,6 +84,14 @@ export interface Freshness {
   readonly isOld: boolean;
 }
 
+/** One of the values that an input offers. */
+export interface Option {
+  /** The value as text, as the input holds it. */
+  readonly value: string;
+  readonly text: string;
+  readonly json: JsonValue;
+}
+
 /** One input of a command form. */
 export interface Field {
   readonly name: string;
@@ -80,7 +99,7 @@ export interface Field {
   readonly label: string;
   readonly hint: string;
   readonly isRequired: boolean;
-  readonly choices: readonly string[];
+  readonly choices: readonly Option[];
   readonly min: number | undefined;
   readonly max: number | undefined;
   readonly chars_max: number | undefined;
@@ -113,15 +132,29 @@ export interface Choices {
   needsKey: boolean | undefined;
   /** The last error outside of a command. */
   trouble: string;
+  /** Filter of the assets. */
   filter: string;
-  open_asset: string | null;
+  /** Filter of the activity log. */
+  log_filter: string;
+  /** Text typed to find a kit. */
+  search: string;
+  kit_filter: string;
+  /** The open sheet: `kits`, `register`, or `command NAME` of the asset that is shown. */
+  sheet: string | null;
+  /** Where a person has tapped the map to send a drone. */
+  target: { readonly asset_id: string; readonly lat: number; readonly lon: number } | null;
   /** Raw texts of the inputs, by `asset command field`. */
   readonly typed: Map<string, string>;
   /** By `asset command`. */
   readonly orders: Map<string, OrderState>;
   confirming: Order | null;
-  video_asset: string | null;
-  readonly map: { zoom: number; center: string | null };
+  map: { zoom: number; center: string | null; pan: { lat: number; lon: number } | null };
+  /** Metadata of partner assets as the service gave it, by asset, and what became of the last change. */
+  readonly metadata: Map<string, { readonly value: unknown; readonly text: string }>;
+  /** Why the registration of a partner asset failed. */
+  registering: string;
+  /** Hours of history that are shown. */
+  hours: number;
   events: readonly string[];
   frames: readonly string[];
 }
@@ -129,19 +162,33 @@ export interface Choices {
 /** Everything a view needs. */
 export interface View extends Now {
   readonly choices: Choices;
+  readonly route: Route;
+  /** day, night or red */
+  readonly theme: string;
+  readonly log: Log;
   readonly act: Actions;
 }
 
 export interface Actions {
   /** Redraws at once after a choice has changed. */
-  changed(): void;
-  login(key: string): Promise<void>;
-  logout(): Promise<void>;
-  chooseKit(kit_id: string): void;
-  order(order: Order): void;
-  send(order: Order): Promise<void>;
+  readonly changed: () => void;
+  readonly login: (key: string) => Promise<void>;
+  readonly logout: () => Promise<void>;
+  /** Sends an order of a control that is held; settles with the answer, never rejects. */
+  readonly sendQuietly: (order: Order) => Promise<void>;
+  readonly setTarget: (target: NonNullable<Choices['target']>) => void;
+  readonly clearTarget: () => void;
+  readonly register: (body: Readonly<Record<string, JsonValue>>) => Promise<void>;
+  readonly loadMetadata: (asset_id: string) => void;
+  readonly saveMetadata: (asset_id: string, text: string) => Promise<void>;
+  readonly openSheet: (name: string) => void;
+  readonly closeSheet: () => void;
+  readonly switchTheme: () => void;
+  readonly setting: (name: keyof Settings, value: string) => void;
+  readonly order: (order: Order) => void;
+  readonly send: (order: Order) => Promise<void>;
   /** Withdraws an order that waits for its confirmation. */
-  withdraw(order: Order, reason: string): void;
-  cancelTask(task_id: string): Promise<void>;
-  note(event: string): void;
+  readonly withdraw: (order: Order, reason: string) => void;
+  readonly cancelTask: (task_id: string) => Promise<void>;
+  readonly note: (event: string) => void;
 }

@@ -1,9 +1,14 @@
 /** The actions of a person on the page. */
+import { useLanguage, t } from '../words/words.js';
+import { readJson } from '../views/command/inputs.js';
+import { needsConfirmation } from '../views/command/about.js';
 import { ask, randomId, Refused } from './api.js';
-import { needsConfirmation } from '../views/command-view.js';
+import { field } from './json.js';
+import { changeSetting, languageNow, themeNow } from './settings.js';
+import { fly_command } from './target.js';
 
 /** @import { Session } from './session.js' */
-/** @import { Actions, Choices, Order, OrderState } from '../types.d.ts' */
+/** @import { Actions, Choices, JsonValue, Order, OrderState } from '../types.d.ts' */
 
 /**
  * @typedef {object} Parts
@@ -26,22 +31,59 @@ export function makeActions(parts) {
       session.note(event);
       changed();
     },
-    chooseKit: (kit_id) => {
-      choices.open_asset = null;
-      choices.video_asset = null;
-      session.watch(kit_id);
-    },
+    ...sheetActions(parts),
     order: (order) => {
       if (!needsConfirmation(order.command)) return void send(parts, order);
       choices.confirming = order;
       return changed();
     },
     send: async (order) => send(parts, order),
+    sendQuietly: async (order) => sendQuietly(parts, order),
     withdraw: (order, reason) => {
       choices.confirming = null;
       setState(parts, order, { state: 'refused', text: reason });
     },
     cancelTask: async (task_id) => cancelTask(parts, task_id),
+    register: async (body) => register(parts, body),
+    loadMetadata: (asset_id) => void loadMetadata(parts, asset_id),
+    saveMetadata: async (asset_id, text) => saveMetadata(parts, asset_id, text),
+  };
+}
+
+/**
+ * @param {Parts} parts
+ * @returns {Pick<Actions, 'openSheet' | 'closeSheet' | 'switchTheme' | 'setting' | 'setTarget' | 'clearTarget'>}
+ */
+function sheetActions({ choices, changed }) {
+  return {
+    openSheet: (name) => {
+      choices.sheet = name;
+      choices.search = '';
+      choices.registering = '';
+      changed();
+    },
+    closeSheet: () => {
+      choices.sheet = null;
+      choices.search = '';
+      changed();
+    },
+    switchTheme: () => {
+      changeSetting('theme', themeNow() === 'day' ? 'night' : 'day');
+      changed();
+    },
+    setting: (name, value) => {
+      changeSetting(name, value);
+      if (name === 'language') void useLanguage(languageNow()).then(changed);
+      changed();
+    },
+    setTarget: (target) => {
+      choices.target = target;
+      changed();
+    },
+    clearTarget: () => {
+      choices.target = null;
+      changed();
+    },
   };
 }
 
@@ -53,27 +95,58 @@ export function makeActions(parts) {
 async function send(parts, order) {
   const { choices, session } = parts;
   choices.confirming = null;
-  if (!session.now().isInStep) {
-    return setState(parts, order, {
-      state: 'refused',
-      text: 'Not sent: this page has no link to the service.',
-    });
-  }
-  setState(parts, order, { state: 'sending', text: 'Sending' });
-  const { asset, command, payload } = order;
-  const path = `/api/kits/${choices.kit_id}/assets/${asset.id}/commands/${encodeURIComponent(command.name)}`;
+  if (order.command.name === fly_command) choices.target = null;
+  if (!session.now().isInStep) return setState(parts, order, { state: 'refused', text: t.order.noLink });
+  setState(parts, order, { state: 'sending', text: t.order.sending });
   try {
-    // The key makes a repetition by the browser or a proxy harmless; the page itself never repeats an order.
-    await ask('POST', path, { body: { payload }, headers: { 'Idempotency-Key': randomId() } });
-    return setState(parts, order, { state: 'sent', text: 'Accepted by the service' });
+    await post(parts, order);
+    return setState(parts, order, { state: 'sent', text: t.order.accepted });
   } catch (error) {
-    if (!(error instanceof Refused)) {
-      const text = 'No answer: the outcome is unknown. Check the tasks before you send it again.';
-      return setState(parts, order, { state: 'unknown', text });
-    }
-    session.note(`${command.name}: ${error.status}, request ${error.request_id}: ${error.message}`);
-    return setState(parts, order, { state: 'refused', text: `Not sent: ${error.message}` });
+    return setState(parts, order, refusal(parts, order, error));
   }
+}
+
+/**
+ * Sends an order of a control that is held, such as the PTZ pad: settles with the answer; a refusal is shown there.
+ * @param {Parts} parts
+ * @param {Order} order
+ */
+async function sendQuietly(parts, order) {
+  const { choices, changed } = parts;
+  const key = keyOf(order);
+  try {
+    await post(parts, order);
+    if (choices.orders.delete(key)) changed();
+  } catch (error) {
+    setState(parts, order, refusal(parts, order, error));
+  }
+}
+
+/**
+ * @param {Parts} parts
+ * @param {Order} order
+ */
+async function post({ choices }, { asset, command, payload }) {
+  const path = `/api/kits/${choices.kit_id}/assets/${asset.id}/commands/${encodeURIComponent(command.name)}`;
+  // The key makes a repetition by the browser or a proxy harmless; the page itself never repeats an order.
+  await ask('POST', path, { body: { payload }, headers: { 'Idempotency-Key': randomId() } });
+}
+
+/**
+ * @param {Parts} parts
+ * @param {Order} order
+ * @param {unknown} error
+ * @returns {OrderState}
+ */
+function refusal({ session }, { command }, error) {
+  if (!(error instanceof Refused)) return { state: 'unknown', text: t.order.unknown };
+  session.note(`${command.name}: ${error.status}, request ${error.request_id}: ${error.message}`);
+  return { state: 'refused', text: t.order.refused(error.message) };
+}
+
+/** @param {Order} order */
+function keyOf({ asset, command }) {
+  return `${asset.id} ${command.name}`;
 }
 
 /**
@@ -81,8 +154,8 @@ async function send(parts, order) {
  * @param {Order} order
  * @param {OrderState} state
  */
-function setState({ choices, changed }, { asset, command }, state) {
-  choices.orders.set(`${asset.id} ${command.name}`, state);
+function setState({ choices, changed }, order, state) {
+  choices.orders.set(keyOf(order), state);
   changed();
 }
 
@@ -96,8 +169,64 @@ async function cancelTask({ choices, session, changed }, task_id) {
     await ask('POST', `/api/kits/${choices.kit_id}/tasks/${task_id}/cancel`);
     session.note(`cancellation of task ${task_id} requested`);
   } catch (error) {
-    const reason = error instanceof Refused ? error.message : 'no answer';
-    session.note(`task ${task_id} was not cancelled: ${reason}`);
+    session.note(`task ${task_id} was not cancelled: ${reasonOf(error)}`);
   }
   changed();
+}
+
+/**
+ * @param {Parts} parts
+ * @param {Readonly<Record<string, JsonValue>>} body
+ */
+async function register({ choices, session, changed }, body) {
+  try {
+    const created = await ask('POST', `/api/kits/${choices.kit_id}/assets`, {
+      body,
+      headers: { 'Idempotency-Key': randomId() },
+    });
+    session.note(`asset ${String(field(created, 'id'))} registered`);
+    choices.sheet = null;
+  } catch (error) {
+    choices.registering = t.order.refused(reasonOf(error));
+  }
+  changed();
+}
+
+/**
+ * @param {Parts} parts
+ * @param {string} asset_id
+ */
+async function loadMetadata({ choices, changed }, asset_id) {
+  choices.metadata.set(asset_id, { value: undefined, text: '' });
+  try {
+    const asset = await ask('GET', `/api/kits/${choices.kit_id}/assets/${asset_id}`);
+    choices.metadata.set(asset_id, { value: field(asset, 'metadata'), text: '' });
+    changed();
+  } catch {
+    // The page works without it; the next opening asks again.
+  }
+}
+
+/**
+ * @param {Parts} parts
+ * @param {string} asset_id
+ * @param {string} text a JSON object
+ */
+async function saveMetadata({ choices, changed }, asset_id, text) {
+  const known = choices.metadata.get(asset_id);
+  const { payload: metadata } = readJson(text);
+  try {
+    const asset = await ask('PATCH', `/api/kits/${choices.kit_id}/assets/${asset_id}`, {
+      body: { metadata },
+    });
+    choices.metadata.set(asset_id, { value: field(asset, 'metadata') ?? metadata, text: t.metadata.saved });
+  } catch (error) {
+    choices.metadata.set(asset_id, { value: known?.value, text: t.order.refused(reasonOf(error)) });
+  }
+  changed();
+}
+
+/** @param {unknown} error */
+function reasonOf(error) {
+  return error instanceof Refused ? error.message : t.order.noAnswer;
 }

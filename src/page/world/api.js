@@ -1,5 +1,6 @@
 /** Sends requests to the service: with the session cookie, and with a header that a form of another site cannot send. */
 
+import { t } from '../words/words.js';
 import { field, parseJson } from './json.js';
 
 /** @import { JsonValue } from '../types.d.ts' */
@@ -23,7 +24,7 @@ export class Refused extends Error {
 
 /**
  * Sends a request and returns the parsed body; undefined when there is none. Throws `Refused`, and other errors when no answer came.
- * @param {'GET' | 'POST' | 'DELETE'} method
+ * @param {'GET' | 'POST' | 'PATCH' | 'DELETE'} method
  * @param {string} path
  * @param {{ readonly body?: JsonValue, readonly headers?: Readonly<Record<string, string>> }} [more]
  * @returns {Promise<unknown>}
@@ -61,7 +62,7 @@ function explain(status, problem) {
           `${textOf(field(each, 'pointer')).replace(/^#\/payload\//u, '')}: ${textOf(field(each, 'detail'))}`,
       )
     : [];
-  const sentence = typeof detail === 'string' ? detail : `the service answered ${status}`;
+  const sentence = typeof detail === 'string' ? detail : t.trouble.answered(status);
   return places.length === 0 ? sentence : `${sentence} (${places.join('; ')})`;
 }
 

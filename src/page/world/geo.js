@@ -1,5 +1,7 @@
 /** The plane around the kit: distances, bearings and the scale of the map. Azimuthal equidistant, error below 0.1 % within 20 km. */
 
+import { distanceText } from './units.js';
+
 /** Mean radius of the Earth (IUGG), metres. */
 const earth_m = 6_371_008.8;
 const rad = Math.PI / 180;
@@ -32,20 +34,37 @@ export function project(center, place) {
  * @returns {string}
  */
 export function bearingText(from, to) {
-  const [east, north] = project(from, to);
-  const distance = distanceText(Math.hypot(east, north));
-  if (Math.hypot(east, north) < 1) return distance;
-  const degrees = Math.round((Math.atan2(east, north) / rad + 360) % 360) % 360;
-  return `${distance} ${String(degrees).padStart(3, '0')}°`;
+  const { distance_m, bearing } = bearingOf(from, to);
+  if (distance_m < 1) return distanceText(distance_m);
+  return `${distanceText(distance_m)} ${String(Math.round(bearing) % 360).padStart(3, '0')}°`;
 }
 
 /**
- * @param {number} m metres
- * @returns {string}
+ * @param {Place} from
+ * @param {Place} to
+ * @returns {{ readonly distance_m: number, readonly bearing: number }} bearing in degrees clockwise from north
  */
-export function distanceText(m) {
-  if (m < 1_000) return `${Math.round(m)} m`;
-  return `${(m / 1_000).toFixed(m < 10_000 ? 1 : 0)} km`;
+export function bearingOf(from, to) {
+  const [east, north] = project(from, to);
+  return { distance_m: Math.hypot(east, north), bearing: (Math.atan2(east, north) / rad + 360) % 360 };
+}
+
+/**
+ * The place that lies so many metres east and north of `center`: the reverse of `project` on small distances.
+ * @param {Place} center
+ * @param {number} east_m
+ * @param {number} north_m
+ * @returns {Place}
+ */
+export function offset(center, east_m, north_m) {
+  const c = Math.hypot(east_m, north_m) / earth_m;
+  if (c === 0) return center;
+  const lat0 = center.lat * rad;
+  const north = (north_m / earth_m / c) * Math.sin(c);
+  const east = (east_m / earth_m / c) * Math.sin(c);
+  const lat = Math.asin(Math.cos(c) * Math.sin(lat0) + north * Math.cos(lat0));
+  const lon = center.lon * rad + Math.atan2(east, Math.cos(lat0) * Math.cos(c) - north * Math.sin(lat0));
+  return { lat: lat / rad, lon: ((((lon / rad + 540) % 360) + 360) % 360) - 180 };
 }
 
 /**

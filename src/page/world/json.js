@@ -18,6 +18,15 @@ export function field(value, name) {
 }
 
 /**
+ * The items of a list; none where it is no list.
+ * @param {unknown} value
+ * @returns {readonly unknown[]}
+ */
+export function listIn(value) {
+  return Array.isArray(value) ? value : [];
+}
+
+/**
  * @param {string} text
  * @returns {unknown} undefined when it is no JSON
  */

@@ -2,8 +2,12 @@
 import { ask, Refused } from './api.js';
 import { field, isRecord } from './json.js';
 import { KitLink } from './link.js';
+import { addressOf, readRoute } from './route.js';
+import { t } from '../words/words.js';
+import { seenEntry } from './seen.js';
 import { emptyWorld, frameLine, takeFrame } from './world.js';
 
+/** @import { Log } from './log.js' */
 /** @import { Choices, KitResource, Now, PageLink, ServerFrame } from '../types.d.ts' */
 
 const frames_kept = 20;
@@ -15,6 +19,8 @@ export class Session {
   #choices;
   /** @type {() => void} */
   #onNews;
+  /** @type {Log} */
+  #log;
   #world = emptyWorld();
   /** @type {KitLink | undefined} */
   #socket;
@@ -23,9 +29,10 @@ export class Session {
 
   /**
    * @param {Choices}choices written to: the login, the kits, the last error
-   * @param {() => void} onNews called after each change
+   * @param {{ readonly onNews: () => void, readonly log: Log }} parts `onNews` is called after each change
    */
-  constructor(choices, onNews) {
+  constructor(choices, { onNews, log }) {
+    this.#log = log;
     this.#choices = choices;
     this.#onNews = onNews;
   }
@@ -41,12 +48,17 @@ export class Session {
     };
   }
 
-  /** Logs in with the key that the address may hold (`#key=`); else asks who is logged in already. */
+  /** Logs in with the key that the address may hold (`#key=`, with `&kit=`); else asks who is logged in already. */
   async start() {
     const key = fromAddress('key');
     if (key === null) return this.#begin();
-    // The key must not stay in the address, nor in the history.
-    history.replaceState(null, '', location.pathname);
+    // The key must not stay in the address, nor in the history. The kit stays.
+    const kit_id = fromAddress('kit');
+    history.replaceState(
+      null,
+      '',
+      `${location.pathname}${kit_id === null ? '' : addressOf('overview', kit_id)}`,
+    );
     return this.login(key);
   }
 
@@ -58,7 +70,7 @@ export class Session {
       await this.#begin();
     } catch (error) {
       this.#choices.needsKey = true;
-      this.#choices.trouble = error instanceof Refused ? error.message : 'The service does not answer.';
+      this.#choices.trouble = error instanceof Refused ? error.message : t.trouble.noAnswer;
       this.#onNews();
     }
   }
@@ -96,6 +108,8 @@ export class Session {
 
   /** @param {ServerFrame} frame */
   #take(frame) {
+    const seen = seenEntry(frame, this.#world);
+    if (seen) this.#log.add(seen);
     takeFrame(this.#world, frame);
     this.#choices.frames = [frameLine(frame), ...this.#choices.frames].slice(0, frames_kept);
     this.#onNews();
@@ -114,20 +128,33 @@ export class Session {
       choices.session = { scopes: textsOf(field(await ask('GET', '/api/session'), 'scopes')) };
       choices.kits = kitsOf(await ask('GET', '/api/kits'));
       choices.needsKey = false;
-      choices.trouble = choices.kits.length === 0 ? 'This key has no kit yet. Retrying.' : '';
-      const wanted = choices.kit_id ?? fromAddress('kit');
-      const chosen = choices.kits.find(({ id }) => id === wanted) ?? choices.kits[0];
-      if (chosen) this.watch(chosen.id);
-      else this.#beginLater();
+      choices.trouble = choices.kits.length === 0 ? t.trouble.noKit : '';
+      this.#chooseKit();
     } catch (error) {
       if (error instanceof Refused && error.status === 401) {
         choices.needsKey = true;
       } else {
-        choices.trouble = error instanceof Refused ? error.message : 'The service does not answer. Retrying.';
+        choices.trouble = error instanceof Refused ? error.message : t.trouble.retrying;
         this.#beginLater();
       }
     }
     this.#onNews();
+  }
+
+  /** Watches the kit of the address; several kits without one begin with their list. */
+  #chooseKit() {
+    const { kits, kit_id } = this.#choices;
+    const { kit_id: addressed, screen } = readRoute(location.hash);
+    const wanted = addressed ?? kit_id;
+    const chosen = kits.find(({ id }) => id === wanted) ?? kits[0];
+    if (!chosen) return this.#beginLater();
+    if (screen !== 'kits' && addressed !== chosen.id)
+      history.replaceState(
+        null,
+        '',
+        kits.length > 1 && wanted === null ? '#/kits' : addressOf('overview', chosen.id),
+      );
+    return this.watch(chosen.id);
   }
 
   #beginLater() {

@@ -1,4 +1,6 @@
 /** Sanitises foreign names and texts, so that they cannot hide or reorder characters. */
+import { t } from '../words/words.js';
+import { rate } from './bytes.js';
 import { isRecord } from './json.js';
 
 const chars_max = 200;
@@ -26,7 +28,7 @@ export function plain(value) {
  */
 export function label(name) {
   return plain(name)
-    .replace(/_(?:pct|ms|m|mps|s|bps|mbps|gb)$/u, '')
+    .replace(/_(?:pct|ms|m|mps|s|bps|mbps|gb|dbm|mhz|db|c)$/u, '')
     .replaceAll('_', ' ');
 }
 
@@ -40,6 +42,10 @@ const units = [
   [/^voltage$/u, ' V'],
   [/^current$/u, ' A'],
   [/^(?:heading|bearing|roll|pitch|yaw)$/u, '°'],
+  [/_dbm$/u, ' dBm'],
+  [/_mhz$/u, ' MHz'],
+  [/_db$/u, ' dB'],
+  [/_c$/u, ' °C'],
 ];
 
 /**
@@ -58,14 +64,15 @@ export function unitOf(name) {
  * @returns {string}
  */
 export function fieldText(name, value) {
-  if (value === null || value === undefined) return 'not reported';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (value === null || value === undefined) return t.notReported;
+  if (typeof value === 'boolean') return value ? t.yes : t.no;
   if (typeof value === 'number') {
+    if (name.endsWith('_bps')) return rate(value);
     const digits = /^(?:lat|lon)$/u.test(name) ? 6 : 2;
     return `${Number(value.toFixed(digits))}${unitOf(name)}`;
   }
   if (Array.isArray(value)) {
-    return value.length === 0 ? 'none' : plain(value.map((each) => fieldText(name, each)).join('; '));
+    return value.length === 0 ? t.none : plain(value.map((each) => fieldText(name, each)).join('; '));
   }
   if (isRecord(value)) {
     const parts = Object.entries(value).map(([key, part]) => `${label(key)} ${fieldText(key, part)}`);
@@ -82,24 +89,5 @@ export function fieldText(name, value) {
  * @returns {string}
  */
 export function amount(value, unit, digits = 0) {
-  return value === null || value === undefined ? 'not reported' : `${Number(value.toFixed(digits))}${unit}`;
-}
-
-/**
- * @param {number} bps bits per second
- * @returns {string}
- */
-export function rate(bps) {
-  if (bps < 1e6) return `${Math.round(bps / 1e3)} kb/s`;
-  return `${(bps / 1e6).toFixed(bps < 1e8 ? 1 : 0)} Mb/s`;
-}
-
-/**
- * @param {number} bytes
- * @returns {string}
- */
-export function size(bytes) {
-  if (bytes < 1e3) return `${bytes} B`;
-  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(0)} kB`;
-  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+  return value === null || value === undefined ? t.notReported : `${Number(value.toFixed(digits))}${unit}`;
 }

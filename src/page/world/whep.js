@@ -1,4 +1,5 @@
 /** Plays one WHEP stream (draft-ietf-wish-whep): receive only, no trickle, no STUN, since a field kit has no internet. */
+import { t } from '../words/words.js';
 
 const gathering_ms = 1_000;
 const answer_ms = 10_000;
@@ -31,9 +32,9 @@ export async function play(url, video, { signal, onState }) {
   let pause_ms = retry_first_ms;
   while (!signal.aborted) {
     let frames = 0;
-    let reason = 'the stream ended';
+    let reason = t.video.ended;
     try {
-      onState({ state: 'connecting', text: 'Connecting', frames });
+      onState({ state: 'connecting', text: t.video.connecting, frames });
       await playOnce(url, video, {
         signal,
         onState: (state) => {
@@ -42,13 +43,13 @@ export async function play(url, video, { signal, onState }) {
         },
       });
     } catch (error) {
-      reason = error instanceof NoVideo ? error.message : 'the media server does not answer';
+      reason = error instanceof NoVideo ? error.message : t.video.noAnswer;
     }
     if (signal.aborted) return;
     if (frames > 0) pause_ms = retry_first_ms;
     onState({
       state: 'waiting',
-      text: `No video: ${reason}. Trying again in ${Math.round(pause_ms / 1_000)} s.`,
+      text: t.video.retry({ reason, s: Math.round(pause_ms / 1_000) }),
       frames,
     });
     await rest(pause_ms, signal);
@@ -62,9 +63,8 @@ export async function play(url, video, { signal, onState }) {
  */
 function demandWebAddress(url) {
   const { protocol, username, password } = URL.parse(url, location.href) ?? {};
-  if (protocol !== 'http:' && protocol !== 'https:')
-    throw new NoVideo('the stream address is not a web address');
-  if (username || password) throw new NoVideo('the stream address contains a password');
+  if (protocol !== 'http:' && protocol !== 'https:') throw new NoVideo(t.video.notWeb);
+  if (username || password) throw new NoVideo(t.video.password);
 }
 
 /**
@@ -92,7 +92,7 @@ async function playOnce(url, video, { signal, onState }) {
       () => false,
       (/** @type {unknown} */ error) => error instanceof DOMException && error.name === 'NotAllowedError',
     );
-    if (isBlocked) onState({ state: 'tap', text: 'Tap the picture to play', frames: 0 });
+    if (isBlocked) onState({ state: 'tap', text: t.video.tap, frames: 0 });
     await watch(peer, { signal, onState });
   } finally {
     video.srcObject = null;
@@ -131,11 +131,11 @@ async function offer(url, sdp, signal) {
     }),
   );
   const answer = await response.text();
-  if (response.status === 404) throw new NoVideo('the media server has no stream of this camera now');
+  if (response.status === 404) throw new NoVideo(t.video.noStream);
   if (response.status === 400 || response.status === 406) {
-    throw new NoVideo('the browser cannot play the codec of this camera; set its sub-stream to H.264');
+    throw new NoVideo(t.video.codec);
   }
-  if (response.status !== 201) throw new NoVideo(`the media server answered ${response.status}`);
+  if (response.status !== 201) throw new NoVideo(t.video.answered(response.status));
   const location = response.headers.get('Location');
   const resource = location === null ? null : URL.parse(location, url);
   // A media server must not name a resource of another server for deletion.
@@ -162,8 +162,7 @@ async function withBlockedReason(url, signal, send) {
     return await send();
   } catch (error) {
     await rest(blocked_ms, signal);
-    if (isBlockedByPolicy)
-      throw new NoVideo('the stream address is not among the media_origins of the service');
+    if (isBlockedByPolicy) throw new NoVideo(t.video.blocked);
     throw error;
   } finally {
     over.abort();
@@ -185,13 +184,13 @@ async function watch(peer, { signal, onState }) {
     if (decoded > frames) moved_ms = now_ms;
     frames = Math.max(frames, decoded);
     const still_ms = now_ms - moved_ms;
-    if (still_ms > give_up_ms) throw new NoVideo(frames === 0 ? 'no picture came' : 'the picture stopped');
+    if (still_ms > give_up_ms) throw new NoVideo(frames === 0 ? t.video.noPicture : t.video.stopped);
     if (peer.connectionState === 'failed' || peer.connectionState === 'closed')
-      throw new NoVideo('the connection failed');
+      throw new NoVideo(t.video.failed);
     if (frames > 0 && still_ms > frozen_ms) {
-      onState({ state: 'frozen', text: `No new picture for ${Math.round(still_ms / 1_000)} s`, frames });
+      onState({ state: 'frozen', text: t.video.frozen(Math.round(still_ms / 1_000)), frames });
     } else if (frames > 0) {
-      onState({ state: 'playing', text: 'Live picture', frames });
+      onState({ state: 'playing', text: t.video.live, frames });
     }
   }
 }

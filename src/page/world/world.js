@@ -9,7 +9,9 @@ const trail_fixes_max = 150;
 /** Between two points of a trail. */
 const trail_step_ms = 3_000;
 const tasks_max = 50;
-const samples_max = 120;
+const samples_max = 240;
+/** Links whose changes are remembered. */
+const edges_max = 64;
 const reports_max = 60;
 /** Older reports do not show how fast the queue drains now. */
 const reports_ms = 120_000;
@@ -29,6 +31,8 @@ export function emptyWorld() {
     trails: new Map(),
     latencies: new Map(),
     periods: new Map(),
+    linkEdges: new Map(),
+    series: new Map(),
   };
 }
 
@@ -79,8 +83,7 @@ function takeSnapshot(world, { kit, queue, assets, feeds, commands, tasks }) {
   for (const asset of assets) world.assets.set(asset.id, asset);
   for (const [id, ofAsset] of Object.entries(feeds)) {
     world.feeds.set(id, ofAsset);
-    const gps = ofAsset['gps'];
-    if (gps) extendTrail(world, id, gps);
+    for (const [feed, message] of Object.entries(ofAsset)) extend(world, id, feed, message);
   }
   for (const [id, list] of Object.entries(commands)) world.commands.set(id, list);
   world.tasks.clear();
@@ -100,6 +103,19 @@ function takeKit(world, kit) {
     const sample = { time_ms, value: latency_ms ?? null };
     world.latencies.set(name, [...before(samples, time_ms), sample].slice(-samples_max));
   }
+  recordKit(world, kit, time_ms);
+}
+
+/**
+ * @param {World} world
+ * @param {KitNow} kit
+ * @param {number} time_ms of its links
+ */
+function recordKit(world, kit, time_ms) {
+  for (const { name, status } of kit.wans)
+    record(world, `up ${name}`, time_ms, status ? Number(status !== 'offline') : null);
+  record(world, 'battery', Date.parse(kit.times['battery'] ?? ''), kit.battery);
+  record(world, 'cpu', Date.parse(kit.times['gateway'] ?? ''), kit.gateway?.cpu_pct);
 }
 
 /**
@@ -111,6 +127,7 @@ function takeQueue(world, queue) {
   const { online, as_of, waiting_rows: rows } = queue;
   if (as_of === null || rows === null) return;
   const time_ms = Date.parse(as_of);
+  if (online) record(world, 'queue', time_ms, rows);
   const last = world.reports.at(-1);
   // A will was written when the kit connected: it is not a current report.
   if (last && (time_ms === last.time_ms || (!online && time_ms < last.time_ms))) return;
@@ -157,7 +174,8 @@ function forget(world, id) {
   world.feeds.delete(id);
   world.commands.delete(id);
   world.trails.delete(id);
-  for (const key of world.periods.keys()) if (key.startsWith(`${id} `)) world.periods.delete(key);
+  for (const map of [world.periods, world.series])
+    for (const key of map.keys()) if (key.startsWith(`${id} `)) map.delete(key);
 }
 
 /**
@@ -184,7 +202,64 @@ function takeFeed(world, id, feed, message) {
   const before = feeds[feed];
   if (before) updatePeriod(world, `${id} ${feed}`, Date.parse(message.time) - Date.parse(before.time));
   world.feeds.set(id, { ...feeds, [feed]: message });
+  extend(world, id, feed, message);
+}
+
+/**
+ * Takes from a message what the page keeps over time.
+ * @param {World} world
+ * @param {string} id
+ * @param {string} feed
+ * @param {FeedMessage} message
+ */
+function extend(world, id, feed, message) {
   if (feed === 'gps') extendTrail(world, id, message);
+  if (feed === 'link_status') takeLinkEdge(world, message);
+  const [name, field_name] = recorded[feed] ?? [];
+  if (name && field_name)
+    record(world, `${id} ${name}`, Date.parse(message.time), numberOf(message, field_name));
+}
+
+/** Feeds whose last minutes are drawn: the name of the series, and the field. */
+/** @type {Readonly<Record<string, readonly [string, string]>>} */
+const recorded = {
+  gps: ['height', 'relative_alt_m'],
+  battery: ['battery', 'remaining_pct'],
+  radio: ['radio', 'rssi'],
+};
+
+/**
+ * Keeps what links reported of their changes: since when a link is offline, and why.
+ * @param {World} world
+ * @param {FeedMessage} message
+ */
+function takeLinkEdge(world, message) {
+  const name = fieldOf(message, 'name');
+  const status = fieldOf(message, 'status');
+  const reason = fieldOf(message, 'reason');
+  if (typeof name !== 'string' || typeof status !== 'string' || world.linkEdges.size >= edges_max) return;
+  const edge = {
+    status,
+    time_ms: Date.parse(message.time),
+    reason: typeof reason === 'string' ? reason : '',
+  };
+  world.linkEdges.set(name, edge);
+}
+
+/**
+ * Adds a value to a series of the last ten minutes.
+ * @param {World} world
+ * @param {string} name
+ * @param {number} time_ms
+ * @param {number | null | undefined} value
+ */
+function record(world, name, time_ms, value) {
+  if (Number.isNaN(time_ms)) return;
+  const samples = world.series.get(name) ?? [];
+  const last = samples.at(-1);
+  if (last && time_ms >= last.time_ms && time_ms - last.time_ms < trail_step_ms) return;
+  const kept = before(samples, time_ms).filter((sample) => time_ms - sample.time_ms < trail_ms);
+  world.series.set(name, [...kept, { time_ms, value: value ?? null }].slice(-samples_max));
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Loads the page for serving: its files and two libraries, compressed, under a path that changes with their content. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { posix } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 
@@ -15,6 +16,7 @@ const libraries: Readonly<Record<string, string>> = {
   'htm.js': import.meta.resolve('htm'),
 };
 const first_file = 'index.html';
+const first_module = 'main.js';
 /** Brotli's best costs seconds on a gateway and saves a few percent. */
 const brotli = {
   [constants.BROTLI_PARAM_QUALITY]: 9,
@@ -61,16 +63,29 @@ export async function loadPage(): Promise<Page> {
   const files = new Map<string, PageFile>();
   // Sequential: compression of each file needs its own memory.
   for (const [name, text] of texts) files.set(name, await compress(name, text));
-  const linked = withPreloads(index, [...texts.keys()]).replaceAll('"./', `"/page/${version}/`);
+  const linked = withPreloads(index, firstModules(texts)).replaceAll('"./', `"/page/${version}/`);
   return { version, index: await compress(first_file, linked), files };
 }
 
-/** Lets the browser ask for all modules at once, where it would find them one by one from import to import. */
+/** Lets the browser request the modules of the first screen at once, where it would find them one by one from import to import. */
 function withPreloads(index: string, names: readonly string[]): string {
-  const links = names
-    .filter((name) => name.endsWith('.js'))
-    .map((name) => `    <link rel="modulepreload" href="./${name}" />\n`);
+  const links = names.map((name) => `    <link rel="modulepreload" href="./${name}" />\n`);
   return index.replace('  </head>', `${links.join('')}  </head>`);
+}
+
+/** The modules that the first one imports, directly or not. What is imported by `import()` is fetched when it is needed. */
+function firstModules(texts: ReadonlyMap<string, string>): readonly string[] {
+  const found = new Set<string>();
+  const add = (name: string): void => {
+    const text = texts.get(name);
+    if (text === undefined || found.has(name)) return;
+    found.add(name);
+    for (const [, specifier = ''] of text.matchAll(/^import\s[^;]*?from '(\.[^']+)'/gmu)) {
+      add(posix.join(posix.dirname(name), specifier));
+    }
+  };
+  add(first_module);
+  return [...found];
 }
 
 async function readTexts(): Promise<Record<string, string>> {

@@ -1,5 +1,5 @@
 /** What each file of tests of the page begins with: a browser, and for each test a page with its kit. */
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { openPage, type PageLab, type PageLabOptions, startBrowser } from './page-lab.ts';
 
@@ -7,6 +7,8 @@ import { openPage, type PageLab, type PageLabOptions, startBrowser } from './pag
 export function pageScene(): {
   readonly show: (options?: PageLabOptions) => Promise<PageLab>;
   readonly openDrone: (lab: Pick<PageLab, 'page'>) => Promise<void>;
+  /** Opens the sheet of a command of the asset that is shown, and returns its form. */
+  readonly openCommand: (lab: Pick<PageLab, 'page'>, title: string) => Promise<Locator>;
   /** A page of somebody else in the same browser. */
   readonly newPage: () => Promise<Page>;
 } {
@@ -23,12 +25,18 @@ export function pageScene(): {
   return {
     async show(options) {
       open = await openPage(browser, options);
-      await open.page.getByText('Kit online').waitFor();
+      await open.page.locator('.page-link', { hasText: 'Live' }).waitFor();
       return open;
     },
     async openDrone({ page }) {
-      await page.getByRole('button', { name: /^Drone 1/u }).click();
-      await page.getByRole('heading', { name: 'Feeds' }).waitFor();
+      await page.locator('.asset-row', { hasText: 'Drone 1' }).click();
+      await page.locator('#commands').waitFor();
+    },
+    async openCommand({ page }, title) {
+      await page.locator('.command-row button', { hasText: title }).click();
+      const form = page.getByRole('form', { name: title });
+      await form.waitFor();
+      return form;
     },
     newPage: async () => browser.newPage(),
   };

@@ -215,10 +215,10 @@ describe('places', () => {
   });
 
   it.each([
-    [{ lat: 47.001, lon: 8 }, '111 m 000°'],
-    [{ lat: 47, lon: 8.1 }, '7.6 km 090°'],
-    [{ lat: 46.9, lon: 7.9 }, '13 km 214°'],
-    [{ lat: 47, lon: 8 }, '0 m'],
+    [{ lat: 47.001, lon: 8 }, '111\u00a0m 000°'],
+    [{ lat: 47, lon: 8.1 }, '7.6\u00a0km 090°'],
+    [{ lat: 46.9, lon: 7.9 }, '13\u00a0km 214°'],
+    [{ lat: 47, lon: 8 }, '0\u00a0m'],
   ])('reads %j aloud as "%s"', (to, text) => {
     expect(bearingText({ lat: 47, lon: 8 }, to)).toBe(text);
   });
@@ -313,7 +313,7 @@ describe('forms', () => {
         const fields = fieldsOf(input_schema) ?? [];
         // A choice and a switch can only be set to what they offer.
         const offered = ({ name, kind, choices }: Field): boolean =>
-          (kind !== 'choice' || ['', ...choices].includes(texts[name] ?? '')) &&
+          (kind !== 'choice' || ['', ...choices.map(({ value }) => value)].includes(texts[name] ?? '')) &&
           (kind !== 'boolean' || ['', 'true', 'false'].includes(texts[name] ?? ''));
         fc.pre(fields.length > 0 && fields.every(offered));
         const { payload, faults } = readFields(fields, (name) => texts[name] ?? '');

@@ -1,0 +1,25 @@
+/** Saves rows as a CSV file (RFC 4180). */
+
+/**
+ * Quotes each field; a leading sign that a spreadsheet would run as a formula is kept from doing so.
+ * @param {readonly (readonly string[])[]} rows
+ * @returns {string}
+ */
+export function csvText(rows) {
+  const quote = (/** @type {string} */ text) =>
+    `"${(/^[=+\-@\t\r]/u.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  return rows.map((row) => `${row.map(quote).join(',')}\r\n`).join('');
+}
+
+/**
+ * @param {readonly (readonly string[])[]} rows
+ * @param {string} file
+ */
+export function saveCsv(rows, file) {
+  const url = URL.createObjectURL(new Blob([csvText(rows)], { type: 'text/csv;charset=utf-8' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = file;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

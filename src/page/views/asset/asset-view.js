@@ -1,0 +1,174 @@
+/** The page of one asset: its first part by type, then commands, tasks and all values. */
+import { assetState, duration, isAssetReachable } from '../../world/age.js';
+import { placeText } from '../../world/geo.js';
+import { placeOfAsset } from '../../world/places.js';
+import { addressOf } from '../../world/route.js';
+import { plain } from '../../world/text.js';
+import { clock, heightIn, measureText } from '../../world/units.js';
+import { fieldOf } from '../../world/world.js';
+import { t } from '../../words/words.js';
+import { assetRow, stateWord } from '../assets/asset-row.js';
+import { commandsCard, commandSheet } from '../command/command-view.js';
+import { taskRow } from '../command/task-row.js';
+import { lostBox } from '../overview/overview-view.js';
+import { copy } from '../parts/copy.js';
+import { mapBox } from '../map/map-box.js';
+import { html } from '../parts/html.js';
+import { icon } from '../parts/icon.js';
+import { card, fact, name, state } from '../parts/marks.js';
+import { cameraBody } from './camera-view.js';
+import { droneBody } from './drone-view.js';
+import { feedsCard } from './feeds-view.js';
+import { metadataCard } from './metadata-view.js';
+import { radioBody } from './radio-view.js';
+
+/** @import { LiveAsset, View } from '../../types.d.ts' */
+
+const tasks_shown_max = 5;
+
+/** @param {View} view */
+export function assetScreen(view) {
+  const { route, world, choices } = view;
+  const back = addressOf('assets', choices.kit_id);
+  const asset = world.assets.get(route.asset_id ?? '');
+  if (!asset) {
+    return {
+      heading: { title: t.asset.unknown, back },
+      body: html`<div class="page">
+        <p class="empty">${t.asset.unknownWhy}</p>
+        <a class="btn" href=${back}>${t.asset.toAll}</a>
+      </div>`,
+    };
+  }
+  const isFlying =
+    asset.type === 'drone' &&
+    isAssetReachable(asset, view) &&
+    fieldOf(world.feeds.get(asset.id)?.['sys_status'], 'armed') === true;
+  return {
+    heading: {
+      title: name(asset.name),
+      sub: makerOf(asset),
+      back,
+      pill: state(isFlying ? 'flying' : stateWord(asset, view), { isPill: true }),
+    },
+    body: html`${bodyOf(asset, view)} ${commandSheet(asset, view)}`,
+  };
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function bodyOf(asset, view) {
+  const shared = {
+    first: html`${lostBox(view)}${offlineBox(asset, view)}`,
+    rest: html`${commandsCard(asset, view)}${tasksCard(asset, view)}${childrenCard(asset, view)}${aboutCard(asset, view)}${metadataCard(asset, view)}${feedsCard(asset, view)}`,
+  };
+  if (asset.type === 'drone' && asset.protocol !== 'partner') return droneBody(asset, view, shared);
+  if (asset.type === 'camera' || asset.whep_url) return cameraBody(asset, view, shared);
+  if (asset.type === 'radio') return radioBody(asset, view, shared);
+  return html`<div class="page">${shared.first}${aboutFirst(asset, view)}${shared.rest}</div>`;
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @returns {unknown}
+ */
+function makerOf({ vendor, model, protocol }) {
+  const maker = [vendor, model].filter(Boolean).join(' ');
+  return maker === '' ? plain(protocol) : name(maker);
+}
+
+/**
+ * Why the asset is offline, and since when.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function offlineBox(asset, view) {
+  if (assetState(asset, view) !== 'offline') return '';
+  const time_ms = Date.parse(asset.last_seen_at);
+  const text = t.attention.lastSeen({
+    time_ms,
+    age_ms: view.time_ms - time_ms,
+    reason: asset.status_reason ?? '',
+  });
+  return html`<section class="card notice"><b>${t.state.offline}</b><span>${name(text)}</span></section>`;
+}
+
+/**
+ * Assets without a page of their own begin with where they are.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function aboutFirst(asset, view) {
+  const place = placeOfAsset(asset, view);
+  return place ? mapBox(view, { asset, isTall: false }) : '';
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function aboutCard(asset, view) {
+  const { vendor, model, protocol, last_seen_at } = asset;
+  const maker = [vendor, model].filter(Boolean).join(' ');
+  const place = placeOfAsset(asset, view);
+  const text = place ? placeText(place) : '';
+  const copyPlace = () => view.act.note(copy(text) ? t.asset.copied : t.asset.notCopied);
+  const seen_ms = Date.parse(last_seen_at);
+  const copyButton = html`<button
+    type="button"
+    class="icon-btn"
+    aria-label=${t.asset.copy}
+    onClick=${copyPlace}
+  >
+    ${icon('copy', 's')}
+  </button>`;
+  return card(
+    'about',
+    t.asset.about,
+    html`<dl class="facts small pad">
+      ${fact(t.asset.model, maker === '' ? t.notReported : name(maker))}
+      ${fact(t.asset.protocol, plain(protocol))}
+      ${fact(t.asset.type, t.type[asset.type] ?? plain(asset.type))}
+      ${fact(t.asset.lastSeen, `${clock(seen_ms, { isExact: true })} (${duration(view.time_ms - seen_ms)})`)}
+      ${fact(t.asset.position, text === '' ? t.notReported : html`<span class="place">${text}</span>${copyButton}`, place)}
+      ${place && typeof asset.alt_m === 'number' ? fact(t.asset.altitude, t.asset.aboveEllipsoid(measureText(heightIn(asset.alt_m)))) : ''}
+    </dl>`,
+  );
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function tasksCard(asset, view) {
+  const tasks = [...view.world.tasks.values()]
+    .filter(({ asset_id }) => asset_id === asset.id)
+    .sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))
+    .slice(0, tasks_shown_max);
+  if (tasks.length === 0) return '';
+  return card(
+    'tasks',
+    t.task.title,
+    html`<ul class="rows">
+      ${tasks.map((task) => html`<li key=${task.id} class="row">${taskRow(task, view)}</li>`)}
+    </ul>`,
+  );
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function childrenCard(asset, view) {
+  const children = [...view.world.assets.values()].filter(({ parent_id }) => parent_id === asset.id);
+  if (children.length === 0) return '';
+  return card(
+    'children',
+    t.asset.children,
+    html`<ul class="rows assets">
+      ${children.map((child) => assetRow(child, 0, view))}
+    </ul>`,
+  );
+}

@@ -1,0 +1,209 @@
+/** The page of a drone: map and instruments first, the last minutes, and what a pilot needs in one tap. */
+import { feedFreshness } from '../../world/age.js';
+import { bearingOf } from '../../world/geo.js';
+import { listIn } from '../../world/json.js';
+import { placeOfAsset, placeOfKit } from '../../world/places.js';
+import { plain } from '../../world/text.js';
+import { distanceIn, heightIn, number, speedIn } from '../../world/units.js';
+import { fieldOf, numberOf } from '../../world/world.js';
+import { t } from '../../words/words.js';
+import { lockReason, titleOf } from '../command/about.js';
+import { mapBox } from '../map/map-box.js';
+import { html } from '../parts/html.js';
+import { icon, shape } from '../parts/icon.js';
+import { age, card } from '../parts/marks.js';
+import { spark } from '../parts/spark.js';
+import { flyCard } from './fly.js';
+import { horizon } from './horizon.js';
+import { Video } from './video.js';
+
+/** @import { Measure } from '../../world/units.js' */
+/** @import { FeedMessage, LiveAsset, View } from '../../types.d.ts' */
+
+/** @typedef {{ readonly first: unknown, readonly rest: unknown }} Shared */
+
+/** Commands with a button of their own, where the drone has them. */
+const tray = ['return_home', 'hold', 'land'];
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ * @param {Shared} shared
+ */
+export function droneBody(asset, view, { first, rest }) {
+  return html`<div class="page aside drone">
+      <div class="column main">
+        ${first}
+        <div class="map-and-video">${mapBox(view, { asset, isTall: true })}${videoCorner(asset)}</div>
+      </div>
+      <div class="column">
+        ${instruments(asset, view)} ${trayView(asset, view, 'card only-wide')} ${flyCard(asset, view)}
+        ${reasons(asset, view)} ${minutes(asset, view)} ${rest}
+      </div>
+    </div>
+    ${trayView(asset, view, 'only-phone')}`;
+}
+
+/** @param {LiveAsset} asset */
+function videoCorner({ whep_url, name }) {
+  return whep_url
+    ? html`<div class="corner"><${Video} key=${whep_url} url=${whep_url} title=${plain(name)} /></div>`
+    : '';
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function instruments(asset, view) {
+  const feeds = view.world.feeds.get(asset.id) ?? {};
+  const roll = numberOf(feeds['attitude'], 'roll');
+  const pitch = numberOf(feeds['attitude'], 'pitch');
+  const facts = figures(asset, view, feeds);
+  if (facts.length === 0 && roll === undefined) return '';
+  return html`<section class="card pad instruments" aria-label=${t.drone.instruments}>
+    ${roll !== undefined && pitch !== undefined ? horizon({ roll, pitch, isOld: feedFreshness(asset, 'attitude', view).isOld }) : ''}
+    <dl class="facts">
+      ${facts.map(({ term, value, unit, feed }) => {
+        const freshness = feedFreshness(asset, feed, view);
+        return html`<div key=${term} class=${freshness.isOld ? 'fact is-old' : 'fact'}>
+          <dt>${term} ${freshness.isOld ? age(freshness) : ''}</dt>
+          <dd>${value}${unit ? html`<small>${unit}</small>` : ''}</dd>
+        </div>`;
+      })}
+    </dl>
+  </section>`;
+}
+
+/** @typedef {{ readonly term: string, readonly value: string, readonly unit: string, readonly feed: string }} Figure */
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ * @param {Readonly<Record<string, FeedMessage>>} feeds
+ * @returns {readonly Figure[]}
+ */
+function figures(asset, view, { sys_status, gps, vfr_hud, battery }) {
+  const mode = fieldOf(sys_status, 'flight_mode');
+  const speed = numberOf(vfr_hud, 'groundspeed') ?? numberOf(gps, 'ground_speed');
+  const kit = placeOfKit(view);
+  const place = placeOfAsset(asset, view);
+  const distance_m = kit && place ? bearingOf(kit, place).distance_m : undefined;
+  const climb = numberOf(vfr_hud, 'climb_mps');
+  return [
+    ...(typeof mode === 'string'
+      ? [{ term: t.drone.mode, value: plain(mode), unit: '', feed: 'sys_status' }]
+      : []),
+    ...figure(t.drone.altitude, 'gps', numberOf(gps, 'relative_alt_m'), heightIn),
+    ...figure(t.drone.speed, vfr_hud ? 'vfr_hud' : 'gps', speed, speedIn),
+    ...figure(t.drone.climb, 'vfr_hud', climb, climbIn),
+    ...figure(t.drone.fromKit, 'gps', distance_m, distanceIn),
+    ...figure(t.drone.batteryTerm, 'battery', numberOf(battery, 'remaining_pct'), (value) => ({
+      value,
+      unit: '%',
+      digits: 0,
+    })),
+  ];
+}
+
+/**
+ * @param {string} term
+ * @param {string} feed
+ * @param {number | undefined} value
+ * @param {(value: number) => Measure} measure
+ * @returns {readonly Figure[]}
+ */
+function figure(term, feed, value, measure) {
+  if (value === undefined) return [];
+  const { value: shown, unit, digits } = measure(value);
+  return [{ term, feed, value: number(shown, digits), unit }];
+}
+
+/**
+ * @param {number} mps
+ * @returns {Measure}
+ */
+function climbIn(mps) {
+  return speedIn(Math.abs(mps) < 0.05 ? 0 : mps);
+}
+
+/**
+ * Why the autopilot would not let itself be armed, in its own words.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function reasons(asset, view) {
+  const status = view.world.feeds.get(asset.id)?.['sys_status'];
+  const listed = [...listIn(fieldOf(status, 'pre_arm_reasons')), ...listIn(fieldOf(status, 'ekf_reasons'))];
+  const isFailing = fieldOf(status, 'pre_arm_check') === false && fieldOf(status, 'armed') !== true;
+  if (!isFailing && listed.length === 0) return '';
+  return card(
+    'pre-arm',
+    t.drone.notReady,
+    html`<ul class="rows reasons">
+      ${(listed.length === 0 ? [t.drone.noReason] : listed).map((text) => html`<li class="state warn">${shape('warn')}<bdi>${plain(text)}</bdi></li>`)}
+    </ul>`,
+    age(feedFreshness(asset, 'sys_status', view)),
+  );
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function minutes(asset, view) {
+  const { series } = view.world;
+  const height = spark(series.get(`${asset.id} height`) ?? [], {
+    what: t.drone.altitude,
+    unit: 'm',
+    low: 0,
+    isAccent: true,
+  });
+  const battery = spark(series.get(`${asset.id} battery`) ?? [], {
+    what: t.drone.batteryTerm,
+    unit: '%',
+    low: 0,
+    top: 100,
+  });
+  const radio = spark(series.get(`${asset.id} radio`) ?? [], { what: t.drone.radio, unit: '' });
+  const rows = [
+    { term: t.drone.altitude, chart: height },
+    { term: t.drone.batteryTerm, chart: battery },
+    { term: t.drone.radio, chart: radio },
+  ].filter(({ chart }) => chart !== '');
+  if (rows.length === 0) return '';
+  return card(
+    'minutes',
+    t.drone.minutes,
+    html`<div class="lanes">${rows.map(({ term, chart }) => html`<span>${term}</span>${chart}`)}</div>`,
+  );
+}
+
+/**
+ * The buttons that must be in reach at any time: on a phone they stay at the bottom.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ * @param {string} kind
+ */
+function trayView(asset, view, kind) {
+  const commands = view.world.commands.get(asset.id) ?? [];
+  const shown = tray.flatMap((wanted) => commands.filter(({ name }) => name === wanted)).slice(0, 2);
+  if (shown.length === 0) return '';
+  const isLocked = lockReason(view, asset) !== undefined;
+  const showAll = () => document.querySelector('#commands')?.scrollIntoView({ block: 'start' });
+  return html`<div class=${`tray ${kind}`} role="group" aria-label=${t.drone.tray}>
+    ${shown.map((command) => {
+      const ask = () => (isLocked ? undefined : view.act.order({ asset, command, payload: {} }));
+      return html`<button
+        type="button"
+        key=${command.name}
+        class="btn"
+        aria-disabled=${String(isLocked)}
+        onClick=${ask}
+      >
+        ${command.name === 'return_home' ? icon('house', 's') : ''}${titleOf(command)}
+      </button>`;
+    })}
+    <button type="button" class="btn only-phone" onClick=${showAll}>${t.commands.title}</button>
+  </div>`;
+}

@@ -1,0 +1,74 @@
+/** One row of an asset: what it is, its most important values, its state and age. */
+import { assetState, freshness, isAssetReachable, lastMessageTime } from '../../world/age.js';
+import { addressOf } from '../../world/route.js';
+import { assetTree } from '../../world/world.js';
+import { t } from '../../words/words.js';
+import { html } from '../parts/html.js';
+import { icon, iconOfType } from '../parts/icon.js';
+import { age, card, name, state } from '../parts/marks.js';
+import { summary } from './summary.js';
+
+/** @import { LiveAsset, View } from '../../types.d.ts' */
+
+const depth_max = 4;
+const shown_max = 12;
+
+/**
+ * The assets on the overview.
+ * @param {View} view
+ */
+export function assetsCard(view) {
+  const { world, choices } = view;
+  const rows = assetTree(world, () => true);
+  const online = [...world.assets.values()].filter((asset) => assetState(asset, view) === 'online').length;
+  const href = addressOf('assets', choices.kit_id);
+  const content =
+    rows.length === 0
+      ? html`<p class="empty">${t.assets.none}</p>`
+      : html`<ul class="rows assets">
+            ${rows.slice(0, shown_max).map(({ asset, depth }) => assetRow(asset, depth, view))}
+          </ul>
+          ${rows.length > shown_max && html`<a class="btn plain more" href=${href}>${t.assets.all(rows.length)}</a>`}`;
+  return card(
+    'assets',
+    html`<a href=${href}>${t.nav.assets}</a>`,
+    content,
+    html`<span class="cap"
+      >${rows.length > 0 ? t.assets.online({ online, all: world.assets.size }) : ''}</span
+    >`,
+  );
+}
+
+/**
+ * The state of an asset as a word of the page.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+export function stateWord(asset, view) {
+  const now = assetState(asset, view);
+  return now === 'was online' ? 'wasOnline' : now;
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {number} depth
+ * @param {View} view
+ */
+export function assetRow(asset, depth, view) {
+  const { choices, world } = view;
+  const seen = freshness(
+    lastMessageTime(asset, world.feeds.get(asset.id)),
+    Number.POSITIVE_INFINITY,
+    view,
+    isAssetReachable(asset, view),
+  );
+  return html`<li key=${asset.id}>
+    <a
+      class=${`asset-row depth-${Math.min(depth, depth_max)}`}
+      href=${addressOf('asset', choices.kit_id, asset.id)}
+      >${icon(iconOfType(asset.type))}<span class="nm"
+        ><b>${name(asset.name)}</b><span class="cap">${summary(asset, view)}</span></span
+      >${state(stateWord(asset, view))}${age(seen)}</a
+    >
+  </li>`;
+}

@@ -1,0 +1,85 @@
+/** All assets of the kit by their place in the tree, with filters. */
+import { plain } from '../../world/text.js';
+import { assetTree } from '../../world/world.js';
+import { t } from '../../words/words.js';
+import { lostBox } from '../overview/overview-view.js';
+import { html } from '../parts/html.js';
+import { icon, shape } from '../parts/icon.js';
+import { assetRow } from './asset-row.js';
+
+/** @import { LiveAsset, View } from '../../types.d.ts' */
+
+/** @param {View} view */
+export function assetsScreen(view) {
+  const { world, choices } = view;
+  const rows = assetTree(world, (asset) => passes(asset, choices.filter));
+  const list =
+    rows.length === 0
+      ? html`<p class="empty">${world.assets.size === 0 ? t.assets.none : t.assets.noMatch}</p>`
+      : html`<ul class="rows assets">
+          ${rows.map(({ asset, depth }) => assetRow(asset, depth, view))}
+        </ul>`;
+  return {
+    heading: { title: t.nav.assets, isKit: true },
+    body: html`<div class="page">
+      ${lostBox(view)}
+      <h1 class="hero only-phone">${t.nav.assets}</h1>
+      <div class="head">${filters(view)}${registerButton(view)}</div>
+      <section class="card" id="assets" aria-label=${t.nav.assets}>${list}</section>
+    </div>`,
+  };
+}
+
+/** @param {View} view */
+function registerButton({ choices, act }) {
+  if (choices.session && !choices.session.scopes.includes('assets:write')) return '';
+  const open = () => act.openSheet('register');
+  return html`<button type="button" class="btn small" onClick=${open}>
+    ${icon('plus', 's')}${t.register.open}
+  </button>`;
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {string} filter
+ */
+function passes(asset, filter) {
+  if (filter === 'offline') return asset.status === 'offline';
+  return filter === 'all' || asset.type === filter.slice('type '.length);
+}
+
+/** @param {View} view */
+function filters({ world, choices, act }) {
+  const assets = [...world.assets.values()];
+  const types = [...Map.groupBy(assets, ({ type }) => type)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const offline = assets.filter(({ status }) => status === 'offline').length;
+  const buttons = [
+    { key: 'all', text: t.assets.filterAll, count: assets.length },
+    { key: 'offline', text: t.state.offline, count: offline },
+    ...types.map(([type, list]) => ({
+      key: `type ${type}`,
+      text: t.type[type] ?? plain(type),
+      count: list.length,
+    })),
+  ];
+  return html`<div class="chips" role="group" aria-label=${t.assets.filter}>
+    ${buttons.map(({ key, text, count }) => {
+      const choose = () => {
+        choices.filter = key;
+        act.changed();
+      };
+      return html`<button
+        key=${key}
+        type="button"
+        class="chip"
+        aria-pressed=${String(choices.filter === key)}
+        onClick=${choose}
+      >
+        ${key === 'offline' && count > 0 ? html`<span class="state bad">${shape('off')}</span>` : ''}<bdi
+          >${text}</bdi
+        >
+        <span class="n">${count}</span>
+      </button>`;
+    })}
+  </div>`;
+}

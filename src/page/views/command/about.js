@@ -1,0 +1,62 @@
+/** What a command is called, what it risks, and why it cannot be sent now. */
+import { assetState, isKitReachable } from '../../world/age.js';
+import { field } from '../../world/json.js';
+import { label, plain } from '../../world/text.js';
+import { t } from '../../words/words.js';
+import { html } from '../parts/html.js';
+import { shape } from '../parts/icon.js';
+
+/** @import { CommandDefinition, LiveAsset, View } from '../../types.d.ts' */
+
+/**
+ * The title from the definition, else what this page calls the command, else its name.
+ * @param {Pick<CommandDefinition, 'name'>} command
+ * @returns {string}
+ */
+export function titleOf(command) {
+  const title = field(command, 'title');
+  if (typeof title === 'string' && title !== '') return plain(title);
+  const known = t.command[command.name];
+  if (known !== undefined) return known;
+  const text = label(command.name);
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/**
+ * Returns why commands are locked now.
+ * @param {View} view
+ * @param {LiveAsset} [asset]
+ * @returns {string | undefined}
+ */
+export function lockReason(view, asset) {
+  const { isInStep, link, choices, world } = view;
+  if (choices.session && !choices.session.scopes.includes('commands')) return t.lock.readOnly;
+  if (!isInStep || link.state !== 'live') return t.lock.noLink;
+  const isOfKit = asset === undefined || asset.protocol !== 'partner';
+  if (isOfKit && world.kit && !isKitReachable(view)) return t.lock.kitOffline;
+  return undefined;
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+export function lockText(asset, view) {
+  const reason = lockReason(view, asset);
+  if (reason !== undefined) return html`<p class="lock">${reason}</p>`;
+  return assetState(asset, view) === 'offline' ? html`<p class="lock">${t.lock.assetOffline}</p>` : '';
+}
+
+/** @param {CommandDefinition} command */
+export function needsConfirmation({ risk_level, requires_approval }) {
+  return risk_level !== 'low' || requires_approval;
+}
+
+/** @param {CommandDefinition} command */
+export function riskMark({ risk_level, requires_approval }) {
+  if (risk_level === 'low' && !requires_approval) return '';
+  const text = risk_level === 'low' ? t.risk.approval : t.risk[risk_level];
+  return html`<span class=${risk_level === 'high' ? 'state bad' : 'state warn'}
+    >${shape('warn')}<span>${text}</span></span
+  >`;
+}

@@ -1,0 +1,139 @@
+/** The commands of an asset as rows, and the sheet of one of them: inputs from the schema, the button, the outcome. */
+import { plain } from '../../world/text.js';
+import { t } from '../../words/words.js';
+import { html } from '../parts/html.js';
+import { icon } from '../parts/icon.js';
+import { card, name } from '../parts/marks.js';
+import { Sheet } from '../shell/sheet.js';
+import { lockReason, lockText, needsConfirmation, riskMark, titleOf } from './about.js';
+import { fieldsOf, readFields } from './form.js';
+import { input, json_field, jsonInput, positionButton, readJson } from './inputs.js';
+import { taskRow } from './task-row.js';
+
+/** @import { CommandDefinition, LiveAsset, View } from '../../types.d.ts' */
+/** @import { Type } from './inputs.js' */
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+export function commandsCard(asset, view) {
+  // The pad of a camera's page is the command to move it.
+  const commands = (view.world.commands.get(asset.id) ?? []).filter((command) => command.name !== 'ptz_move');
+  if (commands.length === 0)
+    return asset.protocol === 'partner'
+      ? ''
+      : card('commands', t.commands.title, html`<p class="empty">${t.commands.none}</p>`);
+  return card(
+    'commands',
+    t.commands.title,
+    html`${lockText(asset, view)}
+      <ul class="rows">
+        ${commands.map((command) => commandRow(asset, command, view))}
+      </ul>`,
+  );
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {CommandDefinition} command
+ * @param {View} view
+ */
+function commandRow(asset, command, view) {
+  const open = () => view.act.openSheet(`command ${command.name}`);
+  return html`<li key=${command.name} class="command-row">
+    <button type="button" aria-haspopup="dialog" onClick=${open}>
+      <b>${titleOf(command)}</b>${riskMark(command)}${icon('chevron-right', 's')}
+    </button>
+    <div class="outcome" role="status">${outcome(asset, command, view)}</div>
+  </li>`;
+}
+
+/**
+ * The open command sheet of the asset that is shown; empty when there is none.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+export function commandSheet(asset, view) {
+  const { choices, act, world } = view;
+  if (!choices.sheet?.startsWith('command ')) return '';
+  const command = world.commands.get(asset.id)?.find(({ name: text }) => `command ${text}` === choices.sheet);
+  if (!command) return '';
+  return html`<${Sheet}
+    key=${command.name}
+    title=${titleOf(command)}
+    aside=${riskMark(command)}
+    content=${commandForm(asset, command, view)}
+    onClose=${act.closeSheet}
+  />`;
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {CommandDefinition} command
+ * @param {View} view
+ */
+export function commandForm(asset, command, view) {
+  const { choices, act } = view;
+  const key = `${asset.id} ${command.name}`;
+  const fields = fieldsOf(command.input_schema);
+  /** @param {string} wanted */
+  const typed = (wanted) =>
+    choices.typed.get(`${key} ${wanted}`) ?? fields?.find((each) => each.name === wanted)?.initial ?? '';
+  /** @type {Type} */
+  const type = (field, text) => {
+    choices.typed.set(`${key} ${field}`, text);
+    act.changed();
+  };
+  const read = fields ? readFields(fields, typed) : readJson(typed(json_field));
+  const order = choices.orders.get(key);
+  const isBusy = lockReason(view, asset) !== undefined || order?.state === 'sending';
+  /** @param {Event} event */
+  const submit = (event) => {
+    event.preventDefault();
+    if (isBusy) return;
+    if (read.faults.size > 0) choices.orders.set(key, { state: 'refused', text: t.form.fault });
+    else act.order({ asset, command, payload: read.payload });
+    act.changed();
+  };
+  /** @type {ReadonlyMap<string, string>} */
+  const faults = order?.state === 'refused' && order.text === t.form.fault ? read.faults : new Map();
+  return html`<form
+    key=${command.name}
+    class="command"
+    onSubmit=${submit}
+    novalidate
+    aria-label=${titleOf(command)}
+  >
+    <p class="cap"><bdi>${plain(command.description)}</bdi></p>
+    ${lockText(asset, view)}
+    ${
+      fields
+        ? fields.map((field) => input({ field, key, typed, type, fault: faults.get(field.name) }))
+        : jsonInput({ key, typed, type, fault: faults.get(json_field) })
+    }
+    ${fields && positionButton({ fields, type, view })}
+    <button type="submit" class="btn main" aria-disabled=${String(isBusy)}>
+      ${titleOf(command)}${needsConfirmation(command) ? '…' : ''}
+    </button>
+    <div class="outcome" role="status">${outcome(asset, command, view)}</div>
+  </form>`;
+}
+
+/**
+ * The newest task of this command, or the state of the order before it became a task.
+ * @param {LiveAsset} asset
+ * @param {CommandDefinition} command
+ * @param {View} view
+ */
+export function outcome(asset, command, view) {
+  const order = view.choices.orders.get(`${asset.id} ${command.name}`);
+  if (order && order.state !== 'sent')
+    return html`<p class=${`order ${order.state}`}>${name(order.text)}</p>`;
+  const tasks = [...view.world.tasks.values()].filter(
+    (task) => task.asset_id === asset.id && task.command_name === command.name,
+  );
+  const [newest] = tasks.sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
+  if (newest) return taskRow(newest, view);
+  return order ? html`<p class="order">${plain(order.text)}</p>` : '';
+}

@@ -1,0 +1,191 @@
+/** A map: the plane around the kit with marks, tracks and rings; needs no network and no tiles. */
+import { placeText } from '../../world/geo.js';
+import { placeOfAsset, placeOfKit } from '../../world/places.js';
+import { addressOf } from '../../world/route.js';
+import { canFly } from '../../world/target.js';
+import { t } from '../../words/words.js';
+import { html } from '../parts/html.js';
+import { icon } from '../parts/icon.js';
+import { age } from '../parts/marks.js';
+import { Component } from '../../preact.js';
+import { planeFrame, sectionOf } from './frame.js';
+import { mapSummary, overlay } from './overlay.js';
+
+/** @import { LiveAsset, View } from '../../types.d.ts' */
+/** @import { Frame } from './frame.js' */
+
+/** @typedef {{ readonly isSmall?: boolean, readonly isTall?: boolean, readonly asset?: LiveAsset }} About */
+
+const zoom_min = -6;
+const zoom_max = 8;
+/** A press that moves farther is a drag, not a tap. */
+const drag_px = 8;
+
+/**
+ * @param {View} view
+ * @param {About} about
+ */
+export function mapBox(view, about) {
+  const isEmpty = sectionOf(view, { w: 1, h: 1, asset: about.asset }) === undefined;
+  const kind = `${about.isSmall ? 'small' : ''} ${about.isTall ? 'tall' : ''}`;
+  if (isEmpty)
+    return html`<section class=${`card map-empty ${kind}`}>
+      <p class="empty">${t.map.noPosition}</p>
+    </section>`;
+  return html`<section class=${`mapbox ${kind}`} id="map" aria-label=${t.nav.map}>
+    <${MapPicture} view=${view} about=${about} /> ${positionTag(view, about)}
+    ${about.isSmall ? openButton(view) : controls(view, about)}
+  </section>`;
+}
+
+/**
+ * @param {View} view
+ * @param {About} about
+ */
+function positionTag(view, { asset }) {
+  const place = asset ? placeOfAsset(asset, view) : placeOfKit(view);
+  if (!place) return '';
+  const text = `${place.lat.toFixed(4)}, ${place.lon.toFixed(4)}`;
+  return html`<span class="map-tag" title=${placeText(place)}
+    >${icon('locate-fixed', 's')} ${text} ${age(place)}</span
+  >`;
+}
+
+/** @param {View} view */
+function openButton({ choices }) {
+  return html`<div class="map-controls">
+    <a class="icon-btn" href=${addressOf('map', choices.kit_id)} aria-label=${t.map.open}
+      >${icon('maximize')}</a
+    >
+  </div>`;
+}
+
+/**
+ * @param {View} view
+ * @param {About} about
+ */
+function controls({ choices, act }, { asset }) {
+  /** @param {number} by */
+  const zoom = (by) => () => {
+    choices.map.zoom = Math.min(zoom_max, Math.max(zoom_min, choices.map.zoom + by));
+    act.changed();
+  };
+  const fit = () => {
+    choices.map = { zoom: 0, center: null, pan: null };
+    act.changed();
+  };
+  const isFollowing = asset !== undefined && choices.map.center === asset.id;
+  const follow = () => {
+    choices.map = { ...choices.map, center: isFollowing || !asset ? null : asset.id, pan: null };
+    act.changed();
+  };
+  return html`<div class="map-controls" role="group" aria-label=${t.nav.map}>
+    <button type="button" class="icon-btn" onClick=${zoom(1)} aria-label=${t.map.nearer}>
+      ${icon('plus')}
+    </button>
+    <button type="button" class="icon-btn" onClick=${zoom(-1)} aria-label=${t.map.farther}>
+      ${icon('minus')}
+    </button>
+    <button type="button" class="icon-btn" onClick=${fit} aria-label=${t.map.fit}>${icon('maximize')}</button>
+    ${
+      asset &&
+      html`<button
+        type="button"
+        class="icon-btn"
+        onClick=${follow}
+        aria-pressed=${String(isFollowing)}
+        aria-label=${t.map.follow}
+      >
+        ${icon('locate-fixed')}
+      </button>`
+    }
+  </div>`;
+}
+
+/** @extends {Component<{ view: View, about: About }, { w: number, h: number }>} */
+class MapPicture extends Component {
+  /**
+   * @override
+   * @type {{ w: number, h: number }}
+   */
+  state = { w: 0, h: 0 };
+  /** @type {SVGElement | null} */
+  #svg = null;
+  #sizes = new ResizeObserver(([entry]) => {
+    if (entry)
+      this.setState({ w: Math.round(entry.contentRect.width), h: Math.round(entry.contentRect.height) });
+  });
+  /** @type {{ x: number, y: number, last_x: number, last_y: number, isDrag: boolean } | undefined} */
+  #press;
+  /** @type {Frame | undefined} */
+  #frame;
+
+  /** @override */
+  componentDidMount() {
+    if (this.#svg) this.#sizes.observe(this.#svg);
+  }
+
+  /** @override */
+  componentWillUnmount() {
+    this.#sizes.disconnect();
+  }
+
+  /** @param {SVGElement | null} element */
+  #keep = (element) => {
+    this.#svg = element;
+  };
+
+  /** @param {PointerEvent} event */
+  #down = ({ clientX: x, clientY: y, isPrimary }) => {
+    this.#press = isPrimary ? { x, y, last_x: x, last_y: y, isDrag: false } : undefined;
+  };
+
+  /** @param {PointerEvent} event */
+  #move = (event) => {
+    const press = this.#press;
+    const frame = this.#frame;
+    if (!press || !frame || event.buttons === 0 || this.props.about.isSmall) return;
+    const { clientX: x, clientY: y } = event;
+    press.isDrag ||= Math.hypot(x - press.x, y - press.y) > drag_px;
+    if (!press.isDrag) return;
+    const { view } = this.props;
+    const pan = frame.toPlace(frame.w / 2 - (x - press.last_x), frame.h / 2 - (y - press.last_y));
+    press.last_x = x;
+    press.last_y = y;
+    view.choices.map = { ...view.choices.map, pan: { lat: pan.lat, lon: pan.lon }, center: null };
+    view.act.changed();
+  };
+
+  /** @param {MouseEvent} event */
+  #tap = (event) => {
+    const { view, about } = this.props;
+    const { asset } = about;
+    const wasDrag = this.#press?.isDrag === true;
+    this.#press = undefined;
+    const isOnMark = event.target instanceof Element && event.target.closest('a') !== null;
+    if (wasDrag) event.preventDefault();
+    if (wasDrag || isOnMark || !asset || !this.#svg || !this.#frame || !canFly(asset, view)) return;
+    const box = this.#svg.getBoundingClientRect();
+    const { lat, lon } = this.#frame.toPlace(event.clientX - box.left, event.clientY - box.top);
+    view.act.setTarget({ asset_id: asset.id, lat, lon });
+  };
+
+  /** @override */
+  render() {
+    const { view, about } = this.props;
+    const { w, h } = this.state;
+    const section = w > 0 ? sectionOf(view, { w, h, asset: about.asset }) : undefined;
+    this.#frame = section && planeFrame(section, w, h);
+    return html`<svg
+      ref=${this.#keep}
+      class="map"
+      role="group"
+      aria-label=${mapSummary(view)}
+      onPointerDown=${this.#down}
+      onPointerMove=${this.#move}
+      onClick=${this.#tap}
+    >
+      ${this.#frame && overlay(view, this.#frame, about.asset)}
+    </svg>`;
+  }
+}

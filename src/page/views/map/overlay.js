@@ -1,0 +1,263 @@
+/** What is drawn over the base map, or alone: rings, tracks, marks, fence, home, target. */
+import { assetState, duration } from '../../world/age.js';
+import { bearingText, project, roundDown } from '../../world/geo.js';
+import { fenceOf, homeOf } from '../../world/fence.js';
+import { headingOf, placeOfAsset, placeOfKit } from '../../world/places.js';
+import { addressOf } from '../../world/route.js';
+import { targetOf } from '../../world/target.js';
+import { plain } from '../../world/text.js';
+import { distanceText } from '../../world/units.js';
+import { fixOf } from '../../world/world.js';
+import { t } from '../../words/words.js';
+import { html } from '../parts/html.js';
+import { placeLabels } from './labels.js';
+
+/** @import { KnownPlace } from '../../world/places.js' */
+/** @import { Fix, LiveAsset, View } from '../../types.d.ts' */
+/** @import { Frame } from './frame.js' */
+/** @import { Wanted } from './labels.js' */
+
+const rings_max = 5;
+const same_px = 12;
+const label_chars_max = 18;
+const first_strong_isolate = String.fromCodePoint(0x20_68);
+const pop_isolate = String.fromCodePoint(0x20_69);
+
+/**
+ * @param {View} view
+ * @param {Frame} frame
+ * @param {LiveAsset | undefined} asset the one that the map is about
+ */
+export function overlay(view, frame, asset) {
+  const kit = placeOfKit(view);
+  const kitAt = kit && frame.toPicture(kit);
+  const located = [...view.world.assets.values()].flatMap((each) => {
+    const place = placeOfAsset(each, view);
+    const at = place && frame.toPicture(place);
+    // The gateway stands where the kit is, and has its mark.
+    const isKit =
+      each.type === 'gateway' && kitAt && at && Math.hypot(at[0] - kitAt[0], at[1] - kitAt[1]) < same_px;
+    return at && !isKit ? [{ asset: each, place, at }] : [];
+  });
+  const shown = located.filter(
+    ({ at: [x, y] }) => x > -20 && y > -20 && x < frame.w + 20 && y < frame.h + 20,
+  );
+  /** @type {readonly Wanted[]} */
+  const wanted = [
+    ...(kit ? [wantedOf(frame.toPicture(kit), t.map.kit, oldText(kit), 1)] : []),
+    ...(kit ? ringsOf(kit, frame) : []),
+    ...shown.map(({ asset: each, place, at }) =>
+      wantedOf(
+        at,
+        shortName(each.name),
+        oldText(place),
+        each.id === asset?.id ? 0 : each.type === 'drone' ? 2 : 3,
+      ),
+    ),
+  ];
+  const placed = placeLabels(wanted, frame);
+  const labels = wanted.map(({ text, sub, isFixed }, i) => {
+    const at = placed[i];
+    return (
+      at &&
+      html`<text
+        key=${`label ${i}`}
+        class=${isFixed ? 'q' : sub === '' ? '' : 'old'}
+        x=${at.x}
+        y=${at.y}
+        text-anchor=${at.anchor}
+        >${isolated(text)}${sub && html`<tspan x=${at.x} dy="15">${sub}</tspan>`}</text
+      >`
+    );
+  });
+  return html`
+    ${kit && rings(kit, frame)} ${asset && fence(asset, view, frame)}
+    ${located.map(({ asset: each }) => trail(each, frame, view))} ${asset && target(asset, view, frame)}
+    ${shown.map(({ asset: each, place, at }) => assetMark(each, { place, at }, view))}
+    ${kit && kitMark(kit, frame)} ${labels} ${scaleBar(frame)}
+  `;
+}
+
+/**
+ * @param {readonly [number, number]} at
+ * @param {string} text
+ * @param {string} sub
+ * @param {number} rank
+ * @returns {Wanted}
+ */
+function wantedOf([x, y], text, sub, rank) {
+  return { x, y, text, sub, rank };
+}
+
+/** @param {Frame} frame */
+function ringStep({ w, h, m_per_px }) {
+  return roundDown((Math.min(w, h) / 2) * m_per_px * 0.62);
+}
+
+/**
+ * The labels of the rings, at their tops.
+ * @param {KnownPlace} kit
+ * @param {Frame} frame
+ * @returns {readonly Wanted[]}
+ */
+function ringsOf(kit, frame) {
+  const [x, y] = frame.toPicture(kit);
+  const step_m = ringStep(frame);
+  return Array.from({ length: rings_max }, (_, i) => {
+    const m = step_m * (i + 1);
+    return { x, y: y - m / frame.m_per_px, text: distanceText(m), sub: '', rank: 9, isFixed: true };
+  });
+}
+
+/**
+ * @param {KnownPlace} kit
+ * @param {Frame} frame
+ */
+function rings(kit, frame) {
+  const [x, y] = frame.toPicture(kit);
+  const step_m = ringStep(frame);
+  return html`<g key="rings" class="ring">
+    ${Array.from({ length: rings_max }, (_, i) => html`<circle key=${i} cx=${x} cy=${y} r=${((step_m * (i + 1)) / frame.m_per_px).toFixed(1)} />`)}
+  </g>`;
+}
+
+/** @param {Frame} frame */
+function scaleBar({ h, m_per_px }) {
+  const m = roundDown(110 * m_per_px);
+  const width = (m / m_per_px).toFixed(1);
+  return html`<g class="scale" transform=${`translate(14 ${h - 14})`}>
+    <path d=${`M0-5V0H${width}V-5`} /><text class="q" x=${Number(width) + 8} y="2">${distanceText(m)}</text>
+  </g>`;
+}
+
+/**
+ * The fence and the home position of a drone, where it reports them.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ * @param {Frame} frame
+ */
+function fence(asset, view, frame) {
+  const found = fenceOf(asset.id, view);
+  const home = homeOf(asset.id, view);
+  const center = found?.center ? frame.toPicture(found.center) : undefined;
+  const at = home ? frame.toPicture(home) : undefined;
+  return html`<g key="fence">
+    ${found && found.polygon.length >= 3 ? html`<polygon class="fence" points=${found.polygon.map((place) => frame.toPicture(place).join(',')).join(' ')} />` : ''}
+    ${found?.radius_m !== undefined && center ? html`<circle class="fence" cx=${center[0]} cy=${center[1]} r=${(found.radius_m / frame.m_per_px).toFixed(1)} />` : ''}
+    ${at && html`<path class="home" d=${`M${at[0] - 9} ${at[1] + 1}l9-9 9 9M${at[0] - 6} ${at[1] - 1}v9h12v-9`} />`}
+  </g>`;
+}
+
+/**
+ * The path of the last minutes, thicker where it is newer.
+ * @param {LiveAsset} asset
+ * @param {Frame} frame
+ * @param {View} view
+ */
+function trail(asset, frame, view) {
+  const newest = fixOf(view.world.feeds.get(asset.id)?.['gps']);
+  const fixes = [...(view.world.trails.get(asset.id) ?? []), ...(newest ? [newest] : [])];
+  if (fixes.length < 2) return '';
+  const third = Math.ceil(fixes.length / 3);
+  return html`<g key=${`trail ${asset.id}`} class="trail">
+    ${[0, 1, 2].map((i) => html`<polyline key=${i} class=${`part-${i}`} points=${line(fixes.slice(i * third, (i + 1) * third + 1), frame)} />`)}
+  </g>`;
+}
+
+/**
+ * @param {readonly Fix[]} fixes
+ * @param {Frame} frame
+ */
+function line(fixes, frame) {
+  return fixes.map((fix) => frame.toPicture(fix).join(',')).join(' ');
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ * @param {Frame} frame
+ */
+function target(asset, view, frame) {
+  const found = targetOf(asset, view);
+  if (!found) return '';
+  const [x, y] = frame.toPicture(found.target);
+  const [fx, fy] = frame.toPicture(found.from);
+  return html`<g key="target" class="aim">
+    <path class="way" d=${`M${fx} ${fy}L${x} ${y}`} />
+    <g transform=${`translate(${x} ${y})`}>
+      <circle r="13" /><path d="M0-19V-7M0 7V19M-19 0H-7M7 0H19" /><circle class="dot" r="2.4" />
+      <text y="38" text-anchor="middle">${bearingText(found.from, found.target)}</text>
+    </g>
+  </g>`;
+}
+
+/**
+ * @param {KnownPlace} kit
+ * @param {Frame} frame
+ */
+function kitMark(kit, frame) {
+  const [x, y] = frame.toPicture(kit);
+  return html`<g
+    key="kit"
+    class=${kit.isOld ? 'mark kit old' : 'mark kit'}
+    transform=${`translate(${x} ${y})`}
+  >
+    <rect x="-9" y="-9" width="18" height="18" rx="4" /><path
+      d="M-3.5 2.5a5 5 0 0 1 0-5M3.5 2.5a5 5 0 0 0 0-5"
+    /><circle r="1.7" />
+  </g>`;
+}
+
+/**
+ * A ring for what stands, an arrow for what moves; dashed: offline, or its position is old. It is never removed.
+ * @param {LiveAsset} asset
+ * @param {{ readonly place: KnownPlace, readonly at: readonly [number, number] }} about
+ * @param {View} view
+ */
+function assetMark(asset, { place, at: [x, y] }, view) {
+  const isOld = place.isOld || assetState(asset, view) !== 'online';
+  const heading = headingOf(asset, view);
+  const shape =
+    heading === undefined
+      ? html`<circle class="ring-mark" r="7" />`
+      : html`<path class="arrow" d="M0-14 10 11 0 6-10 11Z" transform=${`rotate(${Math.round(heading)})`} />`;
+  return html`<a
+    key=${asset.id}
+    class=${isOld ? 'mark old' : 'mark'}
+    href=${addressOf('asset', view.choices.kit_id, asset.id)}
+    tabindex="-1"
+    aria-label=${plain(asset.name)}
+    transform=${`translate(${x} ${y})`}
+    ><circle class="touch" r="22" />${shape}</a
+  >`;
+}
+
+/** @param {KnownPlace} place */
+function oldText({ isOld, age_ms }) {
+  return isOld ? (age_ms === null ? t.age.unknown : t.age.old(duration(age_ms))) : '';
+}
+
+/** @param {string} text */
+function shortName(text) {
+  const shown = plain(text);
+  return shown.length > label_chars_max ? `${shown.slice(0, label_chars_max - 1)}…` : shown;
+}
+
+/**
+ * Isolates the text direction of a name; SVG has no element for it.
+ * @param {string} text
+ */
+function isolated(text) {
+  return `${first_strong_isolate}${text}${pop_isolate}`;
+}
+
+/**
+ * How far the farthest asset is, for the description of the map.
+ * @param {View} view
+ */
+export function mapSummary(view) {
+  const kit = placeOfKit(view);
+  const located = [...view.world.assets.values()].flatMap((asset) => placeOfAsset(asset, view) ?? []);
+  const far_m = kit ? Math.max(0, ...located.map((place) => Math.hypot(...project(kit, place)))) : 0;
+  return t.map.summary({ isKitKnown: kit !== undefined, assets: located.length, far: distanceText(far_m) });
+}

@@ -1,0 +1,40 @@
+/** Screens whose modules are fetched when they are first shown, or in idle time. */
+
+/** @import { Actions } from '../../types.d.ts' */
+
+/**
+ * @template T
+ * @typedef {object} Lazy
+ * @property {() => T | undefined} now the module, once it is loaded
+ * @property {(act: Actions) => void} load starts loading; draws again when it is there
+ */
+
+/**
+ * @template T
+ * @param {() => Promise<T>} fetchModule
+ * @returns {Lazy<T>}
+ */
+export function lazy(fetchModule) {
+  /** @type {T | undefined} */
+  let module;
+  let isLoading = false;
+  /** @param {Actions} act */
+  const fetchOnce = async (act) => {
+    try {
+      module = await fetchModule();
+      act.changed();
+    } catch {
+      // Tried again at the next drawing: the link to the service may be lost now.
+    } finally {
+      isLoading = false;
+    }
+  };
+  return {
+    now: () => module,
+    load: (act) => {
+      if (module !== undefined || isLoading) return;
+      isLoading = true;
+      void fetchOnce(act);
+    },
+  };
+}

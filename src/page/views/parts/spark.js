@@ -1,0 +1,107 @@
+/** A small chart of one figure. Where no value was observed the line is left open and the plot hatched. */
+import { t } from '../../words/words.js';
+import { html } from './html.js';
+
+/** @import { Sample } from '../../types.d.ts' */
+
+const height = 28;
+/** A longer pause between two samples is drawn as a gap. */
+const gap_ms = 200_000;
+
+/**
+ * @typedef {object} About
+ * @property {string} what
+ * @property {string} unit
+ * @property {number} [width] fixed; else it fills its place
+ * @property {number} [low] lower end of the scale; the smallest value when left out
+ * @property {number} [top]
+ * @property {boolean} [isAccent]
+ */
+
+/**
+ * @param {readonly Sample[]} samples
+ * @param {About} about
+ */
+export function spark(samples, { what, unit, width, low, top, isAccent = false }) {
+  const known = samples.flatMap(({ value }) => (value === null ? [] : [value]));
+  if (known.length < 2) return '';
+  const least = Math.min(...known);
+  const most = Math.max(...known);
+  const floor = low ?? least;
+  const span = Math.max(1e-9, (top ?? most + 0.08 * (most - floor)) - floor);
+  const w = width ?? 150;
+  const first_ms = samples[0]?.time_ms ?? 0;
+  const span_ms = Math.max(1, (samples.at(-1)?.time_ms ?? 0) - first_ms);
+  const x = (/** @type {number} */ time_ms) => 2 + ((time_ms - first_ms) / span_ms) * (w - 6);
+  const y = (/** @type {number} */ value) => height - 3 - ((value - floor) / span) * (height - 7);
+  const runs = runsOf(samples);
+  const path = runs
+    .map((run) =>
+      run
+        .map(
+          ({ time_ms, value }, i) => `${i === 0 ? 'M' : 'L'}${x(time_ms).toFixed(1)} ${y(value).toFixed(1)}`,
+        )
+        .join(''),
+    )
+    .join('');
+  const fill = runs
+    .filter((run) => run.length > 1)
+    .map((run) => {
+      const points = run
+        .map(({ time_ms, value }) => `L${x(time_ms).toFixed(1)} ${y(value).toFixed(1)}`)
+        .join('');
+      return `M${x(run[0]?.time_ms ?? 0).toFixed(1)} ${height - 2}${points}L${x(run.at(-1)?.time_ms ?? 0).toFixed(1)} ${height - 2}Z`;
+    })
+    .join('');
+  return html`<svg
+    class=${isAccent ? 'spark accent' : 'spark'}
+    width=${width ?? '100%'}
+    height=${height}
+    viewBox="0 0 ${w} ${height}"
+    preserveAspectRatio="none"
+    role="img"
+    aria-label=${t.chart.range({ what, least: Math.round(least), most: Math.round(most), unit })}
+  >
+    ${gapsOf(samples).map(([from, to]) => html`<rect key=${from} x=${x(from)} y="2" width=${Math.max(2, x(to) - x(from))} height=${height - 4} fill="url(#hatch)" />`)}
+    <path class="f" d=${fill} />
+    <path class="l" d=${path} vector-effect="non-scaling-stroke" />
+  </svg>`;
+}
+
+/**
+ * The stretches with values and without a pause.
+ * @param {readonly Sample[]} samples
+ * @returns {readonly (readonly { readonly time_ms: number, readonly value: number }[])[]}
+ */
+export function runsOf(samples) {
+  /** @type {{ time_ms: number, value: number }[][]} */
+  const runs = [];
+  let last_ms = Number.NEGATIVE_INFINITY;
+  for (const { time_ms, value } of samples) {
+    if (value === null) {
+      last_ms = Number.NEGATIVE_INFINITY;
+    } else {
+      if (time_ms - last_ms > gap_ms) runs.push([]);
+      runs.at(-1)?.push({ time_ms, value });
+      last_ms = time_ms;
+    }
+  }
+  return runs;
+}
+
+/**
+ * The stretches in which an answer was awaited and none came.
+ * @param {readonly Sample[]} samples
+ * @returns {readonly (readonly [from_ms: number, to_ms: number])[]}
+ */
+export function gapsOf(samples) {
+  /** @type {[number, number][]} */
+  const gaps = [];
+  for (const [i, { time_ms, value }] of samples.entries()) {
+    const previous = samples[i - 1];
+    if (value === null && previous?.value !== null) gaps.push([time_ms, time_ms]);
+    const open = gaps.at(-1);
+    if (open && (value === null || previous?.value === null) && previous !== undefined) open[1] = time_ms;
+  }
+  return gaps;
+}

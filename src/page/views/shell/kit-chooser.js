@@ -1,0 +1,63 @@
+/** The list of kits in a sheet: search, state and age of each. */
+import { freshness } from '../../world/age.js';
+import { addressOf } from '../../world/route.js';
+import { plain } from '../../world/text.js';
+import { t } from '../../words/words.js';
+import { html } from '../parts/html.js';
+import { icon } from '../parts/icon.js';
+import { age, name, state } from '../parts/marks.js';
+import { Sheet } from './sheet.js';
+
+/** @import { KitResource, View } from '../../types.d.ts' */
+
+const searched_from = 6;
+const shown_max = 200;
+
+/** @param {View} view */
+export function kitChooser(view) {
+  const { choices, act } = view;
+  const wanted = choices.search.toLowerCase();
+  const found = choices.kits.filter(({ name: text }) => text.toLowerCase().includes(wanted));
+  const content = html`
+    ${choices.kits.length >= searched_from && searchField(view)}
+    <ul class="rows chooser">
+      ${found.slice(0, shown_max).map((kit) => kitRow(kit, view))}
+    </ul>
+    ${found.length === 0 && html`<p class="empty">${t.kits.noneFound}</p>`}
+    ${choices.kits.length > 1 && html`<a class="btn" href="#/kits" onClick=${act.closeSheet}>${t.kits.all}</a>`}
+  `;
+  return html`<${Sheet} title=${t.kits.choose} content=${content} onClose=${act.closeSheet} />`;
+}
+
+/** @param {View} view */
+export function searchField({ choices, act }) {
+  /** @param {Event & { currentTarget: HTMLInputElement }} event */
+  const type = ({ currentTarget }) => {
+    choices.search = currentTarget.value;
+    act.changed();
+  };
+  return html`<label class="find"
+    >${icon('search')}<span class="unseen">${t.kits.find}</span
+    ><input type="search" placeholder=${t.kits.find} value=${choices.search} onInput=${type}
+  /></label>`;
+}
+
+/**
+ * @param {KitResource} kit
+ * @param {View} view
+ */
+function kitRow(kit, view) {
+  const { choices, act } = view;
+  const seen = freshness(kit.last_seen, Number.POSITIVE_INFINITY, view, kit.online);
+  return html`<li key=${kit.id}>
+    <a
+      class="choose-row"
+      href=${addressOf('overview', kit.id)}
+      aria-current=${kit.id === choices.kit_id ? 'true' : undefined}
+      onClick=${act.closeSheet}
+      ><b>${name(plain(kit.name))}</b>${state(kit.online ? 'online' : kit.last_seen ? 'offline' : 'none')}${
+        kit.last_seen ? age(seen) : ''
+      }</a
+    >
+  </li>`;
+}

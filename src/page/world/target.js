@@ -1,0 +1,28 @@
+/** The place on the map where a person may send a drone. */
+import { placeOfAsset } from './places.js';
+
+/** @import { LiveAsset, View } from '../types.d.ts' */
+
+export const fly_command = 'goto_waypoint';
+
+/**
+ * The target that is set for this drone; it goes when the drone's position turns old.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+export function targetOf(asset, view) {
+  const { target } = view.choices;
+  if (!target || target.asset_id !== asset.id) return undefined;
+  const from = placeOfAsset(asset, view);
+  return from && !from.isOld ? { target, from } : undefined;
+}
+
+/**
+ * Whether a tap on the map of this asset sets a target.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+export function canFly(asset, view) {
+  const commands = view.world.commands.get(asset.id) ?? [];
+  return commands.some(({ name }) => name === fly_command) && placeOfAsset(asset, view)?.isOld === false;
+}
