@@ -92,6 +92,11 @@ function followAddress() {
   draw();
 }
 
+function tick() {
+  if (route.screen === 'kits' || choices.sheet === 'kits') void session.refreshKits();
+  draw();
+}
+
 /** Logs in; the address may name another kit afterwards. */
 async function start() {
   await session.start();
@@ -105,5 +110,5 @@ document.documentElement.lang = languageNow();
 if (languageNow() !== 'en') void useLanguage(languageNow()).then(draw);
 draw();
 void start();
-setInterval(draw, tick_ms);
+setInterval(tick, tick_ms);
 setTimeout(() => fetchScreens(act), fetch_rest_after_ms);

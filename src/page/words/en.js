@@ -187,7 +187,7 @@ export const en = {
     gateway: 'Gateway',
     memory: (/** @type {string} */ pct) => `Memory ${pct}`,
     queue: 'Queue',
-    messages: (/** @type {number} */ n) => (n === 1 ? 'message' : 'messages'),
+    messages: /** @type {(n: number) => string} */ ((n) => (n === 1 ? 'message' : 'messages')),
     empty: 'Empty',
     emptyUnknown: 'Time until empty not known',
     emptyIn: (/** @type {number} */ ms) => `Empty in about ${duration(ms)}`,

@@ -1,6 +1,6 @@
 /** The actions of a person on the page. */
 import { useLanguage, t } from '../words/words.js';
-import { readJson } from '../views/command/inputs.js';
+import { readJson } from '../views/command/payload.js';
 import { needsConfirmation } from '../views/command/about.js';
 import { ask, randomId, Refused } from './api.js';
 import { field } from './json.js';

@@ -25,7 +25,7 @@ export function placeOfKit(now) {
 export function placeOfAsset(asset, now) {
   const fix = fixOf(now.world.feeds.get(asset.id)?.['gps']);
   if (fix) return { lat: fix.lat, lon: fix.lon, ...feedFreshness(asset, 'gps', now) };
-  if (asset.lat === null || asset.lon === null) return undefined;
+  if (typeof asset.lat !== 'number' || typeof asset.lon !== 'number') return undefined;
   const isMoving = asset.type === 'drone' || asset.type === 'vehicle';
   const limit_ms = isMoving ? place_old_ms : Number.POSITIVE_INFINITY;
   return {

@@ -13,6 +13,7 @@ import { emptyWorld, frameLine, takeFrame } from './world.js';
 const frames_kept = 20;
 const events_kept = 50;
 const retry_ms = 5_000;
+const list_every_ms = 10_000;
 
 export class Session {
   /** @type {Choices} */
@@ -21,6 +22,7 @@ export class Session {
   #onNews;
   /** @type {Log} */
   #log;
+  #listed_ms = performance.now();
   #world = emptyWorld();
   /** @type {KitLink | undefined} */
   #socket;
@@ -155,6 +157,19 @@ export class Session {
         kits.length > 1 && wanted === null ? '#/kits' : addressOf('overview', chosen.id),
       );
     return this.watch(chosen.id);
+  }
+
+  /** Asks for the list of kits again, at most every 10 s; to be called while it is shown. */
+  async refreshKits() {
+    const now_ms = performance.now();
+    if (!this.#choices.session || now_ms - this.#listed_ms < list_every_ms) return;
+    this.#listed_ms = now_ms;
+    try {
+      this.#choices.kits = kitsOf(await ask('GET', '/api/kits'));
+      this.#onNews();
+    } catch {
+      // The list keeps its ages; the next time asks again.
+    }
   }
 
   #beginLater() {

@@ -34,7 +34,7 @@ const { fieldsOf, readFields } = await load<{
     fields: readonly Field[],
     typed: (name: string) => string,
   ) => { readonly payload: JsonObject; readonly faults: ReadonlyMap<string, string> };
-}>('views/form.js');
+}>('views/command/form.js');
 const { assetTree, drainsIn, emptyWorld, takeFrame } = await load<{
   drainsIn: (world: World, time_ms: number) => number | undefined;
   takeFrame: (world: World, frame: object) => void;

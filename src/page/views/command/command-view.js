@@ -7,7 +7,8 @@ import { card, name } from '../parts/marks.js';
 import { Sheet } from '../shell/sheet.js';
 import { lockReason, lockText, needsConfirmation, riskMark, titleOf } from './about.js';
 import { fieldsOf, readFields } from './form.js';
-import { input, json_field, jsonInput, positionButton, readJson } from './inputs.js';
+import { input, jsonInput, positionButton } from './inputs.js';
+import { json_field, readJson } from './payload.js';
 import { taskRow } from './task-row.js';
 
 /** @import { CommandDefinition, LiveAsset, View } from '../../types.d.ts' */

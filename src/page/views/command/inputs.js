@@ -1,13 +1,12 @@
 /** The inputs of a command form. */
-import { isRecord, parseJson } from '../../world/json.js';
 import { placeOfKit } from '../../world/places.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { icon } from '../parts/icon.js';
+import { json_field } from './payload.js';
 
-/** @import { Field, JsonValue, Option, View } from '../../types.d.ts' */
+/** @import { Field, Option, View } from '../../types.d.ts' */
 
-export const json_field = '(json)';
 const radios_max = 8;
 
 /** @typedef {(name: string, text: string) => void} Type */
@@ -20,25 +19,6 @@ const radios_max = 8;
  * @property {Type} type
  * @property {string | undefined} fault
  */
-
-/**
- * @param {string} text
- * @returns {{ readonly payload: Readonly<Record<string, JsonValue>>, readonly faults: ReadonlyMap<string, string> }}
- */
-export function readJson(text) {
-  const value = parseJson(text.trim() === '' ? '{}' : text);
-  if (isPayload(value)) return { payload: value, faults: new Map() };
-  return { payload: {}, faults: new Map([[json_field, t.form.notJson]]) };
-}
-
-/**
- * A record that the JSON parser returned holds JSON values only.
- * @param {unknown} value
- * @returns {value is Readonly<Record<string, JsonValue>>}
- */
-function isPayload(value) {
-  return isRecord(value);
-}
 
 /** @param {Input} about */
 export function input(about) {

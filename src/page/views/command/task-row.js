@@ -58,9 +58,18 @@ export function outcomeOf({ status, result, progress, payload }, age_ms) {
   if (status === 'running' && progress)
     return html`${name(progress.message)}${typeof progress.pct === 'number' ? ` ${amount(progress.pct, ' %')}` : ''}`;
   if (status === 'running') return t.task.running;
+  return html`<bdi>${factsOf(result, payload)}</bdi>`;
+}
+
+/**
+ * What a completed task returned, or else what was asked for.
+ * @param {TaskResource['result']} result
+ * @param {TaskResource['payload']} payload
+ */
+function factsOf(result, payload = {}) {
   const facts = Object.entries(result).map(([key, value]) => `${label(key)}: ${fieldText(key, value)}`);
   const asked = Object.entries(payload).map(([key, value]) => `${label(key)} ${fieldText(key, value)}`);
-  return html`<bdi>${facts.join(', ') || asked.join(', ') || t.task.done}</bdi>`;
+  return facts.join(', ') || asked.join(', ') || t.task.done;
 }
 
 /** @param {number} ms */

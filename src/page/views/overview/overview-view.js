@@ -6,7 +6,7 @@ import { clock } from '../../world/units.js';
 import { t } from '../../words/words.js';
 import { assetsCard } from '../assets/asset-row.js';
 import { linksCard, linkTitle } from '../links/link-row.js';
-import { mapBox } from '../map/map-box.js';
+import { lazy } from '../parts/lazy.js';
 import { html } from '../parts/html.js';
 import { icon, iconOfLink } from '../parts/icon.js';
 import { name, state } from '../parts/marks.js';
@@ -18,6 +18,7 @@ import { shortRate } from '../links/figures.js';
 /** @import { Link, View } from '../../types.d.ts' */
 
 const attention_shown_max = 20;
+const map = lazy(async () => (await import('../map/map-box.js')).mapBox);
 
 /** @param {View} view */
 export function overview(view) {
@@ -34,9 +35,18 @@ export function overview(view) {
         </section>
         ${attentionCard(view)} ${linksCard(view)} ${tiles(view)}
       </div>
-      <div class="column">${mapBox(view, { isSmall: true })} ${assetsCard(view)}</div>
+      <div class="column">${mapPart(view)} ${assetsCard(view)}</div>
     </div>`,
   };
+}
+
+/**
+ * The map; its place while the module is fetched.
+ * @param {View} view
+ */
+function mapPart(view) {
+  map.load(view.act);
+  return map.now()?.(view, { isSmall: true }) ?? html`<section class="mapbox small"></section>`;
 }
 
 /**
@@ -48,7 +58,7 @@ function heroText(view) {
   const { world, link } = view;
   const { kit } = world;
   if (!kit) return t.hero.waiting;
-  if (kit.last_seen === null) return t.hero.never;
+  if (!kit.last_seen) return t.hero.never;
   const way = linkInUse(view);
   const through = way ? plain(linkTitle(way)) : '';
   if (link.state === 'lost') return kit.online ? t.hero.wasOnline(through) : t.hero.offline;

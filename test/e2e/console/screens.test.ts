@@ -1,0 +1,72 @@
+/** Every screen of the console at three widths, by day and by night: accessible, not wider than the screen, without errors. */
+import { mkdir } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { announce, faultsOf, ids, page_kit_id, widths_px } from '../../support/service/page-lab.ts';
+import { more_ids, playMore } from '../../support/service/page-kit.ts';
+import { pageScene } from '../../support/service/page-scene.ts';
+import { peerMissing } from '../../support/peers.ts';
+
+/** Pictures to look at; not kept in git. */
+const pictures = new URL('shots/', import.meta.url);
+const screens = {
+  overview: '',
+  map: '/map',
+  assets: '/assets',
+  drone: `/a/${ids.drone}`,
+  camera: `/a/${more_ids.camera}`,
+  radio: `/a/${more_ids.radio}`,
+  gateway: `/a/${more_ids.gateway}`,
+  links: '/links',
+  activity: '/activity',
+  settings: '/settings',
+};
+
+describe.skipIf(peerMissing('chromium'))('The screens of the console', () => {
+  const { show } = pageScene();
+
+  it.each(
+    widths_px.flatMap((width_px) =>
+      (['light', 'dark'] as const).map((scheme) => [width_px, scheme] as const),
+    ),
+  )(
+    'are accessible and not wider than %i px, %s',
+    async (width_px, colorScheme) => {
+      const lab = await show({ width_px, prepare: async (page) => page.emulateMedia({ colorScheme }) });
+      await playMore(lab.lab);
+      await mkdir(pictures, { recursive: true });
+      const found: string[] = [];
+      for (const [name, path] of Object.entries(screens)) {
+        await lab.page.goto(`${lab.url}/#/k/${page_kit_id}${path}`);
+        await lab.page.locator('main .card').first().waitFor();
+        found.push(...(await faultsOf(lab.page)).map((fault) => `${name}: ${fault}`));
+        const overhang = await lab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (overhang > 0) found.push(`${name}: ${overhang} px wider than the screen`);
+        await lab.page.screenshot({
+          path: new URL(`${name}-${width_px}-${colorScheme}.png`, pictures).pathname,
+          fullPage: true,
+        });
+      }
+      expect(found).toEqual([]);
+      expect([lab.complaints, lab.strangers]).toEqual([[], []]);
+    },
+    120_000,
+  );
+
+  it('stay quick to read with 200 assets', async () => {
+    const lab = await show({ width_px: 390 });
+    for (let i = 0; i < 200; i += 1)
+      await announce(lab.lab, `${String(i).padStart(8, '0')}-40d5-591e-99b0-da01ff1f3341`, {
+        name: `Unit ${i}`,
+        type: 'sensor',
+        protocol: 'mavlink',
+      });
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/assets`);
+    await lab.page.locator('.asset-row').nth(202).waitFor({ state: 'attached' });
+    expect(await faultsOf(lab.page)).toEqual([]);
+    const overhang = await lab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(overhang).toBeLessThanOrEqual(0);
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}`);
+    // The overview shows the first and names the rest.
+    await lab.page.locator('#assets .btn.more', { hasText: '203' }).waitFor();
+  });
+});

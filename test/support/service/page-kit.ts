@@ -1,0 +1,111 @@
+/** Assets of every type for the kit of the page's tests, beside the drones that it has anyway. */
+import { channels } from '../../../src/contract/topics.ts';
+import { samples } from '../contract-samples.ts';
+import { announce } from './page-lab.ts';
+import type { ServiceLab } from './service-lab.ts';
+
+export const more_ids = {
+  camera: '5b671a64-40d5-591e-99b0-da01ff1f3345',
+  radio: '6b671a64-40d5-591e-99b0-da01ff1f3346',
+  gateway: '7b671a64-40d5-591e-99b0-da01ff1f3347',
+} as const;
+
+const schema = (properties: object, required: readonly string[]): object => ({
+  type: 'object',
+  properties,
+  required,
+  additionalProperties: false,
+});
+const command = (n: number, name: string, input_schema: object, risk_level = 'low'): object => ({
+  id: `${n}1000000-0000-5000-8000-000000000000`,
+  name,
+  description: `Description of ${name}`,
+  risk_level,
+  requires_approval: risk_level === 'high',
+  input_schema,
+});
+
+export const camera_commands = [
+  command(
+    1,
+    'ptz_move',
+    schema(
+      {
+        direction: { type: 'string', enum: ['up', 'down', 'left', 'right', 'stop'] },
+        speed: { type: 'integer', minimum: 1, maximum: 64, default: 32 },
+      },
+      ['direction'],
+    ),
+  ),
+  command(
+    2,
+    'ptz_preset',
+    schema(
+      {
+        preset_id: {
+          oneOf: [
+            { const: 1, title: 'Gate' },
+            { const: 2, title: 'Road' },
+          ],
+        },
+      },
+      ['preset_id'],
+    ),
+  ),
+  command(3, 'set_motion_detection', schema({ enabled: { type: 'boolean' } }, ['enabled']), 'medium'),
+];
+
+const radio_commands = [
+  command(
+    4,
+    'set_txpower',
+    schema(
+      {
+        dbm: {
+          anyOf: [
+            { type: 'number', const: 10 },
+            { type: 'number', const: 20 },
+            { type: 'string', const: 'auto' },
+          ],
+        },
+      },
+      ['dbm'],
+    ),
+    'medium',
+  ),
+];
+
+/** Announces a camera that moves, a radio with a peer, and the gateway. */
+export async function playMore(lab: ServiceLab): Promise<void> {
+  await announce(lab, more_ids.camera, {
+    name: 'Gate camera',
+    type: 'camera',
+    protocol: 'vendorcam',
+    vendor: 'Acme',
+    model: 'Dome 2',
+    feeds: ['status', 'motion', 'ai_detection'],
+  });
+  await lab.publish(channels.commands(more_ids.camera), { revision: 1, commands: camera_commands as never });
+  await lab.publish(channels.event(more_ids.camera, 'ai_detection'), samples['vendorcamAiDetection'] ?? {});
+  await announce(lab, more_ids.radio, {
+    name: 'Mast radio',
+    type: 'radio',
+    protocol: 'vendorradio',
+    feeds: ['radio', 'link', 'mesh', 'status'],
+  });
+  await lab.publish(channels.commands(more_ids.radio), { revision: 1, commands: radio_commands as never });
+  for (const [feed, sample] of [
+    ['mesh', 'vendorradioMesh'],
+    ['link', 'vendorradioLink'],
+    ['radio', 'vendorradioRadio'],
+  ] as const)
+    await lab.publish(channels.feed(more_ids.radio, feed), samples[sample] ?? {});
+  await announce(lab, more_ids.gateway, {
+    name: 'gw-7',
+    type: 'gateway',
+    protocol: 'gateway',
+    feeds: [],
+    lat: 47.39,
+    lon: 8.54,
+  });
+}

@@ -1,0 +1,33 @@
+/** The sentences of the page in its languages. */
+import { readdirSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+const folder = new URL('../../../src/page/words/', import.meta.url);
+const load = async (file: string): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> =>
+  (await import(new URL(file, folder).href)) as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+const languages = readdirSync(folder).filter((file) => /^[a-z]{2}\.js$/u.test(file));
+
+/** Each id with the kind of its sentence: a text, or a function of so many parameters. */
+function idsOf(words: unknown, prefix = ''): readonly string[] {
+  if (typeof words === 'string') return [`${prefix} text`];
+  if (typeof words === 'function') return [`${prefix} function`];
+  return Object.entries(words as object).flatMap(([key, each]) => idsOf(each, `${prefix}.${key}`));
+}
+
+describe('The languages of the page', () => {
+  it('are English and German', () => {
+    expect(languages).toEqual(['de.js', 'en.js']);
+  });
+
+  it('have the same ids', async () => {
+    const [de, en] = await Promise.all(languages.map(async (file) => load(file)));
+    expect(idsOf(de?.['de']).toSorted()).toEqual(idsOf(en?.['en']).toSorted());
+  });
+
+  it('leave no sentence empty', async () => {
+    for (const file of languages) {
+      const empty = JSON.stringify(Object.values(await load(file))).match(/"[^"]*":""/gu);
+      expect(empty).toBeNull();
+    }
+  });
+});
