@@ -97,6 +97,24 @@ describe('the epoch of a start', () => {
     expect(epochs).toEqual([...new Set(epochs)].sort((a, b) => a - b));
   });
 
+  test('rises with every start on a disk that cannot be written, also where no runtime directory exists', () => {
+    using lab = new StoreLab();
+    const epochs = [lab.opened.epoch];
+    breakDisk(lab);
+    const written = new Date(lab.clock.wall_ms);
+    for (const path of [lab.file, `${lab.file}.epoch`]) utimesSync(path, written, written);
+    for (const pause_ms of [
+      ...Array<number>(30).fill(2_000),
+      ...Array<number>(10).fill(3_600_000),
+      30_000,
+      30_000,
+    ]) {
+      lab.clock.pass(pause_ms);
+      epochs.push(startBroken(lab));
+    }
+    expect(epochs).toEqual([...new Set(epochs)].sort((a, b) => a - b));
+  });
+
   test('does not follow a small file that holds nonsense', () => {
     using lab = new StoreLab();
     const { epoch } = lab.opened;
