@@ -4,7 +4,18 @@ import { latitude, longitude } from '../../src/contract/assets.ts';
 import { linkOptions } from './links/link-options.ts';
 
 /** Names of the commands, in display order. */
-export const command_names = ['arm', 'disarm', 'return_home', 'set_mode', 'goto_waypoint'] as const;
+export const command_names = [
+  'arm',
+  'disarm',
+  'return_home',
+  'set_mode',
+  'goto_waypoint',
+  'takeoff',
+  'hold',
+  'land',
+  'set_altitude',
+  'set_speed',
+] as const;
 export type CommandName = (typeof command_names)[number];
 
 /** The usual system id of ground stations: autopilots treat its heartbeats as the pilot's. */
@@ -114,6 +125,7 @@ export const mavlinkOptions = z.strictObject({
     })
     .prefault({}),
   goto: gotoOptions.prefault({}),
+  speed_max_mps: z.number().min(0.1).max(100).default(15).describe('maximum speed that set_speed accepts'),
 });
 export type MavlinkOptions = z.output<typeof mavlinkOptions>;
 

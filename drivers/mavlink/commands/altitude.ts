@@ -1,5 +1,7 @@
 /** Converts the altitude of a target from its configured datum to heights above sea level and above home. */
+import { z } from 'zod';
 import type { MavlinkOptions } from '../options.ts';
+import type { Kind } from '../vehicles/kind.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
 
@@ -7,6 +9,24 @@ export interface Height {
   /** Metres above mean sea level. */
   readonly amsl_m: number;
   readonly above_home_m: number;
+}
+
+const datum_names = {
+  relative: 'home',
+  amsl: 'mean sea level',
+  ellipsoid: 'the WGS-84 ellipsoid',
+} as const;
+
+/** Returns the schema of `alt_m`. Heights above home have the local limits; those of other datums depend on home. */
+export function altitudeInput(
+  { datum, height_min_m, height_max_m }: MavlinkOptions['goto'],
+  kind: Kind,
+): z.ZodNumber {
+  const limited =
+    datum === 'relative' && kind !== 'rover' ? z.number().min(height_min_m).max(height_max_m) : z.number();
+  return limited
+    .describe(`metres above ${datum_names[datum]}`)
+    .meta({ title: 'Altitude', 'x-kit-datum': datum, 'x-kit-unit': 'm' });
 }
 
 /** Returns the target's heights, or the reason why they are unknown. */

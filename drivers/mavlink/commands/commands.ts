@@ -3,8 +3,11 @@ import { z } from 'zod';
 import { latitude, longitude } from '../../../src/contract/assets.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
-import { type Addressee, carryOut, time_min_ms } from './exchange.ts';
+import { altitudeInput } from './altitude.ts';
+import { admit, type Bounded, type Commanded, notSent, reach } from './admission.ts';
+import { awaitArrival, journeyTo } from './arrival.ts';
+import { carryOut } from './exchange.ts';
+import { flightCommands } from './flight-commands.ts';
 import {
   admitTarget,
   obstacleToArm,
@@ -13,24 +16,12 @@ import {
   obstacleToReturn,
   type Waypoint,
 } from './gate.ts';
+import type { Kind } from '../vehicles/kind.ts';
 import { mode_names, type ModeName, modeNumbers } from '../vehicles/modes.ts';
 import type { CommandName, MavlinkOptions } from '../options.ts';
 import { armOrder, gotoOrder, modeOf, modeOrder, returnOrder } from './orders.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
-
-/** The vehicle that the commands control. */
-export interface Commanded {
-  /** Returns the addressed autopilot and its situation, or why the vehicle cannot be reached. */
-  readonly address: () =>
-    | { readonly to: Addressee; readonly situation: Situation }
-    | { readonly obstacle: string };
-}
-
-interface Bounded extends Commanded {
-  /** An older task is refused. */
-  readonly task_age_max_ms: number;
-}
 
 /** Returns the commands that are enabled for this vehicle. */
 export function vehicleCommands(
@@ -40,11 +31,24 @@ export function vehicleCommands(
   { autopilot, kind }: Pick<Situation, 'autopilot' | 'kind'>,
 ): readonly Command[] {
   const vehicle = { ...commanded, task_age_max_ms: options.task_age_max_s * 1_000 };
-  const all = [armCommand(vehicle, options), ...plainCommands(vehicle), gotoCommand(vehicle, options)];
+  const all = [
+    armCommand(vehicle, options),
+    ...plainCommands(vehicle),
+    gotoCommand(vehicle, options, kind),
+    ...flightCommands(vehicle, options, kind),
+  ];
   // ArduSub has no mode that returns home.
   const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
-  const has = (name: string): boolean => !is_ardusub || name !== 'return_home';
+  const lacks: readonly string[] = is_ardusub ? ['return_home', ...airborne_only] : lackedBy(kind);
+  const has = (name: string): boolean => !lacks.includes(name);
   return all.filter(({ name }) => has(name) && enabled.some((each) => each === name));
+}
+
+const airborne_only = ['takeoff', 'land', 'set_altitude'] as const;
+
+/** Vehicles that do not fly have no commands for the air. */
+function lackedBy(kind: Kind): readonly string[] {
+  return kind === 'rover' || kind === 'sub' ? airborne_only : [];
 }
 
 function armCommand(vehicle: Bounded, options: MavlinkOptions): Command {
@@ -109,36 +113,44 @@ async function setMode(vehicle: Bounded, mode: ModeName, context: CommandContext
   return { flight_mode: modeOf(to.contact), ...evidence };
 }
 
-function gotoCommand(vehicle: Bounded, options: MavlinkOptions): Command {
-  const { datum, height_min_m, height_max_m } = options.goto;
-  const alt_m = z.number().describe(`metres above ${datum_names[datum]}`);
+function gotoCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kind): Command {
+  const { height_min_m, height_max_m } = options.goto;
+  const alt_m = altitudeInput(options.goto, kind);
+  const wait_for_arrival = z
+    .boolean()
+    .default(false)
+    .describe(
+      'complete on arrival, with progress until then; otherwise when the vehicle has accepted the target',
+    )
+    .meta({ title: 'Wait for arrival' });
   return defineCommand({
     name: 'goto_waypoint',
-    description: `Fly to a point, ${height_min_m} to ${height_max_m} m above home, and hold there. Completed when the vehicle has accepted the target, not when it has arrived.`,
+    description: `Fly to a point, ${height_min_m} to ${height_max_m} m above home, and hold there. Completed when the vehicle has accepted the target, or on arrival.`,
     risk_level: 'high',
     requires_approval: true,
-    input: z.strictObject({ lat: latitude, lon: longitude, alt_m }),
+    input: z.strictObject({ lat: latitude, lon: longitude, alt_m, wait_for_arrival }),
     handle: async (target, context) => goTo(vehicle, target, { options, context }),
   });
 }
-
-const datum_names = {
-  relative: 'home',
-  amsl: 'mean sea level',
-  ellipsoid: 'the WGS-84 ellipsoid',
-} as const;
 
 interface GoTo {
   readonly options: MavlinkOptions;
   readonly context: CommandContext;
 }
 
-async function goTo(vehicle: Bounded, target: Waypoint, { options, context }: GoTo): Promise<JsonObject> {
+async function goTo(
+  vehicle: Bounded,
+  target: Waypoint & { readonly wait_for_arrival: boolean },
+  { options, context }: GoTo,
+): Promise<JsonObject> {
   const { to, situation } = reach(vehicle, context);
   const height = admitTarget(target, situation, options.goto);
   if (typeof height === 'string') throw notSent(texts.about(to.name, height));
   const evidence = await carryOut(to, gotoOrder(target, height, situation), context);
+  const arrived = target.wait_for_arrival;
+  if (arrived) await awaitArrival(to, journeyTo(target, height, situation), context);
   return {
+    ...(arrived ? { arrived } : {}),
     lat: target.lat,
     lon: target.lon,
     ...(situation.kind === 'rover'
@@ -150,38 +162,4 @@ async function goTo(vehicle: Bounded, target: Waypoint, { options, context }: Go
         }),
     ...evidence,
   };
-}
-
-/** Returns the vehicle if it can be reached and there is time to observe the effect. */
-function reach(
-  vehicle: Bounded,
-  context: CommandContext,
-): { readonly to: Addressee; readonly situation: Situation } {
-  context.signal.throwIfAborted();
-  const left_ms = context.remaining_ms();
-  if (left_ms < time_min_ms) throw notSent(texts.time_short((left_ms / 1_000).toFixed(1)));
-  // Unknown if the kit's clock was not set; the task runner has already decided whether the task may run then.
-  const age_ms = context.age_ms?.() ?? 0;
-  if (age_ms > vehicle.task_age_max_ms) {
-    throw notSent(texts.task_old((age_ms / 1_000).toFixed(1), vehicle.task_age_max_ms / 1_000));
-  }
-  const found = vehicle.address();
-  if ('obstacle' in found) throw notSent(found.obstacle);
-  return found;
-}
-
-/** Returns the same if its situation allows the command. */
-function admit(
-  vehicle: Bounded,
-  context: CommandContext,
-  obstacleOf: (situation: Situation) => string | undefined,
-): { readonly to: Addressee; readonly situation: Situation } {
-  const found = reach(vehicle, context);
-  const obstacle = obstacleOf(found.situation);
-  if (obstacle !== undefined) throw notSent(texts.about(found.to.name, obstacle));
-  return found;
-}
-
-function notSent(reason: string): CommandRefused {
-  return new CommandRefused(texts.not_sent(reason));
 }

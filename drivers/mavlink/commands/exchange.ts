@@ -31,6 +31,8 @@ export interface Order {
   /** Description of the expected effect. */
   readonly expected: string;
   readonly effect_wait_ms: number;
+  /** No message shows the effect: acceptance is all that can be known. */
+  readonly is_unobservable?: boolean;
   /** Whether a message received after `since_ms` shows the effect. */
   readonly isObserved: (contact: Contact, since_ms: number) => boolean;
   /**
@@ -58,10 +60,11 @@ const late_wait_ms = 2_000;
 /** Both autopilots send the reasons after the answer. */
 const reason_wait_ms = 1_000;
 /** Part of a task's time that is reserved for its report. */
-const report_reserve_ms = 200;
+export const report_reserve_ms = 200;
 /** With less time than this the effect of a command could not be observed. */
 export const time_min_ms = 1_000;
-const silent_ms = 2_000;
+/** A vehicle that sends nothing for this long is lost. */
+export const silent_ms = 2_000;
 const reasons_max = 3;
 const severity_warning = 4;
 /** ArduPilot explains refused modes with notices. */
@@ -109,7 +112,8 @@ async function outcomeOf(attempt: Attempt, order: Order): Promise<Evidence> {
   if (ack && other && requested_forms.get(ack.result) === other && attempt.mayRetry())
     ack = await attempt.answer(other);
   if (ack === undefined) return attempt.withoutAnswer();
-  if (ack.result === result_accepted) return attempt.effect();
+  if (ack.result === result_accepted)
+    return order.is_unobservable === true ? { acknowledged: true } : attempt.effect();
   const is_unsupported = ack.result === result_unsupported || requested_forms.has(ack.result);
   return is_unsupported && order.fallback && attempt.mayRetry()
     ? attempt.sendFallback(ack, order.fallback)

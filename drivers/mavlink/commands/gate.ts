@@ -2,7 +2,7 @@
 import { type Height, heightOf } from './altitude.ts';
 import { distance_m, isInside, type Place } from './geo.ts';
 import type { MavlinkOptions } from '../options.ts';
-import { type ModeName, modeNumbers } from '../vehicles/modes.ts';
+import { holdNumbers, type ModeName, modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
 
@@ -23,6 +23,45 @@ export function obstacleToArm(situation: Situation, options: MavlinkOptions['arm
 export function obstacleToDisarm({ armed, airborne }: Situation): Obstacle {
   if (armed === null) return texts.heartbeat_missing;
   return armed && airborne === true ? texts.airborne : undefined;
+}
+
+/** Only multicopters and VTOLs take off straight up from where they stand. */
+export function obstacleToTakeOff(situation: Situation): Obstacle {
+  const { autopilot, kind, airborne } = situation;
+  if (autopilot === 'other' || (kind !== 'copter' && kind !== 'vtol')) return texts.no_takeoff(kind);
+  const unarmed = obstacleUnarmed(situation);
+  if (unarmed !== undefined) return unarmed;
+  if (airborne !== false) return airborne === null ? texts.airborne_unknown : texts.airborne_already;
+  return obstacleOnGround(situation);
+}
+
+function obstacleUnarmed({ armed }: Situation): Obstacle {
+  if (armed === null) return texts.heartbeat_missing;
+  return armed ? undefined : texts.not_armed;
+}
+
+function obstacleOnGround({ autopilot, position, home, estimator, mode }: Situation): Obstacle {
+  if (!position) return texts.position_missing;
+  if (!home) return texts.home_unknown;
+  if (estimator?.ok === false) return texts.estimator_unhealthy(estimator.reasons);
+  return autopilot === 'ardupilot' && mode !== 'GUIDED' ? texts.takeoff_mode : undefined;
+}
+
+export function obstacleToHold(situation: Situation): Obstacle {
+  const { armed, autopilot, kind } = situation;
+  if (armed === null) return texts.heartbeat_missing;
+  if (!holdNumbers(autopilot, kind))
+    return texts.mode_unsupported(`a vehicle of this kind (${autopilot} ${kind})`, 'hold');
+  return armed ? undefined : texts.disarmed_mode;
+}
+
+/** The speed counts while the vehicle flies or drives by itself. */
+export function obstacleToSpeed(situation: Situation): Obstacle {
+  const { autopilot, kind, airborne } = situation;
+  if (autopilot === 'other' || kind === 'other' || kind === 'sub') return texts.no_speed(kind);
+  const unarmed = obstacleUnarmed(situation);
+  if (unarmed !== undefined || kind === 'rover' || airborne === true) return unarmed;
+  return airborne === null ? texts.airborne_unknown : texts.not_airborne;
 }
 
 export function obstacleToReturn({ armed }: Situation): Obstacle {

@@ -13,6 +13,14 @@ const command_return = 20;
 const command_set_mode = 176;
 const command_reposition = 192;
 const command_arm = 400;
+const command_takeoff = 22;
+const command_change_speed = 178;
+const speed_airspeed = 0;
+const speed_ground = 1;
+const landed_in_air = 2;
+const landed_taking_off = 3;
+/** Motors spool up, and the vehicle reports its state once a second. */
+const takeoff_effect_wait_ms = 10_000;
 const effect_wait_ms = 3_000;
 /** The vehicle reports its target once a second. */
 const goto_effect_wait_ms = 4_000;
@@ -21,6 +29,9 @@ const base_mode_armed = 128;
 const frame_global = 0;
 const frame_global_relative_int = 6;
 const target_tolerance_m = 1;
+/** A vehicle stops this near, and this far for its speed. */
+const stop_near_m = 15;
+const stop_time_s = 4;
 
 export function armOrder(armed: boolean): Order {
   return {
@@ -53,20 +64,21 @@ export function returnOrder(): Order {
   };
 }
 
+/** `hold`, or a mode of the interface. */
 export function modeOrder(
-  mode: ModeName,
+  mode: ModeName | 'hold',
   { main, sub, custom_mode }: ModeNumbers,
   { autopilot, armed }: Situation,
 ): Order {
   const base_mode = base_mode_custom | (autopilot === 'px4' && armed ? base_mode_armed : 0);
   return {
-    what: `set_mode ${mode}`,
+    what: mode === 'hold' ? 'hold' : `set_mode ${mode}`,
     command: command_set_mode,
     forms: ['long', 'int'],
     send: (contact, how) =>
       sendCommand(contact, { command: command_set_mode, param1: base_mode, param2: main, param3: sub }, how),
-    may_resend: mode === 'RTL' || mode === 'LAND' || mode === 'LOITER',
-    expected: texts.expects_mode(mode),
+    may_resend: mode === 'RTL' || mode === 'LAND' || mode === 'LOITER' || mode === 'hold',
+    expected: mode === 'hold' ? texts.expects_hold : texts.expects_mode(mode),
     effect_wait_ms,
     causes: (contact) => modeCauses(contact, custom_mode),
     isObserved: (contact, since_ms) =>
@@ -110,6 +122,78 @@ export function gotoOrder({ lat, lon }: Waypoint, height: Height, { autopilot, k
         isNear(report, { lat, lon, amsl_m: kind === 'rover' ? undefined : height.amsl_m })
       );
     },
+  };
+}
+
+/**
+ * Holding of PX4. It flies to points in its hold mode, so the mode alone neither stops it nor shows that it has stopped: the
+ * target that it reports must be where it is.
+ */
+export function px4HoldOrder({ custom_mode }: ModeNumbers): Order {
+  const here = { lat: Number.NaN, lon: Number.NaN, z_m: Number.NaN, frame: frame_global };
+  return {
+    what: 'hold',
+    command: command_reposition,
+    forms: ['long'],
+    send: (contact, how) =>
+      sendCommand(contact, { command: command_reposition, ...reposition, place: here }, how),
+    may_resend: true,
+    expected: texts.expects_hold,
+    effect_wait_ms: goto_effect_wait_ms,
+    isObserved: ({ latest }, since_ms) => {
+      const target = latest.since('POSITION_TARGET_GLOBAL_INT', since_ms);
+      const at = latest.since('GLOBAL_POSITION_INT', since_ms);
+      if (!target || !at || latest.since('HEARTBEAT', since_ms)?.custom_mode !== custom_mode) return false;
+      const off_m = distance_m(
+        { lat: target.lat_int / 1e7, lon: target.lon_int / 1e7 },
+        { lat: at.lat / 1e7, lon: at.lon / 1e7 },
+      );
+      return off_m <= stop_near_m + (stop_time_s * Math.hypot(at.vx, at.vy)) / 100;
+    },
+  };
+}
+
+/** ArduPilot takes the height above home, PX4 the altitude above sea level; the place is where the vehicle stands. */
+export function takeoffOrder(height: Height, { autopilot }: Situation): Order {
+  const is_px4 = autopilot === 'px4';
+  const here = is_px4 ? Number.NaN : 0;
+  const param4 = is_px4 ? Number.NaN : 0;
+  const place = {
+    lat: here,
+    lon: here,
+    z_m: is_px4 ? height.amsl_m : height.above_home_m,
+    frame: frame_global,
+  };
+  return {
+    what: 'takeoff',
+    command: command_takeoff,
+    forms: ['long'],
+    send: (contact, how) => sendCommand(contact, { command: command_takeoff, param4, place }, how),
+    may_resend: false,
+    expected: texts.expects_airborne,
+    effect_wait_ms: takeoff_effect_wait_ms,
+    isObserved: ({ latest }, since_ms) => {
+      const state = latest.since('EXTENDED_SYS_STATE', since_ms)?.landed_state;
+      return state === landed_in_air || state === landed_taking_off;
+    },
+  };
+}
+
+/** No autopilot reports the speed that was set: its answer is all that can be known. */
+export function speedOrder(speed_mps: number, { autopilot, kind }: Situation): Order {
+  const is_airspeed = kind === 'plane' || (kind === 'vtol' && autopilot === 'ardupilot');
+  const param1 = is_airspeed ? speed_airspeed : speed_ground;
+  return {
+    what: 'set_speed',
+    command: command_change_speed,
+    forms: ['long', 'int'],
+    send: (contact, how) =>
+      sendCommand(contact, { command: command_change_speed, param1, param2: speed_mps, param3: -1 }, how),
+    may_resend: false,
+    expected: texts.expects_answer,
+    effect_wait_ms: 0,
+    is_unobservable: true,
+    isObserved: () => false,
   };
 }
 

@@ -10,6 +10,10 @@ export const texts = {
   pre_arm_failed: (reasons: readonly string[]) =>
     `pre-arm checks fail${reasons.length === 0 ? '' : `: ${reasons.join('; ')}`}`,
   airborne: 'vehicle is airborne',
+  airborne_already: 'vehicle is airborne already',
+  no_takeoff: (kind: string) => `takeoff does not support vehicles of kind ${kind}`,
+  takeoff_mode: 'this autopilot takes off in GUIDED only; set that mode first',
+  no_speed: (kind: string) => `set_speed does not support vehicles of kind ${kind}`,
   disarmed_mode: 'vehicle is disarmed, and this mode would prevent arming',
   mode_unsupported: (vehicle: string, mode: string) => `${vehicle} has no mode ${mode}`,
   autopilot_unsupported: 'goto_waypoint supports only ArduPilot and PX4',
@@ -49,6 +53,17 @@ export const texts = {
   refused: (vehicle: string, what: string, result: string) => `${vehicle} refused ${what} (${result})`,
   fallback_kind: 'this firmware does not support it on a vehicle of this kind',
   fallback_mode: 'this firmware accepts targets in GUIDED only; set that mode first',
+  left: (vehicle: string, metres: number) => `${vehicle} is ${metres} m from its target`,
+  not_arrived: (vehicle: string, metres: string) =>
+    `${vehicle} did not arrive in time (${metres}); it continues unless it is stopped`,
+  arrival_stopped: (vehicle: string, metres: string) =>
+    `the task was stopped on the way (${metres}); ${vehicle} continues unless it is stopped`,
+  metres_left: (metres: number | undefined) =>
+    metres === undefined ? 'distance unknown' : `${metres} m left`,
+  abandoned: (vehicle: string, mode: string) => `${vehicle} left its way: its flight mode is ${mode} now`,
+  expects_answer: 'its answer',
+  expects_airborne: 'an airborne vehicle',
+  expects_hold: 'a mode that holds',
   expects_armed: 'an armed vehicle',
   expects_disarmed: 'a disarmed vehicle',
   expects_homeward: 'a mode that returns home',

@@ -1,7 +1,7 @@
 /** Answers and actions of the simulated vehicle, as observed of both autopilots. */
 import type { Messages } from '../wire/messages.ts';
 import { assetTypeOf } from '../vehicles/kind.ts';
-import { mode_names, modeNumbers } from '../vehicles/modes.ts';
+import { holdNumbers, mode_names, modeNumbers } from '../vehicles/modes.ts';
 import type { Flight } from './flight.ts';
 import type { SimState } from './telemetry.ts';
 
@@ -20,7 +20,9 @@ const failed = 4;
 
 const command_return = 20;
 const command_land = 21;
+const command_takeoff = 22;
 const command_set_mode = 176;
+const command_change_speed = 178;
 const command_reposition = 192;
 const command_arm = 400;
 const frames_relative: ReadonlySet<number> = new Set([3, 6]);
@@ -44,7 +46,17 @@ export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable):
     case command_set_mode:
       return setMode(fields, state);
     case command_reposition:
-      return { result: autopilot === 'ardupilot' ? unsupported : accepted };
+      if (autopilot === 'ardupilot') return { result: unsupported };
+      // Without a place it stops where it is.
+      if (Number.isNaN(fields.param5)) {
+        flight.mode = 'LOITER';
+        flight.target = undefined;
+      }
+      return { result: accepted };
+    case command_takeoff:
+      return takeOff(fields, state);
+    case command_change_speed:
+      return { result: accepted };
     default:
       return { result: unsupported };
   }
@@ -68,6 +80,14 @@ export function answerInt(fields: Messages['COMMAND_INT'], { autopilot, flight }
 function flyTo(flight: Flight, { x, y }: Messages['COMMAND_INT'], height_m: number): Answer {
   flight.target = { lat: x / 1e7, lon: y / 1e7, height_m };
   flight.mode = 'GUIDED';
+  return { result: accepted };
+}
+
+function takeOff({ param7 }: Messages['COMMAND_LONG'], { autopilot, flight }: Answerable): Answer {
+  if (!flight.armed || (autopilot === 'ardupilot' && flight.mode !== 'GUIDED')) return { result: failed };
+  const height_m = autopilot === 'px4' ? param7 - flight.home.alt_amsl_m : param7;
+  flight.target = { lat: flight.lat, lon: flight.lon, height_m };
+  if (autopilot === 'px4') flight.mode = 'TAKEOFF';
   return { result: accepted };
 }
 
@@ -99,6 +119,11 @@ function setMode(
     const numbers = modeNumbers(autopilot, kind, name);
     return numbers?.main === param2 && numbers.sub === param3;
   });
+  if (autopilot === 'ardupilot' && holdNumbers(autopilot, kind)?.main === param2) {
+    flight.mode = 'HOLD';
+    flight.target = undefined;
+    return { result: accepted };
+  }
   if (mode) {
     flight.mode = mode;
     if (mode !== 'GUIDED') flight.target = undefined;

@@ -3,6 +3,9 @@ import type { Place } from '../commands/geo.ts';
 import { distance_m } from '../commands/geo.ts';
 import type { ModeName } from '../vehicles/modes.ts';
 
+/** The modes of the interface, and those in which it holds or takes off. */
+export type SimMode = ModeName | 'HOLD' | 'TAKEOFF';
+
 export interface Target extends Place {
   readonly height_m: number;
 }
@@ -29,7 +32,7 @@ export class Flight {
   lon: number;
   height_m: number;
   armed: boolean;
-  mode: ModeName;
+  mode: SimMode;
   /** Where it flies to, in GUIDED. */
   target: Target | undefined;
   north_mps = 0;
@@ -61,6 +64,9 @@ export class Flight {
     if (Math.hypot(this.north_mps, this.east_mps) > 1) {
       this.heading_deg = ((Math.atan2(this.east_mps, this.north_mps) * 180) / Math.PI + 360) % 360;
     }
+    // PX4 holds when it has reached the height of its takeoff.
+    if (this.mode === 'TAKEOFF' && this.target && this.height_m >= this.target.height_m - arrived_m)
+      this.mode = 'LOITER';
     const is_coming_down = this.mode === 'RTL' || this.mode === 'LAND';
     if (is_coming_down && !this.is_airborne) this.armed = false;
   }
@@ -71,6 +77,7 @@ export class Flight {
       case 'AUTO':
         return this.#onCircle(seconds);
       case 'GUIDED':
+      case 'TAKEOFF':
         return this.target;
       case 'LAND':
         return { lat, lon, height_m: 0 };
@@ -79,6 +86,7 @@ export class Flight {
           ? { ...this.home, height_m: 0 }
           : { ...this.home, height_m: Math.max(height_m, return_height_m) };
       case 'LOITER':
+      case 'HOLD':
     }
     return undefined;
   }

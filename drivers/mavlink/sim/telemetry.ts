@@ -1,9 +1,9 @@
 /** Messages of the simulated vehicle, filled as by the simulated autopilot. */
 import type { Messages } from '../wire/messages.ts';
 import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
-import { modeNumbers } from '../vehicles/modes.ts';
+import { holdNumbers, modeNumbers, px4_takeoff_mode } from '../vehicles/modes.ts';
 import { autopilotVersion } from './autopilot-version.ts';
-import type { Flight } from './flight.ts';
+import type { Flight, SimMode } from './flight.ts';
 
 export interface SimState {
   readonly autopilot: 'ardupilot' | 'px4';
@@ -36,7 +36,7 @@ type Build = { readonly [K in keyof Messages]?: (state: SimState) => Messages[K]
 /** By name. */
 export const telemetry = {
   HEARTBEAT: ({ autopilot, flight, type, kind }) => ({
-    custom_mode: modeNumbers(autopilot, kind, flight.mode)?.custom_mode ?? 0,
+    custom_mode: modeNumber(autopilot, kind, flight.mode),
     type,
     autopilot: autopilot === 'px4' ? 12 : 3,
     base_mode: 1 | 16 | (flight.armed ? 128 : 0),
@@ -195,6 +195,12 @@ export const telemetry = {
   },
   AUTOPILOT_VERSION: ({ uid, autopilot }) => autopilotVersion(uid, flight_software[autopilot]),
 } as const satisfies Build;
+
+function modeNumber(autopilot: SimState['autopilot'], kind: Kind, mode: SimMode): number {
+  if (mode === 'TAKEOFF') return px4_takeoff_mode;
+  const numbers = mode === 'HOLD' ? holdNumbers(autopilot, kind) : modeNumbers(autopilot, kind, mode);
+  return numbers?.custom_mode ?? 0;
+}
 
 /** Rovers, boats and submarines: PX4 reports an armed one as airborne, and ArduPilot reports no landed state. */
 function landedState({ autopilot, flight, kind }: SimState): number {

@@ -101,6 +101,31 @@ export function modeNumbers(
   return is_missing ? undefined : { main, sub: 0, custom_mode: main };
 }
 
+/**
+ * Modes in which a vehicle stops and stays. Copters brake: in LOITER they would descend without a pilot's throttle. Planes
+ * circle.
+ */
+const hold_modes: Readonly<Record<Kind, string | undefined>> = {
+  copter: 'BRAKE',
+  plane: 'LOITER',
+  vtol: 'LOITER',
+  rover: 'HOLD',
+  sub: 'POSHOLD',
+  other: undefined,
+};
+
+/** Returns the numbers of the mode in which the vehicle holds; undefined if it has none. */
+export function holdNumbers(autopilot: Autopilot, kind: Kind): ModeNumbers | undefined {
+  if (autopilot === 'px4') return modeNumbers('px4', kind, 'LOITER');
+  const name = hold_modes[kind];
+  if (autopilot !== 'ardupilot' || name === undefined) return undefined;
+  const main = ardupilot_modes[kind].indexOf(name);
+  return { main, sub: 0, custom_mode: main };
+}
+
+/** `custom_mode` of PX4 while it takes off. */
+export const px4_takeoff_mode = ((2 << 24) | (px4_main_auto << 16)) >>> 0;
+
 /** Quadplanes list both, and reject AUTOLAND. */
 function landing(kind: Kind, offered: ReadonlyMap<number, string> | undefined): string {
   if (kind === 'vtol' || (kind === 'plane' && offered?.has(qland))) return 'QLAND';

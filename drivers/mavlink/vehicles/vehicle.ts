@@ -7,7 +7,7 @@ import type { Decoded, Messages } from '../wire/messages.ts';
 import { type DroneSink, Publishing } from './publishing.ts';
 import { situationOf } from './situation.ts';
 import { texts } from './texts.ts';
-import type { Commanded } from '../commands/commands.ts';
+import type { Commanded } from '../commands/admission.ts';
 import { Changes } from '../commands/await-change.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 

@@ -9,6 +9,9 @@ export const near = { lat: field.lat + 0.001, lon: field.lon, alt_m: 30 };
 const params: Readonly<Record<string, Record<string, unknown>>> = {
   set_mode: { mode: 'LOITER' },
   goto_waypoint: near,
+  takeoff: { height_m: 5 },
+  set_altitude: { alt_m: 30 },
+  set_speed: { speed_mps: 5 },
 };
 /** What moves a vehicle that is in the air; `arm` and `disarm` are for one on the ground. */
 const in_the_air = ['return_home', 'set_mode', 'goto_waypoint'] as const;

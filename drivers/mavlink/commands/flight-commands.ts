@@ -1,0 +1,148 @@
+/** Commands of a flight beside those of the interface: take off, hold, land, change altitude and speed. */
+import { z } from 'zod';
+import type { JsonObject } from '../../../src/contract/json.ts';
+import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
+import type { MavlinkOptions } from '../options.ts';
+import type { Kind } from '../vehicles/kind.ts';
+import { holdNumbers, modeNumbers } from '../vehicles/modes.ts';
+import { admit, type Bounded, notSent, reach } from './admission.ts';
+import { altitudeInput, heightOf } from './altitude.ts';
+import { awaitArrival, journeyUp } from './arrival.ts';
+import { carryOut } from './exchange.ts';
+import { admitTarget, obstacleToHold, obstacleToMode, obstacleToSpeed, obstacleToTakeOff } from './gate.ts';
+import { gotoOrder, modeOf, modeOrder, px4HoldOrder, speedOrder, takeoffOrder } from './orders.ts';
+import { texts } from './texts.ts';
+
+/** A climb takes longer than an answer. */
+const takeoff_timeout_ms = 60_000;
+const speed_min_mps = 0.1;
+
+export function flightCommands(vehicle: Bounded, options: MavlinkOptions, kind: Kind): readonly Command[] {
+  return [
+    takeoffCommand(vehicle, options),
+    ...safetyCommands(vehicle),
+    altitudeCommand(vehicle, options, kind),
+    speedCommand(vehicle, options),
+  ];
+}
+
+function takeoffCommand(vehicle: Bounded, options: MavlinkOptions): Command {
+  const { height_min_m, height_max_m } = options.goto;
+  const height_m = z
+    .number()
+    .min(height_min_m)
+    .max(height_max_m)
+    .describe('metres above home')
+    .meta({ title: 'Height', 'x-kit-datum': 'relative', 'x-kit-unit': 'm' });
+  return defineCommand({
+    name: 'takeoff',
+    description: `Take off straight up to ${height_min_m} to ${height_max_m} m above home. The vehicle must be armed; ArduPilot must be in GUIDED. Completed at that height.`,
+    risk_level: 'high',
+    requires_approval: true,
+    timeout_ms: takeoff_timeout_ms,
+    input: z.strictObject({ height_m }),
+    handle: async (input, context) => takeOff(vehicle, input.height_m, context),
+  });
+}
+
+async function takeOff(vehicle: Bounded, height_m: number, context: CommandContext): Promise<JsonObject> {
+  const { to, situation } = admit(vehicle, context, obstacleToTakeOff);
+  const height = heightOf(height_m, 'relative', situation);
+  if (typeof height === 'string') throw notSent(texts.about(to.name, height));
+  const evidence = await carryOut(to, takeoffOrder(height, situation), context);
+  await awaitArrival(to, journeyUp(height, situation), context);
+  return { alt_amsl_m: height.amsl_m, height_above_home_m: height.above_home_m, ...evidence };
+}
+
+function safetyCommands(vehicle: Bounded): readonly Command[] {
+  const hold = defineCommand({
+    name: 'hold',
+    description: 'Stop and stay where it is; planes circle. Pre-empts other commands.',
+    risk_level: 'medium',
+    requires_approval: false,
+    safety: true,
+    input: noInput,
+    handle: async (_input, context) => {
+      const { to, situation } = admit(vehicle, context, obstacleToHold);
+      const numbers = holdNumbers(situation.autopilot, situation.kind);
+      if (!numbers) throw notSent(texts.mode_unsupported(to.name, 'hold'));
+      const order =
+        situation.autopilot === 'px4' ? px4HoldOrder(numbers) : modeOrder('hold', numbers, situation);
+      const evidence = await carryOut(to, order, context);
+      return { flight_mode: modeOf(to.contact), ...evidence };
+    },
+  });
+  const land = defineCommand({
+    name: 'land',
+    description: 'Land where it is. Pre-empts other commands.',
+    risk_level: 'medium',
+    requires_approval: false,
+    safety: true,
+    input: noInput,
+    handle: async (_input, context) => {
+      const { to, situation } = admit(vehicle, context, (now) => obstacleToMode(now, 'LAND'));
+      const numbers = modeNumbers(situation.autopilot, situation.kind, 'LAND', situation.modes);
+      if (!numbers) throw notSent(texts.mode_unsupported(to.name, 'LAND'));
+      const order = { ...modeOrder('LAND', numbers, situation), what: 'land' };
+      const evidence = await carryOut(to, order, context);
+      return { flight_mode: modeOf(to.contact), ...evidence };
+    },
+  });
+  return [hold, land];
+}
+
+function altitudeCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kind): Command {
+  return defineCommand({
+    name: 'set_altitude',
+    description:
+      'Stop at the present place and change the altitude. Completed when the vehicle has accepted it.',
+    risk_level: 'high',
+    requires_approval: true,
+    input: z.strictObject({ alt_m: altitudeInput(options.goto, kind) }),
+    handle: async ({ alt_m }, context) => setAltitude(vehicle, alt_m, { options, context }),
+  });
+}
+
+interface Ordered {
+  readonly options: MavlinkOptions;
+  readonly context: CommandContext;
+}
+
+async function setAltitude(
+  vehicle: Bounded,
+  alt_m: number,
+  { options, context }: Ordered,
+): Promise<JsonObject> {
+  const { to, situation } = reach(vehicle, context);
+  if (!situation.position) throw notSent(texts.about(to.name, texts.position_missing));
+  const { lat, lon } = situation.position;
+  const target = { lat, lon, alt_m };
+  const height = admitTarget(target, situation, options.goto);
+  if (typeof height === 'string') throw notSent(texts.about(to.name, height));
+  const order = { ...gotoOrder(target, height, situation), what: 'set_altitude' };
+  const evidence = await carryOut(to, order, context);
+  const { amsl_m: alt_amsl_m, above_home_m: height_above_home_m } = height;
+  return { alt_amsl_m, height_above_home_m, alt_datum: options.goto.datum, ...evidence };
+}
+
+function speedCommand(vehicle: Bounded, options: MavlinkOptions): Command {
+  const speed_mps = z
+    .number()
+    .min(speed_min_mps)
+    .max(options.speed_max_mps)
+    .describe('metres per second: over ground, for planes through the air')
+    .meta({ title: 'Speed', 'x-kit-unit': 'm/s' });
+  return defineCommand({
+    name: 'set_speed',
+    description:
+      'Change the speed of the flight to a point or of the mission. Completed when the autopilot accepts it: autopilots do not report the speed that is set.',
+    risk_level: 'high',
+    requires_approval: true,
+    input: z.strictObject({ speed_mps }),
+    handle: async (input, context) => {
+      const { to, situation } = admit(vehicle, context, obstacleToSpeed);
+      const evidence = await carryOut(to, speedOrder(input.speed_mps, situation), context);
+      return { speed_mps: input.speed_mps, observed: false, ...evidence };
+    },
+  });
+}

@@ -1,0 +1,161 @@
+/** Takeoff, hold, land, altitude and speed; and goto_waypoint that waits for its arrival. */
+import { describe, expect, it } from 'vitest';
+import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
+import { assetId } from '../../../../../src/contract/identity.ts';
+import { field } from '../../../../fakes/fake-drone.ts';
+import { kit_id } from '../../../../support/kit/hub-lab.ts';
+import { autopilots } from './commands-lab.ts';
+import { drone_key, withDrone, withLab } from '../mavlink-lab.ts';
+
+const close_by = { lat: field.lat + 0.0008, lon: field.lon, alt_m: 40 };
+
+describe.concurrent('takeoff', () => {
+  it.each(autopilots)('completes at its height above home, with progress: %s', async (autopilot) => {
+    await withDrone({ autopilot }, async (lab, drone) => {
+      await expect(lab.command('takeoff', { height_m: 10 })).rejects.toThrow(texts.not_armed);
+      drone.flight.mode = 'GUIDED';
+      drone.flight.armed = true;
+      await lab.sees('sys_status', ({ armed }) => armed === true);
+      const steps: (number | undefined)[] = [];
+      const progress = (_sentence: string, pct?: number): void => void steps.push(pct);
+      const result = await lab.command('takeoff', { height_m: 10 }, { remaining_ms: 30_000, progress });
+      expect(result).toMatchObject({ height_above_home_m: 10, alt_amsl_m: 498, acknowledged: true });
+      expect(drone.flight.height_m).toBeGreaterThan(8);
+      expect(drone.commands.at(-1)).toMatchObject({ command: 22, param7: autopilot === 'px4' ? 498 : 10 });
+      expect(steps.length).toBeGreaterThan(2);
+      await expect(lab.command('takeoff', { height_m: 10 })).rejects.toThrow(texts.airborne_already);
+    });
+  });
+
+  it('is refused outside the local limits and in another mode than GUIDED', async () => {
+    await withDrone({}, async (lab, drone) => {
+      await expect(lab.command('takeoff', { height_m: 121 })).rejects.toThrow('too_big');
+      drone.flight.armed = true;
+      await lab.sees('sys_status', ({ armed }) => armed === true);
+      await expect(lab.command('takeoff', { height_m: 10 })).rejects.toThrow(texts.takeoff_mode);
+      expect(drone.commands).toEqual([]);
+    });
+  });
+
+  it('fails when the pilot takes over on the way up', async () => {
+    await withDrone({}, async (lab, drone) => {
+      drone.flight.mode = 'GUIDED';
+      drone.flight.armed = true;
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'GUIDED');
+      const climbing = lab.command('takeoff', { height_m: 100 }, { remaining_ms: 30_000 });
+      climbing.catch(() => undefined);
+      await lab.sees('gps', ({ relative_alt_m }) => Number(relative_alt_m) > 3);
+      drone.flight.mode = 'LAND';
+      await expect(climbing).rejects.toThrow(texts.unknown_outcome(texts.abandoned('Quadrotor 1', 'LAND')));
+    });
+  });
+});
+
+describe.concurrent('hold', () => {
+  it.each(autopilots)('stops the vehicle on its way to a point: %s', async (autopilot) => {
+    await withDrone({ autopilot, airborne: true }, async (lab, drone) => {
+      await lab.command('goto_waypoint', { lat: field.lat + 0.01, lon: field.lon, alt_m: 40 });
+      const flight_mode = autopilot === 'px4' ? 'LOITER' : 'BRAKE';
+      expect(await lab.command('hold')).toEqual({ flight_mode, acknowledged: true });
+      // PX4 flies to points in its hold mode: its target must have changed too.
+      expect(drone.flight.target).toBeUndefined();
+    });
+  });
+
+  it('is not completed by PX4 while it flies on to its point', async () => {
+    await withDrone({ autopilot: 'px4', airborne: true }, async (lab, drone) => {
+      await lab.command('goto_waypoint', { lat: field.lat + 0.01, lon: field.lon, alt_m: 40 });
+      drone.react = () => ({ result: 0 });
+      await expect(lab.command('hold')).rejects.toThrow(/was not observed .*; outcome unknown$/u);
+    });
+  });
+
+  it('and land pre-empt other commands', async () => {
+    await withDrone({ airborne: true }, async (lab) => {
+      const isSafety = (name: string, payload = {}): boolean => {
+        const found = lab.hub.findCommand(assetId(kit_id, drone_key), name);
+        return 'command' in found && found.command.read(payload).is_safety;
+      };
+      expect([isSafety('hold'), isSafety('land')]).toEqual([true, true]);
+      expect(isSafety('takeoff', { height_m: 10 })).toBe(false);
+      expect(isSafety('set_speed', { speed_mps: 5 })).toBe(false);
+    });
+  });
+});
+
+describe.concurrent('set_altitude and set_speed', () => {
+  it.each(autopilots)('change the altitude at the present place: %s', async (autopilot) => {
+    await withDrone({ autopilot, airborne: true }, async (lab, drone) => {
+      const result = await lab.command('set_altitude', { alt_m: 60 });
+      expect(result).toMatchObject({ height_above_home_m: 60, alt_amsl_m: 548, acknowledged: true });
+      expect(drone.flight.target).toMatchObject({ height_m: 60 });
+      await expect(lab.command('set_altitude', { alt_m: 121 })).rejects.toThrow('too_big');
+    });
+  });
+
+  it('say that no autopilot shows the speed that was set, and have a limit', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      expect(await lab.command('set_speed', { speed_mps: 5 })).toEqual({
+        speed_mps: 5,
+        observed: false,
+        acknowledged: true,
+      });
+      expect(drone.commands.at(-1)).toMatchObject({ command: 178, param1: 1, param2: 5 });
+      await expect(lab.command('set_speed', { speed_mps: 16 })).rejects.toThrow('too_big');
+    });
+  });
+});
+
+describe.concurrent('goto_waypoint with wait_for_arrival', () => {
+  it.each(autopilots)('completes on arrival, with progress: %s', async (autopilot) => {
+    await withDrone({ autopilot, airborne: true }, async (lab, drone) => {
+      const steps: (number | undefined)[] = [];
+      const progress = (_sentence: string, pct?: number): void => void steps.push(pct);
+      const target = { ...close_by, wait_for_arrival: true };
+      const result = await lab.command('goto_waypoint', target, { remaining_ms: 40_000, progress });
+      expect(result).toMatchObject({ arrived: true, acknowledged: true });
+      expect(Math.abs(drone.flight.lat - target.lat) * 111_195).toBeLessThan(4);
+      expect(steps.length).toBeGreaterThan(1);
+    });
+  });
+
+  it('fails at its deadline with the distance that is left, and the vehicle flies on', async () => {
+    await withDrone({ airborne: true }, async (lab) => {
+      const target = { lat: field.lat + 0.01, lon: field.lon, alt_m: 40, wait_for_arrival: true };
+      await expect(lab.command('goto_waypoint', target, { remaining_ms: 3_000 })).rejects.toThrow(
+        /^Quadrotor 1 did not arrive in time \(\d+ m left\); it continues unless it is stopped$/u,
+      );
+    });
+  });
+});
+
+describe.concurrent('The schemas of flight commands', () => {
+  it('carry the datum and the local limits; rovers have no commands for the air', async () => {
+    await withLab(
+      async (lab) => {
+        await lab.fly();
+        await lab.until('online');
+        const schemaOf = (name: string): unknown => {
+          const found = lab.hub.findCommand(assetId(kit_id, drone_key), name);
+          return 'command' in found ? found.command.input_schema : undefined;
+        };
+        expect(schemaOf('takeoff')).toMatchObject({
+          properties: { height_m: { minimum: 5, maximum: 50, 'x-kit-datum': 'relative', title: 'Height' } },
+        });
+        expect(schemaOf('goto_waypoint')).toMatchObject({
+          properties: { alt_m: { minimum: 5, maximum: 50, 'x-kit-datum': 'relative' } },
+          required: ['lat', 'lon', 'alt_m'],
+        });
+        const rover = await lab.fly({ type: 10, sysid: 2, uid: '00000000c0ffee02' });
+        expect(rover.options.type).toBe(10);
+        const key = 'mavlink:00000000c0ffee02';
+        await lab.until('online', key);
+        const offered = ['takeoff', 'land', 'set_altitude', 'hold', 'set_speed'].filter(
+          (name) => 'command' in lab.hub.findCommand(assetId(kit_id, key), name),
+        );
+        expect(offered).toEqual(['hold', 'set_speed']);
+      },
+      { goto: { height_min_m: 5, height_max_m: 50 } },
+    );
+  });
+});
