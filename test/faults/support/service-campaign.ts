@@ -63,7 +63,7 @@ export async function killServices(kills: number, kind: ServiceDatabase): Promis
       const tap = await startMqttTap(broker.port, (delivery) => noteDelivery(acknowledged, delivery));
       const config = join(dir, 'service.yaml');
       const listen = `127.0.0.1:${await freePort()}`;
-      const settings = { broker: { url: `mqtt://127.0.0.1:${tap.port}` }, database: place.name, listen };
+      const settings = { broker: { url: `mqtt://127.0.0.1:${tap.port}` }, ...place.section, listen };
       await writeFile(config, JSON.stringify(settings));
       const start = (): Child => startChild([command_file, 'service', '--config', config]);
       const ends = new AbortController();
@@ -132,8 +132,8 @@ export async function killServices(kills: number, kind: ServiceDatabase): Promis
 }
 
 interface Place {
-  /** As the configuration names it. */
-  readonly name: string;
+  /** What the configuration says about it. */
+  readonly section: { readonly database: string; readonly database_password_file?: string };
   /** Looks into the database without touching what the next start finds. */
   look<T>(at: (database: Database) => Promise<T>): Promise<T>;
   integrity(): Promise<string>;
@@ -150,7 +150,10 @@ async function withDatabase<T>(
     const name = await server.newDatabase('kits');
     const database = await openPostgres({ url: name, password: server.password });
     try {
-      return await fn({ name, look: async (at) => at(database), integrity: async () => 'ok' });
+      const database_password_file = join(dir, 'postgres-password');
+      await writeFile(database_password_file, `${server.password}\n`, { mode: 0o600 });
+      const section = { database: name, database_password_file };
+      return await fn({ section, look: async (at) => at(database), integrity: async () => 'ok' });
     } finally {
       await database.close();
     }
@@ -169,7 +172,7 @@ function sqlitePlace(dir: string): Place {
     await copyFile(`${file}-wal`, `${copy}-wal`).catch(() => undefined);
   };
   return {
-    name: file,
+    section: { database: file },
     async look(at) {
       await copied();
       const database = openSqlite(copy);
