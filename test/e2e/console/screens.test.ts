@@ -37,7 +37,7 @@ describe.skipIf(peerMissing('chromium'))('The screens of the console', () => {
       const found: string[] = [];
       for (const [name, path] of Object.entries(screens)) {
         await lab.page.goto(`${lab.url}/#/k/${page_kit_id}${path}`);
-        await lab.page.locator('main .card').first().waitFor();
+        await lab.page.locator('main .card, main .mapbox').first().waitFor();
         found.push(...(await faultsOf(lab.page)).map((fault) => `${name}: ${fault}`));
         const overhang = await lab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         if (overhang > 0) found.push(`${name}: ${overhang} px wider than the screen`);

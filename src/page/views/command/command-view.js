@@ -19,8 +19,7 @@ import { taskRow } from './task-row.js';
  * @param {View} view
  */
 export function commandsCard(asset, view) {
-  // The pad of a camera's page is the command to move it.
-  const commands = (view.world.commands.get(asset.id) ?? []).filter((command) => command.name !== 'ptz_move');
+  const commands = (view.world.commands.get(asset.id) ?? []).filter((command) => !hasOwnControl(command));
   if (commands.length === 0)
     return asset.protocol === 'partner'
       ? ''
@@ -33,6 +32,14 @@ export function commandsCard(asset, view) {
         ${commands.map((command) => commandRow(asset, command, view))}
       </ul>`,
   );
+}
+
+/**
+ * The pad of a camera's page moves it, and its presets stand there by name.
+ * @param {CommandDefinition} command
+ */
+function hasOwnControl({ name: text, input_schema }) {
+  return text === 'ptz_move' || (text === 'ptz_preset' && fieldsOf(input_schema)?.[0]?.kind === 'choice');
 }
 
 /**

@@ -94,7 +94,7 @@ function queue(view) {
     title: t.tile.queue,
     freshness: queueFreshness(view),
     figure: html`${number(waiting_rows)}<small>${t.tile.messages(waiting_rows)}</small>`,
-    text: `${waiting_rows > 0 && waiting_bytes ? `${size(waiting_bytes)}, ` : ''}${drainText(view)}`,
+    text: `${waiting_rows > 0 && waiting_bytes ? `${size(waiting_bytes)}. ` : ''}${drainText(view)}`,
     chart: spark(series.get('queue') ?? [], { what: t.tile.queue, unit: '', low: 0 }),
   });
 }

@@ -1,0 +1,151 @@
+/** What moves machines from the console: the pad of a camera, its presets, and the tap on the map of a drone. */
+import { describe, expect, it } from 'vitest';
+import { channels } from '../../../src/contract/topics.ts';
+import { eventually } from '../../support/eventually.ts';
+import { fly, ids, page_kit_id, type PageLab } from '../../support/service/page-lab.ts';
+import { more_ids, playMore } from '../../support/service/page-kit.ts';
+import { pageScene } from '../../support/service/page-scene.ts';
+import { word } from '../../support/service/page-words.ts';
+import { peerMissing } from '../../support/peers.ts';
+
+describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
+  const { show } = pageScene();
+
+  const openCamera = async (): Promise<PageLab> => {
+    const lab = await show();
+    await playMore(lab.lab);
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${more_ids.camera}`);
+    await lab.page.locator('.ptz-pad').waitFor();
+    return lab;
+  };
+  const directionsOf = (lab: PageLab): readonly unknown[] =>
+    lab.lab.dispatched.map(({ payload }) => (payload as { direction?: unknown }).direction);
+
+  it('move a camera while an arrow is held, and stop it when the pointer is lifted elsewhere', async () => {
+    const lab = await openCamera();
+    const { page } = lab;
+    const box = await page.locator('.ptz-pad').boundingBox();
+    const [x, y] = [(box?.x ?? 0) + (box?.width ?? 0) - 22, (box?.y ?? 0) + (box?.height ?? 0) / 2];
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await eventually('the move is sent again while it is held', () => directionsOf(lab).length >= 2, 8_000);
+    await page.mouse.move(5, 5);
+    await page.mouse.up();
+    await eventually('the stop is sent', () => directionsOf(lab).at(-1) === 'stop', 8_000);
+    const sent = directionsOf(lab);
+    expect(sent.slice(0, -1).every((direction) => direction === 'right')).toBe(true);
+    expect(lab.lab.dispatched[0]).toMatchObject({ payload: { direction: 'right', speed: 32 } });
+  });
+
+  it('send the stop after a move that failed, and one stop for the button in the middle', async () => {
+    const lab = await openCamera();
+    const { page } = lab;
+    const asked: unknown[] = [];
+    await page.route('**/commands/ptz_move', async (route) => {
+      const { payload } = route.request().postDataJSON() as {
+        readonly payload: { readonly direction: string };
+      };
+      asked.push(payload.direction);
+      if (payload.direction === 'stop') await route.continue();
+      else await route.abort();
+    });
+    await page.locator('.ptz-pad').focus();
+    await page.keyboard.down('ArrowUp');
+    // A second key does not take the hold over, and its release does not end it.
+    await page.keyboard.down('ArrowLeft');
+    await page.keyboard.up('ArrowLeft');
+    await page.keyboard.up('ArrowUp');
+    await eventually('the stop is sent', () => asked.at(-1) === 'stop');
+    expect(asked).toEqual(['up', 'stop']);
+    await page.locator('.ptz-stop').click();
+    await eventually('the stop of the button is sent', () => asked.length === 3);
+    expect(asked).toEqual(['up', 'stop', 'stop']);
+  });
+
+  it('stop a camera when the window loses the focus', async () => {
+    const lab = await openCamera();
+    await lab.page.locator('.ptz-pad').focus();
+    await lab.page.keyboard.down('ArrowDown');
+    await eventually('it moves', () => directionsOf(lab).includes('down'));
+    await lab.page.evaluate(() => dispatchEvent(new Event('blur')));
+    await eventually('the stop is sent', () => directionsOf(lab).at(-1) === 'stop');
+  });
+
+  it('send a camera to a preset by its name, with the value of the schema', async () => {
+    const lab = await openCamera();
+    await lab.page.locator('.presets .chip', { hasText: 'Road' }).click();
+    await eventually('it is sent', () => lab.lab.dispatched.length === 1);
+    expect(lab.lab.dispatched).toMatchObject([{ command_name: 'ptz_preset', payload: { preset_id: 2 } }]);
+  });
+
+  it('offer the constants of a schema as choices', async () => {
+    const lab = await openCamera();
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${more_ids.radio}`);
+    await lab.page.locator('.command-row button').first().click();
+    const form = lab.page.locator('form.command');
+    expect(await form.locator('.radio').allInnerTexts()).toEqual(['10', '20', 'auto']);
+    expect(await form.locator('textarea').count()).toBe(0);
+  });
+
+  const openDrone = async (fence: object | undefined, datum: string): Promise<PageLab> => {
+    const lab = await show({ width_px: 1280 });
+    const input_schema = {
+      type: 'object',
+      properties: {
+        lat: { type: 'number' },
+        lon: { type: 'number' },
+        alt_m: { type: 'number', minimum: 5, maximum: 120, 'x-kit-datum': datum },
+      },
+      required: ['lat', 'lon', 'alt_m'],
+    };
+    const id = '31000000-0000-5000-8000-000000000000';
+    const goto = { id, name: 'goto_waypoint', description: '', risk_level: 'high', requires_approval: true };
+    await lab.lab.publish(channels.commands(ids.drone), {
+      revision: 3,
+      commands: [{ ...goto, input_schema }],
+    });
+    if (fence) await lab.lab.publish(channels.feed(ids.drone, 'fence'), fence as never);
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.drone}`);
+    await lab.page.locator('.fly-hint').waitFor();
+    await fly(lab.lab, 1);
+    await lab.page.locator('svg.map').click({ position: { x: 420, y: 420 } });
+    await lab.page.locator('.fly').waitFor();
+    return lab;
+  };
+
+  it('fly a drone to a tap inside its fence after a hold, at its own height above home', async () => {
+    const lab = await openDrone({ enabled: true, radius_m: 100_000, lat: 47.39, lon: 8.54 }, 'relative');
+    const { page } = lab;
+    expect(await page.locator('.fly').innerText()).toContain(word('fly.inside'));
+    const hold = page.locator('.fly button.hold');
+    await hold.hover();
+    await eventually('a short press starts', async () => {
+      await page.mouse.down();
+      return (await page.locator('.fly .held').count()) > 0;
+    });
+    await page.mouse.up();
+    await page.locator('.fly .held').waitFor({ state: 'detached' });
+    expect(lab.lab.dispatched).toEqual([]);
+    await page.mouse.down();
+    await eventually('it is sent', () => lab.lab.dispatched.length === 1, 8_000);
+    await page.mouse.up();
+    expect(lab.lab.dispatched).toMatchObject([{ command_name: 'goto_waypoint', payload: { alt_m: 40 } }]);
+    await page.locator('.fly').waitFor({ state: 'detached' });
+  });
+
+  it('ask again where the fence is not reported', async () => {
+    const lab = await openDrone(undefined, 'relative');
+    const { page } = lab;
+    expect(await page.locator('.fly').innerText()).toContain(word('fly.fenceUnknown'));
+    expect(await page.locator('.fly button.hold').count()).toBe(0);
+    await page.locator('.fly .btn.main').click();
+    await page.getByRole('dialog').locator('button.hold').waitFor();
+    expect(lab.lab.dispatched).toEqual([]);
+  });
+
+  it('send nothing where the altitude is not known in the datum of the command', async () => {
+    const lab = await openDrone({ enabled: true, radius_m: 100_000, lat: 47.39, lon: 8.54 }, 'amsl');
+    await lab.page.getByText(word('fly.heightNotKnown')).waitFor();
+    expect(await lab.page.locator('.fly .btn.main').getAttribute('aria-disabled')).toBe('true');
+  });
+});
