@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
+import { scopes } from '../../../../src/service/access/principal.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
@@ -73,7 +74,7 @@ describe('the session of the page', () => {
     const page = { cookie: cookie.split(';')[0] ?? '', 'x-kit-page': '1', ...json, origin: lab.url };
     expect((await ask('GET', '/api/session', page)).body).toEqual({
       kits: [kit_id],
-      scopes: ['read', 'assets:write', 'commands'],
+      scopes: [...scopes],
     });
     expect((await ask('DELETE', '/api/session', page)).status).toBe(204);
     expect((await ask('GET', '/api/session', page)).status).toBe(401);
