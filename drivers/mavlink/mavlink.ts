@@ -3,6 +3,8 @@ import { droneFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { messageOf } from '../../src/errors.ts';
 import { aborted, every } from '../../src/platform/time.ts';
+import { endpointFacts } from './forward/endpoint-facts.ts';
+import { Forwarder } from './forward/forwarder.ts';
 import { VehicleRegistry } from './vehicles/vehicle-registry.ts';
 import { type Link, openLink } from './links/link.ts';
 import { linkLog } from './links/link-log.ts';
@@ -31,13 +33,24 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   const { system_id: sysid, component_id: compid, passive, role } = options;
   const out = new Outgoing({ sysid, compid, passive, signing });
   const registry = new VehicleRegistry({ host, options, out });
+  const { endpoints } = options;
+  const forwarder = new Forwarder({ endpoints, passive, out, signal, log, routes: () => registry.routes });
+  const factsOfEndpoints = endpointFacts();
   let has_failed = false;
   const links = options.links.map((link_options) => {
     let logState: ReturnType<typeof linkLog> | undefined;
     const link: Link = openLink(
       link_options,
       {
-        frame: (frame, peer, now_ms) => registry.frame(link, frame, peer, now_ms),
+        frame: (frame, peer, now_ms) => {
+          if (forwarder.isOwnEndpoint(peer)) return;
+          forwarder.fromLink(link, frame, { peer, now_ms, verified: true });
+          registry.frame(link, frame, peer, now_ms);
+        },
+        rejected: (frame, peer, now_ms) => {
+          if (!forwarder.isOwnEndpoint(peer))
+            forwarder.fromLink(link, frame, { peer, now_ms, verified: false });
+        },
         state: (up, reason) => {
           logState ??= linkLog(log, link.name);
           logState(up, reason);
@@ -60,10 +73,11 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
     const rivals = links.filter((link) => registry.hasRival(link, performance.now()));
     host.reportStatus({
       ...statusFacts(links, { vehicles, radioOf: (link) => registry.radioOf(link) }),
+      ...factsOfEndpoints(forwarder.stats(), performance.now()),
       ...(rivals.length > 0 ? { 'own ids': texts.own_ids(rivals.map(({ name }) => name)) } : {}),
     });
   });
   if (!passive) sendHeartbeats(links, { out, role, signal });
   await aborted(signal);
-  await Promise.all(links.map(async (link) => link.ended));
+  await Promise.all([...links.map(async (link) => link.ended), forwarder.ended]);
 }

@@ -1,6 +1,7 @@
 /** Options of the mavlink driver. */
 import { z } from 'zod';
 import { latitude, longitude } from '../../src/contract/assets.ts';
+import { endpointOptions } from './forward/endpoint-options.ts';
 import { linkOptions } from './links/link-options.ts';
 
 /** Names of the commands, in display order. */
@@ -21,6 +22,7 @@ export type CommandName = (typeof command_names)[number];
 /** The usual system id of ground stations: autopilots treat its heartbeats as the pilot's. */
 const station_system_id = 255;
 const links_max = 16;
+const endpoints_max = 8;
 const vehicles_max = 64;
 const fence_corners_max = 200;
 
@@ -66,8 +68,19 @@ const vehicleOptions = z.strictObject({
     .describe('commands of this vehicle; those of the driver when omitted'),
 });
 
+function hasDistinctNames(endpoints: readonly z.output<typeof endpointOptions>[]): boolean {
+  const names = endpoints.map(({ name, kind, host, port }) => name ?? `${kind} ${host}:${port}`);
+  return new Set(names).size === names.length;
+}
+
 export const mavlinkOptions = z.strictObject({
   links: z.array(linkOptions).min(1).max(links_max).describe('connections to vehicles, each with a kind'),
+  endpoints: z
+    .array(endpointOptions)
+    .max(endpoints_max)
+    .default([])
+    .refine(hasDistinctNames, 'two endpoints have one name or address; name each differently')
+    .describe('where stations such as QGroundControl connect: frames of vehicles are forwarded both ways'),
   system_id: systemId
     .refine((id) => id !== station_system_id, {
       error:

@@ -35,6 +35,8 @@ export interface LinkListener {
   frame(frame: Frame, peer: string, at_ms: number): void;
   /** Reports that the medium was opened or lost, once for each change; `reason` is for the technician. */
   state(up: boolean, reason?: string): void;
+  /** Receives each frame that is dropped because of its signature. */
+  rejected?(frame: Frame, peer: string, at_ms: number): void;
   /** Reports the first frame whose signature does not fit our settings, once for each problem. */
   mismatched?(problem: SignatureProblem, frame: { readonly sysid: number; readonly compid: number }): void;
   /** Reports that the listener threw on a frame. The link continues. */
@@ -147,11 +149,13 @@ function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefin
       if (!frame.signature_ok) {
         tally.add('bad_signatures');
         report('other_key', frame);
+        on.rejected?.(frame, peer, at_ms);
         return false;
       }
     } else if (signing && !radio_reports.has(frame.msgid)) {
       tally.add('unsigned');
       report('unsigned', frame);
+      on.rejected?.(frame, peer, at_ms);
       return false;
     } else if (!signing && frame.signed) report('no_key', frame);
     tally.frame(frame, peer);

@@ -5,6 +5,9 @@ import type { SignFrame, Signing } from '../wire/signing.ts';
 
 /** More than a router holds back. */
 const recent_frames_max = 512;
+const relayed_max = 64;
+/** An answer to a command of a station may arrive this late. */
+const relayed_answer_ms = 10_000;
 
 export interface Recipient {
   readonly link: Link;
@@ -29,6 +32,8 @@ export class Outgoing {
   readonly #signers = new Map<Link, SignFrame>();
   /** Frames that were sent last, to recognise those that a router returns. */
   readonly #recent = new Set<string>();
+  /** When stations sent commands through us, by number of the command. */
+  readonly #relayed = new Map<number, number>();
 
   constructor({ sysid, compid, passive, signing }: OutgoingParts) {
     this.sysid = sysid;
@@ -56,8 +61,25 @@ export class Outgoing {
     return signer;
   }
 
-  /** Whether an answer is addressed to us: old autopilots send 0 as a broadcast. */
-  isForUs({ target_system, target_component }: Messages['COMMAND_ACK']): boolean {
+  /** Remembers that a station sent a command with this number through us. */
+  relayed(command: number, now_ms: number): void {
+    this.#relayed.delete(command);
+    this.#relayed.set(command, now_ms);
+    if (this.#relayed.size <= relayed_max) return;
+    for (const oldest of this.#relayed.keys()) {
+      this.#relayed.delete(oldest);
+      break;
+    }
+  }
+
+  /**
+   * Whether an answer is addressed to us: old autopilots send 0 as a broadcast. That counts only if no station has sent the
+   * same command, whose answer it may be.
+   */
+  isForUs({ command, target_system, target_component }: Messages['COMMAND_ACK']): boolean {
+    const relayed_ms = this.#relayed.get(command);
+    const isAmbiguous = relayed_ms !== undefined && performance.now() - relayed_ms < relayed_answer_ms;
+    if (isAmbiguous && (target_system === 0 || target_component === 0)) return false;
     const isSystem = target_system === 0 || target_system === this.sysid;
     return isSystem && (target_component === 0 || target_component === this.compid);
   }

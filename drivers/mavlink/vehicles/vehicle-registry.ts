@@ -27,6 +27,7 @@ import type { Outgoing } from '../links/outgoing.ts';
 import { Part, requestMessage } from './part.ts';
 import type { VehicleEvent } from './px4-events.ts';
 import type { StatusText } from './status-text.ts';
+import { type Route, routeOf } from './route.ts';
 import { texts } from './texts.ts';
 import { Vehicle } from './vehicle.ts';
 import { type Subject, VehicleLog } from './vehicle-log.ts';
@@ -83,6 +84,11 @@ export class VehicleRegistry {
 
   get vehicles(): readonly Vehicle[] {
     return [...this.#vehicles.values()];
+  }
+
+  /** Where each autopilot is received. */
+  get routes(): readonly Route[] {
+    return [...this.#contacts.all].map((contact) => routeOf(contact, this.#vehicleOf.get(contact)));
   }
 
   /** Returns the latest recent report of the link's radio. */

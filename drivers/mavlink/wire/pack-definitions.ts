@@ -38,8 +38,12 @@ const dialects = [
 
 const checks_per_line = 6;
 
-/** The two texts of the table; it says how they are read. */
-export function packDefinitions(): { readonly checks: string; readonly layouts: string } {
+/** The texts of the table; it says how they are read. */
+export function packDefinitions(): {
+  readonly checks: string;
+  readonly targets: string;
+  readonly layouts: string;
+} {
   const by_id = new Map(
     dialects
       .flatMap((dialect): LibraryMessage[] => Object.values(dialect.REGISTRY))
@@ -49,6 +53,7 @@ export function packDefinitions(): { readonly checks: string; readonly layouts: 
   const read = new Set(Object.keys({ ...telemetryDecoders, ...identityDecoders, ...commandDecoders }));
   return {
     checks: inLines(all.map(checkOf)),
+    targets: inLines(all.flatMap(targetOf)),
     layouts: all
       .filter(({ MSG_NAME }) => read.has(MSG_NAME))
       .map(layoutOf)
@@ -59,6 +64,10 @@ export function packDefinitions(): { readonly checks: string; readonly layouts: 
 function checkOf({ MSG_ID, MAGIC_NUMBER, PAYLOAD_LENGTH, FIELDS }: LibraryMessage): string {
   const base_length = Math.max(...FIELDS.filter(({ extension }) => !extension).map(endOf));
   return [MSG_ID, MAGIC_NUMBER, base_length, PAYLOAD_LENGTH].join(' ');
+}
+
+function targetOf({ MSG_ID, FIELDS }: LibraryMessage): readonly string[] {
+  return FIELDS.filter(({ source }) => source === 'target_system').map(({ offset }) => `${MSG_ID} ${offset}`);
 }
 
 function layoutOf({ MSG_ID, MSG_NAME, FIELDS }: LibraryMessage): string {
@@ -89,12 +98,17 @@ function inLines(texts: readonly string[]): string {
   return lines.join(',\n');
 }
 
-function tableFile({ checks, layouts }: ReturnType<typeof packDefinitions>): string {
+function tableFile({ checks, targets, layouts }: ReturnType<typeof packDefinitions>): string {
   return `/** What node-mavlink knows of the messages of all dialects. Made by pack-definitions.ts; changes are lost. */
 
 /** Of each message: id, CRC_EXTRA, and its length without and with the extensions. */
 export const checks = \`
 ${checks}
+\`;
+
+/** Of each message with a target_system: id and the offset of that field. */
+export const targets = \`
+${targets}
 \`;
 
 /** Id, name and fields, in the order of the wire, of each message that the driver reads or writes. */

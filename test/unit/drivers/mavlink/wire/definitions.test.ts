@@ -1,14 +1,16 @@
 /** The table of definitions says what node-mavlink says, and spares the daemon the library. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { checks, layouts } from '../../../../../drivers/mavlink/wire/definitions-table.ts';
+import { checks, layouts, targets } from '../../../../../drivers/mavlink/wire/definitions-table.ts';
 import { crcExtraOf, definitionOf } from '../../../../../drivers/mavlink/wire/definitions.ts';
 import { packDefinitions } from '../../../../../drivers/mavlink/wire/pack-definitions.ts';
 
 const folder = new URL('../../../../../drivers/mavlink/', import.meta.url);
 
 it('The definitions table matches node-mavlink; if not, run `node drivers/mavlink/wire/pack-definitions.ts`', () => {
-  expect({ checks: checks.trim(), layouts: layouts.trim() }).toEqual(packDefinitions());
+  expect({ checks: checks.trim(), targets: targets.trim(), layouts: layouts.trim() }).toEqual(
+    packDefinitions(),
+  );
 });
 
 it('Only the generator of the definitions table loads node-mavlink', () => {

@@ -1,0 +1,201 @@
+/**
+ * Forwards frames between vehicles and the stations behind the endpoints, as received: byte by byte, with their signatures.
+ * Frames never go from one endpoint to another, nor back to where they came from.
+ */
+import { networkInterfaces } from 'node:os';
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import { every } from '../../../src/platform/time.ts';
+import type { Link } from '../links/link.ts';
+import type { Outgoing } from '../links/outgoing.ts';
+import type { Route } from '../vehicles/route.ts';
+import type { Frame } from '../wire/frame.ts';
+import { ByteBudget } from './byte-budget.ts';
+import { Endpoint } from './endpoint.ts';
+import type { EndpointOptions } from './endpoint-options.ts';
+import { RecentFrames } from './recent-frames.ts';
+import { commandOf, targetOf } from './target.ts';
+import type { DropReason, EndpointStats } from './tally.ts';
+import { texts } from './texts.ts';
+
+export interface ForwarderParts {
+  readonly endpoints: readonly EndpointOptions[];
+  readonly passive: boolean;
+  readonly out: Pick<Outgoing, 'isEcho' | 'relayed'>;
+  readonly routes: () => readonly Route[];
+  readonly signal: AbortSignal;
+  readonly log: Pick<DriverLog, 'info' | 'warn' | 'debug'>;
+}
+
+const setup_signing = 256;
+/** Age of the routes by which frames of vehicles are filtered. */
+const routes_every_ms = 100;
+
+export class Forwarder {
+  readonly #parts: ForwarderParts;
+  readonly #endpoints: readonly Endpoint[];
+  readonly #recent = new RecentFrames();
+  readonly #budgets: ReadonlyMap<Endpoint, ByteBudget>;
+  #routes: readonly Route[] = [];
+  #has_warned_ids = false;
+  #has_warned_link = false;
+
+  constructor(parts: ForwarderParts) {
+    this.#parts = parts;
+    const { signal, log } = parts;
+    const frame = (endpoint: Endpoint, each: Frame, peer: string): void =>
+      this.#fromStation(endpoint, each, peer);
+    this.#endpoints = parts.endpoints.map((options) => new Endpoint(options, { signal, log, frame }));
+    this.#budgets = new Map(
+      this.#endpoints.map((each) => [each, new ByteBudget(each.options.to_vehicles_bytes_per_s)]),
+    );
+    if (this.#endpoints.length === 0) return;
+    every(routes_every_ms, signal, () => {
+      this.#routes = parts.routes();
+    });
+  }
+
+  /** Resolves when the signal has aborted and every endpoint is closed. */
+  get ended(): Promise<unknown> {
+    return Promise.all(this.#endpoints.map(async ({ ended }) => ended));
+  }
+
+  stats(): readonly EndpointStats[] {
+    return this.#endpoints.map((endpoint) => endpoint.stats());
+  }
+
+  /** Whether a link receives from an endpoint of this driver: the frames are ours, and no vehicle sent them. */
+  isOwnEndpoint(peer: string): boolean {
+    if (this.#endpoints.length === 0) return false;
+    const colon = peer.lastIndexOf(':');
+    const port = Number(peer.slice(colon + 1));
+    if (!this.#endpoints.some(({ own_ports }) => own_ports.includes(port))) return false;
+    const host = peer.slice(0, colon).replaceAll(/[[\]]/gu, '');
+    if (!isOwnAddress(host)) return false;
+    if (!this.#has_warned_link) this.#parts.log.warn({ peer }, texts.own_link);
+    this.#has_warned_link = true;
+    return true;
+  }
+
+  /** Forwards one frame of a link to the stations. `verified`: as far as the settings demand a signature. */
+  fromLink(
+    link: Link,
+    frame: Frame,
+    {
+      peer,
+      now_ms,
+      verified,
+    }: { readonly peer: string; readonly now_ms: number; readonly verified: boolean },
+  ): void {
+    if (this.#endpoints.length === 0 || this.#parts.out.isEcho(frame)) return;
+    if (frame.msgid === setup_signing || this.#isStandby(link, peer, frame)) return;
+    if (this.#recent.isFromElsewhere(frame, `${link.name}|${peer}`, now_ms)) return;
+    const { bytes } = frame;
+    for (const endpoint of this.#endpoints) {
+      const { options } = endpoint;
+      if (!verified && !options.unverified) continue;
+      if (this.#isForwarded(options.vehicles, { link, peer, sysid: frame.sysid })) endpoint.relay(bytes);
+    }
+  }
+
+  /** Whether the vehicle is also received over a route that is preferred now: stations get each frame once. */
+  #isStandby(link: Link, peer: string, { sysid, compid }: Frame): boolean {
+    for (const route of this.#routes) {
+      if (route.sysid !== sysid || route.compid !== compid || route.link !== link || route.peer !== peer)
+        continue;
+      return !route.is_active && route.asset_key !== undefined;
+    }
+    return false;
+  }
+
+  #isForwarded(
+    asset_keys: readonly string[] | undefined,
+    { link, peer, sysid }: { readonly link: Link; readonly peer: string; readonly sysid: number },
+  ): boolean {
+    if (!asset_keys) return true;
+    const of_system = this.#routes.filter((route) => route.sysid === sysid && route.link === link);
+    // The radio of a vehicle has its own system id, and belongs to whom it serves.
+    const concerned =
+      of_system.length > 0
+        ? of_system
+        : this.#routes.filter((route) => route.link === link && route.peer === peer);
+    return concerned.length > 0 && concerned.every((route) => isAmong(asset_keys, route));
+  }
+
+  #fromStation(endpoint: Endpoint, frame: Frame, peer: string): void {
+    const { tally } = endpoint;
+    const routes = this.#parts.routes();
+    const obstacle = this.#obstacle(endpoint, frame, { peer, routes });
+    if (obstacle) {
+      tally.drop(obstacle);
+      return;
+    }
+    const reached = reachedBy(frame, routes, endpoint.options.vehicles);
+    if (typeof reached === 'string') {
+      tally.drop(reached);
+      return;
+    }
+    const { bytes } = frame;
+    if (!this.#budgets.get(endpoint)?.take(bytes.length, performance.now())) {
+      tally.drop('rate');
+      return;
+    }
+    const command = commandOf(frame);
+    if (command !== undefined) this.#parts.out.relayed(command, performance.now());
+    const sent = reached.filter((route) => route.link.send(bytes, route.peer));
+    if (sent.length > 0) tally.to_vehicles += 1;
+    else tally.drop('link_refused');
+  }
+
+  #obstacle(
+    { name, options }: Endpoint,
+    frame: Frame,
+    { peer, routes }: { readonly peer: string; readonly routes: readonly Route[] },
+  ): DropReason | undefined {
+    const { passive, out, log } = this.#parts;
+    // Remembered also when it is not forwarded: it may come back through a link.
+    const isReturned = this.#recent.isFromElsewhere(frame, `endpoint ${name}|${peer}`, performance.now());
+    if (passive || options.read_only) return 'read_only';
+    if (out.isEcho(frame)) {
+      if (!this.#has_warned_ids) log.warn({ endpoint: name, peer }, texts.own_ids);
+      this.#has_warned_ids = true;
+      return 'own_ids';
+    }
+    const { sysid, compid } = frame;
+    if (isReturned || routes.some((route) => route.sysid === sysid && route.compid === compid))
+      return 'looped';
+    return frame.msgid === setup_signing ? 'blocked' : undefined;
+  }
+}
+
+/** Returns the routes of the vehicles that a frame is for, one for each link and address; or why there are none. */
+function reachedBy(
+  frame: Frame,
+  routes: readonly Route[],
+  asset_keys: readonly string[] | undefined,
+): readonly Route[] | DropReason {
+  const target = targetOf(frame);
+  const active = routes.filter(({ is_active }) => is_active);
+  const addressed =
+    target === undefined || target === 0 ? active : active.filter(({ sysid }) => sysid === target);
+  if (addressed.length === 0) return 'no_vehicle';
+  const allowed = asset_keys ? addressed.filter((route) => isAmong(asset_keys, route)) : addressed;
+  // A command to all systems would also reach vehicles that share the address and are not forwarded here.
+  const others = target === 0 && asset_keys ? active.filter((route) => !isAmong(asset_keys, route)) : [];
+  const reached = allowed.filter((route) => !others.some((other) => isSamePlace(route, other)));
+  if (reached.length === 0) return 'filtered';
+  return reached.filter((route, at) => reached.findIndex((each) => isSamePlace(each, route)) === at);
+}
+
+function isSamePlace(a: Route, b: Route): boolean {
+  return a.link === b.link && a.peer === b.peer;
+}
+
+function isAmong(asset_keys: readonly string[], { asset_key }: Route): boolean {
+  return asset_key !== undefined && asset_keys.includes(asset_key);
+}
+
+function isOwnAddress(host: string): boolean {
+  if (host.startsWith('127.') || host === '::1' || host === 'localhost') return true;
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return own.some(({ address }) => address === host.replace('::ffff:', ''));
+}

@@ -1,0 +1,36 @@
+/**
+ * Recognises frames that were received at another place shortly before: they came back through a router, or a vehicle is
+ * connected twice. A sender never repeats a frame with its sequence number and checksum at two places.
+ */
+import type { Frame } from '../wire/frame.ts';
+
+/** A frame is recognised for one to two of these periods: longer than a router delays it. */
+const period_ms = 2_000;
+/** Of each period; 2,000 frames a second. */
+const frames_max = 4_096;
+
+export class RecentFrames {
+  #current = new Map<number, string>();
+  #previous: ReadonlyMap<number, string> = new Map();
+  #begun_ms = Number.NEGATIVE_INFINITY;
+
+  /** Whether the frame was received at another place; otherwise it is remembered. `now_ms` is monotonic. */
+  isFromElsewhere(frame: Frame, place: string, now_ms: number): boolean {
+    if (now_ms - this.#begun_ms > period_ms || this.#current.size >= frames_max) {
+      this.#previous = now_ms - this.#begun_ms > 2 * period_ms ? new Map() : this.#current;
+      this.#current = new Map();
+      this.#begun_ms = now_ms;
+    }
+    const key = fingerprint(frame);
+    const known = this.#current.get(key) ?? this.#previous.get(key);
+    if (known === undefined) this.#current.set(key, place);
+    return known !== undefined && known !== place;
+  }
+}
+
+/** System, message, sequence number and checksum, which covers everything else: 48 bits, exact in a number. */
+function fingerprint({ source, payload_at, payload_length, sysid, msgid, seq }: Frame): number {
+  const at = payload_at + payload_length;
+  const crc = (source[at] ?? 0) | ((source[at + 1] ?? 0) << 8);
+  return crc + seq * 0x1_00_00 + (msgid & 0xff_ff) * 0x1_00_00_00 + sysid * 0x1_00_00_00_00_00;
+}

@@ -1,0 +1,78 @@
+/** Answers of a vehicle that a station commands beside the kit, and signed frames. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
+import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
+import { eventually } from '../../../../support/eventually.ts';
+import { withDirectory } from '../../../../support/temporary.ts';
+import { freeUdpPort, withEndpoints } from './forward-lab.ts';
+
+const answer = { command: 20, result: 0, progress: 0, result_param2: 0 };
+const nobody = { target_system: 0, target_component: 0 };
+
+describe('An answer of a vehicle', () => {
+  it('without a target is not taken for ours after a station sent the same command', () => {
+    const out = new Outgoing({ sysid: 245, compid: 191, passive: false, signing: undefined });
+    expect(out.isForUs({ ...answer, ...nobody })).toBe(true);
+    out.relayed(20, performance.now());
+    expect(out.isForUs({ ...answer, ...nobody })).toBe(false);
+    expect(out.isForUs({ ...answer, command: 400, ...nobody })).toBe(true);
+    expect(out.isForUs({ ...answer, target_system: 245, target_component: 191 })).toBe(true);
+    expect(out.isForUs({ ...answer, target_system: 255, target_component: 190 })).toBe(false);
+  });
+
+  it('to a command of a station is not an answer to a command of the kit', async () => {
+    const port = await freeUdpPort();
+    await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ lab, drone, station }) => {
+      const gcs = await station({ kind: 'udp', port });
+      await lab.sees('sys_status', ({ armed }) => armed === true);
+      let isFirst = true;
+      // The command of the kit is never answered; that of the station is, at once.
+      drone.react = (_fields, execute) => {
+        if (!isFirst) return execute();
+        isFirst = false;
+        gcs.command(176, 1, 1);
+        return undefined;
+      };
+      drone.odd_mode = 3;
+      await expect(lab.command('set_mode', { mode: 'GUIDED' })).rejects.toThrow(/outcome unknown$/u);
+      await eventually('the station was answered', () =>
+        gcs.messages.some(({ name, fields }) => name === 'COMMAND_ACK' && fields.target_system === 255),
+      );
+    });
+  });
+});
+
+describe('Signed frames', () => {
+  it('are forwarded with their signatures, and others only if the endpoint says so', async () => {
+    await withDirectory(async (dir) => {
+      await writeFile(join(dir, 'key'), 'a passphrase');
+      const [port, lenient] = [await freeUdpPort(), await freeUdpPort()];
+      const endpoints = [
+        { kind: 'udp_listen', port, name: 'gcs' },
+        { kind: 'udp_listen', port: lenient, name: 'recorder', unverified: true },
+      ];
+      let ticks = (Date.now() - Date.UTC(2015, 0, 1)) * 100;
+      const clock = { now: () => ticks, next: () => (ticks += 1), learn: () => undefined };
+      const sign = signingWith(keyOfPassphrase('a passphrase'), clock).signer(7);
+      await withEndpoints(
+        endpoints,
+        async ({ drone, station }) => {
+          const strict = await station({ kind: 'udp', port });
+          const recorder = await station({ kind: 'udp', port: lenient });
+          await eventually('signed frames arrive', () => strict.frames.length > 10);
+          expect(strict.frames.every((frame) => drone.sent.includes(frame))).toBe(true);
+          drone.sign = undefined;
+          drone.sendText('unsigned');
+          const unsigned = (frames: readonly string[]): boolean =>
+            frames.some((frame) => frame.slice(4, 6) === '00');
+          await eventually('the recorder receives it', () => unsigned(recorder.frames));
+          expect(unsigned(strict.frames)).toBe(false);
+        },
+        { signing: { key_file: join(dir, 'key'), clock_file: join(dir, 'clock') } },
+        { sign },
+      );
+    });
+  });
+});

@@ -1,0 +1,198 @@
+/** Stations behind endpoints, with real sockets and a simulated vehicle. */
+import { createServer, type Socket } from 'node:net';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../../../../support/eventually.ts';
+import { FakeStation } from '../../../../fakes/fake-station.ts';
+import { freeTcpPort, freeUdpPort, receivesAll, withEndpoints } from './forward-lab.ts';
+
+const return_home = 20;
+
+describe.concurrent('An endpoint', () => {
+  it.each(['udp', 'tcp'] as const)(
+    'forwards every frame of the vehicle to a station over %s, and its command to the vehicle, byte by byte',
+    async (kind) => {
+      const port = kind === 'udp' ? await freeUdpPort() : await freeTcpPort();
+      await withEndpoints(
+        [{ kind: `${kind}_listen`, port, name: 'gcs' }],
+        async ({ drone, station, facts }) => {
+          const gcs = await station({ kind, port });
+          await eventually('the station receives', () => gcs.frames.length > 0);
+          await receivesAll(drone, gcs);
+          expect(new Set(gcs.frames).size).toBeGreaterThan(gcs.frames.length - 3);
+          const sent = Buffer.from(gcs.command(return_home)).toString('hex');
+          await eventually('the command reaches the vehicle', () =>
+            drone.commands.some(({ command }) => command === return_home),
+          );
+          expect(drone.arrived.filter((frame) => frame === sent)).toHaveLength(1);
+          await eventually('the station receives the answer', () =>
+            gcs.messages.some(
+              ({ name, fields }) =>
+                name === 'COMMAND_ACK' && fields.command === return_home && fields.target_system === 255,
+            ),
+          );
+          await eventually('the status names the station and the rates', () => {
+            const text = facts();
+            return text.includes(gcs.address) && /to them [1-9]\d* \([1-9][\d.]*\/s\)/u.test(text);
+          });
+          expect(facts()).not.toContain('dropped');
+        },
+      );
+    },
+  );
+
+  it('sends no heartbeat of the kit to stations, and none of them twice to the vehicle', async () => {
+    const port = await freeUdpPort();
+    await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station }) => {
+      const gcs = await station({ kind: 'udp', port });
+      gcs.beat();
+      await eventually('both beat', () => drone.beats.filter(({ sysid }) => sysid === 245).length >= 3);
+      expect(drone.beats.filter(({ sysid }) => sysid === 255)).toHaveLength(2);
+      const senders = gcs.frames.map((frame) => Number.parseInt(frame.slice(10, 12), 16));
+      expect(new Set(senders)).toEqual(new Set([1]));
+    });
+  });
+
+  it('that is read-only forwards frames to stations and blocks theirs, with a count', async () => {
+    const port = await freeUdpPort();
+    const endpoint = { kind: 'udp_listen', port, name: 'gcs', read_only: true };
+    await withEndpoints([endpoint], async ({ drone, station, facts }) => {
+      const gcs = await station({ kind: 'udp', port });
+      await eventually('the station receives', () => gcs.frames.length > 0);
+      gcs.command(return_home);
+      await eventually('the drop is counted', () => facts().includes('read_only 2'));
+      expect(drone.commands).toEqual([]);
+      expect(drone.beats.filter(({ sysid }) => sysid === 255)).toEqual([]);
+    });
+  });
+
+  it('of a passive driver is read-only', async () => {
+    const port = await freeUdpPort();
+    await withEndpoints(
+      [{ kind: 'udp_listen', port, name: 'gcs' }],
+      async ({ drone, station, facts }) => {
+        const gcs = await station({ kind: 'udp', port });
+        gcs.command(return_home);
+        await eventually('the drop is counted', () => facts().includes('read_only 2'));
+        expect(drone.arrived).toEqual([]);
+      },
+      { passive: true },
+    );
+  });
+
+  it('forwards only the configured vehicles, in both directions', async () => {
+    const port = await freeUdpPort();
+    const vehicles = ['mavlink:00000000c0ffee02'];
+    await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs', vehicles }], async (scene) => {
+      const { lab, drone, station, facts } = scene;
+      const gcs = await station({ kind: 'udp', port });
+      const other = await lab.fly({ sysid: 2, uid: '00000000c0ffee02', airborne: true });
+      await eventually('the station receives', () => gcs.frames.length > 20);
+      expect(new Set(gcs.frames.map((frame) => frame.slice(10, 12)))).toEqual(new Set(['02']));
+      gcs.command(return_home, 1);
+      gcs.command(return_home, 2);
+      gcs.command(return_home, 9);
+      // The first heartbeat came before the vehicle was known.
+      await eventually('the commands were decided', () => /filtered 2, no_vehicle 1/u.test(facts()));
+      expect(drone.commands).toEqual([]);
+      expect(other.commands.map(({ command }) => command)).toEqual([return_home]);
+    });
+  });
+
+  it('blocks frames that change the signing key, have the ids of the kit, or pretend to be the vehicle', async () => {
+    const port = await freeUdpPort();
+    await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station, facts }) => {
+      const kit = await station({ kind: 'udp', port, sysid: 245, compid: 191 });
+      const vehicle = await station({ kind: 'udp', port, sysid: 1, compid: 1 });
+      kit.command(return_home);
+      vehicle.command(return_home);
+      await eventually('the drops are counted', () => /looped 2, own_ids 2/u.test(facts()));
+      expect(drone.commands).toEqual([]);
+      await eventually('the vehicle stays online and alone', () => drone.beats.length > 2);
+      expect(drone.beats.filter(({ sysid }) => sysid !== 245)).toEqual([]);
+    });
+  });
+
+  it('forwards no more to the vehicles than its budget', async () => {
+    const port = await freeUdpPort();
+    const endpoint = { kind: 'udp_listen', port, name: 'gcs', to_vehicles_bytes_per_s: 200 };
+    await withEndpoints([endpoint], async ({ drone, station, facts }) => {
+      const gcs = await station({ kind: 'udp', port });
+      for (let count = 0; count < 50; count += 1) gcs.command(return_home);
+      await eventually('the drops are counted', () => /rate [1-9]\d/u.test(facts()));
+      expect(drone.commands.length).toBeGreaterThan(0);
+      expect(drone.commands.length).toBeLessThan(10);
+    });
+  });
+
+  it('accepts no more stations than configured, and keeps those that it has', async () => {
+    const port = await freeUdpPort();
+    const tcp_port = await freeTcpPort();
+    const endpoints = [
+      { kind: 'udp_listen', port, name: 'gcs', peers_max: 1 },
+      { kind: 'tcp_listen', port: tcp_port, name: 'tcp', clients_max: 1 },
+    ];
+    await withEndpoints(endpoints, async ({ drone, station, facts }) => {
+      const first = await station({ kind: 'udp', port });
+      await eventually('the first receives', () => first.frames.length > 0);
+      const second = await station({ kind: 'udp', port });
+      second.command(return_home);
+      await eventually('the second is refused', () => facts().includes('refused_peer 2'));
+      const first_tcp = await station({ kind: 'tcp', port: tcp_port });
+      await eventually('the first connection receives', () => first_tcp.frames.length > 0);
+      const second_tcp = await station({ kind: 'tcp', port: tcp_port });
+      await eventually('the second connection is closed', () => second_tcp.isClosed);
+      await eventually('it is counted', () => facts('tcp').includes('1 connections refused'));
+      expect(second.frames).toEqual([]);
+      expect(drone.commands).toEqual([]);
+      await receivesAll(drone, first, 10);
+      await receivesAll(drone, first_tcp, 10);
+    });
+  });
+
+  it('drops frames of a station that does not read, with a count, and serves the others', async () => {
+    const port = await freeTcpPort();
+    await withEndpoints([{ kind: 'tcp_listen', port, name: 'gcs' }], async ({ drone, station, facts }) => {
+      const slow = await station({ kind: 'tcp', port });
+      const good = await station({ kind: 'tcp', port });
+      await eventually('both receive', () => slow.frames.length > 0 && good.frames.length > 0);
+      slow.pause();
+      const sending = setInterval(() => {
+        for (let count = 0; count < 200; count += 1) drone.sendText('x'.repeat(50));
+      }, 5);
+      try {
+        await eventually('the drops are counted', () => /slow [1-9]/u.test(facts()), 30_000);
+      } finally {
+        clearInterval(sending);
+      }
+      await receivesAll(drone, good, 10);
+    });
+  }, 60_000);
+
+  it.each(['udp', 'tcp'] as const)('reaches a station at a fixed address over %s', async (kind) => {
+    const arrived: Buffer[] = [];
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket);
+      socket.on('data', (chunk: Buffer) => arrived.push(chunk));
+      socket.on('error', () => undefined);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const receiver = new FakeStation({ kind: 'udp', port: 9 });
+    await receiver.start();
+    const udp_port = Number(receiver.address.split(':')[1]);
+    const port = kind === 'udp' ? udp_port : (server.address() as AddressInfo).port;
+    const endpoint = { kind: `${kind}_client`, host: '127.0.0.1', port, name: 'gcs' };
+    await withEndpoints([endpoint], async ({ facts }) => {
+      await eventually('it receives', () =>
+        kind === 'udp' ? receiver.frames.length > 10 : Buffer.concat(arrived).length > 500,
+      );
+      await eventually('the status names it', () => facts().includes(`127.0.0.1:${port}`));
+    });
+    receiver.stop();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+});

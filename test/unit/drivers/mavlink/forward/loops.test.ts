@@ -1,0 +1,87 @@
+/** Wiring mistakes: endpoints joined with each other, with a link of the driver, or answered by a router. */
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../../../../support/eventually.ts';
+import { freeTcpPort, freeUdpPort, withEndpoints } from './forward-lab.ts';
+
+const return_home = 20;
+
+describe.concurrent('Forwarding', () => {
+  it('does not storm when a program joins two endpoints, and still forwards', async () => {
+    const port = await freeUdpPort();
+    const joined = await freeTcpPort();
+    const third = await freeUdpPort();
+    const endpoints = [
+      { kind: 'udp_listen', port, name: 'a' },
+      { kind: 'tcp_listen', port: joined, name: 'b' },
+      { kind: 'udp_listen', port: third, name: 'gcs' },
+    ];
+    await withEndpoints(endpoints, async ({ drone, station, facts, lab }) => {
+      const udp = createSocket('udp4');
+      const tcp = connect({ host: '127.0.0.1', port: joined });
+      await once(tcp, 'connect');
+      let copied = 0;
+      udp.on('message', (bytes) => {
+        copied += 1;
+        tcp.write(bytes);
+      });
+      tcp.on('data', (bytes) => {
+        copied += 1;
+        udp.send(bytes, port, '127.0.0.1');
+      });
+      try {
+        const gcs = await station({ kind: 'udp', port: third });
+        await eventually('the endpoints see returned frames', () => /looped [1-9]/u.test(facts('a')));
+        await eventually('both do', () => /looped [1-9]/u.test(facts('b')));
+        gcs.command(return_home);
+        await eventually('the command arrives', () => drone.commands.length > 0);
+        expect(drone.commands).toHaveLength(1);
+        // Each frame of the vehicle is copied once in each direction at most.
+        expect(copied).toBeLessThanOrEqual(2 * drone.sent.length);
+        expect(lab.hub.assets()).toHaveLength(1);
+        expect(drone.beats.filter(({ sysid }) => sysid === 255)).toHaveLength(1);
+      } finally {
+        udp.close();
+        tcp.destroy();
+      }
+    });
+  });
+
+  it('ignores an endpoint that sends to a link of the same driver', async () => {
+    const field = await freeUdpPort();
+    const back = await freeUdpPort();
+    const links = [
+      { kind: 'udp_listen', host: '127.0.0.1', port: field, name: 'field' },
+      { kind: 'udp_listen', host: '127.0.0.1', port: back, name: 'back' },
+    ];
+    const endpoint = { kind: 'udp_client', host: '127.0.0.1', port: back, name: 'gcs' };
+    await withEndpoints(
+      [endpoint],
+      async ({ lab, drone, facts }) => {
+        await eventually('frames are forwarded', () => /to them [1-9]\d+/u.test(facts()));
+        const sent = drone.sent.length;
+        await eventually('the vehicle sends more', () => drone.sent.length > sent + 40);
+        expect(lab.hub.assets()).toMatchObject([{ status: 'online' }]);
+        expect(lab.hub.drivers().find(({ name }) => name === 'drones')?.facts['conflicts']).toBe(0);
+        expect(Number(/to them (\d+)/u.exec(facts())?.[1])).toBeLessThanOrEqual(drone.sent.length);
+      },
+      { links },
+      { vehicle_port: field },
+    );
+  });
+
+  it('forwards nothing back that a router of the vehicle returns', async () => {
+    const port = await freeUdpPort();
+    await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station }) => {
+      const gcs = await station({ kind: 'udp', port });
+      const sent = gcs.command(return_home);
+      await eventually('the command arrives', () => drone.commands.length > 0);
+      const before = gcs.frames.length;
+      drone.sendRaw(sent);
+      await eventually('the station receives more', () => gcs.frames.length > before + 10);
+      expect(gcs.frames).not.toContain(Buffer.from(sent).toString('hex'));
+    });
+  });
+});
