@@ -1,5 +1,6 @@
 /** The onvif driver: serves each configured camera independently. */
 import { onvifFeeds } from '../../src/contract/feeds.ts';
+import { texts } from '../../src/device/texts.ts';
 import { DeviceReports } from '../../src/device/device-reports.ts';
 import { openIdentities } from '../../src/device/identities.ts';
 import { defineDriver, type DeviceReport, type Driver, type DriverHost } from '../../src/driver/driver.ts';
@@ -45,6 +46,7 @@ async function runOnvif(
       name: camera.name,
       tried: `${camera.host}:${portOf(camera)}`,
       asset_key: () => bindings.keyOf(entryOf(camera)),
+      weakness: camera.tls?.legacy === true ? texts.legacy_tls(camera.name) : undefined,
     };
     return serveCamera({
       camera,

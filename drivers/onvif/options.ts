@@ -46,6 +46,10 @@ const cameraOptions = z
         fingerprint: fingerprint
           .optional()
           .describe('SHA-256 of the certificate of the camera; needed where it is self-signed'),
+        legacy: z
+          .boolean()
+          .default(false)
+          .describe('accept TLS 1.0 and 1.1 of an old camera; the kit is then degraded'),
       })
       .optional()
       .describe('use HTTPS; plain HTTP when left out'),

@@ -23,6 +23,10 @@ const hostOptions = z.strictObject({
     .describe('host name or IP address of the camera, recorder or hub'),
   port: z.int().min(1).max(65_535).optional().describe('443, or 80 with tls: false'),
   tls: z.boolean().default(true).describe('false: the password is sent without encryption'),
+  legacy_tls: z
+    .boolean()
+    .default(false)
+    .describe('accept TLS 1.0 and 1.1 of an old camera; the kit is then degraded'),
   certificate_sha256: z
     .string()
     .regex(/^(?:[0-9A-Fa-f]{2}:?){32}$/u, 'must be the 64 hexadecimal digits of a SHA-256 fingerprint')

@@ -1,5 +1,6 @@
 /** Reolink cameras, recorders and hubs over their HTTP interface: many hosts, each served independently. */
 import { vendorcamFeeds } from '../../src/contract/feeds.ts';
+import { texts } from '../../src/device/texts.ts';
 import { DeviceReports } from '../../src/device/device-reports.ts';
 import { openIdentities } from '../../src/device/identities.ts';
 import { serveDevices } from '../../src/device/serve-devices.ts';
@@ -34,7 +35,9 @@ async function runVendorcam(
   await serveDevices(options.hosts, host.signal, async (camera, { signal, onState }) => {
     const entry = entryOf(camera);
     const { name } = camera;
+    const weakness = camera.tls && camera.legacy_tls ? texts.legacy_tls(name) : undefined;
     const device = {
+      weakness,
       name,
       tried: `${camera.host}:${portOf(camera)}`,
       asset_key: () => bindings.keyOf(entry),

@@ -85,7 +85,12 @@ export function withheldStreams(assets: DegradedFacts['assets']): string[] {
 }
 const named_cameras_max = 4;
 
-function driverReasons({ name, state, reason }: DriverView): string[] {
+function driverReasons(driver: DriverView): string[] {
+  const weaknesses = driver.devices?.flatMap(({ weakness = [] }) => weakness) ?? [];
+  return [...stateReasons(driver), ...weaknesses];
+}
+
+function stateReasons({ name, state, reason }: DriverView): string[] {
   if (state === 'rejected')
     return [`driver ${name} was refused: ${reason ?? 'no reason given'}; correct its options, then reload`];
   if (state === 'hung')

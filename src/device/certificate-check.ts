@@ -22,7 +22,7 @@ export function certificateCheck({ configured, memory, address, log }: Certifica
     const expected = configured ?? memory.facts.fingerprint;
     if (expected === undefined) {
       await memory.change({ fingerprint });
-      log.info({ fingerprint }, texts.certificate_pinned);
+      log.info({ address, fingerprint }, texts.certificate_pinned);
       return;
     }
     if (bareFingerprint(expected) === bareFingerprint(fingerprint)) return;

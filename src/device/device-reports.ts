@@ -9,6 +9,8 @@ export interface ReportedDevice {
   readonly tried: string;
   /** `asset_key` of the device that belongs to the entry, once known. */
   readonly asset_key: () => string | undefined;
+  /** See `DeviceReport`. */
+  readonly weakness?: string | undefined;
 }
 
 export class DeviceReports {
@@ -26,7 +28,7 @@ export class DeviceReports {
   }
 
   /** Takes a state of the session with this device. */
-  take({ name, tried, asset_key }: ReportedDevice, state: SessionState): void {
+  take({ name, tried, asset_key, weakness }: ReportedDevice, state: SessionState): void {
     if (state.state === 'stopped') return;
     const now_ms = this.#now_ms();
     const failure =
@@ -34,7 +36,7 @@ export class DeviceReports {
         ? { reason: state.reason, tried_at: iso(now_ms), next_try_at: iso(now_ms + state.retry_ms) }
         : { reason: null, tried_at: null, next_try_at: null };
     const about = { name, tried, asset_key: asset_key() ?? null, state: shown[state.state] };
-    this.#reports.set(name, { ...about, ...failure });
+    this.#reports.set(name, { ...about, ...failure, ...(weakness === undefined ? {} : { weakness }) });
     this.#report(this.all);
   }
 }

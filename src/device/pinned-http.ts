@@ -18,6 +18,8 @@ export interface PinnedHttpParts {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
+  /** TLS 1.0 and 1.1 are accepted too, where the configuration says so. */
+  readonly legacy_tls?: boolean;
   readonly check: CheckCertificate;
   readonly connect_ms: number;
   readonly reply_bytes_max: number;
@@ -148,6 +150,7 @@ function plain(error: unknown, refused_remedy: string): Error {
   if (error.code === 'ECONNREFUSED') {
     return new DeviceUnreachable(texts.connection_refused(refused_remedy), { cause: error });
   }
+  if (isLegacyTls(error.code)) return new DeviceUnreachable(texts.legacy_tls_only, { cause: error });
   const sentence = sentences_by_code[error.code.startsWith('ERR_SSL') ? 'EPROTO' : error.code];
   return new DeviceUnreachable(sentence ?? texts.request_failed(messageOf(error)), { cause: error });
 }
@@ -156,10 +159,23 @@ function errorOf(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(messageOf(thrown));
 }
 
+/** Whether a handshake failed because the device has TLS 1.0 or 1.1 only. */
+export function isLegacyTls(code: string): boolean {
+  return /UNSUPPORTED_PROTOCOL|PROTOCOL_VERSION|VERSION_TOO_LOW/u.test(code);
+}
+
+/** OpenSSL accepts the hashes of TLS 1.0 and 1.1 at this level only. */
+export const legacy_tls_settings = { minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+
 let without_authorities: SecureContext | undefined;
+let legacy: SecureContext | undefined;
 
 /** Trust store without authorities: only the fingerprint counts here, and loading all authorities would take 3 MB. */
-export function contextWithoutAuthorities(): SecureContext {
+export function contextWithoutAuthorities({ legacy_tls = false } = {}): SecureContext {
+  if (legacy_tls) {
+    legacy ??= createSecureContext({ ca: [], ...legacy_tls_settings });
+    return legacy;
+  }
   without_authorities ??= createSecureContext({ ca: [] });
   return without_authorities;
 }
@@ -178,8 +194,8 @@ class PinnedAgent extends HttpsAgent {
     _options: unknown,
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
-    const { host, port, connect_ms, check } = this.#parts;
-    const secureContext = contextWithoutAuthorities();
+    const { host, port, connect_ms, check, legacy_tls = false } = this.#parts;
+    const secureContext = contextWithoutAuthorities({ legacy_tls });
     const socket = connect({ host, port, secureContext, rejectUnauthorized: false });
     this.#connecting.add(socket);
     socket.setTimeout(connect_ms, () => socket.destroy());

@@ -18,6 +18,10 @@ export const texts = {
   connect_timeout: 'timed out; check its power and cable',
   host_unknown: 'has an unknown host name; check host',
   host_unresolved: 'has a host name that cannot be resolved now',
+  legacy_tls_only:
+    'has TLS 1.0 or 1.1 only, which is not safe; update its firmware, or allow it with the option for legacy TLS',
+  legacy_tls: (name: string) =>
+    `the login of ${name} is sent over TLS 1.0 or 1.1, which the configuration allows; update its firmware or replace it`,
   not_tls: 'does not use TLS on this port; check port and tls',
 
   // Sessions

@@ -89,6 +89,8 @@ export interface DeviceReport {
   readonly reason: string | null;
   readonly tried_at: string | null;
   readonly next_try_at: string | null;
+  /** A weakness that the configuration allows, with its remedy; the kit is then degraded. */
+  readonly weakness?: string;
 }
 
 /** The only interface from a driver to the rest of the connector. */

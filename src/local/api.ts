@@ -69,6 +69,7 @@ const deviceReport = z.object({
   state: z.string(),
   reason: z.string().nullable(),
   tried_at: time.nullable(),
+  weakness: z.string().optional(),
   next_try_at: time.nullable(),
 });
 

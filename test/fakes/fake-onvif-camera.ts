@@ -10,6 +10,7 @@ import type { SimEvents } from '../../drivers/onvif/sim/events.ts';
 import type { SimMotor } from '../../drivers/onvif/sim/motor.ts';
 import { envelope, fault } from '../../drivers/onvif/sim/services.ts';
 import type { SimRequest, SimSettings } from '../../drivers/onvif/sim/settings.ts';
+import type { FakeTls } from './fake-vendor-camera.ts';
 import { sendXml, SimCamera } from '../../drivers/onvif/sim/sim-camera.ts';
 
 export interface FakeCameraSettings extends SimSettings {
@@ -74,7 +75,7 @@ const defaults = (): FakeCameraSettings => ({
 
 export async function startFakeCamera(
   settings: Partial<FakeCameraSettings> = {},
-  tls?: { readonly key: string; readonly cert: string },
+  tls?: FakeTls,
 ): Promise<FakeCamera> {
   const camera = new Camera({ ...defaults(), ...settings }, tls);
   await camera.restore();
@@ -89,10 +90,7 @@ class Camera extends SimCamera implements FakeCamera {
   readonly #misbehaviours = new Map<string, Misbehaviour | (() => Misbehaviour)>();
   readonly #nonce = randomBytes(8).toString('hex');
 
-  constructor(
-    settings: FakeCameraSettings,
-    tls: { readonly key: string; readonly cert: string } | undefined,
-  ) {
+  constructor(settings: FakeCameraSettings, tls: FakeTls | undefined) {
     super(settings);
     this.#tls = tls;
   }

@@ -1,13 +1,20 @@
 /** A vendor camera or recorder on the loopback: HTTP or HTTPS, sessions, channels, and every misbehaviour on command. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createHttps } from 'node:https';
+import type { SecureContextOptions } from 'node:tls';
 import { channelOf, SimHost, type SimHostOptions } from '../../drivers/vendorcam/sim/sim-host.ts';
 import { errorReply, type SimCommand, type SimReply } from '../../drivers/vendorcam/sim/wire.ts';
 import { sleep } from '../../src/platform/time.ts';
 
+/** Certificate, and the versions of TLS that it has. */
+export type FakeTls = Pick<SecureContextOptions, 'minVersion' | 'maxVersion' | 'ciphers'> & {
+  readonly cert: string;
+  readonly key: string;
+};
+
 export interface FakeVendorCameraOptions extends SimHostOptions {
   /** PEM; plain HTTP without it. */
-  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly tls?: FakeTls;
 }
 
 /** How it answers requests other than logins. */
@@ -70,7 +77,7 @@ export class FakeVendorCamera extends SimHost {
   }
 
   /** Another device, or the same after a factory reset. */
-  showCertificate(tls: { readonly cert: string; readonly key: string }): void {
+  showCertificate(tls: FakeTls): void {
     this.#tls = tls;
   }
 

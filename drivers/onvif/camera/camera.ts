@@ -180,6 +180,7 @@ async function openLine({ camera, host, large, ending }: CameraParts): Promise<S
     path: camera.path,
     secure: camera.tls !== undefined,
     fingerprint: camera.tls?.fingerprint,
+    legacy_tls: camera.tls?.legacy === true,
     allow_plain_rtsp: camera.allow_plain_rtsp,
     username: camera.username,
     password,

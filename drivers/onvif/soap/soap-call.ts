@@ -9,6 +9,8 @@ export interface Connection {
   readonly secure: boolean;
   /** SHA-256 in lower-case hexadecimal; undefined: the system's authorities decide. */
   readonly fingerprint: string | undefined;
+  /** TLS 1.0 and 1.1 are accepted too. */
+  readonly legacy_tls?: boolean;
   readonly username: string | undefined;
   readonly password: string | undefined;
   /** Although `secure`, the login of a stream may go over plain RTSP. */

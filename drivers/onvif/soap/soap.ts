@@ -70,7 +70,8 @@ export function describe(outcome: Exclude<SoapOutcome, { kind: 'reply' }>): stri
     const words = outcome.reason === '' ? '' : ` (${outcome.reason})`;
     return `camera rejected the user, its rights or its password${words}`;
   }
-  return `camera refused the request (${[outcome.code, outcome.reason].filter(Boolean).join(': ')})`;
+  const code = outcome.code.startsWith('HTTP') ? '' : outcome.code;
+  return `camera refused the request (${[code, outcome.reason].filter(Boolean).join(': ')})`;
 }
 
 /**

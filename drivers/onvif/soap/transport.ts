@@ -3,7 +3,12 @@ import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest
 import { Agent as SecureAgent, request as httpsRequest } from 'node:https';
 import { TLSSocket } from 'node:tls';
 import { bareFingerprint } from '../../../src/device/certificate-check.ts';
-import { contextWithoutAuthorities } from '../../../src/device/pinned-http.ts';
+import {
+  contextWithoutAuthorities,
+  isLegacyTls,
+  legacy_tls_settings,
+} from '../../../src/device/pinned-http.ts';
+import { texts as device_texts } from '../../../src/device/texts.ts';
 import type { Connection } from './soap-call.ts';
 import { reply_bytes_max } from './xml.ts';
 
@@ -43,10 +48,16 @@ const sockets_max = 4;
  * A connection for each request: the small HTTP servers of cameras close idle ones, which cannot be distinguished
  * from failures. TLS sessions are not resumed either, since a resumed one has no certificate to compare.
  */
-export function agentFor({ secure, fingerprint }: Pick<Connection, 'secure' | 'fingerprint'>): Agent {
+export function agentFor({
+  secure,
+  fingerprint,
+  legacy_tls = false,
+}: Pick<Connection, 'secure' | 'fingerprint' | 'legacy_tls'>): Agent {
   const settings = { keepAlive: false, maxSockets: sockets_max };
   if (!secure) return new Agent(settings);
-  const context = fingerprint === undefined ? {} : { secureContext: contextWithoutAuthorities() };
+  const own = legacy_tls ? legacy_tls_settings : {};
+  const context =
+    fingerprint === undefined ? own : { secureContext: contextWithoutAuthorities({ legacy_tls }) };
   return new SecureAgent({ ...settings, maxCachedSessions: 0, ...context });
 }
 
@@ -123,5 +134,5 @@ function explain(error: Error, { url }: Post): Error {
       `its certificate is not trusted (${code}); write its SHA-256 to tls.fingerprint: ${how}`,
     );
   }
-  return error;
+  return isLegacyTls(code) ? new Error(device_texts.legacy_tls_only, { cause: error }) : error;
 }

@@ -72,6 +72,7 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
       host: camera.host,
       port: portOf(camera),
       tls: camera.tls,
+      legacy_tls: camera.legacy_tls,
       check: certificateCheck({
         configured: camera.certificate_sha256,
         memory,

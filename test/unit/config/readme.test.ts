@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { drivers } from '../../../drivers/index.ts';
+import { texts as device_texts } from '../../../src/device/texts.ts';
 import { degradedReasons, type DegradedFacts } from '../../../src/app/degraded.ts';
 import { streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { BrokerLimits } from '../../../src/uplink/broker-limits.ts';
@@ -101,6 +102,16 @@ function brokerSentences(): readonly string[] {
   return sentences;
 }
 
+const device = {
+  name: 'Gate',
+  tried: '10.0.0.5:443',
+  asset_key: null,
+  state: 'online',
+  reason: null,
+  tried_at: null,
+  next_try_at: null,
+} as const;
+
 const troubles: readonly Partial<DegradedFacts>[] = [
   ...brokerSentences().map((sentence) => ({ broker: [sentence] })),
   { health: { state: 'full', detail: 'x' } },
@@ -114,6 +125,11 @@ const troubles: readonly Partial<DegradedFacts>[] = [
   { drivers: [{ ...driver, state: 'rejected' }] },
   { drivers: [{ ...driver, state: 'hung' }] },
   { assets: [{ name: 'Gate', stream_fault: plain_rtsp_fault }] },
+  {
+    drivers: [
+      { ...driver, state: 'up', devices: [{ ...device, weakness: device_texts.legacy_tls('Gate') }] },
+    ],
+  },
   { clock_synced: false },
   { ledger: { ...well.ledger, balanced: false } },
 ];
