@@ -16,8 +16,8 @@ import type { Probing } from './probing.ts';
 import type { PublicAddresses } from './probe/public-addresses.ts';
 import { pppoeDevices } from './interfaces/pppoe.ts';
 import type { RouteSource } from './routes/route-source.ts';
-import { routedInterfaces, type Routing, selectedInterfaces } from './routes/routing.ts';
-import { judge, type Verdict } from './status.ts';
+import { refusesTraffic, routedInterfaces, type Routing, selectedInterfaces } from './routes/routing.ts';
+import { interfaceFault, judge, type Signs, type Verdict } from './status.ts';
 import { Interfaces, type InterfaceState } from './interfaces/sysfs.ts';
 import { empty_ledger, usageOf } from './usage/usage.ts';
 
@@ -49,6 +49,7 @@ interface Sight {
   readonly routing: Routing;
   readonly routed: ReadonlySet<number>;
   readonly selected: readonly number[];
+  readonly traffic: Signs['traffic'];
   readonly hasPppoe: boolean;
 }
 
@@ -57,6 +58,7 @@ export class LinkTable {
   readonly #interfaces: Interfaces;
   readonly #dayOf: (wall_ms: number) => string | null;
   readonly #ledger: Ledger;
+  readonly #offline = new Set<string>();
 
   constructor(parts: LinkTableParts) {
     const { options, memory, boot } = parts;
@@ -96,12 +98,14 @@ export class LinkTable {
       ignored: options.ignore,
       remembered: memory.names(),
     });
+    const selected = selectedInterfaces(routing, isTunnelIndex);
     const sight: Sight = {
       at,
       day: this.#dayOf(at.wall_ms),
       routing,
       routed,
-      selected: selectedInterfaces(routing, isTunnelIndex),
+      selected,
+      traffic: selected.length > 0 ? 'carried' : refusesTraffic(routing) ? 'refused' : 'unrouted',
       hasPppoe: pppoe.length > 0,
     };
     this.#remember(wans, sight);
@@ -109,6 +113,7 @@ export class LinkTable {
     const links = wans.map((wan) => ({ wan, known: this.#linkOf(wan, sight) }));
     const listed = new Set(wans.map(({ name }) => name));
     this.#ledger.endReading(byIndex.keys(), listed);
+    for (const name of this.#offline) if (!listed.has(name)) this.#offline.delete(name);
     this.#parts.public_addresses.keepOnly(listed);
     return inOrder(links, sight.selected);
   }
@@ -142,7 +147,8 @@ export class LinkTable {
   #probed(wan: Wan, hasPppoe: boolean) {
     const { options } = this.#parts;
     const { probe } = options;
-    if (!wan.present) return [];
+    // A verdict from before an outage of the interface says nothing of the link after it.
+    if (!wan.present || interfaceFault(wan.present.state) !== null) return [];
     const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, hasPppoe) === 'cellular';
     const interval_s = isMetered ? probe.metered_interval_s : probe.interval_s;
     return [{ name: wan.name, ifindex: wan.present.nature.ifindex, interval_ms: interval_s * 1_000 }];
@@ -157,7 +163,9 @@ export class LinkTable {
     const probed = probing.read(name);
     const { status, reason } = this.#judge(wan, sight, probed);
     if (options.probe.targets.length > 0) {
-      availability.note(name, status === 'offline' ? false : (probed?.reachable ?? null), sight.at);
+      const reachable = status === 'offline' ? false : (probed?.reachable ?? null);
+      const since_ms = probed?.reachable === reachable ? probed.since_ms : sight.at.mono_ms;
+      availability.note(name, reachable, sight.at, since_ms);
     }
     const tally = this.#ledger.take(wan, type, sight);
     const counted = wan.counted_on === null ? tally.usage : empty_ledger;
@@ -191,7 +199,8 @@ export class LinkTable {
     const { options } = this.#parts;
     const ifindex = present?.nature.ifindex;
     const { isRouted, isSelected } = standingOf(ifindex, sight);
-    return judge({
+    const verdict = judge({
+      traffic: sight.traffic,
       state: present?.state ?? null,
       addresses: this.#addressesOf(ifindex, sight.routing),
       isRouted,
@@ -200,6 +209,11 @@ export class LinkTable {
       reachable: probed?.reachable ?? null,
       probe_reason: probed?.reason ?? null,
     });
+    const isUndecided = verdict.status === undefined && this.#offline.has(name);
+    if (verdict.status === 'offline') this.#offline.add(name);
+    else if (!isUndecided) this.#offline.delete(name);
+    // A link that comes back stays offline until it answers.
+    return isUndecided ? { status: 'offline', reason: verdict.reason } : verdict;
   }
 
   /** The address that others see; the interface's own if that is a public one. */

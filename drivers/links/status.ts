@@ -13,6 +13,8 @@ export interface Signs {
   readonly isRouted: boolean;
   /** Unmarked traffic leaves by it, or the configuration marks it as balanced. */
   readonly isSelected: boolean;
+  /** What becomes of unmarked traffic of this machine: some link carries it, a default route refuses it, or none leads out. */
+  readonly traffic: 'carried' | 'refused' | 'unrouted';
   /** Null: no targets, or no verdict yet. */
   readonly reachable: boolean | null;
   /** Addresses that are probed through the link; empty: none configured. */
@@ -40,10 +42,11 @@ export function judge(signs: Signs): Verdict {
     return { status: undefined, reason: probe_reason ?? texts.first_probes };
   const caveat = isProbed ? null : texts.not_probed;
   if (isSelected) return { status: 'online', reason: caveat };
-  return {
-    status: 'standby',
-    reason: caveat === null ? texts.other_link_selected : `${texts.other_link_selected}; ${caveat}`,
-  };
+  if (signs.traffic === 'refused') return { status: 'offline', reason: texts.traffic_refused };
+  if (signs.traffic === 'unrouted' && !signs.isRouted)
+    return { status: 'offline', reason: texts.no_default_route };
+  const reason = signs.traffic === 'carried' ? texts.other_link_selected : texts.marked_traffic_only;
+  return { status: 'standby', reason: caveat === null ? reason : `${reason}; ${caveat}` };
 }
 
 /** Why nothing can pass; null when something could. */
@@ -58,7 +61,8 @@ function faultOf({ state, addresses, isRouted, reachable, asked, probe_reason }:
   return isRouted || reachable ? null : texts.no_default_route;
 }
 
-function interfaceFault(state: InterfaceState | null): string | null {
+/** Why the interface itself carries nothing; null: it could. */
+export function interfaceFault(state: InterfaceState | null): string | null {
   if (!state) return texts.interface_missing;
   if (state.isUp === false) return texts.interface_down;
   if (!state.carrier) return texts.no_carrier;

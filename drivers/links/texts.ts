@@ -14,6 +14,8 @@ export const texts = {
   not_probed: 'answers are not checked: options.probe.targets is empty',
   first_probes: 'the first probes are under way',
   other_link_selected: 'traffic leaves by another link',
+  traffic_refused: 'a default route of this machine refuses all traffic (blackhole, unreachable or prohibit)',
+  marked_traffic_only: 'only traffic that a rule marks leaves by it',
   no_target_answers: 'no target answers',
   no_address: 'no address',
   no_default_route: 'no default route leads through it',

@@ -30,6 +30,11 @@ export interface ProberSpec {
 export interface ProbeReading {
   /** With hysteresis over all targets; null: not known yet. */
   readonly reachable: boolean | null;
+  /**
+   * When that state began (`performance.now()`): the first answer, or the last one before the outage. Null: not known,
+   * or with this reading.
+   */
+  readonly since_ms: number | null;
   /** Mean round trip of the replies; null without any. */
   readonly latency_ms: number | null;
   /** Mean difference of successive round trips. */
@@ -75,8 +80,11 @@ export interface AvailabilitySpec {
 
 /** The share of the observed time with an answer, for each link, over the last 24 h. */
 export interface Availability {
-  /** The link was in this state since the last note of it; null: not observed. */
-  readonly note: (link: string, reachable: boolean | null, at: Moment) => void;
+  /**
+   * The link was in this state since the last note of it; null: not observed. `since_ms`: a change came at this moment,
+   * which may be before the last note; what was noted otherwise is corrected.
+   */
+  readonly note: (link: string, reachable: boolean | null, at: Moment, since_ms?: number | null) => void;
   /** 0 to 100; null before anything was observed. */
   readonly pct: (link: string) => number | null;
   /** Writes what changed, at once: before the daemon ends. */

@@ -12,7 +12,7 @@ import {
   writeRecordNow,
 } from './availability-file.ts';
 import { readBoot } from './boot.ts';
-import { DayWindow, minute_ms, window_minutes } from './day-window.ts';
+import { DayWindow, minute_ms, type Times, window_minutes } from './day-window.ts';
 
 /** Notes further apart than this leave the time between them unobserved: the process was stopped or asleep. */
 const gap_max_ms = 150_000;
@@ -25,6 +25,9 @@ const earliest_plausible_ms = Date.UTC(2026, 0, 1);
 interface LinkDay {
   readonly window: DayWindow;
   noted_ms: number;
+  /** State that was noted last, and the moment from which on it was noted without a gap. */
+  reachable: boolean | null;
+  from_ms: number;
 }
 
 /**
@@ -37,7 +40,7 @@ export const openAvailability: OpenAvailability = (spec) => {
   every(write_every_ms, spec.signal, () => void writer.write());
   spec.signal.addEventListener('abort', () => writer.flush(), { once: true });
   return {
-    note: (link, reachable, at) => writer.note(link, reachable, at),
+    note: (link, reachable, at, since_ms) => writer.note(link, reachable, at, since_ms ?? null),
     pct: (link) => writer.pct(link),
     flush: () => writer.flush(),
   };
@@ -62,16 +65,35 @@ class AvailabilityWriter {
     this.#unplaced = readKept(spec);
   }
 
-  note(link: string, reachable: boolean | null, at: Moment): void {
+  // oxlint-disable-next-line max-params -- the agreement of `Availability`
+  note(link: string, reachable: boolean | null, at: Moment, since_ms: number | null): void {
     this.#latest = at;
     this.#changed = true;
     this.#place(at);
     const day = this.#dayOf(link, at.mono_ms);
-    const { noted_ms } = day;
+    const { noted_ms, from_ms, reachable: was } = day;
+    const hasGap = at.mono_ms - noted_ms > gap_max_ms;
+    const isChange = was !== reachable || hasGap;
+    const began_ms =
+      hasGap || since_ms === null ? noted_ms : Math.min(Math.max(since_ms, from_ms), at.mono_ms);
     day.noted_ms = at.mono_ms;
-    if (reachable === null || at.mono_ms - noted_ms > gap_max_ms) return;
+    day.reachable = reachable;
+    if (isChange) day.from_ms = hasGap ? at.mono_ms : began_ms;
+    if (reachable === null || hasGap) return;
     const { offset_ms } = this.#boot;
-    spread(day.window, { from_ms: noted_ms + offset_ms, to_ms: at.mono_ms + offset_ms, reachable });
+    const add = (from: number, to: number, state: boolean): void =>
+      spread(from + offset_ms, to + offset_ms, (minute, span_ms) =>
+        day.window.add(minute, timeOf(state, span_ms)),
+      );
+    if (!isChange || was === null) {
+      add(isChange ? Math.max(began_ms, noted_ms) : noted_ms, at.mono_ms, reachable);
+      return;
+    }
+    add(noted_ms, Math.max(began_ms, noted_ms), was);
+    spread(began_ms + offset_ms, noted_ms + offset_ms, (minute, span_ms) =>
+      day.window.correct(minute, timeOf(reachable, span_ms)),
+    );
+    add(Math.max(began_ms, noted_ms), at.mono_ms, reachable);
   }
 
   pct(link: string): number | null {
@@ -141,7 +163,12 @@ class AvailabilityWriter {
   #dayOf(link: string, mono_ms: number): LinkDay {
     const known = this.#days.get(link);
     if (known !== undefined) return known;
-    const day = { window: new DayWindow(this.#minuteOf(mono_ms)), noted_ms: mono_ms };
+    const day = {
+      window: new DayWindow(this.#minuteOf(mono_ms)),
+      noted_ms: mono_ms,
+      reachable: null,
+      from_ms: mono_ms,
+    };
     this.#days.set(link, day);
     return day;
   }
@@ -189,22 +216,18 @@ function lastMinute(record: BootRecord, boot_id: string, now: Now): number | 'un
   return last < 0 && last > now.minute - window_minutes ? last : 'never known';
 }
 
+function timeOf(reachable: boolean, span_ms: number): Times {
+  return reachable ? { up_ms: span_ms, down_ms: 0 } : { up_ms: 0, down_ms: span_ms };
+}
+
 /** Shares a span of time out to the minutes that it touches. */
-function spread(
-  window: DayWindow,
-  {
-    from_ms,
-    to_ms,
-    reachable,
-  }: { readonly from_ms: number; readonly to_ms: number; readonly reachable: boolean },
-): void {
+function spread(from_ms: number, to_ms: number, take: (minute: number, span_ms: number) => void): void {
   let at_ms = Math.round(from_ms);
   const end_ms = Math.round(to_ms);
   while (at_ms < end_ms) {
     const minute = Math.floor(at_ms / minute_ms);
     const until_ms = Math.min(end_ms, (minute + 1) * minute_ms);
-    const span_ms = until_ms - at_ms;
-    window.add(minute, reachable ? { up_ms: span_ms, down_ms: 0 } : { up_ms: 0, down_ms: span_ms });
+    take(minute, until_ms - at_ms);
     at_ms = until_ms;
   }
 }

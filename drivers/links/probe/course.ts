@@ -1,6 +1,6 @@
 /** What single probes of one link add up to: the verdict, the figures, and the method that is trusted. Pure. */
 import { texts } from '../texts.ts';
-import type { ProbeReading } from './api.ts';
+import type { ProbeReading, ProbeTarget } from './api.ts';
 import type { Echo } from './echoes.ts';
 import { inDoubt, judge, undecided, type Verdict } from './verdict.ts';
 import { ProbeWindow } from './window.ts';
@@ -15,6 +15,13 @@ export const hysteresis = { down_after: 4, up_after: 2 } as const;
 const second_opinion_after = 2;
 /** While TCP stands in, each so manyth probe asks by ICMP too, whether the filter is gone. */
 const icmp_again_every = 10;
+
+/** Probes whose target and time of sending are kept: more than can be under way. */
+const asked_max = 1_024;
+/** In doubt, so many targets that answered last are probed: they show whether the link or another target is at fault. */
+const trusted_max = 2;
+/** Each so manyth probe asks a target that is silent while others answer, whether it is back. */
+const silent_again_every = 5;
 
 /** Why the intended device cannot be probed, and what follows for the link. */
 export interface DeviceFault {
@@ -37,10 +44,21 @@ export class ProbeCourse {
   #comparable_from: number | null = null;
   /** The newest echo that was lost. */
   #lost_icmp = -1;
+  readonly #targets: number;
+  readonly #asked = new Map<number, { readonly target: string; readonly sent_ms: number }>();
+  /** By target, the newest probe that it answered. */
+  readonly #answered = new Map<string, number>();
+  #newest_answer = -1;
+  #last_answer_ms: number | null = null;
+  /** Of the current row of answers. */
+  #first_hit_ms: number | null = null;
+  #since_ms: number | null = null;
   /** Consecutive losses and answers of each method. */
   readonly #runs = { icmp: { misses: 0, hits: 0 }, tcp: { misses: 0, hits: 0 } };
 
-  constructor({ timeout_ms }: { readonly timeout_ms: number }) {
+  /** `targets`: how many there are. Before the first answer a link is unreachable only once each was probed. */
+  constructor({ timeout_ms, targets = 1 }: { readonly timeout_ms: number; readonly targets?: number }) {
+    this.#targets = targets;
     this.#window = new ProbeWindow({ probes: window_probes, timeout_ms });
   }
 
@@ -57,10 +75,30 @@ export class ProbeCourse {
     return inDoubt(this.#verdict);
   }
 
+  /**
+   * Target of the next probe: those that answer in turn, silent ones now and then; in doubt those that answered last, so
+   * that dead targets neither give nor delay a verdict.
+   */
+  choose(sequence: number, targets: readonly ProbeTarget[]): ProbeTarget | undefined {
+    const silent = targets.filter(({ ip }) => this.#isSilent(ip));
+    const others = targets.filter(({ ip }) => !this.#isSilent(ip));
+    const trusted = others
+      .filter(({ ip }) => this.#answered.has(ip))
+      .sort((a, b) => (this.#answered.get(b.ip) ?? 0) - (this.#answered.get(a.ip) ?? 0))
+      .slice(0, trusted_max);
+    if (this.in_doubt && trusted.length > 0) return trusted[sequence % trusted.length];
+    const round = Math.floor(sequence / silent_again_every);
+    if (silent.length > 0 && sequence % silent_again_every === 0) return silent[round % silent.length];
+    return others[(sequence - (silent.length > 0 ? round : 0)) % others.length];
+  }
+
   /** A probe leaves now. Answers the methods that it should ask by. */
   begin(sequence: number, target: string, now_ms: number): readonly Method[] {
     this.#next = sequence + 1;
     this.#window.sent(sequence, target, now_ms);
+    this.#asked.set(sequence, { target, sent_ms: now_ms });
+    const [oldest] = this.#asked.size > asked_max ? this.#asked.keys() : [];
+    if (oldest !== undefined) this.#asked.delete(oldest);
     const other = other_of[this.#method];
     const troubled = this.#runs[this.#method].misses >= second_opinion_after;
     const looks_back = other === 'icmp' && (this.#runs.icmp.hits > 0 || sequence % icmp_again_every === 0);
@@ -75,16 +113,43 @@ export class ProbeCourse {
       this.#refuse(method, echo.reason);
       return;
     }
-    this.#count(method, answered, sequence);
+    const asked = this.#asked.get(sequence);
     if (method === this.#method) this.#window.settled(sequence, answered ? echo : 'lost');
+    if (answered && asked !== undefined)
+      this.#noteAnswer(asked.target, sequence, asked.sent_ms + echo.rtt_ms);
+    // A target that is silent while others answer is at fault itself: it says nothing of the link, nor of the method.
+    if (!answered && asked !== undefined && this.#isSilent(asked.target)) return;
+    this.#count(method, answered, sequence);
     if (method === this.#method || answered) {
       if (!answered) this.#reason = echo.reason;
-      const was = this.#verdict.reachable;
-      this.#verdict = judge(this.#verdict, { sequence, answered }, hysteresis);
-      // The first answer carries the waking of modem and neighbours: the figures begin with the second.
-      if (this.#verdict.reachable === true && was !== true) this.#window.dropBefore(sequence);
+      this.#judge(sequence, answered);
     }
     if (this.#isOtherBetter()) this.#switch();
+  }
+
+  #judge(sequence: number, answered: boolean): void {
+    const was = this.#verdict.reachable;
+    const hasAnswered = this.#newest_answer >= 0;
+    const down_after = hasAnswered ? hysteresis.down_after : Math.max(hysteresis.down_after, this.#targets);
+    this.#verdict = judge(this.#verdict, { sequence, answered }, { ...hysteresis, down_after });
+    const { reachable } = this.#verdict;
+    if (reachable === was) return;
+    this.#since_ms = reachable === true ? this.#first_hit_ms : this.#last_answer_ms;
+    // The first answer carries the waking of modem and neighbours: the figures begin with the second.
+    if (reachable === true) this.#window.dropBefore(sequence);
+  }
+
+  #noteAnswer(target: string, sequence: number, at_ms: number): void {
+    this.#answered.set(target, Math.max(sequence, this.#answered.get(target) ?? -1));
+    this.#newest_answer = Math.max(sequence, this.#newest_answer);
+    this.#last_answer_ms = Math.max(at_ms, this.#last_answer_ms ?? at_ms);
+    if (this.#verdict.hits === 0) this.#first_hit_ms = at_ms;
+  }
+
+  /** It has not answered for a whole window while others did; at the start: while others did at all. */
+  #isSilent(target: string): boolean {
+    if (this.#newest_answer < 0) return false;
+    return (this.#answered.get(target) ?? Number.NEGATIVE_INFINITY) < this.#newest_answer - window_probes;
   }
 
   /** This probe cannot be sent: the device is gone, or another one has taken its name, which nothing is known of. */
@@ -92,17 +157,30 @@ export class ProbeCourse {
     this.#reason = reason;
     this.#verdict = { ...undecided, reachable };
     this.#valid_from = sequence + 1;
+    this.#answered.clear();
+    this.#newest_answer = -1;
+    this.#last_answer_ms = null;
+    this.#since_ms = null;
     this.#window.dropBefore(sequence + 1);
   }
 
   read(now_ms: number): ProbeReading {
     const { reachable } = this.#verdict;
     if (reachable === true) {
-      return { reachable, ...this.#window.figures(now_ms), method: this.#method, reason: null };
+      const since_ms = this.#since_ms;
+      return { reachable, since_ms, ...this.#window.figures(now_ms), method: this.#method, reason: null };
     }
     const packet_loss_pct = reachable === false ? 100 : null;
     const method = reachable === null ? 'none' : this.#method;
-    return { reachable, latency_ms: null, jitter_ms: null, packet_loss_pct, method, reason: this.#reason };
+    const none = { latency_ms: null, jitter_ms: null };
+    return {
+      reachable,
+      since_ms: this.#since_ms,
+      ...none,
+      packet_loss_pct,
+      method,
+      reason: this.#reason,
+    };
   }
 
   silentTargets(): readonly string[] {

@@ -4,6 +4,12 @@
 export const window_minutes = 1_440;
 export const minute_ms = 60_000;
 
+/** Observed time. */
+export interface Times {
+  readonly up_ms: number;
+  readonly down_ms: number;
+}
+
 /** So many minutes in a row with the same times: `[minutes, up_ms, down_ms]`. Most days are a handful of these. */
 export type Run = [minutes: number, up_ms: number, down_ms: number];
 
@@ -18,7 +24,7 @@ export class DayWindow {
   }
 
   /** Adds observed time to a minute; what is older than the window, or more than a minute holds, is left out. */
-  add(minute: number, { up_ms, down_ms }: { readonly up_ms: number; readonly down_ms: number }): void {
+  add(minute: number, { up_ms, down_ms }: Times): void {
     this.moveTo(minute);
     if (minute <= this.#newest - window_minutes) return;
     const at = slot(minute);
@@ -26,6 +32,16 @@ export class DayWindow {
     const up_fits_ms = Math.min(up_ms, room_ms);
     this.#up_ms[at] = (this.#up_ms[at] ?? 0) + up_fits_ms;
     this.#down_ms[at] = (this.#down_ms[at] ?? 0) + Math.min(down_ms, room_ms - up_fits_ms);
+  }
+
+  /** Time that was added as the opposite: `up_ms` of it was up, `down_ms` of it was down. */
+  correct(minute: number, { up_ms, down_ms }: Times): void {
+    if (minute <= this.#newest - window_minutes || minute > this.#newest) return;
+    const at = slot(minute);
+    const [up_before_ms, down_before_ms] = [this.#up_ms[at] ?? 0, this.#down_ms[at] ?? 0];
+    const moved_ms = Math.min(up_ms, down_before_ms) - Math.min(down_ms, up_before_ms);
+    this.#up_ms[at] = up_before_ms + moved_ms;
+    this.#down_ms[at] = down_before_ms - moved_ms;
   }
 
   /** The minute is the newest now; minutes that were skipped were not observed. */
@@ -39,7 +55,7 @@ export class DayWindow {
   }
 
   /** Observed time of the whole window, milliseconds. */
-  totals(): { readonly up_ms: number; readonly down_ms: number } {
+  totals(): Times {
     return { up_ms: sum(this.#up_ms), down_ms: sum(this.#down_ms) };
   }
 

@@ -17,7 +17,7 @@ const doubt_interval_ms = 1_000;
  * `timeout_ms`, and at once when the device is gone; reachable with the second answer.
  */
 export const startProber: StartProber = (spec) => {
-  const course = new ProbeCourse({ timeout_ms: spec.timeout_ms });
+  const course = new ProbeCourse({ timeout_ms: spec.timeout_ms, targets: spec.targets.length });
   if (spec.targets.length === 0) course.lose(0, { reason: texts.no_targets, reachable: null });
   else void run(spec, course);
   return { read: () => course.read(performance.now()) };
@@ -28,7 +28,7 @@ async function run(spec: ProberSpec, course: ProbeCourse): Promise<void> {
   const icmp = new IcmpEchoes({ device, timeout_ms });
   const onEcho = changeLogger(spec, course);
   for (let sequence = 0; !signal.aborted; sequence += 1) {
-    const target = targets[sequence % targets.length];
+    const target = course.choose(sequence, targets);
     if (target !== undefined) void probe({ spec, course, icmp, onEcho }, sequence, target);
     await pause(course, interval_ms, signal);
   }

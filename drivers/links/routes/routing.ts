@@ -65,6 +65,18 @@ export function selectedInterfaces(
   return [...new Set(selected)];
 }
 
+/** A default route that refuses (`blackhole`, `unreachable`, `prohibit`) precedes every path of unmarked traffic. */
+export function refusesTraffic({ routes, rules }: Routing): boolean {
+  return ([4, 6] as const).some((family) => {
+    const tables = rules
+      .filter((rule) => rule.family === family && rule.matches === 'all' && !rule.skips_defaults)
+      .sort((a, b) => a.priority - b.priority)
+      .map(({ table }) => routes.filter((route) => route.family === family && route.table === table));
+    const [best] = (tables.find((table) => table.length > 0) ?? []).toSorted((a, b) => a.metric - b.metric);
+    return best?.paths.length === 0;
+  });
+}
+
 function selectedOf(
   family: Family,
   { routes, rules }: Routing,
@@ -92,9 +104,11 @@ function bestPaths(
   for (const metric of metrics) {
     const equals = routes.filter((route) => route.metric === metric);
     if (equals.some(({ paths }) => paths.length === 0)) return [];
-    const paths = equals
-      .flatMap((route) => route.paths)
-      .filter(({ alive, ifindex }) => alive && !isTunnel(ifindex));
+    // Of IPv4 routes with one metric the kernel takes the first; those of IPv6 it takes in turn.
+    const usable = equals
+      .map((route) => route.paths.filter(({ alive, ifindex }) => alive && !isTunnel(ifindex)))
+      .filter((each) => each.length > 0);
+    const paths = (equals[0]?.family === 4 ? usable.slice(0, 1) : usable).flat();
     if (paths.length > 0) return paths.sort((a, b) => b.weight - a.weight).map(({ ifindex }) => ifindex);
   }
   return undefined;

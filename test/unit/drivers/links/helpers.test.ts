@@ -20,7 +20,13 @@ describe('probers', () => {
     const probing = new Probing({
       start: (spec) => {
         started.push(spec);
-        const reading = { reachable: true, latency_ms: spec.ifindex, jitter_ms: null, packet_loss_pct: 0 };
+        const reading = {
+          reachable: true,
+          since_ms: null,
+          latency_ms: spec.ifindex,
+          jitter_ms: null,
+          packet_loss_pct: 0,
+        };
         return { read: () => ({ ...reading, method: 'icmp', reason: null }) };
       },
       targets: [{ ip: '192.0.2.1', port: 443 }],

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import {
   type DefaultRoute,
   plain_rules,
+  refusesTraffic,
   type Routing,
   type Rule,
   selectedInterfaces,
@@ -46,6 +47,22 @@ it('selects every path of a multipath route, the heavier first', () => {
     { ifindex: sat, weight: 3, alive: true },
   ];
   expect(selected([route(sat, { paths })])).toEqual([sat, cell]);
+});
+
+it('selects the first of several IPv4 routes with one metric, and all of IPv6', () => {
+  expect(selected([route(cell), route(sat)])).toEqual([cell]);
+  const dead = [{ ifindex: cell, weight: 1, alive: false }];
+  expect(selected([route(cell, { paths: dead }), route(sat)])).toEqual([sat]);
+  expect(selected([route(cell, { family: 6 }), route(sat, { family: 6 })])).toEqual([cell, sat]);
+});
+
+it('detects a default route that refuses all traffic, and none behind a usable one', () => {
+  const refuses = (...routes: readonly DefaultRoute[]) =>
+    refusesTraffic({ routes, rules: plain_rules, addresses: null });
+  const blackhole = route(0, { paths: [], metric: 5 });
+  expect(refuses(blackhole, route(sat, { metric: 100 }))).toBe(true);
+  expect(refuses({ ...blackhole, metric: 500 }, route(sat, { metric: 100 }))).toBe(false);
+  expect(refuses()).toBe(false);
 });
 
 it('follows a rule for all traffic to its table before the main one', () => {

@@ -22,6 +22,7 @@ const signs: Signs = {
   addresses: ['10.0.0.2'],
   isRouted: true,
   isSelected: true,
+  traffic: 'carried',
   reachable: true,
   asked: ['198.51.100.1', '198.51.100.2'],
   probe_reason: null,
@@ -47,8 +48,17 @@ describe('the status of a link', () => {
     [texts.no_address, { addresses: ['169.254.3.4', 'fe80::1'] }],
     ['no answer; probed 198.51.100.1, 198.51.100.2', { reachable: false, probe_reason: 'no answer' }],
     [texts.no_default_route, { isRouted: false, asked: [], reachable: null }],
+    [texts.no_default_route, { isRouted: false, isSelected: false, traffic: 'unrouted' }],
+    [texts.traffic_refused, { isSelected: false, traffic: 'refused' }],
   ])('is offline, with the reason: %s', (reason, more) => {
     expect(judged(more)).toEqual({ status: 'offline', reason });
+  });
+
+  it('names another link only where another link carries the traffic', () => {
+    expect(judged({ isSelected: false, traffic: 'unrouted' })).toEqual({
+      status: 'standby',
+      reason: texts.marked_traffic_only,
+    });
   });
 
   it('is not known before the first verdict of the probes', () => {
@@ -82,6 +92,7 @@ describe('the status of a link', () => {
       addresses: fc.option(fc.subarray(['10.0.0.2', 'fe80::1'])),
       isRouted: fc.boolean(),
       isSelected: fc.boolean(),
+      traffic: fc.constantFrom('carried', 'refused', 'unrouted'),
       asked: fc.constantFrom([], ['198.51.100.1', '198.51.100.2']),
       reachable: fc.option(fc.boolean()),
       probe_reason: fc.constantFrom(null, 'no answer'),

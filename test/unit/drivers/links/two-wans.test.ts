@@ -105,6 +105,25 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     await becomes('online', 'standby', 15_000);
   });
 
+  it('keeps a link offline whose carrier returns without answers', async () => {
+    await lab.carrier('sat0', 'off');
+    await becomes('offline', 'standby', event_within_ms);
+    await lab.set('sat0', { blackhole: true });
+    const before = links.reports.length;
+    await lab.carrier('sat0', 'on');
+    await links.until(
+      'probes failed after the carrier returned',
+      ({ reasons }) => /probed/u.test(reasons['sat0'] ?? ''),
+      lost_within_ms + 3_000,
+    );
+    const statuses = links.reports
+      .slice(before)
+      .map(({ wans }) => wans.find(({ name }) => name === 'sat0')?.status);
+    expect(new Set(statuses)).toEqual(new Set(['offline']));
+    await lab.set('sat0', { rtt_ms: 120 });
+    await becomes('online', 'standby', 15_000);
+  });
+
   it('keeps an unplugged modem as offline, and treats a new device of its name as new', async () => {
     await lab.unplug('wwan0');
     const { reasons, wans } = await becomes('online', 'offline', event_within_ms);

@@ -46,6 +46,33 @@ describe('availability', () => {
   const withFile = async (fn: (file: string) => void | Promise<void>) =>
     withDirectory(async (dir) => fn(join(dir, 'availability.json')));
 
+  it('counts an outage from the last answer and until the first one', async () => {
+    await withFile((file) => {
+      const kept = open(file);
+      const at = (mono_ms: number) => ({ mono_ms, wall_ms: noon_ms + mono_ms });
+      for (const mono_ms of [0, 50_000, 65_000]) kept.note('wan', true, at(mono_ms));
+      // The last answer came at 55 s, in an earlier minute than the verdict.
+      kept.note('wan', false, at(66_000), 55_000);
+      kept.note('wan', false, at(80_000), 55_000);
+      kept.note('wan', true, at(90_000), 85_000);
+      for (const mono_ms of [95_000, 100_000]) kept.note('wan', true, at(mono_ms), 85_000);
+      expect(kept.pct('wan')).toBeCloseTo(70, 5);
+    });
+  });
+
+  it('never moves a change before the time for which the state was noted', async () => {
+    await withFile((file) => {
+      const kept = open(file);
+      const at = (mono_ms: number) => ({ mono_ms, wall_ms: noon_ms + mono_ms });
+      kept.note('wan', false, at(0));
+      kept.note('wan', false, at(30_000));
+      kept.note('wan', true, at(60_000), 20_000);
+      kept.note('wan', false, at(70_000), 1_000);
+      kept.note('wan', false, at(120_000), 1_000);
+      expect(kept.pct('wan')).toBe(0);
+    });
+  });
+
   it('is the share of the observed time, unknown before a minute', async () => {
     await withFile((file) => {
       const kept = open(file);

@@ -100,6 +100,88 @@ describe('the course of a link', () => {
   });
 });
 
+/** Plays a prober with time: probes to chosen targets; a loss becomes known at once or after the timeout. */
+function playTargets(
+  targets: readonly string[],
+  {
+    probes = 120,
+    isAlive,
+    isErrorImmediate = false,
+  }: {
+    readonly probes?: number;
+    readonly isAlive: (target: string, at_ms: number) => boolean;
+    readonly isErrorImmediate?: boolean;
+  },
+) {
+  const timeout_ms = 3_000;
+  const course = new ProbeCourse({ timeout_ms, targets: targets.length });
+  const asked = targets.map((ip) => ({ ip, port: 443 }));
+  const readings: { readonly at_ms: number; readonly reading: ReturnType<ProbeCourse['read']> }[] = [];
+  let pending: { readonly due_ms: number; readonly settle: () => void }[] = [];
+  let at_ms = 0;
+  for (let sequence = 0; sequence < probes; sequence += 1) {
+    const target = course.choose(sequence, asked)?.ip ?? '';
+    const answered = isAlive(target, at_ms);
+    for (const method of course.begin(sequence, target, at_ms)) {
+      const echo = answered ? { rtt_ms: 40 } : { reason: 'no answer' };
+      const delay_ms = answered ? 40 : isErrorImmediate ? 0 : timeout_ms;
+      pending.push({ due_ms: at_ms + delay_ms, settle: () => course.settle(sequence, method, echo) });
+    }
+    const next_ms = at_ms + (course.in_doubt ? 1_000 : 2_000);
+    for (const { due_ms, settle } of pending.toSorted((a, b) => a.due_ms - b.due_ms)) {
+      if (due_ms > next_ms) continue;
+      settle();
+      readings.push({ at_ms: due_ms, reading: course.read(due_ms) });
+    }
+    pending = pending.filter(({ due_ms }) => due_ms > next_ms);
+    at_ms = next_ms;
+  }
+  return readings;
+}
+
+describe('the course of a link with dead targets', () => {
+  const v6 = ['2001:db8::1', '2001:db8::2', '2001:db8::3', '2001:db8::4'];
+  const v4 = ['192.0.2.1', '192.0.2.2'];
+
+  it.each([
+    ['four of six, listed last', [...v4, ...v6]],
+    ['four of six, listed first', [...v6, ...v4]],
+    ['two of four, in turn', ['192.0.2.1', '2001:db8::1', '192.0.2.2', '2001:db8::2']],
+    ['one of two', ['192.0.2.1', '2001:db8::1']],
+    ['seven of eight', [...v6, '198.51.100.1', '198.51.100.2', '198.51.100.3', '192.0.2.1']],
+  ])('keeps a healthy link reachable and without loss: %s', (_, targets) => {
+    for (const isErrorImmediate of [false, true]) {
+      const readings = playTargets(targets, {
+        isAlive: (target) => target.startsWith('192.'),
+        isErrorImmediate,
+      });
+      const states = readings.map(({ reading }) => reading.reachable);
+      expect(states.at(-1)).toBe(true);
+      expect(states).not.toContain(false);
+      const losses = readings.map(({ reading }) => reading.packet_loss_pct ?? 0);
+      expect(Math.max(...losses)).toBe(0);
+    }
+  });
+
+  it('keeps it reachable while targets die and return', () => {
+    const readings = playTargets([...v4, ...v6], {
+      isAlive: (target, at_ms) => target === v4[0] || at_ms < 60_000 || at_ms > 120_000,
+      isErrorImmediate: true,
+    });
+    expect(readings.filter(({ reading }) => reading.reachable === false)).toEqual([]);
+  });
+
+  it('reports an outage that all targets share as soon as without dead targets, with the time of the last answer', () => {
+    const readings = playTargets([...v6, ...v4], {
+      isAlive: (target, at_ms) => v4.includes(target) && at_ms < 60_000,
+    });
+    const down = readings.find(({ reading }) => reading.reachable === false);
+    expect(down?.at_ms).toBeLessThan(71_000);
+    expect(down?.reading.since_ms).toBeGreaterThan(57_000);
+    expect(down?.reading.since_ms).toBeLessThanOrEqual(60_000);
+  });
+});
+
 describe('the verdict', () => {
   it('follows from the last probes alone when each is settled before the next', () => {
     fc.assert(
