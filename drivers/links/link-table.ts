@@ -162,11 +162,7 @@ export class LinkTable {
     const addresses = this.#addressesOf(ifindex, sight.routing);
     const probed = probing.read(name);
     const { status, reason } = this.#judge(wan, sight, probed);
-    if (options.probe.targets.length > 0) {
-      const reachable = status === 'offline' ? false : (probed?.reachable ?? null);
-      const since_ms = probed?.reachable === reachable ? probed.since_ms : sight.at.mono_ms;
-      availability.note(name, reachable, sight.at, since_ms);
-    }
+    this.#noteAvailability(name, status, probed, sight.at);
     const tally = this.#ledger.take(wan, type, sight);
     const counted = wan.counted_on === null ? tally.usage : empty_ledger;
     const usage = usageOf(counted, sight.day, options.usage.month_starts_on);
@@ -206,14 +202,32 @@ export class LinkTable {
       isRouted,
       isSelected: isSelected || (wanOptions(options, name)?.balanced ?? false),
       asked: options.probe.targets.map(({ ip }) => ip),
-      reachable: probed?.reachable ?? null,
-      probe_reason: probed?.reason ?? null,
+      ...signsOf(probed),
     });
-    const isUndecided = verdict.status === undefined && this.#offline.has(name);
+    return this.#heldOffline(name, verdict);
+  }
+
+  /** A link that comes back stays offline until it answers. */
+  #heldOffline(name: string, verdict: Verdict): Verdict {
+    if (verdict.status === undefined && this.#offline.has(name))
+      return { status: 'offline', reason: verdict.reason };
     if (verdict.status === 'offline') this.#offline.add(name);
-    else if (!isUndecided) this.#offline.delete(name);
-    // A link that comes back stays offline until it answers.
-    return isUndecided ? { status: 'offline', reason: verdict.reason } : verdict;
+    else this.#offline.delete(name);
+    return verdict;
+  }
+
+  // oxlint-disable-next-line max-params -- what one reading knows of one link
+  #noteAvailability(
+    name: string,
+    status: LinkStatus | undefined,
+    probed: ProbeReading | null,
+    at: Moment,
+  ): void {
+    const { options, availability } = this.#parts;
+    if (options.probe.targets.length === 0) return;
+    const reachable = status === 'offline' ? false : (probed?.reachable ?? null);
+    const since_ms = probed?.reachable === reachable ? probed.since_ms : at.mono_ms;
+    availability.note(name, reachable, at, since_ms);
   }
 
   /** The address that others see; the interface's own if that is a public one. */
@@ -238,6 +252,10 @@ export class LinkTable {
 function standingOf(ifindex: number | undefined, { routed, selected }: Sight) {
   if (ifindex === undefined) return { isRouted: false, isSelected: false };
   return { isRouted: routed.has(ifindex), isSelected: selected.includes(ifindex) };
+}
+
+function signsOf(probed: ProbeReading | null): Pick<Signs, 'reachable' | 'probe_reason'> {
+  return { reachable: probed?.reachable ?? null, probe_reason: probed?.reason ?? null };
 }
 
 /** Measurements of the probes. An offline link keeps only the values that show the outage: the others are older. */

@@ -113,18 +113,20 @@ export class ProbeCourse {
       this.#refuse(method, echo.reason);
       return;
     }
-    const asked = this.#asked.get(sequence);
-    if (method === this.#method) this.#window.settled(sequence, answered ? echo : 'lost');
-    if (answered && asked !== undefined)
-      this.#noteAnswer(asked.target, sequence, asked.sent_ms + echo.rtt_ms);
+    this.#record(sequence, method, echo);
     // A target that is silent while others answer is at fault itself: it says nothing of the link, nor of the method.
-    if (!answered && asked !== undefined && this.#isSilent(asked.target)) return;
+    if (!answered && this.#isSilent(this.#asked.get(sequence)?.target)) return;
     this.#count(method, answered, sequence);
-    if (method === this.#method || answered) {
-      if (!answered) this.#reason = echo.reason;
-      this.#judge(sequence, answered);
-    }
+    if (method === this.#method || answered) this.#judge(sequence, answered);
     if (this.#isOtherBetter()) this.#switch();
+  }
+
+  #record(sequence: number, method: Method, echo: Echo): void {
+    const answered = 'rtt_ms' in echo;
+    if (answered) this.#noteAnswer(sequence, echo.rtt_ms);
+    if (method !== this.#method) return;
+    this.#window.settled(sequence, answered ? echo : 'lost');
+    if (!answered) this.#reason = echo.reason;
   }
 
   #judge(sequence: number, answered: boolean): void {
@@ -139,16 +141,19 @@ export class ProbeCourse {
     if (reachable === true) this.#window.dropBefore(sequence);
   }
 
-  #noteAnswer(target: string, sequence: number, at_ms: number): void {
-    this.#answered.set(target, Math.max(sequence, this.#answered.get(target) ?? -1));
+  #noteAnswer(sequence: number, rtt_ms: number): void {
+    const asked = this.#asked.get(sequence);
+    if (asked === undefined) return;
+    const at_ms = asked.sent_ms + rtt_ms;
+    this.#answered.set(asked.target, Math.max(sequence, this.#answered.get(asked.target) ?? -1));
     this.#newest_answer = Math.max(sequence, this.#newest_answer);
     this.#last_answer_ms = Math.max(at_ms, this.#last_answer_ms ?? at_ms);
     if (this.#verdict.hits === 0) this.#first_hit_ms = at_ms;
   }
 
   /** It has not answered for a whole window while others did; at the start: while others did at all. */
-  #isSilent(target: string): boolean {
-    if (this.#newest_answer < 0) return false;
+  #isSilent(target: string | undefined): boolean {
+    if (target === undefined || this.#newest_answer < 0) return false;
     return (this.#answered.get(target) ?? Number.NEGATIVE_INFINITY) < this.#newest_answer - window_probes;
   }
 

@@ -114,6 +114,7 @@ function playTargets(
   },
 ) {
   const timeout_ms = 3_000;
+  const loss_known_ms = isErrorImmediate ? 0 : timeout_ms;
   const course = new ProbeCourse({ timeout_ms, targets: targets.length });
   const asked = targets.map((ip) => ({ ip, port: 443 }));
   const readings: { readonly at_ms: number; readonly reading: ReturnType<ProbeCourse['read']> }[] = [];
@@ -122,18 +123,17 @@ function playTargets(
   for (let sequence = 0; sequence < probes; sequence += 1) {
     const target = course.choose(sequence, asked)?.ip ?? '';
     const answered = isAlive(target, at_ms);
-    for (const method of course.begin(sequence, target, at_ms)) {
-      const echo = answered ? { rtt_ms: 40 } : { reason: 'no answer' };
-      const delay_ms = answered ? 40 : isErrorImmediate ? 0 : timeout_ms;
-      pending.push({ due_ms: at_ms + delay_ms, settle: () => course.settle(sequence, method, echo) });
-    }
+    const echo = answered ? { rtt_ms: 40 } : { reason: 'no answer' };
+    const due_ms = at_ms + (answered ? 40 : loss_known_ms);
+    for (const method of course.begin(sequence, target, at_ms))
+      pending.push({ due_ms, settle: () => course.settle(sequence, method, echo) });
     const next_ms = at_ms + (course.in_doubt ? 1_000 : 2_000);
-    for (const { due_ms, settle } of pending.toSorted((a, b) => a.due_ms - b.due_ms)) {
-      if (due_ms > next_ms) continue;
-      settle();
-      readings.push({ at_ms: due_ms, reading: course.read(due_ms) });
+    const due = pending.filter((each) => each.due_ms <= next_ms);
+    for (const each of due.toSorted((a, b) => a.due_ms - b.due_ms)) {
+      each.settle();
+      readings.push({ at_ms: each.due_ms, reading: course.read(each.due_ms) });
     }
-    pending = pending.filter(({ due_ms }) => due_ms > next_ms);
+    pending = pending.filter((each) => each.due_ms > next_ms);
     at_ms = next_ms;
   }
   return readings;
