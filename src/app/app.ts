@@ -23,6 +23,7 @@ import { openOutbox, type Outbox } from '../outbox/outbox.ts';
 import type { StartStore } from '../outbox/live/disk/store-client.ts';
 import type { OpenBrokerSocket } from '../mqtt/socket.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { Routes } from '../platform/linux/route-lookup.ts';
 import type { LogRoot } from '../platform/log/log.ts';
 import { machineMark } from '../platform/machine-mark.ts';
 import { measureLoopLag } from '../platform/loop-lag.ts';
@@ -50,6 +51,8 @@ export interface AppDeps {
   readonly broker: NonNullable<Config['broker']>;
   /** Where the buffer file is served; left out: in its own thread. */
   readonly startStore?: StartStore;
+  /** The kernel's routing; left out: a changed route is noticed by the silence of the broker. */
+  readonly routes?: Routes;
   /** How the broker is reached; left out: over a socket of the operating system. */
   readonly openSocket?: OpenBrokerSocket;
 }
@@ -89,7 +92,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const live = new LiveConfig(config);
   const pace = new PacePolicy(
     () => live.config,
-    () => linkInUse(parts.hub),
+    () => linkInUse(parts.hub, parts.uplink),
   );
   const parts = joinParts(live, deps, { outbox, pace, ends, broken: broken.reject });
   const { hub, tasks, uplink } = parts;
@@ -164,7 +167,7 @@ interface Foundation {
 
 /** Hub, tasks and uplink share only what is passed here. */
 function joinParts(live: LiveConfig, deps: AppDeps, { outbox, pace, ends, broken }: Foundation): ReportParts {
-  const { log, clock, broker, openSocket } = deps;
+  const { log, clock, broker, openSocket, routes } = deps;
   const { config } = live;
   const { signal } = ends.hub;
   const activity_log = new ActivityLog({ log, assetNamed: (id) => hub.assetNamed(id) });
@@ -205,6 +208,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, { outbox, pace, ends, broken
     onAcknowledged: (message) => facts.uplink_events.emit('acknowledged', message),
     log: log.child({ part: 'uplink' }),
     openSocket,
+    routes,
   });
   const drain = measureDrain({ outbox, uplink, clock }, log, signal);
   const parts: ReportParts = {
@@ -291,7 +295,12 @@ function inboxHandlers(outbox: Outbox, hub: Hub, tasks: TaskRunner, pace: PacePo
   };
 }
 
-/** The type of the link that carries the traffic: the first that is online, as the driver of the links orders them. */
-function linkInUse(hub: Hub) {
+/**
+ * The type of the link that carries the session to the broker; where the kernel's answer is no link of the kit (a VPN), of
+ * the first that is online, as the driver of the links orders them.
+ */
+function linkInUse(hub: Hub, uplink: Uplink) {
+  const carrier = hub.links().find(({ name }) => name === uplink.interface);
+  if (carrier) return carrier.type ?? undefined;
   return hub.links().find(({ status }) => status === 'online')?.type ?? undefined;
 }

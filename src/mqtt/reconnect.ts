@@ -21,8 +21,13 @@ export interface ReconnectOptions {
   readonly random: () => number;
   /** One attempt. Rejects with `ConnectFailed`. */
   readonly open: (protocol: ProtocolVersion, signal: AbortSignal) => Promise<Session>;
-  /** Uses a session until it has ended; ends it when `signal` aborts. `soon`: the next pause is one of the shortest. */
-  readonly serve: (session: Session, signal: AbortSignal) => Promise<'soon' | 'later'>;
+  /**
+   * Uses a session until it has ended; ends it when `signal` aborts. `soon`: the next pause is one of the shortest;
+   * `at_once`: there is none.
+   */
+  readonly serve: (session: Session, signal: AbortSignal) => Promise<'at_once' | 'soon' | 'later'>;
+  /** Aborts when another attempt may succeed where this one does not: the pause or the attempt ends, the next begins. */
+  readonly hurry?: () => AbortSignal | undefined;
   readonly onAttempt?: () => void;
   /** An attempt failed. `isOtherVersionDue`: the next one follows at once, with the other version of MQTT. */
   readonly onFailed: (error: unknown, how: { readonly isOtherVersionDue: boolean }) => void;
@@ -40,22 +45,27 @@ export async function keepConnected(options: ReconnectOptions, signal: AbortSign
     if (next === 'at_once' || signal.aborted) continue;
     const pause_ms = pauses.next().value;
     onPause?.(pause_ms);
-    await sleep(pause_ms, signal);
+    const hurry = options.hurry?.();
+    await sleep(pause_ms, hurry === undefined ? signal : AbortSignal.any([signal, hurry]));
+    if (hurry?.aborted) pauses = retryPauses(retry, random);
   }
 }
 
 /** One attempt and, if it succeeds, its session; returns when the next attempt is due. */
 async function connectAndServe(
-  { now, open, serve, onAttempt, onFailed }: ReconnectOptions,
+  { now, open, serve, hurry, onAttempt, onFailed }: ReconnectOptions,
   protocol: ProtocolChoice,
   signal: AbortSignal,
 ): Promise<'at_once' | 'soon' | 'later'> {
   onAttempt?.();
   let session: Session;
+  const hurried = hurry?.();
+  const stop = hurried === undefined ? signal : AbortSignal.any([signal, hurried]);
   try {
-    session = await open(protocol.next(), signal);
+    session = await open(protocol.next(), stop);
   } catch (error) {
     if (signal.aborted) return 'later';
+    if (hurried?.aborted) return 'at_once';
     const isOtherVersionDue = error instanceof ConnectFailed && protocol.failed(error);
     onFailed(error, { isOtherVersionDue });
     return isOtherVersionDue ? 'at_once' : 'later';
@@ -63,5 +73,5 @@ async function connectAndServe(
   protocol.connected();
   const from_ms = now();
   const next = await serve(session, signal);
-  return now() - from_ms > stable_after_ms ? 'soon' : next;
+  return next !== 'at_once' && now() - from_ms > stable_after_ms ? 'soon' : next;
 }

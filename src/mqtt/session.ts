@@ -10,7 +10,7 @@ import { type MqttClient, type Packet, Publisher, subscribeAll } from './client.
 import { codeInWords } from './codes.ts';
 import { connectOnce, type Connection, type ConnectOptions } from './connect.ts';
 import { plainFault } from './faults.ts';
-import type { MqttStream } from './stream.ts';
+import type { Endpoints, MqttStream } from './stream.ts';
 import { texts } from './texts.ts';
 
 /** MQTT 5 section 3.2.2.3: what a broker that does not announce them accepts. */
@@ -119,6 +119,11 @@ export class Session {
   /** Monotonic time of the last byte from the broker. */
   get last_received_ms(): number {
     return this.#stream.last_received_ms;
+  }
+
+  /** Addresses of the connection; null once it is over. */
+  get endpoints(): Endpoints | null {
+    return this.#stream.endpoints;
   }
 
   /** A message above the limit is being skipped; what follows it has to wait. */

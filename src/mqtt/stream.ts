@@ -1,4 +1,5 @@
 /** The stream between a socket and MQTT.js: bounds what arrives, and counts every byte of it as a sign of life. */
+import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { FrameFilter, type Oversize } from './frames.ts';
 
@@ -8,6 +9,12 @@ export interface MqttStreamOptions {
   readonly packet_bytes_max: number;
   readonly onOversize: (message: Oversize) => void;
   readonly onSkipped: (message: Oversize) => void;
+}
+
+/** The two ends of a connection. */
+export interface Endpoints {
+  readonly local_ip: string;
+  readonly remote_ip: string;
 }
 
 /** Reason codes that wait for MQTT.js to hand over their PUBACK. */
@@ -50,6 +57,14 @@ export class MqttStream extends Duplex {
   /** Monotonic time of the last byte from the broker; now while this side does not read, since bytes may be waiting. */
   get last_received_ms(): number {
     return this.#socket.isPaused() ? performance.now() : this.#last_received_ms;
+  }
+
+  /** Addresses of the connection, IPv4 in its own form; null where the transport has none, or before and after it. */
+  get endpoints(): Endpoints | null {
+    if (!(this.#socket instanceof Socket)) return null;
+    const { localAddress, remoteAddress } = this.#socket;
+    if (localAddress === undefined || remoteAddress === undefined) return null;
+    return { local_ip: plainIp(localAddress), remote_ip: plainIp(remoteAddress) };
   }
 
   /** Whether the connection of the transport was ever made, its TLS handshake included. */
@@ -138,4 +153,10 @@ export class MqttStream extends Duplex {
     this.#socket.destroy();
     done(error);
   }
+}
+
+/** Without the zone of a link-local address, and without the prefix of an IPv4 address in a socket of IPv6. */
+function plainIp(address: string): string {
+  const [ip = ''] = address.split('%');
+  return ip.replace(/^::ffff:(?=\d+\.)/u, '');
 }

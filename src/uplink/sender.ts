@@ -32,7 +32,7 @@ const too_large = 0x95;
 
 export interface Pace {
   readonly window_messages: number;
-  /** Live telemetry in packets of this time; 0: at once. Asked when a connection begins. */
+  /** Live telemetry in packets of this time; 0: at once. Asked every second. */
   readonly packetMs: () => number;
   /** Cap of the backlog on the link in use, kbit/s; 0: none. Asked all the time. */
   readonly backlogKbps: () => number;

@@ -12,6 +12,8 @@ export const texts = {
   still_offline: 'broker still not connected',
   broker_unreachable: 'broker unreachable; buffering',
   broker_refused: 'broker refused the connection; buffering',
+  route_changed: 'route to the broker changed; reconnecting',
+  routes_unknown: 'routing changes not available; a changed route is noticed by silence only',
   broker_lost: 'broker connection lost; buffering',
   receive_maximum_0: 'broker announced Receive Maximum 0; sending one message at a time',
   no_retain: 'broker does not store retained messages; publishing without retain',

@@ -11,16 +11,19 @@ import type { RetrySpans } from '../mqtt/retry.ts';
 import { openSession, type Session } from '../mqtt/session.ts';
 import { texts as mqtt_texts } from '../mqtt/texts.ts';
 import type { OpenBrokerSocket } from '../mqtt/socket.ts';
+import type { Routes } from '../platform/linux/route-lookup.ts';
 import { aborted, every, sleep, within } from '../platform/time.ts';
 import { BrokerLimits } from './broker-limits.ts';
 import { ConnectionState, type ConnectionStatus, type UplinkLog } from './connection-state.ts';
 import { Inbox, type InboxHandlers, noteTooLarge } from './inbox.ts';
 import { introduce } from './introduction.ts';
+import { Path } from './path.ts';
 import { Presence, type StateData } from './presence.ts';
 import { Problems } from './problems.ts';
 import { type Acknowledged, type Pace, Sender } from './sender.ts';
 import { Suspicion } from './suspicion.ts';
 import { Takeovers } from './takeovers.ts';
+import { texts } from './texts.ts';
 import { Undelivered } from './undelivered.ts';
 
 /** Down messages that the broker may send before it must wait for a PUBACK. */
@@ -59,6 +62,8 @@ export interface UplinkOptions {
   /** Receives every PUBACK. */
   readonly onAcknowledged?: ((message: Acknowledged) => void) | undefined;
   readonly log: UplinkLog;
+  /** The kernel's routing; left out: a changed route is noticed by the silence of the broker. */
+  readonly routes?: Routes | undefined;
   /** Left out: a socket of the operating system. */
   readonly openSocket?: OpenBrokerSocket | undefined;
 }
@@ -78,6 +83,7 @@ export class Uplink {
   readonly #takeovers: Takeovers;
   readonly #undelivered: Undelivered;
   readonly #suspicion = new Suspicion();
+  readonly #path: Path | undefined;
   /** Sessions of releases before 1.1 of the contract have a subscription with a wildcard over everything. */
   #is_old_filter_gone = false;
   /**
@@ -97,10 +103,16 @@ export class Uplink {
     this.#takeovers = new Takeovers(now, this.#problems);
     this.#undelivered = new Undelivered(now, this.#problems);
     this.#presence = new Presence({ ...options, now });
+    this.#path = options.routes && new Path({ ...options, routes: options.routes, now });
   }
 
   get online(): boolean {
     return this.#state.online;
+  }
+
+  /** Interface that the packets of the session leave by; null: no session, or not known. */
+  get interface(): string | null {
+    return this.#path?.interface ?? null;
   }
 
   /** What is wrong between kit and broker: a sentence each, with what to do. */
@@ -120,6 +132,7 @@ export class Uplink {
   /** Runs until `signal` aborts; then flushes within a deadline, publishes the farewell and resolves. */
   async run(signal: AbortSignal): Promise<void> {
     const { broker, retry, random = Math.random } = this.#options;
+    void this.#path?.run(signal);
     await keepConnected(
       {
         protocol: broker.protocol,
@@ -128,6 +141,7 @@ export class Uplink {
         random,
         open: async (protocol, stop) => this.#open(protocol, stop),
         serve: async (session, stop) => this.#serve(session, stop),
+        hurry: () => this.#path?.hurry(),
         onAttempt: () => this.#state.attempt(),
         onFailed: (error, { isOtherVersionDue }) => this.#failed(error, isOtherVersionDue),
         onPause: (pause_ms) => this.#state.waiting(pause_ms),
@@ -189,7 +203,7 @@ export class Uplink {
   }
 
   /** Serves one session until it ends or `signal` aborts. While a culprit is searched, the next one should follow soon. */
-  async #serve(session: Session, signal: AbortSignal): Promise<'soon' | 'later'> {
+  async #serve(session: Session, signal: AbortSignal): Promise<'at_once' | 'soon' | 'later'> {
     const from_ms = this.#now();
     this.#suspicion.connected();
     this.#is_forgotten ||= !session.session_present;
@@ -199,6 +213,7 @@ export class Uplink {
     const without_a_word = reason === mqtt_texts.closed_by_broker;
     this.#takeovers.ended({ code: session.disconnect_code, held_ms, without_a_word });
     this.#state.lost(reason, held_ms);
+    if (reason === texts.route_changed) return 'at_once';
     return this.#suspicion.is_searching ? 'soon' : 'later';
   }
 
@@ -209,6 +224,7 @@ export class Uplink {
     try {
       await this.#begin(session);
       const sender = this.#drain(session, ended.signal);
+      this.#followRoute(session, ended.signal);
       const reason = await Promise.race([session.closed, aborted(signal).then(() => 'stopped')]);
       if (signal.aborted) await this.#farewell(session, sender);
       return reason;
@@ -222,6 +238,13 @@ export class Uplink {
       this.#sender = undefined;
       this.#state.connecting();
     }
+  }
+
+  /** Its packets would leave by another interface, with an address that is not of it: the session is as good as lost. */
+  #followRoute(session: Session, signal: AbortSignal): void {
+    const { endpoints } = session;
+    if (endpoints === null) return;
+    void this.#path?.follow(endpoints, () => session.destroy(texts.route_changed), signal);
   }
 
   /** Subscribes and publishes the birth, before anything else is sent. */
@@ -293,8 +316,9 @@ export class Uplink {
     await session.end();
   }
 
-  /** Publishes the state again when it has changed. */
+  /** Publishes the state again when it has changed, and follows the pace of the link in use. */
   #lookAtState(session: Session): void {
+    this.#options.dispatch.setPacketMs(this.#options.pace.packetMs());
     if (this.#presence.is_outdated) {
       void session.end('renewing presence for a new epoch');
       return;

@@ -7,6 +7,7 @@ import { type Clock, type ClockStep, systemClock } from '../../platform/clock.ts
 import { openClockEvidence, vouched } from '../../platform/clock-evidence.ts';
 import type { LogRoot } from '../../platform/log/log.ts';
 import { giveBackMemory, growSlowly } from '../../platform/memory.ts';
+import { kernelRoutes } from '../../platform/linux/route-lookup.ts';
 import { openNotifier } from '../../platform/systemd/notify.ts';
 import { aborted, within } from '../../platform/time.ts';
 import { texts } from '../texts.ts';
@@ -60,6 +61,7 @@ export async function runDaemon(
       clock: await openClock(config, log),
       version: version(),
       broker: broker.options,
+      routes: kernelRoutes,
     });
     const running = { app, broker_url: broker.options.url };
     try {

@@ -182,6 +182,14 @@ export class Dispatch {
     this.#ready();
   }
 
+  /** Live telemetry leaves in packets of this time from now on; 0: every message at once. */
+  setPacketMs(packet_ms: number): void {
+    if (!this.#link || this.#link.packet_ms === packet_ms) return;
+    this.#link = { ...this.#link, packet_ms };
+    this.#selection.packet_ms = packet_ms;
+    this.#ready();
+  }
+
   get is_connected(): boolean {
     return this.#link !== undefined;
   }

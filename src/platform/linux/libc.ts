@@ -37,6 +37,8 @@ export interface Libc {
   readonly adjtimex: (timex: Uint8Array) => number;
   readonly close: (fd: number) => number;
   readonly if_nametoindex: (name: string) => number;
+  /** Writes the name, 16 bytes at most with its zero; whether there is such a device. */
+  readonly if_indextoname: (index: number, name: Uint8Array) => boolean;
   /** Of glibc only; undefined with other C libraries. Nonzero when memory was released. */
   readonly malloc_trim: ((keep_bytes: number) => number) | undefined;
   /** Name of the last failure of this thread: `ENODEV`. */
@@ -85,6 +87,9 @@ async function load(): Promise<Libc> {
   const if_nametoindex: KoffiFunc<Libc['if_nametoindex']> = self.func(
     'unsigned int if_nametoindex(const char *)',
   );
+  const if_indextoname: KoffiFunc<(index: number, name: Uint8Array) => unknown> = self.func(
+    'void *if_indextoname(unsigned int, void *)',
+  );
   const adjtimex: KoffiFunc<Libc['adjtimex']> = self.func('int adjtimex(void *)');
   const close: KoffiFunc<Libc['close']> = self.func('int close(int)');
   return {
@@ -101,6 +106,7 @@ async function load(): Promise<Libc> {
     adjtimex,
     close,
     if_nametoindex,
+    if_indextoname: (index, name) => if_indextoname(index, name) !== null,
     malloc_trim: ifThere(() => self.func('int malloc_trim(size_t)')),
     errno: () => errnoName(koffi.errno()),
     errnoName,

@@ -48,6 +48,8 @@ export const lab_ports = { stun: 3478, tcp: 443, what_is_my_ip: 8080 } as const;
 export interface WanLab {
   /** Name of the gateway's namespace, and what is put before a command line to run it there. */
   readonly gateway: { readonly namespace: string; readonly prefix: readonly string[] };
+  /** Put before a command line to run it in the internet. */
+  readonly internet: readonly string[];
   /** Moves this thread into the gateway; the returned function goes back. */
   enter(): () => void;
   /** Runs `ip` in the gateway. */
@@ -115,6 +117,7 @@ function handles(spaces: Spaces, relay: Relay): Omit<WanLab, 'stop'> {
   const namespace = spaces.gateway;
   return {
     gateway: { namespace, prefix: [program('ip'), 'netns', 'exec', namespace] },
+    internet: [program('ip'), 'netns', 'exec', spaces.internet],
     enter: () => enterNamespace(namespace),
     ip: async (...args) => inside(namespace, ...args),
     set: async (wire, settings) => relay({ order: 'set', wire, settings: wireSettings.parse(settings) }),

@@ -9,6 +9,7 @@ import { openOutbox, type Outbox } from '../../../src/outbox/outbox.ts';
 import type { StoreLimits } from '../../../src/outbox/protocol.ts';
 import { vouched } from '../../../src/platform/clock-evidence.ts';
 import { systemClock, type Clock } from '../../../src/platform/clock.ts';
+import type { Routes } from '../../../src/platform/linux/route-lookup.ts';
 import { Uplink } from '../../../src/uplink/uplink.ts';
 import { test_drones, test_kit } from '../gps.ts';
 
@@ -30,6 +31,7 @@ export interface ConnectorOptions {
   readonly backlog_kbps?: number;
   /** Rows in a batch of the backlog; 1: every row is a message of its own. */
   readonly batch_rows?: number;
+  readonly routes?: Routes;
   readonly onConnected?: () => void;
   readonly onDisconnected?: () => void;
   readonly log?: (sentence: string, facts: object) => void;
@@ -102,6 +104,7 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
     },
     state: ({ online, reason }) => ({ online, reason }),
     onConnected: () => options.onConnected?.(),
+    routes: options.routes,
     log,
   });
   const end = new AbortController();

@@ -56,7 +56,7 @@ function start(changes: Partial<ReconnectOptions>): Loop {
 }
 
 const served =
-  (held_ms: number, next: 'soon' | 'later' = 'later'): ReconnectOptions['serve'] =>
+  (held_ms: number, next: 'at_once' | 'soon' | 'later' = 'later'): ReconnectOptions['serve'] =>
   async (_, signal) => {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, held_ms);
@@ -82,6 +82,42 @@ describe('keepConnected', () => {
     const loop = start({ open: async () => Promise.reject(refused), random: () => draws.shift() ?? 1 });
     await vi.advanceTimersByTimeAsync(6_000);
     expect(loop.pauses.slice(0, 3)).toEqual([200, 1_100, 4_000]);
+    await loop.stop();
+  });
+
+  it('ends a pause and an attempt that a changed route made pointless, and starts again with the shortest pause', async () => {
+    let hurry = new AbortController();
+    const hurryUp = (): void => {
+      const before = hurry;
+      hurry = new AbortController();
+      before.abort();
+    };
+    let hangs = false;
+    const open: ReconnectOptions['open'] = async (_, signal) => {
+      if (hangs) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      throw refused;
+    };
+    const loop = start({ open, hurry: () => hurry.signal });
+    await vi.advanceTimersByTimeAsync(3_500);
+    expect(loop.opened).toHaveLength(3);
+    hangs = true;
+    hurryUp();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(loop.opened).toHaveLength(4);
+    hangs = false;
+    hurryUp();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(loop.opened).toHaveLength(5);
+    expect(loop.pauses.at(-1)).toBe(1_000);
+    expect(loop.failures).toHaveLength(4);
+    await loop.stop();
+  });
+
+  it('connects without a pause after a session that asks for it, however long it has held', async () => {
+    const ends: ('at_once' | 'later')[] = ['at_once', 'later'];
+    const loop = start({ serve: async (...args) => served(100_000, ends.shift() ?? 'later')(...args) });
+    await vi.advanceTimersByTimeAsync(100_000);
+    expect([loop.opened.length, loop.pauses]).toEqual([2, []]);
     await loop.stop();
   });
 

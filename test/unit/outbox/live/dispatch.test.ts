@@ -291,6 +291,19 @@ describe('Batch size', () => {
   });
 });
 
+describe('Dispatch while the link in use changes', () => {
+  it('follows the pace of the link during one connection', async () => {
+    lab.connect();
+    lab.send('feed', 0);
+    expect(lab.outbox.dispatch.next({ backlog: false })?.rows).toBe(1);
+    lab.outbox.dispatch.setPacketMs(1_000);
+    for (let n = 1; n < 30; n += 1) lab.send('feed', n);
+    expect(lab.outbox.dispatch.next({ backlog: false })).toBeUndefined();
+    lab.outbox.dispatch.setPacketMs(0);
+    expect(lab.outbox.dispatch.next({ backlog: false })?.rows).toBe(1);
+  });
+});
+
 describe('Dispatch after clock synchronisation', () => {
   it('corrects the times of earlier messages in memory and on disk', async () => {
     let synced = false;

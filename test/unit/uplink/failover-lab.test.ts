@@ -1,0 +1,96 @@
+/** The uplink on a gateway with two WANs: what a change of the route does to deliveries. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kernelRoutes } from '../../../src/platform/linux/route-lookup.ts';
+import { texts } from '../../../src/uplink/texts.ts';
+import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
+import { eventually } from '../../support/eventually.ts';
+import { lab_targets, startWanLab, type WanLab } from '../../support/gateway/wan-lab.ts';
+import { type Connector, startConnector } from '../../support/kit/connector.ts';
+import { peerMissing, rootMissing } from '../../support/peers.ts';
+import { makeDirectory } from '../../support/temporary.ts';
+
+const broker_port = 1883;
+/** Below the dead-link check of the sender, which is 4 s. */
+const failover_within_ms = 3_500;
+
+describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'mosquitto'))(
+  'failover of the uplink',
+  () => {
+    let lab: WanLab;
+    let broker: Broker;
+    let connector: Connector;
+    let leave: () => void = () => undefined;
+    const lines: string[] = [];
+
+    beforeAll(async () => {
+      lab = await startWanLab();
+      await lab.set('sat0', { rtt_ms: 100 });
+      await lab.set('wwan0', { rtt_ms: 40 });
+      const conf = [`listener ${broker_port} ${lab_targets[0]}`, 'log_type debug'];
+      broker = await startMosquitto({ prefix: lab.internet, conf });
+      const file = join(await makeDirectory(), 'buffer.db');
+      leave = lab.enter();
+      connector = await startConnector({
+        url: `mqtt://${lab_targets[0]}:${broker_port}`,
+        file,
+        routes: kernelRoutes,
+        log: (sentence, facts) => void lines.push(`${sentence} ${JSON.stringify(facts)}`),
+      });
+      await eventually('connected', () => connector.uplink.online, 15_000);
+    });
+    afterAll(async () => {
+      await connector?.stop();
+      leave();
+      await broker?.stop();
+      await lab?.stop();
+    });
+
+    const interfaceIs = async (name: string): Promise<void> =>
+      eventually(
+        `the session leaves by ${name}`,
+        () => connector.uplink.interface === name,
+        failover_within_ms,
+      );
+    /** Messages that the broker received. */
+    const arrived = (): number => broker.log().match(/Received PUBLISH/gu)?.length ?? 0;
+    /** Milliseconds until a message that is sent now is acknowledged. */
+    const delivery_ms = async (): Promise<number> => {
+      const before = arrived();
+      const from_ms = performance.now();
+      connector.send('alarm', 1, { at: from_ms });
+      await eventually('delivered', () => arrived() > before, failover_within_ms);
+      return performance.now() - from_ms;
+    };
+
+    it('names the interface of the session', async () => {
+      await interfaceIs('sat0');
+      expect(await delivery_ms()).toBeLessThan(failover_within_ms);
+    });
+
+    it('reconnects over the other WAN when the route moves, and back, before the link could be found dead', async () => {
+      const dead = ['route', 'add', 'default', 'via', '10.64.0.1', 'dev', 'wwan0', 'metric', '50'];
+      await lab.ip(...dead);
+      await lab.set('sat0', { blackhole: true });
+      const there_ms = await delivery_ms();
+      await interfaceIs('wwan0');
+      await lab.set('sat0', { rtt_ms: 100 });
+      await lab.ip('route', 'del', 'default', 'dev', 'wwan0', 'metric', '50');
+      const back_ms = await delivery_ms();
+      await interfaceIs('sat0');
+      expect(lines.filter((line) => line.includes(texts.route_changed))).toHaveLength(2);
+      expect(Math.max(there_ms, back_ms)).toBeLessThan(failover_within_ms);
+    });
+
+    it('keeps a session whose source survives, and names the interface that carries it now', async () => {
+      const before = lines.length;
+      await lab.ip('addr', 'add', '10.99.0.1/32', 'dev', 'lo');
+      const host = `${lab_targets[0]}/32`;
+      await lab.ip('route', 'add', host, 'via', '10.64.0.1', 'dev', 'wwan0', 'src', '100.64.0.2');
+      await interfaceIs('wwan0');
+      expect(lines.slice(before).filter((line) => line.includes(texts.route_changed))).toEqual([]);
+      await lab.ip('route', 'del', host);
+      await interfaceIs('sat0');
+    });
+  },
+);
