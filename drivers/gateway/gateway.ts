@@ -7,9 +7,9 @@ import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { readTextSync } from '../../src/device/system-files.ts';
-import { gatewayKey, machineFacts } from './identity.ts';
+import { deviceTreeModel, gatewayKey, machineFacts } from './identity.ts';
 import { type GatewayOptions, gatewayOptions } from './options.ts';
-import { cpuPct, type CpuTimes, memPct, parseCpu, uptime_s } from './proc.ts';
+import { cpuPct, type CpuTimes, groupMemPct, memPct, parseCpu, uptime_s } from './proc.ts';
 import { texts } from './texts.ts';
 
 export const gateway = defineDriver({
@@ -25,7 +25,7 @@ async function runGateway(options: GatewayOptions, host: DriverHost<typeof noFee
   readCpu(options);
   const facts = await machineFacts(host.signal);
   if (host.signal.aborted) return;
-  const model = options.model ?? facts.model;
+  const model = options.model ?? deviceTreeModel(roots) ?? facts.model;
   const asset_key = gatewayKey(roots);
   const about = { asset_key, name, vendor: facts.vendor, model, configured: true } as const;
   host.announce({ ...about, type: 'gateway', protocol: 'gateway' });
@@ -51,9 +51,16 @@ function gatewayOf({ name, model, before, now }: Reading, { roots }: GatewayOpti
     name,
     model,
     cpu_pct: cpuPct(before, now),
-    mem_pct: memPct(readTextSync(join(roots.proc, 'meminfo')) ?? ''),
+    mem_pct: groupMemory(roots) ?? memPct(readTextSync(join(roots.proc, 'meminfo')) ?? ''),
     uptime_s: uptime_s(readTextSync(join(roots.proc, 'uptime')) ?? ''),
   };
+}
+
+/** Of a container with a limit of its own, whose `/proc/meminfo` is the host's; undefined on a machine. */
+function groupMemory({ sys }: GatewayOptions['roots']): number | undefined {
+  const read = (file: string): string => readTextSync(join(sys, 'fs/cgroup', file)) ?? '';
+  const limit = read('memory.max');
+  return limit === '' ? undefined : groupMemPct(limit, read('memory.current'), read('memory.stat'));
 }
 
 /** Without it nothing about the machine can be known. */

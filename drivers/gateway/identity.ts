@@ -44,6 +44,11 @@ export async function machineFacts(
   return { vendor: genuine(system?.manufacturer) ?? null, model: genuine(system?.model) ?? null };
 }
 
+/** Model of a board without DMI, as its device tree names it; undefined where there is none. */
+export function deviceTreeModel({ proc }: GatewayOptions['roots']): string | undefined {
+  return genuine(readTextSync(join(proc, 'device-tree/model'))?.replaceAll('\0', ''));
+}
+
 /** Loads the one part of the library on demand: the library is large, and it runs programs, which no other part of this driver does. */
 async function readSystem(): Promise<{ readonly manufacturer: string; readonly model: string }> {
   const { system } = await import('systeminformation/lib/system.js');

@@ -30,6 +30,17 @@ export function memPct(meminfo: string): number | undefined {
   return tenths((1 - available / total) * 100);
 }
 
+/**
+ * Memory of a control group in use, percent of its limit with one decimal, without the file cache that it gives back first.
+ * Texts of memory.max, memory.current and memory.stat (cgroups(7), version 2). Undefined without a limit (`max`).
+ */
+export function groupMemPct(max: string, current: string, stat: string): number | undefined {
+  const [limit, used] = [max, current].map((text) => Number.parseInt(text, 10));
+  if (!limit || used === undefined || !Number.isFinite(limit + used)) return undefined;
+  const cache = Number(/^inactive_file (\d+)$/mu.exec(stat)?.[1] ?? 0);
+  return tenths(Math.min(100, (100 * Math.max(0, used - cache)) / limit));
+}
+
 /** Whole seconds since boot. */
 export function uptime_s(uptime: string): number | undefined {
   const seconds = Number.parseFloat(uptime);

@@ -4,12 +4,18 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { gateway } from '../../../../drivers/gateway/gateway.ts';
-import { gatewayKey, machineFacts, machine_facts_timeout_ms } from '../../../../drivers/gateway/identity.ts';
+import {
+  deviceTreeModel,
+  gatewayKey,
+  machineFacts,
+  machine_facts_timeout_ms,
+} from '../../../../drivers/gateway/identity.ts';
 import { gatewayOptions } from '../../../../drivers/gateway/options.ts';
 import { drivers } from '../../../../drivers/index.ts';
 import { kitTelemetry } from '../../../../src/contract/kit.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { fakeMachine, type FakeMachine } from '../../../support/gateway/fake-machine.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
 
@@ -74,6 +80,38 @@ it('takes its key from the serial number or a burnt-in MAC when there is no mach
     await other.write('sys/class/dmi/id/product_serial', 'SN-4711\n');
     const by_serial = gatewayKey(other.roots);
     expect(new Set([by_id, by_mac, by_serial, 'gateway']).size).toBe(4);
+  } finally {
+    await other.remove();
+  }
+});
+
+it('takes the model of a board from its device tree', async () => {
+  const other = await fakeMachine();
+  try {
+    expect(deviceTreeModel(other.roots)).toBeUndefined();
+    await other.write('proc/device-tree/model', 'Raspberry Pi 4 Model B Rev 1.4\0');
+    expect(deviceTreeModel(other.roots)).toBe('Raspberry Pi 4 Model B Rev 1.4');
+    const lab = hubLab({ configured: ['gateway'] });
+    void lab.run(gateway, 'gateway', { options: { roots: other.roots, interval_s: 1 } });
+    await eventually('a report', () => lab.hub.kit().gateway !== undefined);
+    expect(lab.hub.kit().gateway?.model).toBe('Raspberry Pi 4 Model B Rev 1.4');
+    await lab.stop();
+  } finally {
+    await other.remove();
+  }
+});
+
+it('reports the memory of a container with a limit as the share of that limit', async () => {
+  const other = await fakeMachine();
+  try {
+    await other.write('sys/fs/cgroup/memory.max', '1000000\n');
+    await other.write('sys/fs/cgroup/memory.current', '550000\n');
+    await other.write('sys/fs/cgroup/memory.stat', 'anon 400000\ninactive_file 100000\n');
+    const lab = hubLab({ configured: ['gateway'] });
+    void lab.run(gateway, 'gateway', { options: { roots: other.roots, interval_s: 1 } });
+    await eventually('a report', () => lab.hub.kit().gateway !== undefined);
+    expect(lab.hub.kit().gateway?.mem_pct).toBe(45);
+    await lab.stop();
   } finally {
     await other.remove();
   }
