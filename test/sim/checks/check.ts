@@ -10,6 +10,7 @@ import type { Scene } from '../scene.ts';
 import {
   type BufferTables,
   bufferTables,
+  historyNumbers,
   newestRows,
   type ServiceTables,
   serviceTables,
@@ -24,6 +25,7 @@ export function checkEnd(scene: Scene): void {
   checkNothingMissing(scene, buffer, say);
   checkDrops(scene, say);
   checkCounts(scene.witness, tables, say);
+  checkHistory(scene.witness, historyNumbers(service.file), say);
   checkNewest(scene.witness, newestRows(service.file), say);
   checkRetained(scene, say);
   checkTasks(scene, tables, buffer, say);
@@ -108,6 +110,21 @@ function explain(scene: Scene, missing: readonly Taken[], say: Say): void {
       `${missing.length} accepted messages of the lane ${first.lane} are nowhere, drops name ${named}: ${some.join(', ')}`,
     );
   }
+}
+
+/** What the service stored is in its history once. */
+function checkHistory({ stored }: Witness, counts: ReadonlyMap<RowId, number>, say: Say): void {
+  const ids = [...stored.keys()];
+  const missing = ids.filter((id) => !counts.has(id));
+  if (missing.length > 0) {
+    say(
+      `${missing.length} stored messages are not in the history: ${missing.slice(0, 3).map(nameOf).join(', ')}`,
+    );
+  }
+  const doubled = stored.size > counted_exactly ? [] : [...counts].filter(([, count]) => count > 1);
+  if (doubled.length > 0) say(`${doubled.length} messages are in the history more than once`);
+  const strange = [...counts.keys()].filter((id) => !stored.has(id));
+  if (strange.length > 0) say(`${strange.length} messages of the history were never stored`);
 }
 
 /** Each message counts once, as far as the service promises to count. */

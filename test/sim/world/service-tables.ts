@@ -1,7 +1,9 @@
 /** Reads the tables of the service and of the buffer from beside, for the checks. */
 import Database from 'better-sqlite3';
 import { lanes } from '../../../src/contract/lanes.ts';
-import type { RowId } from '../../../src/outbox/row.ts';
+import { channels } from '../../../src/contract/topics.ts';
+import { rowId, type RowId } from '../../../src/outbox/row.ts';
+import { openSegment } from '../../../src/service/history/segment.ts';
 
 function read<T>(file: string, work: (db: Database.Database) => T): T {
   const db = new Database(file, { readonly: true });
@@ -58,6 +60,26 @@ export function serviceTables(file: string): ServiceTables {
     ),
     gone: new Set(db.prepare<[], string>('SELECT asset_id FROM assets WHERE gone = 1').pluck().all()),
   }));
+}
+
+/** How often the history holds each numbered message, by epoch and number: in what has landed and in segments. */
+export function historyNumbers(file: string): ReadonlyMap<RowId, number> {
+  return read(file, (db) => {
+    const counts = new Map<RowId, number>();
+    for (const table of ['history_in', 'history']) {
+      for (const body of db.prepare<[], Uint8Array>(`SELECT body FROM ${table}`).pluck().iterate()) {
+        for (const { channel, epoch, seqs } of openSegment(body)) {
+          // Presence counts connections.
+          if (channel === channels.state) continue;
+          for (const seq of seqs) {
+            const id = rowId({ epoch, seq });
+            counts.set(id, (counts.get(id) ?? 0) + 1);
+          }
+        }
+      }
+    }
+    return counts;
+  });
 }
 
 export interface BufferTables {

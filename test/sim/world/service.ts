@@ -5,6 +5,7 @@ import { messageOf, StorageUnavailable } from '../../../src/errors.ts';
 import type { Service } from '../../../src/service/service.ts';
 import { startStandalone } from '../../../src/service/standalone.ts';
 import type { RunningService } from '../../../src/service/start.ts';
+import { server_round_ms } from '../../../src/service/history/keeper.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
 import type { Store } from '../../../src/service/store/store.ts';
@@ -12,6 +13,9 @@ import { Disk } from './disk.ts';
 import type { Rng } from './rng.ts';
 import type { Machine, Proc, World } from './scheduler.ts';
 import type { Witness } from '../checks/witness.ts';
+
+/** Nothing is old enough to be deleted in a story. */
+const history_retention = { days: { event: 400, position: 400, feed: 400, kit: 400 }, figures_days: 400 };
 
 export const database_file = 'service.db';
 const quick_ms = 0.2;
@@ -154,6 +158,7 @@ export class ServiceHost {
         page: async () => Promise.reject(new Error('no page here')),
         version: '0',
         log,
+        history: { retention: history_retention, every_ms: server_round_ms, divides_all: true },
         openSocket,
         serve: async (_at, parts) => {
           run.service = parts.service;

@@ -46,28 +46,30 @@ export interface StoredFeeds {
 /** Stores the newest of each feed unless the row has a newer stamp. */
 export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[]): Promise<StoredFeeds> {
   const refused = new Map<string, number>();
-  const refuse = ({ kit_id, all }: Newest): void =>
-    void refused.set(kit_id, (refused.get(kit_id) ?? 0) + all.length);
-  const newest: Newest[] = [];
-  for (const each of newestOf(arrivals)) {
-    if (each.text.length > feed_chars_max) refuse(each);
-    else newest.push(each);
-  }
+  const count = (kit_id: string, messages: number): void =>
+    void refused.set(kit_id, (refused.get(kit_id) ?? 0) + messages);
+  const newest = newestOf(arrivals, ({ kit_id }) => count(kit_id, 1));
   const stored = new Set<string>();
   for (const some of portions(newest)) for (const row of await putSome(queries, some)) stored.add(keyOf(row));
   const others = newest.filter((each) => !stored.has(keyOf(each)));
   const known = new Set<string>();
   for (const some of portions(others)) for (const row of await readSome(queries, some)) known.add(keyOf(row));
-  for (const each of others) if (!known.has(keyOf(each))) refuse(each);
+  for (const each of others) if (!known.has(keyOf(each))) count(each.kit_id, each.all.length);
   return { changes: newest.filter((each) => stored.has(keyOf(each))).flatMap(changesOf), refused };
 }
 
-function newestOf(arrivals: readonly FeedArrival[]): Newest[] {
+/** The newest message of each feed that is not too large; `refuse` is called with each that is, and newer than that. */
+function newestOf(arrivals: readonly FeedArrival[], refuse: (arrival: FeedArrival) => void): Newest[] {
   const byFeed = Map.groupBy(arrivals, keyOf);
   return [...byFeed.values()].flatMap((some) => {
     const all = some.sort((a, b) => a.message.epoch - b.message.epoch || a.message.seq - b.message.seq);
-    const last = all.at(-1);
-    return last ? [{ ...last, text: JSON.stringify(last.data), all }] : [];
+    for (let last = all.at(-1); last; last = all.at(-1)) {
+      const text = JSON.stringify(last.data);
+      if (text.length <= feed_chars_max) return [{ ...last, text, all }];
+      refuse(last);
+      all.pop();
+    }
+    return [];
   });
 }
 
