@@ -1,5 +1,5 @@
 /** One autopilot as received from one peer of one link: its latest messages, restarts, and the requests to it. */
-import { EventIntake } from './event-intake.ts';
+import { EventIntake } from '../reports/event-intake.ts';
 import { LatestMessages } from './latest-messages.ts';
 import { assetKeyOf } from './identity.ts';
 import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
@@ -7,8 +7,8 @@ import type { Link } from '../links/link.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { needsModeList } from './modes.ts';
 import type { Outgoing } from '../links/outgoing.ts';
-import type { VehicleEvent } from './px4-events.ts';
-import { type StatusText, StatusTexts } from './status-text.ts';
+import type { VehicleEvent } from '../reports/px4-events.ts';
+import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type StreamRequest, Streams, type StreamRates } from './streams.ts';
 
 type CommandAck = Messages['COMMAND_ACK'];

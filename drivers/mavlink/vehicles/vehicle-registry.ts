@@ -25,12 +25,12 @@ import {
 import { commandsOf, type MavlinkOptions } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { Part, requestMessage } from './part.ts';
-import type { VehicleEvent } from './px4-events.ts';
-import type { StatusText } from './status-text.ts';
+import type { VehicleEvent } from '../reports/px4-events.ts';
+import type { StatusText } from '../reports/status-text.ts';
 import { type Route, routeOf } from './route.ts';
 import { texts } from './texts.ts';
 import { Vehicle } from './vehicle.ts';
-import { type Subject, VehicleLog } from './vehicle-log.ts';
+import { type Subject, VehicleLog } from '../reports/vehicle-log.ts';
 
 export interface VehicleRegistryParts {
   readonly host: DriverHost<typeof droneFeeds>;

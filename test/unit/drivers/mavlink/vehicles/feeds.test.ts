@@ -16,7 +16,7 @@ import { senderOf } from '../../../../../drivers/mavlink/vehicles/kind.ts';
 import { preArmCheck } from '../../../../../drivers/mavlink/vehicles/situation.ts';
 import { Flight } from '../../../../../drivers/mavlink/sim/flight.ts';
 import { type SimState, telemetry } from '../../../../../drivers/mavlink/sim/telemetry.ts';
-import { StatusTexts } from '../../../../../drivers/mavlink/vehicles/status-text.ts';
+import { StatusTexts } from '../../../../../drivers/mavlink/reports/status-text.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
 
 const state: SimState = {

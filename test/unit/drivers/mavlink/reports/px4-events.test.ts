@@ -1,13 +1,13 @@
 /** Numbered events of PX4: failed checks, and requests for lost events. */
 import { describe, expect, it } from 'vitest';
-import { EventIntake } from '../../../../../drivers/mavlink/vehicles/event-intake.ts';
+import { EventIntake } from '../../../../../drivers/mavlink/reports/event-intake.ts';
 import {
   armingReasons,
   eventId,
   eventLevel,
   eventText,
   type VehicleEvent,
-} from '../../../../../drivers/mavlink/vehicles/px4-events.ts';
+} from '../../../../../drivers/mavlink/reports/px4-events.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { texts as refusals } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { eventually } from '../../../../support/eventually.ts';

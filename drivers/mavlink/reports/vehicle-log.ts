@@ -3,7 +3,7 @@ import type { DriverLog } from '../../../src/driver/driver.ts';
 import { LineBudget } from './line-budget.ts';
 import { eventLevel, eventText, type VehicleEvent } from './px4-events.ts';
 import type { StatusText } from './status-text.ts';
-import { texts } from './texts.ts';
+import { texts } from '../vehicles/texts.ts';
 
 export interface Subject {
   readonly asset_key: string;
