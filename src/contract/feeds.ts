@@ -114,6 +114,31 @@ export const droneFeeds = {
     climb_mps: z.number().nullable().describe('metres per second, upwards'),
     heading,
   }),
+  /** Where the vehicle returns to. Since 1.2. */
+  home: z.looseObject({
+    lat: latitude,
+    lon: longitude,
+    alt_m: altitude,
+    alt_amsl_m: altitude_amsl,
+  }),
+  /** As the autopilot estimates it. Since 1.2. */
+  wind: z.looseObject({
+    speed_mps: speed,
+    direction: heading.describe('degrees clockwise from true north that the wind comes from'),
+  }),
+  /** Since 1.2. */
+  vibration: z.looseObject({
+    x: z.number().nullable().describe('metres per second squared; the same for y and z'),
+    y: z.number().nullable(),
+    z: z.number().nullable(),
+    clipping: z.array(count).max(3).describe('samples beyond the range, by accelerometer, since the start'),
+  }),
+  /** The geofence of the autopilot. Since 1.2. */
+  fence: z.looseObject({
+    breached: z.boolean().nullable(),
+    breach_count: count,
+    breach_type: z.enum(['none', 'min_altitude', 'max_altitude', 'boundary']).nullable(),
+  }),
 } as const satisfies FeedSet;
 
 /** What a vendor camera's detector knows; the names are the camera's own. */

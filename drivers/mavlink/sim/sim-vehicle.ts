@@ -50,7 +50,15 @@ const px4_streams: readonly (readonly [Telemetry, interval_ms: number])[] = [
   ['HOME_POSITION', 1_000],
   ['BATTERY_STATUS', 1_000],
   ['POSITION_TARGET_GLOBAL_INT', 500],
+  ['WIND_COV', 2_000],
+  ['VIBRATION', 2_000],
 ];
+
+/** What the autopilot does not have. */
+const foreign: Readonly<Record<SimOptions['autopilot'], ReadonlySet<Telemetry>>> = {
+  ardupilot: new Set(['ESTIMATOR_STATUS', 'WIND_COV']),
+  px4: new Set(['EKF_STATUS_REPORT', 'WIND']),
+};
 
 /** Lives until its signal aborts. */
 export class SimVehicle {
@@ -208,7 +216,7 @@ export class SimVehicle {
   #setInterval({ param1, param2 }: Messages['COMMAND_LONG']): Answer {
     const { autopilot } = this.options;
     const name = telemetry_ids.get(param1);
-    if (!name || name === (autopilot === 'px4' ? 'EKF_STATUS_REPORT' : 'ESTIMATOR_STATUS')) {
+    if (!name || foreign[autopilot].has(name)) {
       return { result: autopilot === 'px4' ? 4 : 2 };
     }
     this.#streams.set(name, { interval_ms: param2 / 1_000, due_ms: 0 });

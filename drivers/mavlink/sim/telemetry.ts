@@ -193,6 +193,27 @@ export const telemetry = {
       coordinate_frame: autopilot === 'px4' ? 5 : 0,
     };
   },
+  WIND: () => ({ direction: 240, speed: 3, speed_z: 0 }),
+  WIND_COV: ({ boot_ms }) => ({
+    time_usec: boot_ms * 1_000,
+    wind_x: 1.5,
+    wind_y: 2.6,
+    wind_z: 0,
+    var_horiz: 0.1,
+    var_vert: 0.1,
+    wind_alt: Number.NaN,
+    horiz_accuracy: 0.3,
+    vert_accuracy: 0.3,
+  }),
+  VIBRATION: ({ boot_ms, flight }) => ({
+    time_usec: boot_ms * 1_000,
+    vibration_x: flight.armed ? 4.5 : 0.1,
+    vibration_y: flight.armed ? 4.2 : 0.1,
+    vibration_z: flight.armed ? 8.1 : 0.1,
+    clipping_0: 0,
+    clipping_1: 0,
+    clipping_2: 0,
+  }),
   AUTOPILOT_VERSION: ({ uid, autopilot }) => autopilotVersion(uid, flight_software[autopilot]),
 } as const satisfies Build;
 
@@ -226,8 +247,11 @@ export const telemetry_ids: ReadonlyMap<number, Telemetry> = new Map([
   [87, 'POSITION_TARGET_GLOBAL_INT'],
   [147, 'BATTERY_STATUS'],
   [148, 'AUTOPILOT_VERSION'],
+  [168, 'WIND'],
   [193, 'EKF_STATUS_REPORT'],
   [230, 'ESTIMATOR_STATUS'],
+  [231, 'WIND_COV'],
+  [241, 'VIBRATION'],
   [242, 'HOME_POSITION'],
   [245, 'EXTENDED_SYS_STATE'],
 ]);

@@ -11,6 +11,7 @@ import {
   systemBattery,
   vfrHudFeed,
 } from './feeds.ts';
+import { fenceFeed, homeFeed, vibrationFeed, windFeed, windVectorFeed } from './more-feeds.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { isPositionValid, situationOf } from './situation.ts';
 
@@ -49,6 +50,19 @@ export class Publishing {
     else if (name === 'VFR_HUD') this.#sink.publish('vfr_hud', vfrHudFeed(fields));
     else if (name === 'BATTERY_STATUS') this.#battery(fields, now_ms);
     else if (name === 'SYS_STATUS') this.#systemBattery(fields, now_ms);
+    else this.#more(message, contact, now_ms);
+  }
+
+  #more({ name, fields }: Decoded, { latest }: Contact, now_ms: number): void {
+    if (name === 'VIBRATION') this.#sink.publish('vibration', vibrationFeed(fields));
+    else if (name === 'FENCE_STATUS') this.#sink.publish('fence', fenceFeed(fields));
+    else if (name === 'HOME_POSITION') {
+      const home = homeFeed(fields, latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms));
+      if (home) this.#sink.publish('home', home);
+    } else if (name === 'WIND' || name === 'WIND_COV') {
+      const wind = name === 'WIND' ? windFeed(fields) : windVectorFeed(fields);
+      if (wind) this.#sink.publish('wind', wind);
+    }
   }
 
   /** Publishes alarms with an otherwise unknown status. */

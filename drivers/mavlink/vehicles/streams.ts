@@ -96,6 +96,13 @@ export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readon
     { name: 'VFR_HUD', msgid: 74, interval_ms: position_ms },
     { name: 'BATTERY_STATUS', msgid: 147, interval_ms: 2 * status_ms },
     { name: 'POSITION_TARGET_GLOBAL_INT', msgid: 87, interval_ms: 1_000 },
+    ...(autopilot === 'px4'
+      ? ([{ name: 'WIND_COV', msgid: 231, interval_ms: 4 * status_ms }] as const)
+      : ([
+          { name: 'WIND', msgid: 168, interval_ms: 4 * status_ms },
+          { name: 'FENCE_STATUS', msgid: 162, interval_ms: 4 * status_ms },
+        ] as const)),
+    { name: 'VIBRATION', msgid: 241, interval_ms: 4 * status_ms },
   ];
 }
 

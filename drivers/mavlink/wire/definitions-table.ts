@@ -100,9 +100,13 @@ export const layouts = `
 109 RADIO_STATUS: uint16_t rxerrors, uint16_t fixed, uint8_t rssi, uint8_t remrssi, uint8_t txbuf, uint8_t noise, uint8_t remnoise
 147 BATTERY_STATUS: int32_t current_consumed, int32_t energy_consumed, int16_t temperature, uint16_t voltages[10], int16_t current_battery, uint8_t id, uint8_t battery_function, uint8_t type, int8_t battery_remaining, int32_t time_remaining, uint8_t charge_state, uint16_t voltages_ext[4], uint8_t mode, uint32_t fault_bitmask
 148 AUTOPILOT_VERSION: uint64_t capabilities, uint64_t uid, uint32_t flight_sw_version, uint32_t middleware_sw_version, uint32_t os_sw_version, uint32_t board_version, uint16_t vendor_id, uint16_t product_id, uint8_t flight_custom_version[8], uint8_t middleware_custom_version[8], uint8_t os_custom_version[8], uint8_t uid2[18]
+162 FENCE_STATUS: uint32_t breach_time, uint16_t breach_count, uint8_t breach_status, uint8_t breach_type, uint8_t breach_mitigation
 166 RADIO: uint16_t rxerrors, uint16_t fixed, uint8_t rssi, uint8_t remrssi, uint8_t txbuf, uint8_t noise, uint8_t remnoise
+168 WIND: float direction, float speed, float speed_z
 193 EKF_STATUS_REPORT: float velocity_variance, float pos_horiz_variance, float pos_vert_variance, float compass_variance, float terrain_alt_variance, uint16_t flags, float airspeed_variance
 230 ESTIMATOR_STATUS: uint64_t time_usec, float vel_ratio, float pos_horiz_ratio, float pos_vert_ratio, float mag_ratio, float hagl_ratio, float tas_ratio, float pos_horiz_accuracy, float pos_vert_accuracy, uint16_t flags
+231 WIND_COV: uint64_t time_usec, float wind_x, float wind_y, float wind_z, float var_horiz, float var_vert, float wind_alt, float horiz_accuracy, float vert_accuracy
+241 VIBRATION: uint64_t time_usec, float vibration_x, float vibration_y, float vibration_z, uint32_t clipping_0, uint32_t clipping_1, uint32_t clipping_2
 242 HOME_POSITION: int32_t latitude, int32_t longitude, int32_t altitude, float x, float y, float z, float q[4], float approach_x, float approach_y, float approach_z, uint64_t time_usec
 245 EXTENDED_SYS_STATE: uint8_t vtol_state, uint8_t landed_state
 253 STATUSTEXT: uint8_t severity, char text[50], uint16_t id, uint8_t chunk_seq

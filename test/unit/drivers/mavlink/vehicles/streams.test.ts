@@ -45,9 +45,12 @@ describe('Stream requests', () => {
         [74, 500_000],
         [147, 2_000_000],
         [87, 1_000_000],
+        [168, 4_000_000],
+        [162, 4_000_000],
+        [241, 4_000_000],
       ]),
     );
-    expect(intervals).toHaveLength(10);
+    expect(intervals).toHaveLength(13);
     expect(asks[0]).toMatchObject({ command: 512, msgid: 148, at_ms: 0 });
   });
 
@@ -68,7 +71,7 @@ describe('Stream requests', () => {
 
   it('are not repeated when the autopilot refuses them', () => {
     const asks = run('px4', 100, () => 4);
-    expect(asks).toHaveLength(12);
+    expect(asks).toHaveLength(14);
   });
 
   it('are repeated when the autopilot rejects them temporarily', () => {

@@ -1,0 +1,95 @@
+/** The feeds home, wind, vibration and fence: units, directions, and every value that means "unknown". */
+import { describe, expect, it } from 'vitest';
+import {
+  fenceFeed,
+  homeFeed,
+  vibrationFeed,
+  windFeed,
+  windVectorFeed,
+} from '../../../../../drivers/mavlink/vehicles/more-feeds.ts';
+import type { Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { field } from '../../../../fakes/fake-drone.ts';
+import { drone_key, withLab } from '../mavlink-lab.ts';
+import { channels } from '../../../../../src/contract/topics.ts';
+import { assetId } from '../../../../../src/contract/identity.ts';
+import { kit_id } from '../../../../support/kit/hub-lab.ts';
+
+const covariances = {
+  time_usec: 0,
+  wind_z: 0,
+  var_horiz: 0,
+  var_vert: 0,
+  wind_alt: 0,
+  horiz_accuracy: 0,
+  vert_accuracy: 0,
+};
+
+describe('The wind feed', () => {
+  it('has the direction that the wind comes from, from both autopilots', () => {
+    expect(windFeed({ speed: 5, direction: -90, speed_z: 0 })).toEqual({ speed_mps: 5, direction: 270 });
+    // Air that moves east comes from the west.
+    expect(windVectorFeed({ ...covariances, wind_x: 0, wind_y: 5 })).toEqual({
+      speed_mps: 5,
+      direction: 270,
+    });
+  });
+
+  it('is not published without an estimate', () => {
+    expect(windFeed({ speed: 0, direction: 0, speed_z: 0 })).toBeUndefined();
+    expect(windVectorFeed({ ...covariances, wind_x: Number.NaN, wind_y: 0 })).toBeUndefined();
+  });
+});
+
+describe('The other feeds', () => {
+  it('have the fence with the kind of its breach', () => {
+    const status = {
+      breach_time: 0,
+      breach_count: 2,
+      breach_status: 1,
+      breach_type: 3,
+      breach_mitigation: 0,
+    };
+    expect(fenceFeed(status)).toEqual({ breached: true, breach_count: 2, breach_type: 'boundary' });
+    expect(fenceFeed({ ...status, breach_type: 9 })).toMatchObject({ breach_type: null });
+  });
+
+  it('have the vibration by axis', () => {
+    const report: Messages['VIBRATION'] = {
+      time_usec: 0,
+      vibration_x: 12.5,
+      vibration_y: Number.NaN,
+      vibration_z: 3,
+      clipping_0: 7,
+      clipping_1: 0,
+      clipping_2: 0,
+    };
+    expect(vibrationFeed(report)).toEqual({ x: 12.5, y: null, z: 3, clipping: [7, 0, 0] });
+  });
+
+  it('have no home while it is not set', () => {
+    const home = {
+      x: 0,
+      y: 0,
+      z: 0,
+      q: [1, 0, 0, 0],
+      approach_x: 0,
+      approach_y: 0,
+      approach_z: 0,
+      time_usec: 0,
+    };
+    expect(homeFeed({ latitude: 0, longitude: 0, altitude: 0, ...home }, undefined)).toBeUndefined();
+  });
+
+  it('are published with what the vehicle sends', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      await lab.until('online');
+      const home = await lab.sees('home');
+      expect(home).toMatchObject({ lat: field.lat, lon: field.lon, alt_amsl_m: field.alt_amsl_m });
+      expect(await lab.sees('wind')).toEqual({ speed_mps: 3, direction: 240 });
+      expect(await lab.sees('vibration')).toMatchObject({ x: 0.1, clipping: [0, 0, 0] });
+      expect(drone.requests).toEqual(expect.arrayContaining([168, 162, 241]));
+      expect(lab.outbox.on(channels.feed(assetId(kit_id, drone_key), 'fence'))).toEqual([]);
+    });
+  });
+});
