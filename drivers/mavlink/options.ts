@@ -16,6 +16,7 @@ export const command_names = [
   'land',
   'set_altitude',
   'set_speed',
+  'download_mission',
 ] as const;
 export type CommandName = (typeof command_names)[number];
 

@@ -131,6 +131,12 @@ export class Contact {
     return now_ms - this.#shared_ms < shared_evidence_ms;
   }
 
+  /** Whether a message is addressed to us and not to another station. */
+  isToUs(message: { readonly target_system: number; readonly target_component: number }): boolean {
+    const { sysid, compid } = this.#out;
+    return message.target_system === sysid && message.target_component === compid;
+  }
+
   /** Returns whether the link accepted the frame. */
   send<K extends keyof Messages>(name: K, fields: Messages[K]): boolean {
     return this.#out.send(name, fields, this);

@@ -6,9 +6,10 @@ import { writeField } from './field-writers.ts';
 import { type Frame, overhead_v2, stx_v2 } from './frame.ts';
 import { identityDecoders } from './identity-messages.ts';
 import type { SignFrame } from './signing.ts';
+import { missionDecoders } from './mission-messages.ts';
 import { telemetryDecoders } from './telemetry-messages.ts';
 
-const decoders = { ...telemetryDecoders, ...identityDecoders, ...commandDecoders };
+const decoders = { ...telemetryDecoders, ...identityDecoders, ...commandDecoders, ...missionDecoders };
 
 /**
  * Fields by message, named as in the XML, in the raw units of the wire; sentinels and NaN are as they came. 64-bit

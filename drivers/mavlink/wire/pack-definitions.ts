@@ -17,6 +17,7 @@ import {
 } from 'node-mavlink';
 import { commandDecoders } from './command-messages.ts';
 import { identityDecoders } from './identity-messages.ts';
+import { missionDecoders } from './mission-messages.ts';
 import { telemetryDecoders } from './telemetry-messages.ts';
 
 type LibraryMessage = (typeof common.REGISTRY)[number];
@@ -50,7 +51,9 @@ export function packDefinitions(): {
       .map((message) => [message.MSG_ID, message]),
   );
   const all = [...by_id.values()].toSorted((a, b) => a.MSG_ID - b.MSG_ID);
-  const read = new Set(Object.keys({ ...telemetryDecoders, ...identityDecoders, ...commandDecoders }));
+  const read = new Set(
+    Object.keys({ ...telemetryDecoders, ...identityDecoders, ...commandDecoders, ...missionDecoders }),
+  );
   return {
     checks: inLines(all.map(checkOf)),
     targets: inLines(all.flatMap(targetOf)),

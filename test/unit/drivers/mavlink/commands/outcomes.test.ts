@@ -48,6 +48,8 @@ const scenarios = {
 type Scenario = keyof typeof scenarios;
 const scenario_names = Object.keys(scenarios) as Scenario[];
 
+/** A download sends no command: its endings are tested beside it. */
+const acting = command_names.filter((name) => name !== 'download_mission');
 const on_the_ground: ReadonlySet<CommandName> = new Set(['arm', 'disarm', 'takeoff']);
 const cells = new Map<string, string>();
 
@@ -94,7 +96,7 @@ function table(): string {
   return [
     `| ${head.join(' | ')} |`,
     `|${head.map(() => '---').join('|')}|`,
-    ...command_names.flatMap(lines),
+    ...acting.flatMap(lines),
     '',
   ].join('\n');
 }
@@ -102,7 +104,7 @@ function table(): string {
 describe('Every command on both autopilots', () => {
   it.each(scenario_names)('ends as its table says: %s', async (scenario) => {
     await Promise.all(
-      command_names.flatMap((name) =>
+      acting.flatMap((name) =>
         autopilots.map(async (autopilot) => {
           const airborne = !on_the_ground.has(name);
           await withDrone({ autopilot, airborne }, async (lab, drone) => {
@@ -117,7 +119,7 @@ describe('Every command on both autopilots', () => {
       ),
     );
     const seen = [...cells].filter(([key]) => key.endsWith(` ${scenario}`)).map(([, outcome]) => outcome);
-    expect(seen).toHaveLength(command_names.length * autopilots.length);
+    expect(seen).toHaveLength(acting.length * autopilots.length);
     const allowed: Partial<Record<Scenario, string>> = {
       'accepted, done': 'completed',
       'refused with a text': 'failed, the text',

@@ -1,0 +1,149 @@
+/** Reading the mission of a vehicle, over a real socket that loses frames. */
+import { describe, expect, it } from 'vitest';
+import { planOf } from '../../../../../drivers/mavlink/missions/plan.ts';
+import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
+import { field } from '../../../../fakes/fake-drone.ts';
+import { MissionDrone, missionItem } from '../../../../fakes/mission-drone.ts';
+import { withLab, type MavlinkLab } from '../mavlink-lab.ts';
+
+const autopilots = ['ardupilot', 'px4'] as const;
+const name = 'Quadrotor 1';
+
+async function withMission(
+  about: { readonly autopilot?: (typeof autopilots)[number]; readonly uptime_ms?: number },
+  fn: (lab: MavlinkLab, drone: MissionDrone) => Promise<void>,
+): Promise<void> {
+  await withLab(async (lab) => {
+    const drone = new MissionDrone({ port: lab.port, airborne: true, ...about });
+    try {
+      await drone.start();
+      await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
+      await fn(lab, drone);
+    } finally {
+      drone.stop();
+    }
+  });
+}
+
+describe.concurrent('download_mission', () => {
+  it.each(autopilots)(
+    'reads every item at a loss of every fifth frame in each direction, and ends the transfer: %s',
+    async (autopilot) => {
+      await withMission({ autopilot }, async (lab, drone) => {
+        drone.mission = Array.from({ length: 40 }, (_, seq) => missionItem(seq));
+        drone.lose_every = 5;
+        drone.loss_in = 0.2;
+        const options = { remaining_ms: 60_000 };
+        const result = await lab.command('download_mission', {}, options);
+        const home = { lat: field.lat, lon: field.lon, alt_amsl_m: field.alt_amsl_m };
+        expect(result).toEqual({
+          items: 40,
+          plan: planOf(drone.mission, { autopilot, home, vehicle_type: 2 }),
+        });
+        expect(new Set(drone.item_requests).size).toBe(40);
+        expect(drone.item_requests.length).toBeGreaterThan(40);
+      });
+    },
+    70_000,
+  );
+
+  it('reads an empty mission, and one that is being read by another station too', async () => {
+    await withMission({ autopilot: 'px4' }, async (lab, drone) => {
+      expect(await lab.command('download_mission')).toMatchObject({
+        items: 0,
+        plan: { mission: { items: [] } },
+      });
+      drone.mission = [missionItem(0), missionItem(1)];
+      drone.onItem = (seq) => {
+        const other = missionItem(seq, { z: 999, target_system: 255, target_component: 190 });
+        drone.send('MISSION_ITEM_INT', other);
+      };
+      const { plan } = await lab.command('download_mission');
+      expect(plan).toMatchObject({ mission: { items: [{ Altitude: 50 }, { Altitude: 50 }] } });
+      expect(drone.mission_acks.every((type) => type === 0)).toBe(true);
+    });
+  });
+
+  it('fails with the refusal of the vehicle', async () => {
+    await withMission({}, async (lab, drone) => {
+      drone.refuses = 14;
+      await expect(lab.command('download_mission')).rejects.toThrow(texts.refused(name, 'DENIED'));
+    });
+  });
+
+  it('takes no answer that is addressed to another station, and fails after a limited number of requests', async () => {
+    await withMission({}, async (lab, drone) => {
+      drone.mission = [missionItem(0)];
+      drone.answers_to = { sysid: 255, compid: 190 };
+      await expect(lab.command('download_mission', {}, { remaining_ms: 20_000 })).rejects.toThrow(
+        texts.unanswered(name, texts.the_count, 16),
+      );
+    });
+  }, 40_000);
+
+  it('never returns a part: a stop, the end of its time and a restart are named', async () => {
+    await withMission({}, async (lab, drone) => {
+      drone.mission = Array.from({ length: 20 }, (_, seq) => missionItem(seq));
+      const stopping = new AbortController();
+      drone.onItem = (seq) => {
+        if (seq === 5) stopping.abort();
+      };
+      const stopped = lab.command('download_mission', {}, { signal: stopping.signal });
+      await expect(stopped).rejects.toThrow(texts.stopped(name));
+      drone.onItem = (seq) => {
+        if (seq === 5) drone.withheld.add('MISSION_ITEM_INT');
+      };
+      const late = lab.command('download_mission', {}, { remaining_ms: 3_000 });
+      await expect(late).rejects.toThrow(texts.too_late(name));
+    });
+    await withMission({ autopilot: 'px4', uptime_ms: 60_000 }, async (lab, drone) => {
+      drone.mission = [missionItem(0), missionItem(1)];
+      drone.onItem = () => {
+        drone.onItem = undefined;
+        drone.withheld.add('MISSION_ITEM_INT');
+        void drone.reboot({ keep_port: true });
+      };
+      await expect(lab.command('download_mission')).rejects.toThrow(texts.interrupted(name));
+    });
+  });
+});
+
+describe('The plan of a mission', () => {
+  const home = { lat: 47, lon: 8, alt_amsl_m: 500 };
+  const jump = missionItem(2, { command: 177, frame: 2, param1: 1, param2: 3, x: 0, y: 0, z: 0 });
+
+  it('has the home of an ArduPilot, which is its first item, and counts items as files do', () => {
+    const items = [missionItem(0, { frame: 0, z: 488.5 }), missionItem(1, { frame: 6 }), jump];
+    const plan = planOf(items, { autopilot: 'ardupilot', vehicle_type: 2, home });
+    expect(plan).toMatchObject({
+      fileType: 'Plan',
+      version: 1,
+      mission: {
+        firmwareType: 3,
+        plannedHomePosition: [47.397742, 8.545594, 488.5],
+        items: [
+          {
+            doJumpId: 1,
+            command: 16,
+            frame: 3,
+            AltitudeMode: 1,
+            params: [0, 0, 0, null, 47.397842, 8.545494, 50],
+          },
+          { doJumpId: 2, command: 177, frame: 2, params: [1, 3, 0, null, 0, 0, 0] },
+        ],
+      },
+    });
+  });
+
+  it('of a PX4 counts from 1, also in jumps, and needs the reported home', () => {
+    const items = [missionItem(0), missionItem(1), jump];
+    expect(planOf(items, { autopilot: 'px4', vehicle_type: 2, home })).toMatchObject({
+      mission: {
+        firmwareType: 12,
+        plannedHomePosition: [47, 8, 500],
+        items: [{ doJumpId: 1 }, { doJumpId: 2 }, { doJumpId: 3, params: [2, 3, 0, null, 0, 0, 0] }],
+      },
+    });
+    expect(planOf(items, { autopilot: 'px4', vehicle_type: 2, home: undefined })).toBeUndefined();
+  });
+});
