@@ -5,7 +5,7 @@ import {
   readAttributes,
   uint32,
 } from '../../../src/platform/linux/netlink-message.ts';
-import { ipv6Text } from '../../../src/platform/linux/socket-address.ts';
+import { af_inet6, ipv6Text } from '../../../src/platform/linux/socket-address.ts';
 import { type DefaultRoute, type Family, type Path, type Rule, table_local } from './routing.ts';
 
 export const address_header_bytes = 8;
@@ -60,10 +60,15 @@ export function decodeDefaultRoute(body: Buffer): DefaultRoute | undefined {
   return { family, table, metric: uint32(attributes, rta.priority) ?? 0, paths };
 }
 
-/** Of all destinations and sources, and no entry of the kernel's route cache. */
+/**
+ * Of all destinations, and no entry of the kernel's route cache. Routers with several IPv6 providers (OpenWrt) give each its
+ * default for the addresses of its own prefix; one that refuses such addresses refuses no other traffic.
+ */
 function isDefault(body: Buffer): boolean {
-  const [, destination_bits = 0, source_bits = 0] = body;
-  return destination_bits + source_bits === 0 && (body.readUInt32LE(8) & rtm_f_cloned) === 0;
+  const [family, destination_bits = 0, source_bits = 0] = body;
+  const isOfPrefix = source_bits > 0 && family === af_inet6 && body.readUInt8(7) === rtn_unicast;
+  if (destination_bits > 0 || (source_bits > 0 && !isOfPrefix)) return false;
+  return (body.readUInt32LE(8) & rtm_f_cloned) === 0;
 }
 
 function readPaths(attributes: Attributes, flags: number): readonly Path[] {

@@ -52,11 +52,14 @@ function parseIpv4(line: string): readonly Line[] {
 
 /** `destination prefix source prefix gateway metric refcnt use flags device` */
 function parseIpv6(line: string): readonly Line[] {
-  const [destination, prefix, , source_prefix, , metric = '', , , flags = '', device = ''] = line
+  const [destination, prefix, , source_prefix, , metric = '', , , flag_text = '0', device = ''] = line
     .trim()
     .split(/\s+/u);
-  if (destination !== ipv6_any || prefix !== '00' || source_prefix !== '00') return [];
-  return toLine(6, device, Number.parseInt(flags, 16), Number.parseInt(metric, 16));
+  const flags = Number.parseInt(flag_text, 16);
+  if (destination !== ipv6_any || prefix !== '00') return [];
+  // A refusal of one prefix refuses no other traffic.
+  if (source_prefix !== '00' && (flags & rtf_reject) !== 0) return [];
+  return toLine(6, device, flags, Number.parseInt(metric, 16));
 }
 
 function toLine(family: 4 | 6, device: string, flags: number, metric: number): readonly Line[] {

@@ -55,6 +55,15 @@ describe('a default route', () => {
     expect(decodeDefaultRoute(route(header, attribute(4, u32(3))))).toBeUndefined();
   });
 
+  it('counts for IPv6 with a source prefix too, as OpenWrt sets it, unless it rejects traffic', () => {
+    const ofPrefix = [10, 0, 56, 0, 254, 3, 0, 1, 0, 0, 0, 0];
+    expect(decodeDefaultRoute(route(ofPrefix, attribute(4, u32(3))))).toMatchObject({
+      family: 6,
+      paths: [{ ifindex: 3 }],
+    });
+    expect(decodeDefaultRoute(route(ofPrefix.with(7, 7)))).toBeUndefined();
+  });
+
   it('has no path when it rejects traffic', () => {
     expect(decodeDefaultRoute(route([2, 0, 0, 0, 254, 3, 0, 7, 0, 0, 0, 0]))).toMatchObject({ paths: [] });
   });
