@@ -94,10 +94,12 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
     () => live.config,
     () => linkInUse(parts.hub, parts.uplink),
   );
-  const parts = joinParts(live, deps, { outbox, pace, ends, broken: broken.reject });
+  const own: Own = { service: undefined };
+  const parts = joinParts(live, deps, { outbox, pace, ends, own, broken: broken.reject });
   const { hub, tasks, uplink } = parts;
   const tail = new Tail((id) => hub.assetNamed(id));
   const service = await ownService(config, parts, deps.log);
+  own.service = service;
   outbox.onAccepted = (row) => {
     tail.publish(row);
     service?.take(row);
@@ -158,15 +160,22 @@ async function ownService(config: Config, parts: ReportParts, log: LogRoot): Pro
   return createOwnService(config.service, parts, log.child({ part: 'service' }));
 }
 
+/** The kit's own service, once it exists. */
+interface Own {
+  service: OwnService | undefined;
+}
+
 interface Foundation {
   readonly outbox: Outbox;
   readonly pace: PacePolicy;
   readonly ends: Ends;
+  readonly own: Own;
   readonly broken: (error: unknown) => void;
 }
 
 /** Hub, tasks and uplink share only what is passed here. */
-function joinParts(live: LiveConfig, deps: AppDeps, { outbox, pace, ends, broken }: Foundation): ReportParts {
+function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): ReportParts {
+  const { outbox, pace, ends, own, broken } = foundation;
   const { log, clock, broker, openSocket, routes } = deps;
   const { config } = live;
   const { signal } = ends.hub;
@@ -202,9 +211,9 @@ function joinParts(live: LiveConfig, deps: AppDeps, { outbox, pace, ends, broken
     epoch: () => outbox.epoch,
     clock,
     dispatch: outbox.dispatch,
-    inbox: inboxHandlers(outbox, hub, tasks, pace),
+    inbox: inboxHandlers({ outbox, hub, tasks, pace, own }),
     state: (how) => ({ ...kitState(parts, how) }),
-    onConnected: announceTo(hub),
+    onConnected: announceTo(hub, own),
     onAcknowledged: (message) => facts.uplink_events.emit('acknowledged', message),
     log: log.child({ part: 'uplink' }),
     openSocket,
@@ -256,10 +265,15 @@ function processFacts({ version, broker, clock }: AppDeps, signal: AbortSignal) 
   };
 }
 
+function announce(hub: Hub, own: Own): void {
+  hub.announceAll();
+  void own.service?.announcePartners();
+}
+
 /** A broker that knows nothing of the kit has forgotten what was retained too. */
-function announceTo(hub: Hub): UplinkOptions['onConnected'] {
+function announceTo(hub: Hub, own: Own): UplinkOptions['onConnected'] {
   return ({ session_present }) => {
-    if (!session_present) hub.announceAll();
+    if (!session_present) announce(hub, own);
   };
 }
 
@@ -282,12 +296,18 @@ function measureDrain(
   return drain;
 }
 
-function inboxHandlers(outbox: Outbox, hub: Hub, tasks: TaskRunner, pace: PacePolicy): InboxHandlers {
+interface InboxParts extends Pick<Foundation, 'outbox' | 'pace' | 'own'> {
+  readonly hub: Hub;
+  readonly tasks: TaskRunner;
+}
+
+function inboxHandlers({ outbox, hub, tasks, pace, own }: InboxParts): InboxHandlers {
   return {
     task: async (raw, meta) => tasks.receive(raw, meta),
     cancel: (task_id) => tasks.cancel(task_id),
     ack: async (ack) => outbox.confirm(ack),
-    sync: hub.announceAll,
+    sync: () => announce(hub, own),
+    partner: async (asset_id, change) => own.service?.takePartner(asset_id, change),
     config: (requested) => {
       pace.apply(requested);
       hub.setRates(pace.rates());

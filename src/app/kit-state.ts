@@ -10,6 +10,7 @@ export function kitState(parts: ReportParts, how: Pick<KitState, 'online' | 'rea
   return {
     ...how,
     name: config.kit_name === undefined ? null : cut(config.kit_name, name_chars_max),
+    partners: config.service !== undefined,
     epoch: outbox.epoch,
     boot: clock.boot_id,
     started_at: new Date(startTime(parts)).toISOString(),

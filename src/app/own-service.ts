@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { OwnServiceConfig } from '../config/service.ts';
 import { tlsSource } from '../config/service-tls.ts';
 import { json } from '../contract/json.ts';
+import type { PartnerChange } from '../contract/partners.ts';
 import { readChannel } from '../contract/topics.ts';
 import { messageOf } from '../errors.ts';
 import { positionOf, type Row } from '../outbox/row.ts';
@@ -17,6 +18,7 @@ import { gateway_landed_max, gateway_round_ms } from '../service/history/keeper.
 import { gatewayRetention } from '../service/history/retention.ts';
 import { pageOnDemand } from '../service/http/page-files.ts';
 import { makeKey, scopes } from '../service/access/principal.ts';
+import type { OnPartner } from '../service/on-partner.ts';
 import type { Dispatcher } from '../service/service.ts';
 import { type RunningService, startService } from '../service/start.ts';
 import { openSqlite } from '../service/store/sql/sqlite.ts';
@@ -24,6 +26,7 @@ import { SqlStore } from '../service/store/sql-store.ts';
 import type { Store } from '../service/store/store.ts';
 import { kitState } from './kit-state.ts';
 import type { ReportParts } from './status-report.ts';
+import { PartnerPublisher } from './partner-publisher.ts';
 import { texts } from './texts.ts';
 
 const database_file = 'service.db';
@@ -42,6 +45,10 @@ export interface OwnService {
   readonly key_file: string;
   /** A row that was accepted for delivery. */
   readonly take: (row: Row) => void;
+  /** The cloud changed a partner asset. */
+  readonly takePartner: (asset_id: string, change: PartnerChange) => Promise<void>;
+  /** Publishes all partner assets again. */
+  readonly announcePartners: () => Promise<void>;
   /**
    * Resolves after the first attempt, and retries when that failed: an address of the local network may come
    * later, and the kit has work to do meanwhile.
@@ -56,8 +63,13 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
   const ends = new AbortController();
   let running: RunningService | undefined;
   let tried = Promise.resolve();
+  const publisher = new PartnerPublisher({
+    outbox: parts.outbox,
+    log,
+    partners: async () => (await running?.store.partners(kit_id)) ?? [],
+  });
   const attempt = async (): Promise<void> => {
-    running = await start(config, parts, log);
+    running = await start(config, parts, { log, onPartner: publisher.onPartner });
     reportState(running, parts, ends.signal);
     // The last run held its state in memory only.
     parts.hub.announceAll();
@@ -77,8 +89,15 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
     url: () => running?.url,
     key_file: join(state_dir, key_file),
     take: (row) => {
+      if (publisher.isAppending) return;
       running?.take(receptionOf(kit_id, [messageOfRow(row)])).catch(() => undefined);
     },
+    async takePartner(asset_id, change) {
+      if (!running) return;
+      running.changes.publish(await running.store.takePartner(kit_id, asset_id, change, Date.now()));
+      await publisher.publish(asset_id);
+    },
+    announcePartners: async () => publisher.publish(),
     async start() {
       try {
         await attempt();
@@ -96,7 +115,13 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
   };
 }
 
-async function start(config: OwnServiceConfig, parts: ReportParts, log: Log): Promise<RunningService> {
+interface Around {
+  readonly log: Log;
+  readonly onPartner: OnPartner;
+}
+
+async function start(config: OwnServiceConfig, parts: ReportParts, around: Around): Promise<RunningService> {
+  const { log, onPartner } = around;
   const { state_dir, kit_id } = parts.config;
   const store = await openOwnStore(state_dir, config, log);
   await makeFirstKey(store, kit_id, { file: join(state_dir, key_file), log });
@@ -122,6 +147,7 @@ async function start(config: OwnServiceConfig, parts: ReportParts, log: Log): Pr
       divides_all: true,
       landed_max: gateway_landed_max,
     },
+    onPartner,
   });
   log.info({ url: service.url }, texts.service_started);
   return service;

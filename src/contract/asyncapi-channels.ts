@@ -6,6 +6,7 @@ import { dropReport } from './drops.ts';
 import { edgeEvents, laneOfFeed, publishedFeeds, type FeedSet } from './feeds.ts';
 import { kitTelemetry } from './kit.ts';
 import type { Lane } from './lanes.ts';
+import { partnerChange, partnerRecord } from './partners.ts';
 import { kitState } from './presence.ts';
 import { cloudAck, kitConfig, syncRequest, taskCancel, taskDispatch, taskReport } from './tasks.ts';
 import { channels, downTopic, upTopic, type Down } from './topics.ts';
@@ -118,6 +119,22 @@ export const channelSpecs: readonly ChannelSpec[] = [
     summary: 'Many messages of the channels above in one: the backlog, and live messages on metered links',
     messages: [{ name: 'batch', summary: 'Messages in columns', schema: batch, body: 'deflated' }],
   }),
+  up('partner', {
+    address: channels.partner(asset_id),
+    summary: 'What the kit has of a partner asset',
+    retain: true,
+    lane: 'presence',
+    messages: [
+      {
+        name: 'partnerRecord',
+        summary: 'A partner asset',
+        schema: partnerRecord,
+        body: 'envelope',
+        empty: 'follows the removal, so that the broker forgets the asset',
+      },
+      removal('partnerRemoval', 'The partner asset is removed for good'),
+    ],
+  }),
   up('drops', {
     address: channels.drops,
     summary: 'Messages that were dropped before delivery',
@@ -145,6 +162,11 @@ export const channelSpecs: readonly ChannelSpec[] = [
     summary: 'A wish',
     schema: syncRequest,
     empty: 'the same as {}',
+  }),
+  down({ kind: 'partner', asset_id }, 'What the cloud has of a partner asset; never retained', {
+    name: 'partnerChange',
+    summary: 'A partner asset with its newest fix, or its removal',
+    schema: partnerChange,
   }),
   down({ kind: 'config' }, 'Rates and caps, bounded by the configuration of the kit', {
     name: 'kitConfig',

@@ -17,6 +17,10 @@ export const kitState = z.strictObject({
     .max(name_chars_max)
     .nullish()
     .describe('the name of the kit, for people; null: none configured; absent before contract 1.2'),
+  partners: z
+    .boolean()
+    .optional()
+    .describe('its own service keeps partner assets and takes `down/partner`; absent before contract 1.2'),
   epoch: z.int().positive(),
   boot: z.string().max(name_chars_max).describe('boot id of the gateway: changes when it boots'),
   started_at: z.iso.datetime().max(time_chars_max).describe('when the connector started'),

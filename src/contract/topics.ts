@@ -19,6 +19,7 @@ export const channels = {
   feed: (asset_id: string, feed: string) => `feed/${asset_id}/${feed}`,
   event: (asset_id: string, feed: string) => `event/${asset_id}/${feed}`,
   task: (task_id: string) => `task/${task_id}`,
+  partner: (asset_id: string) => `partner/${asset_id}`,
 } as const;
 
 /** The first word of a channel is its kind, which selects the subscribers: `feed`, `event`, `task`, `asset`, `telemetry`, ... */
@@ -41,17 +42,24 @@ export function downFilter(kit_id: string): string {
  * retained messages to subscriptions with wildcards.
  */
 export function downFilters(kit_id: string): readonly string[] {
-  return ['task/#', 'ack', 'sync', 'config'].map((path) => `${contract_major}/${kit_id}/down/${path}`);
+  return ['task/#', 'ack', 'sync', 'config', 'partner/#'].map(
+    (path) => `${contract_major}/${kit_id}/down/${path}`,
+  );
 }
 
 export function downTopic(kit_id: string, down: Down): string {
   const path =
-    'task_id' in down ? `task/${down.task_id}${down.kind === 'cancel' ? '/cancel' : ''}` : down.kind;
+    'task_id' in down
+      ? `task/${down.task_id}${down.kind === 'cancel' ? '/cancel' : ''}`
+      : 'asset_id' in down
+        ? `partner/${down.asset_id}`
+        : down.kind;
   return `${contract_major}/${kit_id}/down/${path}`;
 }
 
 export type Down =
   | { readonly kind: 'task' | 'cancel'; readonly task_id: string }
+  | { readonly kind: 'partner'; readonly asset_id: string }
   | { readonly kind: 'ack' | 'sync' | 'config' };
 
 /** What a topic below `k1/{kit_id}/down/` asks for; undefined when the contract does not know it. */
@@ -60,12 +68,17 @@ export function parseDown(kit_id: string, topic: string): Down | undefined {
   if (!topic.startsWith(prefix)) return undefined;
   const [kind, task_id, verb, ...rest] = topic.slice(prefix.length).split('/');
   if (rest.length > 0) return undefined;
+  if (kind === 'partner') return readPartner(task_id, verb);
   if (kind === 'task' && task_id) {
     if (verb === undefined) return { kind: 'task', task_id };
     return verb === 'cancel' ? { kind: 'cancel', task_id } : undefined;
   }
   if (task_id !== undefined) return undefined;
   return kind === 'ack' || kind === 'sync' || kind === 'config' ? { kind } : undefined;
+}
+
+function readPartner(asset_id: string | undefined, more: string | undefined): Down | undefined {
+  return asset_id && more === undefined ? { kind: 'partner', asset_id } : undefined;
 }
 
 /** What the cloud subscribes to: everything that kits publish. */
@@ -76,6 +89,7 @@ export const retainedFilters = [
   `${contract_major}/+/up/state`,
   `${contract_major}/+/up/roster`,
   `${contract_major}/+/up/asset/#`,
+  `${contract_major}/+/up/partner/#`,
 ] as const;
 
 /** The kit and the channel of a topic below `k1/{kit_id}/up/`; undefined for any other topic. */
@@ -87,7 +101,7 @@ export function parseUp(topic: string): { readonly kit_id: string; readonly chan
 
 export type Channel =
   | { readonly kind: z.output<typeof wholeKit> }
-  | { readonly kind: 'asset' | 'commands'; readonly asset_id: string }
+  | { readonly kind: 'asset' | 'commands' | 'partner'; readonly asset_id: string }
   | { readonly kind: 'feed' | 'event'; readonly asset_id: string; readonly feed: string }
   | { readonly kind: 'task'; readonly task_id: string };
 
@@ -102,6 +116,8 @@ export function readChannel(channel: string): Channel | undefined {
   switch (`${kind} ${words.length}`) {
     case 'asset 2':
       return { kind: 'asset', asset_id: id };
+    case 'partner 2':
+      return { kind: 'partner', asset_id: id };
     case 'task 2':
       return { kind: 'task', task_id: id };
     case 'asset 3':
@@ -122,6 +138,8 @@ export function channelOf(channel: Channel): string {
       return channels.asset(channel.asset_id);
     case 'commands':
       return channels.commands(channel.asset_id);
+    case 'partner':
+      return channels.partner(channel.asset_id);
     case 'feed':
     case 'event':
       return channels[channel.kind](channel.asset_id, channel.feed);

@@ -20,7 +20,9 @@ import { linkOf, type LinkResource } from './api/kit-resources.ts';
 import { maySee, type Principal } from './access/principal.ts';
 import { type ListedKit, listKits } from './kit-list.ts';
 import { RequestProblem } from './api/problem.ts';
+import type { OnPartner } from './on-partner.ts';
 import type { ServiceLog } from './service-log.ts';
+import { partner_assets_max } from './store/partner-sync.ts';
 import { fixChanges } from './store/partners.ts';
 import type {
   PartnerFix,
@@ -46,8 +48,6 @@ import {
   unreportedKit,
 } from './api/views.ts';
 
-/** Partner assets of one kit. */
-export const partner_assets_max = 256;
 /** Commands whose unsupported schemas were logged. */
 const unreadable_max = 1_000;
 /** Until the answer of a kit whose command names no limit. */
@@ -69,6 +69,8 @@ export interface ServiceParts {
   readonly changes: Changes;
   readonly log: ServiceLog;
   readonly now: () => number;
+  /** Left out: no other side keeps partner assets. */
+  readonly onPartner?: OnPartner | undefined;
 }
 
 type Pushed = z.output<typeof pushLocation> & { readonly asset_id: string };
@@ -160,8 +162,10 @@ export class Service {
       metadata: metadata ?? {},
       parent_id: parent_id ?? null,
       created_ms: now(),
+      created_by: principal.label,
     });
     changes.publish([{ kind: 'asset', kit_id, asset_id }]);
+    this.#parts.onPartner?.({ kit_id, asset_id });
     return createdAsset(kit_id, asset);
   }
 
@@ -176,6 +180,7 @@ export class Service {
       { kind: 'asset_gone', kit_id, asset_id },
       ...below.map(({ id }) => ({ kind: 'asset' as const, kit_id, asset_id: id })),
     ]);
+    this.#parts.onPartner?.({ kit_id, asset_id });
   }
 
   /** Stores the fix as a message of the `gps` feed and as the position of the asset, and publishes both at once. */
@@ -209,7 +214,12 @@ export class Service {
   async #push(kit_id: string, fixes: readonly PushedFix[]): Promise<void> {
     const { store, changes, now } = this.#parts;
     const messages = await store.pushFixes(kit_id, fixes, now());
-    changes.publish(fixChanges(kit_id, fixes, messages));
+    const changed = fixChanges(kit_id, fixes, messages);
+    changes.publish(changed);
+    for (const each of changed) {
+      if (each.kind !== 'feed') continue;
+      this.#parts.onPartner?.({ kit_id, asset_id: each.asset_id, message: each.message });
+    }
   }
 
   async commands(principal: Principal, kit_id: string, asset_id: string): Promise<CommandResource[]> {

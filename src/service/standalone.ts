@@ -3,6 +3,7 @@ import type { BrokerOptions } from '../mqtt/broker.ts';
 import type { OpenBrokerSocket } from '../mqtt/socket.ts';
 import { Acks } from './broker/acks.ts';
 import { BrokerLink } from './broker/broker-link.ts';
+import { PartnerUpdates } from './broker/partner-updates.ts';
 import { SyncRequests } from './broker/sync-requests.ts';
 import { Changes } from './live/changes.ts';
 import { SetAside } from './ingest/set-aside.ts';
@@ -15,7 +16,7 @@ const group_ms = 5;
 
 export interface StandaloneOptions extends Omit<
   ServiceOptions,
-  'dispatcher' | 'group_ms' | 'unready' | 'onCommitted' | 'changes'
+  'dispatcher' | 'group_ms' | 'unready' | 'onCommitted' | 'onPartner' | 'changes'
 > {
   readonly broker: BrokerOptions;
   readonly client_id: string;
@@ -63,10 +64,8 @@ export async function startStandalone({
     request: async (kit_id) => link.requestSync(kit_id),
     signal,
   });
-  const onCommitted = (committed: Committed): void => {
-    acks.note(committed.acks);
-    syncs.note(committed);
-  };
+  const partners = new PartnerUpdates({ store, link, signal });
+  const onCommitted = noteIn({ acks, syncs, partners });
   const unready = (): string | undefined =>
     link.isUp ? undefined : 'the service is not connected to the broker';
   const service: RunningService = await startService({
@@ -75,6 +74,7 @@ export async function startStandalone({
     group_ms,
     unready,
     onCommitted,
+    onPartner: ({ kit_id }) => partners.note([kit_id]),
     changes,
   });
   const linked = Promise.all([link.run(signal), followReplicas?.(changes, log, signal)]);
@@ -86,5 +86,19 @@ export async function startStandalone({
       aside?.close();
       await service.stop();
     },
+  };
+}
+
+interface Followers {
+  readonly acks: Acks;
+  readonly syncs: SyncRequests;
+  readonly partners: PartnerUpdates;
+}
+
+function noteIn({ acks, syncs, partners }: Followers) {
+  return (committed: Committed): void => {
+    acks.note(committed.acks);
+    syncs.note(committed);
+    partners.note(committed.births);
   };
 }

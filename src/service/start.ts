@@ -13,6 +13,7 @@ import type { PageSource } from './http/page-files.ts';
 import type { Meter } from './metrics.ts';
 import type { TlsSource } from './http/secure-server.ts';
 import { type SocketLimits, socket_limits_default } from './live/upgrade.ts';
+import type { OnPartner } from './on-partner.ts';
 import { type Dispatcher, Service } from './service.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Committed, Store } from './store/store.ts';
@@ -47,6 +48,8 @@ export interface ServiceOptions {
   readonly onCommitted: (committed: Committed) => void;
   /** How history is kept; left out: it is not. */
   readonly history?: HistoryOptions | undefined;
+  /** A client changed a partner asset. Left out: no other side keeps them. */
+  readonly onPartner?: OnPartner;
   /** Receives the changes of other replicas; left out: there are none. */
   readonly changes?: Changes;
   /** Serves clients; left out: an HTTP server at `listen`. */
@@ -56,6 +59,7 @@ export interface ServiceOptions {
 export interface RunningService {
   readonly url: string;
   readonly store: Store;
+  readonly changes: Changes;
   readonly keys: KeyRing;
   /** Returns why the service cannot serve now; undefined: it can. */
   readonly unready: () => Promise<string | undefined>;
@@ -80,7 +84,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     if (options.history) await store.beginHistory(Date.now());
     const { cors_origins: origins } = options;
     const gate = new Gate({ keys, store, hosts, origins, isSecure: options.tls !== undefined });
-    const service = new Service({ store, dispatcher, changes, log, now: Date.now });
+    const service = new Service({
+      store,
+      dispatcher,
+      changes,
+      log,
+      now: Date.now,
+      onPartner: options.onPartner,
+    });
     const unready = async (): Promise<string | undefined> => ingest.unready ?? options.unready();
     const { media_origins, page, version, tls, meter, limits = request_limits_default } = options;
     const { socket_limits = socket_limits_default } = options;
@@ -93,6 +104,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     return {
       url: http.url,
       store,
+      changes,
       keys,
       async take(reception) {
         await ingest.take(reception);

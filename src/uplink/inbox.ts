@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { message_limits, readJson } from '../contract/bounded-json.ts';
+import { type PartnerChange, partnerChange } from '../contract/partners.ts';
 import { cloudAck, kitConfig, type CloudAck, type KitConfig } from '../contract/tasks.ts';
 import { parseDown } from '../contract/topics.ts';
 import { messageOf } from '../errors.ts';
@@ -35,6 +36,8 @@ export interface InboxHandlers {
   readonly ack: (ack: CloudAck) => void | Promise<void>;
   readonly sync: () => void;
   readonly config: (config: KitConfig) => void;
+  /** The cloud changed a partner asset. */
+  readonly partner: (asset_id: string, change: PartnerChange) => void | Promise<void>;
 }
 
 export interface InboxLog {
@@ -96,6 +99,12 @@ export class Inbox {
       case 'ack':
         void given(fitting(cloudAck, json(), topic, log), async (ack) => handlers.ack(ack), log);
         break;
+      case 'partner': {
+        const { asset_id } = down;
+        const change = fitting(partnerChange, json(), topic, log);
+        void given(change, async (value) => handlers.partner(asset_id, value), log);
+        break;
+      }
       case 'config':
         void given(fitting(kitConfig, json(), topic, log), async (config) => handlers.config(config), log);
         break;

@@ -69,6 +69,7 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
     driver: 'drones',
   },
   assetRemoval: null,
+  partnerRemoval: null,
   commandsRemoval: null,
   commandList: {
     revision: 2,
@@ -238,6 +239,33 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
     deadline: time,
   },
   taskCancel: { reason: 'wrong drone' },
+  partnerRecord: {
+    id: asset_id,
+    revision: 1,
+    name: 'Truck 4',
+    type: 'vehicle',
+    vendor: 'ACME',
+    model: null,
+    metadata: { crew: 'north' },
+    parent_id: null,
+    created_at: time,
+    created_by: 'ops room',
+  },
+  partnerChange: {
+    record: {
+      id: asset_id,
+      revision: 1,
+      name: 'Truck 4',
+      type: 'vehicle',
+      vendor: 'ACME',
+      model: null,
+      metadata: {},
+      parent_id: null,
+      created_at: time,
+      created_by: 'ops room',
+    },
+    fix: { lat: 47.4, lon: 8.5, alt_m: null, bearing: 90, speed_mps: 5, source: 'api', timestamp: time },
+  },
   cloudAck: {
     epoch: 17,
     ranges: [

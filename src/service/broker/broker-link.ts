@@ -1,5 +1,6 @@
 /** The broker connection of the service, reconnecting without limit: receives what kits publish, sends tasks, acks and sync requests. */
 import { cut, name_chars_max } from '../../contract/limits.ts';
+import type { PartnerChange } from '../../contract/partners.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import { channels, downTopic, parseUp, retainedFilters, upFilter } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
@@ -112,6 +113,12 @@ export class BrokerLink implements Dispatcher {
       retain: false,
       expiry_s: task_expiry_s,
     });
+  }
+
+  /** Sends what this side has of a partner asset. */
+  async sendPartner(kit_id: string, asset_id: string, change: PartnerChange): Promise<void> {
+    const topic = downTopic(kit_id, { kind: 'partner', asset_id });
+    await this.#publish({ topic, payload: JSON.stringify(change), retain: false });
   }
 
   async acknowledge(kit_id: string, ack: CloudAck, retain: boolean): Promise<void> {

@@ -78,7 +78,7 @@ function readPayload(channel: Channel, payload: Uint8Array): Partial<Reception> 
   if (channel.kind === 'batch') return readBatch(payload);
   if (payload.length === 0) {
     if (channel.kind === 'asset') return { cleared: [channel.asset_id] };
-    if (channel.kind === 'commands') return {};
+    if (channel.kind === 'commands' || channel.kind === 'partner') return {};
     throw new RangeError('the payload is empty');
   }
   const { data, time, time_quality, epoch, seq } = envelope.parse(readJson(payload, message_limits));

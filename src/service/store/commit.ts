@@ -6,6 +6,7 @@ import { type FeedArrival, putFeeds, readFeed } from './apply/apply-feeds.ts';
 import { applyMessage, isAboutState } from './apply/apply.ts';
 import { type Landing, land, type WholeBatch } from '../history/landing.ts';
 import { withoutSuperseded } from './apply/superseded.ts';
+import { takeKitFix } from './partner-sync.ts';
 import type { Queries } from './sql/database.ts';
 import { count, type Count, lockKits } from './commit-rows.ts';
 import { type Numbers, ReceivedNumbers } from './received/received-numbers.ts';
@@ -26,6 +27,8 @@ interface Delivery {
   vouched_ms: number | null;
   /** The kit itself has sent something now. */
   isLive: boolean;
+  /** A birth is among the messages. */
+  isBorn: boolean;
 }
 
 /** Runs inside a transaction. */
@@ -69,7 +72,8 @@ export async function commitReceptions(
   const without_presence = deliveries
     .filter(({ kit_id, isLive, messages }) => isLive && not_online.has(kit_id) && !messages.some(isState))
     .map(({ kit_id }) => kit_id);
-  return { changes, acks, new_kits, without_presence };
+  const births = deliveries.filter(({ isBorn }) => isBorn).map(({ kit_id }) => kit_id);
+  return { changes, acks, births, new_kits, without_presence };
 }
 
 /** Returns all results after the last one has settled: after a failure no other work may still be writing. */
@@ -93,6 +97,7 @@ function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonl
       heard_ms: 0,
       vouched_ms: null,
       isLive: false,
+      isBorn: false,
     };
     byKit.set(kit_id, delivery);
     delivery.messages.push(...messages);
@@ -102,6 +107,7 @@ function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonl
     delivery.refused += faults.length;
     delivery.heard_ms = Math.max(delivery.heard_ms, sentAt(reception, now_ms));
     if (isVouched(reception)) delivery.vouched_ms = now_ms;
+    delivery.isBorn ||= holdsBirth(reception);
     delivery.isLive ||= isSentByKit(reception);
   }
   return [...byKit.values()].sort((a, b) => (a.kit_id < b.kit_id ? -1 : 1));
@@ -122,6 +128,16 @@ interface Done {
   readonly kept: readonly Message[];
 }
 
+/** Stores a fix of a partner asset, apart from the feeds; other feeds are stored together later. */
+async function takeFeed(
+  queries: Queries,
+  feed: FeedArrival,
+  now_ms: number,
+): Promise<Pick<Done, 'changes' | 'feeds'>> {
+  const changes = await takeKitFix(queries, feed, now_ms);
+  return changes ? { changes, feeds: [] } : { changes: [], feeds: [feed] };
+}
+
 async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work): Promise<Done> {
   const { kit_id } = delivery;
   const changes: Change[] = [];
@@ -131,7 +147,9 @@ async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work
   for (const message of withoutSuperseded(fresh, delivery.historical)) {
     const feed = feedArrivalOf(message, delivery);
     if (typeof feed === 'object') {
-      feeds.push(feed);
+      const taken = await takeFeed(queries, feed, now_ms);
+      changes.push(...taken.changes);
+      feeds.push(...taken.feeds);
       continue;
     }
     const applied = feed ?? (await applyMessage(queries, { kit_id, message, now_ms }));

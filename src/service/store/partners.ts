@@ -5,20 +5,24 @@ import type { Change, PartnerAsset, PushedFix, StoredAsset, StoredFeed } from '.
 /** The feed of a partner asset. */
 const feed = 'gps';
 
-export async function insertPartner(queries: Queries, partner: PartnerAsset): Promise<StoredAsset> {
-  const { kit_id, asset_id, created_ms } = partner;
-  const asset = partnerAsset(partner);
+/** Stores a partner asset in place of what was known of it. */
+export async function putAsset(
+  queries: Queries,
+  kit_id: string,
+  asset: StoredAsset,
+  created_ms: number,
+): Promise<void> {
   await queries.all(
-    `INSERT INTO assets (kit_id, asset_id, data, partner, time_ms, epoch, seq, unsynced) VALUES (?, ?, ?, 1, ?, 0, 0, 0)`,
+    `INSERT INTO assets (kit_id, asset_id, data, partner, time_ms, epoch, seq, unsynced) VALUES (?, ?, ?, 1, ?, 0, 0, 0)
+     ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data, gone = 0, partner = 1`,
     kit_id,
-    asset_id,
+    asset.id,
     JSON.stringify(asset),
     created_ms,
   );
-  return asset;
 }
 
-export async function deletePartner(queries: Queries, kit_id: string, asset_id: string): Promise<boolean> {
+export async function deleteAsset(queries: Queries, kit_id: string, asset_id: string): Promise<boolean> {
   const gone = await queries.all(
     'DELETE FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1 RETURNING asset_id',
     kit_id,
@@ -43,7 +47,7 @@ export async function putFix(
   const timestamp = new Date(now_ms).toISOString();
   const data = { ...fix, source: 'api', timestamp };
   await queries.all(
-    `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms, epoch, seq) VALUES (?, ?, ?, ?, ?, 0, 0)
+    `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data,
        alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms`,
     kit_id,
@@ -69,7 +73,7 @@ export function fixChanges(
   return [...fed, ...Array.from(moved, (asset_id) => ({ kind: 'asset' as const, kit_id, asset_id }))];
 }
 
-function partnerAsset(partner: PartnerAsset): StoredAsset {
+export function partnerAsset(partner: Omit<PartnerAsset, 'kit_id' | 'created_by'>): StoredAsset {
   const { asset_id, asset_key, name, type, vendor, model, metadata, parent_id, created_ms } = partner;
   return {
     id: asset_id,

@@ -2,10 +2,11 @@
 import { z } from 'zod';
 import { announcement, assetStatus, commandDefinition } from '../../contract/assets.ts';
 import { json, jsonObject } from '../../contract/json.ts';
+import { partnerFix } from '../../contract/partners.ts';
 import { kitState } from '../../contract/presence.ts';
 import { taskStatus } from '../../contract/tasks.ts';
 import type { Row } from './sql/database.ts';
-import type { ApiKey, StoredAsset, StoredFeed, StoredTask } from './store.ts';
+import type { ApiKey, PushedMessage, StoredAsset, StoredFeed, StoredTask } from './store.ts';
 
 const text = z.string();
 const jsonText = text.transform((written): unknown => JSON.parse(written));
@@ -41,6 +42,13 @@ const feedRow = z.object({ feed: text, time_ms: number, data: jsonText.pipe(json
 
 export function feedOf(row: Row): StoredFeed {
   return feedRow.parse(row);
+}
+
+const pushedRow = feedRow.extend({ data: jsonText.pipe(partnerFix.strip()) });
+
+/** A fix of a partner asset. */
+export function pushedOf(row: Row): PushedMessage {
+  return pushedRow.parse(row);
 }
 
 /** Rows that were stored before the contract had limits are read as they are. */

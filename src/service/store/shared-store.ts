@@ -1,4 +1,5 @@
 /** The store of replicas: announces the changes that clients make to the other replicas. */
+import type { PartnerChange } from '../../contract/partners.ts';
 import type { Database } from './sql/database.ts';
 import { fixChanges } from './partners.ts';
 import { type Announce, SqlStore } from './sql-store.ts';
@@ -31,6 +32,12 @@ export class SharedStore extends SqlStore {
     const messages = await super.pushFixes(kit_id, fixes, now_ms);
     await this.#announce(...fixChanges(kit_id, fixes, messages));
     return messages;
+  }
+
+  override async takePartner(kit_id: string, asset_id: string, change: PartnerChange, now_ms: number) {
+    const changes = await super.takePartner(kit_id, asset_id, change, now_ms);
+    await this.#announce(...changes);
+    return changes;
   }
 
   override async addTask(order: TaskOrder) {

@@ -1,6 +1,7 @@
 /** The store on an SQL database, SQLite or PostgreSQL: puts the questions of `Store` into statements. */
 import { feeds_max } from '../../contract/limits.ts';
 import type { Json } from '../../contract/json.ts';
+import type { PartnerChange } from '../../contract/partners.ts';
 import type { Reception } from '../ingest/read-message.ts';
 import { tasks_max } from './apply/apply-task.ts';
 import { landFixes } from '../history/landing.ts';
@@ -9,7 +10,8 @@ import { commitReceptions } from './commit.ts';
 import type { Database, Queries } from './sql/database.ts';
 import { readAssetStates } from './read-asset-states.ts';
 import { readKits } from './read-kits.ts';
-import { deletePartner, insertPartner, putFix } from './partners.ts';
+import { noteFixSent, noteRemoval, noteRevision, readPartners, takePartner } from './partner-sync.ts';
+import { partnerAsset, putAsset, putFix } from './partners.ts';
 import { readStored } from './received/read-received.ts';
 import { assetOf, commandsOf, feedOf, jsonOf, keyOf, taskOf } from './rows.ts';
 import type {
@@ -18,6 +20,7 @@ import type {
   Claim,
   Committed,
   PartnerAsset,
+  PartnerState,
   PushedFix,
   RepeatableRequest,
   Store,
@@ -136,11 +139,39 @@ export class SqlStore extends SqlHistory implements Store {
   }
 
   async addPartner(partner: PartnerAsset): Promise<StoredAsset> {
-    return insertPartner(this.database, partner);
+    const { kit_id, asset_id, created_ms, created_by } = partner;
+    const asset = partnerAsset(partner);
+    await this.database.transaction(async (queries) => {
+      await putAsset(queries, kit_id, asset, created_ms);
+      await noteRevision(queries, kit_id, asset_id, { revision: 1, created_by });
+    });
+    return asset;
   }
 
   async removePartner(kit_id: string, asset_id: string): Promise<boolean> {
-    return this.database.transaction(async (queries) => deletePartner(queries, kit_id, asset_id));
+    return this.database.transaction(async (queries) => {
+      const asset = await queries.all(
+        'SELECT 1 AS here FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1',
+        kit_id,
+        asset_id,
+      );
+      return asset.length > 0 && noteRemoval(queries, kit_id, asset_id, { isKnownToPeer: false });
+    });
+  }
+
+  async partners(kit_id: string): Promise<readonly PartnerState[]> {
+    return readPartners(this.database, kit_id);
+  }
+
+  async takePartner(kit_id: string, asset_id: string, change: PartnerChange, now_ms: number) {
+    return this.database.transaction(async (queries) => {
+      const taken = await takePartner(queries, { kit_id, asset_id, change, from: 'cloud', now_ms });
+      return 'fault' in taken ? [] : taken;
+    });
+  }
+
+  async partnerFixSent(kit_id: string, asset_id: string, fix_ms: number): Promise<void> {
+    await noteFixSent(this.database, kit_id, asset_id, fix_ms);
   }
 
   async pushFixes(kit_id: string, fixes: readonly PushedFix[], now_ms: number) {

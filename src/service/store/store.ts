@@ -1,6 +1,7 @@
 /** The interface of the store, implemented on SQLite and PostgreSQL. */
 import type { Announcement, AssetStatus, CommandDefinition } from '../../contract/assets.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
+import type { PartnerChange, PartnerFixMessage, PartnerRecord } from '../../contract/partners.ts';
 import type { KitState } from '../../contract/presence.ts';
 import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
 import type { HistoryStore } from '../history/history-store.ts';
@@ -95,6 +96,8 @@ export interface Committed {
    * duplicates. Of any number of ranges.
    */
   readonly acks: readonly { readonly kit_id: string; readonly ack: CloudAck }[];
+  /** Kits that said that they are connected. */
+  readonly births: readonly string[];
   /** Kits that were not known before. */
   readonly new_kits: readonly string[];
   /** Kits that sent messages without a known online presence: it is missing here, or older than the messages. */
@@ -125,6 +128,27 @@ export interface PartnerAsset {
   readonly metadata: JsonObject;
   readonly parent_id: string | null;
   readonly created_ms: number;
+  /** Label of the key. */
+  readonly created_by: string;
+}
+
+/** What a service knows of a partner asset for the other side. */
+export interface PartnerState {
+  readonly asset_id: string;
+  readonly gone: boolean;
+  readonly revision: number;
+  /** What the other side said last; null: nothing. */
+  readonly peer_revision: number | null;
+  /** The other side has the fix of this time. */
+  readonly fix_sent_ms: number;
+  /** Null: removed. */
+  readonly record: PartnerRecord | null;
+  readonly fix: PushedMessage | null;
+}
+
+/** A message of the `gps` feed of a partner asset. */
+export interface PushedMessage extends StoredFeed {
+  readonly data: PartnerFixMessage;
 }
 
 export interface PartnerFix {
@@ -176,6 +200,17 @@ export interface Store extends HistoryStore {
     fixes: readonly PushedFix[],
     now_ms: number,
   ) => Promise<readonly StoredFeed[]>;
+  /** All partner assets of the kit, and the removed ones that the other side may not know. */
+  readonly partners: (kit_id: string) => Promise<readonly PartnerState[]>;
+  /** Applies what the cloud has of a partner asset. */
+  readonly takePartner: (
+    kit_id: string,
+    asset_id: string,
+    change: PartnerChange,
+    now_ms: number,
+  ) => Promise<readonly Change[]>;
+  /** The kit has the fix of this time. */
+  readonly partnerFixSent: (kit_id: string, asset_id: string, fix_ms: number) => Promise<void>;
   readonly addTask: (task: TaskOrder) => Promise<StoredTask>;
   readonly task: (kit_id: string, task_id: string) => Promise<StoredTask | undefined>;
   readonly tasks: (kit_id: string, wanted: TaskQuery) => Promise<readonly StoredTask[]>;

@@ -101,6 +101,7 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
       ack: async (ack) => outbox.confirm(ack),
       sync: () => undefined,
       config: () => undefined,
+      partner: () => undefined,
     },
     state: ({ online, reason }) => ({ online, reason }),
     onConnected: () => options.onConnected?.(),

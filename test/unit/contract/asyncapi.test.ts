@@ -55,6 +55,7 @@ describe('the AsyncAPI document', () => {
       'send_roster',
       'send_asset',
       'send_commands',
+      'send_partner',
       'receive_ack',
       'receive_config',
     ]);

@@ -17,6 +17,7 @@ function inbox(handlers: Partial<InboxHandlers>) {
       ack: () => undefined,
       sync: () => undefined,
       config: () => undefined,
+      partner: () => undefined,
       ...handlers,
     },
     log: { warn: (_, sentence) => said.push(sentence) },

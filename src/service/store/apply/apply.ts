@@ -5,6 +5,7 @@ import { noteHoles } from '../../history/holes.ts';
 import { dropReport } from '../../../contract/drops.ts';
 import { firstFault } from '../../../contract/first-fault.ts';
 import { kitTelemetry } from '../../../contract/kit.ts';
+import { partnerRecord } from '../../../contract/partners.ts';
 import { connection_lost, kitState, type KitState } from '../../../contract/presence.ts';
 import { readLenient } from '../../ingest/lenient.ts';
 import type { Message } from '../../ingest/read-message.ts';
@@ -14,6 +15,7 @@ import { applyTask } from './apply-task.ts';
 import type { Queries } from '../sql/database.ts';
 import { type Place, putNewest } from './newest.ts';
 import { stateOf } from '../rows.ts';
+import { takePartner } from '../partner-sync.ts';
 import type { Change } from '../store.ts';
 
 /** A message of a kit on its way into the tables. */
@@ -39,15 +41,14 @@ const statusEdge = z.looseObject({ status: assetStatus, reason: z.string().nulli
 export async function applyMessage(queries: Queries, arrival: Arrival): Promise<Applied> {
   const { channel, refused } = arrival.message;
   if (refused !== undefined) return { fault: refused };
+  if ('asset_id' in channel && !('feed' in channel)) {
+    return announced[channel.kind](queries, arrival, channel.asset_id);
+  }
   switch (channel.kind) {
     case 'state':
       return applyState(queries, arrival);
     case 'telemetry':
       return applyTelemetry(queries, arrival);
-    case 'asset':
-      return applyAsset(queries, arrival, channel.asset_id);
-    case 'commands':
-      return applyCommands(queries, arrival, channel.asset_id);
     case 'feed':
     case 'event':
       return applyEvent(queries, arrival, channel);
@@ -165,6 +166,21 @@ async function applyEvent(
   const put = await applyStatus(queries, arrival, { asset_id, status, reason: reason ?? null });
   return put === 'stored' ? [{ kind: 'asset', kit_id: arrival.kit_id, asset_id }] : nothing;
 }
+
+/** What the kit has of a partner asset. */
+async function applyPartner(
+  queries: Queries,
+  { kit_id, message, now_ms }: Arrival,
+  asset_id: string,
+): Promise<Applied> {
+  const read = message.data === null ? { data: null } : readLenient(partnerRecord, message.data);
+  if ('fault' in read) return { fault: `partner/${asset_id}: ${read.fault}` };
+  if (read.data && read.data.id !== asset_id)
+    return { fault: `partner/${asset_id}: contains the id ${read.data.id}` };
+  return takePartner(queries, { kit_id, asset_id, change: { record: read.data }, from: 'kit', now_ms });
+}
+
+const announced = { asset: applyAsset, commands: applyCommands, partner: applyPartner } as const;
 
 interface Status {
   readonly asset_id: string;

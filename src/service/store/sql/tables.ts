@@ -23,6 +23,7 @@ export const lasting_tables: ReadonlySet<string> = new Set([
   'service',
   'assets',
   'partner_fixes',
+  'partner_sync',
   'commands',
   'tasks',
   'tasks_by_age',
@@ -62,7 +63,11 @@ export const tables: readonly string[] = [
      partner BIGINT NOT NULL DEFAULT 0, ${stamp}, PRIMARY KEY (kit_id, asset_id))`,
   `CREATE TABLE IF NOT EXISTS partner_fixes (
      kit_id TEXT NOT NULL, asset_id TEXT NOT NULL, data TEXT NOT NULL, alt_m DOUBLE PRECISION, time_ms BIGINT NOT NULL,
-     epoch BIGINT NOT NULL, seq BIGINT NOT NULL, PRIMARY KEY (kit_id, asset_id))`,
+     PRIMARY KEY (kit_id, asset_id))`,
+  `CREATE TABLE IF NOT EXISTS partner_sync (
+     kit_id TEXT NOT NULL, asset_id TEXT NOT NULL, revision BIGINT NOT NULL, gone BIGINT NOT NULL, peer_revision BIGINT,
+     fix_sent_ms BIGINT NOT NULL, created_by TEXT, epoch BIGINT NOT NULL DEFAULT 0, seq BIGINT NOT NULL DEFAULT 0,
+     PRIMARY KEY (kit_id, asset_id))`,
   `CREATE TABLE IF NOT EXISTS rosters (kit_id TEXT PRIMARY KEY, assets TEXT NOT NULL, ${stamp})`,
   `CREATE TABLE IF NOT EXISTS asset_status (
      kit_id TEXT NOT NULL, asset_id TEXT NOT NULL, status TEXT NOT NULL, reason TEXT, ${stamp},

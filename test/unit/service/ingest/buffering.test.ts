@@ -27,7 +27,7 @@ it('refuses what is beyond the limit, says once that the database is away, and s
   const commit = async (receptions: readonly Reception[]) => {
     if (isAway) throw new StorageUnavailable('the disk is full');
     stored += receptions.length;
-    return { changes: [], acks: [], new_kits: [], without_presence: [] };
+    return { changes: [], acks: [], births: [], new_kits: [], without_presence: [] };
   };
   const { signal } = ends;
   const parts = { store: { commit }, changes: new Changes(), log, group_ms: 0, onCommitted: () => undefined };
@@ -46,7 +46,7 @@ it('refuses what is beyond the limit, says once that the database is away, and s
   ends.abort();
 });
 
-const nothing: Committed = { changes: [], acks: [], new_kits: [], without_presence: [] };
+const nothing: Committed = { changes: [], acks: [], births: [], new_kits: [], without_presence: [] };
 
 const running: AbortController[] = [];
 afterEach(() => {

@@ -215,6 +215,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
       metadata: { a: 1 },
       parent_id: null,
       created_ms: start_ms,
+      created_by: 'test',
     });
     const fix = { lat: 1, lon: 2, alt_m: null, bearing: null, speed_mps: null };
     await store.pushFixes(kit_id, [{ asset_id: task_id, fix }], start_ms);

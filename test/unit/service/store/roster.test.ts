@@ -46,7 +46,7 @@ onEachDatabase('the roster of a kit', (open) => {
     const store = await storeWith(announce(asset_id, 1));
     const partner = { kit_id, asset_id: task_id, asset_key: 'k', name: 'Truck', type: 'vehicle' };
     const rest = { vendor: null, model: null, metadata: {}, parent_id: null, created_ms: start_ms };
-    await store.addPartner({ ...partner, ...rest });
+    await store.addPartner({ ...partner, ...rest, created_by: 'test' });
     await store.commit([roster([], 2)], start_ms);
     expect(await idsOf(store)).toEqual([task_id]);
   });
