@@ -1,5 +1,5 @@
 /**
- * Keeps the partner assets of a kit the same at its own service and at the cloud's (`decisions/0026`): a removal is final,
+ * Keeps the partner assets of a kit the same at its own service and at the cloud's (`decisions/0027`): a removal is final,
  * otherwise the greater revision counts, and of equal ones the kit's.
  */
 import { z } from 'zod';
