@@ -13,6 +13,7 @@ import type {
   KitTelemetrySnapshot,
   QueueResource,
   TaskResource,
+  taskList,
 } from './api/resources.ts';
 import type { Changes } from './live/changes.ts';
 import { isReadable, payloadFaults } from './api/payload.ts';
@@ -21,6 +22,7 @@ import { maySee, type Principal } from './access/principal.ts';
 import { type ListedKit, listKits } from './kit-list.ts';
 import { RequestProblem } from './api/problem.ts';
 import type { OnPartner } from './on-partner.ts';
+import { cursorAfter } from './api/task-cursor.ts';
 import type { ServiceLog } from './service-log.ts';
 import { partner_assets_max } from './store/partner-sync.ts';
 import { fixChanges } from './store/partners.ts';
@@ -274,9 +276,14 @@ export class Service {
     return taskResource(await this.#task(principal, kit_id, task_id));
   }
 
-  async tasks(principal: Principal, kit_id: string, query: TaskQuery): Promise<TaskResource[]> {
+  /** Returns one page, and where the next one begins unless this is the last. */
+  async tasks(principal: Principal, kit_id: string, query: TaskQuery): Promise<z.output<typeof taskList>> {
     await this.#kit(principal, kit_id);
-    return (await this.#parts.store.tasks(kit_id, query)).map(taskResource);
+    const { limit } = query;
+    const found = await this.#parts.store.tasks(kit_id, { ...query, limit: limit + 1 });
+    const tasks = found.slice(0, limit);
+    const last = found.length > limit ? tasks.at(-1) : undefined;
+    return { tasks: tasks.map(taskResource), ...(last && { next_cursor: cursorAfter(last) }) };
   }
 
   async cancelTask(principal: Principal, kit_id: string, task_id: string): Promise<TaskResource> {

@@ -160,7 +160,15 @@ export const task = z
   .openapi('Task');
 export type TaskResource = z.output<typeof task>;
 
-export const taskList = z.strictObject({ tasks: z.array(task) }).openapi('TaskList');
+export const taskList = z
+  .strictObject({
+    tasks: z.array(task),
+    next_cursor: z
+      .string()
+      .optional()
+      .describe('send it as `cursor` for the next page; absent: this is the last'),
+  })
+  .openapi('TaskList');
 
 /** The rights of the key. */
 export const session = z

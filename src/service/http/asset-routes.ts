@@ -5,7 +5,7 @@ import { asset, assetFeeds, assetList, createdAsset } from '../api/resources.ts'
 import { demandScope } from '../access/principal.ts';
 import type { Service } from '../service.ts';
 import {
-  anyProblem,
+  readProblem,
   assetParams,
   changeProblem,
   createdJson,
@@ -28,7 +28,7 @@ const listAssets = createRoute({
     'Returns the assets of the kit, by type, then by name: those that the kit announces and those of partners.',
   tags,
   request: { params: kitParams },
-  responses: { 200: okJson(assetList, 'by type, then by name'), ...anyProblem },
+  responses: { 200: okJson(assetList, 'by type, then by name'), ...readProblem },
 });
 const addAsset = createRoute({
   method: 'post',
@@ -49,7 +49,7 @@ const getAsset = createRoute({
   description: 'Returns one entry of List assets.',
   tags,
   request: { params: assetParams },
-  responses: { 200: okJson(asset, 'the asset'), ...anyProblem },
+  responses: { 200: okJson(asset, 'the asset'), ...readProblem },
 });
 const removeAsset = createRoute({
   method: 'delete',
@@ -70,7 +70,7 @@ const getFeeds = createRoute({
   description: 'Returns the newest message of each feed that has one, by name of the feed.',
   tags,
   request: { params: assetParams },
-  responses: { 200: okJson(assetFeeds, 'the newest message of each feed that has one'), ...anyProblem },
+  responses: { 200: okJson(assetFeeds, 'the newest message of each feed that has one'), ...readProblem },
 });
 export function assetRoutes(service: Service, store: AnswerStore): OpenAPIHono<Env> {
   const routes = newRoutes();

@@ -6,6 +6,7 @@ import type { Principal } from '../access/principal.ts';
 import { example_ids, examples, problemExample } from '../api/examples.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { problem } from '../api/resources.ts';
+import { readCursor } from '../api/task-cursor.ts';
 
 export interface Env {
   /** Given by the server of node. */
@@ -41,7 +42,9 @@ export const commandParams = assetParams.extend({
 export const taskParams = kitParams.extend({ task_id: param('task_id', uuid, 'id of the task') });
 
 export const tasks_listed_max = 200;
-export const taskQuery = z.object({
+const cursor_chars_max = 128;
+/** Unknown parameters are refused: a client that pages with `offset` would get the first page again and again. */
+export const taskQuery = z.strictObject({
   limit: z.coerce
     .number()
     .int()
@@ -52,6 +55,24 @@ export const taskQuery = z.object({
   status: taskStatus
     .optional()
     .openapi({ param: { name: 'status', in: 'query', description: 'only tasks with this status' } }),
+  cursor: z
+    .string()
+    .max(cursor_chars_max)
+    .optional()
+    .transform((text, context) => {
+      const place = text === undefined ? undefined : readCursor(text);
+      if (text !== undefined && !place) context.addIssue('send the `next_cursor` of the page before');
+      return place;
+    })
+    .openapi({
+      type: 'string',
+      param: {
+        name: 'cursor',
+        in: 'query',
+        required: false,
+        description: '`next_cursor` of the page before',
+      },
+    }),
 });
 
 /** Documented response headers; every one is always present where it is named. */
@@ -79,6 +100,12 @@ export const anyProblem = {
   421: asProblem(421, 'the host name is not served here'),
   429: asProblem(429, 'too many requests; see Retry-After', retryAfter),
   503: asProblem(503, 'the service cannot answer now; see Retry-After', retryAfter),
+} as const;
+
+/** Responses of reads: those of any request, and 304. */
+export const readProblem = {
+  304: { description: 'the response is still the one whose ETag `If-None-Match` named' },
+  ...anyProblem,
 } as const;
 
 /** Additional problem responses of requests that change something. */

@@ -59,7 +59,10 @@ export function securityHeaders({
     c.header('Referrer-Policy', 'no-referrer');
     c.header('Cross-Origin-Opener-Policy', 'same-origin');
     c.header('Cross-Origin-Resource-Policy', 'same-origin');
-    if (c.req.path.startsWith('/api')) c.header('Cache-Control', 'no-store');
+    if (c.req.path.startsWith('/api')) {
+      // A response with an ETag may be kept by its client, which asks each time whether it is still the same.
+      c.header('Cache-Control', c.res.headers.has('etag') ? 'private, no-cache' : 'no-store');
+    }
   };
 }
 

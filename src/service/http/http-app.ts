@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts';
 import { answerProblem } from './answer-problem.ts';
 import { assetRoutes } from './asset-routes.ts';
 import type { Env } from './context.ts';
+import { compressed, tagged } from './caching.ts';
 import { crossOrigin } from './cors.ts';
 import { apiDocument } from './document.ts';
 import {
@@ -44,7 +45,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   const app = new OpenAPIHono<Env>({ strict: false });
   app.onError((error, c) => answerProblem(c, error, log));
   app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody(), jsonOnly());
-  app.use('/api/*', crossOrigin(parts), authenticate(parts));
+  app.use('/api/*', compressed(), tagged(), crossOrigin(parts), authenticate(parts));
   const rooms = [
     kitRoutes(service),
     assetRoutes(service, store),
@@ -63,6 +64,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     name: 'X-API-Key',
     description: '`kit-connector service key add` makes one.',
   });
+  app.use('/:document{(?:open|async)api\\.json}', compressed(), tagged());
   serveDocuments(app, version);
   app.get('/ready', async (c) => {
     const reason = await parts.unready();

@@ -11,7 +11,7 @@ import {
   queue,
 } from '../api/resources.ts';
 import type { Service } from '../service.ts';
-import { anyProblem, type Env, kitParams, linkParams, okJson, reported } from './context.ts';
+import { readProblem, type Env, kitParams, linkParams, okJson, reported } from './context.ts';
 import { newRoutes } from './new-routes.ts';
 
 const tags = ['kits'];
@@ -31,7 +31,7 @@ const readRoute = <P extends string, S extends z.ZodType>({ schema, ...about }: 
     ...about,
     tags,
     request: { params: kitParams },
-    responses: { 200: okJson(schema, about.summary), ...anyProblem },
+    responses: { 200: okJson(schema, about.summary), ...readProblem },
   });
 
 const listKits = createRoute({
@@ -41,7 +41,7 @@ const listKits = createRoute({
   summary: 'List kits',
   description: 'Returns the kits of the API key with their latest telemetry.',
   tags,
-  responses: { 200: okJson(kitList, 'the kits of the key'), ...anyProblem },
+  responses: { 200: okJson(kitList, 'the kits of the key'), ...readProblem },
 });
 const getKit = readRoute({
   path: '/api/kits/{kit_id}',
@@ -116,7 +116,7 @@ const getLink = createRoute({
   description: 'Returns one link by the name of its interface or by its type, including `usage`.',
   tags,
   request: { params: linkParams },
-  responses: { 200: okJson(linkResource, 'by interface name or type; case does not matter'), ...anyProblem },
+  responses: { 200: okJson(linkResource, 'by interface name or type; case does not matter'), ...readProblem },
 });
 
 export function kitRoutes(service: Service): OpenAPIHono<Env> {

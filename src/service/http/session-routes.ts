@@ -5,7 +5,7 @@ import { session } from '../api/resources.ts';
 import type { Gate } from '../access/gate.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { Service } from '../service.ts';
-import { anyProblem, changeProblem, type Env, jsonBody, okJson } from './context.ts';
+import { readProblem, changeProblem, type Env, jsonBody, okJson } from './context.ts';
 import { askerOf } from './guards.ts';
 import { newRoutes } from './new-routes.ts';
 
@@ -30,7 +30,7 @@ const look = createRoute({
   summary: 'Get the rights of the key',
   description: 'Returns the kits and the scopes of the API key.',
   tags,
-  responses: { 200: okJson(session, 'what the key may do'), ...anyProblem },
+  responses: { 200: okJson(session, 'what the key may do'), ...readProblem },
 });
 const end = createRoute({
   method: 'delete',

@@ -5,7 +5,7 @@ import { commandListResource, task, taskList } from '../api/resources.ts';
 import { demandScope } from '../access/principal.ts';
 import type { Service } from '../service.ts';
 import {
-  anyProblem,
+  readProblem,
   assetParams,
   changeProblem,
   commandParams,
@@ -31,7 +31,7 @@ const listCommands = createRoute({
     'Returns the commands of the asset that are enabled on its kit, each with the JSON Schema of its payload.',
   tags,
   request: { params: assetParams },
-  responses: { 200: okJson(commandListResource, 'the enabled ones'), ...anyProblem },
+  responses: { 200: okJson(commandListResource, 'the enabled ones'), ...readProblem },
 });
 const send = createRoute({
   method: 'post',
@@ -53,20 +53,21 @@ const listTasks = createRoute({
   path: '/api/kits/{kit_id}/tasks',
   operationId: 'listTasks',
   summary: 'List tasks of a kit',
-  description: 'Returns the tasks of the kit, newest first.',
+  description:
+    'Returns the tasks of the kit, newest first. `next_cursor` leads to the next page; tasks that are created meanwhile do not shift it.',
   tags,
   request: { params: kitParams, query: taskQuery },
-  responses: { 200: okJson(taskList, 'newest first'), ...anyProblem },
+  responses: { 200: okJson(taskList, 'newest first'), ...readProblem },
 });
 const listAssetTasks = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/assets/{asset_id}/tasks',
   operationId: 'listAssetTasks',
   summary: 'List tasks of an asset',
-  description: 'Returns the tasks of one asset, newest first.',
+  description: 'Returns the tasks of one asset, newest first, in pages as List tasks of a kit.',
   tags,
   request: { params: assetParams, query: taskQuery },
-  responses: { 200: okJson(taskList, 'newest first'), ...anyProblem },
+  responses: { 200: okJson(taskList, 'newest first'), ...readProblem },
 });
 const getTask = createRoute({
   method: 'get',
@@ -76,7 +77,7 @@ const getTask = createRoute({
   description: 'Returns the task as the kit last reported it. `completed` and `failed` are final.',
   tags,
   request: { params: taskParams },
-  responses: { 200: okJson(task, 'as the kit last reported it'), ...anyProblem },
+  responses: { 200: okJson(task, 'as the kit last reported it'), ...readProblem },
 });
 const cancel = createRoute({
   method: 'post',
@@ -111,13 +112,14 @@ export function taskRoutes(service: Service, store: AnswerStore): OpenAPIHono<En
     return c.json(sent, 202);
   });
   routes.openapi(listTasks, async (c) => {
-    const query = c.req.valid('query');
-    return c.json({ tasks: await service.tasks(c.var.principal, c.req.valid('param').kit_id, query) }, 200);
+    const { cursor: after, ...query } = c.req.valid('query');
+    const { kit_id } = c.req.valid('param');
+    return c.json(await service.tasks(c.var.principal, kit_id, { ...query, after }), 200);
   });
   routes.openapi(listAssetTasks, async (c) => {
     const { kit_id, asset_id } = c.req.valid('param');
-    const query = { ...c.req.valid('query'), asset_id };
-    return c.json({ tasks: await service.tasks(c.var.principal, kit_id, query) }, 200);
+    const { cursor: after, ...query } = c.req.valid('query');
+    return c.json(await service.tasks(c.var.principal, kit_id, { ...query, after, asset_id }), 200);
   });
   routes.openapi(getTask, async (c) => {
     const { kit_id, task_id } = c.req.valid('param');

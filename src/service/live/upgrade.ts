@@ -39,6 +39,18 @@ export interface UpgradeParts {
 const address = /^\/api\/kits\/([^/?]+)\/ws\/?(?:\?.*)?$/u;
 const fleetAddress = /^\/api\/ws\/?(?:\?.*)?$/u;
 
+/**
+ * Frames from this size on are compressed for clients that offer it. No state is kept between frames, so that an idle socket costs
+ * no memory for it; `maxPayload` bounds inflated frames too.
+ */
+const deflate = {
+  threshold: 1_024,
+  concurrencyLimit: 4,
+  serverNoContextTakeover: true,
+  clientNoContextTakeover: true,
+  zlibDeflateOptions: { level: 3, memLevel: 7 },
+} as const;
+
 /** Serves sockets on this server until the signal aborts. */
 export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const { gate, service, socket_limits } = parts;
@@ -46,7 +58,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: frame_bytes_max,
-    perMessageDeflate: false,
+    perMessageDeflate: deflate,
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   });
   const perKey = new Map<string, number>();

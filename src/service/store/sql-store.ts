@@ -215,13 +215,15 @@ export class SqlStore extends SqlHistory implements Store {
     return row && taskOf(row);
   }
 
-  async tasks(kit_id: string, { asset_id, status, limit }: TaskQuery): Promise<readonly StoredTask[]> {
+  async tasks(kit_id: string, { asset_id, status, after, limit }: TaskQuery): Promise<readonly StoredTask[]> {
     const rows = await this.all(
       `SELECT * FROM tasks WHERE kit_id = ? ${asset_id ? 'AND asset_id = ?' : ''} ${status ? 'AND status = ?' : ''}
+         ${after ? 'AND (created_ms < ? OR (created_ms = ? AND task_id > ?))' : ''}
        ORDER BY created_ms DESC, task_id LIMIT ?`,
       kit_id,
       ...(asset_id ? [asset_id] : []),
       ...(status ? [status] : []),
+      ...(after ? [after.created_ms, after.created_ms, after.task_id] : []),
       limit,
     );
     return rows.map(taskOf);

@@ -263,5 +263,7 @@ export interface TaskOrder {
 export interface TaskQuery {
   readonly asset_id?: string | undefined;
   readonly status?: TaskStatus | undefined;
+  /** Only tasks that come after this one in the order of the list: newest first, then by id. */
+  readonly after?: { readonly created_ms: number; readonly task_id: string } | undefined;
   readonly limit: number;
 }
