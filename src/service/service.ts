@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
 import { messageOf } from '../errors.ts';
-import { type createAsset, metadata_bytes_max, type pushLocation } from './api/requests.ts';
+import type { createAsset, pushLocation } from './api/requests.ts';
 import type {
   AssetFeeds,
   AssetResource,
@@ -22,12 +22,11 @@ import { maySee, type Principal } from './access/principal.ts';
 import { type ListedKit, listKits } from './kit-list.ts';
 import { RequestProblem } from './api/problem.ts';
 import type { OnPartner } from './on-partner.ts';
+import { checkNewPartner, demandPartner, fixOf } from './partner-checks.ts';
 import { cursorAfter } from './api/task-cursor.ts';
 import type { ServiceLog } from './service-log.ts';
-import { partner_assets_max } from './store/partner-sync.ts';
 import { fixChanges } from './store/partners.ts';
 import type {
-  PartnerFix,
   PushedFix,
   Store,
   StoredAsset,
@@ -151,7 +150,7 @@ export class Service {
   ): Promise<CreatedAsset> {
     const { store, now, changes } = this.#parts;
     await this.#kit(principal, kit_id);
-    await this.#checkNewPartner(kit_id, { parent_id, metadata });
+    checkNewPartner(await this.#parts.store.assets(kit_id), { parent_id, metadata });
     const asset_id = randomUUID();
     const asset = await store.addPartner({
       kit_id,
@@ -348,28 +347,6 @@ export class Service {
     }
   }
 
-  async #checkNewPartner(
-    kit_id: string,
-    { parent_id, metadata }: Pick<z.output<typeof createAsset>, 'parent_id' | 'metadata'>,
-  ): Promise<void> {
-    const bytes = Buffer.byteLength(JSON.stringify(metadata ?? {}));
-    if (bytes > metadata_bytes_max) {
-      const detail = `${bytes} bytes; at most ${metadata_bytes_max}`;
-      throw new RequestProblem('invalid-payload', 'the metadata is too large', {
-        errors: [{ pointer: '#/metadata', detail }],
-      });
-    }
-    const assets = await this.#parts.store.assets(kit_id);
-    if (parent_id !== undefined && !assets.some(({ id }) => id === parent_id)) {
-      throw new RequestProblem('invalid-payload', 'the parent asset does not exist', {
-        errors: [{ pointer: '#/parent_id', detail: 'no asset of this kit has this id' }],
-      });
-    }
-    if (assets.filter(({ protocol }) => protocol === 'partner').length >= partner_assets_max) {
-      throw new RequestProblem('conflict', `a kit has at most ${partner_assets_max} partner assets`);
-    }
-  }
-
   /**
    * Returns the kit; throws `not-found` also for a kit that the key may not read. A kit that the key names exists before it
    * reports anything.
@@ -395,12 +372,4 @@ export class Service {
     if (!task) throw new RequestProblem('not-found', `the kit has no task ${task_id}`);
     return task;
   }
-}
-
-function fixOf({ lat, lon, alt_m, bearing, speed_mps }: z.output<typeof pushLocation>): PartnerFix {
-  return { lat, lon, alt_m: alt_m ?? null, bearing: bearing ?? null, speed_mps: speed_mps ?? null };
-}
-
-function demandPartner(asset: StoredAsset, why: string): void {
-  if (asset.protocol !== 'partner') throw new RequestProblem('conflict', `${asset.name} ${why}`);
 }
