@@ -1,5 +1,6 @@
 /** What must hold of a partner asset and of the fixes that are pushed for it. Every function throws a `RequestProblem`. */
 import type { z } from 'zod';
+import type { JsonObject } from '../contract/json.ts';
 import { type createAsset, metadata_bytes_max, type pushLocation } from './api/requests.ts';
 import { RequestProblem } from './api/problem.ts';
 import { partner_assets_max } from './store/partner-sync.ts';
@@ -10,13 +11,7 @@ export function checkNewPartner(
   assets: readonly StoredAsset[],
   { parent_id, metadata }: Pick<z.output<typeof createAsset>, 'parent_id' | 'metadata'>,
 ): void {
-  const bytes = Buffer.byteLength(JSON.stringify(metadata ?? {}));
-  if (bytes > metadata_bytes_max) {
-    const detail = `${bytes} bytes; at most ${metadata_bytes_max}`;
-    throw new RequestProblem('invalid-payload', 'the metadata is too large', {
-      errors: [{ pointer: '#/metadata', detail }],
-    });
-  }
+  checkMetadata(metadata);
   if (parent_id !== undefined && !assets.some(({ id }) => id === parent_id)) {
     throw new RequestProblem('invalid-payload', 'the parent asset does not exist', {
       errors: [{ pointer: '#/parent_id', detail: 'no asset of this kit has this id' }],
@@ -25,6 +20,16 @@ export function checkNewPartner(
   if (assets.filter(({ protocol }) => protocol === 'partner').length >= partner_assets_max) {
     throw new RequestProblem('conflict', `a kit has at most ${partner_assets_max} partner assets`);
   }
+}
+
+/** Checks the size of the metadata. */
+export function checkMetadata(metadata: JsonObject = {}): void {
+  const bytes = Buffer.byteLength(JSON.stringify(metadata));
+  if (bytes <= metadata_bytes_max) return;
+  const detail = `${bytes} bytes; at most ${metadata_bytes_max}`;
+  throw new RequestProblem('invalid-payload', 'the metadata is too large', {
+    errors: [{ pointer: '#/metadata', detail }],
+  });
 }
 
 /** The fix as it is stored. */

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
 import { messageOf } from '../errors.ts';
-import type { createAsset, pushLocation } from './api/requests.ts';
+import type { changeAsset, createAsset, pushLocation } from './api/requests.ts';
 import type {
+  AssetDetails,
   AssetFeeds,
   AssetResource,
   CommandResource,
@@ -22,7 +23,7 @@ import { maySee, type Principal } from './access/principal.ts';
 import { type ListedKit, listKits } from './kit-list.ts';
 import { RequestProblem } from './api/problem.ts';
 import type { OnPartner } from './on-partner.ts';
-import { checkNewPartner, demandPartner, fixOf } from './partner-checks.ts';
+import { checkMetadata, checkNewPartner, demandPartner, fixOf } from './partner-checks.ts';
 import { cursorAfter } from './api/task-cursor.ts';
 import type { ServiceLog } from './service-log.ts';
 import { fixChanges } from './store/partners.ts';
@@ -36,7 +37,7 @@ import type {
   TaskQuery,
 } from './store/store.ts';
 import {
-  assetResource,
+  assetDetails,
   byType,
   commandResource,
   createdAsset,
@@ -139,8 +140,8 @@ export class Service {
     return [...(await this.#parts.store.assets(kit_id))].sort(byType).map(listedAsset);
   }
 
-  async asset(principal: Principal, kit_id: string, asset_id: string): Promise<AssetResource> {
-    return assetResource(await this.#asset(principal, kit_id, asset_id));
+  async asset(principal: Principal, kit_id: string, asset_id: string): Promise<AssetDetails> {
+    return assetDetails(await this.#asset(principal, kit_id, asset_id));
   }
 
   async createAsset(
@@ -168,6 +169,22 @@ export class Service {
     changes.publish([{ kind: 'asset', kit_id, asset_id }]);
     this.#parts.onPartner?.({ kit_id, asset_id });
     return createdAsset(kit_id, asset);
+  }
+
+  /** What the change leaves out stays as it is. */
+  async changeAsset(
+    principal: Principal,
+    kit_id: string,
+    { asset_id, ...change }: z.output<typeof changeAsset> & { readonly asset_id: string },
+  ): Promise<AssetDetails> {
+    const { store, changes } = this.#parts;
+    const asset = await this.#asset(principal, kit_id, asset_id);
+    demandPartner(asset, 'is announced by the kit; only partner assets can be changed');
+    checkMetadata(change.metadata);
+    await store.changePartner(kit_id, asset_id, change);
+    changes.publish([{ kind: 'asset', kit_id, asset_id }]);
+    this.#parts.onPartner?.({ kit_id, asset_id });
+    return this.asset(principal, kit_id, asset_id);
   }
 
   /** Assets below it become roots. */

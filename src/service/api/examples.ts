@@ -3,9 +3,17 @@ import type { z } from 'zod';
 import { gatewayResource, linkResource, locationResource, speedtestResource } from './kit-resources.ts';
 import { completeness, eventPage, historyPage, seriesList, track } from './history-resources.ts';
 import { titles } from './problem.ts';
-import { createAsset, openSession, pushLocation, pushLocations, sendCommand } from './requests.ts';
+import {
+  changeAsset,
+  createAsset,
+  openSession,
+  pushLocation,
+  pushLocations,
+  sendCommand,
+} from './requests.ts';
 import {
   asset,
+  assetDetails,
   assetFeeds,
   assetList,
   battery,
@@ -198,6 +206,17 @@ give(clientList, { clients: [aClient] });
 give(speedtestResource, aSpeedtest);
 give(queue, aQueue);
 give(asset, anAsset);
+give(assetDetails, {
+  ...anAsset,
+  id: partner_id,
+  asset_key: `${kit_id}:partner:${partner_id}`,
+  name: 'Truck 4',
+  type: 'vehicle',
+  vendor: 'ACME',
+  model: null,
+  protocol: 'partner',
+  metadata: { crew: 'north' },
+});
 give(assetList, { assets: [anAsset] });
 give(createdAsset, aPartner);
 give(assetFeeds, {
@@ -209,6 +228,7 @@ give(task, aTask);
 give(taskList, { tasks: [aTask] });
 give(session, { kits: [kit_id], scopes: ['read', 'commands'] });
 give(createAsset, { name: 'Truck 4', type: 'vehicle', vendor: 'ACME', metadata: { crew: 'north' } });
+give(changeAsset, { metadata: { crew: 'south', seats: 4 } });
 give(sendCommand, { payload: { lat: 47.3985, lon: 8.5456, alt_m: 530 } });
 give(pushLocation, { lat: 47.3985, lon: 8.5456, alt_m: 455.2, bearing: 271.5, speed_mps: 8.2 });
 give(pushLocations, { locations: [{ asset_id: partner_id, lat: 47.3985, lon: 8.5456, alt_m: 455.2 }] });

@@ -29,6 +29,16 @@ export const createAsset = z
   })
   .openapi('CreateAsset');
 
+export const changeAsset = z
+  .strictObject({
+    name: label.optional(),
+    metadata: jsonObject
+      .optional()
+      .describe(`replaces the metadata as a whole; at most ${metadata_bytes_max} bytes`),
+  })
+  .refine((change) => Object.keys(change).length > 0, 'send `name`, `metadata` or both')
+  .openapi('ChangeAsset', { minProperties: 1 });
+
 export const sendCommand = z
   .strictObject({ payload: jsonObject.optional().describe('according to the input_schema of the command') })
   .openapi('SendCommand');

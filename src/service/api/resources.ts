@@ -109,6 +109,15 @@ export const asset = z
   .openapi('Asset');
 export type AssetResource = z.output<typeof asset>;
 
+/** As Get Asset has it. */
+export const assetDetails = z
+  .strictObject({
+    ...asset.shape,
+    metadata: jsonObject.optional().describe('of partner assets only: what the partner gave'),
+  })
+  .openapi('AssetDetails');
+export type AssetDetails = z.output<typeof assetDetails>;
+
 export const assetList = z.strictObject({ assets: z.array(asset) }).openapi('AssetList');
 
 export const createdAsset = z

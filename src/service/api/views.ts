@@ -11,6 +11,7 @@ import {
   type WanResource,
 } from './kit-resources.ts';
 import type {
+  AssetDetails,
   AssetResource,
   CommandResource,
   CreatedAsset,
@@ -171,6 +172,11 @@ export function assetResource(asset: StoredAsset): AssetResource {
     lon,
     whep_url,
   };
+}
+
+/** As Get Asset shows it: with the metadata of a partner asset. */
+export function assetDetails(asset: StoredAsset): AssetDetails {
+  return { ...assetResource(asset), ...(asset.protocol === 'partner' && { metadata: asset.metadata }) };
 }
 
 /** As List Assets shows it: the interface has no vendor of partner assets there. */

@@ -1,7 +1,7 @@
 /** Assets and their feeds. */
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
-import { createAsset } from '../api/requests.ts';
-import { asset, assetFeeds, assetList, createdAsset } from '../api/resources.ts';
+import { changeAsset, createAsset } from '../api/requests.ts';
+import { assetDetails, assetFeeds, assetList, createdAsset } from '../api/resources.ts';
 import { demandScope } from '../access/principal.ts';
 import type { Service } from '../service.ts';
 import {
@@ -46,10 +46,21 @@ const getAsset = createRoute({
   path: '/api/kits/{kit_id}/assets/{asset_id}',
   operationId: 'getAsset',
   summary: 'Get an asset',
-  description: 'Returns one entry of List assets.',
+  description: 'Returns one entry of List assets; of a partner asset also its metadata.',
   tags,
   request: { params: assetParams },
-  responses: { 200: okJson(asset, 'the asset'), ...readProblem },
+  responses: { 200: okJson(assetDetails, 'the asset'), ...readProblem },
+});
+const patchAsset = createRoute({
+  method: 'patch',
+  path: '/api/kits/{kit_id}/assets/{asset_id}',
+  operationId: 'changeAsset',
+  summary: 'Change a partner asset',
+  description:
+    'Replaces the metadata as a whole, the name, or both. What the body leaves out stays. 409 for an asset that the kit announces.',
+  tags,
+  request: { params: assetParams, body: jsonBody(changeAsset) },
+  responses: { 200: okJson(assetDetails, 'the asset after the change'), ...changeProblem },
 });
 const removeAsset = createRoute({
   method: 'delete',
@@ -91,6 +102,12 @@ export function assetRoutes(service: Service, store: AnswerStore): OpenAPIHono<E
   routes.openapi(getAsset, async (c) => {
     const { kit_id, asset_id } = c.req.valid('param');
     return c.json(await service.asset(c.var.principal, kit_id, asset_id), 200);
+  });
+  routes.openapi(patchAsset, async (c) => {
+    demandScope(c.var.principal, 'assets:write');
+    const { kit_id, asset_id } = c.req.valid('param');
+    const change = { asset_id, ...c.req.valid('json') };
+    return c.json(await service.changeAsset(c.var.principal, kit_id, change), 200);
   });
   routes.openapi(removeAsset, async (c) => {
     demandScope(c.var.principal, 'assets:write');

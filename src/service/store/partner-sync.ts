@@ -13,7 +13,7 @@ import type { FeedArrival } from './apply/apply-feeds.ts';
 import type { Queries, Row } from './sql/database.ts';
 import { deleteAsset, partnerAsset, putAsset } from './partners.ts';
 import { assetOf, pushedOf } from './rows.ts';
-import type { Change, PartnerState, StoredFeed } from './store.ts';
+import type { Change, PartnerEdit, PartnerState, StoredFeed } from './store.ts';
 
 /** Partner assets of one kit. */
 export const partner_assets_max = 256;
@@ -91,6 +91,37 @@ export async function noteRevision(
     peer_revision ?? null,
     created_by,
   );
+}
+
+/**
+ * Changes the asset and raises its revision, so that the other side gets it. The row of the revision comes first: it is the
+ * lock that lets changes of the same asset follow each other. Returns false when there is no such asset.
+ */
+export async function editPartner(
+  queries: Queries,
+  kit_id: string,
+  asset_id: string,
+  { name, metadata }: PartnerEdit,
+): Promise<boolean> {
+  const raised = await queries.all(
+    `INSERT INTO partner_sync (kit_id, asset_id, revision, gone, peer_revision, fix_sent_ms, created_by)
+     SELECT kit_id, asset_id, 2, 0, NULL, 0, NULL FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1
+     ON CONFLICT (kit_id, asset_id) DO UPDATE SET revision = partner_sync.revision + 1 RETURNING revision`,
+    kit_id,
+    asset_id,
+  );
+  if (raised.length === 0) return false;
+  const [row] = await queries.all(
+    'SELECT data, time_ms FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1',
+    kit_id,
+    asset_id,
+  );
+  // Removed by another replica meanwhile.
+  if (!row) return false;
+  const asset = assetOf({ data: row['data'] });
+  const changed = { ...asset, name: name ?? asset.name, metadata: metadata ?? asset.metadata };
+  await putAsset(queries, kit_id, changed, Number(row['time_ms']));
+  return true;
 }
 
 /** Removes the asset, and remembers that. */

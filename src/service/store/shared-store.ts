@@ -3,7 +3,7 @@ import type { PartnerChange } from '../../contract/partners.ts';
 import type { Database } from './sql/database.ts';
 import { fixChanges } from './partners.ts';
 import { type Announce, SqlStore } from './sql-store.ts';
-import type { Change, PartnerAsset, PushedFix, StoredTask, TaskOrder } from './store.ts';
+import type { Change, PartnerAsset, PartnerEdit, PushedFix, StoredTask, TaskOrder } from './store.ts';
 
 export class SharedStore extends SqlStore {
   readonly #announce: (...changes: readonly Change[]) => Promise<void>;
@@ -20,6 +20,12 @@ export class SharedStore extends SqlStore {
     const asset = await super.addPartner(partner);
     await this.#announce({ kind: 'asset', kit_id: partner.kit_id, asset_id: partner.asset_id });
     return asset;
+  }
+
+  override async changePartner(kit_id: string, asset_id: string, change: PartnerEdit) {
+    const isChanged = await super.changePartner(kit_id, asset_id, change);
+    if (isChanged) await this.#announce({ kind: 'asset', kit_id, asset_id });
+    return isChanged;
   }
 
   override async removePartner(kit_id: string, asset_id: string) {

@@ -10,7 +10,14 @@ import { commitReceptions } from './commit.ts';
 import type { Database, Queries } from './sql/database.ts';
 import { readAssetStates } from './read-asset-states.ts';
 import { readKits } from './read-kits.ts';
-import { noteFixSent, noteRemoval, noteRevision, readPartners, takePartner } from './partner-sync.ts';
+import {
+  editPartner,
+  noteFixSent,
+  noteRemoval,
+  noteRevision,
+  readPartners,
+  takePartner,
+} from './partner-sync.ts';
 import { partnerAsset, putAsset, putFix } from './partners.ts';
 import { readStored } from './received/read-received.ts';
 import { assetOf, commandsOf, feedOf, jsonOf, keyOf, taskOf } from './rows.ts';
@@ -20,6 +27,7 @@ import type {
   Claim,
   Committed,
   PartnerAsset,
+  PartnerEdit,
   PartnerState,
   PushedFix,
   RepeatableRequest,
@@ -146,6 +154,10 @@ export class SqlStore extends SqlHistory implements Store {
       await noteRevision(queries, kit_id, asset_id, { revision: 1, created_by });
     });
     return asset;
+  }
+
+  async changePartner(kit_id: string, asset_id: string, change: PartnerEdit): Promise<boolean> {
+    return this.database.transaction(async (queries) => editPartner(queries, kit_id, asset_id, change));
   }
 
   async removePartner(kit_id: string, asset_id: string): Promise<boolean> {

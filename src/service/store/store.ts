@@ -132,6 +132,13 @@ export interface PartnerAsset {
   readonly created_by: string;
 }
 
+/** What a client changes of a partner asset; the rest stays. */
+export interface PartnerEdit {
+  readonly name?: string | undefined;
+  /** In place of all that was there. */
+  readonly metadata?: JsonObject | undefined;
+}
+
 /** What a service knows of a partner asset for the other side. */
 export interface PartnerState {
   readonly asset_id: string;
@@ -193,6 +200,8 @@ export interface Store extends HistoryStore {
   readonly commands: (kit_id: string, asset_id: string) => Promise<readonly CommandDefinition[]>;
   readonly feeds: (kit_id: string, asset_id: string) => Promise<readonly StoredFeed[]>;
   readonly addPartner: (asset: PartnerAsset) => Promise<StoredAsset>;
+  /** Changes a partner asset; false: there is none with this id. */
+  readonly changePartner: (kit_id: string, asset_id: string, change: PartnerEdit) => Promise<boolean>;
   readonly removePartner: (kit_id: string, asset_id: string) => Promise<boolean>;
   /** Each fix as a message of the `gps` feed and as the asset's position, in this order; all or none. */
   readonly pushFixes: (

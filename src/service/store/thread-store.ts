@@ -148,6 +148,7 @@ function methodsOf(method: Method): Store {
     commands: method('commands'),
     feeds: method('feeds'),
     addPartner: method('addPartner'),
+    changePartner: method('changePartner'),
     removePartner: method('removePartner'),
     pushFixes: method('pushFixes'),
     partners: method('partners'),

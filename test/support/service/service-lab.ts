@@ -105,6 +105,7 @@ export async function startServiceLab(
   return {
     url: service.url,
     store,
+    changes,
     log,
     dispatched,
     cancelled,

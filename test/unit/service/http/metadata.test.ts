@@ -1,0 +1,114 @@
+/** Metadata of partner assets: read with the asset, and replaced. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { channels } from '../../../../src/contract/topics.ts';
+import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
+import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+
+let lab: ServiceLab;
+beforeEach(async () => {
+  lab = await startServiceLab(kit_id);
+  await lab.publish(channels.state, samples['kitState'] ?? {});
+  await lab.publish(channels.asset(asset_id), samples['announcement'] ?? {});
+});
+afterEach(async () => lab.stop());
+
+const assets = `/api/kits/${kit_id}/assets`;
+
+async function ask(method: string, path: string, body?: unknown, key = lab.key) {
+  const response = await fetch(lab.url + path, {
+    method,
+    headers: { 'x-api-key': key, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const answer: unknown = text === '' ? undefined : JSON.parse(text);
+  return { status: response.status, body: answer as { readonly id: string } };
+}
+
+async function register(): Promise<string> {
+  const body = { name: 'Truck', type: 'vehicle', vendor: 'ACME', metadata: { crew: 'north', seats: 4 } };
+  return (await ask('POST', assets, body)).body.id;
+}
+
+async function partner(id: string) {
+  return (await lab.store.partners(kit_id)).find((each) => each.asset_id === id);
+}
+
+describe('GET of an asset', () => {
+  it('has the metadata of a partner asset, and none of an asset of the kit', async () => {
+    const id = await register();
+    const { body } = await ask('GET', `${assets}/${id}`);
+    expect(body).toMatchObject({ id, metadata: { crew: 'north', seats: 4 } });
+    expect((await ask('GET', `${assets}/${asset_id}`)).body).not.toHaveProperty('metadata');
+  });
+});
+
+describe('PATCH of an asset', () => {
+  it('replaces the metadata as a whole, and raises the revision for the other side', async () => {
+    const id = await register();
+    await ask('POST', `${assets}/${id}/location`, { lat: 1, lon: 2 });
+    const { status, body } = await ask('PATCH', `${assets}/${id}`, { metadata: { crew: 'south' } });
+    const changed = { id, name: 'Truck', vendor: 'ACME', lat: 1, lon: 2, metadata: { crew: 'south' } };
+    expect([status, body]).toMatchObject([200, changed]);
+    expect((await ask('GET', `${assets}/${id}`)).body).toEqual(body);
+    const record = { revision: 2, metadata: { crew: 'south' }, created_by: expect.any(String) as string };
+    expect(await partner(id)).toMatchObject({ revision: 2, gone: false, record });
+  });
+
+  it('changes the name alone, or both', async () => {
+    const id = await register();
+    const renamed = await ask('PATCH', `${assets}/${id}`, { name: ' Truck 4 ' });
+    expect(renamed.body).toMatchObject({ name: 'Truck 4', metadata: { crew: 'north', seats: 4 } });
+    const both = await ask('PATCH', `${assets}/${id.toUpperCase()}`, { name: 'Truck 5', metadata: {} });
+    expect(both.body).toMatchObject({ id, name: 'Truck 5', metadata: {} });
+    expect(await partner(id)).toMatchObject({ revision: 3, record: { name: 'Truck 5' } });
+  });
+
+  it('gives each of many changes at once a revision of its own', async () => {
+    const id = await register();
+    const patches = Array.from({ length: 8 }, async (_, n) =>
+      ask('PATCH', `${assets}/${id}`, { metadata: { n } }),
+    );
+    expect((await Promise.all(patches)).map(({ status }) => status)).toEqual(patches.map(() => 200));
+    expect(await partner(id)).toMatchObject({ revision: 9 });
+  });
+
+  it('is told to the subscribers', async () => {
+    const id = await register();
+    const seen: unknown[] = [];
+    const end = new AbortController();
+    lab.changes.subscribe(kit_id, (changes) => seen.push(...changes), end.signal);
+    await ask('PATCH', `${assets}/${id}`, { metadata: {} });
+    end.abort();
+    expect(seen).toEqual([{ kind: 'asset', kit_id, asset_id: id }]);
+  });
+
+  it('is 409 for an asset of the kit, and 404 for an unknown one', async () => {
+    expect((await ask('PATCH', `${assets}/${asset_id}`, { metadata: {} })).status).toBe(409);
+    expect((await ask('PATCH', `${assets}/${task_id}`, { metadata: {} })).status).toBe(404);
+  });
+
+  it.each([
+    ['#/metadata', { metadata: { text: 'x'.repeat(16_384) } }],
+    ['#/metadata', { metadata: ['crew'] }],
+    ['#/metadata', { metadata: null }],
+    ['#/name', { name: ' ' }],
+    ['#/', {}],
+    ['#/', { metadata: {}, vendor: 'x' }],
+  ])('is 422 at %s for what does not fit, and changes nothing', async (pointer, change) => {
+    const id = await register();
+    const { status, body } = await ask('PATCH', `${assets}/${id}`, change);
+    expect([status, body]).toMatchObject([422, { errors: [{ pointer }] }]);
+    expect(await partner(id)).toMatchObject({ revision: 1, record: { metadata: { crew: 'north' } } });
+  });
+
+  it('has the bounds of every body', async () => {
+    const id = await register();
+    const deep = `{"metadata":${'{"a":'.repeat(6_000)}1${'}'.repeat(6_000)}}`;
+    expect((await ask('PATCH', `${assets}/${id}`, deep)).status).toBe(400);
+    expect((await ask('PATCH', `${assets}/${id}`, ' '.repeat(70_000))).status).toBe(413);
+    const headers = { 'x-api-key': lab.key, 'content-type': 'text/plain' };
+    const form = await fetch(`${lab.url}${assets}/${id}`, { method: 'PATCH', headers, body: '{}' });
+    expect(form.status).toBe(415);
+  });
+});
