@@ -53,15 +53,8 @@ describe('a daemon that starts', () => {
         expect(from('drivers/gateway')).not.toEqual([]);
         expect(from('node_modules/mqtt')).not.toEqual([]);
         const others = built_in.filter(({ name }) => name !== 'gateway').map(({ name }) => `drivers/${name}`);
-        const libraries = [
-          'koffi',
-          'onvif',
-          'node-mavlink',
-          'serialport',
-          'dbus-native',
-          'net-snmp',
-          'aedes',
-        ];
+        // The uplink itself asks the kernel for its route, with koffi.
+        const libraries = ['onvif', 'node-mavlink', 'serialport', 'dbus-native', 'net-snmp', 'aedes'];
         for (const folder of [...others, ...libraries.map((name) => `node_modules/${name}`)])
           expect({ folder, loaded: from(folder) }).toEqual({ folder, loaded: [] });
       });

@@ -191,7 +191,8 @@ export class BufferFile {
     const changes = new Changes(this.#depth);
     const before = tables.retention.sizeOf(changes);
     const epoch = this.#epoch;
-    const value = tables.db.transaction(() => {
+    // A transaction that begins by reading is refused at once while another program has the file, instead of waiting for it.
+    const transaction = tables.db.transaction(() => {
       if (this.#epoch_in_file !== epoch) this.#enterEpoch(tables, epoch);
       const worked = work(tables, changes);
       tables.retention.keep(changes, before, shortage);
@@ -199,7 +200,8 @@ export class BufferFile {
       tables.writeDepth(changes);
       if (changes.rows === 0) tables.channels.tidy();
       return worked;
-    })();
+    });
+    const value = transaction.immediate();
     this.#epoch_in_file = epoch;
     this.#depth = changes.depth();
     for (const removal of changes.removals()) this.#unreported.add(removal);
