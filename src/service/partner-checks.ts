@@ -4,7 +4,7 @@ import type { JsonObject } from '../contract/json.ts';
 import { type createAsset, metadata_bytes_max, type pushLocation } from './api/requests.ts';
 import { RequestProblem } from './api/problem.ts';
 import { partner_assets_max } from './store/partner-sync.ts';
-import type { PartnerFix, StoredAsset } from './store/store.ts';
+import type { PushedFix, StoredAsset } from './store/store.ts';
 
 /** Checks the size of the metadata, the parent and the number of partner assets; `assets` are those of the kit. */
 export function checkNewPartner(
@@ -32,9 +32,25 @@ export function checkMetadata(metadata: JsonObject = {}): void {
   });
 }
 
-/** The fix as it is stored. */
-export function fixOf({ lat, lon, alt_m, bearing, speed_mps }: z.output<typeof pushLocation>): PartnerFix {
-  return { lat, lon, alt_m: alt_m ?? null, bearing: bearing ?? null, speed_mps: speed_mps ?? null };
+/** How old a pushed fix may be. */
+const fix_age_ms_max = 86_400_000;
+/** How far the clock of a partner may be ahead. */
+const fix_ahead_ms_max = 60_000;
+
+/** The fix as it is stored. A time that is ahead counts as now, so that it blocks no later fix. `at`: its place in the body. */
+export function fixOf(
+  { lat, lon, alt_m, bearing, speed_mps, timestamp }: z.output<typeof pushLocation>,
+  { now_ms, at = '#' }: { readonly now_ms: number; readonly at?: string },
+): Omit<PushedFix, 'asset_id'> {
+  const said_ms = timestamp === undefined ? now_ms : Date.parse(timestamp);
+  if (said_ms > now_ms + fix_ahead_ms_max || said_ms < now_ms - fix_age_ms_max) {
+    const detail = `here it is ${new Date(now_ms).toISOString()}; at most ${fix_age_ms_max / 3_600_000} h before and ${fix_ahead_ms_max / 1_000} s after that`;
+    throw new RequestProblem('invalid-payload', 'the time of the fix is out of range', {
+      errors: [{ pointer: `${at}/timestamp`, detail }],
+    });
+  }
+  const fix = { lat, lon, alt_m: alt_m ?? null, bearing: bearing ?? null, speed_mps: speed_mps ?? null };
+  return { fix, time_ms: Math.min(now_ms, said_ms) };
 }
 
 /** Throws `conflict` when the asset is one of the kit. */

@@ -205,7 +205,7 @@ export class Service {
   async pushLocation(principal: Principal, kit_id: string, { asset_id, ...fix }: Pushed): Promise<void> {
     const asset = await this.#asset(principal, kit_id, asset_id);
     demandPartner(asset, 'gets its position from the kit; locations can be pushed for partner assets only');
-    await this.#push(kit_id, [{ asset_id, fix: fixOf(fix) }]);
+    await this.#push(kit_id, [{ asset_id, ...fixOf(fix, { now_ms: this.#parts.now() }) }]);
   }
 
   /** As `pushLocation`, for many fixes: all are stored, or none. */
@@ -223,21 +223,20 @@ export class Service {
         errors,
       });
     }
-    await this.#push(
-      kit_id,
-      locations.map(({ asset_id, ...fix }) => ({ asset_id, fix: fixOf(fix) })),
-    );
+    const now_ms = this.#parts.now();
+    const fixes = locations.map(({ asset_id, ...fix }, at) => ({
+      asset_id,
+      ...fixOf(fix, { now_ms, at: `#/locations/${at}` }),
+    }));
+    await this.#push(kit_id, fixes);
   }
 
   async #push(kit_id: string, fixes: readonly PushedFix[]): Promise<void> {
     const { store, changes, now } = this.#parts;
-    const messages = await store.pushFixes(kit_id, fixes, now());
-    const changed = fixChanges(kit_id, fixes, messages);
-    changes.publish(changed);
-    for (const each of changed) {
-      if (each.kind !== 'feed') continue;
-      this.#parts.onPartner?.({ kit_id, asset_id: each.asset_id, message: each.message });
-    }
+    const landed = await store.pushFixes(kit_id, fixes, now());
+    changes.publish(fixChanges(kit_id, landed));
+    // Older ones, too: the other side keeps a history as well.
+    for (const { asset_id, message } of landed) this.#parts.onPartner?.({ kit_id, asset_id, message });
   }
 
   async commands(principal: Principal, kit_id: string, asset_id: string): Promise<CommandResource[]> {

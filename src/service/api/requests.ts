@@ -49,6 +49,12 @@ const fix = {
   alt_m: z.number().min(-1_000).max(100_000).optional().describe('metres above the WGS-84 ellipsoid'),
   bearing: z.number().min(0).max(360).optional().describe('degrees true north'),
   speed_mps: z.number().min(0).max(100_000).optional().describe('metres per second'),
+  timestamp: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe(
+      'when the position was measured: at most 24 h ago, and at most a minute ahead, which counts as now; left out: now',
+    ),
 };
 
 export const pushLocation = z.strictObject(fix).openapi('PushLocation');
@@ -62,7 +68,9 @@ export const pushLocations = z
       .array(z.strictObject({ asset_id: z.uuid().toLowerCase(), ...fix }).openapi('AssetLocation'))
       .min(1)
       .max(fixes_max)
-      .describe('of one asset the last one is the newest'),
+      .describe(
+        'of one asset the newest one by `timestamp`, and of equal times the last one, is its position',
+      ),
   })
   .openapi('PushLocations');
 

@@ -61,9 +61,7 @@ export async function land(queries: Queries, landings: readonly Landing[], now_m
 
 interface Pushed {
   readonly kit_id: string;
-  readonly fixes: readonly { readonly asset_id: string }[];
-  /** Of each fix, in the same order. */
-  readonly messages: readonly StoredFeed[];
+  readonly fixes: readonly { readonly asset_id: string; readonly message: StoredFeed }[];
   readonly now_ms: number;
 }
 
@@ -71,12 +69,9 @@ interface Pushed {
 const fixes_at_once = 1_000;
 
 /** Stores the fixes of partners, which no kit has numbered. */
-export async function landFixes(
-  queries: Queries,
-  { kit_id, fixes, messages, now_ms }: Pushed,
-): Promise<void> {
-  const landing = messages.map(({ feed, time_ms, data }, index) => ({
-    channel: { kind: 'feed', asset_id: fixes[index]?.asset_id ?? '', feed } as const,
+export async function landFixes(queries: Queries, { kit_id, fixes, now_ms }: Pushed): Promise<void> {
+  const landing = fixes.map(({ asset_id, message: { feed, time_ms, data } }, index) => ({
+    channel: { kind: 'feed', asset_id, feed } as const,
     epoch: 0,
     seq: now_ms * fixes_at_once + index,
     time_ms,

@@ -14,7 +14,7 @@ const push = createRoute({
   operationId: 'pushLocation',
   summary: 'Push the location of a partner asset',
   description:
-    'Stores the fix as a message of the `gps` feed and as the position of the asset, and sends it to the subscribed WebSockets at once. 409 for an asset that the kit announces.',
+    'Stores the fix as a message of the `gps` feed and as the position of the asset, and sends it to the subscribed WebSockets at once. With a `timestamp` that is older than that of the newest fix it goes to the history only. 409 for an asset that the kit announces.',
   tags,
   request: { params: assetParams, body: jsonBody(pushLocation) },
   responses: { 204: { description: 'stored, and sent to the subscribed sockets' }, ...changeProblem },
@@ -25,7 +25,7 @@ const pushMany = createRoute({
   operationId: 'pushLocations',
   summary: 'Push the locations of many partner assets',
   description:
-    'As Push Location, for up to 256 fixes: all are stored, or none. Of several fixes of one asset the last one is the newest. Counts as one request.',
+    'As Push Location, for up to 256 fixes: all are stored, or none. Of several fixes of one asset without a `timestamp` the last one is the newest. Counts as one request.',
   tags,
   request: { params: kitParams, body: jsonBody(pushLocations) },
   responses: { 204: { description: 'all are stored, and sent to the subscribed sockets' }, ...changeProblem },

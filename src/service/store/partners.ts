@@ -1,6 +1,6 @@
 /** Partner assets and their fixes in the tables. */
 import type { Queries } from './sql/database.ts';
-import type { Change, PartnerAsset, PushedFix, StoredAsset, StoredFeed } from './store.ts';
+import type { Change, LandedFix, PartnerAsset, PushedFix, StoredAsset } from './store.ts';
 
 /** The feed of a partner asset. */
 const feed = 'gps';
@@ -35,42 +35,41 @@ export async function deleteAsset(queries: Queries, kit_id: string, asset_id: st
 }
 
 /**
- * Stores the fix as the newest message of the asset's `gps` feed. The position of the asset is read from it; a fix without an
- * altitude keeps the known one.
+ * Stores the fix as the newest message of the asset's `gps` feed, unless a newer one is there. The position of the asset is
+ * read from it; a fix without an altitude keeps the known one. A stored time that is still to come, since the clock was set
+ * back, blocks nothing.
  */
 export async function putFix(
   queries: Queries,
   kit_id: string,
-  { asset_id, fix }: PushedFix,
+  { asset_id, fix, time_ms = Infinity }: PushedFix,
   now_ms: number,
-): Promise<StoredFeed> {
-  const timestamp = new Date(now_ms).toISOString();
-  const data = { ...fix, source: 'api', timestamp };
-  await queries.all(
+): Promise<LandedFix> {
+  const fix_ms = Math.min(time_ms, now_ms);
+  const data = { ...fix, source: 'api', timestamp: new Date(fix_ms).toISOString() };
+  const stored = await queries.all(
     `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data,
-       alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms`,
+       alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms
+     WHERE partner_fixes.time_ms <= excluded.time_ms OR partner_fixes.time_ms > ? RETURNING asset_id`,
     kit_id,
     asset_id,
     JSON.stringify(data),
     fix.alt_m,
+    fix_ms,
     now_ms,
   );
-  return { feed, time_ms: now_ms, data };
+  return { asset_id, message: { feed, time_ms: fix_ms, data }, isNewest: stored.length > 0 };
 }
 
-/** The changes that fixes bring: each message, and each asset that moved once. */
-export function fixChanges(
-  kit_id: string,
-  fixes: readonly PushedFix[],
-  messages: readonly StoredFeed[],
-): readonly Change[] {
-  const moved = new Set(fixes.map(({ asset_id }) => asset_id));
-  const fed = messages.flatMap((message, at): readonly Change[] => {
-    const { asset_id } = fixes[at] ?? {};
-    return asset_id === undefined ? [] : [{ kind: 'feed', kit_id, asset_id, message }];
-  });
-  return [...fed, ...Array.from(moved, (asset_id) => ({ kind: 'asset' as const, kit_id, asset_id }))];
+/** The changes that fixes bring: each message that was the newest, and each asset that moved once. */
+export function fixChanges(kit_id: string, landed: readonly LandedFix[]): readonly Change[] {
+  const newest = landed.filter(({ isNewest }) => isNewest);
+  const moved = new Set(newest.map(({ asset_id }) => asset_id));
+  return [
+    ...newest.map(({ asset_id, message }) => ({ kind: 'feed' as const, kit_id, asset_id, message })),
+    ...Array.from(moved, (asset_id) => ({ kind: 'asset' as const, kit_id, asset_id })),
+  ];
 }
 
 export function partnerAsset(partner: Omit<PartnerAsset, 'kit_id' | 'created_by'>): StoredAsset {

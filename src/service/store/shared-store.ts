@@ -35,9 +35,9 @@ export class SharedStore extends SqlStore {
   }
 
   override async pushFixes(kit_id: string, fixes: readonly PushedFix[], now_ms: number) {
-    const messages = await super.pushFixes(kit_id, fixes, now_ms);
-    await this.#announce(...fixChanges(kit_id, fixes, messages));
-    return messages;
+    const landed = await super.pushFixes(kit_id, fixes, now_ms);
+    await this.#announce(...fixChanges(kit_id, landed));
+    return landed;
   }
 
   override async takePartner(kit_id: string, asset_id: string, change: PartnerChange, now_ms: number) {

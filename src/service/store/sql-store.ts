@@ -26,6 +26,7 @@ import type {
   Change,
   Claim,
   Committed,
+  LandedFix,
   PartnerAsset,
   PartnerEdit,
   PartnerState,
@@ -188,10 +189,10 @@ export class SqlStore extends SqlHistory implements Store {
 
   async pushFixes(kit_id: string, fixes: readonly PushedFix[], now_ms: number) {
     return this.database.transaction(async (queries) => {
-      const messages: StoredFeed[] = [];
-      for (const fix of fixes) messages.push(await putFix(queries, kit_id, fix, now_ms));
-      if (this.#keepsHistory) await landFixes(queries, { kit_id, fixes, messages, now_ms });
-      return messages;
+      const landed: LandedFix[] = [];
+      for (const fix of fixes) landed.push(await putFix(queries, kit_id, fix, now_ms));
+      if (this.#keepsHistory) await landFixes(queries, { kit_id, fixes: landed, now_ms });
+      return landed;
     });
   }
 

@@ -169,6 +169,16 @@ export interface PartnerFix {
 export interface PushedFix {
   readonly asset_id: string;
   readonly fix: PartnerFix;
+  /** When it was measured; left out: now. */
+  readonly time_ms?: number | undefined;
+}
+
+/** A pushed fix as it was stored. */
+export interface LandedFix {
+  readonly asset_id: string;
+  readonly message: StoredFeed;
+  /** False: a newer one is known, so that only the history has it. */
+  readonly isNewest: boolean;
 }
 
 export interface ApiKey {
@@ -203,12 +213,12 @@ export interface Store extends HistoryStore {
   /** Changes a partner asset; false: there is none with this id. */
   readonly changePartner: (kit_id: string, asset_id: string, change: PartnerEdit) => Promise<boolean>;
   readonly removePartner: (kit_id: string, asset_id: string) => Promise<boolean>;
-  /** Each fix as a message of the `gps` feed and as the asset's position, in this order; all or none. */
+  /** Each fix as a message of the `gps` feed and, unless a newer one is known, as the asset's position, in this order; all or none. */
   readonly pushFixes: (
     kit_id: string,
     fixes: readonly PushedFix[],
     now_ms: number,
-  ) => Promise<readonly StoredFeed[]>;
+  ) => Promise<readonly LandedFix[]>;
   /** All partner assets of the kit, and the removed ones that the other side may not know. */
   readonly partners: (kit_id: string) => Promise<readonly PartnerState[]>;
   /** Applies what the cloud has of a partner asset. */

@@ -86,6 +86,82 @@ describe('Push Location', () => {
   );
 });
 
+describe('The timestamp of a fix', () => {
+  beforeEach(async () => {
+    lab = await startServiceLab(kit_id);
+  });
+
+  const before = (ms: number): string => new Date(Date.now() - ms).toISOString();
+  const historyOf = async (id: string): Promise<unknown> => {
+    const headers = { 'x-api-key': lab.key };
+    return (await fetch(`${lab.url}${kit}/assets/${id}/history?feed=gps&order=asc`, { headers })).json();
+  };
+
+  it('is the time of the position, and an older fix goes to the history only', async () => {
+    const [id = ''] = await register(1);
+    const seen: unknown[] = [];
+    const end = new AbortController();
+    lab.changes.subscribe(kit_id, (changes) => seen.push(...changes.map(({ kind }) => kind)), end.signal);
+    const [newer, older] = [before(10_000), before(3_600_000)];
+    expect((await post(`${kit}/assets/${id}/location`, { lat: 2, lon: 2, timestamp: newer })).status).toBe(
+      204,
+    );
+    expect((await post(`${kit}/assets/${id}/location`, { lat: 1, lon: 1, timestamp: older })).status).toBe(
+      204,
+    );
+    end.abort();
+    expect(seen).toEqual(['feed', 'asset']);
+    expect(await lab.store.asset(kit_id, id)).toMatchObject({ lat: 2, last_seen_at: newer });
+    expect(await lab.store.feeds(kit_id, id)).toMatchObject([{ data: { lat: 2, timestamp: newer } }]);
+    expect(await historyOf(id)).toMatchObject({
+      messages: [
+        { time: older, data: { lat: 1, timestamp: older } },
+        { time: newer, data: { lat: 2 } },
+      ],
+    });
+    await post(`${kit}/assets/${id}/location`, { lat: 3, lon: 3 });
+    expect(await lab.store.asset(kit_id, id)).toMatchObject({ lat: 3 });
+  });
+
+  it('decides in a batch, whatever the order', async () => {
+    const [id = ''] = await register(1);
+    const locations = [
+      { asset_id: id, lat: 2, lon: 2, timestamp: before(1_000).replace('Z', '+00:00') },
+      { asset_id: id, lat: 1, lon: 1, timestamp: before(2_000) },
+    ];
+    expect((await post(`${kit}/locations`, { locations })).status).toBe(204);
+    expect(await lab.store.asset(kit_id, id)).toMatchObject({ lat: 2 });
+    expect(await historyOf(id)).toMatchObject({ messages: [{ data: { lat: 1 } }, { data: { lat: 2 } }] });
+  });
+
+  it('that is a little ahead counts as now, so that it blocks no later fix', async () => {
+    const [id = ''] = await register(1);
+    const timestamp = before(-30_000);
+    expect((await post(`${kit}/assets/${id}/location`, { lat: 1, lon: 1, timestamp })).status).toBe(204);
+    await post(`${kit}/assets/${id}/location`, { lat: 2, lon: 2 });
+    expect(await lab.store.asset(kit_id, id)).toMatchObject({ lat: 2 });
+  });
+
+  it.each([
+    ['more than a minute ahead', () => before(-90_000)],
+    ['older than a day', () => before(86_400_000 + 60_000)],
+    ['no time', () => 'now'],
+  ])('that is %s is refused with its place', async (_, timestampOf) => {
+    const [id = ''] = await register(1);
+    const fix = { lat: 1, lon: 1, timestamp: timestampOf() };
+    const one = await post(`${kit}/assets/${id}/location`, fix);
+    expect([one.status, await one.json()]).toMatchObject([422, { errors: [{ pointer: '#/timestamp' }] }]);
+    const locations = [
+      { asset_id: id, lat: 1, lon: 1 },
+      { ...fix, asset_id: id },
+    ];
+    const many = await post(`${kit}/locations`, { locations });
+    const pointer = '#/locations/1/timestamp';
+    expect([many.status, await many.json()]).toMatchObject([422, { errors: [{ pointer }] }]);
+    expect(await lab.store.asset(kit_id, id)).toMatchObject({ lat: null });
+  });
+});
+
 describe('Limits of requests', () => {
   it('are those of the configuration', async () => {
     lab = await startServiceLab(kit_id, {

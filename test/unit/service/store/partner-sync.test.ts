@@ -66,6 +66,21 @@ onEachDatabase('a partner asset of two services', (open) => {
     ]);
   });
 
+  it('gets a revision of its own for each of many changes at once, and none once it is removed', async () => {
+    const store = await openStore();
+    await fromKit(store, record());
+    const changes = Array.from({ length: 5 }, async (_, n) =>
+      store.changePartner(kit_id, asset_id, { metadata: { n } }),
+    );
+    expect(await Promise.all(changes)).toEqual([true, true, true, true, true]);
+    expect(await store.partners(kit_id)).toMatchObject([
+      { revision: 6, peer_revision: 1, record: { revision: 6, name: 'Truck', created_by: 'crew' } },
+    ]);
+    await store.removePartner(kit_id, asset_id);
+    expect(await store.changePartner(kit_id, asset_id, { name: 'Ghost' })).toBe(false);
+    expect(await store.partners(kit_id)).toMatchObject([{ revision: 7, gone: true }]);
+  });
+
   it('is removed for good, whatever comes later', async () => {
     const store = await openStore();
     await fromKit(store, record());
