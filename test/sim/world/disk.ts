@@ -132,12 +132,15 @@ function transactionOnDisk(this: Database.Database, work: (...args: unknown[]) =
     disk.checkRoom(this.name);
     return value;
   });
-  return (...args: unknown[]) => {
-    const before = logBytes(this.name);
-    const value: unknown = run(...args);
-    disk.wrote(this.name, before, logBytes(this.name));
-    return value;
-  };
+  const noted =
+    (begin: (...args: unknown[]) => unknown) =>
+    (...args: unknown[]): unknown => {
+      const before = logBytes(this.name);
+      const value = begin(...args);
+      disk.wrote(this.name, before, logBytes(this.name));
+      return value;
+    };
+  return Object.assign(noted(run), { immediate: noted((...args) => run.immediate(...args)) });
 }
 
 function pragmaOnDisk(this: Database.Database, ...args: Parameters<Database.Database['pragma']>): unknown {
