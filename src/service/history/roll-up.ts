@@ -3,7 +3,7 @@ import type { Database, SqlValue } from '../store/sql/database.ts';
 import { places, portions } from '../store/sql/many-rows.ts';
 import { bodyOf } from './compactor.ts';
 import { day_ms, dayOf } from './message.ts';
-import { addGroup, type DayFigures, packFigures } from './rollup.ts';
+import { addGroup, type DayFigures, packFigures } from './day-figures.ts';
 import { openSegment } from './segment.ts';
 
 /** The day of today is made again after this time at the earliest. */

@@ -21,7 +21,7 @@ import {
   requestId,
   securityHeaders,
 } from './guards.ts';
-import { historyRoutes } from './history-routes.ts';
+import { historyRoutes } from './history/routes.ts';
 import { kitRoutes } from './kit-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import { methodFinder } from './methods.ts';

@@ -19,7 +19,7 @@ export const history_tables: readonly string[] = [
   `CREATE INDEX IF NOT EXISTS history_by_time ON history (kit_id, class, lo_ms)`,
   `CREATE INDEX IF NOT EXISTS history_by_number ON history (kit_id, class, epoch, lo_seq)`,
   `CREATE INDEX IF NOT EXISTS history_by_day ON history (class, day)`,
-  // Figures of a feed for each ten minutes of a day, up to `to_ms`: see `history/rollup.ts`.
+  // Figures of a feed for each ten minutes of a day, up to `to_ms`: see `history/day-figures.ts`.
   `CREATE TABLE IF NOT EXISTS history_days (
      kit_id TEXT NOT NULL, channel TEXT NOT NULL, day BIGINT NOT NULL, to_ms BIGINT NOT NULL, body BYTEA NOT NULL,
      PRIMARY KEY (kit_id, channel, day))`,

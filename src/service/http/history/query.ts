@@ -1,6 +1,6 @@
 /** The parameters of requests about the history. */
 import { z } from '@hono/zod-openapi';
-import { day_ms, history_classes } from '../history/message.ts';
+import { day_ms, history_classes } from '../../history/message.ts';
 
 export const history_limit_max = 5_000;
 export const series_max = 20;

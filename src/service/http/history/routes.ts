@@ -1,15 +1,16 @@
 /** The history of kits: messages, events, numbers over time, tracks, and what is missing. */
 import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi';
-import { demandScope } from '../access/principal.ts';
-import { completeness, eventPage, historyPage, seriesList, track } from '../api/history-resources.ts';
-import { RequestProblem } from '../api/problem.ts';
-import { HistoryOperations } from '../history/operations.ts';
-import { trackCsv, trackGeoJson, trackGpx } from '../history/track-format.ts';
-import type { Service } from '../service.ts';
-import type { Store } from '../store/store.ts';
-import { anyProblem, assetParams, type Env, kitParams, okJson, withForms } from './context.ts';
-import { exportRoutes } from './history-export.ts';
-import { HistoryGate } from './history-gate.ts';
+import { day_ms } from '../../history/message.ts';
+import { demandScope } from '../../access/principal.ts';
+import { completeness, eventPage, historyPage, seriesList, track } from '../../api/history-resources.ts';
+import { RequestProblem } from '../../api/problem.ts';
+import { HistoryOperations } from '../../history/reading/operations.ts';
+import { trackCsv, trackGeoJson, trackGpx } from '../../history/reading/track-format.ts';
+import type { Service } from '../../service.ts';
+import type { Store } from '../../store/store.ts';
+import { anyProblem, assetParams, type Env, kitParams, okJson, withForms } from '../context.ts';
+import { exportRoutes } from './export.ts';
+import { HistoryGate } from './gate.ts';
 import {
   eraseQuery,
   eventQuery,
@@ -19,8 +20,8 @@ import {
   seriesQuery,
   spanOf,
   trackQuery,
-} from './history-query.ts';
-import { newRoutes } from './new-routes.ts';
+} from './query.ts';
+import { newRoutes } from '../new-routes.ts';
 import { seriesCsv, seriesRows } from './series-format.ts';
 
 const tags = ['history'];
@@ -277,6 +278,5 @@ function bucketOf(
 ): number {
   const least_ms = Math.max(bucket_ms_min, (to_ms - from_ms) / points);
   const step_s = bucket_steps_s.find((each) => each * 1_000 >= least_ms);
-  const day = 86_400_000;
-  return step_s === undefined ? Math.ceil(least_ms / day) * day : step_s * 1_000;
+  return step_s === undefined ? Math.ceil(least_ms / day_ms) * day_ms : step_s * 1_000;
 }

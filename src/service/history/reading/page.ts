@@ -1,7 +1,7 @@
 /** One page of the messages of a kit. */
 import { cursorAfter, isAfter, type Place, readCursor } from './cursor.ts';
-import type { HistoryStore } from './history-store.ts';
-import type { HistoryClass, HistoryMessage } from './message.ts';
+import type { HistoryStore } from '../history-store.ts';
+import type { HistoryClass, HistoryMessage } from '../message.ts';
 import { type Budget, isSpent, readHistory } from './reader.ts';
 
 export interface PageQuery {

@@ -1,8 +1,8 @@
 /** The history over HTTP: what a kit said is found again, in every form. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
-import { channels } from '../../../../src/contract/topics.ts';
-import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+import { channels } from '../../../../../src/contract/topics.ts';
+import { type ServiceLab, startServiceLab } from '../../../../support/service/service-lab.ts';
 
 const kit_id = '0f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a';
 const asset_id = '1b671a64-40d5-591e-99b0-da01ff1f3341';

@@ -1,10 +1,10 @@
 /** Numbers of feeds over time, in buckets: from the figures of days where they suit, else from the messages. */
-import { addFigures, addValue, type Buckets, fieldPath, type Figures, numberAt } from './figures.ts';
-import type { HistoryStore } from './history-store.ts';
-import { classOf, day_ms, dayOf, identityOf } from './message.ts';
+import { addFigures, addValue, type Buckets, fieldPath, type Figures, numberAt } from '../figures.ts';
+import type { HistoryStore } from '../history-store.ts';
+import { classOf, day_ms, dayOf, identityOf } from '../message.ts';
 import { type Budget, isSpent, landedGroups, segmentGroups } from './reader.ts';
-import { hasFigures, openFigures, rollup_bucket_ms } from './rollup.ts';
-import type { Group } from './segment.ts';
+import { hasFigures, openFigures, rollup_bucket_ms } from '../day-figures.ts';
+import type { Group } from '../segment.ts';
 
 export interface SeriesQuery {
   readonly kit_id: string;

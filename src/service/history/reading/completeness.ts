@@ -1,7 +1,7 @@
 /** What is missing of a kit's messages, and why: numbers that were never received, beside what the kit reported as dropped. */
-import type { HistoryStore } from './history-store.ts';
-import type { Hole } from './holes.ts';
-import type { Store } from '../store/store.ts';
+import type { HistoryStore } from '../history-store.ts';
+import type { Hole } from '../holes.ts';
+import type { Store } from '../../store/store.ts';
 
 /** Missing stretches of one epoch that are named. */
 const stretches_max = 1_000;

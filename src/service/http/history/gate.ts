@@ -1,6 +1,6 @@
 /** Requests about the history read much: a key has two at once, and an export counts as one. */
-import type { Principal } from '../access/principal.ts';
-import { RequestProblem } from '../api/problem.ts';
+import type { Principal } from '../../access/principal.ts';
+import { RequestProblem } from '../../api/problem.ts';
 
 const at_once_max = 2;
 const retry_s = 2;

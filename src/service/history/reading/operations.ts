@@ -6,17 +6,17 @@ import type {
   HistoryPage,
   SeriesEntry,
   SeriesList,
-} from '../api/history-resources.ts';
-import { RequestProblem } from '../api/problem.ts';
-import { channels } from '../../contract/topics.ts';
+} from '../../api/history-resources.ts';
+import { RequestProblem } from '../../api/problem.ts';
+import { channels } from '../../../contract/topics.ts';
 import { jsonOf, objectOf } from './data.ts';
 import { readCompleteness } from './completeness.ts';
-import { assetOf } from './erasure.ts';
-import { feedOf, history_classes, type HistoryClass, type HistoryMessage } from './message.ts';
+import { assetOf } from '../erasure.ts';
+import { feedOf, history_classes, type HistoryClass, type HistoryMessage } from '../message.ts';
 import { type Page, type PageQuery, readPage } from './page.ts';
 import { type Budget, newBudget } from './reader.ts';
 import { readSeries, type Series } from './series.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import { readTrack, type Track, type TrackQuery } from './track.ts';
 
 export interface Span {
@@ -28,21 +28,21 @@ export interface Span {
   readonly to?: number | undefined;
 }
 
-export interface MessageFilter extends Span {
-  readonly asset_id?: string | undefined;
-  readonly class?: HistoryClass | undefined;
-  readonly feed?: string | undefined;
+interface Paged extends Span {
   readonly order: 'asc' | 'desc';
   readonly limit: number;
   readonly cursor?: string | undefined;
 }
 
-export interface EventFilter extends Span {
+export interface MessageFilter extends Paged {
+  readonly asset_id?: string | undefined;
+  readonly class?: HistoryClass | undefined;
+  readonly feed?: string | undefined;
+}
+
+export interface EventFilter extends Paged {
   readonly types?: readonly string[] | undefined;
   readonly assets?: readonly string[] | undefined;
-  readonly order: 'asc' | 'desc';
-  readonly limit: number;
-  readonly cursor?: string | undefined;
 }
 
 export interface SeriesFilter extends Span {

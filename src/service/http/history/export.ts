@@ -1,19 +1,18 @@
 /** The export of a history: streamed page by page, so that its size is no matter of memory. */
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
-import { messageOf } from '../../errors.ts';
-import { messageResource, type HistoryOperations } from '../history/operations.ts';
-import type { HistoryMessage } from '../history/message.ts';
-import { newBudget } from '../history/reader.ts';
-import type { Service } from '../service.ts';
-import { anyProblem, type Env, kitParams, withForms } from './context.ts';
+import { messageOf } from '../../../errors.ts';
+import { messageResource, type HistoryOperations } from '../../history/reading/operations.ts';
+import { day_ms, type HistoryMessage } from '../../history/message.ts';
+import { newBudget } from '../../history/reading/reader.ts';
+import type { Service } from '../../service.ts';
+import { anyProblem, type Env, kitParams, withForms } from '../context.ts';
 import { csvLine } from './csv.ts';
-import type { HistoryGate } from './history-gate.ts';
-import { exportQuery, history_limit_max, spanOf } from './history-query.ts';
-import { newRoutes } from './new-routes.ts';
+import type { HistoryGate } from './gate.ts';
+import { exportQuery, history_limit_max, spanOf } from './query.ts';
+import { newRoutes } from '../new-routes.ts';
 
 /** The longest time of one export. */
 export const export_days_max = 31;
-const day_ms = 86_400_000;
 const csv_head = ['time', 'time_quality', 'channel', 'asset_id', 'feed', 'epoch', 'seq', 'data'];
 
 const exportHistory = createRoute({

@@ -1,5 +1,5 @@
 /** Series as rows, one for each time: for Grafana, and as CSV. */
-import type { SeriesList } from '../api/history-resources.ts';
+import type { SeriesList } from '../../api/history-resources.ts';
 import { csvLine } from './csv.ts';
 
 /** The mean of each series at each time; null where a series has no value. */

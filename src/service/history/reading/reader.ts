@@ -1,5 +1,5 @@
 /** Reads a stretch of the history of one kit, in order, from segments and from what has landed, each message once. */
-import type { HistoryStore, StoredSegment } from './history-store.ts';
+import type { HistoryStore, StoredSegment } from '../history-store.ts';
 import {
   byTime,
   classOf,
@@ -7,8 +7,8 @@ import {
   type HistoryMessage,
   history_classes,
   identityOf,
-} from './message.ts';
-import { type Group, messagesOfGroup, openSegment } from './segment.ts';
+} from '../message.ts';
+import { type Group, messagesOfGroup, openSegment } from '../segment.ts';
 
 /** What one request may cost. */
 export interface Budget {

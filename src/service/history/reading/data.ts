@@ -1,5 +1,5 @@
 /** The data of a stored message, which was checked when it arrived. */
-import { json, type Json, type JsonObject, jsonObject } from '../../contract/json.ts';
+import { json, type Json, type JsonObject, jsonObject } from '../../../contract/json.ts';
 
 export function jsonOf(text: string): Json {
   return json.parse(JSON.parse(text));

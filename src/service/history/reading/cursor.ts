@@ -1,8 +1,8 @@
 /** Where the next page of a history begins: after a message, for the same question. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { RequestProblem } from '../api/problem.ts';
-import { byTime, type HistoryMessage } from './message.ts';
+import { RequestProblem } from '../../api/problem.ts';
+import { byTime, type HistoryMessage } from '../message.ts';
 
 /** The place of a message in the order of a history. */
 export type Place = Pick<HistoryMessage, 'time_ms' | 'epoch' | 'seq' | 'channel'>;

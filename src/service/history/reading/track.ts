@@ -1,9 +1,9 @@
 /** The way of an asset: its fixes as lines, a new one after each gap, without points that lie on the way between others. */
-import type { HistoryStore } from './history-store.ts';
-import { identityOf } from './message.ts';
+import type { HistoryStore } from '../history-store.ts';
+import { identityOf } from '../message.ts';
 import { type Budget, isSpent, landedGroups, segmentGroups } from './reader.ts';
-import { channels } from '../../contract/topics.ts';
-import type { Group } from './segment.ts';
+import { channels } from '../../../contract/topics.ts';
+import type { Group } from '../segment.ts';
 
 export interface TrackPoint {
   readonly time_ms: number;
