@@ -56,7 +56,7 @@ function gatewayOf({ name, model, before, now }: Reading, { roots }: GatewayOpti
   };
 }
 
-/** Of a container with a limit of its own, whose `/proc/meminfo` is the host's; undefined on a machine. */
+/** Of a container with its own limit, whose `/proc/meminfo` is the host's; undefined on a machine. */
 function groupMemory({ sys }: GatewayOptions['roots']): number | undefined {
   const read = (file: string): string => readTextSync(join(sys, 'fs/cgroup', file)) ?? '';
   const limit = read('memory.max');

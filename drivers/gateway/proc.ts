@@ -31,7 +31,7 @@ export function memPct(meminfo: string): number | undefined {
 }
 
 /**
- * Memory of a control group in use, percent of its limit with one decimal, without the file cache that it gives back first.
+ * Memory of a control group in use, percent of its limit with one decimal, without the file cache that the kernel releases first.
  * Texts of memory.max, memory.current and memory.stat (cgroups(7), version 2). Undefined without a limit (`max`).
  */
 export function groupMemPct(max: string, current: string, stat: string): number | undefined {

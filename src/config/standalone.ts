@@ -92,7 +92,7 @@ export interface StandaloneConfig extends ServiceConfig {
 
 /**
  * Returns whether the file is one of the service that runs alone: it has keys that the daemon's file does not have, and none of
- * those that only the daemon has. Throws `ConfigInvalid` when it cannot be read.
+ * the daemon's. Throws `ConfigInvalid` when it cannot be read.
  */
 export async function isStandaloneFile(file: string): Promise<boolean> {
   const { value } = parseSource(file, await readSource(file));

@@ -41,6 +41,6 @@ export type PartnerFixMessage = z.output<typeof partnerFix>;
 /** On `down/partner/{asset_id}`, not retained: what the cloud has of an asset. The kit answers with its own record. */
 export const partnerChange = z.looseObject({
   record: z.looseObject(partnerRecord.shape).nullable().describe('null: removed'),
-  fix: z.looseObject(partnerFix.shape).nullish().describe('the newest one that was pushed at the cloud'),
+  fix: z.looseObject(partnerFix.shape).nullish().describe('the newest fix that was pushed at the cloud'),
 });
 export type PartnerChange = z.output<typeof partnerChange>;

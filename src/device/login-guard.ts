@@ -1,7 +1,7 @@
 /**
  * Limits the logins to one device, over restarts, so that no account is locked: a daemon that restarts in a loop and
  * commands that arrive meanwhile must not try refused credentials again. Remembers which credentials were accepted: their
- * refusal may end by itself, while the device boots or is locked because of another client.
+ * refusal may be temporary, while the device boots or is locked because of another client.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -77,7 +77,7 @@ export class LoginGuard {
     return this.#parts.memory.facts.accepted === credentials;
   }
 
-  /** Whether the refusal of these credentials is still expected to end by itself. */
+  /** Whether the refusal of these credentials may still be temporary. */
   mayPass(credentials: string): boolean {
     const { memory, limits } = this.#parts;
     const { refused } = memory.facts;
@@ -106,7 +106,7 @@ export class LoginGuard {
   }
 }
 
-/** Tells credentials apart without storing them. */
+/** Identifies credentials without storing them. */
 export function credentialsHash(username: string, password: string): string {
   return createHash('sha256').update(`${username}\n${password}`).digest('hex').slice(0, 16);
 }

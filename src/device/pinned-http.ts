@@ -18,7 +18,7 @@ export interface PinnedHttpParts {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
-  /** TLS 1.0 and 1.1 are accepted too, where the configuration says so. */
+  /** TLS 1.0 and 1.1 are accepted too, where the configuration allows them. */
   readonly legacy_tls?: boolean;
   readonly check: CheckCertificate;
   readonly connect_ms: number;

@@ -37,7 +37,7 @@ export interface AssetDescription {
   readonly configured?: boolean;
 }
 
-/** Facts about a link from a driver other than the one that reports it: a dish, a modem, the prober. */
+/** Facts about a link from a driver other than the link's: a dish, a modem, the prober. */
 export interface LinkKnowledge extends Partial<
   Pick<Link, 'type' | 'isp' | 'ip' | 'latency_ms' | 'jitter_ms' | 'packet_loss_pct'>
 > {
@@ -117,7 +117,7 @@ export interface DriverHost<F extends FeedSet> {
   readonly stateFile: (name: string) => string;
   /**
    * Shown by `kit-connector status` beside the driver; an empty object clears it. `devices`: the configured devices, each with
-   * its last failure and next attempt; the assets of those that cannot be served get the reason too.
+   * its last failure and next attempt; the assets of a device that cannot be served get the reason too.
    */
   readonly reportStatus: (
     facts: Readonly<Record<string, string | number | boolean | null>>,

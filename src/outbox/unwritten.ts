@@ -79,7 +79,7 @@ export function readUnwritten(runtime_dir: string | undefined): readonly Unwritt
   }
 }
 
-/** To be called once the notes are in the buffer file. One that stays is recognised by its epoch. */
+/** To be called once the notes are in the buffer file. A note that remains is recognised by its epoch. */
 export function forgetUnwritten(runtime_dir: string | undefined): void {
   if (runtime_dir === undefined) return;
   try {

@@ -321,7 +321,7 @@ export class Service {
   }
 
   /**
-   * Fails a cancelled task that an offline kit has not reported: the kit would answer nobody. The cancellation waits at the
+   * Fails a cancelled task that an offline kit has not reported: the kit would not answer. The cancellation waits at the
    * broker behind the dispatch, and a report of the kit still counts.
    */
   async #endUnseen(kit_id: string, { task_id, revision }: StoredTask): Promise<StoredTask | undefined> {
@@ -349,7 +349,7 @@ export class Service {
     this.#parts.log.warn({ kit_id, command: name }, sentence);
   }
 
-  /** Sends the task; one that cannot reach the kit fails. There is no retry, since its delay would be unpredictable. */
+  /** Sends the task; a task that cannot reach the kit fails. There is no retry, since its delay would be unpredictable. */
   async #dispatch(order: TaskOrder): Promise<void> {
     const { store, dispatcher, changes, now } = this.#parts;
     try {

@@ -77,7 +77,7 @@ export function readJournaled(text: string): JournaledDispatch {
   }
 }
 
-/** What a report says of the dispatch: the same from the journal as at first. Empty where the journal does not have it. */
+/** Fields of a report about the dispatch: the same from the journal as at first. Empty where the journal does not have it. */
 export function reportedOf(text: string): { readonly payload?: JsonObject; readonly created_at?: string } {
   const { dispatch } = readJournaled(text);
   if (!dispatch || dispatch['is_cut'] === true) return {};

@@ -76,7 +76,7 @@ export class ProbeCourse {
   }
 
   /**
-   * Target of the next probe: those that answer in turn, silent ones now and then; in doubt those that answered last, so
+   * Target of the next probe: answering targets in turn, silent ones now and then; in doubt the targets that answered last, so
    * that dead targets neither give nor delay a verdict.
    */
   choose(sequence: number, targets: readonly ProbeTarget[]): ProbeTarget | undefined {

@@ -62,7 +62,7 @@ export function decodeDefaultRoute(body: Buffer): DefaultRoute | undefined {
 
 /**
  * Of all destinations, and no entry of the kernel's route cache. Routers with several IPv6 providers (OpenWrt) give each its
- * default for the addresses of its own prefix; one that refuses such addresses refuses no other traffic.
+ * default for the addresses of its prefix; a refusal of such addresses refuses no other traffic.
  */
 function isDefault(body: Buffer): boolean {
   const [family, destination_bits = 0, source_bits = 0] = body;

@@ -126,7 +126,7 @@ class Attempt {
   readonly #order: Order;
   readonly #context: CommandContext;
   #sent_ms = performance.now();
-  /** When the last copy was sent, of those that are not answered. */
+  /** When the last unanswered copy was sent. */
   #unanswered_ms: number | undefined;
   readonly #incarnation: string;
   /** The state was already as expected: without an answer it is no evidence. */

@@ -55,7 +55,7 @@ export function obstacleToHold(situation: Situation): Obstacle {
   return armed ? undefined : texts.disarmed_mode;
 }
 
-/** The speed counts while the vehicle flies or drives by itself. */
+/** The speed counts while the vehicle flies or drives autonomously. */
 export function obstacleToSpeed(situation: Situation): Obstacle {
   const { autopilot, kind, airborne } = situation;
   if (autopilot === 'other' || kind === 'other' || kind === 'sub') return texts.no_speed(kind);

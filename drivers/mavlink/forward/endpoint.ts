@@ -40,7 +40,7 @@ export interface EndpointNeeds {
 const limits = { ...retry_limits, retry_first_ms: 500, retry_max_ms: 15_000 };
 /** Longer than any pause between the bytes of one frame. */
 const stall_ms = 200;
-/** Bytes of a station that are no frame are nobody's loss. */
+/** Bytes of a station that are no frame are not counted as a loss. */
 const uncounted: FramerTally = {
   skipped: () => undefined,
   badChecksum: () => undefined,

@@ -101,7 +101,7 @@ async function serve(
         for (const { host, port } of peers) {
           if (socket.getSendQueueCount() >= unsent_max) on.tally.drop('slow');
           else {
-            // A station that is not listening is like one that is switched off.
+            // A station that is not listening is treated like a station that is switched off.
             socket.send(bytes, port, host, () => undefined);
             on.tally.to_stations += 1;
           }

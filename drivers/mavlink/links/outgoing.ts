@@ -30,7 +30,7 @@ export class Outgoing {
   /** Next sequence number of each link: receivers count gaps as losses. */
   readonly #seq = new Map<Link, number>();
   readonly #signers = new Map<Link, SignFrame>();
-  /** Frames that were sent last, to recognise those that a router returns. */
+  /** Frames that were sent last, to recognise copies that a router returns. */
   readonly #recent = new Set<string>();
   /** When stations sent commands through us, by number of the command. */
   readonly #relayed = new Map<number, number>();

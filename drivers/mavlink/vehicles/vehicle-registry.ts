@@ -239,7 +239,7 @@ export class VehicleRegistry {
     return vehicle;
   }
 
-  /** Reserves a slot for one more vehicle, if necessary by removing an offline one that was online only briefly. */
+  /** Reserves a slot for one more vehicle, if necessary by removing an offline vehicle that was online only briefly. */
   #reserveSlot(now_ms: number): boolean {
     this.#appearances_ms = this.#appearances_ms.filter((at_ms) => now_ms - at_ms < appearances_window_ms);
     if (this.#appearances_ms.length >= appearances_max) return false;

@@ -1,4 +1,4 @@
-/** What the detectors of a camera see: motion, tampering, a doorbell, each with a state and edges of its own. */
+/** What the detectors of a camera see: motion, tampering, a doorbell, each with its own state and edges. */
 import { Motion } from './motion.ts';
 import type { Detection, DetectionNote } from './topics.ts';
 

@@ -198,7 +198,7 @@ function faultOf(fault: XmlNode): { readonly code: string; readonly reason: stri
 }
 const reason_chars_max = 300;
 
-/** Devices often put the real cause into the detail (SOAP 1.2, section 5.4.5), in elements of their own. */
+/** Devices often put the real cause into the detail (SOAP 1.2, section 5.4.5), in vendor-specific elements. */
 function withDetail(reason: string, fault: XmlNode): string {
   const texts = textsIn(find(fault, 'detail')).filter((text) => !reason.includes(text));
   const detail = [...new Set(texts)].join(', ');

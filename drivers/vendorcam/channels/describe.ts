@@ -13,7 +13,7 @@ import { texts } from '../texts.ts';
 import { faultIn, type Outcome, valueOf } from '../host/replies.ts';
 
 export interface HostFacts {
-  /** The identity first; the others are those that an earlier version may have chosen. */
+  /** The identity first; the others are keys that an earlier version may have chosen. */
   readonly asset_keys: readonly [string, ...string[]];
   readonly asset_key: string;
   readonly name: string;

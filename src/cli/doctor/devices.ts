@@ -31,7 +31,7 @@ function deviceFinding(driver: string, device: DeviceReport, driver_next: string
   return warn(what, texts.device_not_served(plain(tried), at, answer), cure.join('; '));
 }
 
-/** Assets that are offline; those of a device that has a finding of its own are left out. */
+/** Assets that are offline; assets of a device that has its own finding are left out. */
 export function assetFindings({ assets, drivers }: StatusReport): readonly Finding[] {
   const explained = new Set(
     drivers

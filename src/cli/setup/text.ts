@@ -69,7 +69,7 @@ function aboutKit(keys: Partial<Answers>): readonly string[] {
   ];
 }
 
-/** One section for each driver, which has a name of its own beside a complete one of the same driver. */
+/** One section for each driver, with its own name beside a complete section of the same driver. */
 function incomplete(found: readonly Found[]): readonly Found[] {
   const drivers = new Set<string>(always);
   for (const { driver, complete } of found) if (complete) drivers.add(driver);

@@ -39,7 +39,7 @@ export class Delivery {
     this.#cloud_acks = true;
   }
 
-  /** The cloud has stored these: those that still wait for the disk do not have to. */
+  /** The cloud has stored these rows: waiting for the disk is no longer necessary. */
   confirmed({ epoch, ranges }: Stored): void {
     const { committer, moves } = this.#options;
     const waiting = [...committer.rows_under_way, ...committer.rows];

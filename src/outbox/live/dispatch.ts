@@ -137,7 +137,7 @@ export class Dispatch {
     this.#moves.moveOne(live, 'accepted', is_sync ? sync_commit_ms : lazy_commit_ms);
   }
 
-  /** A commit takes these now. Returns those that stay in memory, to be sent as soon as they are on disk. */
+  /** A commit takes these now. Returns the rows that stay in memory, to be sent as soon as they are on disk. */
   commitBegan(lives: readonly Live[]): readonly RowId[] {
     this.#moves.move(lives, 'commit_began');
     return lives.filter(({ state }) => state.is_held).map(({ row }) => row.id);
@@ -154,7 +154,7 @@ export class Dispatch {
     this.sendUnwritten();
   }
 
-  /** The disk fails: sends from memory what waits for it. */
+  /** The disk fails: sends the rows that wait for it from memory. */
   sendUnwritten(): void {
     this.#moves.move(this.#committer.rows, 'disk_away');
   }

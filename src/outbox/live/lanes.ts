@@ -33,7 +33,7 @@ export class LiveLanes {
     return this.#rows >= live_rows_max || this.#bytes >= live_bytes_max;
   }
 
-  /** One that leaves the queue by another way stays in it and is skipped. */
+  /** A message that ends in another way stays in the queue and is skipped. */
   push(live: Live): void {
     this.#queue(live.row.lane).push(live);
     this.#rows += 1;

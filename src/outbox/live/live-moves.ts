@@ -40,7 +40,7 @@ export class LiveMoves {
     this.#options = options;
   }
 
-  /** `soon_ms`: when the commit of those that have to be written begins at the latest. */
+  /** `soon_ms`: when the commit of rows that have to be written begins at the latest. */
   move(lives: Iterable<Live>, event: LiveEvent, soon_ms = lazy_commit_ms): Left {
     const left: Left = { released: [], given_up: [] };
     for (const live of lives) this.moveOne(live, event, soon_ms, left);

@@ -40,7 +40,7 @@ export function screenOf(view) {
 }
 
 /**
- * Fetches the other screens while nobody waits for them, so that they are there when the link is not.
+ * Fetches the other screens in idle time, so that they are there when the link is not.
  * @param {Actions} act
  */
 export function fetchScreens(act) {

@@ -6,7 +6,7 @@
 export const fix_old_ms = 30_000;
 /** A kit repeats all telemetry every 300 s and sends changes in between: a value not repeated by then is old. */
 export const kit_old_ms = 330_000;
-/** A drone or vehicle without a fix of its own may have moved by then. */
+/** A drone or vehicle without a fix may have moved by then. */
 export const place_old_ms = 180_000;
 /** A feed is old after three of its usual intervals, and until those are known after this. */
 export const feed_old_ms = 30_000;

@@ -23,7 +23,7 @@ export class Log {
   #isFirst = true;
 
   /**
-   * Opens an entry for each new condition and closes those that ended. What lasted already when the page was opened has no
+   * Opens an entry for each new condition and closes ended ones. What lasted already when the page was opened has no
    * known beginning and is entered as a change only when it ends.
    * @param {readonly (Condition & { readonly href: string })[]} conditions
    * @param {number} time_ms

@@ -33,7 +33,7 @@ const states: Readonly<Record<number, Neighbour['state']>> = {
 };
 
 /**
- * Reads the neighbours with a link address: those that did not answer are left out. Rejects with `DeviceUnreachable`
+ * Reads the neighbours with a link address: neighbours that did not answer are left out. Rejects with `DeviceUnreachable`
  * when the kernel does not list them. All integers are little-endian, as on the machines that Node.js is built for here.
  */
 export async function readNeighbours(): Promise<readonly Neighbour[]> {

@@ -25,7 +25,7 @@ interface Kind {
 
 /**
  * Opens a non-blocking socket and ties it to the device (SO_BINDTODEVICE: the source address alone does not choose the
- * way out). Throws `DeviceUnreachable` when there is no such device, `DeviceRejected` without the permission.
+ * way out). Throws `DeviceUnreachable` when the device does not exist, `DeviceRejected` without the permission.
  */
 export function openBound(libc: Libc, { device, family }: Binding, { type, protocol }: Kind): number {
   const domain = family === 4 ? af_inet : af_inet6;

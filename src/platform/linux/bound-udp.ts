@@ -5,7 +5,7 @@ import { libc } from './libc.ts';
 
 /**
  * A UDP socket that is ready to send; close it when done. `device` undefined: the routing table chooses. Rejects with
- * `DeviceUnreachable` when there is no such device, with `DeviceRejected` without the permission.
+ * `DeviceUnreachable` when the device does not exist, with `DeviceRejected` without the permission.
  */
 export async function openUdp(binding: Binding): Promise<UdpSocket> {
   const c = await libc();

@@ -61,7 +61,7 @@ async function findRoute({ ip, source_ip }: RouteQuery): Promise<Route | null> {
   return { ifindex, interface: await deviceName(ifindex), source_ip: own };
 }
 
-/** One request, its answer on a socket of its own; null for a refusal, which is how the kernel reports no route. */
+/** One request with its answer, on a separate socket; null for a refusal, which is how the kernel reports no route. */
 function ask(c: Libc, bytes: Buffer): Buffer | null {
   const fd = c.socket(af_netlink, sock_raw_nonblock_cloexec, netlink_route);
   if (fd < 0) return null;

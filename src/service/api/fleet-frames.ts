@@ -20,7 +20,7 @@ export const fleetClientFrame = z.discriminatedUnion('type', [
     summaries: z
       .boolean()
       .default(false)
-      .describe('the entries of List kits for all kits of the key, and then those that change'),
+      .describe('the entries of List kits for all kits of the key, and then the changed ones'),
     kits: z
       .array(z.uuid().toLowerCase())
       .max(kits_named_max)

@@ -109,7 +109,7 @@ export function wanOf({ usage, ...rest }: Link): WanResource {
   return wanResource.parse({ ...known(rest), ...(usage && { usage: usageOf(usage) }) });
 }
 
-/** A link by itself always has its usage; its fields are null while they are not known. */
+/** A link that is read alone always has its usage; its fields are null while they are not known. */
 export function linkOf({ usage, ...rest }: WanResource): LinkResource {
   return { ...rest, usage: usage ?? usageOf({}) };
 }

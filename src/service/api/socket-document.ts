@@ -6,7 +6,7 @@ import { clientFrame, closeCodes, serverFrame } from './frames.ts';
 import { withoutLimits } from './open-schema.ts';
 import { asset, kit, queue, task } from './resources.ts';
 
-/** These have a schema of their own in the document. */
+/** These have a named schema in the document. */
 const named = z.registry<{ id: string }>();
 named.add(kit, { id: 'Kit' });
 named.add(queue, { id: 'Queue' });
@@ -44,7 +44,7 @@ const sockets: readonly Socket[] = [
     name: 'fleet',
     address: '/api/ws',
     title: 'Changes of many kits',
-    description: `With \`summaries\`, the entries of List kits for all kits of the key, then those that change, at most one frame a second. With \`kits\`, the frames of those kits' own sockets, each with its \`kit_id\`. ${rules}`,
+    description: `With \`summaries\`, the entries of List kits for all kits of the key, then the changed ones, at most one frame a second. With \`kits\`, the frames of those kits' own sockets, each with its \`kit_id\`. ${rules}`,
     receives: fleetClientFrame.options,
     sends: fleetServerFrame.options,
   },

@@ -1,4 +1,4 @@
-/** The place in a list of tasks from which the next page goes on. Opaque to clients. */
+/** The place in a list of tasks from which the next page continues. Opaque to clients. */
 import type { StoredTask, TaskQuery } from '../store/store.ts';
 
 type Place = NonNullable<TaskQuery['after']>;

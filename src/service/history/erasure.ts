@@ -1,4 +1,4 @@
-/** What was erased: messages of a kit or an asset that were observed before a time, also those that arrive later. */
+/** What was erased: messages of a kit or an asset that were observed before a time, also messages that arrive later. */
 import { readChannel } from '../../contract/topics.ts';
 import type { Queries } from '../store/sql/database.ts';
 import type { HistoryMessage } from './message.ts';

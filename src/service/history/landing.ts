@@ -65,7 +65,7 @@ interface Pushed {
   readonly now_ms: number;
 }
 
-/** Fixes of one request in a millisecond, which their numbers tell apart. */
+/** Fixes of one request in a millisecond, which their numbers distinguish. */
 const fixes_at_once = 1_000;
 
 /** Stores the fixes of partners, which no kit has numbered. */

@@ -25,7 +25,7 @@ const listAssets = createRoute({
   operationId: 'listAssets',
   summary: 'List assets',
   description:
-    'Returns the assets of the kit, by type, then by name: those that the kit announces and those of partners.',
+    'Returns the assets of the kit, by type, then by name: assets that the kit announces and assets of partners.',
   tags,
   request: { params: kitParams },
   responses: { 200: okJson(assetList, 'by type, then by name'), ...readProblem },

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 export const connections_max = 1_024;
 /** Per address. A proxy on this machine is exempt. */
 export const address_connections_max = 64;
-/** From this many on, a new connection replaces the oldest one that waits for the rest of a request. */
+/** From this many connections, a new one replaces the oldest that waits for the rest of a request. */
 const pressure_connections = 768;
 /** Refused addresses are logged once per interval. */
 const log_every_ms = 60_000;

@@ -51,7 +51,7 @@ const documentShape = z.object({
   components: z.object({ schemas: z.record(z.string(), json) }),
 });
 
-/** Lets responses have further fields: a client made from this document must accept those that later versions add. */
+/** Lets responses have further fields: a client made from this document must accept fields that later versions add. */
 function openResponses(document: JsonObject): JsonObject {
   const { paths, components } = documentShape.parse(document);
   const bodies = Object.values(paths).flatMap((methods) =>

@@ -136,7 +136,7 @@ function boundJson(text: string): void {
   }
 }
 
-/** Identifies the client and applies its rate limits. Starting a session authenticates by itself. */
+/** Identifies the client and applies its rate limits. Starting a session includes authentication. */
 export function authenticate({
   gate,
   limits,

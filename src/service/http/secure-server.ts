@@ -83,7 +83,7 @@ export async function createSecureServer(
 }
 
 /**
- * Returns why this client is rejected. A resumed session proves nothing: Node marks one that began without a certificate
+ * Returns why this client is rejected. A resumed session proves nothing: Node marks a session that began without a certificate
  * as authorized, so the certificate itself must be present.
  */
 function rejectionOf(socket: TLSSocket, asked: TlsSource['client_certificates']): string | undefined {

@@ -35,7 +35,7 @@ export class Changes {
     return this.#ofAll.size > 0;
   }
 
-  /** Returns the kits with subscribers of their own. */
+  /** Returns the kits with their own subscribers. */
   subscribedKits(): readonly string[] {
     return [...this.#subscribers.keys()];
   }

@@ -1,4 +1,4 @@
-/** One WebSocket of a client for many kits: summaries of all kits of its key, and every change of those that it names. */
+/** One WebSocket of a client for many kits: summaries of all kits of its key, and every change of the kits that it names. */
 import type { WebSocket } from 'ws';
 import type { z } from 'zod';
 import { maySee, type Principal } from '../access/principal.ts';

@@ -1,4 +1,4 @@
-/** Collects the summaries that a socket has to send: of all kits of its key first, then of those that change, once a second. */
+/** Collects the summaries that a socket has to send: of all kits of its key first, then of changed kits, once a second. */
 import { every } from '../../platform/time.ts';
 import type { Principal } from '../access/principal.ts';
 import { maySee } from '../access/principal.ts';

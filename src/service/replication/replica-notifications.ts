@@ -18,7 +18,7 @@ const payload_bytes_max = 7_900;
 /** Of a change with its message. */
 const message_bytes_max = 2_000;
 const pause_ms = { first: 200, max: 10_000 } as const;
-/** Interval of a query that detects a dead connection; one that only listens would not notice. */
+/** Interval of a query that detects a dead connection; a connection that only listens would not notice. */
 const probe_ms = 10_000;
 const end_ms = 1_000;
 /** Limit of pending notifications; beyond it they are dropped, and everything is sent again when the queue is empty. */

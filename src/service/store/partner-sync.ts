@@ -71,7 +71,7 @@ interface Noted {
   readonly created_by?: string | null;
 }
 
-/** Notes a change of this side, or one that came from the other. */
+/** Notes a change of this side, or a change of the other side. */
 export async function noteRevision(
   queries: Queries,
   kit_id: string,
@@ -95,7 +95,7 @@ export async function noteRevision(
 
 /**
  * Changes the asset and raises its revision, so that the other side gets it. The row of the revision comes first: it is the
- * lock that lets changes of the same asset follow each other. Returns false when there is no such asset.
+ * lock that lets changes of the same asset follow each other. Returns false when the asset does not exist.
  */
 export async function editPartner(
   queries: Queries,
@@ -166,7 +166,7 @@ export async function takePartner(
     const isGone = await noteRemoval(queries, kit_id, asset_id, { isKnownToPeer: true });
     return isGone ? [{ kind: 'asset_gone', kit_id, asset_id }] : [];
   }
-  // Removed here: the other side is told, since its revision is not this one's.
+  // Removed here: the other side is informed, since its revision is not this one's.
   if (known?.gone) return [];
   const { record } = change;
   const changes: Change[] = [];

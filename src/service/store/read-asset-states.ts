@@ -7,7 +7,7 @@ import type { AssetState } from './store.ts';
 /** Kits in one statement: databases limit the number of parameters. */
 const kits_at_once = 500;
 
-// Partner assets have no status of their own: they are online.
+// Partner assets report no status: they are online.
 const select = `SELECT assets.kit_id, assets.asset_id, COALESCE(asset_status.status, 'online') AS status FROM assets
   LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id
   WHERE assets.gone = 0`;

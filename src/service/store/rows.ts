@@ -86,7 +86,7 @@ export function assetOf(row: Row): StoredAsset {
 
 const fixData = jsonText.pipe(z.object({ lat: z.number(), lon: z.number() }));
 
-/** What the newest fix of a partner asset says of the asset. */
+/** Fields of a partner asset that its newest fix contains. */
 function positionOf(row: Row) {
   const { fix = null, fix_alt_m, fix_ms } = row;
   if (fix === null) return {};

@@ -123,7 +123,7 @@ class ThreadStore {
     if (this.#worker === worker) this.#worker = undefined;
     const calls = [...this.#waiting.values()];
     this.#waiting.clear();
-    // The thread processes calls in order: the oldest is the one that crashed it.
+    // The thread processes calls in order: the oldest one crashed it.
     const [first, ...others] = calls;
     const sentence = `the database thread ended: ${reason}`;
     const isFault = first && first.method !== 'open' && first.method !== 'close' && !this.#isClosed;

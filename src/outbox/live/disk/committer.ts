@@ -30,7 +30,7 @@ export type CommitFailure = Extract<LiveEvent, 'refused' | 'disk_away'>;
 
 interface CommitterOptions {
   readonly commit: (work: Work) => Promise<Done>;
-  /** A commit takes these now. Returns those that the main thread keeps while they are written. */
+  /** A commit takes these now. Returns the rows that the main thread keeps while they are written. */
   readonly began: (lives: readonly Live[]) => readonly RowId[];
   readonly written: (lives: readonly Live[], done: Done) => void;
   /** The disk refused a commit (the rows of it stay here and are tried again), or has not answered it for long. */

@@ -1,5 +1,5 @@
 /**
- * Replaces a damaged file by a new one that holds its readable rows. The new file takes its place only when it is
+ * Replaces a damaged file by a new file with its readable rows. The new file takes its place only when it is
  * complete, so after a power cut there is either the damaged file or the finished new one.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';

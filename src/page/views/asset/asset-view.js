@@ -96,7 +96,7 @@ function offlineBox(asset, view) {
 }
 
 /**
- * Assets without a page of their own begin with where they are.
+ * Assets without a special page begin with where they are.
  * @param {LiveAsset} asset
  * @param {View} view
  */

@@ -22,7 +22,7 @@ import { Video } from './video.js';
 
 /** @typedef {{ readonly first: unknown, readonly rest: unknown }} Shared */
 
-/** Commands with a button of their own, where the drone has them. */
+/** Commands with a separate button, where the drone has them. */
 const tray = ['return_home', 'hold', 'land'];
 
 /**

@@ -58,7 +58,7 @@ function values(data) {
 }
 
 /**
- * A list of objects becomes a list of its own, so that nothing is cut off in the middle.
+ * A list of objects becomes a separate list, so that nothing is cut off in the middle.
  * @param {string} key
  * @param {unknown} value
  * @returns {unknown}

@@ -33,7 +33,7 @@ export class PtzPad extends Component {
    * @type {{ held: Direction | null, speed: number | null }}
    */
   state = { held: null, speed: null };
-  /** Who holds: `pointer 3`, `key ArrowUp`, or nobody. */
+  /** Who holds: `pointer 3`, `key ArrowUp`, or empty. */
   #owner = '';
   #mounted = new AbortController();
   /** Ends the hold that runs. */
@@ -96,7 +96,7 @@ export class PtzPad extends Component {
     await this.#send('stop');
   }
 
-  /** @param {string} [owner] left out: whoever holds */
+  /** @param {string} [owner] left out: the current owner */
   #release(owner = this.#owner) {
     if (owner !== this.#owner || owner === '') return;
     this.#owner = '';

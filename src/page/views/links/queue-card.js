@@ -1,4 +1,4 @@
-/** The uplink queue: what waits on the kit, and what this service has received of it. */
+/** The uplink queue: the backlog on the kit, and what this service has received of it. */
 import { duration, isKitReachable } from '../../world/age.js';
 import { queueFreshness } from '../../world/queue.js';
 import { size } from '../../world/bytes.js';

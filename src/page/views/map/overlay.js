@@ -26,7 +26,7 @@ const pop_isolate = String.fromCodePoint(0x20_69);
 /**
  * @param {View} view
  * @param {Frame} frame
- * @param {LiveAsset | undefined} asset the one that the map is about
+ * @param {LiveAsset | undefined} asset the asset that the map shows
  */
 export function overlay(view, frame, asset) {
   const kit = placeOfKit(view);

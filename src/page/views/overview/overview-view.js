@@ -1,4 +1,4 @@
-/** The first screen of a kit: how it is in one sentence, what needs a person, then the figures. */
+/** The first screen of a kit: its state in one sentence, what needs a person, then the figures. */
 import { isKitReachable } from '../../world/age.js';
 import { queueFreshness } from '../../world/queue.js';
 import { addressOf } from '../../world/route.js';
@@ -50,7 +50,7 @@ function mapPart(view) {
 }
 
 /**
- * How the kit is, as one sentence.
+ * The state of the kit, as one sentence.
  * @param {View} view
  * @returns {string}
  */

@@ -23,7 +23,7 @@ export interface Span {
   readonly from_ms: number;
   /** Not included. */
   readonly to_ms: number;
-  /** The bounds that the client gave; those that it left out move with the time. */
+  /** The bounds that the client gave; omitted ones move with the time. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
 }

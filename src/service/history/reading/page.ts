@@ -26,7 +26,7 @@ export interface Page {
   readonly next: string | null;
 }
 
-/** Reads up to `limit` messages, fewer when the budget was spent: then `next` goes on from there. */
+/** Reads up to `limit` messages, fewer when the budget was spent: then `next` continues from there. */
 export async function readPage(store: HistoryStore, query: PageQuery, budget: Budget): Promise<Page> {
   const { kit_id, classes, order, limit, isWanted, isMatch = () => true } = query;
   const question = [kit_id, classes, order, query.filter];

@@ -45,7 +45,7 @@ const segments_at_once = 8;
 
 /**
  * The messages of the stretch in the order of `byTime`, or in the reverse order. Ends early, at a message that is not given,
- * when the budget is spent: `isSpent` tells.
+ * when the budget is spent (`isSpent`).
  */
 export async function* readHistory(
   store: HistoryStore,

@@ -97,7 +97,7 @@ interface Adding {
   readonly bucket_ms: number;
 }
 
-/** Adds the messages of the group in the span, without those that were added before. */
+/** Adds the messages of the group in the span, without messages that were added before. */
 function addGroup(
   { buckets, path: [key = '', ...path], bucket_ms }: Adding,
   group: Group,

@@ -20,7 +20,7 @@ const exportHistory = createRoute({
   path: '/api/kits/{kit_id}/export',
   operationId: 'exportHistory',
   summary: 'Export messages of a kit',
-  description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days. The last line of NDJSON is \`{"next": null}\`, or has the cursor to go on from when the export was cut; a stream without it broke off.`,
+  description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days. The last line of NDJSON is \`{"next": null}\`, or has the cursor to continue from when the export was cut; a stream without it broke off.`,
   tags: ['history'],
   request: { params: kitParams, query: exportQuery },
   responses: {

@@ -8,7 +8,7 @@ export const points_max = 2_000;
 /** The longest stretch of one request about messages or a track. */
 const hour_ms = 3_600_000;
 
-/** A parameter with what the document says of it. */
+/** A parameter with its description in the document. */
 const query = <S extends z.ZodType>(name: string, schema: S, description: string, example?: unknown): S =>
   schema.openapi({ param: { name, in: 'query', description, ...(example !== undefined && { example }) } });
 

@@ -61,7 +61,7 @@ const listMessages = read('/api/kits/{kit_id}/history', historyQuery, {
 const listAssetMessages = read('/api/kits/{kit_id}/assets/{asset_id}/history', historyQuery, {
   operationId: 'listAssetHistory',
   summary: 'List messages of an asset',
-  description: 'Returns messages about the asset, also of one that is gone, by time of observation.',
+  description: 'Returns messages about the asset, also of a removed one, by time of observation.',
   body: historyPage,
 });
 const listEvents = read('/api/kits/{kit_id}/events', eventQuery, {

@@ -62,7 +62,7 @@ export async function applyTask(
   return added ? [{ kind: 'task', kit_id, task: taskOf(added) }] : [];
 }
 
-/** What the report says of the dispatch, as columns. */
+/** Fields of the report about the dispatch, as columns. */
 function dispatchOf({ payload, origin, created_at }: TaskReport, time_ms: number) {
   return {
     payload: payload ? JSON.stringify(payload) : untold,

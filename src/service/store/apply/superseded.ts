@@ -19,7 +19,7 @@ export function withoutSuperseded(
   return messages.filter((message) => kept.has(message));
 }
 
-/** The values that the message would replace; undefined: it counts by itself. */
+/** The values that the message would replace; undefined: it replaces none. */
 function placesOf({ channel, data, refused }: Message): readonly string[] | undefined {
   if (refused !== undefined) return undefined;
   if (channel.kind === 'telemetry' && typeof data === 'object' && data !== null) {

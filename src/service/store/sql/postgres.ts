@@ -16,7 +16,7 @@ const connect_timeout_ms = 5_000;
 /** A server without an answer for this long counts as lost; the statements of a commit wait for each other within it. */
 const query_timeout_ms = 30_000;
 const idle_timeout_ms = 60_000;
-/** A transaction takes milliseconds. One that waits longer for a lock is rolled back, so that others can proceed. */
+/** A transaction takes milliseconds. A transaction that waits longer for a lock is rolled back, so that others can proceed. */
 const lock_timeout_ms = 2_000;
 /** After this the server ends a transaction whose process hangs, since others wait for its rows. */
 const idle_in_transaction_ms = 15_000;
