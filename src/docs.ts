@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { drivers } from '../drivers/index.ts';
 import { configJsonSchema, fileJsonSchema, optionsJsonSchema } from './config/json-schema.ts';
 import { configReference } from './config/reference.ts';
-import { asyncApi } from './contract/asyncapi.ts';
+import { asyncApi } from './contract/asyncapi/document.ts';
 import { iconsModule } from './page-icons.ts';
 import { roomsTable } from './rooms.ts';
 

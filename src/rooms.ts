@@ -21,7 +21,7 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/cli',
     purpose:
-      'one file for each subcommand; `doctor/`, `setup/`, `support-bundle/`, `daemon/`, `status/` and `demo/` hold the parts of the larger ones, `terminal/` what all of them print with',
+      'one file for each subcommand; `doctor/`, `setup/`, `support-bundle/`, `daemon/`, `service/`, `status/` and `demo/` hold the parts of the larger ones, `terminal/` what all of them print with',
     imports: ['app', 'config', 'contract', 'drivers', 'errors.ts', 'local', 'mqtt', 'platform', 'service'],
     types: ['driver'],
     packages: ['aedes', 'commander', 'yaml', 'zod'],
@@ -58,7 +58,7 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/contract',
     purpose:
-      'the language shared with the cloud: assets, feeds, kit, tasks, topics, envelope, `batch/`, AsyncAPI document; pure',
+      'the language shared with the cloud: assets, feeds, kit, tasks, topics, envelope, `batch/`, `asyncapi/` document; pure',
     imports: [],
     packages: ['zod'],
     node: ['crypto', 'zlib'],
@@ -95,7 +95,7 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/hub',
     purpose:
-      'asset state, feed rates, the driver host, `supervise`, location of the kit, what changed in its telemetry',
+      'the driver host, `supervise`, feed rates; `assets/` for their state, `kit/` for its location and what changed in its telemetry',
     imports: ['contract', 'device', 'errors.ts', 'platform'],
     types: ['driver', 'outbox'],
     packages: ['zod'],

@@ -1,6 +1,6 @@
 /** Chooses the media server that the configuration names. */
 import type { Config } from '../config/config.ts';
-import type { Streams } from '../hub/assets.ts';
+import type { Streams } from '../hub/assets/assets.ts';
 import { go2rtc } from '../media/go2rtc.ts';
 import { createMedia, type MediaOptions } from '../media/media.ts';
 import { mediaMtx } from '../media/mediamtx.ts';

@@ -14,7 +14,7 @@ import type { BundleOptions } from './support-bundle.ts';
 import type { TailOptions } from './tail.ts';
 import type { TaskOptions } from './task.ts';
 import { addDemo } from './demo/command.ts';
-import { addService } from './service-program.ts';
+import { addService } from './service/program.ts';
 import { complain, exit, type Shell } from './terminal/shell.ts';
 import { version } from './version.ts';
 

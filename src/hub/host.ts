@@ -5,9 +5,9 @@ import type { FeedSet } from '../contract/feeds.ts';
 import { cut, name_chars_max, sentence_chars_max } from '../contract/limits.ts';
 import type { Driver, AssetSink, DeviceReport, DriverHost, DriverLog } from '../driver/driver.ts';
 import { cleanText, cleanTexts } from '../platform/foreign-text.ts';
-import type { Asset } from './asset.ts';
-import type { Assets } from './assets.ts';
-import type { Kit } from './kit.ts';
+import type { Asset } from './assets/asset.ts';
+import type { Assets } from './assets/assets.ts';
+import type { Kit } from './kit/kit.ts';
 
 export type StatusFacts = Readonly<Record<string, string | number | boolean | null>>;
 

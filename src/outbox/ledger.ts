@@ -1,7 +1,7 @@
 /** The message accounts: accepted = delivered + buffered + quarantined + dropped(by reason), at all times. */
 import { lanes, type Lane } from '../contract/lanes.ts';
 import type { Done, Drop, DropReason, LaneDepth, Opened, Removal } from './protocol.ts';
-import { addDrop, type DropSums } from './live/drop-sums.ts';
+import { addDrop, type DropSums } from './live/drops/sums.ts';
 import { positionOf } from './row.ts';
 
 /** What `kit-connector status` shows of the accounts. */

@@ -13,7 +13,7 @@ import { CloudAcks } from './live/cloud-acks.ts';
 import { Committer, type CommitFailure } from './live/disk/committer.ts';
 import { DiskState } from './live/disk/disk-state.ts';
 import { Dispatch } from './live/dispatch.ts';
-import { DropReports } from './live/drop-reports.ts';
+import { DropReports } from './live/drops/reports.ts';
 import type { Stored } from './live/in-flight.ts';
 import { EpochRollover } from './epochs/rollover.ts';
 import { Numbering } from './live/numbering.ts';

@@ -14,7 +14,7 @@ import { texts } from '../texts.ts';
 import { keepMetrics } from './metrics.ts';
 import { reloader, type Reloads } from './reload.ts';
 import { attendSystemd, extendStart } from './systemd.ts';
-import { makeDirectory } from '../directories.ts';
+import { makeDirectory } from './directories.ts';
 import { exit, type Shell } from '../terminal/shell.ts';
 import { version } from '../version.ts';
 

@@ -10,7 +10,7 @@ import { backoff } from '../../../platform/time.ts';
 import type { Drop, Done, JournalEntry, Work } from '../../protocol.ts';
 import type { LiveEvent } from '../live-state.ts';
 import type { Live } from '../outgoing.ts';
-import { addDrop } from '../drop-sums.ts';
+import { addDrop } from '../drops/sums.ts';
 import { emptyPending, isEmpty, kept, taken, type Pending, type Removals } from './pending.ts';
 import type { Row, RowId } from '../../row.ts';
 import { texts } from '../../texts.ts';

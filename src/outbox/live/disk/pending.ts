@@ -1,5 +1,5 @@
 /** Work that waits for the next commit, and its division into transactions. */
-import { addDrop, type DropSums } from '../drop-sums.ts';
+import { addDrop, type DropSums } from '../drops/sums.ts';
 import type { Live } from '../outgoing.ts';
 import type { Drop, JournalEntry, RowRef } from '../../protocol.ts';
 import type { Row } from '../../row.ts';

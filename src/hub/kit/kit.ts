@@ -1,19 +1,25 @@
 /** The kit's own telemetry: merges what drivers report and publishes it at the hub's pace. */
-import { firstFault } from '../contract/first-fault.ts';
-import { fit } from '../contract/fit.ts';
-import { type KitPart, type KitTelemetry, kitTelemetry, type Link, type Location } from '../contract/kit.ts';
-import { channels } from '../contract/topics.ts';
-import type { DriverLog, Fix, LinkKnowledge } from '../driver/driver.ts';
-import type { Appender } from '../outbox/api.ts';
-import type { Clock } from '../platform/clock.ts';
-import { cleanTexts } from '../platform/foreign-text.ts';
-import { every } from '../platform/time.ts';
+import { firstFault } from '../../contract/first-fault.ts';
+import { fit } from '../../contract/fit.ts';
+import {
+  type KitPart,
+  type KitTelemetry,
+  kitTelemetry,
+  type Link,
+  type Location,
+} from '../../contract/kit.ts';
+import { channels } from '../../contract/topics.ts';
+import type { DriverLog, Fix, LinkKnowledge } from '../../driver/driver.ts';
+import type { Appender } from '../../outbox/api.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { cleanTexts } from '../../platform/foreign-text.ts';
+import { every } from '../../platform/time.ts';
 import { linkEdges, type LinkStates } from './link-edges.ts';
 import { KnownLinks } from './link-knowledge.ts';
-import { stableJson } from './stable-json.ts';
+import { stableJson } from '../stable-json.ts';
 import { type Deadbands, type Urgency, urgencyOf } from './telemetry-change.ts';
 import type { LocationView, KitLocation } from './kit-location.ts';
-import { texts } from './texts.ts';
+import { texts } from '../texts.ts';
 
 /** Changed parts leave together, at most this often. */
 const telemetry_tick_ms = 1_000;

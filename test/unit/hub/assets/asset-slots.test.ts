@@ -1,13 +1,13 @@
 /** How many assets a kit takes, and who makes room when there is none. */
 import { expect, it, vi } from 'vitest';
-import { announcement } from '../../../src/contract/assets.ts';
-import { assetId } from '../../../src/contract/identity.ts';
-import { channels } from '../../../src/contract/topics.ts';
-import { asset_limits } from '../../../src/hub/asset-slots.ts';
-import { aborted } from '../../../src/platform/time.ts';
-import { drone, type DroneHost, fix, scriptedDriver } from '../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
-import { useFakeTime } from '../../support/fake-time.ts';
+import { announcement } from '../../../../src/contract/assets.ts';
+import { assetId } from '../../../../src/contract/identity.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import { asset_limits } from '../../../../src/hub/assets/asset-slots.ts';
+import { aborted } from '../../../../src/platform/time.ts';
+import { drone, type DroneHost, fix, scriptedDriver } from '../../../fakes/scripted-driver.ts';
+import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { useFakeTime } from '../../../support/fake-time.ts';
 
 useFakeTime();
 

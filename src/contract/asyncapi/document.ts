@@ -1,10 +1,10 @@
 /** Builds the AsyncAPI 3.0 document of the contract from its schemas, as seen from the connector: it sends up and receives down. */
 import { z } from 'zod';
-import { channelSpecs, type ChannelSpec, type MessageSpec } from './asyncapi-channels.ts';
-import { envelopeOf } from './envelope.ts';
-import { json, jsonObject, type JsonObject } from './json.ts';
-import { laneRules } from './lanes.ts';
-import { channels, contract_version, upTopic } from './topics.ts';
+import { channelSpecs, type ChannelSpec, type MessageSpec } from './channels.ts';
+import { envelopeOf } from '../envelope.ts';
+import { json, jsonObject, type JsonObject } from '../json.ts';
+import { laneRules } from '../lanes.ts';
+import { channels, contract_version, upTopic } from '../topics.ts';
 
 const binding_version = '0.2.0';
 

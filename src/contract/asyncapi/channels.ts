@@ -1,15 +1,15 @@
 /** Every channel of the contract with its messages, in the order in which a reader of the AsyncAPI document meets them. */
 import { z } from 'zod';
-import { announcement, commandList, roster } from './assets.ts';
-import { batch } from './batch/batch.ts';
-import { dropReport } from './drops.ts';
-import { edgeEvents, laneOfFeed, publishedFeeds, type FeedSet } from './feeds.ts';
-import { kitTelemetry } from './kit.ts';
-import type { Lane } from './lanes.ts';
-import { partnerChange, partnerRecord } from './partners.ts';
-import { kitState } from './presence.ts';
-import { cloudAck, kitConfig, syncRequest, taskCancel, taskDispatch, taskReport } from './tasks.ts';
-import { channels, downTopic, upTopic, type Down } from './topics.ts';
+import { announcement, commandList, roster } from '../assets.ts';
+import { batch } from '../batch/batch.ts';
+import { dropReport } from '../drops.ts';
+import { edgeEvents, laneOfFeed, publishedFeeds, type FeedSet } from '../feeds.ts';
+import { kitTelemetry } from '../kit.ts';
+import type { Lane } from '../lanes.ts';
+import { partnerChange, partnerRecord } from '../partners.ts';
+import { kitState } from '../presence.ts';
+import { cloudAck, kitConfig, syncRequest, taskCancel, taskDispatch, taskReport } from '../tasks.ts';
+import { channels, downTopic, upTopic, type Down } from '../topics.ts';
 
 export interface MessageSpec {
   readonly name: string;

@@ -2,8 +2,8 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { altitude_m, latitude, longitude } from '../contract/assets.ts';
-import { distance_m } from '../device/distance.ts';
+import { altitude_m, latitude, longitude } from '../../contract/assets.ts';
+import { distance_m } from '../../device/distance.ts';
 
 /** Between two writes. */
 export const write_every_ms = 60_000;

@@ -1,16 +1,16 @@
 /** One asset: its current values, and those last published to the cloud. */
-import type { Announcement, AssetStatus, CommandDefinition, CommandList } from '../contract/assets.ts';
-import { cut } from '../contract/limits.ts';
-import { channels } from '../contract/topics.ts';
-import type { Command } from '../driver/command.ts';
-import type { Appender } from '../outbox/api.ts';
-import type { Clock } from '../platform/clock.ts';
-import { cleanText } from '../platform/foreign-text.ts';
-import type { ObserveAssets, ObservedAsset } from './activity.ts';
+import type { Announcement, AssetStatus, CommandDefinition, CommandList } from '../../contract/assets.ts';
+import { cut } from '../../contract/limits.ts';
+import { channels } from '../../contract/topics.ts';
+import type { Command } from '../../driver/command.ts';
+import type { Appender } from '../../outbox/api.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { cleanText } from '../../platform/foreign-text.ts';
+import type { ObserveAssets, ObservedAsset } from '../activity.ts';
 import { known_after_ms } from './asset-slots.ts';
-import type { CommandTarget } from './commands.ts';
-import type { FeedGate } from './feed-gate.ts';
-import { stableJson } from './stable-json.ts';
+import type { CommandTarget } from '../commands.ts';
+import type { FeedGate } from '../feed-gate.ts';
+import { stableJson } from '../stable-json.ts';
 
 /** The fields that the driver sets at the announcement; the others change by themselves. */
 export type AssetFacts = Omit<

@@ -1,6 +1,6 @@
 /** Merges what several drivers report of one link: a dish or a modem fills in what the interface does not show. */
-import type { Link } from '../contract/kit.ts';
-import type { LinkKnowledge } from '../driver/driver.ts';
+import type { Link } from '../../contract/kit.ts';
+import type { LinkKnowledge } from '../../driver/driver.ts';
 
 /** Maximum links of one driver instance; further ones are ignored. */
 export const known_links_max = 32;

@@ -1,14 +1,14 @@
 /** What of the kit's telemetry is news, and what an hour of an idle kit costs upstream. */
 import { expect, it, vi } from 'vitest';
-import type { Link } from '../../../src/contract/kit.ts';
-import { writeEnvelope } from '../../../src/contract/envelope.ts';
-import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { urgencyOf } from '../../../src/hub/telemetry-change.ts';
-import { aborted } from '../../../src/platform/time.ts';
-import { type DroneHost, scriptedDriver } from '../../fakes/scripted-driver.ts';
-import { hubLab, kit_id, telemetry_defaults } from '../../support/kit/hub-lab.ts';
-import { useFakeTime } from '../../support/fake-time.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import type { Link } from '../../../../src/contract/kit.ts';
+import { writeEnvelope } from '../../../../src/contract/envelope.ts';
+import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { urgencyOf } from '../../../../src/hub/kit/telemetry-change.ts';
+import { aborted } from '../../../../src/platform/time.ts';
+import { type DroneHost, scriptedDriver } from '../../../fakes/scripted-driver.ts';
+import { hubLab, kit_id, telemetry_defaults } from '../../../support/kit/hub-lab.ts';
+import { useFakeTime } from '../../../support/fake-time.ts';
+import { withDirectory } from '../../../support/temporary.ts';
 
 useFakeTime();
 

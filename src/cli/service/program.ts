@@ -1,8 +1,8 @@
 /** The subcommand `service` and its options. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { standalone_file_default } from '../config/standalone.ts';
-import type { AddKeyOptions, KeyOptions } from './service-key.ts';
-import type { Shell } from './terminal/shell.ts';
+import { standalone_file_default } from '../../config/standalone.ts';
+import type { AddKeyOptions, KeyOptions } from './key.ts';
+import type { Shell } from '../terminal/shell.ts';
 
 export function addService(program: Command, shell: Shell, finish: (code: number) => void): void {
   const service = program.command('service').description('HTTP API for kits, assets, telemetry and tasks');
@@ -11,11 +11,11 @@ export function addService(program: Command, shell: Shell, finish: (code: number
     .description('run the service until SIGTERM or Ctrl-C')
     .option('-c, --config <file>', 'configuration file of the service', standalone_file_default)
     .action(async ({ config }: { config: string }) =>
-      finish(await (await import('./service.ts')).service(config, shell)),
+      finish(await (await import('../service.ts')).service(config, shell)),
     );
   const key = service.command('key').description('manage API keys');
   withDatabase(key.command('list', { isDefault: true }).description('list the keys')).action(
-    async (options: KeyOptions) => finish(await (await import('./service-key.ts')).listKeys(options, shell)),
+    async (options: KeyOptions) => finish(await (await import('./key.ts')).listKeys(options, shell)),
   );
   withDatabase(key.command('add').description('create a key, which is shown once'))
     .argument('<label>', 'name of the client')
@@ -30,12 +30,12 @@ export function addService(program: Command, shell: Shell, finish: (code: number
     .option('--days <days>', 'expires after this time', days)
     .option('--expires <date>', 'expires at this date or time, such as 2027-01-31', moment)
     .action(async (label: string, options: AddKeyOptions) =>
-      finish(await (await import('./service-key.ts')).addKey(label, options, shell)),
+      finish(await (await import('./key.ts')).addKey(label, options, shell)),
     );
   withDatabase(key.command('revoke').description('revoke a key'))
     .argument('<id>', 'as "list" shows it')
     .action(async (id: string, options: KeyOptions) =>
-      finish(await (await import('./service-key.ts')).revokeKey(id, options, shell)),
+      finish(await (await import('./key.ts')).revokeKey(id, options, shell)),
     );
 }
 

@@ -1,16 +1,16 @@
 /** The kit's telemetry: merged, paced, and with the edges of its links. */
 import { expect, it, vi } from 'vitest';
-import { edgeEvents } from '../../../src/contract/feeds.ts';
-import { assetId } from '../../../src/contract/identity.ts';
-import { kitTelemetry, type Link } from '../../../src/contract/kit.ts';
-import { channels } from '../../../src/contract/topics.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
-import { gone_max, linkEdges } from '../../../src/hub/link-edges.ts';
-import { aborted, sleep } from '../../../src/platform/time.ts';
-import { drone, type DroneHost, scriptedDriver } from '../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
-import { useFakeTime } from '../../support/fake-time.ts';
-import { texts } from '../../../src/hub/texts.ts';
+import { edgeEvents } from '../../../../src/contract/feeds.ts';
+import { assetId } from '../../../../src/contract/identity.ts';
+import { kitTelemetry, type Link } from '../../../../src/contract/kit.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { gone_max, linkEdges } from '../../../../src/hub/kit/link-edges.ts';
+import { aborted, sleep } from '../../../../src/platform/time.ts';
+import { drone, type DroneHost, scriptedDriver } from '../../../fakes/scripted-driver.ts';
+import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { useFakeTime } from '../../../support/fake-time.ts';
+import { texts } from '../../../../src/hub/texts.ts';
 
 useFakeTime();
 

@@ -1,6 +1,6 @@
 /** What `status` shows of an asset. */
 import type { Asset } from './asset.ts';
-import type { FeedView } from './feed-gate.ts';
+import type { FeedView } from '../feed-gate.ts';
 
 /** An asset as status shows it. */
 export interface AssetView {

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { systemReason } from '../errors.ts';
-import { texts } from './texts.ts';
+import { systemReason } from '../../errors.ts';
+import { texts } from '../texts.ts';
 
 /** Creates the directory and its parents; an error names `key` of the configuration. */
 export async function makeDirectory(key: string, dir: string): Promise<void> {

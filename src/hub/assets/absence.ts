@@ -1,6 +1,6 @@
 /** The sentence why a device is not served. */
-import type { DeviceReport } from '../driver/driver.ts';
-import { texts } from './texts.ts';
+import type { DeviceReport } from '../../driver/driver.ts';
+import { texts } from '../texts.ts';
 
 /** A rejection has its time and that of the next attempt, which may be hours away. */
 export function absenceOf({ state, tried_at, next_try_at }: DeviceReport, reason: string): string {

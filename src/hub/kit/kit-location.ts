@@ -1,12 +1,12 @@
 /** Where the kit is: the chosen position with the name of its city, for telemetry, the gateway's asset and status. */
-import type { Location } from '../contract/kit.ts';
-import type { DriverLog, Fix } from '../driver/driver.ts';
-import { messageOf } from '../errors.ts';
-import { distance_m, type Point } from '../device/distance.ts';
-import type { Clock } from '../platform/clock.ts';
+import type { Location } from '../../contract/kit.ts';
+import type { DriverLog, Fix } from '../../driver/driver.ts';
+import { messageOf } from '../../errors.ts';
+import { distance_m, type Point } from '../../device/distance.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { LastFix } from './last-fix.ts';
 import { Locations, type Place } from './location.ts';
-import { texts } from './texts.ts';
+import { texts } from '../texts.ts';
 
 /** The city of a kit that moved less is not looked up again. */
 const city_again_m = 500;

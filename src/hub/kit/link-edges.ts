@@ -1,5 +1,5 @@
 /** Finds the WAN links whose status changed between two reports. */
-import type { Link, LinkStatus, LinkType } from '../contract/kit.ts';
+import type { Link, LinkStatus, LinkType } from '../../contract/kit.ts';
 
 interface LinkEdge {
   readonly name: string;

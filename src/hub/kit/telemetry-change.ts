@@ -1,5 +1,5 @@
 /** Decides whether a part of the kit's telemetry has changed beyond measurement noise. Pure. */
-import { distance_m, type Point } from '../device/distance.ts';
+import { distance_m, type Point } from '../../device/distance.ts';
 
 /** Smaller differences from what was published last are noise. */
 export interface Deadbands {

@@ -1,11 +1,11 @@
 /** `kit-connector service key`: manages the API keys of the service. A running service applies changes within seconds. */
 import { z } from 'zod';
-import { readDatabase } from '../config/standalone.ts';
-import { makeKey, scopes } from '../service/access/principal.ts';
-import { openStore } from '../service/store/open-store.ts';
-import type { ApiKey, Store } from '../service/store/store.ts';
-import { complain, exit, say, printJson, type Shell, table } from './terminal/shell.ts';
-import { texts } from './texts.ts';
+import { readDatabase } from '../../config/standalone.ts';
+import { makeKey, scopes } from '../../service/access/principal.ts';
+import { openStore } from '../../service/store/open-store.ts';
+import type { ApiKey, Store } from '../../service/store/store.ts';
+import { complain, exit, say, printJson, type Shell, table } from '../terminal/shell.ts';
+import { texts } from '../texts.ts';
 
 export interface KeyOptions {
   readonly config: string;

@@ -1,23 +1,23 @@
 /** The assets of the kit: who announced which, and what an earlier run left announced. */
-import { announcement, commandList } from '../contract/assets.ts';
-import type { FeedSet } from '../contract/feeds.ts';
-import { firstFault } from '../contract/first-fault.ts';
-import { assetId } from '../contract/identity.ts';
-import { cut, name_chars_max } from '../contract/limits.ts';
-import { channelKind, channels } from '../contract/topics.ts';
-import type { Command } from '../driver/command.ts';
-import type { AssetDescription, DeviceReport, DriverLog } from '../driver/driver.ts';
-import type { Opened } from '../outbox/protocol.ts';
-import { cleanText } from '../platform/foreign-text.ts';
-import { every } from '../platform/time.ts';
+import { announcement, commandList } from '../../contract/assets.ts';
+import type { FeedSet } from '../../contract/feeds.ts';
+import { firstFault } from '../../contract/first-fault.ts';
+import { assetId } from '../../contract/identity.ts';
+import { cut, name_chars_max } from '../../contract/limits.ts';
+import { channelKind, channels } from '../../contract/topics.ts';
+import type { Command } from '../../driver/command.ts';
+import type { AssetDescription, DeviceReport, DriverLog } from '../../driver/driver.ts';
+import type { Opened } from '../../outbox/protocol.ts';
+import { cleanText } from '../../platform/foreign-text.ts';
+import { every } from '../../platform/time.ts';
 import { absenceOf } from './absence.ts';
 import { Asset, type AssetFacts, type AssetParts, type Position, position_floor_ms } from './asset.ts';
 import { type AssetView, viewOf } from './asset-view.ts';
 import { slotFor, stranger_kept_ms } from './asset-slots.ts';
-import { type Allow, definitionsOf, findAmong, type FoundCommand, usableCommands } from './commands.ts';
-import { createFeedGate } from './feed-gate.ts';
-import type { Pacer } from './rate.ts';
-import { texts } from './texts.ts';
+import { type Allow, definitionsOf, findAmong, type FoundCommand, usableCommands } from '../commands.ts';
+import { createFeedGate } from '../feed-gate.ts';
+import type { Pacer } from '../rate.ts';
+import { texts } from '../texts.ts';
 
 export interface AssetsParts extends AssetParts {
   readonly kit_id: string;

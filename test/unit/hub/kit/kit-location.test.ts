@@ -2,19 +2,19 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { assetId } from '../../../src/contract/identity.ts';
-import { channels } from '../../../src/contract/topics.ts';
-import type { Fix } from '../../../src/driver/driver.ts';
-import { LastFix, renew_every_ms, write_every_ms } from '../../../src/hub/last-fix.ts';
-import { cached_before_manual_ms, Locations } from '../../../src/hub/location.ts';
-import { KitLocation } from '../../../src/hub/kit-location.ts';
-import type { Stamp } from '../../../src/platform/clock.ts';
-import { recordingLog } from '../../support/recording-log.ts';
-import { withDirectory } from '../../support/temporary.ts';
-import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
-import { useFakeTime } from '../../support/fake-time.ts';
-import { aborted } from '../../../src/platform/time.ts';
-import { drone, type DroneHost, scriptedDriver } from '../../fakes/scripted-driver.ts';
+import { assetId } from '../../../../src/contract/identity.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import type { Fix } from '../../../../src/driver/driver.ts';
+import { LastFix, renew_every_ms, write_every_ms } from '../../../../src/hub/kit/last-fix.ts';
+import { cached_before_manual_ms, Locations } from '../../../../src/hub/kit/location.ts';
+import { KitLocation } from '../../../../src/hub/kit/kit-location.ts';
+import type { Stamp } from '../../../../src/platform/clock.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+import { withDirectory } from '../../../support/temporary.ts';
+import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { useFakeTime } from '../../../support/fake-time.ts';
+import { aborted } from '../../../../src/platform/time.ts';
+import { drone, type DroneHost, scriptedDriver } from '../../../fakes/scripted-driver.ts';
 
 useFakeTime();
 

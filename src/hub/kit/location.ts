@@ -1,7 +1,7 @@
 /** Chooses among the positions that several sources report of the kit, with the age of the chosen one. */
-import type { Location } from '../contract/kit.ts';
-import type { Fix } from '../driver/driver.ts';
-import type { Stamp } from '../platform/clock.ts';
+import type { Location } from '../../contract/kit.ts';
+import type { Fix } from '../../driver/driver.ts';
+import type { Stamp } from '../../platform/clock.ts';
 import type { SavedFix } from './last-fix.ts';
 
 /** A fix older than this is stale; a manual position never is (interface, Limits). */

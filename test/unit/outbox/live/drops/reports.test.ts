@@ -1,14 +1,14 @@
 /** Reports of dropped messages: complete, and few. */
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { dropReport } from '../../../../src/contract/drops.ts';
-import { channels } from '../../../../src/contract/topics.ts';
-import type { Draft } from '../../../../src/outbox/api.ts';
-import { Committer } from '../../../../src/outbox/live/disk/committer.ts';
-import { DropReports } from '../../../../src/outbox/live/drop-reports.ts';
-import { Ledger } from '../../../../src/outbox/ledger.ts';
-import { rowId } from '../../../../src/outbox/row.ts';
-import { StoreLab } from '../../../support/disk/store-lab.ts';
+import { dropReport } from '../../../../../src/contract/drops.ts';
+import { channels } from '../../../../../src/contract/topics.ts';
+import type { Draft } from '../../../../../src/outbox/api.ts';
+import { Committer } from '../../../../../src/outbox/live/disk/committer.ts';
+import { DropReports } from '../../../../../src/outbox/live/drops/reports.ts';
+import { Ledger } from '../../../../../src/outbox/ledger.ts';
+import { rowId } from '../../../../../src/outbox/row.ts';
+import { StoreLab } from '../../../../support/disk/store-lab.ts';
 
 const hour_ms = 3_600_000;
 

@@ -1,5 +1,5 @@
 /** Drops added up by epoch, lane and reason. */
-import type { Drop } from '../protocol.ts';
+import type { Drop } from '../../protocol.ts';
 
 /** By epoch, lane and reason. */
 export type DropSums = Map<string, Drop>;

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
-import { channelSpecs } from '../../../src/contract/asyncapi-channels.ts';
-import { asyncApi } from '../../../src/contract/asyncapi.ts';
-import { documents, documentText } from '../../../src/docs.ts';
-import { samples } from '../../support/contract-samples.ts';
+import { channelSpecs } from '../../../../src/contract/asyncapi/channels.ts';
+import { asyncApi } from '../../../../src/contract/asyncapi/document.ts';
+import { documents, documentText } from '../../../../src/docs.ts';
+import { samples } from '../../../support/contract-samples.ts';
 
-const specification = new URL('../../../node_modules/@asyncapi/specs/schemas/3.0.0.json', import.meta.url);
+const specification = new URL('../../../../node_modules/@asyncapi/specs/schemas/3.0.0.json', import.meta.url);
 
 interface Published {
   operations: Record<string, { action: string; bindings: { mqtt: { qos: number; retain: boolean } } }>;

@@ -2,13 +2,13 @@
  * Reports of messages that were given up. What was dropped is counted on disk by epoch, lane and reason; one report is under way
  * at a time and takes all that was counted until then, so that a month without a link ends in a handful of reports.
  */
-import { drops_max } from '../../contract/drops.ts';
-import type { Position } from '../../contract/envelope.ts';
-import { channels } from '../../contract/topics.ts';
-import type { Draft } from '../api.ts';
-import type { Committer } from './disk/committer.ts';
-import type { Ledger } from '../ledger.ts';
-import { rowId, type Row, type RowId } from '../row.ts';
+import { drops_max } from '../../../contract/drops.ts';
+import type { Position } from '../../../contract/envelope.ts';
+import { channels } from '../../../contract/topics.ts';
+import type { Draft } from '../../api.ts';
+import type { Committer } from '../disk/committer.ts';
+import type { Ledger } from '../../ledger.ts';
+import { rowId, type Row, type RowId } from '../../row.ts';
 
 /** A report that the broker has not acknowledged by then counts as lost: quarantined, or given up. */
 const patience_ms = 3_600_000;

@@ -1,14 +1,21 @@
 /** What the cloud is told of assets, and when. */
 import { expect, it, vi } from 'vitest';
-import { announcement, type Announcement } from '../../../src/contract/assets.ts';
-import { assetId } from '../../../src/contract/identity.ts';
-import { channels } from '../../../src/contract/topics.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
-import { asset_limits } from '../../../src/hub/asset-slots.ts';
-import { aborted } from '../../../src/platform/time.ts';
-import { command, drone, type DroneHost, fix, scriptedDriver, scripts } from '../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
-import { useFakeTime } from '../../support/fake-time.ts';
+import { announcement, type Announcement } from '../../../../src/contract/assets.ts';
+import { assetId } from '../../../../src/contract/identity.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { asset_limits } from '../../../../src/hub/assets/asset-slots.ts';
+import { aborted } from '../../../../src/platform/time.ts';
+import {
+  command,
+  drone,
+  type DroneHost,
+  fix,
+  scriptedDriver,
+  scripts,
+} from '../../../fakes/scripted-driver.ts';
+import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { useFakeTime } from '../../../support/fake-time.ts';
 
 useFakeTime();
 
