@@ -56,6 +56,7 @@ export async function startStandalone({
   });
   const acks = new Acks({
     store,
+    log,
     send: async (kit_id, ack, isNewest) => link.acknowledge(kit_id, ack, isNewest),
     signal,
   });

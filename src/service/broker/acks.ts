@@ -1,11 +1,13 @@
 /** Acknowledges stored messages to each kit, at most once a second per epoch (`contract/README.md`, `down/ack`). */
 import { ack_ranges_max, type CloudAck } from '../../contract/tasks.ts';
 import { every } from '../../platform/time.ts';
+import type { ServiceLog } from '../service-log.ts';
 import { joinRanges, type Range } from '../store/received/ranges.ts';
 import type { Committed, Store } from '../store/store.ts';
+import { MessageRefused } from './message-refused.ts';
 
 const send_every_ms = 1_000;
-/** Newest epochs are read again at this interval: another replica may have stored a newer one. */
+/** Newest epochs are read again at this interval: another replica may have stored a newer one. The broker may accept more, too. */
 const refresh_ms = 60_000;
 /** Kits whose newest epoch is remembered, and kits with acknowledgements that wait. */
 const kits_max = 100_000;
@@ -15,7 +17,8 @@ const ranges_max = 20 * ack_ranges_max;
 
 export interface AckParts {
   readonly store: Pick<Store, 'newestEpoch'>;
-  /** `isRetained`: the broker keeps it. Rejects when it could not be sent. */
+  readonly log: Pick<ServiceLog, 'warn'>;
+  /** `isRetained`: the broker keeps it. Rejects with `MessageRefused` when the broker did not accept it, else when it could not be sent. */
   readonly send: (kit_id: string, ack: CloudAck, isRetained: boolean) => Promise<void>;
   readonly signal: AbortSignal;
 }
@@ -26,11 +29,18 @@ export class Acks {
   #due = new Map<string, Map<number, readonly Range[]>>();
   readonly #newest = new Map<string, number>();
   #isSending = false;
+  /** Ranges of one message: fewer once the broker refused a larger one (Maximum Packet Size of MQTT 5). */
+  #ranges_fit = ack_ranges_max;
+  #isRefusalLogged = false;
 
   constructor(parts: AckParts) {
     this.#parts = parts;
     every(send_every_ms, parts.signal, () => void this.#sendDue());
-    every(refresh_ms, parts.signal, () => this.#newest.clear());
+    every(refresh_ms, parts.signal, () => {
+      this.#newest.clear();
+      this.#ranges_fit = ack_ranges_max;
+      this.#isRefusalLogged = false;
+    });
   }
 
   note(acks: Committed['acks']): void {
@@ -55,15 +65,35 @@ export class Acks {
       const newest = await this.#newestOf(kit_id, Math.max(...ofKit.keys())).catch(() => undefined);
       for (const [epoch, ranges] of ofKit) {
         const isNewest = newest === undefined || epoch >= newest;
-        for (const ack of acksOf(epoch, ranges)) {
-          const isLowest = ack.ranges[0]?.[0] === ranges[0]?.[0];
-          // A lost acknowledgement needs no retry: the kit sends its messages again, which causes the next one.
-          sent.push(this.#parts.send(kit_id, ack, isNewest && isLowest).catch(() => undefined));
-        }
+        for (const [n, some] of parted(ranges, this.#ranges_fit).entries())
+          sent.push(this.#send(kit_id, ackOf(epoch, some), isNewest && n === 0));
       }
     }
     await Promise.all(sent);
     this.#isSending = false;
+  }
+
+  /** Sends it, or the halves of what the broker finds too large. Never rejects. */
+  async #send(kit_id: string, ack: CloudAck, isRetained: boolean): Promise<void> {
+    const { send, log } = this.#parts;
+    try {
+      await send(kit_id, ack, isRetained);
+    } catch (error) {
+      // One that was lost needs no retry: the kit sends its messages again, which causes the next one.
+      if (!(error instanceof MessageRefused)) return;
+      const { epoch, ranges } = ack;
+      if (error.isTooLarge && ranges.length > 1) {
+        const half = Math.ceil(ranges.length / 2);
+        this.#ranges_fit = Math.min(this.#ranges_fit, half);
+        for (const [n, some] of parted(ranges, half).entries())
+          await this.#send(kit_id, ackOf(epoch, some), isRetained && n === 0);
+        return;
+      }
+      if (this.#isRefusalLogged) return;
+      this.#isRefusalLogged = true;
+      const facts = { kit_id, epoch, reason: error.message };
+      log.warn(facts, 'broker refused an acknowledgement; the kit keeps its messages and sends them again');
+    }
   }
 
   async #newestOf(kit_id: string, epoch: number): Promise<number> {
@@ -75,12 +105,13 @@ export class Acks {
   }
 }
 
-/** Splits the ranges into messages of the size that a kit accepts, lowest ranges first. */
-function acksOf(epoch: number, ranges: readonly Range[]): readonly CloudAck[] {
-  const acks: CloudAck[] = [];
-  for (let at = 0; at < ranges.length; at += ack_ranges_max) {
-    const some = ranges.slice(at, at + ack_ranges_max);
-    acks.push({ epoch, ranges: some.map(([first, last]) => [first, last]) });
-  }
-  return acks;
+/** Parts of at most `size` ranges, lowest ranges first. */
+function parted(ranges: readonly Range[], size: number): readonly (readonly Range[])[] {
+  const parts: (readonly Range[])[] = [];
+  for (let at = 0; at < ranges.length; at += size) parts.push(ranges.slice(at, at + size));
+  return parts;
+}
+
+function ackOf(epoch: number, ranges: readonly Range[]): CloudAck {
+  return { epoch, ranges: ranges.map(([first, last]) => [first, last]) };
 }

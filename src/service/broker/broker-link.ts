@@ -16,6 +16,7 @@ import type { SetAside } from '../ingest/set-aside.ts';
 import type { Dispatcher } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { TaskOrder } from '../store/store.ts';
+import { MessageRefused } from './message-refused.ts';
 
 const retry = { first_ms: 500, max_ms: 30_000 } as const;
 /** Messages that the broker sends before it must wait for a PUBACK: what one commit can take. */
@@ -121,6 +122,7 @@ export class BrokerLink implements Dispatcher {
     await this.#publish({ topic, payload: JSON.stringify(change), retain: false });
   }
 
+  /** Rejects with `MessageRefused`, also when it is larger than the broker accepts. */
   async acknowledge(kit_id: string, ack: CloudAck, retain: boolean): Promise<void> {
     const payload = JSON.stringify(ack);
     await this.#publish({ topic: downTopic(kit_id, { kind: 'ack' }), payload, retain });
@@ -131,12 +133,12 @@ export class BrokerLink implements Dispatcher {
     await this.#publish({ topic: downTopic(kit_id, { kind: 'sync' }), payload: '{}', retain: false });
   }
 
-  /** Resolves with the reason code. Rejects when the broker refuses it, and with `OutcomeUnknown` when no PUBACK comes. */
+  /** Resolves with the reason code. Rejects with `MessageRefused`, and with `OutcomeUnknown` when no PUBACK comes. */
   async #publish(message: Outgoing): Promise<number> {
     if (!this.#session) throw new Error('the service is not connected to the broker');
     const puback = await within(puback_ms, this.#session.publishAndWait(message));
     if (!puback) throw new OutcomeUnknown('the broker did not acknowledge the message in time');
-    if (puback.code >= 0x80) throw new Error(`the broker refused the message: ${puback.reason}`);
+    if (puback.code >= 0x80) throw new MessageRefused(puback.code, puback.reason);
     return puback.code;
   }
 

@@ -2,6 +2,7 @@
 import type { PartnerChange } from '../../contract/partners.ts';
 import { every } from '../../platform/time.ts';
 import type { PartnerState, Store } from '../store/store.ts';
+import { MessageRefused } from './message-refused.ts';
 
 /** Changes and fixes of one kit leave together, the newest of each asset, at most once in this time. */
 const tick_ms = 1_000;
@@ -13,7 +14,7 @@ const kits_max = 100_000;
 export interface PartnerUpdateParts {
   readonly store: Pick<Store, 'kit' | 'partners' | 'partnerFixSent'>;
   readonly link: {
-    /** Rejects when it could not be sent. */
+    /** Rejects with `MessageRefused` when the broker does not accept it, else when it could not be sent. */
     readonly sendPartner: (kit_id: string, asset_id: string, change: PartnerChange) => Promise<void>;
   };
   readonly signal: AbortSignal;
@@ -57,7 +58,12 @@ export class PartnerUpdates {
     if (state?.online !== true || state.partners !== true) return false;
     let isOpen = false;
     for (const partner of await store.partners(kit_id)) {
-      await this.#sendOne(kit_id, partner);
+      try {
+        await this.#sendOne(kit_id, partner);
+      } catch (error) {
+        // One that the broker refuses must not keep the others from the kit.
+        if (!(error instanceof MessageRefused)) throw error;
+      }
       isOpen ||= partner.peer_revision !== partner.revision;
     }
     return isOpen;

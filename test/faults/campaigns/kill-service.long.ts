@@ -1,9 +1,9 @@
-/** 200 kills of the standalone service with SIGKILL while kits publish, half of them on each database; prints the accounts. */
+/** 200 kills of the standalone service with SIGKILL on each database while kits publish; prints the accounts. */
 import { expect, it } from 'vitest';
 import { numberOf } from '../support/numbers.ts';
 import { killServices } from '../support/service-campaign.ts';
 
-const kills = Math.ceil(numberOf('FAULTS_SERVICE_KILLS', 200) / 2);
+const kills = numberOf('FAULTS_SERVICE_KILLS', 200);
 
 it.each(['SQLite', 'PostgreSQL'] as const)(
   'kills of the service on %s lose no message that it acknowledged, and none that the broker keeps for it',

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { cloudAck, type CloudAck } from '../../../../src/contract/tasks.ts';
 import { Acks } from '../../../../src/service/broker/acks.ts';
+import { MessageRefused } from '../../../../src/service/broker/message-refused.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 
@@ -16,19 +17,23 @@ interface Sent {
 let sent: Sent[];
 let newest: Record<string, number>;
 let ends: AbortController;
+let warned: string[];
 let acks: Acks;
 beforeEach(() => {
   sent = [];
+  warned = [];
   newest = {};
   ends = new AbortController();
   acks = new Acks({
     store: { newestEpoch: async (kit) => newest[kit] ?? 0 },
     send: async (kit, ack, retained) => void sent.push({ kit_id: kit, ack: cloudAck.parse(ack), retained }),
+    log,
     signal: ends.signal,
   });
 });
 afterEach(() => ends.abort());
 
+const log = { warn: (_: object, sentence: string): void => void warned.push(sentence) };
 const second = async (): Promise<void> => void (await vi.advanceTimersByTimeAsync(1_000));
 const even = (count: number, from = 0): [number, number][] =>
   Array.from({ length: count }, (_, n) => [from + 2 * n, from + 2 * n]);
@@ -89,6 +94,7 @@ it('goes on after a message that could not be sent', async () => {
       if (isDown) throw new Error('not connected');
       sent.push({ kit_id: kit, ack, retained });
     },
+    log,
     signal: ends.signal,
   });
   failing.note([{ kit_id, ack: { epoch: 17, ranges: [[1, 1]] } }]);
@@ -97,4 +103,51 @@ it('goes on after a message that could not be sent', async () => {
   failing.note([{ kit_id, ack: { epoch: 17, ranges: [[2, 2]] } }]);
   await second();
   expect(sent.map(({ ack }) => ack.ranges)).toEqual([[[2, 2]]]);
+});
+
+/** Sends to a broker that accepts so many ranges in one message and refuses more with `code`. */
+function limited(ranges_max: number, code: number): { readonly acks: Acks; readonly refused: CloudAck[] } {
+  const refused: CloudAck[] = [];
+  const link = {
+    store: { newestEpoch: async () => 0 },
+    send: async (kit: string, ack: CloudAck, retained: boolean): Promise<void> => {
+      if (ack.ranges.length > ranges_max) {
+        refused.push(ack);
+        throw new MessageRefused(code, 'packet too large');
+      }
+      sent.push({ kit_id: kit, ack, retained });
+    },
+    log,
+    signal: ends.signal,
+  };
+  return { acks: new Acks(link), refused };
+}
+
+it('names all ranges in smaller messages when the broker refuses large ones, and retains the lowest alone', async () => {
+  const { acks: small, refused } = limited(150, 0x95);
+  small.note([{ kit_id, ack: { epoch: 17, ranges: even(1_500) } }]);
+  await second();
+  expect(sent.flatMap(({ ack }) => ack.ranges).sort(([a], [b]) => a - b)).toEqual(even(1_500));
+  expect(sent.filter(({ retained }) => retained).map(({ ack }) => ack.ranges[0])).toEqual([[0, 0]]);
+  const tried = refused.length;
+  sent.length = 0;
+  // The size that was accepted is remembered for a minute.
+  small.note([{ kit_id, ack: { epoch: 17, ranges: even(1_500) } }]);
+  await second();
+  expect(sent).toHaveLength(12);
+  expect(refused).toHaveLength(tried);
+  expect(warned).toEqual([]);
+});
+
+it('logs once a minute that the broker refuses acknowledgements', async () => {
+  const { acks: none } = limited(0, 0x87);
+  for (let n = 0; n < 3; n += 1) {
+    none.note([{ kit_id, ack: { epoch: 17, ranges: even(2) } }]);
+    await second();
+  }
+  expect(warned).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(60_000);
+  none.note([{ kit_id, ack: { epoch: 17, ranges: even(2) } }]);
+  await second();
+  expect(warned).toHaveLength(2);
 });

@@ -116,6 +116,19 @@ describe('BrokerLink', () => {
     });
   });
 
+  it('refuses an acknowledgement that is larger than the broker accepts, and sends nothing', async () => {
+    const limit = Buffer.from([0x27, 0, 0, 0x04, 0]);
+    const script: Script = { onConnect: (peer) => peer.connack(0, limit) };
+    await withLink(script, {}, async ({ broker, link }) => {
+      await eventually('it is connected', () => link.isUp);
+      const ranges = Array.from({ length: 1_000 }, (_, n): [number, number] => [2 * n, 2 * n]);
+      const refused_ack = link.acknowledge(kit_id, { epoch: 17, ranges }, true);
+      await expect(refused_ack).rejects.toMatchObject({ name: 'MessageRefused', isTooLarge: true });
+      await link.acknowledge(kit_id, { epoch: 17, ranges: ranges.slice(0, 10) }, true);
+      expect(broker.published).toHaveLength(1);
+    });
+  });
+
   it('subscribes to everything that kits publish and keeps the live flag of messages', async () => {
     const filters: string[] = [];
     const script: Script = { onSubscribed: (some) => filters.push(...some) };
