@@ -135,6 +135,7 @@ async function start(config: OwnServiceConfig, parts: ReportParts, around: Aroun
     cors_origins: config.cors_origins,
     socket_limits: config.socket_limits,
     tls: tlsSource(config.tls),
+    map_file: config.map_file,
     page: pageOnDemand(),
     version: parts.version,
     log,

@@ -1,6 +1,8 @@
 /** The service's part of the configuration: beside the daemon (`service`), and the separate file when it runs alone. */
 import { isIP } from 'node:net';
+import { resolve } from 'node:path';
 import { z } from 'zod';
+import { mapFault } from './service-map.ts';
 import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service-tls.ts';
 import type { FaultList, KeyPath } from './source.ts';
 
@@ -40,6 +42,7 @@ export const serviceSection = z.strictObject({
       reads_per_s: perSecond(20).describe('requests that read, of one API key'),
       changes_per_s: perSecond(10).describe('requests that change something, of one API key'),
       fixes_per_s: perSecond(50).describe('pushed locations of one API key; a batch counts once'),
+      map_per_s: perSecond(100).describe('parts of the map, of one API key'),
     })
     .prefault({})
     .describe('requests a second; for a moment twice as many'),
@@ -62,6 +65,13 @@ export const serviceSection = z.strictObject({
     })
     .prefault({})
     .describe('WebSockets'),
+  map: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'PMTiles file (version 3) with the map of the console; left out: the outline of the world only',
+    ),
   tls: tlsSection
     .optional()
     .describe('left out: plain HTTP, for the loopback or behind a proxy that speaks TLS'),
@@ -97,9 +107,12 @@ export interface ServiceConfig {
     readonly reads_per_s: number;
     readonly changes_per_s: number;
     readonly fixes_per_s: number;
+    readonly map_per_s: number;
   };
   readonly cors_origins: readonly string[];
   readonly socket_limits: { readonly sockets_per_key: number; readonly kits_per_socket: number };
+  /** Absolute path of a PMTiles archive. Undefined: no map. */
+  readonly map_file: string | undefined;
   /** Undefined: plain HTTP. */
   readonly tls: ServiceTls | undefined;
 }
@@ -130,6 +143,7 @@ export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePl
       sockets_per_key: section.sockets.per_key,
       kits_per_socket: section.sockets.kits_per_socket,
     },
+    map_file: section.map === undefined ? undefined : resolve(dir, section.map),
     tls: section.tls && tlsOf(section.tls, dir),
   };
 }
@@ -145,6 +159,10 @@ export async function checkService(
   place: ServicePlace,
   report: { readonly faults: FaultList; readonly warnings: string[]; readonly at: KeyPath },
 ): Promise<void> {
+  if (section.map !== undefined) {
+    const fault = await mapFault(resolve(place.dir, section.map));
+    if (fault !== undefined) report.warnings.push(fault);
+  }
   if (!section.tls) return;
   await checkTls(section.tls, place.dir, { ...report, at: [...report.at, 'tls'] });
   const plain = serviceOf(section, place).media_origins.filter((each) => each.startsWith('http:'));

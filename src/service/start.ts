@@ -8,6 +8,7 @@ import { HistoryKeeper, type HistoryOptions } from './history/keeper.ts';
 import { type RequestLimits, request_limits_default } from './http/guards.ts';
 import { Ingest } from './ingest/ingest.ts';
 import type { Reception } from './ingest/read-message.ts';
+import { MapFile } from './map/map-file.ts';
 import { KeyRing } from './access/keys.ts';
 import type { PageSource } from './http/page-files.ts';
 import type { Meter } from './metrics.ts';
@@ -39,6 +40,8 @@ export interface ServiceOptions {
   /** Counts requests, messages and sockets; left out: nothing is counted. */
   readonly meter?: Meter | undefined;
   readonly page: PageSource;
+  /** Absolute path of a PMTiles archive, which may be missing; left out: no map is configured. */
+  readonly map_file?: string | undefined;
   readonly version: string;
   readonly log: ServiceLog;
   /** Messages that arrive within this time are committed together. */
@@ -95,8 +98,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const unready = async (): Promise<string | undefined> => ingest.unready ?? options.unready();
     const { media_origins, page, version, tls, meter, limits = request_limits_default } = options;
     const { socket_limits = socket_limits_default } = options;
+    const map = options.map_file === undefined ? undefined : new MapFile(options.map_file);
     const inside = { service, store, gate, log, changes, signal, unready, meter };
-    const parts = { ...inside, limits, socket_limits, media_origins, page, version, tls };
+    const parts = { ...inside, map, limits, socket_limits, media_origins, page, version, tls };
     const http = await (options.serve ?? serveHttp)(listen, parts);
     const keeper = options.history && new HistoryKeeper({ store, log, now: Date.now }, options.history);
     const kept = keeper?.run(signal);

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { gatewayResource, linkResource, locationResource, speedtestResource } from './kit-resources.ts';
 import { completeness, eventPage, historyPage, seriesList, track } from './history-resources.ts';
+import { map_archive_path, mapResource } from './map-resources.ts';
 import { titles } from './problem.ts';
 import {
   changeAsset,
@@ -233,6 +234,21 @@ give(sendCommand, { payload: { lat: 47.3985, lon: 8.5456, alt_m: 530 } });
 give(pushLocation, { lat: 47.3985, lon: 8.5456, alt_m: 455.2, bearing: 271.5, speed_mps: 8.2 });
 give(pushLocations, { locations: [{ asset_id: partner_id, lat: 47.3985, lon: 8.5456, alt_m: 455.2 }] });
 give(openSession, { api_key: 'kc_0123456789ab_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' });
+give(mapResource, {
+  archive: {
+    url: map_archive_path,
+    etag: '"1w-9c4-2qk-hf3x"',
+    bytes: 48_211_004,
+    tile_type: 'mvt',
+    tile_compression: 'gzip',
+    min_zoom: 0,
+    max_zoom: 14,
+    bounds: [8.3, 47.2, 8.8, 47.6],
+    center: { lat: 47.4, lon: 8.55, zoom: 10 },
+    attribution: '© OpenStreetMap',
+    vector_layers: ['earth', 'water', 'roads'],
+  },
+});
 
 const motion = { time, asset_id, data: { active: true } };
 give(historyPage, {

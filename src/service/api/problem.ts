@@ -16,6 +16,7 @@ export const titles = {
   conflict: [409, 'The current state does not allow it'],
   'too-large': [413, 'The body is too large'],
   'unsupported-type': [415, 'The body must be JSON'],
+  'range-not-satisfiable': [416, 'The range is not in the file'],
   'misdirected-request': [421, 'This host name is not served'],
   'invalid-payload': [422, 'The body does not match its schema'],
   'upgrade-required': [426, 'A WebSocket handshake is required'],
@@ -30,6 +31,8 @@ interface More {
   readonly retry_after_s?: number;
   /** Methods that the path supports. */
   readonly allow?: readonly string[];
+  /** Bytes of the file whose part was asked for. */
+  readonly size?: number;
 }
 
 /** A rejected request. Thrown anywhere in the service; the server turns it into the response. */

@@ -21,6 +21,7 @@ export function answerProblem(c: Context<Env>, thrown: unknown, log: ServiceLog)
   const { kind, message: detail, status, title, more } = found;
   if (more.retry_after_s !== undefined) c.header('Retry-After', String(more.retry_after_s));
   if (more.allow) c.header('Allow', more.allow.join(', '));
+  if (more.size !== undefined) c.header('Content-Range', `bytes */${more.size}`);
   if (status === 426) c.header('Upgrade', 'websocket');
   if (status === 401) c.header('WWW-Authenticate', 'ApiKey');
   const errors = more.errors && { errors: [...more.errors] };
@@ -53,7 +54,7 @@ const kinds: Readonly<Record<number, ProblemKind>> = {
 
 /** Problems are made with the status codes of `problem.ts` and 500. */
 function statusOf(status: number): ContentfulStatusCode {
-  const known = [400, 401, 403, 404, 405, 409, 413, 415, 421, 422, 426, 429, 503] as const;
+  const known = [400, 401, 403, 404, 405, 409, 413, 415, 416, 421, 422, 426, 429, 503] as const;
   return known.find((each) => each === status) ?? 500;
 }
 

@@ -16,8 +16,8 @@ export function compressed(): MiddlewareHandler {
   return compress();
 }
 
-/** An export has no end that could be waited for: hashing it would hold all of it in memory. */
-const streamed = /\/export\/?$/u;
+/** An export has no end that could be waited for: hashing it would hold all of it in memory. The file of the map has its own tag. */
+const streamed = /\/(?:export|archive\.pmtiles)\/?$/u;
 
 /** Adds an ETag to successful reads. It is weak: the same content may leave compressed or not. */
 export function tagged(): MiddlewareHandler<Env> {

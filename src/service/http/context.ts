@@ -82,7 +82,7 @@ export const responseHeaders = {
   challenge: z.object({ 'WWW-Authenticate': z.string().describe('always `ApiKey`') }),
 } as const;
 
-const asProblem = (status: number, description: string, headers?: z.ZodObject) => ({
+export const asProblem = (status: number, description: string, headers?: z.ZodObject) => ({
   description,
   ...(headers && { headers }),
   content: {

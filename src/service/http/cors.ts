@@ -14,8 +14,8 @@ export function crossOrigin({ gate }: { readonly gate: Gate }): MiddlewareHandle
   return cors({
     origin: [...origins],
     allowMethods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
-    allowHeaders: ['X-API-Key', 'Content-Type', 'Idempotency-Key', 'If-None-Match'],
-    exposeHeaders: ['Location', 'Retry-After', 'ETag', 'Link'],
+    allowHeaders: ['X-API-Key', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'Range', 'If-Range'],
+    exposeHeaders: ['Location', 'Retry-After', 'ETag', 'Link', 'Content-Range', 'Accept-Ranges'],
     maxAge: preflight_s,
   });
 }

@@ -5,6 +5,7 @@ import { countValues, request_limits } from '../../contract/bounded-json.ts';
 import { messageOf } from '../../errors.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { demandScope } from '../access/principal.ts';
+import { map_archive_path } from '../api/map-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { RateLimit } from '../access/rate-limit.ts';
 import type { Env } from './context.ts';
@@ -17,8 +18,15 @@ export interface RequestLimits {
   readonly changes_per_s: number;
   /** Push Location, single and in batches. */
   readonly fixes_per_s: number;
+  /** Parts of the map: a screen of it takes dozens. */
+  readonly map_per_s: number;
 }
-export const request_limits_default: RequestLimits = { reads_per_s: 20, changes_per_s: 10, fixes_per_s: 50 };
+export const request_limits_default: RequestLimits = {
+  reads_per_s: 20,
+  changes_per_s: 10,
+  fixes_per_s: 50,
+  map_per_s: 100,
+};
 
 const methods_with_body: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
@@ -60,8 +68,10 @@ export function securityHeaders({
     c.header('Cross-Origin-Opener-Policy', 'same-origin');
     c.header('Cross-Origin-Resource-Policy', 'same-origin');
     if (c.req.path.startsWith('/api')) {
-      // A response with an ETag may be kept by its client, which asks each time whether it is still the same.
-      c.header('Cache-Control', c.res.headers.has('etag') ? 'private, no-cache' : 'no-store');
+      // A response with an ETag may be kept by its client, which asks each time whether it is still the same; parts of the map
+      // for longer.
+      const caching = c.res.headers.has('etag') ? 'private, no-cache' : 'no-store';
+      if (!c.res.ok || !c.res.headers.has('cache-control')) c.header('Cache-Control', caching);
     }
   };
 }
@@ -145,6 +155,7 @@ export function authenticate({
     read: new RateLimit(twice(limits.reads_per_s)),
     change: new RateLimit(twice(limits.changes_per_s)),
     fix: new RateLimit(twice(limits.fixes_per_s)),
+    map: new RateLimit(twice(limits.map_per_s)),
   };
   return async (c, next) => {
     if (c.req.path === '/api/session' && c.req.method === 'POST') return next();
@@ -152,8 +163,9 @@ export function authenticate({
     const principal = await gate.identify(asker);
     const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
     if (hasCookieOnly(asker.headers)) demandOwnPage(gate, asker, isRead ? 'read' : 'change');
-    const kind = isRead ? 'read' : pushed.test(c.req.path) ? 'fix' : 'change';
-    slowDown(buckets[kind].take(principal.key_id, performance.now()));
+    slowDown(
+      buckets[kindOf(c.req.path, isRead ? 'read' : 'change')].take(principal.key_id, performance.now()),
+    );
     if (isRead && c.req.path !== '/api/session') demandScope(principal, 'read');
     c.set('principal', principal);
     return next();
@@ -162,6 +174,12 @@ export function authenticate({
 
 /** Paths of Push Location. */
 const pushed = /\/locations?$/u;
+
+/** The limit that a request counts for. */
+function kindOf(path: string, kind: 'read' | 'change'): 'read' | 'change' | 'fix' | 'map' {
+  if (kind === 'change') return pushed.test(path) ? 'fix' : 'change';
+  return path === map_archive_path ? 'map' : 'read';
+}
 
 function twice(per_s: number): { readonly per_s: number; readonly burst: number } {
   return { per_s, burst: Math.max(1, Math.ceil(2 * per_s)) };

@@ -3,6 +3,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { socketDocument } from '../api/socket-document.ts';
 import type { PageSource } from './page-files.ts';
 import { RequestProblem } from '../api/problem.ts';
+import type { MapFile } from '../map/map-file.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Store } from '../store/store.ts';
@@ -24,6 +25,7 @@ import {
 import { historyRoutes } from './history/routes.ts';
 import { kitRoutes } from './kit-routes.ts';
 import { locationRoutes } from './location-routes.ts';
+import { mapRoutes } from './map-routes.ts';
 import { methodFinder } from './methods.ts';
 import { servePage } from './page.ts';
 import { sessionRoutes } from './session-routes.ts';
@@ -35,6 +37,8 @@ export interface HttpParts extends GuardOptions {
   readonly log: ServiceLog;
   readonly version: string;
   readonly page: PageSource;
+  /** Undefined: no map is configured. */
+  readonly map?: MapFile | undefined;
   /** Why the service cannot serve now; undefined: it can. */
   readonly unready: () => Promise<string | undefined>;
 }
@@ -52,6 +56,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     locationRoutes(service),
     taskRoutes(service, store),
     ...historyRoutes(service, store),
+    mapRoutes(parts.map),
     sessionRoutes(gate, service),
   ];
   for (const routes of rooms) app.route('/', routes);

@@ -68,7 +68,7 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
       listen: { host: '127.0.0.1', port: 0 },
       hosts: [],
       media_origins: [],
-      limits: { reads_per_s: 1_000, changes_per_s: 100, fixes_per_s: 100 },
+      limits: { reads_per_s: 1_000, changes_per_s: 100, fixes_per_s: 100, map_per_s: 100 },
       page: pageOnDemand(),
       version: '0',
       log: recordingLog(),

@@ -35,6 +35,7 @@ interface LabOptions {
   readonly limits?: RequestLimits;
   readonly socket_limits?: SocketLimits | undefined;
   readonly cors_origins?: readonly string[];
+  readonly map_file?: string;
 }
 
 export async function startServiceLab(
@@ -46,6 +47,7 @@ export async function startServiceLab(
     limits = request_limits_default,
     socket_limits,
     cors_origins,
+    map_file,
   }: LabOptions = {},
 ) {
   const database = openSqlite(':memory:');
@@ -79,6 +81,7 @@ export async function startServiceLab(
     limits,
     socket_limits,
     cors_origins,
+    map_file,
     page,
     version: '0',
     log,

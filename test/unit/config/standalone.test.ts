@@ -50,3 +50,18 @@ it('takes an address of IPv6, and a name in capitals', async () => {
   const text = "broker: { url: 'mqtt://127.0.0.1:1883' }\nlisten: '[::1]:0'\nhosts: [Kits.Example.COM]\n";
   expect(await read(text)).toMatchObject({ listen: { host: '::1', port: 0 }, hosts: ['kits.example.com'] });
 });
+
+it('warns of a map that cannot be used, and takes one that can', async () => {
+  const broker = "broker: { url: 'mqtt://127.0.0.1:1883' }\n";
+  const missing = await read(`${broker}map: area.pmtiles\n`);
+  expect(missing).toMatchObject({ map_file: expect.stringMatching(/\/area\.pmtiles$/u) as string });
+  expect(missing).toMatchObject({
+    warnings: [expect.stringContaining('area.pmtiles cannot be read') as string],
+  });
+  expect(await read(`${broker}map: secrets\n`)).toMatchObject({
+    warnings: [expect.stringContaining('is not a file') as string],
+  });
+  expect(await read(`${broker}map: secrets/mqtt-password\n`)).toMatchObject({
+    warnings: [expect.stringContaining('no PMTiles archive') as string],
+  });
+});

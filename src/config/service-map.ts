@@ -1,0 +1,24 @@
+/** Checks the map file that the configuration of the service names. A faulty one is a warning: the kit works without it. */
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { systemReason } from '../errors.ts';
+
+/** PMTiles version 3. */
+const beginning = Buffer.from('PMTiles\u0003', 'latin1');
+
+/** Returns a sentence with the fault and the remedy; undefined: the file can be used. */
+export async function mapFault(file: string): Promise<string | undefined> {
+  try {
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    if (!(await handle.stat()).isFile()) return unusable(file, 'is not a file');
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(beginning.length), 0, beginning.length, 0);
+    const isArchive = bytesRead === beginning.length && buffer.equals(beginning);
+    return isArchive ? undefined : unusable(file, 'is no PMTiles archive of version 3');
+  } catch (error) {
+    return unusable(file, `cannot be read (${systemReason(error)})`);
+  }
+}
+
+function unusable(file: string, reason: string): string {
+  return `map: ${file} ${reason}; the console shows the outline of the world only until it is replaced`;
+}
