@@ -62,6 +62,8 @@ export interface App {
   readonly vitals: Vitals;
   /** Counts from the call on. */
   readonly openMetrics: () => Promise<Metrics>;
+  /** Starts the drivers of the configuration, once: their code is loaded after the kit answers on its control socket. */
+  startDrivers(): void;
   /** Applies what can change at run time; logs what changed and what needs a restart. */
   reload(next: Config): Promise<void>;
   /** The kit's own service; undefined: none is configured. */
@@ -79,7 +81,7 @@ interface Ends {
   readonly uplink: AbortController;
 }
 
-/** Starts everything. Rejects with `StorageUnavailable` if no buffer can be opened. */
+/** Starts everything but the drivers. Rejects with `StorageUnavailable` if no buffer can be opened. */
 export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const outbox = await openBuffer(config, deps);
   const ends: Ends = {
@@ -112,11 +114,11 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   outbox.onLeftOpen = (entries) => tasks.takeUp(entries);
   outbox.onAnnounced = (announced) => hub.takeUp(announced);
   const instances = new DriverInstances(hub, deps.log);
-  instances.start(config.drivers);
 
   return {
     local: localApi(parts, tail, deps.log),
     vitals: vitals(parts),
+    startDrivers: () => instances.start(config.drivers),
     openMetrics: async () => (await import('./metrics/metrics.ts')).openMetrics(parts, ends.hub.signal),
     service,
     crashed,

@@ -124,8 +124,9 @@ export async function readStatePlace(
   file: string,
 ): Promise<{ readonly state_dir: string; readonly hasOwnId: boolean }> {
   const { value } = parseSource(file, await readSource(file));
-  const { state_dir, hasId } = readableSections(value);
-  return { state_dir: state_dir ?? configFile.shape.state_dir.parse(undefined), hasOwnId: hasId };
+  const { state_dir } = configFile.pick({ state_dir: true }).strip().safeParse(value).data ?? {};
+  const hasOwnId = typeof value === 'object' && value !== null && 'kit_id' in value;
+  return { state_dir: state_dir ?? configFile.shape.state_dir.parse(undefined), hasOwnId };
 }
 
 export function controlSocket(runtime_dir: string): string {

@@ -8,15 +8,28 @@ import { every, sleep } from './time.ts';
 /** A collection comes when the heap has grown by so much, not when it has doubled: a draining backlog costs half. */
 const growing_percent = 20;
 
+/** The code of the drivers is loaded. */
+const slowly_after_ms = 5_000;
 /** Drivers have found their devices and hot code is compiled. */
 const first_after_ms = 30_000;
 /** It takes some milliseconds. */
 const period_ms = 600_000;
 
+/** Makes the heap grow in small steps once the code is loaded, and releases freed memory, until `signal` aborts. */
+export async function keepSmall(signal: AbortSignal): Promise<void> {
+  await sleep(slowly_after_ms, signal);
+  if (signal.aborted) return;
+  growSlowly();
+  await sleep(first_after_ms - slowly_after_ms, signal);
+  if (signal.aborted) return;
+  await giveBack();
+  every(period_ms, signal, () => void giveBack());
+}
+
 /**
- * Called once everything is loaded, and no option of the command line: V8 takes no code that was compiled under other
+ * No option of the command line, and not set before the code is loaded: V8 takes no code that was compiled under other
  * settings, and so neither the cache on disk nor the built-in code of Node.js. The pace holds from the next
- * collection on, which runs at once: nothing waits for it yet.
+ * collection on, which runs at once.
  */
 export function growSlowly(): void {
   flushCompileCache();
@@ -28,14 +41,7 @@ export function growSlowly(): void {
   if (typeof collect === 'function') Reflect.apply(collect, undefined, []);
 }
 
-/** Releases the freed memory that the C library keeps, until `signal` aborts. */
-export async function giveBackMemory(signal: AbortSignal): Promise<void> {
-  await sleep(first_after_ms, signal);
-  if (signal.aborted) return;
-  await giveBack();
-  every(period_ms, signal, () => void giveBack());
-}
-
+/** Releases the freed memory that the C library keeps. */
 async function giveBack(): Promise<void> {
   try {
     (await libc()).malloc_trim?.(0);

@@ -228,6 +228,7 @@ export class Kit {
         }),
       });
       app.vitals.summary();
+      app.startDrivers();
       run.app = app;
       this.#checkMemoryOfAcks(run);
       trace('started', { kit: run.proc.name, epoch: run.outbox?.epoch });
