@@ -17,9 +17,14 @@ export function cleanText(text: string): string {
   return text.replaceAll(breaking_all, ' ').replaceAll(unseen_all, '').replaceAll(/ {2,}/gu, ' ').trim();
 }
 
-/** The value with every text in it cleaned; the very same value when there is nothing to clean. */
+/** The value with every text and key in it cleaned; the very same value when there is nothing to clean. */
 export function cleanTexts<T>(value: T): T {
   return withTexts(value, cleanText);
+}
+
+/** The same, but what stands at this key belongs to a client and is handed back as it came. */
+export function cleanTextsBut<T>(but: string, value: T): T {
+  return withTexts(value, cleanText, but);
 }
 
 /** The value with every text in it fit for a terminal. */
@@ -27,18 +32,21 @@ export function printableTexts<T>(value: T): T {
   return withTexts(value, printable);
 }
 
-function withTexts<T>(value: T, change: (text: string) => string): T;
-function withTexts(value: unknown, change: (text: string) => string): unknown {
+function withTexts<T>(value: T, change: (text: string) => string, but?: string): T;
+function withTexts(value: unknown, change: (text: string) => string, but?: string): unknown {
   if (typeof value === 'string') return change(value);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
     const items: readonly unknown[] = value;
-    const changed = items.map((item) => withTexts(item, change));
+    const changed = items.map((item) => withTexts(item, change, but));
     return changed.some((item, at) => item !== items[at]) ? changed : items;
   }
   const before = Object.entries(value);
-  const after = before.map(([key, item]: [string, unknown]) => [key, withTexts(item, change)] as const);
-  return after.some(([, item], at) => item !== before[at]?.[1]) ? Object.fromEntries(after) : value;
+  const after = before.map(([key, item]: [string, unknown]) => {
+    return [change(key), key === but ? item : withTexts(item, change, but)] as const;
+  });
+  const isSame = after.every(([key, item], at) => key === before[at]?.[0] && item === before[at]?.[1]);
+  return isSame ? value : Object.fromEntries(after);
 }
 
 /** One line for a terminal or the journal: what would not be drawn is written as its code, such as `\\u{1b}`. */

@@ -11,6 +11,7 @@ import { messageOf } from '../errors.ts';
 import type { Oversize } from '../mqtt/frames.ts';
 import type { Received } from '../mqtt/handling.ts';
 import type { Problems } from './problems.ts';
+import { cleanTextsBut } from '../platform/foreign-text.ts';
 import { texts } from './texts.ts';
 
 /** Larger down messages are not read. */
@@ -101,7 +102,7 @@ export class Inbox {
         break;
       case 'partner': {
         const { asset_id } = down;
-        const change = fitting(partnerChange, json(), topic, log);
+        const change = fitting(partnerChange, cleanTextsBut('metadata', json()), topic, log);
         void given(change, async (value) => handlers.partner(asset_id, value), log);
         break;
       }

@@ -2,21 +2,23 @@
 import { z } from '@hono/zod-openapi';
 import { latitude, longitude } from '../../contract/assets.ts';
 import { jsonObject } from '../../contract/json.ts';
+import { cleanText } from '../../platform/foreign-text.ts';
 
 export const name_chars_max = 100;
 /** Of the JSON text. */
 export const metadata_bytes_max = 16_384;
 
-/** One half of a surrogate pair cannot be stored as UTF-8, and control characters change how a name is shown. */
+/** One half of a surrogate pair cannot be stored as UTF-8, and control characters change how a name is shown. What is not drawn is left out. */
 const label = z
   .string()
   .trim()
-  .min(1)
   .max(name_chars_max)
   .refine(
     (text) => text.isWellFormed() && !/\p{Cc}/u.test(text),
     'holds control characters or half a surrogate pair',
-  );
+  )
+  .overwrite(cleanText)
+  .min(1);
 
 export const createAsset = z
   .strictObject({

@@ -8,6 +8,7 @@ import { firstFault } from '../../contract/first-fault.ts';
 import { json, type Json } from '../../contract/json.ts';
 import { type Channel, parseUp, readChannel } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
+import { cleanTexts, cleanTextsBut } from '../../platform/foreign-text.ts';
 
 /** Bytes of a packed batch; a larger one is rejected unread. A kit packs 64 KiB of messages, or a single message of 256 KiB. */
 export const payload_bytes_max = 1024 * 1024;
@@ -43,7 +44,7 @@ export interface Reception {
   readonly faults: readonly string[];
   /** Characters of JSON that it holds; a small message when absent. */
   readonly weight?: number;
-  /** The batch as it came, when all of it could be read. */
+  /** The batch as it came, when all of it could be read and nothing had to be cleaned. */
   readonly packed?: Uint8Array | undefined;
 }
 
@@ -83,8 +84,17 @@ function readPayload(channel: Channel, payload: Uint8Array): Partial<Reception> 
   }
   const { data, time, time_quality, epoch, seq } = envelope.parse(readJson(payload, message_limits));
   const unsynced = time_quality === 'unsynced';
-  const message = { channel, epoch, seq, time_ms: Date.parse(time), unsynced, data: data ?? null };
+  const time_ms = Date.parse(time);
+  const message = { channel, epoch, seq, time_ms, unsynced, data: cleaned(channel, data ?? null) };
   return { messages: [message], weight: payload.length };
+}
+
+/**
+ * The data without text that deceives a reader: a kit cleans what its devices report, but another kit may be hostile. The
+ * metadata of a partner asset belongs to its client and stays as it is.
+ */
+function cleaned(channel: Channel, data: Json): Json {
+  return channel.kind === 'partner' ? cleanTextsBut('metadata', data) : cleanTexts(data);
 }
 
 /** An unreadable message does not affect the others of its batch. */
@@ -96,7 +106,7 @@ function readBatch(payload: Uint8Array): Partial<Reception> {
   const items = batchItems(opened);
   const messages: Message[] = [];
   const faults: string[] = [];
-  const budget = { values_left: batch_values_max };
+  const budget = { values_left: batch_values_max, cleaned: 0 };
   for (const [index, item] of items.entries()) {
     const rest = items.length - index;
     if (budget.values_left < 0)
@@ -112,17 +122,22 @@ function readBatch(payload: Uint8Array): Partial<Reception> {
     }
   }
   const weight = items.reduce((sum, { data }) => sum + data.length, 0);
-  const isWhole = messages.length === items.length;
+  const isWhole = messages.length === items.length && budget.cleaned === 0;
   return { historical: opened.historical, messages, faults, weight, ...(isWhole && { packed: payload }) };
 }
 
-function messageOfItem(item: BatchItem, budget: { values_left: number }): Message | undefined {
+function messageOfItem(
+  item: BatchItem,
+  budget: { values_left: number; cleaned: number },
+): Message | undefined {
   const channel = readChannel(item.channel);
   if (!channel || channel.kind === 'batch' || channel.kind === 'state') return undefined;
   checkIds(channel);
   const { epoch, seq, time_ms } = item;
   budget.values_left -= countValues(item.data, message_limits);
-  const data = json.parse(readJson(item.data, message_limits));
+  const raw = json.parse(readJson(item.data, message_limits));
+  const data = cleaned(channel, raw);
+  if (data !== raw) budget.cleaned += 1;
   return { channel, epoch, seq, time_ms, unsynced: item.time_quality === 'unsynced', data };
 }
 

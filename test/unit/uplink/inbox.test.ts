@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { downTopic, type Down } from '../../../src/contract/topics.ts';
 import { Inbox, type InboxHandlers } from '../../../src/uplink/inbox.ts';
+import { asset_id, samples } from '../../support/contract-samples.ts';
+import { corpus, isDeceptive } from '../../support/foreign-text.ts';
 import { test_kit } from '../../support/gps.ts';
 
 const task_id = '00000000-0000-4000-8000-000000000001';
@@ -39,6 +41,20 @@ describe('Inbox', () => {
     const { receive } = inbox({ ack: async () => new Promise(() => undefined) });
     expect(await receive({ kind: 'ack' }, { epoch: 1, ranges: [[1, 5]] })).toBe(true);
   });
+
+  it.each(Object.entries(corpus))(
+    'cleans a partner asset of the cloud, but not its metadata: %s',
+    async (_, text) => {
+      const records: unknown[] = [];
+      const { receive } = inbox({ partner: (_id, { record }) => void records.push(record) });
+      const record = { ...samples['partnerRecord'], name: text, model: text, metadata: { note: 'a\nb' } };
+      await receive({ kind: 'partner', asset_id }, { record });
+      expect(records).toMatchObject([{ metadata: { note: 'a\nb' } }]);
+      const [{ name = '', model = '' } = {}] = records as { name?: string; model?: string }[];
+      expect(name).toContain('gate');
+      expect(isDeceptive(name + model)).toBe(false);
+    },
+  );
 
   it('acknowledges a dispatch only once it is journaled', async () => {
     const journaled = Promise.withResolvers<undefined>();
