@@ -35,7 +35,7 @@ export async function service(file: string, shell: Shell): Promise<number> {
     history: retention && { retention, every_ms: server_round_ms, divides_all: false },
     tls: tlsSource(config.tls),
     meter: metrics?.meter,
-    aside_dir: asideOf(config.database),
+    aside_dir: asideOf(config.database, shell),
     page: pageOnDemand(),
     version: version(),
     log: log.child({ part: 'service' }),
@@ -73,7 +73,8 @@ async function serveFigures(
   return keepMetrics(page, { listen, log, signal: shell.signal });
 }
 
-/** Beside the database file; a service on PostgreSQL has no data directory. */
-function asideOf(database: DatabaseChoice): string | undefined {
-  return database.kind === 'sqlite' ? join(dirname(database.file), 'set-aside') : undefined;
+/** Beside the database file; with PostgreSQL in the state directory of its unit, where it has one. */
+function asideOf(database: DatabaseChoice, { env }: Shell): string | undefined {
+  const dir = database.kind === 'sqlite' ? dirname(database.file) : env['STATE_DIRECTORY']?.split(':')[0];
+  return dir ? join(dir, 'set-aside') : undefined;
 }

@@ -223,7 +223,7 @@ export class BrokerLink implements Dispatcher {
       await before;
       await room?.();
       const read = (): Reception | undefined => readMessage(topic, payload, retained);
-      const reception = aside ? aside.guard(topic, payload, read) : read();
+      const reception = aside ? await aside.guard(topic, payload, read) : read();
       if (reception) stored = take(reception);
     } finally {
       turn.resolve();

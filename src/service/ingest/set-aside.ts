@@ -1,6 +1,7 @@
 /**
- * A quarantine for packed batches that crashed the process three times in a row while they were read. The broker delivers
- * such a message again after each restart, so it is quarantined by its digest: saved in a file, logged, acknowledged, not read.
+ * A quarantine for packed batches that crash their reader. The broker delivers such a message again after each restart. One
+ * that was being read when the process ended is therefore read in a thread of its own first: if that crashes too, it is
+ * quarantined by its digest: saved in a file, logged, acknowledged, not read. A kill or a power cut alone condemns nothing.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -15,8 +16,9 @@ import {
 import { join } from 'node:path';
 import { messageOf } from '../../errors.ts';
 import type { ServiceLog } from '../service-log.ts';
+import { tryReading } from './trial.ts';
 
-/** Crashes, without a complete reading between them, after which a message is quarantined. */
+/** Ends of the process, without a complete reading between them, after which a message is quarantined whatever the trial gives. */
 const ends_max = 3;
 /** Digests that are stored, one per crash; the oldest is evicted. */
 const digests_max = 64;
@@ -28,12 +30,18 @@ export class SetAside {
   readonly #log: ServiceLog;
   readonly #digests: string[];
   readonly #reading: number;
+  readonly #trial: typeof tryReading;
   #kept = 0;
+  #isClosed = false;
 
-  /** Opens `dir`, and counts the message that was being read when the previous process ended. Throws file system errors. */
-  constructor(dir: string, log: ServiceLog) {
+  /**
+   * Opens `dir`, and counts the message that was being read when the previous process ended. `trial` reads a suspect apart
+   * from the process. Throws file system errors.
+   */
+  constructor(dir: string, log: ServiceLog, trial: typeof tryReading = tryReading) {
     this.#dir = dir;
     this.#log = log;
+    this.#trial = trial;
     mkdirSync(dir, { recursive: true, mode: 0o750 });
     this.#digests = linesOf(join(dir, 'digests'));
     const [left] = linesOf(join(dir, 'reading'));
@@ -48,8 +56,8 @@ export class SetAside {
     this.#reading = openSync(join(dir, 'reading'), 'w', 0o640);
   }
 
-  /** Calls `read`; returns undefined for a quarantined message. */
-  guard<T>(topic: string, payload: Uint8Array, read: () => T): T | undefined {
+  /** Calls `read`; resolves with undefined for a quarantined message. One call at a time. */
+  async guard<T>(topic: string, payload: Uint8Array, read: () => T): Promise<T | undefined> {
     const digest = createHash('sha256').update(payload).digest('hex');
     if (this.#isAside(digest)) {
       this.#keep(digest, topic, payload);
@@ -57,14 +65,27 @@ export class SetAside {
     }
     writeSync(this.#reading, digest, 0);
     try {
+      if (this.#digests.includes(digest) && (await this.#isCondemned(digest, topic, payload)))
+        return undefined;
       return read();
     } finally {
-      ftruncateSync(this.#reading);
-      if (this.#digests.includes(digest)) this.#clear(digest);
+      if (!this.#isClosed) ftruncateSync(this.#reading);
+      if (this.#digests.includes(digest) && !this.#isAside(digest)) this.#clear(digest);
     }
   }
 
-  /** A kill or a power cut ends the process as well; only the same message three times is proof. */
+  /** Whether the suspect crashed the reader of its trial, and is quarantined now. */
+  async #isCondemned(digest: string, topic: string, payload: Uint8Array): Promise<boolean> {
+    const reason = await this.#trial(topic, payload);
+    if (reason === undefined) return false;
+    this.#digests.push(...Array<string>(ends_max).fill(digest));
+    this.#remember();
+    this.#log.error({ topic, digest, reason }, 'message crashed its reader; quarantining it');
+    this.#keep(digest, topic, payload);
+    return true;
+  }
+
+  /** A kill or a power cut ends the process as well; without a trial only the same message three times is proof. */
   #isAside(digest: string): boolean {
     return this.#digests.filter((each) => each === digest).length >= ends_max;
   }
@@ -80,6 +101,8 @@ export class SetAside {
   }
 
   close(): void {
+    this.#isClosed = true;
+    ftruncateSync(this.#reading);
     closeSync(this.#reading);
   }
 

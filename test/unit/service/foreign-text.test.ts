@@ -27,7 +27,10 @@ const carriers: readonly (readonly [channel: string, sample: string])[] = [
 function poisoned(value: Json, text: string): Json {
   if (typeof value === 'string') return text;
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return [...value, text].map((each: Json) => poisoned(each, text));
+  if (Array.isArray(value)) {
+    const items: readonly Json[] = value;
+    return [...items, text].map((each) => poisoned(each, text));
+  }
   const entries = Object.entries(value).filter(([key]) => key !== 'metadata');
   return {
     ...Object.fromEntries(entries.map(([key, each]) => [key, poisoned(each ?? null, text)])),
@@ -67,7 +70,7 @@ describe.each(Object.entries(corpus))('%s', (_, text) => {
     const data = JSON.stringify({ ...samples['partnerRecord'], metadata });
     const envelope = `{"time":"${new Date(start_ms).toISOString()}","epoch":17,"seq":1,"data":${data}}`;
     const read = readMessage(upTopic(kit_id, channels.partner(asset_id)), Buffer.from(envelope));
-    expect(read?.messages[0]?.data).toMatchObject({ metadata: JSON.parse(JSON.stringify(metadata)) });
+    expect(read?.messages[0]?.data).toHaveProperty('metadata', metadata);
   });
 });
 
