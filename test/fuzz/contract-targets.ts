@@ -5,7 +5,7 @@ import { packBatch } from '../../src/contract/batch/pack.ts';
 import { unpackBatch } from '../../src/contract/batch/batch.ts';
 import { countValues, message_limits, readJson, request_limits } from '../../src/contract/bounded-json.ts';
 import { cloudAck, kitConfig } from '../../src/contract/tasks.ts';
-import { parseDown, parseUp, readChannel, upTopic } from '../../src/contract/topics.ts';
+import { channels, parseDown, parseUp, readChannel, upTopic } from '../../src/contract/topics.ts';
 import { readMessage } from '../../src/service/ingest/read-message.ts';
 import { readDispatch, readJournaled } from '../../src/tasks/dispatch.ts';
 import { kit_id, samples } from '../support/contract-samples.ts';
@@ -54,6 +54,20 @@ const batch_text = JSON.stringify({
   ],
 });
 
+/** One of each kind that has an envelope. */
+const up_channels = [
+  channels.state,
+  channels.telemetry,
+  channels.roster,
+  channels.drops,
+  channels.asset(kit_id),
+  channels.commands(kit_id),
+  channels.feed(kit_id, 'gps'),
+  channels.event(kit_id, 'motion'),
+  channels.task(kit_id),
+  channels.partner(kit_id),
+];
+
 const dispatch_text = JSON.stringify({
   task_id: kit_id,
   asset_id: kit_id,
@@ -66,7 +80,9 @@ export const contractTargets: readonly Target[] = [
   {
     name: 'envelope',
     read: (input) => {
-      for (const channel of Object.keys(samples)) readMessage(upTopic(kit_id, channel), input);
+      // One channel for each input: they share the envelope.
+      const channel = up_channels[input.length % up_channels.length] ?? channels.telemetry;
+      return readMessage(upTopic(kit_id, channel), input);
     },
     allows: never,
     seeds: Object.values(samples).map((data) =>
