@@ -213,7 +213,8 @@ export function roomsTable(): string {
     '| room | responsible for | may import, beside `node:` and itself |',
     '|---|---|---|',
     '| `kit-connector.mjs`, `main.ts` | process edge: Node version, argv, signals, exit codes | anything |',
-    '| `docs.ts`, `rooms.ts` | writes the generated documents (`npm run docs`); this table | anything |',
+    '| `node-version.mjs` | ends the process with one clear line when Node.js is too old; plain JavaScript | - |',
+    '| `docs.ts`, `rooms.ts`, `page-icons.ts` | writes the generated documents (`npm run docs`); this table; the icons of the console | anything |',
     '| `errors.ts` | the error classes, chosen by what the caller will do | - |',
     ...rows,
   ].join('\n');

@@ -1,6 +1,6 @@
 /** Maps modems to network interfaces and to the properties of these links. Pure. */
 import type { LinkKnowledge } from '../../src/driver/driver.ts';
-import type { Modem } from './properties.ts';
+import type { Modem } from './dbus/properties.ts';
 import { reasonOf } from './words.ts';
 
 /** `MMModemPortType` of a network interface. */

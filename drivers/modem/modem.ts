@@ -3,12 +3,12 @@ import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { type Bus, type BusSignal, daemon, openBus } from './bus.ts';
+import { type Bus, type BusSignal, daemon, openBus } from './dbus/bus.ts';
 import { linksOf } from './links.ts';
-import { mm_path, readModems } from './manager.ts';
+import { mm_path, readModems } from './dbus/manager.ts';
 import { type ModemOptions, modemOptions } from './options.ts';
-import { Positions } from './positions.ts';
-import { mm } from './properties.ts';
+import { Positions } from './position/positions.ts';
+import { mm } from './dbus/properties.ts';
 import { statusFacts } from './status-facts.ts';
 import { texts } from './texts.ts';
 

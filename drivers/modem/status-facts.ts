@@ -1,6 +1,6 @@
 /** Facts of the modems for `kit-connector status`. */
 import { interfacesOf, isAbroad, ispOf } from './links.ts';
-import type { Modem } from './properties.ts';
+import type { Modem } from './dbus/properties.ts';
 import { reasonOf, technologyOf } from './words.ts';
 
 /** Digits of an IMEI that are shown: enough to distinguish two modems, too few to track one. */

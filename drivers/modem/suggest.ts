@@ -1,7 +1,7 @@
 /** Looks for modems: ModemManager lists them. */
 import type { Suggestion } from '../../src/driver/suggest.ts';
-import { openBus } from './bus.ts';
-import { readModems } from './manager.ts';
+import { openBus } from './dbus/bus.ts';
+import { readModems } from './dbus/manager.ts';
 import { modemOptions } from './options.ts';
 
 const answer_ms = 2_500;

@@ -1,5 +1,5 @@
 /** ModemManager's numbers in a technician's words (ModemManager-enums.h). Pure. */
-import type { Modem } from './properties.ts';
+import type { Modem } from './dbus/properties.ts';
 
 /** `MMModemState` where there is no connection. */
 const states: Readonly<Record<number, string>> = {

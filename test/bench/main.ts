@@ -12,7 +12,7 @@ const results_file = 'bench.jsonl';
 const module_end = '.bench.ts';
 
 async function loadBenches(): Promise<readonly Bench[]> {
-  const files = (await readdir(new URL('.', import.meta.url)))
+  const files = (await readdir(new URL('.', import.meta.url), { recursive: true }))
     .filter((file) => file.endsWith(module_end))
     .sort();
   return Promise.all(

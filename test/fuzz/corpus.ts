@@ -3,22 +3,23 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Target } from './engine.ts';
 import type { Coverage } from './instrument.ts';
+import type { GroupedTarget } from './target-groups.ts';
 
 const folder = join(import.meta.dirname, 'corpus');
 /** Of the inputs of one parser together. */
 const corpus_bytes_max = 3_072;
 const input_bytes_max = 512;
 
-export function readCorpus(name: string): readonly Buffer[] {
-  const file = fileOf(name);
+export function readCorpus(target: GroupedTarget): readonly Buffer[] {
+  const file = fileOf(target);
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n');
   return lines.filter((line) => line !== '').map((line) => Buffer.from(line, 'base64'));
 }
 
-export function writeCorpus(name: string, inputs: readonly Buffer[]): void {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(fileOf(name), inputs.map((input) => `${input.toString('base64')}\n`).join(''));
+export function writeCorpus(target: GroupedTarget, inputs: readonly Buffer[]): void {
+  mkdirSync(join(folder, target.group), { recursive: true });
+  writeFileSync(fileOf(target), inputs.map((input) => `${input.toString('base64')}\n`).join(''));
 }
 
 /** Those of `inputs`, smallest first, that reach code which none before them reached. */
@@ -40,6 +41,6 @@ export function distill(target: Target, inputs: readonly Buffer[], coverage: Cov
   return kept;
 }
 
-function fileOf(name: string): string {
-  return join(folder, `${name}.txt`);
+function fileOf({ group, name }: GroupedTarget): string {
+  return join(folder, group, `${name}.txt`);
 }

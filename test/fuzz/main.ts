@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { distill, readCorpus, writeCorpus } from './corpus.ts';
 import { fuzzTarget, type Target, threadCpu_ms } from './engine.ts';
 import { instrument } from './instrument.ts';
+import type { GroupedTarget } from './target-groups.ts';
 
 const coverage = instrument();
 const { targets } = await import('./target-groups.ts');
@@ -40,8 +41,8 @@ for (const target of chosen) fuzz(target);
 console.log(`${inputs} inputs, ${coverage.branches} branches reached, ${findings} findings`);
 process.exitCode = findings > 0 ? 1 : 0;
 
-function fuzz(target: Target): void {
-  const kept = [...readCorpus(target.name), ...cached(target)];
+function fuzz(target: GroupedTarget): void {
+  const kept = [...readCorpus(target), ...cached(target)];
   const began_ms = now_ms();
   const run = fuzzTarget(target, {
     seed,
@@ -68,10 +69,10 @@ function fuzz(target: Target): void {
 }
 
 /** Makes the corpus that is kept with the sources from what earlier runs kept. */
-function distillOne(target: Target): void {
+function distillOne(target: GroupedTarget): void {
   const seeds = target.seeds.map((seed) => Buffer.from(seed));
-  const kept = distill(target, [...seeds, ...readCorpus(target.name), ...cached(target)], coverage);
-  writeCorpus(target.name, kept);
+  const kept = distill(target, [...seeds, ...readCorpus(target), ...cached(target)], coverage);
+  writeCorpus(target, kept);
   console.log(`${target.name.padEnd(22)} ${kept.length} inputs, ${Buffer.concat(kept).length} bytes`);
 }
 

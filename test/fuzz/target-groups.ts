@@ -4,4 +4,13 @@ import { deviceTargets } from './device-targets.ts';
 import type { Target } from './engine.ts';
 import { machineTargets } from './machine-targets.ts';
 
-export const targets: readonly Target[] = [...contractTargets, ...deviceTargets, ...machineTargets];
+/** `group`: the folder of `corpus/` that holds its corpus. */
+export interface GroupedTarget extends Target {
+  readonly group: string;
+}
+
+const groups = { contract: contractTargets, devices: deviceTargets, machine: machineTargets };
+
+export const targets: readonly GroupedTarget[] = Object.entries(groups).flatMap(([group, members]) =>
+  members.map((target) => ({ ...target, group })),
+);

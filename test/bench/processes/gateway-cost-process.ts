@@ -17,7 +17,7 @@ import { drivers } from '../../../drivers/index.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
 import { startFakeGpsd } from '../../fakes/fake-gpsd.ts';
 import { hubLab } from '../../support/kit/hub-lab.ts';
-import type { GatewayCost } from '../gateway-cost.bench.ts';
+import type { GatewayCost } from '../devices/gateway-cost.bench.ts';
 
 const family = ['gateway', 'links', 'location', 'power', 'clients'];
 const settle_ms = 5_000;

@@ -24,7 +24,7 @@ describe('the parsers under hostile input', () => {
         now_ms,
         end_ms: Infinity,
         cpu_ms: threadCpu_ms,
-        kept: readCorpus(target.name),
+        kept: readCorpus(target),
       });
       const seen = run.findings.map(
         ({ what, input }) => `${what}: ${input.toString('base64').slice(0, 2_000)}`,
@@ -36,9 +36,11 @@ describe('the parsers under hostile input', () => {
 
 describe('the kept corpus', () => {
   it('holds inputs for every parser, and nothing for others', () => {
-    const files = readdirSync(join(import.meta.dirname, '../../fuzz/corpus'));
-    expect(files.toSorted()).toEqual(targets.map(({ name }) => `${name}.txt`).toSorted());
-    for (const { name } of targets) expect(readCorpus(name).length).toBeGreaterThan(0);
+    const files = readdirSync(join(import.meta.dirname, '../../fuzz/corpus'), { recursive: true })
+      .map(String)
+      .filter((file) => file.endsWith('.txt'));
+    expect(files.toSorted()).toEqual(targets.map(({ group, name }) => `${group}/${name}.txt`).toSorted());
+    for (const target of targets) expect(readCorpus(target).length).toBeGreaterThan(0);
   });
 });
 

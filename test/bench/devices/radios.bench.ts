@@ -3,11 +3,11 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { vendorradio } from '../../drivers/vendorradio/vendorradio.ts';
-import { sleep } from '../../src/platform/time.ts';
-import { eventually } from '../support/eventually.ts';
-import { hubLab } from '../support/kit/hub-lab.ts';
-import type { Bench, BenchContext, Figure } from './figure.ts';
+import { vendorradio } from '../../../drivers/vendorradio/vendorradio.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { eventually } from '../../support/eventually.ts';
+import { hubLab } from '../../support/kit/hub-lab.ts';
+import type { Bench, BenchContext, Figure } from '../figure.ts';
 
 const forever = new AbortController().signal;
 const settle_ms = 5_000;

@@ -1,10 +1,10 @@
 /** Reads the position from the modem whose satellite receiver is on, and says once when there is none to read. */
-import type { DriverLog, Fix } from '../../src/driver/driver.ts';
-import type { Bus } from './bus.ts';
+import type { DriverLog, Fix } from '../../../src/driver/driver.ts';
+import type { Bus } from '../dbus/bus.ts';
 import { Fixes, gps_raw_source } from './fix.ts';
-import { readLocation } from './manager.ts';
-import type { Modem } from './properties.ts';
-import { texts } from './texts.ts';
+import { readLocation } from '../dbus/manager.ts';
+import type { Modem } from '../dbus/properties.ts';
+import { texts } from '../texts.ts';
 
 export class Positions {
   readonly #log: DriverLog;

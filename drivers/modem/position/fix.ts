@@ -1,6 +1,6 @@
 /** Converts the position of a modem's satellite receiver into a fix and drops repeated ones. Keeps the last position as text. */
 import { z } from 'zod';
-import type { Fix } from '../../src/driver/driver.ts';
+import type { Fix } from '../../../src/driver/driver.ts';
 
 /** `MMModemLocationSource`: coordinates from satellites. Cell ids are not a position. */
 export const gps_raw_source = 2;

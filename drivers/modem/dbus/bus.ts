@@ -4,8 +4,8 @@
  */
 import { createClient, DBusError, type Message, type MessageBus, TimeoutError } from 'dbus-native';
 import { createConnection, type Socket } from 'node:net';
-import { DeviceUnreachable, messageOf } from '../../src/errors.ts';
-import { texts } from './texts.ts';
+import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { texts } from '../texts.ts';
 
 /** Reply of a method: its first value, or the reason of its error. */
 export type Reply =

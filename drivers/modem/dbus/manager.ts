@@ -1,6 +1,6 @@
 /** Reads all modems from ModemManager. Modems stand in its object manager; bearers and SIM cards are asked one by one. */
 import { z } from 'zod';
-import { DeviceUnreachable } from '../../src/errors.ts';
+import { DeviceUnreachable } from '../../../src/errors.ts';
 import type { Bus } from './bus.ts';
 import {
   bearerProperties,
@@ -12,7 +12,7 @@ import {
   networkProperties,
   simProperties,
 } from './properties.ts';
-import { texts } from './texts.ts';
+import { texts } from '../texts.ts';
 
 export const mm_path = '/org/freedesktop/ModemManager1';
 /** More modems than a gateway has ports. */

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import type { Bench, BenchContext, Figure } from './figure.ts';
+import type { Bench, BenchContext, Figure } from '../figure.ts';
 
 const gatewayCost = z.strictObject({
   names: z.array(z.string()).readonly().describe('what was run'),

@@ -1,17 +1,17 @@
 /** Forwarding of frames from a link to a station: processor time of the driver's part, from the bytes of the link to the socket. */
 import { fork } from 'node:child_process';
-import { Forwarder } from '../../drivers/mavlink/forward/forwarder.ts';
-import { endpointOptions } from '../../drivers/mavlink/forward/endpoint-options.ts';
-import type { Link } from '../../drivers/mavlink/links/link.ts';
-import { LinkTally } from '../../drivers/mavlink/links/link-tally.ts';
-import { Outgoing } from '../../drivers/mavlink/links/outgoing.ts';
-import { StreamFramer } from '../../drivers/mavlink/wire/framer.ts';
-import { sleep } from '../../src/platform/time.ts';
-import { freeUdpPort } from '../fakes/fake-drone.ts';
-import { eventually } from '../support/eventually.ts';
-import { freePort } from '../support/temporary.ts';
-import { type Bench, type BenchContext, type Figure, median } from './figure.ts';
-import { makeStream } from './support/mavlink-stream.ts';
+import { Forwarder } from '../../../drivers/mavlink/forward/forwarder.ts';
+import { endpointOptions } from '../../../drivers/mavlink/forward/endpoint-options.ts';
+import type { Link } from '../../../drivers/mavlink/links/link.ts';
+import { LinkTally } from '../../../drivers/mavlink/links/link-tally.ts';
+import { Outgoing } from '../../../drivers/mavlink/links/outgoing.ts';
+import { StreamFramer } from '../../../drivers/mavlink/wire/framer.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { freeUdpPort } from '../../fakes/fake-drone.ts';
+import { eventually } from '../../support/eventually.ts';
+import { freePort } from '../../support/temporary.ts';
+import { type Bench, type BenchContext, type Figure, median } from '../figure.ts';
+import { makeStream } from '../support/mavlink-stream.ts';
 
 const frames = 50_000;
 const frames_per_turn = 20;
