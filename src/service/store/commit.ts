@@ -3,7 +3,7 @@ import type { Json } from '../../contract/json.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import type { Message, Reception } from '../ingest/read-message.ts';
 import { type FeedArrival, putFeeds, readFeed } from './apply/apply-feeds.ts';
-import { applyMessage, isAboutState } from './apply/apply.ts';
+import { applyMessage, droppedIn, isAboutState } from './apply/apply.ts';
 import { type Landing, land, type WholeBatch } from '../history/landing.ts';
 import { withoutSuperseded } from './apply/superseded.ts';
 import { takeKitFix } from './partner-sync.ts';
@@ -61,6 +61,7 @@ export async function commitReceptions(
     const { kit_id, heard_ms, vouched_ms } = delivery;
     changes.push(...done.changes);
     acks.push(...separated.acks.map((ack) => ({ kit_id, ack })));
+    for (const { epoch, rows } of separated.fresh.flatMap(droppedIn)) known.drop({ kit_id, epoch, rows });
     const { received, duplicates } = separated;
     const refused = done.refused + (feeds.refused.get(kit_id) ?? 0);
     counts.push({ kit_id, received, duplicates, refused, heard_ms, vouched_ms });

@@ -1,6 +1,6 @@
 /** Reads kits with the newest parts of their telemetry. */
 import type { Queries, Row } from './sql/database.ts';
-import { readHoles } from './received/read-received.ts';
+import { type Holes, readHoles } from './received/read-received.ts';
 import { jsonOf, stateOf } from './rows.ts';
 import type { StoredKit } from './store.ts';
 
@@ -33,9 +33,11 @@ async function readSome(queries: Queries, where: string, ids: readonly string[])
   });
 }
 
-function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; readonly holes: number }) {
+function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; readonly holes: Holes }) {
   const count = (name: string): number => Number(row[name]);
   const dropped = count('dropped');
+  // Epochs that an earlier version has stored share what is left of all reports.
+  const unsorted = Math.max(0, holes.unsorted - Math.max(0, dropped + count('superseded') - holes.dropped));
   return {
     kit_id: String(row['kit_id']),
     state: row['state'] === null ? undefined : stateOf.parse(row['state']),
@@ -51,7 +53,7 @@ function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; rea
     counts: {
       received: count('received'),
       duplicates: count('duplicates'),
-      missing: Math.max(0, holes - dropped - count('superseded')),
+      missing: holes.missing + unsorted,
       dropped,
       refused: count('refused'),
     },

@@ -195,6 +195,18 @@ async function applyStatus(queries: Queries, arrival: Arrival, { asset_id, statu
   return putNewest(queries, place, { status, reason }, message);
 }
 
+/** What a `drops` message reports, by epoch; empty for any other message. A report is never about a later epoch. */
+export function droppedIn({
+  channel,
+  data,
+  epoch,
+  refused,
+}: Message): readonly { epoch: number; rows: number }[] {
+  if (channel.kind !== 'drops' || refused !== undefined) return [];
+  const read = readLenient(dropReport, data);
+  return 'fault' in read ? [] : read.data.drops.filter((drop) => drop.epoch <= epoch);
+}
+
 async function applyDrops(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {
   const read = readLenient(dropReport, message.data);
   if ('fault' in read) return { fault: `drops: ${read.fault}` };

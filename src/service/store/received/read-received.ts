@@ -5,26 +5,46 @@ import { NumberBlock } from './number-block.ts';
 import { joinRanges, type Range, sizeOf } from './ranges.ts';
 import { rangesOf } from '../rows.ts';
 
-/** By kit: how many numbers lie between the lowest and the highest of an epoch and did not come. `where` is about `kit_id`. */
+/** The numbers of a kit that did not come. */
+export interface Holes {
+  /** They lie between the lowest and the highest of their epoch, and the kit has not reported them as dropped. */
+  readonly missing: number;
+  /** The same of the epochs for which an earlier version did not keep the reports apart: these are not subtracted. */
+  readonly unsorted: number;
+  /** All reported messages that are kept by epoch. */
+  readonly dropped: number;
+}
+
+const no_holes: Holes = { missing: 0, unsorted: 0, dropped: 0 };
+
+/** By kit. `where` is about `kit_id`. */
 export async function readHoles(
   queries: Queries,
   where: string,
   ids: readonly string[],
-): Promise<(kit_id: string) => number> {
+): Promise<(kit_id: string) => Holes> {
   const blocks = await queries.all(
     `SELECT kit_id, epoch, SUM(numbers) AS numbers, MIN(lowest) AS lowest, MAX(highest) AS highest
      FROM received_blocks ${where} GROUP BY kit_id, epoch`,
     ...ids,
   );
-  const received = await queries.all(`SELECT kit_id, epoch, ranges FROM received ${where}`, ...ids);
+  const received = await queries.all(`SELECT kit_id, epoch, ranges, dropped FROM received ${where}`, ...ids);
   const byEpoch = new Map(blocks.map((row) => [keyOf(row), row]));
-  const holes = new Map<string, number>();
+  const holes = new Map<string, Holes>();
   for (const row of received) {
     const kit_id = String(row['kit_id']);
     const ofEpoch = holesOf(rangesOf.parse(row['ranges']), byEpoch.get(keyOf(row)));
-    holes.set(kit_id, (holes.get(kit_id) ?? 0) + ofEpoch);
+    const { missing, unsorted, dropped } = holes.get(kit_id) ?? no_holes;
+    if (row['dropped'] === null) {
+      holes.set(kit_id, { missing, unsorted: unsorted + ofEpoch, dropped });
+      continue;
+    }
+    const of_epoch = Number(row['dropped']);
+    // More may be dropped than lies between the numbers that came: that explains no hole of another epoch.
+    const unexplained = Math.max(0, ofEpoch - of_epoch);
+    holes.set(kit_id, { missing: missing + unexplained, unsorted, dropped: dropped + of_epoch });
   }
-  return (kit_id) => holes.get(kit_id) ?? 0;
+  return (kit_id) => holes.get(kit_id) ?? no_holes;
 }
 
 /** A number that was forgotten and came again is counted twice, which must not make others look less than none. */
@@ -47,14 +67,16 @@ export async function readStored(queries: Queries, kit_id: string): Promise<read
     kit_id,
   );
   const byEpoch = Map.groupBy(blocks, (row) => Number(row['epoch']));
-  return epochs.map((row) => {
+  const stored = epochs.map((row) => {
     const epoch = Number(row['epoch']);
     const inBlocks = (byEpoch.get(epoch) ?? []).flatMap((each) =>
       new NumberBlock(Number(each['block']), String(each['seen'])).ranges(),
     );
     const ranges = joinRanges(rangesOf.parse(row['ranges']), inBlocks);
-    return { epoch, ranges: ranges.map(([first, last]) => [first, last]) };
+    return { epoch, ranges: ranges.map(([first, last]): [number, number] => [first, last]) };
   });
+  // Of some epochs it is only known what was dropped.
+  return stored.filter(({ ranges }) => ranges.length > 0);
 }
 
 function keyOf(row: Row): string {

@@ -26,6 +26,13 @@ export interface Numbers {
   readonly seqs: readonly number[];
 }
 
+/** Messages of an epoch that the kit reported as dropped. */
+export interface Dropped {
+  readonly kit_id: string;
+  readonly epoch: number;
+  readonly rows: number;
+}
+
 export interface Noted {
   /** The numbers that were not known before. */
   readonly unseen: ReadonlySet<number>;
@@ -54,6 +61,7 @@ interface Block {
 /** Inside a transaction that has locked the kits. */
 export class ReceivedNumbers {
   readonly #epochs: ReadonlyMap<string, Epoch>;
+  readonly #dropped = new Map<string, Dropped>();
 
   private constructor(epochs: ReadonlyMap<string, Epoch>) {
     this.#epochs = epochs;
@@ -111,20 +119,30 @@ export class ReceivedNumbers {
     return { unseen, ranges: joinRanges(entry.ranges.slice(0, lowest_named), named) };
   }
 
-  /** Writes what `add` has changed. */
+  /** Notes a report, also of an epoch of which nothing was received yet: its numbers are not missing. */
+  drop({ kit_id, epoch, rows }: Dropped): void {
+    const key = keyOf({ kit_id, epoch });
+    this.#dropped.set(key, { kit_id, epoch, rows: rows + (this.#dropped.get(key)?.rows ?? 0) });
+  }
+
+  /** Writes what `add` and `drop` have changed. */
   async write(queries: Queries, now_ms: number): Promise<void> {
     const changed = [...this.#epochs.values()].filter(isChanged);
     for (const entry of changed) boundRanges(entry);
     for (const some of portions(changed.filter((entry) => entry.isChanged || entry.isNew))) {
       await queries.all(
-        `INSERT INTO received (kit_id, epoch, ranges) VALUES ${places(some, '(?, ?, ?)')}
+        `INSERT INTO received (kit_id, epoch, ranges, dropped) VALUES ${places(some, '(?, ?, ?, 0)')}
          ON CONFLICT (kit_id, epoch) DO UPDATE SET ranges = excluded.ranges`,
         ...some.flatMap(({ kit_id, epoch, ranges }): SqlValue[] => [kit_id, epoch, JSON.stringify(ranges)]),
       );
     }
     await writeBlocks(queries, changed, now_ms);
     for (const entry of changed) await forget(queries, entry, now_ms);
-    const started = new Set(changed.filter(({ isNew }) => isNew).map(({ kit_id }) => kit_id));
+    const dropped = [...this.#dropped.values()];
+    await writeDropped(queries, dropped);
+    const started = new Set(
+      [...changed.filter(({ isNew }) => isNew), ...dropped].map(({ kit_id }) => kit_id),
+    );
     for (const kit_id of started) await forgetEpochs(queries, kit_id);
   }
 }
@@ -202,6 +220,17 @@ async function writeBlocks(queries: Queries, epochs: readonly Epoch[], now_ms: n
         const [lowest = 0, highest = 0] = [ranges[0]?.[0], ranges.at(-1)?.[1]];
         return [kit_id, epoch, numbers.block, numbers.text(), numbers.count, lowest, highest, now_ms];
       }),
+    );
+  }
+}
+
+/** Adds to what is known to be dropped; null of an earlier version stays null. */
+async function writeDropped(queries: Queries, dropped: readonly Dropped[]): Promise<void> {
+  for (const some of portions(dropped)) {
+    await queries.all(
+      `INSERT INTO received (kit_id, epoch, ranges, dropped) VALUES ${places(some, `(?, ?, '[]', ?)`)}
+       ON CONFLICT (kit_id, epoch) DO UPDATE SET dropped = received.dropped + excluded.dropped`,
+      ...some.flatMap(({ kit_id, epoch, rows }): SqlValue[] => [kit_id, epoch, rows]),
     );
   }
 }

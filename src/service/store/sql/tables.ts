@@ -14,6 +14,8 @@ export const added_columns: readonly {
   { table: 'kits', column: 'vouched_ms', type: 'BIGINT' },
   { table: 'tasks', column: 'due_ms', type: 'BIGINT' },
   { table: 'tasks', column: 'requested_by_name', type: 'TEXT' },
+  // What the kit reported as dropped of the epoch; null: an earlier version has not kept it apart.
+  { table: 'received', column: 'dropped', type: 'BIGINT' },
 ];
 
 const stamp = 'time_ms BIGINT NOT NULL, epoch BIGINT NOT NULL, seq BIGINT NOT NULL, unsynced BIGINT NOT NULL';

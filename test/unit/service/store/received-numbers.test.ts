@@ -137,6 +137,66 @@ onEachDatabase('the numbers that were received', (open) => {
     ]);
   });
 
+  const drops = (seq: number, of: number, rows: number) =>
+    received({
+      channel: channels.drops,
+      seq,
+      epoch: 18,
+      data: { drops: [{ epoch: of, lane: 'feed', reason: 'evicted', rows, lo: 1, hi: 1_000_000 }] },
+    });
+  const later = (seq: number) => received({ ...gps(seq, 47), epoch: 18 });
+
+  it('are missing in one epoch though more of another one were dropped', async () => {
+    const store = new SqlStore(await open());
+    await commitAll(store, [1, 2, 11]);
+    await store.commit([drops(1, epoch, 8), later(2), later(5)], start_ms);
+    expect((await store.kit(kit_id))?.counts).toMatchObject({ dropped: 8, missing: 2 });
+    // More was dropped of the first epoch than is missing there: the holes of the second stay.
+    await store.commit([drops(6, epoch, 500)], start_ms);
+    expect((await store.kit(kit_id))?.counts).toMatchObject({ dropped: 508, missing: 2 });
+    await store.commit([drops(7, 18, 2)], start_ms);
+    expect((await store.kit(kit_id))?.counts).toMatchObject({ dropped: 510, missing: 0 });
+  });
+
+  it('are not missing where the report of what was dropped came before the rest of its epoch', async () => {
+    const store = new SqlStore(await open());
+    await store.commit([drops(1, epoch, 3)], start_ms);
+    expect((await store.acks(kit_id)).map((ack) => ack.epoch)).toEqual([18]);
+    await commitAll(store, [1, 5]);
+    expect((await store.kit(kit_id))?.counts).toMatchObject({ dropped: 3, missing: 0 });
+  });
+
+  it('are counted with all that was dropped where an earlier version has stored the epoch', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    await commitAll(store, [1, 11]);
+    await store.commit([drops(1, epoch, 4), later(2), later(4)], start_ms);
+    await database.all('UPDATE received SET dropped = NULL WHERE epoch = ?', epoch);
+    expect((await store.kit(kit_id))?.counts).toMatchObject({ missing: 6 });
+    await store.commit([drops(5, epoch, 5)], start_ms);
+    expect((await store.kit(kit_id))?.counts).toMatchObject({ missing: 1 });
+  });
+
+  it('are of no more epochs than are kept, whatever a report names', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    const named = Array.from({ length: 300 }, (_, n) => ({
+      epoch: n + 1,
+      lane: 'feed',
+      reason: 'expired',
+      rows: 1,
+      lo: 1,
+      hi: 1,
+    }));
+    const data = { drops: named };
+    await store.commit([received({ channel: channels.drops, seq: 1, epoch: 250, data })], start_ms);
+    const rows = await database.all('SELECT epoch FROM received WHERE kit_id = ?', kit_id);
+    expect(rows).toHaveLength(64);
+    // A report is never about a later epoch than its own.
+    expect(await store.newestEpoch(kit_id)).toBe(250);
+    expect((await store.acks(kit_id)).map((ack) => ack.epoch)).toEqual([250]);
+  });
+
   it('of the epochs that were touched last are kept when a kit has started very often', async () => {
     const store = new SqlStore(await open());
     const epochs = Array.from({ length: 70 }, (_, n) => n + 1);
