@@ -4,11 +4,9 @@ import { z } from 'zod';
 
 /** Names of Lucide icons. */
 const names = (
-  'activity arrow-left battery-charging battery-low battery-medium bell box car cctv check chevron-down chevron-right ' +
-  'circle-gauge cloud copy cpu crosshair download drone ellipsis ethernet-port footprints gauge house layers ' +
-  'layout-grid list locate-fixed lock log-out map maximize minus moon navigation plug plus radio-tower route ' +
-  'satellite-dish search server settings signal square sun target thermometer triangle-alert truck unplug users ' +
-  'video wifi x'
+  'activity arrow-left battery-low bell box cctv chevron-down chevron-right cloud copy cpu download drone ellipsis ' +
+  'ethernet-port gauge house layers layout-grid list locate-fixed map maximize minus moon plus radio-tower ' +
+  'satellite-dish search server settings signal sun target thermometer truck users video wifi x'
 ).split(' ');
 
 const nodes = z.record(

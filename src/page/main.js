@@ -1,6 +1,7 @@
 /** Starts the page and draws it: at once after input, otherwise at most four times a second, and every second for the ages. */
 import { render } from './preact.js';
 import { makeActions } from './world/actions.js';
+import { History } from './world/history.js';
 import { Log } from './world/log.js';
 import { readRoute } from './world/route.js';
 import { Session } from './world/session.js';
@@ -33,6 +34,9 @@ const choices = {
   sheet: null,
   target: null,
   hours: 24,
+  moment_ms: null,
+  older: null,
+  log_asset: '',
   typed: new Map(),
   orders: new Map(),
   confirming: null,
@@ -57,6 +61,7 @@ let timer;
 let route = readRoute(location.hash);
 
 const log = new Log();
+const history = new History(drawSoon);
 const session = new Session(choices, { onNews: drawSoon, log });
 const act = makeActions({ choices, session, changed: draw });
 
@@ -72,7 +77,7 @@ function draw() {
   timer = undefined;
   drawn_ms = performance.now();
   document.documentElement.dataset['theme'] = themeNow();
-  const view = { ...session.now(), choices, act, route, log, theme: themeNow() };
+  const view = { ...session.now(), choices, act, route, log, history, theme: themeNow() };
   if (view.link.state === 'live') log.follow(attentionList(view), view.time_ms);
   if (root) render(html`${pageView(view)}`, root);
 }
@@ -86,6 +91,7 @@ function followAddress() {
   if (!isOther) return;
   choices.sheet = null;
   choices.target = null;
+  choices.moment_ms = null;
   choices.map = { zoom: 0, center: null, pan: null };
   if (next.kit_id !== null && next.kit_id !== choices.kit_id) session.watch(next.kit_id);
   scrollTo(0, 0);

@@ -5,6 +5,8 @@ import type { Link } from '../contract/kit.ts';
 import type { ServerFrame } from '../service/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../service/api/resources.ts';
 
+import type { Event } from './world/events.js';
+import type { History } from './world/history.js';
 import type { Log } from './world/log.js';
 import type { Route } from './world/route.js';
 import type { Settings } from './world/settings.js';
@@ -119,6 +121,21 @@ export interface OrderState {
   readonly text: string;
 }
 
+/** Pages of the activity that were loaded after the first. */
+export interface Older {
+  /** The filter that they belong to. */
+  readonly of: string;
+  readonly kit_id: string | null;
+  /** Newest first. */
+  readonly events: readonly Event[];
+  /** Cursor of the next page; null: there is none. */
+  readonly next: string | null;
+  /** The question of the first page: a cursor belongs to it. */
+  readonly path: string;
+  readonly isLoading: boolean;
+  readonly fault: string;
+}
+
 export interface Session {
   readonly scopes: readonly string[];
 }
@@ -153,8 +170,14 @@ export interface Choices {
   readonly metadata: Map<string, { readonly value: unknown; readonly text: string }>;
   /** Why the registration of a partner asset failed. */
   registering: string;
-  /** Hours of history that are shown. */
+  /** Hours of history that are shown; 0: what this page saw. */
   hours: number;
+  /** The moment of the past that is looked at; null: now. */
+  moment_ms: number | null;
+  /** Older pages of the activity, as far as they were loaded. */
+  older: Older | null;
+  /** Asset whose activity is shown; empty: every one. */
+  log_asset: string;
   events: readonly string[];
   frames: readonly string[];
 }
@@ -166,6 +189,7 @@ export interface View extends Now {
   /** day, night or red */
   readonly theme: string;
   readonly log: Log;
+  readonly history: History;
   readonly act: Actions;
 }
 

@@ -1,7 +1,7 @@
 /** The screens by name; those beyond the first are fetched when they are shown, or in idle time. */
 import { overview } from './overview/overview-view.js';
 import { assetsScreen } from './assets/assets-view.js';
-import { lazy } from './parts/lazy.js';
+import { lazy, loadStyles } from './parts/lazy.js';
 
 /** @import { Actions, View } from '../types.d.ts' */
 /** @import { Screen } from '../world/route.js' */
@@ -14,7 +14,10 @@ import { lazy } from './parts/lazy.js';
 const here = { overview, assets: assetsScreen };
 
 const rest = {
-  asset: lazy(async () => (await import('./asset/asset-view.js')).assetScreen),
+  asset: lazy(async () => {
+    const [screen] = await Promise.all([import('./asset/asset-view.js'), loadStyles('asset.css')]);
+    return screen.assetScreen;
+  }),
   map: lazy(async () => (await import('./map/map-screen.js')).mapScreen),
   links: lazy(async () => (await import('./links/links-screen.js')).linksScreen),
   activity: lazy(async () => (await import('./activity/activity-screen.js')).activityScreen),

@@ -3,6 +3,7 @@ import { duration } from '../world/age.js';
 import { size } from '../world/bytes.js';
 import { clock, number } from '../world/units.js';
 import { devices } from './de-devices.js';
+import { history } from './de-history.js';
 
 /** @param {string} reason */
 const because = (reason) => (reason === '' ? '' : `: ${reason}`);
@@ -10,6 +11,7 @@ const because = (reason) => (reason === '' ? '' : `: ${reason}`);
 /** @type {import('./en.js').Words} */
 export const de = {
   ...devices,
+  history,
   seen: { people: 'Personen', vehicle: 'Fahrzeug', dog_cat: 'Tier', face: 'Gesicht', package: 'Paket' },
   type: {
     drone: 'Drohne',
@@ -236,6 +238,7 @@ export const de = {
     none: 'Noch nichts',
     lasts: 'dauert an',
     save: 'Als CSV speichern',
+    saved: (n) => `${number(n)} Zeilen gespeichert`,
     file: 'verlauf.csv',
     times: (n) => `${n} Befehle eines Haltens`,
     kept: 'Die neuesten 50 Aufträge, und was diese Seite seit dem Öffnen beobachtet hat.',

@@ -3,6 +3,7 @@ import { duration } from '../world/age.js';
 import { size } from '../world/bytes.js';
 import { clock, number } from '../world/units.js';
 import { devices } from './en-devices.js';
+import { history } from './en-history.js';
 
 /** @typedef {Readonly<Record<string, string>>} Names words by a name that devices use; others are shown as they are */
 /** @typedef {{ readonly time_ms: number, readonly age_ms: number, readonly reason: string }} Since */
@@ -54,6 +55,7 @@ const because = (reason) => (reason === '' ? '' : `: ${reason}`);
 
 export const en = {
   ...devices,
+  history,
   seen,
   type,
   command,
@@ -270,6 +272,7 @@ export const en = {
     none: 'Nothing yet',
     lasts: 'lasts',
     save: 'Save as CSV',
+    saved: (/** @type {number} */ n) => `${number(n)} rows saved`,
     file: 'activity.csv',
     times: (/** @type {number} */ n) => `${n} commands of one hold`,
     kept: 'The newest 50 tasks, and what this page observed since it was opened.',

@@ -37,3 +37,11 @@ export function parseJson(text) {
     return undefined;
   }
 }
+
+/**
+ * @param {unknown} value
+ * @returns {string} empty where it is no text
+ */
+export function textIn(value) {
+  return typeof value === 'string' ? value : '';
+}

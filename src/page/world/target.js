@@ -24,5 +24,6 @@ export function targetOf(asset, view) {
  */
 export function canFly(asset, view) {
   const commands = view.world.commands.get(asset.id) ?? [];
+  if (view.choices.moment_ms !== null) return false;
   return commands.some(({ name }) => name === fly_command) && placeOfAsset(asset, view)?.isOld === false;
 }

@@ -90,14 +90,15 @@ export function distanceText(m) {
 }
 
 /**
- * The time of day, with seconds on request; the day too when it is not today's.
+ * The time of day, with seconds on request; the day too when it is not today's, or only the day.
  * @param {number} time_ms
- * @param {{ readonly isExact?: boolean }} [about]
+ * @param {{ readonly isExact?: boolean, readonly isDay?: boolean }} [about]
  * @returns {string}
  */
-export function clock(time_ms, { isExact = false } = {}) {
+export function clock(time_ms, { isExact = false, isDay = false } = {}) {
   const date = new Date(time_ms);
   if (Number.isNaN(date.getTime())) return '';
+  if (isDay) return date.toLocaleDateString(locale.now, { day: 'numeric', month: 'short', ...zone() });
   const isToday = dayOf(time_ms) === dayOf(Date.now());
   return date.toLocaleString(locale.now, {
     hour: '2-digit',

@@ -105,11 +105,14 @@ async function readTexts(): Promise<Record<string, string>> {
   return Object.fromEntries(await Promise.all([...own, ...others]));
 }
 
-/** Leaves out comments that begin a line, a third of the bytes; the numbers of the lines stay for the browser's tools. */
+/**
+ * Leaves out comments that begin a line, and the indentation: a third of the bytes. The numbers of the lines stay for the browser's
+ * tools. htm trims the white space of templates itself; other texts of the page have no lines.
+ */
 function withoutComments(text: string): string {
-  return text.replace(/^[ \t]*(?:\/\*(?:(?!\*\/)[^])*\*\/|\/\/.*)$/gmu, (comment) =>
-    comment.replace(/[^\n]+/gu, ''),
-  );
+  return text
+    .replace(/^[ \t]*(?:\/\*(?:(?!\*\/)[^])*\*\/|\/\/.*)$/gmu, (comment) => comment.replace(/[^\n]+/gu, ''))
+    .replace(/^[ \t]+/gmu, '');
 }
 
 async function compress(name: string, text: string): Promise<PageFile> {

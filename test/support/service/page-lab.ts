@@ -56,14 +56,16 @@ export interface PageLabOptions {
   readonly isOfTwoKits?: boolean;
   readonly scopes?: readonly string[];
   readonly media_origins?: readonly string[];
+  /** The service keeps history. */
+  readonly hasHistory?: boolean;
   /** Done before the page is loaded. */
   readonly prepare?: (page: Page) => Promise<void>;
 }
 
 /** Opens the page, logged in, at the kit. */
 export async function openPage(browser: Browser, options: PageLabOptions = {}): Promise<PageLab> {
-  const { width_px = 390, scale = 1, scopes, media_origins = [], prepare } = options;
-  const lab = await startServiceLab(page_kit_id, { media_origins });
+  const { width_px = 390, scale = 1, scopes, media_origins = [], hasHistory = false, prepare } = options;
+  const lab = await startServiceLab(page_kit_id, { media_origins, hasHistory });
   const link = await startProxy(Number(new URL(lab.url).port));
   const url = `http://127.0.0.1:${link.port}`;
   const context = await browser.newContext({

@@ -3,6 +3,8 @@ import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { Changes } from '../../../src/service/live/changes.ts';
+import { type HistoryOptions, server_round_ms } from '../../../src/service/history/keeper.ts';
+import { gatewayRetention } from '../../../src/service/history/retention.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
 import { type KeyRights, makeKey, scopes } from '../../../src/service/access/principal.ts';
 import { type RequestLimits, request_limits_default } from '../../../src/service/http/guards.ts';
@@ -36,7 +38,15 @@ interface LabOptions {
   readonly socket_limits?: SocketLimits | undefined;
   readonly cors_origins?: readonly string[];
   readonly map_file?: string;
+  /** The service keeps history. */
+  readonly hasHistory?: boolean;
 }
+
+const history: HistoryOptions = {
+  retention: gatewayRetention({ days: 30, max_mb: 200 }),
+  every_ms: server_round_ms,
+  divides_all: false,
+};
 
 export async function startServiceLab(
   kit_id: string,
@@ -48,10 +58,11 @@ export async function startServiceLab(
     socket_limits,
     cors_origins,
     map_file,
+    hasHistory = false,
   }: LabOptions = {},
 ) {
   const database = openSqlite(':memory:');
-  const store = new SqlStore(database);
+  const store = new SqlStore(database, { keepsHistory: hasHistory });
   const changes = new Changes();
   const log = recordingLog();
   const dispatched: TaskOrder[] = [];
@@ -89,6 +100,7 @@ export async function startServiceLab(
     unready: () => broker.fault,
     onCommitted: () => undefined,
     changes,
+    history: hasHistory ? history : undefined,
   });
   const { keys } = service;
   const giveKey = async (rights: Partial<KeyRights> = {}): Promise<string> => {

@@ -1,4 +1,6 @@
 /** Alarms, tasks and changes in one log, newest first; filters, and export as CSV. */
+import { tasksOf } from '../../world/events.js';
+import { addressOf } from '../../world/route.js';
 import { plain } from '../../world/text.js';
 import { clock, zoneName } from '../../world/units.js';
 import { t } from '../../words/words.js';
@@ -8,29 +10,26 @@ import { lostBox } from '../overview/overview-view.js';
 import { html } from '../parts/html.js';
 import { icon, shape } from '../parts/icon.js';
 import { name } from '../parts/marks.js';
+import { rangeChips } from '../history/range.js';
 import { saveCsv } from './csv.js';
 import { groupHolds } from './holds.js';
+import { allEvents, eventText, filters, isShown, levelOf, loadOlder, pastOf } from './past.js';
 
 /** @import { Entry } from '../../world/log.js' */
+/** @import { Event } from '../../world/events.js' */
 /** @import { TaskResource, View } from '../../types.d.ts' */
+/** @import { Past } from './past.js' */
 
-/** @typedef {{ readonly time_ms: number, readonly task: TaskResource, readonly times: number, readonly entry?: undefined } | { readonly time_ms: number, readonly entry: Entry, readonly task?: undefined }} Row */
+/** @typedef {{ readonly key: string, readonly kind: string, readonly level: 'bad' | 'warn' | 'info', readonly title: string, readonly since_ms: number, readonly until_ms: number | null, readonly isOpen: boolean, readonly href: string }} Note */
+/** @typedef {{ readonly time_ms: number, readonly task: TaskResource, readonly times: number, readonly note?: undefined } | { readonly time_ms: number, readonly note: Note, readonly task?: undefined }} Row */
 
-const filters = /** @type {const} */ (['all', 'alarm', 'task', 'seen']);
 const shown_max = 200;
 
 /** @param {View} view */
 export function activityScreen(view) {
-  const rows = rowsOf(view);
-  const save = () => saveCsv(csvRows(rows, view), t.activity.file);
-  const saveButton = html`<button
-    type="button"
-    class="btn small"
-    aria-disabled=${String(rows.length === 0)}
-    onClick=${save}
-  >
-    ${icon('download', 's')}${t.activity.save}
-  </button>`;
+  const past = view.history.state(view) === 'on' ? pastOf(view) : undefined;
+  const rows = rowsOf(view, past?.events);
+  const shown = past ? rows : rows.slice(0, shown_max);
   return {
     heading: {
       title: t.nav.activity,
@@ -44,20 +43,80 @@ export function activityScreen(view) {
         <div class="chips" role="group" aria-label=${t.activity.filter}>
           ${filters.map((key) => filterChip(key, view))}
         </div>
-        ${saveButton}
+        ${past && assetFilter(view)} ${saveButton(view, { rows, hasPast: past !== undefined })}
       </div>
       <section class="card" id="log" aria-label=${t.nav.activity}>
         ${
-          rows.length === 0
-            ? html`<p class="empty">${t.activity.none}</p>`
+          shown.length === 0
+            ? html`<p class="empty">${past?.isLoading ? t.history.loading : t.activity.none}</p>`
             : html`<ul class="rows">
-                ${rows.slice(0, shown_max).map((row) => rowView(row, view))}
+                ${shown.map((row) => rowView(row, view))}
               </ul>`
         }
+        ${past && olderPart(view, past)}
       </section>
-      <p class="cap">${t.activity.kept}</p>
+      ${past ? '' : html`<p class="cap">${t.activity.kept}</p>`}${past ? '' : rangeChips(view)}
     </div>`,
   };
+}
+
+/**
+ * @param {View} view
+ * @param {Past} past
+ */
+function olderPart(view, past) {
+  const more = () => void loadOlder(view, past);
+  return html`${past.fault !== '' && html`<p class="fault pad" role="status">${t.history.fault(plain(past.fault))}</p>`}
+  ${
+    past.next !== null &&
+    html`<button type="button" class="btn plain more" aria-disabled=${String(past.isLoading)} onClick=${more}>
+      ${past.isLoading ? t.history.loading : t.history.older}
+    </button>`
+  }`;
+}
+
+/** @param {View} view */
+function assetFilter({ choices, world, act }) {
+  /** @param {Event & { currentTarget: HTMLSelectElement }} event */
+  const choose = ({ currentTarget }) => {
+    choices.log_asset = currentTarget.value;
+    act.changed();
+  };
+  return html`<select
+    class="asset-filter"
+    aria-label=${t.history.asset}
+    value=${choices.log_asset}
+    onChange=${choose}
+  >
+    <option value="">${t.history.anyAsset}</option>
+    ${[...world.assets.values()].map(({ id, name: text }) => html`<option key=${id} value=${id}>${plain(text)}</option>`)}
+  </select>`;
+}
+
+/**
+ * Saves what is shown; with history, all that the filter finds there.
+ * @param {View} view
+ * @param {{ readonly rows: readonly Row[], readonly hasPast: boolean }} about
+ */
+function saveButton(view, { rows, hasPast }) {
+  const { act } = view;
+  const save = async () => {
+    try {
+      const all = hasPast ? rowsOf(view, await allEvents(view)) : rows;
+      saveCsv(csvRows(all, view), t.activity.file);
+      act.note(t.activity.saved(all.length));
+    } catch (error) {
+      act.note(t.history.fault(error instanceof Error ? error.message : t.trouble.noAnswer));
+    }
+  };
+  return html`<button
+    type="button"
+    class="btn small"
+    aria-disabled=${String(rows.length === 0)}
+    onClick=${() => (rows.length === 0 ? undefined : void save())}
+  >
+    ${icon('download', 's')}${t.activity.save}
+  </button>`;
 }
 
 /**
@@ -80,20 +139,67 @@ function filterChip(key, { choices, act }) {
   </button>`;
 }
 
+/** Conditions that the history holds as events. */
+const kept_keys = /^(?:kit$|link |asset )/u;
+
 /**
  * @param {View} view
+ * @param {readonly Event[] | undefined} past newest first; undefined: there is no history, so what this page saw
  * @returns {readonly Row[]}
  */
-function rowsOf({ world, log, choices }) {
-  const wanted = choices.log_filter;
-  const tasks = wanted === 'all' || wanted === 'task' ? groupHolds([...world.tasks.values()]) : [];
-  const entries = log.entries.filter(({ kind }) => wanted === 'all' || kind === wanted);
+function rowsOf(view, past) {
+  const { world, log, choices } = view;
+  const { log_filter: wanted, log_asset } = choices;
+  const isOfAsset = (/** @type {string} */ id) => !past || log_asset === '' || id === log_asset;
+  const hasTasks = wanted === 'all' || wanted === 'task';
+  const known = new Map(past ? tasksOf(past).map((task) => [task.id, task]) : []);
+  for (const task of world.tasks.values()) known.set(task.id, task);
+  const tasks = hasTasks ? groupHolds([...known.values()].filter(({ asset_id }) => isOfAsset(asset_id))) : [];
+  const entries = log.entries.filter(
+    ({ kind, key }) =>
+      (wanted === 'all' || kind === wanted) &&
+      (!past || (kind === 'alarm' && !kept_keys.test(key) && log_asset === '')),
+  );
+  const events = (past ?? []).filter(isShown);
   /** @type {Row[]} */
   const rows = [
     ...tasks.map(({ task, times }) => ({ time_ms: Date.parse(task.created_at), task, times })),
-    ...entries.map((entry) => ({ time_ms: entry.since_ms, entry })),
+    ...entries.map((entry) => ({ time_ms: entry.since_ms, note: noteOfEntry(entry) })),
+    ...events.map((event) => ({ time_ms: event.time_ms, note: noteOfEvent(event, view) })),
   ];
   return rows.sort((a, b) => b.time_ms - a.time_ms);
+}
+
+/**
+ * @param {Entry} entry
+ * @returns {Note}
+ */
+function noteOfEntry(entry) {
+  return { ...entry, isOpen: entry.level !== 'info' && entry.until_ms === null };
+}
+
+/**
+ * @param {Event} event
+ * @param {View} view
+ * @returns {Note}
+ */
+function noteOfEvent(event, view) {
+  const { type, asset_id, time_ms, id } = event;
+  const { kit_id } = view.choices;
+  const href =
+    type === 'link_status' || asset_id === ''
+      ? addressOf('links', kit_id)
+      : addressOf('asset', kit_id, asset_id);
+  return {
+    key: id,
+    kind: type,
+    level: levelOf(event),
+    title: eventText(event, view),
+    since_ms: time_ms,
+    until_ms: null,
+    isOpen: false,
+    href,
+  };
 }
 
 /**
@@ -107,9 +213,8 @@ function rowView(row, view) {
       ${taskRow(row.task, view, asset)}${row.times > 1 ? html`<p class="cap">${t.activity.times(row.times)}</p>` : ''}
     </li>`;
   }
-  const { key, level, title, since_ms, until_ms, href } = row.entry;
-  const lasted =
-    until_ms === null ? (level === 'info' ? '' : t.activity.lasts) : t.lasted(until_ms - since_ms);
+  const { key, level, title, since_ms, until_ms, isOpen, href } = row.note;
+  const lasted = until_ms === null ? (isOpen ? t.activity.lasts : '') : t.lasted(until_ms - since_ms);
   return html`<li key=${`${key} ${since_ms}`}>
     <a class="event" href=${href}
       ><time datetime=${new Date(since_ms).toISOString()}>${clock(since_ms, { isExact: true })}</time
@@ -128,18 +233,12 @@ function rowView(row, view) {
 function csvRows(rows, view) {
   return [
     ['time', 'kind', 'subject', 'what', 'state', 'until', 'detail'],
-    ...rows.map(({ time_ms, task, entry }) => {
+    ...rows.map(({ time_ms, task, note }) => {
       const time = new Date(time_ms).toISOString();
-      if (entry)
-        return [
-          time,
-          entry.kind,
-          '',
-          entry.title,
-          entry.level,
-          entry.until_ms === null ? '' : new Date(entry.until_ms).toISOString(),
-          '',
-        ];
+      if (note) {
+        const until = note.until_ms === null ? '' : new Date(note.until_ms).toISOString();
+        return [time, note.kind, '', note.title, note.level, until, ''];
+      }
       const text =
         task.status === 'failed'
           ? plain(task.result['error'] ?? '')

@@ -10,6 +10,9 @@ import { t } from '../../words/words.js';
 import { assetRow, stateWord } from '../assets/asset-row.js';
 import { commandsCard, commandSheet } from '../command/command-view.js';
 import { taskRow } from '../command/task-row.js';
+import { hasTrack, historyCard } from '../history/asset-history.js';
+import { pastBox, rangeChips } from '../history/range.js';
+import { trackBar } from '../history/track-bar.js';
 import { lostBox } from '../overview/overview-view.js';
 import { copy } from '../parts/copy.js';
 import { mapBox } from '../map/map-box.js';
@@ -61,8 +64,9 @@ export function assetScreen(view) {
  */
 function bodyOf(asset, view) {
   const shared = {
-    first: html`${lostBox(view)}${offlineBox(asset, view)}`,
-    rest: html`${commandsCard(asset, view)}${tasksCard(asset, view)}${childrenCard(asset, view)}${aboutCard(asset, view)}${metadataCard(asset, view)}${feedsCard(asset, view)}`,
+    first: html`${lostBox(view)}${pastBox(view)}${offlineBox(asset, view)}`,
+    way: trackBar(asset, view),
+    rest: html`${commandsCard(asset, view)}${hasTrack(asset) ? '' : rangeChips(view)}${historyCard(asset, view)}${tasksCard(asset, view)}${childrenCard(asset, view)}${aboutCard(asset, view)}${metadataCard(asset, view)}${feedsCard(asset, view)}`,
   };
   if (asset.type === 'drone' && asset.protocol !== 'partner') return droneBody(asset, view, shared);
   if (asset.type === 'camera' || asset.whep_url) return cameraBody(asset, view, shared);
@@ -102,7 +106,9 @@ function offlineBox(asset, view) {
  */
 function aboutFirst(asset, view) {
   const place = placeOfAsset(asset, view);
-  return place ? mapBox(view, { asset, isTall: false }) : '';
+  return place
+    ? html`${mapBox(view, { asset, isTall: false })}${hasTrack(asset) && trackBar(asset, view)}`
+    : '';
 }
 
 /**

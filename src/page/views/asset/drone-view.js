@@ -20,7 +20,7 @@ import { Video } from './video.js';
 /** @import { Measure } from '../../world/units.js' */
 /** @import { FeedMessage, LiveAsset, View } from '../../types.d.ts' */
 
-/** @typedef {{ readonly first: unknown, readonly rest: unknown }} Shared */
+/** @typedef {{ readonly first: unknown, readonly way: unknown, readonly rest: unknown }} Shared `way`: what chooses the time of the track */
 
 /** Commands with a separate button, where the drone has them. */
 const tray = ['return_home', 'hold', 'land'];
@@ -30,11 +30,12 @@ const tray = ['return_home', 'hold', 'land'];
  * @param {View} view
  * @param {Shared} shared
  */
-export function droneBody(asset, view, { first, rest }) {
+export function droneBody(asset, view, { first, way, rest }) {
   return html`<div class="page aside drone">
       <div class="column main">
         ${first}
         <div class="map-and-video">${mapBox(view, { asset, isTall: true })}${videoCorner(asset)}</div>
+        ${way}
       </div>
       <div class="column">
         ${instruments(asset, view)} ${trayView(asset, view, 'card only-wide')} ${flyCard(asset, view)}

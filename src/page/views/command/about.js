@@ -30,6 +30,7 @@ export function titleOf(command) {
  */
 export function lockReason(view, asset) {
   const { isInStep, link, choices, world } = view;
+  if (choices.moment_ms !== null) return t.history.locked;
   if (choices.session && !choices.session.scopes.includes('commands')) return t.lock.readOnly;
   if (!isInStep || link.state !== 'live') return t.lock.noLink;
   const isOfKit = asset === undefined || asset.protocol !== 'partner';

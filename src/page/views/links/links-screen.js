@@ -1,107 +1,189 @@
 /** The links of a kit in detail: latency, availability, data, interruptions, the queue, the speed test. */
 import { isKitReachable } from '../../world/age.js';
+import { observedIn } from '../../world/cells.js';
+import { eventsNow, interruptionsOf } from '../../world/events.js';
+import { seriesNow, spanOf } from '../../world/history.js';
 import { isRecord } from '../../world/json.js';
 import { clock, number, quantity, zoneName } from '../../world/units.js';
 import { t } from '../../words/words.js';
 import { lockReason } from '../command/about.js';
 import { outcome } from '../command/command-view.js';
+import { completenessCard } from '../history/completeness-card.js';
+import { emptyText, pastBox, rangeChips, scrubber, spanText } from '../history/range.js';
 import { lostBox } from '../overview/overview-view.js';
+import { chart } from '../parts/chart.js';
 import { html } from '../parts/html.js';
 import { card, name, state } from '../parts/marks.js';
-import { chart } from './chart.js';
 import { dataCard } from './data-card.js';
 import { linksCard, linkState, linkTitle } from './link-row.js';
 import { queueCard } from './queue-card.js';
 import { strip } from './strip.js';
 
-/** @import { View } from '../../types.d.ts' */
+/** @import { Interval } from '../../world/events.js' */
+/** @import { SeriesNow, Span } from '../../world/history.js' */
+/** @import { Link, View } from '../../types.d.ts' */
 
 const lines_max = 4;
-const window_ms = 600_000;
+/** Links of one question: the service takes 20 numbers. */
+const asked_max = 10;
+const interruptions_shown_max = 50;
+
+/** @typedef {{ readonly span: Span, readonly series: SeriesNow | undefined, readonly gaps: readonly Interval[], readonly isCut: boolean }} Past */
 
 /** @param {View} view */
 export function linksScreen(view) {
+  const past = pastOf(view);
   return {
     heading: { title: t.nav.links, isKit: true, tools: html`<span class="age">${t.zone(zoneName())}</span>` },
     body: html`<div class="page aside">
       <div class="column">
-        ${lostBox(view)}
+        ${lostBox(view)}${pastBox(view)}
         <h1 class="hero only-phone">${t.nav.links}</h1>
-        ${linksCard(view)} ${latencyCard(view)} ${stripsCard(view)}
+        ${linksCard(view)} ${rangeChips(view)} ${latencyCard(view, past)} ${stripsCard(view, past)}
       </div>
-      <div class="column">${dataCard(view)} ${interruptions(view)} ${queueCard(view)} ${speedCard(view)}</div>
+      <div class="column">
+        ${dataCard(view)} ${interruptions(view, past)} ${completenessCard(view)} ${queueCard(view)}
+        ${speedCard(view)}
+      </div>
     </div>`,
   };
 }
 
-/** @param {View} view */
-function latencyCard(view) {
+/**
+ * What the history has of the links. A name that the service would read as a path or a list is not asked for.
+ * @param {View} view
+ * @returns {Past}
+ */
+function pastOf(view) {
+  const span = spanOf(view);
+  if (span.hours === 0) return { span, series: undefined, gaps: [], isCut: false };
+  const names = (view.world.kit?.wans ?? [])
+    .map(({ name: wire }) => wire)
+    .filter((wire) => !/[.,]/u.test(wire))
+    .slice(0, asked_max);
+  const selected = names.flatMap((wire) => [latencyOf(wire), lossOf(wire)]);
+  const series = selected.length === 0 ? undefined : seriesNow(view, 'links', selected, span);
+  const { events, isCut } = eventsNow(view, { name: 'links', types: ['link_status'], span });
+  return { span, series, gaps: interruptionsOf(events), isCut };
+}
+
+/** @param {string} wire */
+function latencyOf(wire) {
+  return `kit:wans.${wire}.latency_ms`;
+}
+
+/** @param {string} wire */
+function lossOf(wire) {
+  return `kit:wans.${wire}.packet_loss_pct`;
+}
+
+/**
+ * @param {View} view
+ * @param {Past} past
+ */
+function latencyCard(view, { span, series }) {
   const wans = view.world.kit?.wans ?? [];
-  const to_ms = view.time_ms;
   const lines = wans
     .map((link) => ({
       title: linkTitle(link),
-      samples: view.world.latencies.get(link.name) ?? [],
+      samples:
+        (series ? series.samples.get(latencyOf(link.name)) : view.world.latencies.get(link.name)) ?? [],
       isInUse: linkState(link, view) === 'inUse',
     }))
     .filter(({ samples }) => samples.some(({ value }) => value !== null))
     .sort((a, b) => Number(b.isInUse) - Number(a.isInUse))
     .slice(0, lines_max);
-  if (lines.length === 0) return '';
+  if (lines.length === 0 && !series) return '';
   return card(
     'latency',
     t.links.latency,
-    chart({ lines, from_ms: to_ms - window_ms, to_ms, unit: 'ms' }),
-    html`<span class="age">${t.links.window}</span>`,
+    lines.length === 0 && series
+      ? html`<p class="empty">${emptyText(series)}</p>`
+      : html`${chart({ ...span, lines, unit: 'ms', gap_ms: series?.gap_ms, moment_ms: view.choices.moment_ms, isLive: span.hours < 24 })}
+        ${scrubber(view, span)}`,
+    html`<span class="age">${span.hours === 0 ? t.links.window : spanText(span.hours)}</span>`,
   );
 }
 
-/** @param {View} view */
-function stripsCard(view) {
+/**
+ * @param {View} view
+ * @param {Past} past
+ */
+function stripsCard(view, past) {
   const wans = view.world.kit?.wans ?? [];
   if (wans.length === 0) return '';
+  const { from_ms, to_ms, hours } = past.span;
   return card(
     'availability',
     t.links.availability,
     html`<ul class="rows">
       ${wans.map((link) => {
-        const samples = view.world.series.get(`up ${link.name}`) ?? [];
         const share = typeof link.availability_pct === 'number' ? link.availability_pct : null;
         return html`<li key=${link.name} class="strip-row">
           <span class="nm"
             ><b>${name(linkTitle(link))}</b> <small>${t.state[linkState(link, view)]}</small></span
           >
           <b class="pc">${share === null ? t.notReported : quantity(share, '%', 1)}</b>
-          ${strip(samples, view.time_ms - window_ms, view.time_ms)}
+          ${strip(upSamples(link, view, past), from_ms, to_ms)}
         </li>`;
       })}
     </ul>`,
-    html`<span class="age">${t.links.stripHint}</span>`,
+    html`<span class="age">${hours === 0 ? t.links.stripHint : t.history.lowHint}</span>`,
   );
 }
 
-/** @param {View} view */
-function interruptions(view) {
-  const seen = view.log.entries.filter(({ key }) => key.startsWith('link '));
+/**
+ * Whether the link answered, over time: from the interruptions and from when it was observed at all.
+ * @param {Link} link
+ * @param {View} view
+ * @param {Past} past
+ */
+function upSamples({ name: wire }, { world }, { span, series, gaps }) {
+  if (!series) return world.series.get(`up ${wire}`) ?? [];
+  return observedIn({
+    observed: [
+      ...(series.samples.get(latencyOf(wire)) ?? []),
+      ...(series.samples.get(lossOf(wire)) ?? []),
+    ].map((sample) => sample.time_ms),
+    gap_ms: series.gap_ms,
+    gaps: gaps.filter((gap) => gap.name === wire),
+    from_ms: span.from_ms,
+    to_ms: span.to_ms,
+  });
+}
+
+/**
+ * @param {View} view
+ * @param {Past} past
+ */
+function interruptions({ world, log }, { span, gaps, isCut }) {
+  const titles = new Map((world.kit?.wans ?? []).map((link) => [link.name, linkTitle(link)]));
+  const seen =
+    span.hours === 0
+      ? log.entries.filter(({ key }) => key.startsWith('link '))
+      : gaps.map((gap) => ({ ...gap, key: gap.name, title: titles.get(gap.name) ?? gap.name }));
+  const none = span.hours === 0 ? t.links.noInterruptions : t.history.noInterruptions;
+  const range = span.hours === 0 ? t.links.sinceOpened : spanText(span.hours);
   return card(
     'interruptions',
     t.links.interruptions,
     seen.length === 0
-      ? html`<p class="empty">${t.links.noInterruptions}</p>`
+      ? html`<p class="empty">${none}</p>`
       : html`<ul class="rows">
-          ${seen.map(
-            (entry) =>
-              html`<li key=${`${entry.key} ${entry.since_ms}`} class="event">
-                <time>${clock(entry.since_ms)}</time><span>${name(entry.title)}</span>${
-                  entry.until_ms === null
-                    ? state('offline')
-                    : html`<span>${t.lasted(entry.until_ms - entry.since_ms)}</span>`
-                }
-              </li>`,
-          )}
-        </ul>`,
-    html`<span class="age">${t.links.sinceOpened}</span>`,
+            ${seen.slice(0, interruptions_shown_max).map((each) => interruptionRow(each))}
+          </ul>
+          ${(isCut || seen.length > interruptions_shown_max) && html`<p class="cap pad">${t.history.cut(Math.min(seen.length, interruptions_shown_max))}</p>`}`,
+    html`<span class="age">${range}</span>`,
   );
+}
+
+/** @param {{ readonly key: string, readonly title: string, readonly reason?: string, readonly since_ms: number, readonly until_ms: number | null }} about */
+function interruptionRow({ key, title, reason = '', since_ms, until_ms }) {
+  return html`<li key=${`${key} ${since_ms}`} class="event">
+    <time>${clock(since_ms)}</time
+    ><span>${name(title)}${reason !== '' && html`<span class="cap">${name(reason)}</span>`}</span
+    >${until_ms === null ? state('offline') : html`<span>${t.lasted(until_ms - since_ms)}</span>`}
+  </li>`;
 }
 
 /** @param {View} view */

@@ -1,6 +1,7 @@
 /** Which part of the Earth a map shows, and where in it a place is drawn. */
 import { offset, project } from '../../world/geo.js';
 import { placeOfAsset, placeOfKit } from '../../world/places.js';
+import { trackNow } from '../../world/track.js';
 
 /** @import { Place } from '../../world/geo.js' */
 /** @import { LiveAsset, View } from '../../types.d.ts' */
@@ -27,21 +28,45 @@ const filled = 0.78;
  * @returns {{ readonly center: Place, readonly range_m: number } | undefined} undefined: no position is known
  */
 export function sectionOf(view, { asset }) {
-  const kit = placeOfKit(view);
-  const own = asset && placeOfAsset(asset, view);
   const { zoom, center: followed_id, pan } = view.choices.map;
-  const all = [...view.world.assets.values()].flatMap((each) => placeOfAsset(each, view) ?? []);
-  const chosen = placeOf(followed_id, view);
-  const center = pan ?? chosen ?? own ?? kit ?? all[0];
+  const shown = shownOn(view, asset);
+  const middle = placeOf(followed_id, view) ?? shown[0];
+  const center = pan ?? middle;
   if (!center) return undefined;
-  const shown = own ? [own, ...(kit ? [kit] : [])] : [...all, ...(kit ? [kit] : [])];
-  const far_m = Math.max(
-    range_min_m,
-    ...shown.map((place) => Math.hypot(...project(chosen ?? own ?? kit ?? center, place))),
-  );
+  const far_m = farthest(middle ?? center, shown);
   const power = 10 ** Math.floor(Math.log10(far_m));
   const fitted = range_steps.find((step) => step * power >= far_m) ?? 10;
   return { center, range_m: (fitted * power) / 2 ** zoom };
+}
+
+/**
+ * The places that a map shows, that in its middle first: of one asset, its way and the kit, or of the kit and all assets.
+ * @param {View} view
+ * @param {LiveAsset | undefined} asset
+ * @returns {readonly Place[]}
+ */
+function shownOn(view, asset) {
+  const place = placeOfKit(view);
+  const kit = place ? [place] : [];
+  const own = asset && placeOfAsset(asset, view);
+  if (asset && own) return [own, ...kit, ...wayOf(asset, view)];
+  return [...kit, ...[...view.world.assets.values()].flatMap((each) => placeOfAsset(each, view) ?? [])];
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function wayOf(asset, view) {
+  return (trackNow(asset, view)?.track ?? []).flat();
+}
+
+/**
+ * @param {Place} middle
+ * @param {readonly Place[]} places
+ */
+function farthest(middle, places) {
+  return places.reduce((most, place) => Math.max(most, Math.hypot(...project(middle, place))), range_min_m);
 }
 
 /**

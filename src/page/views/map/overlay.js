@@ -5,6 +5,7 @@ import { fenceOf, homeOf } from '../../world/fence.js';
 import { headingOf, placeOfAsset, placeOfKit } from '../../world/places.js';
 import { addressOf } from '../../world/route.js';
 import { targetOf } from '../../world/target.js';
+import { placeAt, trackNow } from '../../world/track.js';
 import { plain } from '../../world/text.js';
 import { distanceText } from '../../world/units.js';
 import { fixOf } from '../../world/world.js';
@@ -71,7 +72,7 @@ export function overlay(view, frame, asset) {
     );
   });
   return html`
-    ${kit && rings(kit, frame)} ${asset && fence(asset, view, frame)}
+    ${kit && rings(kit, frame)} ${asset && fence(asset, view, frame)} ${asset && track(asset, frame, view)}
     ${located.map(({ asset: each }) => trail(each, frame, view))} ${asset && target(asset, view, frame)}
     ${shown.map(({ asset: each, place, at }) => assetMark(each, { place, at }, view))}
     ${kit && kitMark(kit, frame)} ${labels} ${scaleBar(frame)}
@@ -161,6 +162,23 @@ function trail(asset, frame, view) {
   const third = Math.ceil(fixes.length / 3);
   return html`<g key=${`trail ${asset.id}`} class="trail">
     ${[0, 1, 2].map((i) => html`<polyline key=${i} class=${`part-${i}`} points=${line(fixes.slice(i * third, (i + 1) * third + 1), frame)} />`)}
+  </g>`;
+}
+
+/**
+ * The way in the time that is shown, and where the asset was at the moment that is looked at.
+ * @param {LiveAsset} asset
+ * @param {Frame} frame
+ * @param {View} view
+ */
+function track(asset, frame, view) {
+  const { moment_ms } = view.choices;
+  const lines = trackNow(asset, view)?.track ?? [];
+  const past = moment_ms === null ? undefined : placeAt(lines, moment_ms);
+  const at = past && frame.toPicture(past);
+  return html`<g key="track" class="track">
+    ${lines.map((fixes, i) => html`<polyline key=${i} points=${line(fixes, frame)} />`)}
+    ${at && html`<g class="past-mark" transform=${`translate(${at[0]} ${at[1]})`}><circle r="9" /><circle class="dot" r="3" /></g>`}
   </g>`;
 }
 

@@ -38,3 +38,23 @@ export function lazy(fetchModule) {
     },
   };
 }
+
+/**
+ * Loads a style sheet that the first view does not need. Resolves when it applies.
+ * @param {string} file in `styles/`
+ */
+export async function loadStyles(file) {
+  const link = document.createElement('link');
+  /** @type {PromiseWithResolvers<void>} */
+  const { promise, resolve, reject } = Promise.withResolvers();
+  link.rel = 'stylesheet';
+  link.href = new URL(`../../styles/${file}`, import.meta.url).href;
+  link.onload = () => resolve();
+  link.onerror = () => {
+    link.remove();
+    reject(new Error(`${file} was not loaded`));
+  };
+  // The last sheet adapts the others to the width: it stays last.
+  [...document.querySelectorAll('link[rel="stylesheet"]')].at(-1)?.before(link);
+  await promise;
+}

@@ -6,7 +6,7 @@ import { html } from './html.js';
 
 const height = 28;
 /** A longer pause between two samples is drawn as a gap. */
-const gap_ms = 200_000;
+const gap_usual_ms = 200_000;
 
 /**
  * @typedef {object} About
@@ -71,9 +71,10 @@ export function spark(samples, { what, unit, width, low, top, isAccent = false }
 /**
  * The stretches with values and without a pause.
  * @param {readonly Sample[]} samples
+ * @param {number} [gap_ms]
  * @returns {readonly (readonly { readonly time_ms: number, readonly value: number }[])[]}
  */
-export function runsOf(samples) {
+export function runsOf(samples, gap_ms = gap_usual_ms) {
   /** @type {{ time_ms: number, value: number }[][]} */
   const runs = [];
   let last_ms = Number.NEGATIVE_INFINITY;

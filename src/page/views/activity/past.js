@@ -1,0 +1,170 @@
+/** The activity that the history holds: pages of events, the filter, and their sentences. */
+import { eventsOf } from '../../world/events.js';
+import { ask, Refused } from '../../world/api.js';
+import { field, listIn, textIn } from '../../world/json.js';
+import { label } from '../../world/text.js';
+import { t } from '../../words/words.js';
+
+/** @import { Event } from '../../world/events.js' */
+/** @import { Older, View } from '../../types.d.ts' */
+
+export const filters = /** @type {const} */ (['all', 'alarm', 'task', 'seen']);
+/** @type {Readonly<Record<string, readonly string[]>>} */
+const types = {
+  all: [],
+  alarm: ['asset_status', 'link_status', 'state', 'tamper', 'doorbell', 'drops'],
+  task: ['task'],
+  seen: ['motion', 'ai_detection'],
+};
+const page_rows = 100;
+const export_page_rows = 1_000;
+export const export_rows_max = 20_000;
+const back_ms = 400 * 86_400_000;
+const step_ms = 15_000;
+
+/** @typedef {{ readonly events: readonly Event[], readonly next: string | null, readonly path: string, readonly isLoading: boolean, readonly fault: string }} Past `path`: the question, to which a cursor is added */
+
+/**
+ * The query of the chosen filter, without its bounds.
+ * @param {View} view
+ */
+function filterOf({ choices }) {
+  const wanted = types[choices.log_filter] ?? [];
+  const asset = choices.log_asset === '' ? '' : `&assets=${choices.log_asset}`;
+  return `${wanted.length === 0 ? '' : `&types=${wanted.join(',')}`}${asset}`;
+}
+
+/**
+ * @param {View} view
+ * @param {number} rows of a page
+ */
+function questionOf(view, rows) {
+  const to_ms = Math.ceil(view.time_ms / step_ms) * step_ms;
+  return `/events?limit=${rows}${filterOf(view)}&from=${to_ms - back_ms}&to=${to_ms}`;
+}
+
+/**
+ * The newest page, which is read again every 15 s, and the older ones that were loaded.
+ * @param {View} view
+ * @returns {Past}
+ */
+export function pastOf(view) {
+  const of = filterOf(view);
+  const { value, path, fault } = view.history.read(view, `activity ${of}`, questionOf(view, page_rows));
+  const { older } = view.choices;
+  const newest = eventsOf(value);
+  if (older?.of === of && older.kit_id === view.choices.kit_id) {
+    const known = new Set(older.events.map(({ id }) => id));
+    const events = [...newest.filter(({ id }) => !known.has(id)), ...older.events];
+    return { ...older, events };
+  }
+  const next = field(value, 'next');
+  return {
+    events: newest,
+    next: typeof next === 'string' ? next : null,
+    path,
+    isLoading: path === '' && fault === '',
+    fault,
+  };
+}
+
+/**
+ * Loads the next page.
+ * @param {View} view
+ * @param {Past} past
+ */
+export async function loadOlder(view, { events, next, path, isLoading }) {
+  const { choices, act } = view;
+  if (next === null || isLoading) return;
+  const { kit_id } = choices;
+  /** @type {Older} */
+  const before = { of: filterOf(view), kit_id, events, next, path, isLoading: true, fault: '' };
+  choices.older = before;
+  act.changed();
+  let after = before;
+  try {
+    const page = await ask('GET', `${path}&cursor=${next}`);
+    const cursor = field(page, 'next');
+    after = {
+      ...before,
+      events: [...events, ...eventsOf(page)],
+      next: typeof cursor === 'string' ? cursor : null,
+    };
+  } catch (error) {
+    after = { ...before, fault: error instanceof Refused ? error.message : t.trouble.noAnswer };
+  }
+  // Another filter may have been chosen meanwhile.
+  if (choices.older === before) choices.older = { ...after, isLoading: false };
+  act.changed();
+}
+
+/**
+ * All events of the chosen filter, newest first, up to 20,000. Throws when the service does not answer.
+ * @param {View} view
+ * @returns {Promise<readonly Event[]>}
+ */
+export async function allEvents(view) {
+  const path = `/api/kits/${view.choices.kit_id}${questionOf(view, export_page_rows)}`;
+  /** @type {Event[]} */
+  const events = [];
+  let cursor = '';
+  do {
+    const page = await ask('GET', `${path}${cursor}`);
+    events.push(...eventsOf(page));
+    const next = field(page, 'next');
+    cursor = typeof next === 'string' ? `&cursor=${next}` : '';
+  } while (cursor !== '' && events.length < export_rows_max);
+  return events;
+}
+
+/**
+ * The end of what was seen says nothing of its own.
+ * @param {Event} event
+ */
+export function isShown({ type, data }) {
+  return type !== 'task' && data['detected'] !== false;
+}
+
+/**
+ * @param {Event} event
+ * @param {View} view
+ * @returns {string} the event as a sentence; names in it are not sanitised yet
+ */
+export function eventText({ type, asset_id, data }, { world }) {
+  const asset = world.assets.get(asset_id)?.name ?? '';
+  const reason = textIn(data['reason']) === '' ? '' : `: ${textIn(data['reason'])}`;
+  if (type === 'state')
+    return `${data['online'] === true ? t.history.kitOnline : t.history.kitOffline}${reason}`;
+  if (type === 'link_status')
+    return `${linkName(String(data['name']), world)}: ${stateText(data['status'])}${reason}`;
+  if (type === 'asset_status') return `${asset}: ${stateText(data['status'])}${reason}`;
+  const seen = listIn(data['types']).map((each) => t.seen[String(each)] ?? String(each));
+  const what = seen.join(', ') || (t.history.event[type] ?? label(type));
+  return asset === '' ? what : `${asset}: ${what}`;
+}
+
+/**
+ * @param {string} wire
+ * @param {View['world']} world
+ */
+function linkName(wire, { kit }) {
+  const isp = kit?.wans.find(({ name }) => name === wire)?.isp;
+  return isp ? `${isp} (${wire})` : wire;
+}
+
+/** @param {unknown} status */
+function stateText(status) {
+  if (status === 'online' || status === 'offline' || status === 'standby') return t.state[status];
+  return String(status);
+}
+
+/**
+ * How serious an event is.
+ * @param {Event} event
+ * @returns {'bad' | 'warn' | 'info'}
+ */
+export function levelOf({ type, data }) {
+  if (type === 'state') return data['online'] === false ? 'bad' : 'info';
+  if (type === 'tamper' || type === 'drops') return 'warn';
+  return data['status'] === 'offline' ? 'warn' : 'info';
+}

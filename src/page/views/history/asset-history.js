@@ -1,0 +1,198 @@
+/** The course of an asset's figures, and what a camera saw: from the history. */
+import { detectionsOf, eventsNow, intervalsOf } from '../../world/events.js';
+import { seriesNow, spanOf } from '../../world/history.js';
+import { plain } from '../../world/text.js';
+import { clock, heightIn } from '../../world/units.js';
+import { t } from '../../words/words.js';
+import { chart } from '../parts/chart.js';
+import { html } from '../parts/html.js';
+import { card } from '../parts/marks.js';
+import { emptyText, scrubber, spanText } from './range.js';
+
+/** @import { Interval } from '../../world/events.js' */
+/** @import { SeriesNow, Span } from '../../world/history.js' */
+/** @import { LiveAsset, Sample, View } from '../../types.d.ts' */
+
+/** @typedef {{ readonly title: string, readonly unit: string, readonly fields: readonly { readonly select: string, readonly title: string }[], readonly isFree?: boolean, readonly top_value?: number, readonly isHeight?: boolean }} Figure */
+
+const plot_px = 150;
+const detection_types = ['ai_detection', 'motion', 'tamper', 'doorbell'];
+const lane_px = 640;
+
+/**
+ * The card of the history of an asset; empty where it has no figure that is kept, or there is no history.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+export function historyCard(asset, view) {
+  const span = spanOf(view);
+  if (span.hours === 0) return '';
+  const figures = figuresOf(asset);
+  const isCamera = asset.type === 'camera';
+  if (figures.length === 0 && !isCamera) return '';
+  const series =
+    figures.length === 0
+      ? undefined
+      : seriesNow(
+          view,
+          asset.id,
+          figures.flatMap(({ fields }) => fields.map(({ select }) => select)),
+          span,
+        );
+  const shown = series
+    ? figures.filter(({ fields }) => fields.some(({ select }) => series.samples.get(select)?.length))
+    : [];
+  return card(
+    'history',
+    t.history.title,
+    html`${isCamera && lanes(asset, view, span)}
+    ${series && shown.length === 0 ? html`<p class="empty">${emptyText(series)}</p>` : ''}
+    ${series && shown.map((figure) => figureView(figure, series, { view, span }))}
+    ${!hasTrack(asset) && scrubber(view, span)}`,
+    html`<span class="age">${spanText(span.hours)}</span>`,
+  );
+}
+
+/**
+ * Whether the asset moves, so that its way is drawn on the map and the slider stands there.
+ * @param {LiveAsset} asset
+ */
+export function hasTrack({ type, protocol }) {
+  return type === 'drone' || type === 'vehicle' || protocol === 'partner';
+}
+
+/**
+ * @param {LiveAsset} asset
+ * @returns {readonly Figure[]}
+ */
+function figuresOf({ id, type, protocol }) {
+  const one = (/** @type {string} */ title, /** @type {string} */ path) => [
+    { select: `${id}:${path}`, title },
+  ];
+  if (type === 'drone' && protocol !== 'partner')
+    return [
+      {
+        title: t.drone.altitude,
+        unit: 'm',
+        fields: one(t.drone.altitude, 'gps.relative_alt_m'),
+        isHeight: true,
+      },
+      {
+        title: t.tile.battery,
+        unit: '%',
+        fields: one(t.tile.battery, 'battery.remaining_pct'),
+        top_value: 100,
+      },
+      { title: t.radio.signal, unit: '', fields: one(t.radio.signal, 'radio.rssi'), isFree: true },
+    ];
+  if (type === 'radio')
+    return [
+      {
+        title: t.radio.signal,
+        unit: 'dBm',
+        fields: [...one(t.radio.signal, 'radio.rssi'), ...one(t.radio.noise, 'radio.noise')],
+        isFree: true,
+      },
+      { title: t.radio.busy, unit: '%', fields: one(t.radio.busy, 'link.busy_pct'), top_value: 100 },
+    ];
+  if (type === 'gateway')
+    return [
+      {
+        title: t.tile.battery,
+        unit: '%',
+        fields: [{ select: 'kit:battery', title: t.tile.battery }],
+        top_value: 100,
+      },
+      {
+        title: t.tile.gateway,
+        unit: '%',
+        fields: [
+          { select: 'kit:gateway.cpu_pct', title: 'CPU' },
+          { select: 'kit:gateway.mem_pct', title: t.history.memory },
+        ],
+        top_value: 100,
+      },
+    ];
+  return [];
+}
+
+/**
+ * @param {Figure} figure
+ * @param {SeriesNow} series
+ * @param {{ readonly view: View, readonly span: Span }} about
+ */
+function figureView(
+  { title, unit, fields, isFree = false, top_value = 10, isHeight = false },
+  series,
+  { view, span },
+) {
+  const height = heightIn(1);
+  const lines = fields.map(({ select, title: line }) => {
+    const samples = series.samples.get(select) ?? [];
+    return {
+      title: line,
+      samples: isHeight ? samples.map((sample) => scaled(sample, height.value)) : samples,
+    };
+  });
+  return html`<div key=${title} class="figure">
+    ${chart({ ...span, lines, unit: isHeight ? height.unit : unit, gap_ms: series.gap_ms, h: plot_px, isFree, top_value, moment_ms: view.choices.moment_ms, isLive: span.hours < 24 })}
+  </div>`;
+}
+
+/**
+ * @param {Sample} sample
+ * @param {number} factor
+ * @returns {Sample}
+ */
+function scaled({ time_ms, value }, factor) {
+  return { time_ms, value: value === null ? null : value * factor };
+}
+
+/**
+ * One lane for each thing that the camera saw.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ * @param {Span} span
+ */
+function lanes(asset, view, span) {
+  const read = eventsNow(view, {
+    name: `seen ${asset.id}`,
+    types: detection_types,
+    asset_id: asset.id,
+    span,
+  });
+  const seen = Map.groupBy(intervalsOf(read.events, detectionsOf), ({ name }) => name);
+  if (seen.size === 0) return html`<p class="empty">${emptyText(read)}</p>`;
+  const x = (/** @type {number} */ time_ms) =>
+    ((time_ms - span.from_ms) / (span.to_ms - span.from_ms)) * lane_px;
+  return html`<div class="lanes">
+      ${[...seen].map(
+        ([key, list]) =>
+          html`<span>${wordOf(key)}</span
+            ><svg
+              class="lane"
+              viewBox="0 0 ${lane_px} 22"
+              preserveAspectRatio="none"
+              role="img"
+              aria-label=${laneText(key, list)}
+            >
+              <rect class="bed" width=${lane_px} height="22" />
+              ${list.map(({ since_ms, until_ms }) => html`<rect key=${since_ms} class="seen" x=${x(since_ms).toFixed(1)} width=${Math.max(2, x(until_ms ?? view.time_ms) - x(since_ms)).toFixed(1)} height="22" />`)}
+            </svg>`,
+      )}
+    </div>
+    ${read.isCut && html`<p class="cap pad">${t.history.cut(read.events.length)}</p>`}`;
+}
+
+/**
+ * @param {string} key
+ * @param {readonly Interval[]} list newest first
+ */
+function laneText(key, list) {
+  return `${wordOf(key)}: ${list.length}, ${clock(list.at(-1)?.since_ms ?? 0)} – ${clock(list[0]?.since_ms ?? 0)}`;
+}
+
+/** @param {string} key */
+function wordOf(key) {
+  return t.seen[key] ?? t.history.event[key] ?? plain(key);
+}

@@ -1,0 +1,43 @@
+/** Whether every message of the kit has arrived; else how many are missing, and why. */
+import { countsOf } from '../../world/history.js';
+import { field, textIn } from '../../world/json.js';
+import { plain } from '../../world/text.js';
+import { t } from '../../words/words.js';
+import { html } from '../parts/html.js';
+import { shape } from '../parts/icon.js';
+import { card } from '../parts/marks.js';
+
+/** @import { View } from '../../types.d.ts' */
+
+/** @param {View} view */
+export function completenessCard(view) {
+  if (view.history.state(view) !== 'on') return '';
+  const { value } = view.history.completeness(view);
+  const { received, missing, reasons, more } = countsOf(value);
+  const since_ms = Date.parse(textIn(field(value, 'since')));
+  const first =
+    received === 0
+      ? html`<p class="empty">${t.history.noMessages}</p>`
+      : missing === 0
+        ? html`<p class="pad state good">${shape('on')}<span>${t.history.isComplete}</span></p>`
+        : html`<p class="pad state warn">${shape('warn')}<span>${t.history.incomplete(missing)}</span></p>
+            <ul class="rows">
+              ${[...reasons].map(([why, n]) => html`<li key=${why} class="pad">${t.history.because({ n, why: sentenceOf(why) })}</li>`)}
+              ${more > 0 && html`<li class="pad">${t.history.moreGaps(more)}</li>`}
+            </ul>`;
+  return card(
+    'completeness',
+    t.history.complete,
+    html`${first}
+      <p class="cap pad">${t.history.since({ ms: since_ms, age_ms: view.time_ms - since_ms })}</p>`,
+  );
+}
+
+/** @param {string} why */
+function sentenceOf(why) {
+  if (why === '') return t.history.unexplained;
+  return why
+    .split(', ')
+    .map((each) => t.history.reason[each] ?? plain(each))
+    .join(', ');
+}

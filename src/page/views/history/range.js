@@ -1,0 +1,91 @@
+/** The time that is shown: its choice, the moment in it, and what is said where there is no history. */
+import { spans_h } from '../../world/history.js';
+import { clock } from '../../world/units.js';
+import { t } from '../../words/words.js';
+import { html } from '../parts/html.js';
+
+/** @import { Span } from '../../world/history.js' */
+/** @import { View } from '../../types.d.ts' */
+
+const steps = 288;
+
+/**
+ * Choices of how far back to look; without history, why there is none.
+ * @param {View} view
+ */
+export function rangeChips(view) {
+  const { choices, act, history } = view;
+  const state = history.state(view);
+  if (state === 'asking') return '';
+  if (state !== 'on') return html`<p class="cap" id="no-history">${t.history[state]}</p>`;
+  /** @param {number} hours */
+  const choose = (hours) => () => {
+    choices.hours = hours;
+    choices.moment_ms = null;
+    act.changed();
+  };
+  return html`<div class="chips" role="group" aria-label=${t.history.range}>
+    ${spans_h.map((hours) => html`<button type="button" key=${hours} class="chip" aria-pressed=${String(choices.hours === hours)} onClick=${choose(hours)}>${spanText(hours)}</button>`)}
+  </div>`;
+}
+
+/** @param {number} hours */
+export function spanText(hours) {
+  return Object.entries(t.history.spans).find(([key]) => Number(key) === hours)?.[1] ?? '';
+}
+
+/**
+ * The slider under charts and map; at its end it shows now.
+ * @param {View} view
+ * @param {Span} span
+ */
+export function scrubber({ choices, act }, { from_ms, to_ms, hours }) {
+  if (hours === 0) return '';
+  const step_ms = (to_ms - from_ms) / steps;
+  const at = choices.moment_ms === null ? steps : Math.round((choices.moment_ms - from_ms) / step_ms);
+  /** @param {Event & { currentTarget: HTMLInputElement }} event */
+  const slide = ({ currentTarget }) => {
+    const step = Number(currentTarget.value);
+    choices.moment_ms = step >= steps ? null : from_ms + step * step_ms;
+    act.changed();
+  };
+  return html`<label class="scrub"
+    ><span class="unseen">${t.history.moment}</span
+    ><input
+      type="range"
+      min="0"
+      max=${steps}
+      step="1"
+      value=${at}
+      aria-valuetext=${choices.moment_ms === null ? t.now : clock(choices.moment_ms)}
+      onInput=${slide}
+    /><span class="age" aria-hidden="true"
+      >${clock(from_ms)} – ${choices.moment_ms === null ? t.now : clock(choices.moment_ms)}</span
+    ></label
+  >`;
+}
+
+/**
+ * While a moment of the past is shown: which, and the way back. Commands are locked meanwhile.
+ * @param {View} view
+ */
+export function pastBox({ choices, act }) {
+  const { moment_ms } = choices;
+  if (moment_ms === null) return '';
+  const back = () => {
+    choices.moment_ms = null;
+    act.changed();
+  };
+  return html`<section class="card notice past" role="status">
+    <b>${t.history.past(moment_ms)}</b
+    ><button type="button" class="btn small" onClick=${back}>${t.history.toNow}</button>
+  </section>`;
+}
+
+/**
+ * What stands instead of values: that they are loaded, why they cannot be read, or that there are none.
+ * @param {{ readonly isLoading: boolean, readonly fault: string }} answer
+ */
+export function emptyText({ isLoading, fault }) {
+  return fault !== '' ? t.history.fault(fault) : isLoading ? t.history.loading : t.history.noValues;
+}

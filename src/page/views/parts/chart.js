@@ -1,0 +1,148 @@
+/** A chart of several lines over time. The axis is the time that was asked for; gaps are left open, silence is hatched. */
+import { clock, number } from '../../world/units.js';
+import { t } from '../../words/words.js';
+import { html } from './html.js';
+import { name } from './marks.js';
+import { gapsOf, runsOf } from './spark.js';
+
+/** @import { Sample } from '../../types.d.ts' */
+
+/** @typedef {{ readonly title: string, readonly samples: readonly Sample[] }} Line */
+
+/**
+ * @typedef {object} About
+ * @property {readonly Line[]} lines
+ * @property {number} from_ms
+ * @property {number} to_ms
+ * @property {string} unit
+ * @property {number | undefined} [gap_ms] a longer pause between two samples is left open
+ * @property {number} [h] height of the plot in its own units
+ * @property {number} [top_value] upper end of the scale at least
+ * @property {boolean} [isFree] the scale need not begin at zero
+ * @property {number | null} [moment_ms] the values of this moment are read out; null: the newest
+ * @property {boolean} [isLive] its end is now
+ */
+
+const w = 640;
+const left = 44;
+const right = 12;
+const top = 10;
+const bottom = 26;
+const ticks = 4;
+
+/** @param {About} about */
+export function chart(about) {
+  const { lines, from_ms, to_ms, unit, gap_ms, h = 240, moment_ms = null, isLive = false } = about;
+  const inside = lines.map(({ title, samples }) => ({
+    title,
+    samples: samples.filter(({ time_ms }) => time_ms >= from_ms),
+  }));
+  const { low, step } = scaleOf(inside, about);
+  const x = (/** @type {number} */ time_ms) =>
+    left + ((time_ms - from_ms) / (to_ms - from_ms)) * (w - left - right);
+  const y = (/** @type {number} */ value) =>
+    h - bottom - ((value - low) / (step * ticks)) * (h - top - bottom);
+  const times = [0, 0.25, 0.5, 0.75, 1].map((share) => from_ms + share * (to_ms - from_ms));
+  return html`<div class="reads">
+      ${inside.map(({ title, samples }, i) => readout({ title, i, unit, value: valueAt(samples, moment_ms) }))}
+    </div>
+    <svg class="chart plot" viewBox="0 0 ${w} ${h}" role="img" aria-label=${describe(inside, unit)}>
+      ${Array.from({ length: ticks + 1 }, (_, i) => low + i * step).map((value) => html`<g key=${value}><path class="grid" d=${`M${left} ${y(value)}H${w - right}`} /><text x=${left - 8} y=${y(value) + 4} text-anchor="end">${number(value, step < 1 ? 1 : 0)}</text></g>`)}
+      ${times.map((time_ms, i) => html`<text key=${i} x=${x(time_ms)} y=${h - 6} text-anchor=${i === 0 ? 'start' : i === 4 ? 'end' : 'middle'}>${i === 4 && isLive ? t.now : axisText(time_ms, to_ms - from_ms)}</text>`)}
+      ${gapsOf(inside[0]?.samples ?? []).map(([a, b]) => html`<rect key=${a} class="off" x=${x(a)} y=${top} width=${Math.max(2, x(b) - x(a))} height=${h - top - bottom} />`)}
+      ${inside.map(({ title, samples }, i) => html`<path key=${title} class=${`l l${i}`} d=${pathOf(samples, { x, y, gap_ms })} />`)}
+      ${moment_ms !== null && html`<path class="cursor" d=${`M${x(moment_ms)} ${top}V${h - bottom}`} />`}
+    </svg>`;
+}
+
+/** @param {{ readonly title: string, readonly i: number, readonly unit: string, readonly value: number | null | undefined }} about */
+function readout({ title, i, unit, value }) {
+  return html`<span key=${title}
+    ><span class="cap"
+      ><svg class="chart" width="22" height="6" aria-hidden="true">
+        <path class=${`l l${i}`} d="M0 3H22" /></svg
+      >${name(title)}</span
+    ><b
+      >${typeof value === 'number' ? number(value, Math.abs(value) < 10 ? 1 : 0) : t.notReported}<small>
+        ${typeof value === 'number' ? unit : ''}</small
+      ></b
+    ></span
+  >`;
+}
+
+/**
+ * The value at a moment: that of the last sample before it.
+ * @param {readonly Sample[]} samples
+ * @param {number | null} moment_ms
+ */
+function valueAt(samples, moment_ms) {
+  return samples.findLast(({ time_ms, value }) => value !== null && time_ms <= (moment_ms ?? Infinity))
+    ?.value;
+}
+
+const day_ms = 86_400_000;
+
+/**
+ * @param {number} time_ms
+ * @param {number} span_ms
+ */
+function axisText(time_ms, span_ms) {
+  return span_ms > 2 * day_ms ? clock(time_ms, { isDay: true }) : clock(time_ms);
+}
+
+/**
+ * @param {readonly Line[]} lines
+ * @param {About} about
+ * @returns {{ readonly low: number, readonly step: number }}
+ */
+function scaleOf(lines, { isFree = false, top_value = 10 }) {
+  const values = lines.flatMap(({ samples }) => samples.flatMap(({ value }) => value ?? []));
+  const least = values.reduce((a, b) => Math.min(a, b), isFree ? (values[0] ?? 0) : 0);
+  const most = values.reduce((a, b) => Math.max(a, b), isFree ? (values[0] ?? 0) : top_value);
+  const step = roundUp(Math.max(isFree ? 4 : 0, most - least) / ticks);
+  const low = Math.floor(least / step) * step;
+  return low + step * ticks >= most ? { low, step } : { low, step: roundUp((most - low) / ticks) };
+}
+
+/**
+ * @param {readonly Sample[]} samples
+ * @param {{ readonly x: (time_ms: number) => number, readonly y: (value: number) => number, readonly gap_ms: number | undefined }} scale
+ */
+function pathOf(samples, { x, y, gap_ms }) {
+  return runsOf(samples, gap_ms)
+    .flatMap((run) =>
+      run.map(
+        ({ time_ms, value }, i) => `${i === 0 ? 'M' : 'L'}${x(time_ms).toFixed(1)} ${y(value).toFixed(1)}`,
+      ),
+    )
+    .join('');
+}
+
+/**
+ * The lines as sentences, for those who do not see the picture.
+ * @param {readonly Line[]} lines
+ * @param {string} unit
+ */
+function describe(lines, unit) {
+  return lines
+    .map(({ title, samples }) => {
+      const known = samples.flatMap(({ value }) => (value === null ? [] : [value]));
+      if (known.length === 0) return `${title}: ${t.notReported}`;
+      return t.chart.range({
+        what: title,
+        least: Math.round(Math.min(...known)),
+        most: Math.round(Math.max(...known)),
+        unit,
+      });
+    })
+    .join('; ');
+}
+
+/**
+ * The smallest of 1, 2, 2.5, 5, 10, 20, ... that is not below `value`.
+ * @param {number} value
+ */
+function roundUp(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return power * ([1, 2, 2.5, 5, 10].find((each) => each * power >= value) ?? 10);
+}

@@ -1,0 +1,64 @@
+/** The English sentences about the past. */
+import { duration } from '../world/age.js';
+import { clock, number } from '../world/units.js';
+
+/** @type {Readonly<Record<string, string>>} */
+const reason = {
+  evicted: 'the buffer of the kit was full',
+  thinned: 'left out to make room',
+  expired: 'too old before they could be sent',
+  superseded: 'replaced by a newer value',
+  memory_full: 'the memory of the kit was full',
+  unreadable: 'not readable on the disk of the kit',
+  too_large: 'too large',
+  discarded: 'discarded on the kit',
+};
+/** @type {Readonly<Record<string, string>>} */
+const event = {
+  tamper: 'Tampering',
+  doorbell: 'Doorbell',
+  motion: 'Motion',
+  drops: 'Messages dropped',
+};
+
+export const history = {
+  event,
+  reason,
+  title: 'Course',
+  range: 'Time that is shown',
+  spans: { 0: '10 min', 1: '1 h', 24: '24 h', 168: '7 d', 720: '30 d' },
+  off: 'This service keeps no history: you see what this page observed.',
+  missing: 'This service is older than the history: you see what this page observed.',
+  failed: 'The history cannot be read now. Trying again.',
+  fault: (/** @type {string} */ why) => `Not read: ${why}`,
+  loading: 'Loading',
+  noValues: 'No values in this time',
+  moment: 'Moment',
+  past: (/** @type {number} */ ms) => `You look at ${clock(ms)}`,
+  toNow: 'Back to now',
+  locked: 'Locked: you look at the past.',
+  lowHint: 'low: not observed, hatched: no answer',
+  noInterruptions: 'None in this time',
+  older: 'Load older entries',
+  cut: (/** @type {number} */ n) => `The newest ${number(n)} entries`,
+  from: (/** @type {number} */ ms) => `From the history, back to ${clock(ms)}.`,
+  asset: 'Of which asset',
+  anyAsset: 'Every asset',
+  kitOnline: 'Kit online',
+  kitOffline: 'Kit offline',
+  linkIs: (/** @type {{ name: string, state: string }} */ { name, state }) => `${name}: ${state}`,
+  memory: 'Memory',
+  lanes: 'Detections',
+  track: 'Track',
+  noTrack: 'No positions in this time',
+  complete: 'Completeness',
+  isComplete: 'Complete: every message of the kit has arrived.',
+  incomplete: (/** @type {number} */ n) =>
+    n === 1 ? '1 message has not arrived.' : `${number(n)} messages have not arrived.`,
+  because: (/** @type {{ n: number, why: string }} */ { n, why }) => `${number(n)}: ${why}`,
+  unexplained: 'no reason reported yet; they may be on their way',
+  moreGaps: (/** @type {number} */ n) => `${number(n)} more gaps`,
+  noMessages: 'No message has arrived yet.',
+  since: (/** @type {{ ms: number, age_ms: number }} */ { ms, age_ms }) =>
+    `Kept since ${clock(ms)} (${duration(age_ms)}).`,
+};

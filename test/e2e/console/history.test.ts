@@ -1,0 +1,139 @@
+/** What the console shows of the past: charts, interruptions, the activity, the way of a drone, completeness; and what it says without history. */
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
+import { channels } from '../../../src/contract/topics.ts';
+import { faultsOf, ids, page_kit_id, type PageLab } from '../../support/service/page-lab.ts';
+import { more_ids, playMore } from '../../support/service/page-kit.ts';
+import { playPast } from '../../support/service/page-past.ts';
+import { pageScene } from '../../support/service/page-scene.ts';
+import { word } from '../../support/service/page-words.ts';
+import { peerMissing } from '../../support/peers.ts';
+
+describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
+  const { show } = pageScene();
+
+  const open = async (path: string, width_px = 390): Promise<PageLab> => {
+    const lab = await show({ width_px, hasHistory: true });
+    await playMore(lab.lab);
+    await playPast(lab.lab);
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}${path}`);
+    return lab;
+  };
+
+  it('shows latency, availability and interruptions of links with their cause', async () => {
+    const { page, complaints } = await open('/links', 1280);
+    await page.locator('#latency svg.plot path.l0').waitFor();
+    const row = page.locator('#interruptions .event');
+    await row.waitFor();
+    expect(await row.innerText()).toContain('no satellite');
+    expect(await row.innerText()).toContain('1 h 00 min');
+    const cells = page.locator('#availability .strip-row').first().locator('.strip rect');
+    const kinds = await cells.evaluateAll((all) => all.map((cell) => cell.getAttribute('class')));
+    // 96 cells of 15 minutes: 60 minutes without an answer, 8 hours observed of 24.
+    expect(kinds.filter((kind) => kind === 'none').length).toBeGreaterThanOrEqual(3);
+    expect(kinds.filter((kind) => kind === 'unknown').length).toBeGreaterThan(55);
+    expect(kinds.filter((kind) => kind === 'all').length).toBeGreaterThan(20);
+    await page.locator('#completeness .state.good', { hasText: word('history.isComplete') }).waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('reads the values of a moment out, locks commands meanwhile, and returns to now', async () => {
+    const { page } = await open(`/a/${ids.drone}`, 1280);
+    const slider = page.locator('.scrub input');
+    await slider.waitFor();
+    await page.locator('.track polyline').first().waitFor({ state: 'attached' });
+    await slider.focus();
+    for (let i = 0; i < 30; i += 1) await page.keyboard.press('ArrowLeft');
+    await page.locator('.past').waitFor();
+    expect(await page.locator('.past-mark').count()).toBe(1);
+    expect(await page.locator('.chart .cursor').count()).toBe(2);
+    expect(await slider.getAttribute('aria-valuetext')).toMatch(/\d\d:\d\d/u);
+    await page.locator('.command-row button', { hasText: 'Beep' }).click();
+    await page.locator('form.command').getByText(word('history.locked')).waitFor();
+    await page.keyboard.press('Escape');
+    expect(await faultsOf(page)).toEqual([]);
+    await page.locator('.past button').click();
+    await page.locator('.past').waitFor({ state: 'detached' });
+    expect(await page.locator('.past-mark').count()).toBe(0);
+  });
+
+  it('shows the course of a drone, and a lane for each thing that a camera saw', async () => {
+    const lab = await open(`/a/${ids.drone}`);
+    await eventually('two charts', async () => (await lab.page.locator('#history svg.plot').count()) === 2);
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${more_ids.camera}`);
+    const lane = lab.page.locator('#history .lane');
+    await lane.first().waitFor();
+    const people = lab.page.getByRole('img', { name: /^People: /u });
+    expect(await people.locator('.seen').count()).toBeGreaterThanOrEqual(8);
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${more_ids.gateway}`);
+    await eventually('two charts', async () => (await lab.page.locator('#history svg.plot').count()) === 2);
+  });
+
+  it('lists events with filters, loads older pages, and saves all of them as CSV', async () => {
+    const lab = await open('/activity');
+    const { page } = lab;
+    await page.locator('.event', { hasText: 'no satellite' }).waitFor();
+    await page.locator('.chip', { hasText: 'Detections' }).click();
+    await eventually(
+      'only detections',
+      async () => (await page.locator('.event', { hasText: 'no satellite' }).count()) === 0,
+    );
+    await page.locator('.event', { hasText: 'Gate camera: People' }).first().waitFor();
+    // The end of a detection is no row.
+    const rows = await page.locator('#log .event').count();
+    expect(rows).toBe(9 + 1);
+    for (let i = 0; i < 130; i += 1)
+      await lab.lab.publish(
+        channels.event(ids.camera, 'motion'),
+        { detected: true, timestamp: new Date().toISOString() },
+        { said_ms: Date.now() - 3_600_000 + i * 1_000 },
+      );
+    await page.locator('.btn.more').waitFor({ timeout: 40_000 });
+    await page.locator('.btn.more').click();
+    await eventually(
+      'all are listed',
+      async () => (await page.locator('#log .event').count()) === rows + 130,
+    );
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: word('activity.save') }).click(),
+    ]);
+    const lines = (await readFile(await download.path(), 'utf8')).trim().split('\r\n');
+    expect(lines).toHaveLength(1 + rows + 130);
+    await page.locator('.asset-filter').selectOption(more_ids.camera);
+    await eventually(
+      'only those of the camera',
+      async () => (await page.locator('#log .event').count()) === rows - 1,
+    );
+    expect(await faultsOf(page)).toEqual([]);
+  }, 90_000);
+
+  it('names what is missing and why', async () => {
+    const lab = await open('/links');
+    await lab.lab.publish(channels.telemetry, { battery: 50 }, { skipped: 7 });
+    await lab.page.reload();
+    await lab.page.locator('#completeness .state.warn').waitFor();
+    expect(await lab.page.locator('#completeness').innerText()).toContain(word('history.unexplained'));
+  });
+
+  it('says that the service keeps no history, or is older, and shows what the page saw', async () => {
+    const lab = await show({ width_px: 390 });
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/links`);
+    await lab.page.getByText(word('history.off')).waitFor();
+    expect(await lab.page.locator('#availability .strip').count()).toBe(3);
+    expect(await lab.page.locator('#completeness').count()).toBe(0);
+    await lab.page.route(/\/completeness\?/u, async (route) =>
+      route.fulfill({ status: 404, json: { title: 'Not found' } }),
+    );
+    await lab.page.reload();
+    await lab.page.getByText(word('history.missing')).waitFor();
+    await lab.page.unroute(/\/completeness\?/u);
+    await lab.page.route(/\/completeness\?/u, async (route) => route.abort());
+    await lab.page.reload();
+    await lab.page.getByText(word('history.failed')).waitFor();
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/activity`);
+    await lab.page.locator('#log').waitFor();
+  });
+});
