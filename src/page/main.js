@@ -2,6 +2,7 @@
 import { render } from './preact.js';
 import { makeActions } from './world/actions.js';
 import { History } from './world/history.js';
+import { Fleet } from './world/kits.js';
 import { Log } from './world/log.js';
 import { readRoute } from './world/route.js';
 import { Session } from './world/session.js';
@@ -23,6 +24,7 @@ const fetch_rest_after_ms = 3_000;
 /** @type {Choices} */
 const choices = {
   kits: [],
+  kits_ms: performance.now(),
   kit_id: null,
   session: null,
   needsKey: undefined,
@@ -63,6 +65,7 @@ let route = readRoute(location.hash);
 const log = new Log();
 const history = new History(drawSoon);
 const session = new Session(choices, { onNews: drawSoon, log });
+const fleet = new Fleet(choices, drawSoon);
 const act = makeActions({ choices, session, changed: draw });
 
 function drawSoon() {
@@ -77,7 +80,17 @@ function draw() {
   timer = undefined;
   drawn_ms = performance.now();
   document.documentElement.dataset['theme'] = themeNow();
-  const view = { ...session.now(), choices, act, route, log, history, theme: themeNow() };
+  fleet.follow(choices.session !== null && areKitsShown());
+  const view = {
+    ...session.now(),
+    choices,
+    act,
+    route,
+    log,
+    history,
+    isListOld: fleet.isOld,
+    theme: themeNow(),
+  };
   if (view.link.state === 'live') log.follow(attentionList(view), view.time_ms);
   if (root) render(html`${pageView(view)}`, root);
 }
@@ -98,8 +111,12 @@ function followAddress() {
   draw();
 }
 
+function areKitsShown() {
+  return route.screen === 'kits' || choices.sheet === 'kits';
+}
+
 function tick() {
-  if (route.screen === 'kits' || choices.sheet === 'kits') void session.refreshKits();
+  if (areKitsShown() && !fleet.isLive) void session.refreshKits();
   draw();
 }
 

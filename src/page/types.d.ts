@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
 import type { Link } from '../contract/kit.ts';
+import type { FleetServerFrame } from '../service/api/fleet-frames.ts';
 import type { ServerFrame } from '../service/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../service/api/resources.ts';
 
@@ -12,6 +13,8 @@ import type { Route } from './world/route.js';
 import type { Settings } from './world/settings.js';
 
 export type { CommandDefinition, KitResource, Link, QueueResource, ServerFrame, TaskResource };
+/** What the page takes of the socket for many kits. */
+export type FleetFrame = Extract<FleetServerFrame, { type: 'summaries' | 'heartbeat' }>;
 type Frame<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>;
 export type Snapshot = Frame<'snapshot'>;
 export type KitNow = Snapshot['kit'];
@@ -143,6 +146,8 @@ export interface Session {
 /** Choices and inputs of the person at the page. */
 export interface Choices {
   kits: readonly KitResource[];
+  /** When they were last reported, by `performance.now`. */
+  kits_ms: number;
   kit_id: string | null;
   session: Session | null;
   /** Undefined: it is not known yet whether a key is needed. */
@@ -190,6 +195,8 @@ export interface View extends Now {
   readonly theme: string;
   readonly log: Log;
   readonly history: History;
+  /** The list of kits may be outdated. */
+  readonly isListOld: boolean;
   readonly act: Actions;
 }
 

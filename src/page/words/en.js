@@ -122,6 +122,9 @@ export const en = {
     filter: 'Show which kits',
     noneFound: 'No kit matches.',
     never: 'never',
+    listOld: 'This list is not current: the service does not answer.',
+    positionOld: 'Position is old',
+    assetsOffline: (/** @type {number} */ n) => (n === 1 ? '1 asset offline' : `${n} assets offline`),
     offlineFor: (/** @type {string} */ time) => `Offline for ${time}.`,
     summary: (
       /** @type {{ fine: number, attention: number, offline: number }} */ { fine, attention, offline },

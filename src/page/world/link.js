@@ -4,7 +4,9 @@
  */
 import { field, parseJson } from './json.js';
 
-/** @import { PageLink, ServerFrame } from '../types.d.ts' */
+/** @import { PageLink } from '../types.d.ts' */
+
+/** @typedef {{ readonly type: string, readonly seq: number, readonly time: string }} Frame */
 
 /** The service sends a heartbeat every 5 s; after this silence the page sends a ping. */
 const ping_after_ms = 2_000;
@@ -23,16 +25,25 @@ const slept_ms = 3_000;
 const clock_step_ms = 60_000;
 
 /**
+ * @template {Frame} F
  * @typedef {object} Listener
- * @property {(frame: ServerFrame) => void} onFrame frames of a kit that is in step: a snapshot first
+ * @property {(frame: F) => void} onFrame frames that are in step: that named by `first` first
  * @property {(link: PageLink) => void} onLink
  * @property {() => void} onRefused the socket could not be opened: the session may have ended
  */
 
-export class KitLink {
-  /** @type {string} */
-  #url;
-  /** @type {Listener} */
+/**
+ * @typedef {object} Subscription
+ * @property {string} path of the socket
+ * @property {object} frame that subscribes
+ * @property {string} first type of the frame that answers it, complete in itself
+ */
+
+/** @template {Frame} F */
+export class ServiceLink {
+  /** @type {Subscription} */
+  #subscription;
+  /** @type {Listener<F>} */
   #listener;
   /** @type {WebSocket | undefined} */
   #socket;
@@ -54,11 +65,11 @@ export class KitLink {
   #timer;
 
   /**
-   * @param {string} kit_id
-   * @param {Listener} listener
+   * @param {Subscription} subscription
+   * @param {Listener<F>} listener
    */
-  constructor(kit_id, listener) {
-    this.#url = `${location.origin.replace(/^http/u, 'ws')}/api/kits/${kit_id}/ws`;
+  constructor(subscription, listener) {
+    this.#subscription = subscription;
     this.#listener = listener;
     this.#open();
     this.#timer = setInterval(() => this.#look(), check_every_ms);
@@ -81,7 +92,8 @@ export class KitLink {
 
   #open() {
     this.#drop();
-    const socket = new WebSocket(this.#url, ['kit.v1']);
+    const url = location.origin.replace(/^http/u, 'ws') + this.#subscription.path;
+    const socket = new WebSocket(url, ['kit.v1']);
     this.#socket = socket;
     this.#isClockKnown = false;
     this.#isSnapshotDue = true;
@@ -111,18 +123,18 @@ export class KitLink {
 
   #subscribe() {
     this.#isSnapshotDue = true;
-    this.#socket?.send(JSON.stringify({ type: 'subscribe', assets: '*' }));
+    this.#socket?.send(JSON.stringify(this.#subscription.frame));
   }
 
   /** @param {unknown} data */
   #receive(data) {
-    const frame = readFrame(data);
-    if (!frame) return;
+    const frame = typeof data === 'string' ? parseJson(data) : undefined;
+    if (!this.#isFrame(frame)) return;
     this.#received_ms = performance.now();
     this.#setClock(Date.parse(frame.time));
     const inStep = frame.seq === this.#seq + 1;
     this.#seq = frame.seq;
-    if (frame.type === 'snapshot') {
+    if (frame.type === this.#subscription.first) {
       this.#isSnapshotDue = false;
       this.#retry_ms = retry_first_ms;
       this.#listener.onFrame(frame);
@@ -132,6 +144,19 @@ export class KitLink {
       if (!inStep || this.#link.state !== 'live') this.#subscribe();
       else this.#listener.onFrame(frame);
     }
+  }
+
+  /**
+   * The service checks what it sends against its own schema; here only the form is looked at.
+   * @param {unknown} value
+   * @returns {value is F}
+   */
+  #isFrame(value) {
+    return (
+      typeof field(value, 'type') === 'string' &&
+      typeof field(value, 'seq') === 'number' &&
+      typeof field(value, 'time') === 'string'
+    );
   }
 
   /**
@@ -181,26 +206,4 @@ export class KitLink {
     this.#link = { state, since_ms: state === 'lost' ? this.#received_ms : performance.now() };
     this.#listener.onLink(this.#link);
   }
-}
-
-/**
- * @param {unknown} data
- * @returns {ServerFrame | undefined}
- */
-function readFrame(data) {
-  const value = typeof data === 'string' ? parseJson(data) : undefined;
-  return isFrame(value) ? value : undefined;
-}
-
-/**
- * The service checks what it sends against its own schema; here only the form is looked at.
- * @param {unknown} value
- * @returns {value is ServerFrame}
- */
-function isFrame(value) {
-  return (
-    typeof field(value, 'type') === 'string' &&
-    typeof field(value, 'seq') === 'number' &&
-    typeof field(value, 'time') === 'string'
-  );
 }

@@ -1,14 +1,15 @@
 /** The login, the chosen kit, and the link to it. */
 import { ask, Refused } from './api.js';
-import { field, isRecord } from './json.js';
-import { KitLink } from './link.js';
+import { field } from './json.js';
+import { kitsOf } from './kits.js';
+import { ServiceLink } from './link.js';
 import { addressOf, readRoute } from './route.js';
 import { t } from '../words/words.js';
 import { seenEntry } from './seen.js';
 import { emptyWorld, frameLine, takeFrame } from './world.js';
 
 /** @import { Log } from './log.js' */
-/** @import { Choices, KitResource, Now, PageLink, ServerFrame } from '../types.d.ts' */
+/** @import { Choices, Now, PageLink, ServerFrame } from '../types.d.ts' */
 
 const frames_kept = 20;
 const events_kept = 50;
@@ -24,7 +25,7 @@ export class Session {
   #log;
   #listed_ms = performance.now();
   #world = emptyWorld();
-  /** @type {KitLink | undefined} */
+  /** @type {ServiceLink<ServerFrame> | undefined} */
   #socket;
   /** @type {PageLink} */
   #link = { state: 'connecting', since_ms: performance.now() };
@@ -100,11 +101,18 @@ export class Session {
     if (this.#choices.kit_id !== kit_id) this.#world = emptyWorld();
     this.#choices.kit_id = kit_id;
     this.#link = { state: 'connecting', since_ms: performance.now() };
-    this.#socket = new KitLink(kit_id, {
-      onFrame: (frame) => this.#take(frame),
-      onLink: (link) => this.#follow(link),
-      onRefused: () => void this.#checkLogin(),
-    });
+    this.#socket = new ServiceLink(
+      {
+        path: `/api/kits/${kit_id}/ws`,
+        frame: { type: 'subscribe', assets: '*' },
+        first: 'snapshot',
+      },
+      {
+        onFrame: (frame) => this.#take(frame),
+        onLink: (link) => this.#follow(link),
+        onRefused: () => void this.#checkLogin(),
+      },
+    );
     this.#onNews();
   }
 
@@ -129,6 +137,7 @@ export class Session {
     try {
       choices.session = { scopes: textsOf(field(await ask('GET', '/api/session'), 'scopes')) };
       choices.kits = kitsOf(await ask('GET', '/api/kits'));
+      choices.kits_ms = performance.now();
       choices.needsKey = false;
       choices.trouble = choices.kits.length === 0 ? t.trouble.noKit : '';
       this.#chooseKit();
@@ -166,6 +175,7 @@ export class Session {
     this.#listed_ms = now_ms;
     try {
       this.#choices.kits = kitsOf(await ask('GET', '/api/kits'));
+      this.#choices.kits_ms = performance.now();
       this.#onNews();
     } catch {
       // The list keeps its ages; the next time asks again.
@@ -206,21 +216,4 @@ function fromAddress(name) {
  */
 function textsOf(value) {
   return Array.isArray(value) ? value.map(String) : [];
-}
-
-/**
- * @param {unknown} value
- * @returns {readonly KitResource[]}
- */
-function kitsOf(value) {
-  return Array.isArray(value) ? value.filter(isKit) : [];
-}
-
-/**
- * The service checks what it sends against its own schema; here only the form is looked at.
- * @param {unknown} value
- * @returns {value is KitResource}
- */
-function isKit(value) {
-  return isRecord(value) && typeof value['id'] === 'string' && typeof value['name'] === 'string';
 }

@@ -1,31 +1,35 @@
 /** All kits of the key, worst first. */
-import { duration, freshness } from '../../world/age.js';
-import { addressOf } from '../../world/route.js';
 import { t } from '../../words/words.js';
+import { lostBox } from '../overview/overview-view.js';
 import { html } from '../parts/html.js';
 import { shape } from '../parts/icon.js';
-import { age, name, state } from '../parts/marks.js';
 import { searchField } from '../shell/kit-chooser.js';
 import { judge } from './judge.js';
+import { KitRows } from './kit-rows.js';
 
-/** @import { KitResource, View } from '../../types.d.ts' */
+/** @import { View } from '../../types.d.ts' */
 /** @import { Judged } from './judge.js' */
+/** @import { Entry } from './kit-rows.js' */
 
 const filters = /** @type {const} */ (['all', 'attention', 'offline']);
-const order = { offline: 0, attention: 1, none: 2, online: 3 };
+/** Between two new orders of the same list. */
+const reorder_ms = 10_000;
+
+/** The order that is shown: it stays while a person points at the list, so that no row moves under a finger. */
+const ordered = { of: '', at_ms: 0, places: /** @type {ReadonlyMap<string, number>} */ (new Map()) };
 
 /** @param {View} view */
 export function fleetScreen(view) {
   const { choices } = view;
   const all = choices.kits.map((kit) => ({ kit, judged: judge(kit) }));
-  const wanted = choices.search.toLowerCase();
-  const shown = all
-    .filter(
+  const wanted = choices.search.trim().toLowerCase();
+  const shown = inOrder(
+    all.filter(
       ({ kit, judged }) =>
-        kit.name.toLowerCase().includes(wanted) &&
-        (choices.kit_filter === 'all' || judged.state === choices.kit_filter),
-    )
-    .sort((a, b) => order[a.judged.state] - order[b.judged.state] || (a.kit.name < b.kit.name ? -1 : 1));
+        matches(kit, wanted) && (choices.kit_filter === 'all' || judged.state === choices.kit_filter),
+    ),
+    `${wanted} ${choices.kit_filter} ${all.length}`,
+  );
   const counts = { all: all.length, attention: countOf(all, 'attention'), offline: countOf(all, 'offline') };
   return {
     heading: {
@@ -33,6 +37,7 @@ export function fleetScreen(view) {
       tools: html`<span class="cap">${t.kits.summary({ fine: countOf(all, 'online'), ...counts })}</span>`,
     },
     body: html`<div class="page">
+      ${lostBox(view)} ${view.isListOld && html`<p class="fault" role="status">${t.kits.listOld}</p>`}
       <div class="head wrap fleet-tools">
         ${searchField(view)}
         <div class="chips" role="group" aria-label=${t.kits.filter}>
@@ -43,13 +48,44 @@ export function fleetScreen(view) {
         ${
           shown.length === 0
             ? html`<p class="empty">${t.kits.noneFound}</p>`
-            : html`<ul class="rows">
-                ${shown.map(({ kit, judged }) => kitRow(kit, judged, view))}
-              </ul>`
+            : html`<${KitRows} view=${view} entries=${shown} />`
         }
       </section>
     </div>`,
   };
+}
+
+/**
+ * By name or city.
+ * @param {Entry['kit']} kit
+ * @param {string} wanted lower case
+ */
+function matches({ name, live }, wanted) {
+  if (wanted === '') return true;
+  return name.toLowerCase().includes(wanted) || live?.location?.kit_location?.toLowerCase().includes(wanted);
+}
+
+/**
+ * @param {readonly Entry[]} entries
+ * @param {string} of what is shown; when it changes, the order is new
+ * @returns {readonly Entry[]} worst first
+ */
+function inOrder(entries, of) {
+  const now_ms = performance.now();
+  const isPointedAt = document.querySelector('.fleet:is(:hover, :focus-within)') !== null;
+  if (of !== ordered.of || (now_ms - ordered.at_ms > reorder_ms && !isPointedAt)) {
+    const sorted = entries.toSorted(
+      (a, b) =>
+        b.judged.trouble - a.judged.trouble ||
+        Number(a.kit.name > b.kit.name) - Number(a.kit.name < b.kit.name),
+    );
+    ordered.places = new Map(sorted.map(({ kit }, i) => [kit.id, i]));
+    ordered.of = of;
+    ordered.at_ms = now_ms;
+    return sorted;
+  }
+  const placeOf = (/** @type {Entry} */ { kit }) => ordered.places.get(kit.id) ?? entries.length;
+  return entries.toSorted((a, b) => placeOf(a) - placeOf(b));
 }
 
 /**
@@ -84,26 +120,4 @@ function filterChip(key, count, { choices, act }) {
   >
     ${mark}${key === 'all' ? t.assets.filterAll : t.state[key]} <span class="n">${count}</span>
   </button>`;
-}
-
-/**
- * @param {KitResource} kit
- * @param {Judged} judged
- * @param {View} view
- */
-function kitRow(kit, judged, view) {
-  const city = kit.live?.location?.kit_location;
-  const seen = freshness(kit.last_seen, Number.POSITIVE_INFINITY, view, kit.online);
-  const since_ms = kit.last_seen ? view.time_ms - Date.parse(kit.last_seen) : 0;
-  const why = judged.state === 'offline' ? t.kits.offlineFor(duration(since_ms)) : judged.reasons.join(' ');
-  return html`<li key=${kit.id} class="kit-item">
-    <a class="kit-row" href=${addressOf('overview', kit.id)}
-      ><span class="nm"
-        ><b>${name(kit.name)}</b>${city ? html`<span class="cap">${name(city)}</span>` : ''}</span
-      >${state(judged.state)}<span class="why">${why || t.attention.nothing}</span
-      ><span class="cap battery"
-        >${typeof kit.live?.battery === 'number' ? `${Math.round(kit.live.battery)}\u00a0%` : ''}</span
-      >${kit.last_seen ? age(seen) : html`<span class="age">${t.kits.never}</span>`}</a
-    >
-  </li>`;
 }

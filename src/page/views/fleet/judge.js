@@ -1,43 +1,117 @@
 /** How a kit of the list is: from its summary where the service gives one, else from its last telemetry. */
-import { field } from '../../world/json.js';
+import { field, listIn, textIn } from '../../world/json.js';
+import { label, plain } from '../../world/text.js';
 import { t } from '../../words/words.js';
 
 /** @import { KitResource } from '../../types.d.ts' */
 
-/** @typedef {{ readonly state: 'online' | 'attention' | 'offline' | 'none', readonly reasons: readonly string[] }} Judged */
+/** @typedef {{ readonly state: 'online' | 'attention' | 'offline' | 'none', readonly reasons: readonly string[], readonly trouble: number }} Judged `trouble`: the more, the sooner a person should look */
 
 const battery_low_pct = 20;
-const queue_reported_min = 100;
+/** A bad condition counts as much as so many others. */
+const bad_weight = 10;
+/** By state: offline before attention before never reported before online. */
+const weights = { offline: 3_000, attention: 2_000, none: 1_000, online: 0 };
+
+/** @type {WeakMap<KitResource, readonly [words: object, judged: Judged]>} */
+const known = new WeakMap();
 
 /**
+ * Judges a kit once: entries are replaced, never changed.
  * @param {KitResource} kit
  * @returns {Judged}
  */
 export function judge(kit) {
-  if (!kit.last_seen) return { state: 'none', reasons: [t.hero.never] };
-  if (!kit.online) return { state: 'offline', reasons: [] };
-  const reasons = [...ofLinks(kit), ...ofBattery(kit), ...ofQueue(kit)];
-  return { state: reasons.length > 0 ? 'attention' : 'online', reasons };
+  const [words, before] = known.get(kit) ?? [];
+  if (before && words === t) return before;
+  const conditions = conditionsOf(kit);
+  const reasons = reasonsOf(conditions);
+  const state = !kit.last_seen
+    ? 'none'
+    : !kit.online
+      ? 'offline'
+      : reasons.length > 0
+        ? 'attention'
+        : 'online';
+  const bad = conditions.filter(({ level }) => level === 'bad').length;
+  const trouble = weights[state] + bad * bad_weight + conditions.length;
+  /** @type {Judged} */
+  const judged = { state, reasons: state === 'none' ? [t.hero.never] : reasons, trouble };
+  known.set(kit, [t, judged]);
+  return judged;
 }
 
-/** @param {KitResource} kit */
-function ofLinks({ live }) {
+/** @typedef {{ readonly key: string, readonly level: string, readonly subject: string, readonly value: number }} Condition */
+
+/**
+ * @param {KitResource} kit
+ * @returns {readonly Condition[]}
+ */
+function conditionsOf(kit) {
+  const summary = field(kit, 'summary');
+  if (summary === undefined) return [...linksOf(kit), ...batteryOf(kit)];
+  return listIn(field(summary, 'attention')).map((each) => ({
+    key: textIn(field(each, 'key')),
+    level: textIn(field(each, 'level')),
+    subject: textIn(field(each, 'subject')),
+    value: Number(field(each, 'value') ?? 0),
+  }));
+}
+
+/**
+ * @param {KitResource} kit
+ * @returns {readonly Condition[]}
+ */
+function linksOf({ live }) {
   return (live?.wans ?? [])
     .filter(({ status }) => status === 'offline')
-    .map(({ isp, name }) => `${t.attention.linkOffline(isp ? isp : name)}.`);
+    .map(({ isp, name }) => ({ key: 'link', level: 'warn', subject: isp ? isp : name, value: 0 }));
 }
 
-/** @param {KitResource} kit */
-function ofBattery({ live }) {
+/**
+ * @param {KitResource} kit
+ * @returns {readonly Condition[]}
+ */
+function batteryOf({ live }) {
   const battery = live?.battery;
   if (typeof battery !== 'number' || battery > battery_low_pct || live?.battery_charging === true) return [];
-  return [`${t.attention.kitBattery(Math.round(battery))}.`];
+  return [{ key: 'battery', level: 'warn', subject: '', value: battery }];
 }
 
-/** @param {KitResource} kit */
-function ofQueue(kit) {
-  const waiting = field(field(kit, 'summary'), 'waiting');
-  return typeof waiting === 'number' && waiting >= queue_reported_min
-    ? [`${t.attention.queue(waiting)}.`]
-    : [];
+/**
+ * One sentence for each condition; assets together, and what the state says already left out.
+ * @param {readonly Condition[]} conditions
+ * @returns {readonly string[]}
+ */
+function reasonsOf(conditions) {
+  const assets = conditions.filter(({ key }) => key === 'asset').length;
+  const rest = conditions.filter(({ key }) => key !== 'asset' && key !== 'offline' && key !== 'never');
+  return [
+    ...rest.map((each) => `${sentenceOf(each)}.`),
+    ...(assets > 0 ? [`${t.kits.assetsOffline(assets)}.`] : []),
+  ];
+}
+
+/**
+ * @param {Condition} condition
+ * @returns {string}
+ */
+function sentenceOf({ key, subject, value }) {
+  const n = Math.round(value);
+  switch (key) {
+    case 'battery':
+      return t.attention.kitBattery(n);
+    case 'link':
+      return t.attention.linkOffline(plain(subject));
+    case 'fix':
+      return t.kits.positionOld;
+    case 'queue':
+      return t.attention.queue(n);
+    case 'dropped':
+      return t.attention.dropped(n);
+    case 'refused':
+      return t.attention.rejected(n);
+    default:
+      return subject === '' ? label(key) : plain(subject);
+  }
 }

@@ -1,0 +1,98 @@
+/** The list of kits: a thousand of them on one socket, worst first; search, reconnecting, and marks of what is old. */
+import { describe, expect, it } from 'vitest';
+import { channels } from '../../../src/contract/topics.ts';
+import { samples } from '../../support/contract-samples.ts';
+import { eventually } from '../../support/eventually.ts';
+import { kitIds, openKits } from '../../support/service/page-fleet.ts';
+import { faultsOf } from '../../support/service/page-lab.ts';
+import { pageScene } from '../../support/service/page-scene.ts';
+import { word } from '../../support/service/page-words.ts';
+import { peerMissing } from '../../support/peers.ts';
+
+describe.skipIf(peerMissing('chromium'))('The list of kits', () => {
+  const { show } = pageScene();
+
+  it.each([320, 1_280])(
+    'shows 1,000 kits with few elements, at %i px',
+    async (width_px) => {
+      const lab = await openKits(await show({ width_px }), 1_000);
+      const { page } = lab;
+      await page.locator('.kit-list').waitFor();
+      await eventually(
+        'all are counted',
+        async () => (await page.locator('.chip .n').first().innerText()) === '1000',
+      );
+      expect(await page.locator('.kit-item').count()).toBeLessThan(60);
+      // The list is as high as all of its rows.
+      const high = await page.locator('.kit-list').evaluate((list) => list.getBoundingClientRect().height);
+      const row = await page
+        .locator('.kit-item')
+        .first()
+        .evaluate((item) => item.getBoundingClientRect().height);
+      expect(Math.abs(high / row - 1_000)).toBeLessThan(1);
+      expect(await faultsOf(page)).toEqual([]);
+      const overhang = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(overhang).toBeLessThanOrEqual(0);
+      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+      await page.locator('.kit-item[aria-posinset="1000"]').waitFor();
+      expect(await page.locator('.kit-item').count()).toBeLessThan(60);
+      expect(lab.complaints).toEqual([]);
+    },
+    120_000,
+  );
+
+  it('has the worst first, finds by name, and is used with the keyboard', async () => {
+    const lab = await openKits(await show({ width_px: 390 }), 40);
+    const { page } = lab;
+    await page.locator('.kit-list').waitFor();
+    const words = async (): Promise<readonly string[]> => page.locator('.kit-item .state').allInnerTexts();
+    await eventually('their states are sorted', async () => {
+      const order = ['Offline', 'Attention', 'No report yet', 'Online'];
+      const ranks = (await words()).map((text) => order.indexOf(text));
+      return ranks.length >= 20 && ranks.every((rank, i) => i === 0 || rank >= (ranks[i - 1] ?? 0));
+    });
+    expect((await words())[0]).toBe('Offline');
+    await page.getByRole('searchbox').fill('kit 7');
+    await eventually('one is found', async () => (await page.locator('.kit-item').count()) === 1);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await eventually('its overview is open', async () => page.url().endsWith(`/k/${kitIds(8)[7] ?? ''}`));
+  });
+
+  it('follows changes on the socket, says when the list is not current, and is whole again afterwards', async () => {
+    const lab = await openKits(await show({ width_px: 390 }), 12);
+    const { page, link } = lab;
+    const one = kitIds(12)[3] ?? '';
+    const row = page.locator('.kit-item', { hasText: 'Kit 3' });
+    await row.locator('.state.good').waitFor();
+    await lab.lab.publish(channels.telemetry, { battery: 7, battery_charging: false }, { kit: one });
+    await row.locator('.state', { hasText: word('state.attention') }).waitFor();
+    link.stall();
+    await page.locator('.page-link', { hasText: word('state.lost') }).waitFor();
+    await page.getByText(word('kits.listOld')).waitFor({ timeout: 60_000 });
+    expect(await page.locator('.kit-item .state.good').count()).toBe(0);
+    expect(await page.locator('.kit-item .age.old').count()).toBeGreaterThan(0);
+    // With its position, which is old by now.
+    await lab.lab.publish(channels.telemetry, { ...samples['kitTelemetry'], battery: 70 }, { kit: one });
+    link.resume();
+    await row.locator('.state.good').waitFor({ timeout: 60_000 });
+    await page.getByText(word('kits.listOld')).waitFor({ state: 'detached' });
+  }, 150_000);
+
+  it('asks over HTTP where the service has no socket for many kits', async () => {
+    const lab = await show({
+      width_px: 390,
+      prepare: async (page) => page.routeWebSocket(/\/api\/ws$/u, (socket) => void socket.close()),
+    });
+    await openKits(lab, 12);
+    const row = lab.page.locator('.kit-item', { hasText: 'Kit 3' });
+    await row.locator('.state.good').waitFor();
+    const telemetry = { battery: 7, battery_charging: false };
+    await lab.lab.publish(channels.telemetry, telemetry, { kit: kitIds(12)[3] ?? '' });
+    await row.locator('.state', { hasText: word('state.attention') }).waitFor({ timeout: 40_000 });
+    expect(await lab.page.getByText(word('kits.listOld')).count()).toBe(0);
+  }, 90_000);
+});

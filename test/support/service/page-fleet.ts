@@ -1,0 +1,40 @@
+/** Many kits for the page: a quarter offline, some with trouble. */
+import { channels } from '../../../src/contract/topics.ts';
+import { samples } from '../contract-samples.ts';
+import type { PageLab } from './page-lab.ts';
+
+export function kitIds(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, i) => `${String(i).padStart(8, '0')}-6d1e-4b7a-9c3d-1f2e3d4c5b6a`);
+}
+
+/** Reports these kits, logs in with a key for all of them, and opens their list. Their names are `Kit 0` and so on. */
+export async function openKits(lab: PageLab, count: number): Promise<PageLab> {
+  const ids = kitIds(count);
+  for (const [i, kit] of ids.entries()) {
+    const online = i % 4 !== 0;
+    await lab.lab.publish(
+      channels.state,
+      {
+        ...samples['kitState'],
+        name: `Kit ${i}`,
+        online,
+        degraded: [],
+        outbox: { rows: 0, bytes: 0, oldest: null },
+      },
+      { kit },
+    );
+    const battery = i % 10 === 1 ? 15 : 80;
+    await lab.lab.publish(
+      channels.telemetry,
+      { ...samples['kitTelemetry'], battery, battery_charging: false },
+      { kit },
+    );
+  }
+  const key = await lab.lab.giveKey({ kits: ids });
+  await lab.page.goto('about:blank');
+  await lab.context.clearCookies();
+  await lab.page.goto(`${lab.url}/#key=${encodeURIComponent(key)}`);
+  await lab.page.locator('.page-link, .kit-list').first().waitFor();
+  await lab.page.goto(`${lab.url}/#/kits`);
+  return lab;
+}
