@@ -3,7 +3,13 @@ import { z } from 'zod';
 import type { BoundEntry } from '../../src/driver/identity-bindings.ts';
 
 /** Names of the commands, in the order in which they are shown. */
-export const command_names = ['ptz_move', 'ptz_preset', 'set_motion_detection', 'reboot'] as const;
+export const command_names = [
+  'ptz_move',
+  'ptz_preset',
+  'snapshot',
+  'set_motion_detection',
+  'reboot',
+] as const;
 export type CommandName = (typeof command_names)[number];
 
 const hosts_max = 32;

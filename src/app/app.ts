@@ -201,6 +201,8 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
       activity_log.asset(activity);
       tasks.assetsChanged();
     },
+    // The path at the kit's own service; a change of `service` needs a restart.
+    picturePath: config.service && ((id) => snapshotPath(config.kit_id, id)),
     broken,
     signal,
   });
@@ -234,6 +236,11 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     drain,
   };
   return parts;
+}
+
+/** Where the picture that was ordered is fetched, rather than a newer one. */
+function snapshotPath(kit_id: string, asset_id: string): string {
+  return `/api/kits/${kit_id}/assets/${asset_id}/snapshot.jpg?max_age_s=3600`;
 }
 
 interface TaskNeeds {

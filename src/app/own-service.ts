@@ -8,7 +8,7 @@ import { tlsSource } from '../config/service-tls.ts';
 import { json } from '../contract/json.ts';
 import type { PartnerChange } from '../contract/partners.ts';
 import { readChannel } from '../contract/topics.ts';
-import { messageOf } from '../errors.ts';
+import { CommandRefused, messageOf } from '../errors.ts';
 import { positionOf, type Row } from '../outbox/row.ts';
 import type { Log } from '../platform/log/log.ts';
 import { replaceFile } from '../platform/replace-file.ts';
@@ -18,7 +18,9 @@ import { gateway_landed_max, gateway_round_ms } from '../service/history/keeper.
 import { gatewayRetention } from '../service/history/retention.ts';
 import { pageOnDemand } from '../service/http/page-files.ts';
 import { makeKey, scopes } from '../service/access/principal.ts';
+import { RequestProblem } from '../service/api/problem.ts';
 import type { OnPartner } from '../service/on-partner.ts';
+import type { PictureSource } from '../service/pictures.ts';
 import type { Dispatcher } from '../service/service.ts';
 import { type RunningService, startService } from '../service/start.ts';
 import { openSqlite } from '../service/store/sql/sqlite.ts';
@@ -33,6 +35,8 @@ const database_file = 'service.db';
 const history_database_file = 'history.db';
 const key_file = 'service-key';
 const retry_ms = 10_000;
+/** `Retry-After` for a camera that gives no picture. */
+const picture_retry_s = 5;
 /** Interval between the states of the kit for the service. */
 const state_every_ms = 5_000;
 /** Rows that are accepted within this time are stored together. */
@@ -149,6 +153,7 @@ async function start(config: OwnServiceConfig, parts: ReportParts, around: Aroun
       landed_max: gateway_landed_max,
     },
     onPartner,
+    pictures: picturesOf(parts),
   });
   log.info({ url: service.url }, texts.service_started);
   return service;
@@ -171,6 +176,17 @@ async function openOwnStore(state_dir: string, { history }: OwnServiceConfig, lo
     log.error({ reason: messageOf(error), file: damaged }, texts.history_damaged);
     return open();
   }
+}
+
+function picturesOf({ hub }: Pick<ReportParts, 'hub'>): PictureSource {
+  return async (asset_id, age_max_ms) => {
+    try {
+      return await hub.picture(asset_id, age_max_ms);
+    } catch (error) {
+      if (error instanceof CommandRefused) throw new RequestProblem('not-found', error.message);
+      throw new RequestProblem('unavailable', messageOf(error), { retry_after_s: picture_retry_s });
+    }
+  };
 }
 
 /** The same way in as for dispatches from the broker: journaled, checked and reported like any other. */

@@ -4,6 +4,7 @@ import {
   type ClientRequest,
   type IncomingMessage,
   request as httpRequest,
+  type RequestOptions,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
@@ -29,10 +30,14 @@ export interface PinnedHttpParts {
 
 export interface HttpReply {
   readonly status: number;
+  readonly bytes: Buffer;
+  /** The bytes as UTF-8; those that are none become replacement characters. */
   readonly text: string;
+  /** `Content-Type`. */
+  readonly type: string | undefined;
 }
 
-interface PostLimits {
+interface RequestLimits {
   /** Deadline of the whole exchange, also for a reply that arrives slowly. */
   readonly deadline_ms: number;
   /** Ends the request, which then rejects with the signal's reason. */
@@ -41,10 +46,12 @@ interface PostLimits {
 
 export interface PinnedHttp {
   /**
-   * Posts JSON. Resolves with any HTTP status; bytes that are no UTF-8 become replacement characters. Rejects with
-   * DeviceUnreachable, with the error of the certificate check, or with the reason of the signal.
+   * Posts JSON. Resolves with any HTTP status. Rejects with DeviceUnreachable, with the error of the certificate check, or
+   * with the reason of the signal.
    */
-  readonly post: (path: string, body: string, limits: PostLimits) => Promise<HttpReply>;
+  readonly post: (path: string, body: string, limits: RequestLimits) => Promise<HttpReply>;
+  /** The same without a body. */
+  readonly get: (path: string, limits: RequestLimits) => Promise<HttpReply>;
   /** Ends every request and connection, for good. */
   readonly close: () => void;
 }
@@ -55,21 +62,25 @@ export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
   const agent = tls ? new PinnedAgent(parts) : new HttpAgent({ keepAlive: true, maxSockets: 1 });
   const requests = new Set<ClientRequest>();
   let isClosed = false;
+  const send = async (what: RequestOptions, body: string, limits: RequestLimits): Promise<HttpReply> => {
+    if (isClosed) throw new DeviceUnreachable(texts.stopping);
+    limits.signal?.throwIfAborted();
+    const options = { host, port, agent, ...what };
+    const request = tls ? httpsRequest(options) : httpRequest(options);
+    requests.add(request);
+    request.once('close', () => requests.delete(request));
+    try {
+      return await exchange(request, body, { ...limits, reply_bytes_max });
+    } catch (error) {
+      throw plain(error, refused_remedy);
+    }
+  };
   return {
     async post(path, body, limits) {
-      if (isClosed) throw new DeviceUnreachable(texts.stopping);
-      limits.signal?.throwIfAborted();
       const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-      const options = { host, port, path, agent, method: 'POST', headers };
-      const request = tls ? httpsRequest(options) : httpRequest(options);
-      requests.add(request);
-      request.once('close', () => requests.delete(request));
-      try {
-        return await exchange(request, body, { ...limits, reply_bytes_max });
-      } catch (error) {
-        throw plain(error, refused_remedy);
-      }
+      return send({ path, method: 'POST', headers }, body, limits);
     },
+    get: async (path, limits) => send({ path, method: 'GET' }, '', limits),
     close() {
       isClosed = true;
       for (const request of requests) request.destroy(new DeviceUnreachable(texts.stopping));
@@ -81,7 +92,7 @@ export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
 async function exchange(
   request: ClientRequest,
   body: string,
-  { deadline_ms, signal, reply_bytes_max }: PostLimits & Pick<PinnedHttpParts, 'reply_bytes_max'>,
+  { deadline_ms, signal, reply_bytes_max }: RequestLimits & Pick<PinnedHttpParts, 'reply_bytes_max'>,
 ): Promise<HttpReply> {
   const done = Promise.withResolvers<HttpReply>();
   const end = (error: Error): void => {
@@ -103,8 +114,8 @@ async function exchange(
   });
   request.once('response', (response) => {
     isAnswered = true;
-    readText(response, reply_bytes_max).then(
-      (text) => done.resolve({ status: response.statusCode ?? 0, text }),
+    readBytes(response, reply_bytes_max).then(
+      (bytes) => done.resolve(replyOf(response, bytes)),
       (error: unknown) => end(errorOf(error)),
     );
   });
@@ -117,7 +128,11 @@ async function exchange(
   }
 }
 
-async function readText(response: IncomingMessage, bytes_max: number): Promise<string> {
+function replyOf({ statusCode = 0, headers }: IncomingMessage, bytes: Buffer): HttpReply {
+  return { status: statusCode, bytes, text: bytes.toString('utf8'), type: headers['content-type'] };
+}
+
+async function readBytes(response: IncomingMessage, bytes_max: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response) {
@@ -126,7 +141,7 @@ async function readText(response: IncomingMessage, bytes_max: number): Promise<s
     if (size > bytes_max) throw new DeviceUnreachable(texts.reply_too_large(bytes_max));
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 /** Sentences for error codes of the operating system. */

@@ -24,6 +24,10 @@ export const texts = {
     `the login of ${name} is sent over TLS 1.0 or 1.1, which the configuration allows; update its firmware or replace it`,
   not_tls: 'does not use TLS on this port; check port and tls',
 
+  // Pictures
+  picture_not_jpeg: (type: string) => `answers with ${type} in place of a JPEG picture`,
+  picture_too_large: (bytes_max: number) => `its picture is larger than ${bytes_max} bytes`,
+
   // Sessions
   ended_early: 'ended before it was stopped',
   is_back: (kind: string) => `${kind} is back`,

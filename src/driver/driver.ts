@@ -35,7 +35,12 @@ export interface AssetDescription {
   readonly offline_reason?: string | null;
   /** The configuration of the driver names it, so it always has a place among the kit's assets. */
   readonly configured?: boolean;
+  /** Takes a picture of what the camera sees: `snapshot` and `snapshot.jpg` of the kit's service. Left out: it has none. */
+  readonly takePicture?: TakePicture | undefined;
 }
+
+/** Resolves with a JPEG (see `expectPicture`); rejects when the camera gives none. The hub limits how often it is called. */
+export type TakePicture = (signal: AbortSignal) => Promise<Buffer>;
 
 /** Facts about a link from a driver other than the link's: a dish, a modem, the prober. */
 export interface LinkKnowledge extends Partial<

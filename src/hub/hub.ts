@@ -4,6 +4,7 @@ import type { KitTelemetry } from '../contract/kit.ts';
 import { cut, sentence_chars_max } from '../contract/limits.ts';
 import { cleanText } from '../platform/foreign-text.ts';
 import type { ConfiguredRun, DeviceReport, Driver, DriverLog } from '../driver/driver.ts';
+import { CommandRefused } from '../errors.ts';
 import type { Appender } from '../outbox/api.ts';
 import type { Opened } from '../outbox/protocol.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -13,6 +14,8 @@ import { Assets, type Streams } from './assets/assets.ts';
 import type { Allow, FoundCommand } from './commands.ts';
 import { openHost, type StatusFacts } from './host.ts';
 import { Kit, type KnownLink, type TelemetryPace } from './kit/kit.ts';
+import { type Picture, Pictures } from './pictures.ts';
+import { texts } from './texts.ts';
 import { type FeedRates, Pacer } from './rate.ts';
 import { type DriverState, supervise } from './supervise.ts';
 import { type CityOf, type LocationView, KitLocation } from './kit/kit-location.ts';
@@ -38,6 +41,8 @@ export interface HubOptions extends TelemetryPace {
   /** Local policy on commands; it gives the same answer for the same asset and command until `policyChanged`. */
   readonly allow: Allow;
   readonly streams: Streams;
+  /** Path at the kit's service of the picture of an asset; undefined: there is no service, and no pictures. */
+  readonly picturePath?: ((asset_id: string) => string) | undefined;
   /** Called when a part contradicts itself: the process has to start again. */
   readonly broken: (error: unknown) => void;
   readonly observe: ObserveAssets;
@@ -98,6 +103,8 @@ export interface Hub {
   readonly ticked_ms: () => number;
   /** The command, live, or a sentence for the operator. The caller checks `asset.online`. */
   readonly findCommand: (asset_id: string, command_name: string) => FoundCommand;
+  /** See `Pictures.of`. */
+  readonly picture: (asset_id: string, age_max_ms: number) => Promise<Picture>;
   readonly assets: () => readonly AssetView[];
   /** Forgets an asset that is gone for good; answers why it stays. */
   readonly forgetAsset: (asset_id: string) => string | undefined;
@@ -122,7 +129,9 @@ export function createHub(options: HubOptions): Hub {
   const observe = (activity: AssetActivity): void => {
     if (ready) options.observe(activity);
   };
-  const assets = new Assets({ ...options, pacer, observe });
+  const { picturePath: pathOf } = options;
+  const pictures = pathOf && new Pictures({ clock, pathOf, signal });
+  const assets = new Assets({ ...options, pacer, observe, pictures });
   const kit = openKit(options, assets);
   const drivers = new Map<string, DriverView>();
   ready = true;
@@ -144,6 +153,10 @@ export function createHub(options: HubOptions): Hub {
     },
     ticked_ms: () => kit.ticked_ms,
     findCommand: (asset_id, command_name) => assets.find(asset_id, command_name),
+    async picture(asset_id, age_max_ms) {
+      if (!pictures) throw new CommandRefused(texts.no_pictures);
+      return pictures.of(assets.named(asset_id), assets.find(asset_id, 'snapshot'), age_max_ms);
+    },
     assets: () => assets.view(),
     forgetAsset: (asset_id) => assets.forget(asset_id),
     assetNamed(asset_id) {

@@ -12,6 +12,13 @@ export const texts = {
   telemetry_invalid: 'kit telemetry did not match its schema; part dropped',
   telemetry_twice: 'two drivers reported this part of the kit; using the first',
   driver_abandoned: 'driver did not stop in time; abandoned',
+  snapshot_command:
+    'Takes a picture; completed once the kit has it, with the path where its service serves it.',
+  no_pictures: 'this kit has no service that could serve pictures',
+  pictures_busy: 'pictures of other cameras are being taken; ask again',
+  picture_offline: (name: string, reason: string | null) =>
+    `${name} is offline${reason === null ? '' : `: ${reason}`}`,
+  picture_late: (seconds: number) => `gave no picture within ${seconds} s`,
   rejected_at: (reason: string, tried_at: string, next_try_at: string) =>
     `${reason} (tried at ${tried_at}; next attempt at ${next_try_at})`,
 } as const;

@@ -15,6 +15,7 @@ import type { Meter } from './metrics.ts';
 import type { TlsSource } from './http/secure-server.ts';
 import { type SocketLimits, socket_limits_default } from './live/upgrade.ts';
 import type { OnPartner } from './on-partner.ts';
+import type { PictureSource } from './pictures.ts';
 import { type Dispatcher, Service } from './service.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Committed, Store } from './store/store.ts';
@@ -53,6 +54,8 @@ export interface ServiceOptions {
   readonly history?: HistoryOptions | undefined;
   /** A client changed a partner asset. Left out: no other side keeps them. */
   readonly onPartner?: OnPartner;
+  /** Takes pictures of the kit's cameras; left out: a service elsewhere. */
+  readonly pictures?: PictureSource | undefined;
   /** Receives the changes of other replicas; left out: there are none. */
   readonly changes?: Changes;
   /** Serves clients; left out: an HTTP server at `listen`. */
@@ -96,11 +99,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       onPartner: options.onPartner,
     });
     const unready = async (): Promise<string | undefined> => ingest.unready ?? options.unready();
-    const { media_origins, page, version, tls, meter, limits = request_limits_default } = options;
+    const { media_origins, page, version, tls, meter, pictures, limits = request_limits_default } = options;
     const { socket_limits = socket_limits_default } = options;
     const map = options.map_file === undefined ? undefined : new MapFile(options.map_file);
     const inside = { service, store, gate, log, changes, signal, unready, meter };
-    const parts = { ...inside, map, limits, socket_limits, media_origins, page, version, tls };
+    const parts = { ...inside, map, limits, socket_limits, media_origins, page, version, tls, pictures };
     const http = await (options.serve ?? serveHttp)(listen, parts);
     const keeper = options.history && new HistoryKeeper({ store, log, now: Date.now }, options.history);
     const kept = keeper?.run(signal);

@@ -2,7 +2,6 @@
  * An ONVIF camera on the loopback: SOAP over HTTP or HTTPS with WS-Security or HTTP digest, media, PTZ, events by pull
  * and by webhook. It can do wrong whatever cameras were seen to do wrong.
  */
-import { createHash, randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
@@ -10,7 +9,7 @@ import type { SimEvents } from '../../drivers/onvif/sim/events.ts';
 import type { SimMotor } from '../../drivers/onvif/sim/motor.ts';
 import { envelope, fault } from '../../drivers/onvif/sim/services.ts';
 import type { SimRequest, SimSettings } from '../../drivers/onvif/sim/settings.ts';
-import type { FakeTls } from './fake-vendor-camera.ts';
+import type { FakeFile, FakeTls } from './fake-vendor-camera.ts';
 import { sendXml, SimCamera } from '../../drivers/onvif/sim/sim-camera.ts';
 
 export interface FakeCameraSettings extends SimSettings {
@@ -31,6 +30,8 @@ export type Misbehaviour =
   | 'normal';
 
 export interface FakeCamera {
+  /** What it sends in place of its picture. */
+  file: FakeFile | undefined;
   readonly port: number;
   readonly settings: FakeCameraSettings;
   readonly requests: readonly SimRequest[];
@@ -69,6 +70,7 @@ const defaults = (): FakeCameraSettings => ({
   unlisted: [],
   hasGetServices: true,
   prefix: 's',
+  snapshot: '/snap.jpg?profile=sub&size=1',
   rtsp_base: 'rtsp://192.168.7.7:8554',
   digest_challenge: undefined,
 });
@@ -88,7 +90,7 @@ class Camera extends SimCamera implements FakeCamera {
   readonly #tls;
   readonly #heard = new EventEmitter<{ request: [SimRequest] }>().setMaxListeners(100);
   readonly #misbehaviours = new Map<string, Misbehaviour | (() => Misbehaviour)>();
-  readonly #nonce = randomBytes(8).toString('hex');
+  file: FakeFile | undefined;
 
   constructor(settings: FakeCameraSettings, tls: FakeTls | undefined) {
     super(settings);
@@ -164,25 +166,20 @@ class Camera extends SimCamera implements FakeCamera {
     if (auth === 'ws_security' || (auth === 'either' && isToken)) return super.refusal(asked);
     // Cameras that know digest only refuse a header that they do not know.
     if (isToken) return (response) => this.sendNotAuthorized(response);
-    const { authorization, path } = asked;
-    const isKnown = authorization !== undefined && this.#isDigest(authorization, path);
-    return isKnown ? undefined : (response) => this.#challenge(response);
+    const { authorization, path, operation } = asked;
+    return this.digestRefusal({ authorization, path, method: operation === 'GET' ? 'GET' : 'POST' });
   }
 
-  #challenge(response: ServerResponse): void {
-    const own = `Digest realm="fake", qop="auth, auth-int", nonce="${this.#nonce}"`;
-    response.writeHead(401, { 'WWW-Authenticate': this.settings.digest_challenge ?? own }).end();
+  protected override challenge(response: ServerResponse): void {
+    const challenge = this.settings.digest_challenge;
+    if (challenge === undefined) super.challenge(response);
+    else response.writeHead(401, { 'WWW-Authenticate': challenge }).end();
   }
 
-  #isDigest(header: string, path: string): boolean {
-    const read = (name: string): string => new RegExp(`${name}="?([^",]*)`, 'u').exec(header)?.[1] ?? '';
-    const algorithm = /sha-256/iu.test(header) ? 'sha256' : 'md5';
-    const hash = (...parts: readonly string[]): string =>
-      createHash(algorithm).update(parts.join(':')).digest('hex');
-    const { username, password } = this.settings;
-    const known = hash(username, read('realm'), password);
-    const qop = read('qop') === '' ? [] : [read('nc'), read('cnonce'), 'auth'];
-    return read('response') === hash(known, read('nonce'), ...qop, hash('POST', path));
+  protected override sendFile(asked: SimRequest, response: ServerResponse): void {
+    const { file } = this;
+    if (!file) super.sendFile(asked, response);
+    else response.writeHead(200, { 'Content-Type': file.type }).end(file.bytes);
   }
 }
 

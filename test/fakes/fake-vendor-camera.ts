@@ -6,6 +6,11 @@ import { channelOf, SimHost, type SimHostOptions } from '../../drivers/vendorcam
 import { errorReply, type SimCommand, type SimReply } from '../../drivers/vendorcam/sim/wire.ts';
 import { sleep } from '../../src/platform/time.ts';
 
+export interface FakeFile {
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
 /** Certificate, and the versions of TLS that it has. */
 export type FakeTls = Pick<SecureContextOptions, 'minVersion' | 'maxVersion' | 'ciphers'> & {
   readonly cert: string;
@@ -97,6 +102,16 @@ export class FakeVendorCamera extends SimHost {
       this.#busy -= 1;
     });
     await super.serve(request, response);
+  }
+
+  /** What it sends in place of its picture. */
+  file: FakeFile | undefined;
+
+  protected override async servePicture(asked: URLSearchParams, response: ServerResponse): Promise<void> {
+    const { file } = this;
+    if (!file) return super.servePicture(asked, response);
+    response.writeHead(200, { 'content-type': file.type }).end(file.bytes);
+    return undefined;
   }
 
   protected override answer(asked: readonly SimCommand[], token: string | null): readonly SimReply[] {

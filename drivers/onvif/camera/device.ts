@@ -1,8 +1,10 @@
 /** Reads what a camera is: login, services, identity, profiles. */
+import type { TakePicture } from '../../../src/driver/driver.ts';
 import type { DeviceStream } from '../../../src/driver/stream-login.ts';
 import { LoginRefused } from '../../../src/device/login-guard.ts';
 import { cameraKeys, type DeviceInformation, informationOf, macOf } from './identity.ts';
-import { readProfiles, readStream } from './media.ts';
+import { readProfiles, readStream, streamProfile } from './media.ts';
+import { pictureOf } from './snapshot.ts';
 import type { CameraOptions } from '../options.ts';
 import {
   expectReply,
@@ -25,6 +27,7 @@ export interface Device {
   /** Token of the profile that pans and tilts; undefined for a fixed camera. */
   readonly ptz_profile: string | undefined;
   readonly stream: DeviceStream | undefined;
+  readonly takePicture: TakePicture | undefined;
   /** Address of the gateway on this connection, for events that the camera sends. */
   readonly local_address: string | undefined;
 }
@@ -44,7 +47,21 @@ export async function readDevice(
   const media = await readProfiles(soap, services);
   const ptz = services.has('ptz') ? media?.profiles.find(({ hasPtz }) => hasPtz) : undefined;
   const stream = media && (await readStream(soap, services.get(media.service), media));
-  return { asset_keys, mac, information, services, ptz_profile: ptz?.token, stream, local_address };
+  const takePicture = await readPicture(soap, services, media);
+  const ptz_profile = ptz?.token;
+  return { asset_keys, mac, information, services, ptz_profile, stream, takePicture, local_address };
+}
+
+/** Pictures have the size of the stream: those of a sub stream are small. */
+async function readPicture(
+  soap: Soap,
+  services: ReadonlyMap<ServiceName, string>,
+  media: Awaited<ReturnType<typeof readProfiles>>,
+): Promise<TakePicture | undefined> {
+  const profile = streamProfile(media?.profiles ?? [])?.token;
+  const url = media && services.get(media.service);
+  if (!media || profile === undefined || url === undefined) return undefined;
+  return pictureOf({ soap, service: media.service, url, profile });
 }
 
 /**

@@ -34,7 +34,7 @@ export class Served {
     signal: AbortSignal,
   ): Detections {
     const { name, host, heartbeat_ms, motion_hold_max_ms, isServed } = this.#parts;
-    const { asset_key, information, stream } = device;
+    const { asset_key, information, stream, takePicture } = device;
     const earlier = this.#asset_key;
     if (earlier !== undefined && earlier !== asset_key) {
       host.log.warn(
@@ -46,7 +46,7 @@ export class Served {
     }
     const { manufacturer: vendor, model, firmware } = information;
     const about = { asset_key, name, vendor, model, firmware, ...stream, configured: true } as const;
-    const sink = host.announce({ ...about, type: 'camera', protocol: 'onvif' }, commands);
+    const sink = host.announce({ ...about, takePicture, type: 'camera', protocol: 'onvif' }, commands);
     this.#sink = sink;
     this.#asset_key = asset_key;
     const beat = (): void => sink.publish('status', { online: true, timestamp: now() });

@@ -92,6 +92,14 @@ export function soapOperations(camera: Served): Readonly<Record<string, Soap>> {
         ? `<tr2:GetStreamUriResponse><tr2:Uri>${uri}</tr2:Uri></tr2:GetStreamUriResponse>`
         : `<trt:GetStreamUriResponse><trt:MediaUri><tt:Uri>${uri}</tt:Uri></trt:MediaUri></trt:GetStreamUriResponse>`;
     },
+    GetSnapshotUri: ({ path }) => {
+      const { snapshot } = settings;
+      if (snapshot === undefined) return { fault: 'ter:ActionNotSupported' };
+      const uri = escapeXml(snapshot.startsWith('/') ? `${camera.base}${snapshot}` : snapshot);
+      return path.endsWith('media2')
+        ? `<tr2:GetSnapshotUriResponse><tr2:Uri>${uri}</tr2:Uri></tr2:GetSnapshotUriResponse>`
+        : `<trt:GetSnapshotUriResponse><trt:MediaUri><tt:Uri>${uri}</tt:Uri></trt:MediaUri></trt:GetSnapshotUriResponse>`;
+    },
     ...ptzOperations(camera),
   };
 }

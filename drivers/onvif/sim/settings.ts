@@ -19,11 +19,14 @@ export interface SimSettings {
   hasGetServices: boolean;
   /** Prefix of the SOAP envelope in its replies. */
   prefix: string;
+  /** Reported address of its pictures; undefined: it has none. Relative ones are below its own. */
+  snapshot: string | undefined;
   /** Reported address of its streams, without a path. */
   rtsp_base: string;
 }
 
 export interface SimRequest {
+  /** Of a GET: `GET`. */
   readonly operation: string;
   readonly path: string;
   readonly body: string;

@@ -1,8 +1,10 @@
 /** A simulated ONVIF camera on the loopback, for trials and as the base of the tests' fake: SOAP over HTTP with WS-Security. */
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { samplePicture } from '../../../src/device/sample-picture.ts';
 import { every } from '../../../src/platform/time.ts';
+import { challengeOf, type DigestRequest, isDigest } from './digest.ts';
 import { SimEvents } from './events.ts';
 import { SimMotor } from './motor.ts';
 import { envelope, fault, type Soap, soapOperations } from './services.ts';
@@ -41,11 +43,14 @@ export async function startSimCamera(
   return camera;
 }
 
+type Refusal = (response: ServerResponse) => void;
+
 export class SimCamera {
   port = 0;
   readonly settings: SimSettings;
   readonly events: SimEvents;
   readonly motor = new SimMotor();
+  protected readonly nonce = randomBytes(8).toString('hex');
   readonly #operations: Readonly<Record<string, Soap>>;
   #server: Server | undefined;
 
@@ -93,6 +98,7 @@ export class SimCamera {
     // The time needs no login: logins are stamped with it (ONVIF Core, section 5.12.2.1).
     const refusal = asked.operation === 'GetSystemDateAndTime' ? undefined : this.refusal(asked);
     if (refusal !== undefined) return refusal(response);
+    if (asked.operation === 'GET') return this.sendFile(asked, response);
     const answer = (await this.#operations[asked.operation]?.(asked, response)) ?? undefined;
     if (response.destroyed || response.writableEnded) return undefined;
     if (answer === undefined) {
@@ -102,9 +108,31 @@ export class SimCamera {
     return sendXml(response, 400, fault(answer.fault, answer.reason ?? '', prefix));
   }
 
+  /** Its pictures; anything else is not there. */
+  protected sendFile({ path }: SimRequest, response: ServerResponse): void {
+    const { snapshot = '' } = this.settings;
+    if (path !== new URL(snapshot, this.base).href.slice(new URL(snapshot, this.base).origin.length)) {
+      response.writeHead(404).end();
+      return;
+    }
+    response.writeHead(200, { 'Content-Type': 'image/jpeg' }).end(samplePicture());
+  }
+
   /** How a request without a good login is answered; undefined when the login is good. */
-  protected refusal({ body }: SimRequest): ((response: ServerResponse) => void) | undefined {
+  protected refusal({ operation, body, path, authorization }: SimRequest): Refusal | undefined {
+    if (operation === 'GET') return this.digestRefusal({ authorization, path, method: 'GET' });
     return this.isGenuine(body) ? undefined : (response) => this.sendNotAuthorized(response);
+  }
+
+  /** HTTP digest (RFC 7616). */
+  protected digestRefusal(asked: Omit<DigestRequest, 'username' | 'password'>): Refusal | undefined {
+    const { username, password } = this.settings;
+    const isKnown = isDigest({ ...asked, username, password });
+    return isKnown ? undefined : (response) => this.challenge(response);
+  }
+
+  protected challenge(response: ServerResponse): void {
+    response.writeHead(401, { 'WWW-Authenticate': challengeOf(this.nonce) }).end();
   }
 
   protected sendNotAuthorized(response: ServerResponse): void {
@@ -131,7 +159,8 @@ export class SimCamera {
     request.setEncoding('utf8');
     request.on('error', () => undefined);
     for await (const chunk of request) body += String(chunk);
-    const operation = /<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)/u.exec(body)?.[1] ?? '';
+    const isFile = request.method === 'GET';
+    const operation = isFile ? 'GET' : (/<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)/u.exec(body)?.[1] ?? '');
     const { authorization } = request.headers;
     await this.answer({ operation, path: request.url ?? '', body, authorization }, response);
   }

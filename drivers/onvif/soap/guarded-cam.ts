@@ -2,8 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import onvif from 'onvif';
 import { type Connection, failure, type Reading, type SoapOutcome, type SoapRequest } from './soap-call.ts';
-import { agentFor, post, type Posted } from './transport.ts';
-import { escapeXml, find, textAt, type XmlNode } from './xml.ts';
+import { agentFor, type Answered, type Exchange, exchange } from './transport.ts';
+import { escapeXml, find, reply_bytes_max, textAt, type XmlNode } from './xml.ts';
 
 declare module 'onvif' {
   // Members missing in its declarations.
@@ -72,12 +72,13 @@ export class GuardedCam extends onvif.Cam {
 
   async #once(request: SoapRequest, signal: AbortSignal): Promise<SoapOutcome> {
     const envelope = this.#envelope(request);
-    const posted = await this.#exchange({ ...request, envelope }, signal);
-    const isEmpty = posted.text.trim() === '';
+    const posted = await this.#post({ ...request, envelope }, signal);
+    const text = posted.bytes.toString('utf8');
+    const isEmpty = text.trim() === '';
     const reading = isEmpty
       ? failure('malformed', 'its reply is empty')
-      : await this.#readReply(posted.text, signal);
-    return outcomeOf(posted, reading, request.raw === true);
+      : await this.#readReply(text, signal);
+    return outcomeOf({ ...posted, text }, reading, request.raw === true);
   }
 
   /** The library does not escape the user name that it writes into the header, yet digest needs it as it is. */
@@ -96,22 +97,42 @@ export class GuardedCam extends onvif.Cam {
     }
   }
 
-  async #exchange(
+  async #post(
     what: Pick<SoapRequest, 'url' | 'action' | 'login'> & { readonly envelope: string },
     signal: AbortSignal,
-  ): Promise<Posted> {
-    const { host, port, path, secure, fingerprint } = this.#connection;
+  ): Promise<Answered> {
+    const { host, port, path, secure } = this.#connection;
     const name = host.includes(':') ? `[${host}]` : host;
     const url = new URL(what.url ?? `${secure ? 'https' : 'http'}://${name}:${port}${path}`);
-    const send = async (): Promise<Posted> => {
-      const login = what.login === 'none' ? undefined : this.#authorization(url);
-      const type = `application/soap+xml; charset=utf-8; action="${what.action}"`;
-      const headers = { 'Content-Type': type, ...(login === undefined ? {} : { Authorization: login }) };
-      return post({ url, body: what.envelope, headers, agent: this.#agent, fingerprint, signal });
+    const type = `application/soap+xml; charset=utf-8; action="${what.action}"`;
+    const headers = { 'Content-Type': type };
+    const request = {
+      url,
+      method: 'POST',
+      headers,
+      body: what.envelope,
+      bytes_max: reply_bytes_max,
+    } as const;
+    return this.#exchange({ ...request, signal }, what.login !== 'none');
+  }
+
+  /** Fetches a file of the camera, with HTTP digest where it asks for a login. */
+  async fetch(url: string, bytes_max: number, signal: AbortSignal): Promise<Answered> {
+    const request = { url: new URL(url), method: 'GET', headers: {}, body: '', bytes_max } as const;
+    return this.#exchange({ ...request, signal }, true);
+  }
+
+  /** Answers a challenge of HTTP digest once. */
+  async #exchange(what: Omit<Exchange, 'agent' | 'fingerprint'>, hasLogin: boolean): Promise<Answered> {
+    const { fingerprint } = this.#connection;
+    const send = async (): Promise<Answered> => {
+      const login = hasLogin ? this.#authorization(what) : undefined;
+      const headers = { ...what.headers, ...(login === undefined ? {} : { Authorization: login }) };
+      return exchange({ ...what, headers, agent: this.#agent, fingerprint });
     };
-    const posted = await send();
-    const isChallenged = posted.status === 401 && what.login !== 'none';
-    return isChallenged && this.#learn(posted.challenges) ? send() : posted;
+    const answered = await send();
+    const isChallenged = answered.status === 401 && hasLogin;
+    return isChallenged && this.#learn(answered.challenges) ? send() : answered;
   }
 
   /** Remembers the challenges that can be met; false when there is none. A nonce is used until the camera requests another. */
@@ -127,10 +148,10 @@ export class GuardedCam extends onvif.Cam {
     return this.#challenges.length > 0 && this.username !== undefined;
   }
 
-  #authorization(url: URL): string | undefined {
+  #authorization({ url, method }: Pick<Exchange, 'url' | 'method'>): string | undefined {
     if (this.#challenges.length === 0 || this.username === undefined) return undefined;
     try {
-      return this.digestAuth([...this.#challenges], { method: 'POST', path: `${url.pathname}${url.search}` });
+      return this.digestAuth([...this.#challenges], { method, path: `${url.pathname}${url.search}` });
     } catch {
       // A challenge that the library cannot read is ignored: the 401 is the result.
       return undefined;
@@ -166,7 +187,7 @@ function cameraTime(body: XmlNode): number | undefined {
 }
 
 function outcomeOf(
-  { status, text, local_address, peer_address }: Posted,
+  { status, text, local_address, peer_address }: Answered & { readonly text: string },
   reading: Reading,
   raw: boolean,
 ): SoapOutcome {

@@ -51,6 +51,7 @@ export function openLine(
   };
   signal.addEventListener('abort', close, { once: true });
 
+  let files: GuardedCam | undefined;
   let peer_address: string | undefined;
   const soap: Soap = {
     get connection() {
@@ -63,6 +64,12 @@ export function openLine(
       if (outcome.kind === 'reply') peer_address = outcome.peer_address ?? peer_address;
       return outcome;
     },
+    fetch: async (url, { deadline_ms, bytes_max }) =>
+      limited(deadline_ms, async (limit) => {
+        // A login of its own: the web server of a camera may ask for another one than its services.
+        files ??= new GuardedCam(connection, read);
+        return files.fetch(url, bytes_max, limit);
+      }),
     parse: async (xml) => limited(call_deadline_ms, async (limit) => read(xml, limit)),
     close,
   };

@@ -2,7 +2,8 @@
 import { deviceAddress } from '../../../src/driver/device-address.ts';
 import { LoginRefused } from '../../../src/device/login-guard.ts';
 import { DeviceRejected, DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
-import type { Connection, Reading, SoapOutcome, SoapRequest } from './soap-call.ts';
+import type { Connection, Failure, Reading, SoapOutcome, SoapRequest } from './soap-call.ts';
+import type { Answered } from './transport.ts';
 
 export const namespaces = {
   device: 'http://www.onvif.org/ver10/device/wsdl',
@@ -35,6 +36,11 @@ export interface Operation extends Omit<SoapRequest, 'login'> {
   readonly deadline_ms?: number;
 }
 
+export interface FetchLimits {
+  readonly deadline_ms: number;
+  readonly bytes_max: number;
+}
+
 /** The line to one camera. Failures are outcomes: no call rejects. */
 export interface Soap {
   readonly connection: Connection;
@@ -43,6 +49,8 @@ export interface Soap {
   call(operation: Operation): Promise<SoapOutcome>;
   /** Reads a message that the camera sent without a request. */
   parse(xml: string): Promise<Reading>;
+  /** Fetches a file of the camera; `url` is one of `reachable`. */
+  fetch(url: string, limits: FetchLimits): Promise<Answered | Failure>;
   /** Ends the calls under way; they and all later ones are interrupted. */
   close(): void;
 }

@@ -10,11 +10,12 @@ import {
 } from '../../../src/device/pinned-http.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
 import type { Connection } from './soap-call.ts';
-import { reply_bytes_max } from './xml.ts';
 
-export interface Posted {
+export interface Answered {
   readonly status: number;
-  readonly text: string;
+  readonly bytes: Buffer;
+  /** `Content-Type`. */
+  readonly type: string | undefined;
   /** `WWW-Authenticate`, one entry for each header. */
   readonly challenges: readonly string[];
   readonly local_address: string | undefined;
@@ -31,9 +32,12 @@ export class ReplyRefused extends Error {
   override readonly name = 'ReplyRefused';
 }
 
-export interface Post {
+export interface Exchange {
   readonly url: URL;
+  readonly method: 'GET' | 'POST';
   readonly body: string;
+  /** A larger answer is refused. */
+  readonly bytes_max: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly agent: Agent;
   readonly fingerprint: string | undefined;
@@ -61,9 +65,10 @@ export function agentFor({
   return new SecureAgent({ ...settings, maxCachedSessions: 0, ...context });
 }
 
-export async function post(what: Post): Promise<Posted> {
-  const { promise, resolve, reject } = Promise.withResolvers<Posted>();
-  const settings = { method: 'POST', agent: what.agent, signal: what.signal, headers: headersOf(what) };
+/** Rejects with `CertificateRefused`, `ReplyRefused`, or the error of the connection. */
+export async function exchange(what: Exchange): Promise<Answered> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answered>();
+  const settings = { method: what.method, agent: what.agent, signal: what.signal, headers: headersOf(what) };
   const isSecure = what.url.protocol === 'https:';
   const request = isSecure
     ? httpsRequest(what.url, { ...settings, rejectUnauthorized: what.fingerprint === undefined })
@@ -71,18 +76,19 @@ export async function post(what: Post): Promise<Posted> {
   request.on('error', (error) => reject(explain(error, what)));
   // In every state of the exchange: not each of them ends with an event.
   what.signal.addEventListener('abort', () => reject(new Error('cancelled')), { once: true });
-  request.on('response', (response) => collect(request, response, { resolve, reject }));
+  request.on('response', (response) => collect(request, response, { ...what, resolve, reject }));
   if (isSecure && what.fingerprint !== undefined) sendOnceTrusted(request, what, what.fingerprint);
   else request.end(what.body);
   return promise;
 }
 
-function headersOf({ body, headers }: Post): Record<string, string | number> {
-  return { ...headers, 'Content-Length': Buffer.byteLength(body), Connection: 'close' };
+function headersOf({ body, headers }: Exchange): Record<string, string | number> {
+  const length = body === '' ? {} : { 'Content-Length': Buffer.byteLength(body) };
+  return { ...headers, ...length, Connection: 'close' };
 }
 
 /** Compares the certificate before a byte of the request is sent: its head may contain a login. */
-function sendOnceTrusted(request: ClientRequest, { body }: Post, fingerprint: string): void {
+function sendOnceTrusted(request: ClientRequest, { body }: Exchange, fingerprint: string): void {
   request.once('socket', (socket) => {
     socket.once('secureConnect', () => {
       const shown = socket instanceof TLSSocket ? socket.getPeerCertificate().fingerprint256 : '';
@@ -99,7 +105,11 @@ function sendOnceTrusted(request: ClientRequest, { body }: Post, fingerprint: st
 function collect(
   request: ClientRequest,
   response: IncomingMessage,
-  { resolve, reject }: { resolve: (posted: Posted) => void; reject: (error: Error) => void },
+  {
+    bytes_max,
+    resolve,
+    reject,
+  }: Pick<Exchange, 'bytes_max'> & { resolve: (answered: Answered) => void; reject: (error: Error) => void },
 ): void {
   const chunks: Buffer[] = [];
   const local_address = response.socket.localAddress;
@@ -107,15 +117,15 @@ function collect(
   let bytes = 0;
   response.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > reply_bytes_max)
-      request.destroy(new ReplyRefused(`its reply is larger than ${reply_bytes_max} bytes`));
+    if (bytes > bytes_max) request.destroy(new ReplyRefused(`its reply is larger than ${bytes_max} bytes`));
     else chunks.push(chunk);
   });
   response.on('error', reject);
   response.once('end', () =>
     resolve({
       status: response.statusCode ?? 0,
-      text: Buffer.concat(chunks).toString('utf8'),
+      bytes: Buffer.concat(chunks),
+      type: response.headers['content-type'],
       challenges: response.headersDistinct['www-authenticate'] ?? [],
       local_address,
       peer_address,
@@ -126,7 +136,7 @@ function collect(
 }
 
 /** Adds the remedy to errors of certificates that no authority signed. */
-function explain(error: Error, { url }: Post): Error {
+function explain(error: Error, { url }: Exchange): Error {
   const code = 'code' in error ? String(error.code) : '';
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/u.test(code)) {
     const how = `openssl s_client -connect ${url.host} </dev/null | openssl x509 -noout -fingerprint -sha256`;

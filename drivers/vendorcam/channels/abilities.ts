@@ -7,6 +7,7 @@ export interface ChannelAbilities {
   readonly takesSpeed: boolean;
   readonly hasPresets: boolean;
   readonly canSetMotion: boolean;
+  readonly hasPictures: boolean;
 }
 
 export interface Abilities {
@@ -25,6 +26,7 @@ const channelAbility = z.looseObject({
   ptzPreset: ability,
   supportPtzSpeed: ability,
   alarmMd: ability,
+  snap: ability,
   supportMd: ability,
 });
 
@@ -60,6 +62,8 @@ function channelAbilitiesOf(found: z.output<typeof channelAbility>): ChannelAbil
     canMove,
     takesSpeed: canMove && speed_types.has(type) && supportPtzSpeed?.ver !== 0,
     hasPresets: canMove && ptzPreset !== undefined && ptzPreset.ver > 0,
+    // Old firmware does not report it.
+    hasPictures: found.snap?.ver !== 0,
     canSetMotion: allows(alarmMd, may_write) && supportMd?.ver !== 0,
   };
 }

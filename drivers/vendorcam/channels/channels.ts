@@ -2,7 +2,7 @@
 import { StateFile, stateFileName } from '../../../src/device/state-file.ts';
 import type { vendorcamFeeds } from '../../../src/contract/feeds.ts';
 import type { Command } from '../../../src/driver/command.ts';
-import type { AssetDescription, AssetSink, DriverHost } from '../../../src/driver/driver.ts';
+import type { AssetDescription, AssetSink, DriverHost, TakePicture } from '../../../src/driver/driver.ts';
 import { channelCommands, type Controls, hostCommands } from '../commands/commands.ts';
 import type { DeviceStream } from '../../../src/driver/stream-login.ts';
 import type { ChannelFacts } from './channel-list.ts';
@@ -71,7 +71,11 @@ export class ChannelLayout {
     }
     const found = new Map<number, Channel>();
     for (const channel of served) {
-      const about = { ...this.#describeChannel(facts, channel), ...streams.get(channel.channel) };
+      const about = {
+        ...this.#describeChannel(facts, channel),
+        ...streams.get(channel.channel),
+        takePicture: this.#pictureOf(facts, channel),
+      };
       const away = whyAway(channel);
       const publisher = this.#publisher(about, this.#commandsOf(facts, channel, about.asset_key), away);
       if (!publisher) continue;
@@ -166,6 +170,12 @@ export class ChannelLayout {
     return facts.isRecorder ? own : [...own, ...hostCommands(controls, abilities.canReboot)];
   }
 
+  #pictureOf({ abilities }: HostFacts, { channel }: ChannelFacts): TakePicture | undefined {
+    const { device, options } = this.#parts;
+    const isOffered = options.commands.includes('snapshot') && abilities.ofChannel(channel).hasPictures;
+    return isOffered ? async (signal) => device.picture(channel, signal) : undefined;
+  }
+
   /** An offline asset keeps its description: announcing it again would set it online. */
   #publisher(
     about: AssetDescription,
@@ -186,6 +196,7 @@ export class ChannelLayout {
     }
     const told = JSON.stringify([
       about,
+      about.takePicture !== undefined,
       commands.map((command) => [command.name, command.description, command.input_schema]),
     ]);
     const known = this.#units.get(asset_key);

@@ -7,7 +7,8 @@ import { failureOf } from './failure.ts';
 import type { Limits } from '../limits.ts';
 import { Line, type Urgency } from './line.ts';
 import { type Command, faultIn, type Outcome, readReplies } from './replies.ts';
-import { faultOf } from './rsp-codes.ts';
+import { pictureFailure, pictureIn, pictureQuery } from './picture.ts';
+import { type Fault, faultOf } from './rsp-codes.ts';
 import { type SavedSession, Session, type SessionParts } from './session.ts';
 
 export interface DeviceParts {
@@ -92,6 +93,26 @@ export class Device {
     const [outcome] = await this.#exchange([command], urgency, signal);
     if (!outcome) throw new DeviceUnreachable('does not report whether it executed the command');
     return outcome;
+  }
+
+  /** A picture of this channel. Rejects when the device gives none. */
+  async picture(channel: number, signal: AbortSignal): Promise<Buffer> {
+    const first = await this.#picture(channel, signal);
+    const answer = isSessionLost(first) ? await this.#picture(channel, signal) : first;
+    if (Buffer.isBuffer(answer)) return answer;
+    throw pictureFailure(answer, this.#parts.limits);
+  }
+
+  async #picture(channel: number, signal: AbortSignal): Promise<Buffer | Fault> {
+    const { http, limits } = this.#parts;
+    const token = await this.session.token();
+    const reply = await this.#line.take('read', async (giveUp) => {
+      const within = { deadline_ms: limits.request_ms, signal: AbortSignal.any([giveUp, signal]) };
+      return http.get(`${this.#path}${pictureQuery(channel, token)}`, within);
+    });
+    const answer = pictureIn(reply);
+    if (isSessionLost(answer)) this.session.forget(token);
+    return answer;
   }
 
   /** The abandoned session stays open in the device: more than one an hour would use up its sessions. */
@@ -201,6 +222,10 @@ export class Device {
     }
     return { isLost: false, outcomes: readReplies(bodyOf(reply)) };
   }
+}
+
+function isSessionLost(answer: Buffer | Fault): boolean {
+  return !Buffer.isBuffer(answer) && answer.kind === 'session';
 }
 
 function bodyOf({ status, text }: HttpReply): string {

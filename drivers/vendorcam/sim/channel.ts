@@ -40,6 +40,7 @@ export class SimChannel {
   uid: string | undefined;
   online = true;
   asleep = false;
+  hasPictures = true;
   motion = false;
   /** Undefined: it is no doorbell. */
   rings: boolean | undefined;
@@ -81,6 +82,8 @@ export class SimChannel {
         return okReply(cmd, { MdAlarm: { channel, newSens: { sensDef: 25 }, scope: this.zone } });
       case 'SetMdAlarm':
         return this.#setZone(zoneParam.parse(param['MdAlarm']));
+      case 'Snap':
+        return okReply(cmd, {});
       case 'GetChnTypeInfo':
         return okReply(cmd, { boardInfo: '', channel, firmVer: this.firmVer, typeInfo: this.model });
       case 'GetOsd':
@@ -107,6 +110,7 @@ export class SimChannel {
       ptzPreset: { permit: 7, ver: ptzType === 0 ? 0 : 1 },
       alarmMd: { permit: 6, ver: 1 },
       live: { permit: 4, ver: 1 },
+      snap: { permit: 6, ver: this.hasPictures ? 1 : 0 },
     };
   }
 

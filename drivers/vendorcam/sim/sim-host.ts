@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { z } from 'zod';
+import { samplePicture } from '../../../src/device/sample-picture.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
 import { type Firmware, new_firmware, SimChannel } from './channel.ts';
 import { SimSessions } from './sessions.ts';
@@ -136,13 +137,22 @@ export class SimHost {
   }
 
   protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const asked = await readCommands(request);
     const url = new URL(request.url ?? '/', 'http://camera');
+    if (request.method === 'GET') return this.servePicture(url.searchParams, response);
+    const asked = await readCommands(request);
     if (url.pathname !== '/api.cgi' && url.pathname !== '/cgi-bin/api.cgi') {
       response.writeHead(404).end();
-      return;
+      return undefined;
     }
-    await this.send(response, this.answer(asked, url.searchParams.get('token')));
+    return this.send(response, this.answer(asked, url.searchParams.get('token')));
+  }
+
+  /** `Snap`: a picture, or an error like that of any command. */
+  protected async servePicture(asked: URLSearchParams, response: ServerResponse): Promise<void> {
+    const command = { cmd: asked.get('cmd') ?? '', param: { channel: Number(asked.get('channel') ?? 0) } };
+    const [reply] = this.answer([command], asked.get('token'));
+    if (reply?.['code'] === 0) response.writeHead(200, { 'content-type': 'image/jpeg' }).end(samplePicture());
+    else await this.send(response, reply ? [reply] : []);
   }
 
   /** The real ones call it HTML. */

@@ -59,6 +59,7 @@ async function startOnvif({ port, password_file }: DemoEntry, signal: AbortSigna
     unlisted: [],
     hasGetServices: true,
     prefix: 's',
+    snapshot: '/snapshot.jpg',
     rtsp_base: `rtsp://${loopback}:8554`,
   };
   await startSimCamera(settings, port, signal);

@@ -3,6 +3,7 @@ import type { Announcement, AssetStatus, CommandDefinition, CommandList } from '
 import { cut } from '../../contract/limits.ts';
 import { channels } from '../../contract/topics.ts';
 import type { Command } from '../../driver/command.ts';
+import type { TakePicture } from '../../driver/driver.ts';
 import type { Appender } from '../../outbox/api.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
@@ -44,6 +45,8 @@ export class Asset {
   claimed = false;
   /** Where the kit's media server fetches its picture. */
   rtsp_url: string | null = null;
+  /** Undefined: it gives no pictures. */
+  takePicture: TakePicture | undefined;
   /** Why its stream is withheld. */
   stream_fault: string | null = null;
   configured = false;

@@ -16,6 +16,7 @@ import { type AssetView, viewOf } from './asset-view.ts';
 import { slotFor, stranger_kept_ms } from './asset-slots.ts';
 import { type Allow, definitionsOf, findAmong, type FoundCommand, usableCommands } from '../commands.ts';
 import { createFeedGate } from '../feed-gate.ts';
+import type { Pictures } from '../pictures.ts';
 import type { Pacer } from '../rate.ts';
 import { texts } from '../texts.ts';
 
@@ -26,6 +27,8 @@ export interface AssetsParts extends AssetParts {
   readonly announced: Opened['announced'];
   readonly allow: Allow;
   readonly streams: Streams;
+  /** Undefined where no service could serve them. */
+  readonly pictures: Pictures | undefined;
   readonly pacer: Pacer;
   readonly broken: (error: unknown) => void;
   readonly log: DriverLog;
@@ -105,7 +108,9 @@ export class Assets {
     this.#parts.streams.want(about.asset_key, asset.rtsp_url);
     noteStreamFault(owner, asset, about);
     asset.facts = { ...facts, whep_url: this.#parts.streams.urlOf(about.asset_key) };
-    asset.commands = usableCommands(commands, owner.log);
+    asset.takePicture = about.takePicture;
+    const snapshot = this.#parts.pictures?.commandOf(asset) ?? [];
+    asset.commands = usableCommands([...commands, ...snapshot], owner.log);
     if (asset.gate?.feeds !== owner.feeds) {
       asset.gate?.close();
       asset.gate = createFeedGate({ ...this.#parts, asset_id: facts.id, feeds: owner.feeds });
@@ -141,6 +146,7 @@ export class Assets {
 
   remove(asset: Asset, reason: string): void {
     this.#parts.streams.want(asset.facts.asset_key, null);
+    this.#parts.pictures?.forget(asset.facts.id);
     this.#assets.delete(asset.facts.asset_key);
     asset.remove(reason);
   }

@@ -4,6 +4,7 @@ import { socketDocument } from '../api/socket-document.ts';
 import type { PageSource } from './page-files.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { MapFile } from '../map/map-file.ts';
+import type { PictureSource } from '../pictures.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Store } from '../store/store.ts';
@@ -28,6 +29,7 @@ import { locationRoutes } from './location-routes.ts';
 import { mapRoutes } from './map-routes.ts';
 import { methodFinder } from './methods.ts';
 import { servePage } from './page.ts';
+import { pictureRoutes } from './picture-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 
@@ -39,6 +41,8 @@ export interface HttpParts extends GuardOptions {
   readonly page: PageSource;
   /** Undefined: no map is configured. */
   readonly map?: MapFile | undefined;
+  /** Left out: a service that has no pictures. */
+  readonly pictures?: PictureSource | undefined;
   /** Why the service cannot serve now; undefined: it can. */
   readonly unready: () => Promise<string | undefined>;
 }
@@ -53,6 +57,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   const rooms = [
     kitRoutes(service),
     assetRoutes(service, store),
+    pictureRoutes(service, parts.pictures),
     locationRoutes(service),
     taskRoutes(service, store),
     ...historyRoutes(service, store),

@@ -43,6 +43,7 @@ export function hubLab(more: Partial<HubOptions> = {}) {
     allow: () => true,
     observe: () => undefined,
     streams: { want: () => undefined, urlOf: () => null },
+    picturePath: (id) => `/pictures/${id}`,
     broken: (error) => void broken.push(error),
     signal: stopping.signal,
     ...more,

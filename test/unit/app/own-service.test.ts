@@ -11,8 +11,10 @@ import { type App, startApp } from '../../../src/app/app.ts';
 import { vouched } from '../../../src/platform/clock-evidence.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
+import { samplePicture } from '../../../src/device/sample-picture.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { startFakeCamera } from '../../fakes/fake-onvif-camera.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { eventually } from '../../support/eventually.ts';
 import { withDirectory } from '../../support/temporary.ts';
@@ -194,3 +196,42 @@ it(
     });
   },
 );
+
+it('serves pictures of a camera to keys that may read the kit, and names why there is none', async () => {
+  await withDirectory(async (dir) => {
+    const camera = await startFakeCamera({ auth: 'none' });
+    const driver = `drivers:\n  - driver: onvif\n    options:\n      cameras: [{ name: Gate, host: 127.0.0.1, port: ${camera.port} }]\n`;
+    const daemon = await startDaemon(dir, 0, driver);
+    try {
+      const key = readFileSync(daemon.app.service?.key_file ?? '', 'utf8').trim();
+      const get = async (path: string, headers: Record<string, string> = { 'x-api-key': key }) =>
+        fetch(`${daemon.app.service?.url()}${path}`, { headers });
+      const listed = z.object({ assets: z.array(z.looseObject({ id: z.string(), status: z.string() })) });
+      const cameraAsset = async () =>
+        listed
+          .parse(await (await get(`${kit}/assets`)).json())
+          .assets.find(({ status }) => status === 'online');
+      await eventually('the camera is online', async () => (await cameraAsset()) !== undefined);
+      const path = `${kit}/assets/${(await cameraAsset())?.id}/snapshot.jpg`;
+      const answer = await get(path);
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('content-type')).toBe('image/jpeg');
+      expect(Date.parse(answer.headers.get('last-modified') ?? '')).toBeGreaterThan(Date.now() - 60_000);
+      expect(Buffer.from(await answer.arrayBuffer()).equals(samplePicture())).toBe(true);
+      const again = await get(`${path}?max_age_s=3600`, {
+        'x-api-key': key,
+        'if-none-match': answer.headers.get('etag') ?? '',
+      });
+      expect(again.status).toBe(304);
+      expect(camera.count('GET')).toBe(1);
+      expect((await get(path, {})).status).toBe(401);
+      expect((await get(`${path}?max_age_s=-1`)).status).toBe(400);
+      expect((await get(`${kit}/assets/${kit_id}/snapshot.jpg`)).status).toBe(404);
+      camera.file = { type: 'text/html', bytes: Buffer.from('<html>') };
+      await eventually('the gap is over', async () => (await get(`${path}?max_age_s=0`)).status === 503);
+    } finally {
+      await daemon.app.stop();
+      await camera.stop();
+    }
+  });
+});

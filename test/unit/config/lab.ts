@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { onvif } from '../../../drivers/onvif/onvif.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
 import type { DriverList } from '../../../src/config/drivers.ts';
 import { defineDriver } from '../../../src/driver/driver.ts';
@@ -25,6 +26,7 @@ const drivers: DriverList = [
       throw new Error('Cannot find package "serialport"');
     },
   },
+  { name: 'onvif', load: async () => onvif },
 ];
 
 /** Reads `text` as the file `config.yaml` of `dir`. */

@@ -309,7 +309,7 @@ const cases: readonly Case[] = [
   [
     'an unknown driver',
     `${id}drivers:\n  - driver: zigbee\n`,
-    ['config.yaml:3:5 drivers[0].driver: there is no driver "zigbee"; the drivers are probe, broken'],
+    ['config.yaml:3:5 drivers[0].driver: there is no driver "zigbee"; the drivers are probe, broken, onvif'],
   ],
   [
     'a driver that cannot be loaded',

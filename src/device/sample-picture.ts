@@ -1,0 +1,13 @@
+/** The picture of simulated cameras: a grey scene of 160 x 96 pixels. */
+
+const base64 = [
+  '/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQ',
+  'EBAQEBAQEBAQEBAQEBD/wAALCABgAKABAREA/8QAGwAAAwEBAQEBAAAAAAAAAAAAAAECAwQFBgf/xAAUEAEAAAAAAAAAAAAAAAAA',
+  'AAAA/9oACAEBAAA/APk1GalGalGalGalGbx1GalGalGalGalGbx1GalGalGalGalGbx1GalGalGalGalGbx1GalGalGalGalGbx1',
+  'GalPtAHyJmpRmpRm8dRmpT7AB8qZqUZqUZvHUZqU+sAfMmalGalGb5EAAP0YB+cgAAAAIAAAAAAAAACAAAAAAAAAAgAAAAAAAAAP',
+  '/9k=',
+];
+
+export function samplePicture(): Buffer {
+  return Buffer.from(base64.join(''), 'base64');
+}

@@ -1,0 +1,66 @@
+/** Pictures of cameras, as JPEG. */
+import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import { RequestProblem } from '../api/problem.ts';
+import type { PictureSource } from '../pictures.ts';
+import type { Service } from '../service.ts';
+import { assetParams, type Env, readProblem } from './context.ts';
+import { newRoutes } from './new-routes.ts';
+
+const age_default_s = 10;
+const age_max_s = 3_600;
+
+const pictureQuery = z.strictObject({
+  max_age_s: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(age_max_s)
+    .default(age_default_s)
+    .openapi({
+      param: {
+        name: 'max_age_s',
+        in: 'query',
+        description: 'a newer picture is taken when the last one is older than so many seconds',
+        example: age_default_s,
+      },
+    }),
+});
+
+const getSnapshot = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/assets/{asset_id}/snapshot.jpg',
+  operationId: 'getSnapshot',
+  summary: 'Get a picture of a camera',
+  description:
+    'Returns the last picture of the camera, or a new one when it is older than `max_age_s`. A camera is asked once in 2 s at most. `Last-Modified` is the time of the picture. Pictures stay at the kit: only its own service serves them, any other answers 404.',
+  tags: ['assets'],
+  request: { params: assetParams, query: pictureQuery },
+  responses: {
+    200: {
+      description: 'the picture',
+      headers: z.object({ 'Last-Modified': z.string().describe('when the picture was taken') }),
+      content: { 'image/jpeg': { schema: z.string().openapi({ format: 'binary' }), example: 'JPEG' } },
+    },
+    ...readProblem,
+  },
+});
+
+/** `pictures`: undefined at a service that is not the kit's own. */
+export function pictureRoutes(service: Service, pictures: PictureSource | undefined): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  routes.openapi(getSnapshot, async (c) => {
+    const { kit_id, asset_id } = c.req.valid('param');
+    const { name } = await service.asset(c.var.principal, kit_id, asset_id);
+    if (!pictures) {
+      const sentence = `pictures of ${name} stay at its kit; ask the service of the kit itself`;
+      throw new RequestProblem('not-found', sentence);
+    }
+    const { jpeg, taken_ms } = await pictures(asset_id, c.req.valid('query').max_age_s * 1_000);
+    return c.body(new Uint8Array(jpeg), 200, {
+      'content-type': 'image/jpeg',
+      'cache-control': 'private, no-cache',
+      'last-modified': new Date(taken_ms).toUTCString(),
+    });
+  });
+  return routes;
+}

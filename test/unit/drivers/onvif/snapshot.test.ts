@@ -1,0 +1,85 @@
+/** Pictures of ONVIF cameras: the address is the camera's, the host is the configured one. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { picture_bytes_max } from '../../../../src/device/picture.ts';
+import { samplePicture } from '../../../../src/device/sample-picture.ts';
+import { texts as device_texts } from '../../../../src/device/texts.ts';
+import { texts } from '../../../../drivers/onvif/texts.ts';
+import {
+  type FakeCamera,
+  type FakeCameraSettings,
+  startFakeCamera,
+} from '../../../fakes/fake-onvif-camera.ts';
+import { type CameraLab, cameraLab, context, said } from '../../../support/cameras/onvif-lab.ts';
+
+let lab: CameraLab;
+let camera: FakeCamera;
+beforeEach(async () => {
+  lab = await cameraLab();
+});
+afterEach(async () => {
+  await lab.stop();
+  await camera.stop();
+});
+
+async function serve(settings: Partial<FakeCameraSettings> = {}) {
+  camera = await startFakeCamera(settings);
+  const { hub, outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+  await outbox.until(said('status', ({ online }) => online === true));
+  const [asset] = hub.assets();
+  if (!asset) throw new Error('it was announced');
+  return { hub, asset };
+}
+
+async function snapshot({ hub, asset }: Awaited<ReturnType<typeof serve>>) {
+  const found = hub.findCommand(asset.id, 'snapshot');
+  if (!('command' in found)) throw new Error(found.refusal);
+  return found.command.read({}).run(context());
+}
+
+describe('snapshot of an ONVIF camera', () => {
+  it.each(['ws_security', 'digest', 'either', 'none'] as const)(
+    'is taken from a camera with the login %s, over HTTP digest where it asks for one',
+    async (auth) => {
+      const served = await serve({ auth });
+      expect(await snapshot(served)).toMatchObject({
+        path: `/pictures/${served.asset.id}`,
+        bytes: samplePicture().length,
+      });
+      const { jpeg } = await served.hub.picture(served.asset.id, 60_000);
+      expect(jpeg.equals(samplePicture())).toBe(true);
+      const file = camera.requests.find(({ operation }) => operation === 'GET');
+      expect(file?.path).toBe(camera.settings.snapshot);
+    },
+  );
+
+  it('is fetched from the configured host, whatever host the camera names', async () => {
+    const served = await serve({ snapshot: 'http://192.0.2.99:8080/snap.jpg?a=1&b=2' });
+    await snapshot(served);
+    const file = camera.requests.find(({ operation }) => operation === 'GET');
+    expect(file?.path).toBe('/snap.jpg?a=1&b=2');
+  });
+
+  it('is not offered by a camera that reports no address for it', async () => {
+    const { hub, asset } = await serve({ snapshot: undefined });
+    expect(hub.findCommand(asset.id, 'snapshot')).toHaveProperty('refusal');
+    await expect(hub.picture(asset.id, 0)).rejects.toThrow(/snapshot/u);
+  });
+
+  it.each([
+    ['a login page', Buffer.from('<html>'), device_texts.picture_not_jpeg('text/html')],
+    ['an endless answer', Buffer.alloc(picture_bytes_max + 1), String(picture_bytes_max)],
+  ])('fails with the reason when the camera sends %s', async (_what, bytes, reason) => {
+    const served = await serve();
+    camera.file = { type: 'text/html', bytes };
+    await expect(snapshot(served)).rejects.toThrow(reason);
+    expect(served.hub.assets()).toMatchObject([{ status: 'online' }]);
+  });
+
+  it('names a refused login, and does not try it again within the gap', async () => {
+    const served = await serve();
+    camera.misbehave('GET', { raw: '', status: 401 });
+    await expect(snapshot(served)).rejects.toThrow(texts.no_picture(401));
+    await expect(snapshot(served)).rejects.toThrow(texts.no_picture(401));
+    expect(camera.count('GET')).toBe(1);
+  });
+});

@@ -1,0 +1,67 @@
+/** Pictures of vendor cameras: one GET in the session, whose answer is a JPEG or an error. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { samplePicture } from '../../../../src/device/sample-picture.ts';
+import { texts as device_texts } from '../../../../src/device/texts.ts';
+import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
+
+let lab: VendorcamLab | undefined;
+afterEach(async () => {
+  await lab?.stop();
+  lab = undefined;
+});
+const online = async (...about: Parameters<typeof vendorcamLab>): Promise<VendorcamLab> => {
+  lab = await vendorcamLab(...about);
+  lab.start();
+  await lab.online();
+  return lab;
+};
+
+describe('snapshot of a vendor camera', () => {
+  it('is taken in the session of the driver, also over TLS', async () => {
+    const it = await online({ secure: true });
+    const logins = it.camera.sessions.logins;
+    expect(await it.command('snapshot')).toMatchObject({ bytes: samplePicture().length });
+    expect(it.camera.sessions.logins).toBe(logins);
+    const id = it.asset('Gate')?.id ?? '';
+    expect((await it.hub.hub.picture(id, 60_000)).jpeg.equals(samplePicture())).toBe(true);
+  });
+
+  it('is taken of the channel of a recorder that was asked for', async () => {
+    const it = await online({ channels: 2 });
+    await it.command('snapshot', {}, { asset: 'Cam 2' });
+    expect(it.camera.asked.filter(({ cmd }) => cmd === 'Snap')).toMatchObject([{ param: { channel: 1 } }]);
+    await expect(it.command('snapshot', {}, { asset: 'NVR' })).rejects.toThrow(/no command/u);
+  });
+
+  it('logs in again, once, when the session was lost', async () => {
+    const it = await online();
+    it.camera.errors.set('Snap', { code: -6, times: 1 });
+    expect(await it.command('snapshot')).toMatchObject({ bytes: samplePicture().length });
+    expect(it.camera.count('Snap')).toBe(2);
+  });
+
+  it('fails with the answer of the device, and the camera stays online', async () => {
+    const it = await online();
+    it.camera.errors.set('Snap', { code: -12, times: 9 });
+    await expect(it.command('snapshot')).rejects.toThrow(/could not read/u);
+    expect(it.asset('Gate')?.status).toBe('online');
+  });
+
+  it('refuses what is no picture', async () => {
+    const it = await online();
+    it.camera.file = { type: 'text/html', bytes: Buffer.from('<html>') };
+    await expect(it.command('snapshot')).rejects.toThrow(device_texts.picture_not_jpeg('text/html'));
+  });
+
+  it('is not offered where the firmware has none, nor where the options leave it out', async () => {
+    lab = await vendorcamLab();
+    lab.camera.camera.hasPictures = false;
+    lab.start();
+    await lab.online();
+    await expect(lab.command('snapshot')).rejects.toThrow(/no command/u);
+    lab.camera.camera.hasPictures = true;
+    await lab.restart(lab.options({ commands: ['ptz_move'] }));
+    await lab.online();
+    await expect(lab.command('snapshot')).rejects.toThrow(/no command/u);
+  });
+});
