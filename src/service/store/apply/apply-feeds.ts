@@ -49,13 +49,41 @@ export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[
   const count = (kit_id: string, messages: number): void =>
     void refused.set(kit_id, (refused.get(kit_id) ?? 0) + messages);
   const newest = newestOf(arrivals, ({ kit_id }) => count(kit_id, 1));
+  const before = await readStamps(queries, newest.filter(hasOlderLive));
   const stored = new Set<string>();
   for (const some of portions(newest)) for (const row of await putSome(queries, some)) stored.add(keyOf(row));
   const others = newest.filter((each) => !stored.has(keyOf(each)));
   const known = new Set<string>();
   for (const some of portions(others)) for (const row of await readSome(queries, some)) known.add(keyOf(row));
   for (const each of others) if (!known.has(keyOf(each))) count(each.kit_id, each.all.length);
-  return { changes: newest.filter((each) => stored.has(keyOf(each))).flatMap(changesOf), refused };
+  const changes = newest
+    .filter((each) => stored.has(keyOf(each)))
+    .flatMap((each) => changesOf(each, before.get(keyOf(each))));
+  return { changes, refused };
+}
+
+/** More than one of its messages may be sent to sockets. */
+function hasOlderLive({ all, message }: Newest): boolean {
+  return all.some((each) => !each.historical && each.message !== message);
+}
+
+type Order = Pick<Message, 'epoch' | 'seq'>;
+
+/** The stamps of the rows before this commit. */
+async function readStamps(
+  queries: Queries,
+  some: readonly FeedArrival[],
+): Promise<ReadonlyMap<string, Order>> {
+  const stamps = new Map<string, Order>();
+  for (const portion of portions(some)) {
+    for (const row of await readSome(queries, portion))
+      stamps.set(keyOf(row), { epoch: Number(row['epoch']), seq: Number(row['seq']) });
+  }
+  return stamps;
+}
+
+function isNewer(message: Order, than: Order): boolean {
+  return (message.epoch - than.epoch || message.seq - than.seq) > 0;
 }
 
 /** The newest message of each feed that is not too large; `refuse` is called with each that is, and newer than that. */
@@ -105,15 +133,19 @@ async function putSome(queries: Queries, some: readonly Newest[]): Promise<reado
 
 async function readSome(queries: Queries, some: readonly FeedArrival[]): Promise<readonly Row[]> {
   return queries.all(
-    `SELECT kit_id, asset_id, feed FROM feeds WHERE (kit_id, asset_id, feed) IN (VALUES ${places(some, '(?, ?, ?)')})`,
+    `SELECT kit_id, asset_id, feed, epoch, seq FROM feeds WHERE (kit_id, asset_id, feed) IN (VALUES ${places(some, '(?, ?, ?)')})`,
     ...some.flatMap(({ kit_id, asset_id, feed }) => [kit_id, asset_id, feed]),
   );
 }
 
-/** The newest, and before it what came live in the same commit: an event that lasts shorter than a commit is an event. */
-function changesOf({ all, ...newest }: Newest): Change[] {
+/**
+ * The newest, and before it what came live in the same commit and is newer than the row was: an event that lasts shorter than a
+ * commit is an event, and a message that was delayed is not current.
+ */
+function changesOf({ all, ...newest }: Newest, before: Order | undefined): Change[] {
   return all
     .filter(({ message, historical }) => !historical || message === newest.message)
+    .filter(({ message }) => before === undefined || isNewer(message, before))
     .map(({ kit_id, asset_id, feed, message, data }) => ({
       kind: 'feed',
       kit_id,
