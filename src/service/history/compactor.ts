@@ -15,6 +15,8 @@ const segment_messages_max = 2_500;
 const portion_messages = 500;
 /** Landed rows of one portion, and messages from which on no further row is added. */
 const portion_rows_max = 256;
+/** Segments that one portion may be joined with. */
+const tails_max = 12;
 /** What has landed waits for more for so long. */
 export const landed_wait_ms = 3_600_000;
 
@@ -75,7 +77,7 @@ export async function compactKit(
         ...landed.map((row) => String(row['id'])),
       );
       if (gone.length < landed.length) throw new Outrun();
-      for (const { id } of tails.values()) {
+      for (const { id } of [...tails.values()].flat()) {
         const replaced = await queries.all(
           'DELETE FROM history WHERE kit_id = ? AND id = ? RETURNING id',
           kit_id,
@@ -193,31 +195,56 @@ interface Tail {
   readonly body: Uint8Array;
 }
 
-/** For each part the newest segment of its place, when it has room for the part. */
+/**
+ * For each part the newest segments of its place that it is joined with: each is at most as large as what it is joined with, so
+ * that a message is written again only each time its segment doubles, and a day has few segments.
+ */
 async function readTails(
   queries: Queries,
   kit_id: string,
   parts: readonly Part[],
-): Promise<ReadonlyMap<string, Tail>> {
-  const tails = new Map<string, Tail>();
+): Promise<ReadonlyMap<string, readonly Tail[]>> {
+  const tails = new Map<string, readonly Tail[]>();
   for (const part of parts) {
-    const [row] = await queries.all(
-      `SELECT id, body FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND day = ? AND misdated = ? AND messages <= ?
-       ORDER BY id DESC LIMIT 1`,
+    const newest = await queries.all(
+      `SELECT id, messages FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND day = ? AND misdated = ?
+       ORDER BY id DESC LIMIT ?`,
       kit_id,
       part.class,
       part.epoch,
       part.day,
       part.misdated ? 1 : 0,
-      segment_messages_max - part.messages.length,
+      tails_max,
     );
-    if (row) tails.set(placeOf(part), { id: String(row['id']), body: bodyOf(row) });
+    const ids = joinable(newest, part.messages.length);
+    const rows = await Promise.all(
+      ids.map(async (id) =>
+        queries.all('SELECT id, body FROM history WHERE kit_id = ? AND id = ?', kit_id, id),
+      ),
+    );
+    tails.set(
+      placeOf(part),
+      rows.flat().map((row) => ({ id: String(row['id']), body: bodyOf(row) })),
+    );
   }
   return tails;
 }
 
-function merged(part: Part, tail: Tail | undefined): Part {
-  return tail ? { ...part, messages: [...messagesOf(tail.body), ...part.messages] } : part;
+function joinable(newest: readonly Row[], messages: number): readonly string[] {
+  const ids: string[] = [];
+  let joined = messages;
+  for (const row of newest) {
+    const more = Number(row['messages']);
+    if (more > joined || joined + more > segment_messages_max) break;
+    joined += more;
+    ids.push(String(row['id']));
+  }
+  return ids;
+}
+
+function merged(part: Part, tails: readonly Tail[] = []): Part {
+  if (tails.length === 0) return part;
+  return { ...part, messages: [...tails.flatMap(({ body }) => messagesOf(body)), ...part.messages] };
 }
 
 /** Segments of at most `segment_messages_max`, by time. */
