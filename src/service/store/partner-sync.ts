@@ -252,7 +252,8 @@ export async function takeKitFix(
   { kit_id, asset_id, feed, message, data }: FeedArrival,
   now_ms: number,
 ): Promise<readonly Change[] | undefined> {
-  const fix = feed === 'gps' ? partnerFix.safeParse(data).data : undefined;
+  // Positions of drones have no source; to find that out with the schema costs more than to store them.
+  const fix = feed === 'gps' && 'source' in data ? partnerFix.safeParse(data).data : undefined;
   if (!fix) return undefined;
   const known = await readPartner(queries, kit_id, asset_id);
   if (!known?.record) return undefined;
