@@ -16,6 +16,10 @@ export interface Postgres {
   readonly password: string;
   /** Makes another empty database and answers its address. */
   newDatabase(name: string): Promise<string>;
+  /** Directory of its files. */
+  readonly data_dir: string;
+  /** Of the server, whose connections are its children. */
+  pid(): number;
   /** Takes all connections away, as a server does that restarts. */
   cutConnections(): Promise<void>;
   /** The server dies at once. */
@@ -76,10 +80,12 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
   const postgres: Postgres = {
     url,
     password: postgres_password,
+    data_dir: data,
     newDatabase: async (name) => {
       await ask(`CREATE DATABASE ${name}`);
       return url.replace(/postgres$/u, name);
     },
+    pid: () => child?.pid ?? 0,
     cutConnections: async () =>
       ask(
         'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL',

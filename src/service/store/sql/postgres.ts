@@ -2,7 +2,14 @@
 import { DatabaseError, Pool, type PoolClient } from 'pg';
 import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
-import { added_columns, after_columns, erasable_tables, schema_version, tables } from './tables.ts';
+import {
+  added_columns,
+  after_columns,
+  content_columns,
+  erasable_tables,
+  schema_version,
+  tables,
+} from './tables.ts';
 
 export interface PostgresOptions {
   /** `postgres://user@host:port/database`; parameters after `?` as in libpq, such as `sslmode=verify-full`. */
@@ -146,6 +153,9 @@ async function prepareTables(database: Database): Promise<void> {
       await queries.all(`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${column} ${type}`);
     }
     for (const statement of after_columns) await queries.all(statement);
+    // Statistics would keep examples of values that were erased, and no statement searches for these.
+    for (const [table, column] of content_columns)
+      await queries.all(`ALTER TABLE ${table} ALTER COLUMN ${column} SET STATISTICS 0`);
     const [row] = await queries.all(`SELECT value FROM service WHERE name = 'schema_version'`);
     const found = Number(row?.['value'] ?? 0);
     if (found > schema_version) {

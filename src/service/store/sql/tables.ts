@@ -47,6 +47,22 @@ export const erasable_tables = [
   'tasks',
 ] as const;
 
+/** Columns of these tables that hold what kits reported. PostgreSQL keeps examples of values in its statistics, but not of these. */
+export const content_columns: readonly (readonly [
+  table: (typeof erasable_tables)[number],
+  column: string,
+])[] = [
+  ['history_in', 'body'],
+  ['history', 'body'],
+  ['history_days', 'body'],
+  ['feeds', 'data'],
+  ['partner_fixes', 'data'],
+  ['kit_parts', 'data'],
+  ['tasks', 'payload'],
+  ['tasks', 'result'],
+  ['tasks', 'progress'],
+];
+
 export const tables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL)`,
   `CREATE TABLE IF NOT EXISTS kits (

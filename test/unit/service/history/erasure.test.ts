@@ -1,0 +1,175 @@
+/** An erasure leaves nothing: neither in answers nor in the files and dumps of the database. */
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { inflateSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { packBatch } from '../../../../src/contract/batch/pack.ts';
+import type { JsonObject } from '../../../../src/contract/json.ts';
+import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { readMessage } from '../../../../src/service/ingest/read-message.ts';
+import type { Database } from '../../../../src/service/store/sql/database.ts';
+import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
+import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
+import { erasable_tables } from '../../../../src/service/store/sql/tables.ts';
+import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { asset_id, kit_id } from '../../../support/contract-samples.ts';
+import { peerMissing, program } from '../../../support/peers.ts';
+import { seededRandom } from '../../../support/random.ts';
+import { postgres_password, startPostgres } from '../../../support/service/postgres.ts';
+import { withDirectory } from '../../../support/temporary.ts';
+import { received, report, start_ms } from '../story.ts';
+
+const other_id = '2b671a64-40d5-591e-99b0-da01ff1f3342';
+const erased_word = 'qzvkerasedxw';
+const kept_word = 'qzvkkeptxw';
+const hour_ms = 3_600_000;
+const day_ms = 24 * hour_ms;
+
+/** A part of a compressed body: long enough to be found in one place only. */
+const fragment_bytes = 24;
+const fragment_every = 160;
+
+/** Two days of two assets, divided, with figures, and some that has landed since; tasks and newest values. */
+async function fill(store: SqlStore): Promise<void> {
+  let seq = 0;
+  // Equal values would look like traces.
+  const random = seededRandom(1);
+  const next = (channel: string, data: JsonObject, time_ms: number) => {
+    seq += 1;
+    return { channel, epoch: 17, seq, time_ms, data: JSON.stringify(data) };
+  };
+  for (let commit = 0; commit < 40; commit += 1) {
+    const items = Array.from(
+      { length: 10 },
+      (_, at) => start_ms - 2 * day_ms + (commit * 10 + at) * 400_000,
+    ).flatMap((time_ms) =>
+      [asset_id, other_id].flatMap((id) => {
+        const word = id === asset_id ? erased_word : kept_word;
+        const [lat, lon] = [random.below(1e9) / 1e7, random.below(1e9) / 1e7];
+        return [
+          next(channels.feed(id, 'gps'), { lat, lon, note: `${word}${random.below(1e9)}` }, time_ms),
+          next(channels.feed(id, 'battery'), { [`level_${word}`]: random.below(1e6) }, time_ms),
+          next(channels.event(id, 'motion'), { note: `${word}${random.below(1e9)}` }, time_ms),
+        ];
+      }),
+    );
+    const batch = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
+    if (!batch) throw new Error('not a batch');
+    await store.commit([batch], start_ms);
+    if (commit % 8 === 3) await store.compactHistory(start_ms, true);
+    if (commit % 10 === 9) await store.rollUpHistory(start_ms);
+  }
+  for (const [id, word] of [
+    [asset_id, erased_word],
+    [other_id, kept_word],
+  ] as const) {
+    const data = { ...report('completed', 2), asset_id: id, task_id: id, result: { note: word } };
+    await store.commit([received({ channel: channels.task(id), seq: (seq += 1), data })], start_ms);
+    const fix = { lat: 47, lon: 8, alt_m: null, bearing: null, speed_mps: null, source: word };
+    await store.pushFixes(kit_id, [{ asset_id: id, fix }], start_ms);
+  }
+}
+
+/** What has to be found in the files before, and not after: the word, and parts of the compressed bodies that hold it. */
+async function tracesOf(database: Database): Promise<readonly Buffer[]> {
+  const traces = [Buffer.from(erased_word)];
+  for (const table of ['history', 'history_in', 'history_days']) {
+    for (const { body } of await database.all(`SELECT body FROM ${table}`)) {
+      if (!(body instanceof Uint8Array)) throw new TypeError('not binary');
+      const bytes = Buffer.from(body);
+      if (bytes[0] === 0x5b || !inflateSync(bytes).includes(erased_word)) continue;
+      for (let at = 64; at + fragment_bytes < bytes.length; at += fragment_every)
+        traces.push(bytes.subarray(at, at + fragment_bytes));
+    }
+  }
+  return traces;
+}
+
+async function foundIn(files: readonly string[], traces: readonly Buffer[]): Promise<number> {
+  let found = 0;
+  const contents = await Promise.all(files.map(async (file) => readFile(file)));
+  for (const trace of traces) if (contents.some((content) => content.includes(trace))) found += 1;
+  return found;
+}
+
+async function filesUnder(dir: string, isWanted: (path: string) => boolean): Promise<string[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter(isWanted);
+}
+
+const erasures = [
+  ['an asset', asset_id],
+  ['the kit', undefined],
+] as const;
+
+describe('an erasure on SQLite', () => {
+  it.each(erasures)('of %s leaves no trace in the file, its log and its free pages', async (_, id) => {
+    await withDirectory(async (dir) => {
+      const file = join(dir, 'service.db');
+      const database = openSqlite(file);
+      const store = new SqlStore(database);
+      try {
+        await fill(store);
+        const traces = await tracesOf(database);
+        const files = async () => filesUnder(dirname(file), () => true);
+        expect(traces.length).toBeGreaterThan(20);
+        expect(await foundIn(await files(), traces)).toBeGreaterThan(traces.length / 2);
+        await store.eraseHistory({ kit_id, asset_id: id, before_ms: start_ms + hour_ms }, start_ms);
+        expect(await foundIn(await files(), traces)).toBe(0);
+        expect(await foundIn(await files(), [Buffer.from(kept_word)])).toBe(id === undefined ? 0 : 1);
+      } finally {
+        await store.close();
+      }
+    });
+  });
+});
+
+describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv', 'pg_dump'))('an erasure on PostgreSQL', () => {
+  it.each(erasures)(
+    'of %s leaves no trace in a dump, and none in the files after the documented VACUUM',
+    async (_, id) => {
+      const server = await startPostgres();
+      const database = await openPostgres({ url: server.url, password: server.password });
+      const store = new SqlStore(database);
+      const dump = async (): Promise<Buffer> => {
+        const env = { ...process.env, PGPASSWORD: postgres_password };
+        const words = ['--dbname', server.url, '--format', 'plain'];
+        const { stdout } = await promisify(execFile)(program('pg_dump'), words, {
+          env,
+          encoding: 'buffer',
+          maxBuffer: 2 ** 28,
+        });
+        return stdout;
+      };
+      // The write-ahead log keeps what was written until its files are used again.
+      const files = async () => {
+        await database.all('CHECKPOINT');
+        return filesUnder(server.data_dir, (path) => !path.includes('/pg_wal/'));
+      };
+      try {
+        await fill(store);
+        // The statistics of the planner would hold examples of values.
+        await database.all('ANALYZE');
+        const traces = await tracesOf(database);
+        const inDump = (dumped: Buffer): number =>
+          traces.filter((trace) => dumped.includes(trace) || dumped.includes(trace.toString('hex'))).length;
+        expect(inDump(await dump())).toBeGreaterThan(traces.length / 2);
+        expect(await foundIn(await files(), traces)).toBeGreaterThan(traces.length / 2);
+        await store.eraseHistory({ kit_id, asset_id: id, before_ms: start_ms + hour_ms }, start_ms);
+        expect(inDump(await dump())).toBe(0);
+        await database.all(`VACUUM FULL ${erasable_tables.join(', ')}`);
+        expect(await foundIn(await files(), traces)).toBe(0);
+        expect(await foundIn(await files(), [Buffer.from(kept_word)])).toBe(id === undefined ? 0 : 1);
+      } finally {
+        await store.close();
+        await server.stop();
+      }
+    },
+    60_000,
+  );
+});
