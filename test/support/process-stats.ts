@@ -1,5 +1,5 @@
 /** What the kernel says about a process. */
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 
 /** Memory that is resident now, megabytes. */
 export async function residentMb(pid: number): Promise<number> {
@@ -23,9 +23,30 @@ async function memoryMb(pid: number, file: 'status' | 'smaps_rollup', name: stri
 
 /** Processor time used so far, all threads, seconds. */
 export async function processorSeconds(pid: number): Promise<number> {
+  const { own_s } = await statOf(pid);
+  return own_s;
+}
+
+/** The same of a process and its children, also of those that have ended. */
+export async function familySeconds(pid: number): Promise<number> {
+  const { own_s, ended_s } = await statOf(pid);
+  let seconds = own_s + ended_s;
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const child = await statOf(Number(name)).catch(() => undefined);
+    if (child?.parent === pid) seconds += child.own_s;
+  }
+  return seconds;
+}
+
+async function statOf(pid: number) {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The name in parentheses may hold anything, so the fields are counted after it: 14 and 15 of proc(5).
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticks_per_second;
+  // The name in parentheses may hold anything, so the fields are counted after it: 4 and 14 to 17 of proc(5).
+  const fields = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
+  const seconds = (at: number): number => ((fields[at] ?? 0) + (fields[at + 1] ?? 0)) / ticks_per_second;
+  return { parent: fields[1] ?? 0, own_s: seconds(11), ended_s: seconds(13) };
 }
 const ticks_per_second = 100;

@@ -1,0 +1,159 @@
+/** The history of the service: what storing costs beside rows and single statements, how much it takes, and how long a question takes. */
+import { join } from 'node:path';
+import { openPostgres } from '../../src/service/store/sql/postgres.ts';
+import { openSqlite } from '../../src/service/store/sql/sqlite.ts';
+import { diskMissing } from '../support/disk/disks.ts';
+import { findProgram } from '../support/peers.ts';
+import { type Postgres, startPostgres } from '../support/service/postgres.ts';
+import type { Bench, BenchContext, Figure } from './figure.ts';
+import { measureHistorical, measureLive } from './history/ingest.ts';
+import { fill, makeTemplate } from './history/large-store.ts';
+import { measureReading, type Waits } from './history/reading.ts';
+import { bytesOf, measureGateway, measureSizes } from './history/size.ts';
+import { row_tables } from './history/statement-a-message.ts';
+
+const store_messages = 100_000_000;
+const size_kits = 5;
+const no_server = 'PostgreSQL is not installed';
+
+async function run(context: BenchContext): Promise<readonly Figure[]> {
+  const { calm } = context;
+  await calm();
+  const gateway = await gatewayFigure(context);
+  if (findProgram('postgres') === undefined) return [gateway, skipped('live_per_s', no_server)];
+  const server = await startPostgres({ durable: true });
+  try {
+    const stored = await ingestFigures(server, context);
+    return [
+      ...stored,
+      ...(await sizeFigures(server, context)),
+      gateway,
+      ...(await readFigures(server, context)),
+    ];
+  } finally {
+    await server.stop();
+  }
+}
+
+async function ingestFigures(server: Postgres, { long, say }: BenchContext): Promise<Figure[]> {
+  const live = await measureLive(server, long ? 5 : 3);
+  for (const [way, { per_s, cpu_us }] of Object.entries(live))
+    say(`live, ${way}: ${Math.round(per_s)} messages/s, ${cpu_us.toFixed(1)} us`);
+  const batches = await measureHistorical(server, 'history');
+  const single = await measureHistorical(server, 'statements');
+  const rate = 'messages/s';
+  const cost = 'us of processor/msg';
+  const of = (name: string, value: number, unit: string, target: string) =>
+    ({ figure: name, value, unit, target }) as const;
+  const than = (against: string, against_value: number) => ({ against, against_value });
+  const { history, no_history, rows, statements, statement_rows } = live;
+  return [
+    {
+      ...of('live_per_s', history.per_s, rate, '>= 1.3 x'),
+      ...than('a statement and a JSONB row each', statement_rows.per_s),
+    },
+    {
+      ...of('live_per_s_many_rows', history.per_s, rate, ''),
+      ...than('JSONB, 64 rows a statement', rows.per_s),
+    },
+    {
+      ...of('live_cpu_us', history.cpu_us, cost, '<= 0.75 x'),
+      ...than('a statement each, no history', statements.cpu_us),
+    },
+    {
+      ...of('live_cpu_us_added', history.cpu_us, cost, ''),
+      ...than('the same without history', no_history.cpu_us),
+    },
+    {
+      ...of('historical_per_s', batches.per_s, rate, '>= 10 x'),
+      ...than('a statement a message', single.per_s),
+    },
+    {
+      ...of('historical_cpu_us', batches.cpu_us, cost, ''),
+      ...than('a statement a message', single.cpu_us),
+    },
+  ];
+}
+
+async function sizeFigures(server: Postgres, { say }: BenchContext): Promise<Figure[]> {
+  const database = await openPostgres({ url: await server.newDatabase('sizes'), password: server.password });
+  try {
+    for (const table of row_tables) await database.all(table);
+    const { segments, rows, compaction_us } = await measureSizes(database, size_kits);
+    say(`${segments.toFixed(1)} bytes a message, ${compaction_us.toFixed(1)} us to compact it`);
+    return [
+      {
+        figure: 'disk_bytes',
+        value: segments,
+        unit: 'bytes/msg in PostgreSQL',
+        target: '<= 16',
+        against: 'JSONB rows',
+        against_value: rows,
+      },
+      {
+        figure: 'compaction_us',
+        value: compaction_us,
+        unit: 'us of processor/msg',
+        target: '',
+        against: '',
+        against_value: null,
+      },
+    ];
+  } finally {
+    await database.close();
+  }
+}
+
+async function gatewayFigure({ long }: BenchContext): Promise<Figure> {
+  if (diskMissing()) return skipped('gateway_bytes', 'needs root and loop devices');
+  return {
+    figure: 'gateway_bytes',
+    value: await measureGateway(long ? 48 : 24),
+    unit: 'bytes/msg on the device',
+    target: '<= 100',
+    against: '',
+    against_value: null,
+  };
+}
+
+async function readFigures(server: Postgres, { dir, say }: BenchContext): Promise<Figure[]> {
+  const template = makeTemplate(Date.now());
+  const url = await server.newDatabase('large');
+  const shared = await openPostgres({ url, password: server.password });
+  const kit_ids = await fill(shared, template, store_messages);
+  const gb = (await bytesOf(shared, ['history', 'history_days'])) / 1e9;
+  await shared.close();
+  say(
+    `${kit_ids.length} kits, ${(kit_ids.length * template.messages) / 1e6} million messages, ${gb.toFixed(2)} GB`,
+  );
+  const onServer = await measureReading(
+    { kind: 'postgres', url, password: server.password },
+    template,
+    kit_ids,
+  );
+  const file = join(dir, 'large.db');
+  const alone = openSqlite(file);
+  const file_kit_ids = await fill(alone, template, store_messages);
+  await alone.close();
+  const onFile = await measureReading({ kind: 'sqlite', file }, template, file_kit_ids);
+  const figure = (name: keyof Waits, target: string): Figure => ({
+    figure: name,
+    value: onServer[name],
+    unit: 'ms',
+    target,
+    against: 'SQLite',
+    against_value: onFile[name],
+  });
+  return [
+    figure('series_30d_ms', '<= 50'),
+    figure('track_24h_ms', '<= 100'),
+    figure('events_30d_ms', '<= 300'),
+    figure('page_ms', ''),
+  ];
+}
+
+function skipped(figure: string, reason: string): Figure {
+  return { figure, value: null, unit: '', target: '', against: '', against_value: null, skipped: reason };
+}
+
+export const bench: Bench = { name: 'history', run };

@@ -1,0 +1,167 @@
+/** What storing costs: live messages of many kits, and batches from the buffer of one, on PostgreSQL. */
+import { randomUUID } from 'node:crypto';
+import { packBatch } from '../../../src/contract/batch/pack.ts';
+import { writeEnvelope } from '../../../src/contract/envelope.ts';
+import { channels, upTopic } from '../../../src/contract/topics.ts';
+import type { HistoryMessage } from '../../../src/service/history/message.ts';
+import { readMessage, type Reception } from '../../../src/service/ingest/read-message.ts';
+import { ReplicaNotifications } from '../../../src/service/replication/replica-notifications.ts';
+import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
+import type { Database, Queries } from '../../../src/service/store/sql/database.ts';
+import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { familySeconds } from '../../support/process-stats.ts';
+import type { Postgres } from '../../support/service/postgres.ts';
+import { median } from '../figure.ts';
+import { KitMessages } from './kit-messages.ts';
+import { applyEach, insertManyRows, insertRows, row_tables } from './statement-a-message.ts';
+
+const live_kits = 500;
+const warm_commits = 8;
+const live_commits = 16;
+const batch_messages = 4_000;
+const batches = 6;
+/** The alternative takes about fifty times as long. */
+const batches_of_statements = 1;
+const hour_ms = 3_600_000;
+
+export interface Cost {
+  readonly per_s: number;
+  /** Processor time of the service and of the database for a message. */
+  readonly cpu_us: number;
+}
+
+/** Stores the receptions of one transaction. */
+type Commit = (receptions: readonly Reception[]) => Promise<unknown>;
+
+const live_ways = ['history', 'no_history', 'rows', 'statements', 'statement_rows'] as const;
+export type LiveWay = (typeof live_ways)[number];
+
+/** Rounds alternate, so that a busy moment of the machine does not hit one way alone. */
+export async function measureLive(
+  server: Postgres,
+  rounds: number,
+): Promise<Readonly<Record<LiveWay, Cost>>> {
+  const costs = new Map<LiveWay, Cost[]>(live_ways.map((way) => [way, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const way of live_ways) {
+      const kits = Array.from({ length: live_kits }, (_, n) => new KitMessages(randomUUID(), Date.now(), n));
+      // Not all of them send a position at the same time.
+      for (const [n, kit] of kits.entries()) kit.take(n % 100);
+      const commits = Array.from({ length: warm_commits + live_commits }, () =>
+        kits.map((kit) => loneOf(kit.kit_id, kit.next())),
+      );
+      const cost = await withWay(server, `${way}_${round}`, way, async (commit) => {
+        for (const receptions of commits.slice(0, warm_commits)) await commit(receptions.map(read));
+        const measured = commits.slice(warm_commits);
+        return costOf(server, live_kits * live_commits, async () => {
+          for (const receptions of measured) await commit(receptions.map(read));
+        });
+      });
+      costs.get(way)?.push(cost);
+    }
+  }
+  const middle = (way: LiveWay): Cost => {
+    const all = costs.get(way) ?? [];
+    return { per_s: median(all.map(({ per_s }) => per_s)), cpu_us: median(all.map(({ cpu_us }) => cpu_us)) };
+  };
+  return {
+    history: middle('history'),
+    no_history: middle('no_history'),
+    rows: middle('rows'),
+    statements: middle('statements'),
+    statement_rows: middle('statement_rows'),
+  };
+}
+
+/** Batches of one kit, one a transaction, from their bytes on. */
+export async function measureHistorical(server: Postgres, way: 'history' | 'statements'): Promise<Cost> {
+  const kit = new KitMessages(randomUUID(), Date.now() - 24 * hour_ms);
+  const count = way === 'history' ? batches : batches_of_statements;
+  const packed = Array.from({ length: count + 1 }, () => packedOf(kit.kit_id, kit.take(batch_messages)));
+  return withWay(server, `historical_${way}`, way, async (commit) => {
+    const [first, ...others] = packed;
+    if (first) await commit([read(first)]);
+    return costOf(server, batch_messages * others.length, async () => {
+      for (const each of others) await commit([read(each)]);
+    });
+  });
+}
+
+async function withWay<T>(
+  server: Postgres,
+  name: string,
+  way: LiveWay,
+  work: (commit: Commit) => Promise<T>,
+): Promise<T> {
+  const database = await openPostgres({ url: await server.newDatabase(name), password: server.password });
+  try {
+    for (const table of row_tables) await database.all(table);
+    return await work(commitOf(database, way));
+  } finally {
+    await database.close();
+  }
+}
+
+function commitOf(database: Database, way: LiveWay): Commit {
+  const replicas = new ReplicaNotifications();
+  if (way === 'statements' || way === 'statement_rows') {
+    return async (receptions) =>
+      database.transaction(async (queries) => {
+        const changes = await applyEach(queries, receptions, Date.now());
+        if (way === 'statement_rows') await insertRows(queries, receptions);
+        await replicas.notify(queries, changes);
+      });
+  }
+  let current: readonly Reception[] = [];
+  const store = new SqlStore(database, {
+    keepsHistory: way === 'history',
+    announce: async (queries: Queries, changes) => {
+      if (way === 'rows') await insertManyRows(queries, current);
+      await replicas.notify(queries, changes);
+    },
+  });
+  return async (receptions) => {
+    current = receptions;
+    await store.commit(receptions, Date.now());
+  };
+}
+
+async function costOf(server: Postgres, messages: number, work: () => Promise<void>): Promise<Cost> {
+  const before_s = await familySeconds(server.pid());
+  const before = process.cpuUsage();
+  const start_ms = performance.now();
+  await work();
+  const seconds = (performance.now() - start_ms) / 1_000;
+  const { user, system } = process.cpuUsage(before);
+  const server_s = (await familySeconds(server.pid())) - before_s;
+  return { per_s: messages / seconds, cpu_us: (user + system + server_s * 1e6) / messages };
+}
+
+interface Payload {
+  readonly topic: string;
+  readonly bytes: Uint8Array;
+}
+
+function loneOf(kit_id: string, { channel, epoch, seq, time_ms, data }: HistoryMessage): Payload {
+  return {
+    topic: upTopic(kit_id, channel),
+    bytes: Buffer.from(writeEnvelope({ epoch, seq, time_ms }, data)),
+  };
+}
+
+function packedOf(kit_id: string, messages: readonly HistoryMessage[]): Payload {
+  return {
+    topic: upTopic(kit_id, channels.batch),
+    bytes: packBatch(messages.map(itemOf), { historical: true }),
+  };
+}
+
+export function itemOf({ channel, epoch, seq, time_ms, data }: HistoryMessage) {
+  return { channel, epoch, seq, time_ms, data };
+}
+
+function read({ topic, bytes }: Payload): Reception {
+  const reception = readMessage(topic, bytes);
+  if (!reception || reception.faults.length > 0) throw new Error(`not read: ${reception?.faults[0]}`);
+  return reception;
+}

@@ -1,0 +1,116 @@
+/** Bytes that a message takes: in PostgreSQL after the compactor, beside a row of JSONB each, and on the flash of a gateway. */
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { packBatch } from '../../../src/contract/batch/pack.ts';
+import { channels, upTopic } from '../../../src/contract/topics.ts';
+import { day_ms, dayOf } from '../../../src/service/history/message.ts';
+import { gateway_round_ms } from '../../../src/service/history/keeper.ts';
+import { gatewayRetention } from '../../../src/service/history/retention.ts';
+import { readMessage, type Reception } from '../../../src/service/ingest/read-message.ts';
+import type { Database } from '../../../src/service/store/sql/database.ts';
+import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
+import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { withExt4 } from '../../support/disk/disks.ts';
+import { run } from '../../support/temporary.ts';
+import { itemOf } from './ingest.ts';
+import { KitMessages, message_every_ms } from './kit-messages.ts';
+import { insertManyRows } from './statement-a-message.ts';
+
+/** Of a kit that drains. */
+const batch_messages = 600;
+const row_messages = 60_000;
+const disk_mb = 256;
+/** Messages of a gateway that are stored together. */
+const group_messages = 5;
+
+export interface Sizes {
+  readonly segments: number;
+  readonly rows: number;
+  /** Processor time of the process that compacts, with the figures of the days, for a message. */
+  readonly compaction_us: number;
+}
+
+/** A day of several kits, landed in batches and compacted meanwhile, with indexes and what VACUUM leaves free. */
+export async function measureSizes(database: Database, kits: number): Promise<Sizes> {
+  const now_ms = dayOf(Date.now()) * day_ms;
+  const store = new SqlStore(database);
+  const all = Array.from({ length: kits }, (_, n) => new KitMessages(randomUUID(), now_ms - day_ms, n));
+  const messages_of_day = day_ms / message_every_ms;
+  let compaction_ms = 0;
+  for (let stored = 0; stored < messages_of_day; stored += batch_messages) {
+    for (const kit of all) await store.commit([batchOf(kit, batch_messages)], now_ms);
+    const before = process.cpuUsage();
+    while ((await store.compactHistory(now_ms)) > 0);
+    compaction_ms += process.cpuUsage(before).user / 1_000;
+  }
+  const before = process.cpuUsage();
+  while ((await store.compactHistory(now_ms, true)) > 0);
+  while (await store.rollUpHistory(now_ms + day_ms));
+  compaction_ms += process.cpuUsage(before).user / 1_000;
+  const rows = new KitMessages(randomUUID(), now_ms - day_ms);
+  for (let stored = 0; stored < row_messages; stored += batch_messages)
+    await insertManyRows(database, [batchOf(rows, batch_messages)]);
+  for (const table of [...history_tables, 'message_rows']) await database.all(`VACUUM ${table}`);
+  const messages = kits * messages_of_day;
+  return {
+    segments: (await bytesOf(database, history_tables)) / messages,
+    rows: (await bytesOf(database, ['message_rows'])) / row_messages,
+    compaction_us: (compaction_ms * 1_000) / messages,
+  };
+}
+
+const history_tables = ['history', 'history_days', 'history_changed'] as const;
+
+/** With indexes and TOAST. */
+export async function bytesOf(database: Database, tables: readonly string[]): Promise<number> {
+  let bytes = 0;
+  for (const table of tables) {
+    const [row] = await database.all(`SELECT pg_total_relation_size('${table}') AS bytes`);
+    bytes += Number(row?.['bytes']);
+  }
+  return bytes;
+}
+
+function batchOf(kit: KitMessages, messages: number): Reception {
+  const packed = packBatch(kit.take(messages).map(itemOf), { historical: true });
+  const reception = readMessage(upTopic(kit.kit_id, channels.batch), packed);
+  if (!reception) throw new Error('not a batch');
+  return reception;
+}
+
+/** Bytes that reach the device of a gateway in hours at a message a second, for a message. */
+export async function measureGateway(hours: number): Promise<number> {
+  return withExt4(disk_mb, async (dir) => {
+    // mkfs leaves the inode tables to be zeroed in the background, which would be counted too.
+    await run('mount', '-o', 'remount,noinit_itable', dir);
+    const options = { keeping: 'memory', history_file: join(dir, 'history.db') } as const;
+    const store = new SqlStore(openSqlite(join(dir, 'service.db'), options));
+    const start_ms = dayOf(Date.now()) * day_ms;
+    const kit = new KitMessages(randomUUID(), start_ms);
+    const retention = gatewayRetention({ days: 30, max_mb: 200 });
+    const before = await writtenBytes(dir);
+    const messages = (hours * 3_600_000) / message_every_ms;
+    const messages_of_round = gateway_round_ms / message_every_ms;
+    for (let stored = group_messages; stored <= messages; stored += group_messages) {
+      const now_ms = start_ms + stored * message_every_ms;
+      await store.commit([{ ...batchOf(kit, group_messages), packed: undefined }], now_ms);
+      if (stored % messages_of_round > 0) continue;
+      while ((await store.compactHistory(now_ms, true)) > 0);
+      while (await store.rollUpHistory(now_ms));
+      while ((await store.trimHistory(retention, now_ms)) > 0);
+    }
+    const bytes = (await writtenBytes(dir)) - before;
+    await store.close();
+    return bytes / messages;
+  });
+}
+
+/** Bytes that were written to the device under `dir` since it exists, with everything that was still in memory. */
+async function writtenBytes(dir: string): Promise<number> {
+  await run('sync', '-f', dir);
+  const device = basename((await run('findmnt', '-n', '-o', 'SOURCE', dir)).trim());
+  const stat = (await readFile(`/sys/block/${device}/stat`, 'utf8')).trim().split(/\s+/);
+  const sector_bytes = 512;
+  return Number(stat[6]) * sector_bytes;
+}
