@@ -16,7 +16,7 @@ import { every, sleep } from '../platform/time.ts';
 import type { Message } from '../service/ingest/read-message.ts';
 import { gateway_landed_max, gateway_round_ms } from '../service/history/keeper.ts';
 import { gatewayRetention } from '../service/history/retention.ts';
-import { pageOnDemand } from '../service/http/page-files.ts';
+import { pageOnDemand } from '../service/http/page/page-files.ts';
 import { makeKey, scopes } from '../service/access/principal.ts';
 import { RequestProblem } from '../service/api/problem.ts';
 import type { OnPartner } from '../service/on-partner.ts';

@@ -5,7 +5,7 @@ import { readStandalone } from '../config/standalone.ts';
 import { createLog, type Log } from '../platform/log/log.ts';
 import { aborted } from '../platform/time.ts';
 import { server_round_ms } from '../service/history/keeper.ts';
-import { pageOnDemand } from '../service/http/page-files.ts';
+import { pageOnDemand } from '../service/http/page/page-files.ts';
 import type { ServiceMetrics } from '../service/metrics.ts';
 import { startStandalone } from '../service/standalone.ts';
 import type { RunningService } from '../service/start.ts';

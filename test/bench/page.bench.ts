@@ -1,5 +1,5 @@
 /** What the page costs: its first view on the wire, and the processor of a phone, four times slower than this one, that watches a busy kit. */
-import { loadPage } from '../../src/service/http/page-files.ts';
+import { loadPage } from '../../src/service/http/page/page-files.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { eventually } from '../support/eventually.ts';
 import { announce, fly, openPage, page_kit_id, startBrowser } from '../support/service/page-lab.ts';

@@ -1,7 +1,7 @@
 /** The HTTP side of the service: guards, routes, problems, the page, and the document that describes them. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { socketDocument } from '../api/socket-document.ts';
-import type { PageSource } from './page-files.ts';
+import type { PageSource } from './page/page-files.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { MapFile } from '../map/map-file.ts';
 import type { PictureSource } from '../pictures.ts';
@@ -28,7 +28,7 @@ import { kitRoutes } from './kit-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import { mapRoutes } from './map-routes.ts';
 import { methodFinder } from './methods.ts';
-import { servePage } from './page.ts';
+import { servePage } from './page/page.ts';
 import { pictureRoutes } from './picture-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';

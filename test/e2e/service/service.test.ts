@@ -7,7 +7,7 @@ import { connectAsync, type MqttClient } from 'mqtt';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { pageOnDemand } from '../../../src/service/http/page-files.ts';
+import { pageOnDemand } from '../../../src/service/http/page/page-files.ts';
 import { makeKey, scopes } from '../../../src/service/access/principal.ts';
 import { startStandalone } from '../../../src/service/standalone.ts';
 import type { RunningService } from '../../../src/service/start.ts';

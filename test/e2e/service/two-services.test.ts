@@ -7,7 +7,7 @@ import { vouched } from '../../../src/platform/clock-evidence.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { makeKey, scopes } from '../../../src/service/access/principal.ts';
-import { pageOnDemand } from '../../../src/service/http/page-files.ts';
+import { pageOnDemand } from '../../../src/service/http/page/page-files.ts';
 import { startStandalone } from '../../../src/service/standalone.ts';
 import type { RunningService } from '../../../src/service/start.ts';
 import { openThreadStore } from '../../../src/service/store/thread-store.ts';

@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { chooseEncoding, loadPage } from '../../../src/service/http/page-files.ts';
+import { chooseEncoding, loadPage } from '../../../src/service/http/page/page-files.ts';
 import { kit_id } from '../../support/contract-samples.ts';
 import { type ServiceLab, startServiceLab } from '../../support/service/service-lab.ts';
 

@@ -1,7 +1,7 @@
 /** The page in Debian's Chromium, on the real service, with a kit that the test plays. */
 import { describe, expect, it } from 'vitest';
 import { channels } from '../../../src/contract/topics.ts';
-import { loadPage } from '../../../src/service/http/page-files.ts';
+import { loadPage } from '../../../src/service/http/page/page-files.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
   announce,

@@ -3,12 +3,12 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { messageOf } from '../../errors.ts';
-import { aborted, within } from '../../platform/time.ts';
+import { messageOf } from '../../../errors.ts';
+import { aborted, within } from '../../../platform/time.ts';
 import { ConnectionGuard, connections_max } from './connection-guard.ts';
-import { acceptSockets, type UpgradeParts } from '../live/upgrade.ts';
+import { acceptSockets, type UpgradeParts } from '../../live/upgrade.ts';
 import { connectionsBelow, createSecureServer, type TlsSource } from './secure-server.ts';
-import { httpApp, type HttpParts } from './http-app.ts';
+import { httpApp, type HttpParts } from '../http-app.ts';
 
 const headers_timeout_ms = 10_000;
 const request_timeout_ms = 15_000;

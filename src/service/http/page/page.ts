@@ -2,7 +2,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { chooseEncoding, type PageFile, type PageSource } from './page-files.ts';
-import type { Env } from './context.ts';
+import type { Env } from '../context.ts';
 
 export function servePage(app: OpenAPIHono<Env>, page: PageSource): void {
   app.get('/', async (c) => answer(c, (await page()).index, 'no-cache'));

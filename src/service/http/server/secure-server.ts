@@ -3,12 +3,12 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { messageOf } from '../../errors.ts';
-import { cleanText } from '../../platform/foreign-text.ts';
-import { every } from '../../platform/time.ts';
+import { messageOf } from '../../../errors.ts';
+import { cleanText } from '../../../platform/foreign-text.ts';
+import { every } from '../../../platform/time.ts';
 import { networkOf } from './connection-guard.ts';
-import { RateLimit } from '../access/rate-limit.ts';
-import type { ServiceLog } from '../service-log.ts';
+import { RateLimit } from '../../access/rate-limit.ts';
+import type { ServiceLog } from '../../service-log.ts';
 
 const handshake_timeout_ms = 10_000;
 /** How often the files are read again. Renewals replace links and directories, which a watch of a file would miss. */

@@ -89,7 +89,7 @@ function firstModules(texts: ReadonlyMap<string, string>): readonly string[] {
 }
 
 async function readTexts(): Promise<Record<string, string>> {
-  const dir = new URL('../../page/', import.meta.url);
+  const dir = new URL('../../../page/', import.meta.url);
   const names = (await readdir(dir, { recursive: true }))
     .filter((name) => types[extensionOf(name)] !== undefined)
     .sort();
