@@ -19,7 +19,7 @@ import { no_broker } from '../config/broker.ts';
 import { cityFinder } from '../geo/cities.ts';
 import { createHub, type Hub } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
-import { openOutbox, type Outbox } from '../outbox/outbox.ts';
+import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/outbox.ts';
 import type { StartStore } from '../outbox/live/disk/store-client.ts';
 import type { OpenBrokerSocket } from '../mqtt/socket.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -51,6 +51,8 @@ export interface AppDeps {
   readonly broker: NonNullable<Config['broker']>;
   /** Where the buffer file is served; left out: in its own thread. */
   readonly startStore?: StartStore;
+  /** Receives the progress of reading a damaged buffer file. */
+  readonly onSalvage?: OutboxOptions['onSalvage'];
   /** The kernel's routing; left out: a changed route is noticed by the silence of the broker. */
   readonly routes?: Routes;
   /** How the broker is reached; left out: over a socket of the operating system. */
@@ -142,7 +144,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   };
 }
 
-async function openBuffer(config: Config, { clock, log, startStore }: AppDeps): Promise<Outbox> {
+async function openBuffer(config: Config, { clock, log, startStore, onSalvage }: AppDeps): Promise<Outbox> {
   return openOutbox({
     file: join(config.state_dir, buffer_file),
     limits: { ...config.outbox, ...fixed_limits },
@@ -152,6 +154,7 @@ async function openBuffer(config: Config, { clock, log, startStore }: AppDeps): 
     machine: machineMark(),
     log: log.child({ part: 'outbox' }),
     startStore,
+    onSalvage,
   });
 }
 

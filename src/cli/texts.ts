@@ -33,6 +33,11 @@ export const texts = {
     compress: 'compressing',
   },
   draining: 'draining',
+  salvage: 'salvaging',
+  salvaged: (saved: number, expected: number | null) =>
+    expected === null
+      ? counted(saved, 'message', 'messages')
+      : `${counted(saved, 'message', 'messages')} of ${expected.toLocaleString('en')}`,
   messages_left: (count: number) => `${counted(count, 'message', 'messages')} left`,
   per_second: (rate: number) => `${Math.round(rate).toLocaleString('en')}/s`,
   time_left: (time: string) => `${time} left`,
@@ -41,6 +46,7 @@ export const texts = {
     `another kit-connector listens on ${control_socket}; stop it, or give this one its own runtime_dir`,
   internal_error: 'internal error; exiting',
   opening_buffer: 'opening the buffer',
+  salvaging: 'salvaging messages from the damaged buffer file',
   clock_back: 'clock stepped back; earlier times may be ahead',
   clock_forward: 'clock stepped forward',
   stop_timed_out: (seconds: number) => `shutdown timed out after ${seconds} s; data on disk is safe`,

@@ -28,6 +28,7 @@ import type {
   JournalEntry,
   LaneDepth,
   Opened,
+  OpenOptions,
   QuarantinedMessage,
   QuarantinedRow,
   Salvage,
@@ -69,6 +70,7 @@ export interface OutboxOptions {
   readonly epoch_numbers?: number;
   /** Where the buffer file is served; left out: in a separate thread. */
   readonly startStore?: StartStore | undefined;
+  readonly onSalvage?: OpenOptions['onSalvage'];
 }
 
 const form_default: Readonly<BacklogForm> = { batch_rows: 400, batch_bytes: 128 * 1024 };
@@ -76,15 +78,11 @@ const form_default: Readonly<BacklogForm> = { batch_rows: 400, batch_bytes: 128 
 /** Opens the buffer file in its thread. Rejects with `StorageUnavailable` if not even a new file can be made. */
 export async function openOutbox(options: OutboxOptions): Promise<Outbox> {
   const start: StartStore = options.startStore ?? startStore;
-  const { client, opened } = await start({
-    file: options.file,
-    limits: options.limits,
-    boot_id: options.clock.boot_id,
-    kit_id: options.kit_id,
-    runtime_dir: options.runtime_dir,
-    machine: options.machine,
-    clock_synced: options.clock.stamp().synced,
-  });
+  const { file, limits, clock, kit_id, runtime_dir, machine, onSalvage } = options;
+  const { boot_id } = clock;
+  const clock_synced = clock.stamp().synced;
+  const store = { file, limits, boot_id, kit_id, runtime_dir, machine, clock_synced };
+  const { client, opened } = await start(store, onSalvage);
   return new Outbox(client, opened, options);
 }
 

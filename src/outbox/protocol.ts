@@ -174,6 +174,14 @@ export interface Found {
   readonly cloud_acks: boolean;
 }
 
+/** How far the reading of a damaged file is. */
+export interface SalvageProgress {
+  readonly rows_saved: number;
+  /** By the damaged file's own counters; null when they are lost too. */
+  readonly rows_expected: number | null;
+  readonly done: boolean;
+}
+
 export interface Salvage {
   /** `other_kit`: the file is whole and holds the messages of another kit. */
   readonly kind: 'damaged' | 'too_new' | 'other_kit';
@@ -229,6 +237,12 @@ export interface StoreOptions {
   readonly machine?: string | undefined;
   /** False: the time of day may be wrong. Left out: it is right. */
   readonly clock_synced?: boolean | undefined;
+}
+
+/** As the thread opens the file. */
+export interface OpenOptions extends StoreOptions {
+  /** Receives the progress of reading a damaged file, at the start or later. */
+  readonly onSalvage?: ((progress: SalvageProgress) => void) | undefined;
 }
 
 /** The requests, by name. The worker answers in order. */

@@ -1,7 +1,15 @@
 /** What crosses between `StoreClient` and the thread: first the `StoreOptions`, then requests. */
 import type { TimeQuality } from '../contract/envelope.ts';
 import type { Lane } from '../contract/lanes.ts';
-import type { RowRef, StoreRequests, Taken, TakenRow, TakeRequest, Work } from './protocol.ts';
+import type {
+  RowRef,
+  SalvageProgress,
+  StoreRequests,
+  Taken,
+  TakenRow,
+  TakeRequest,
+  Work,
+} from './protocol.ts';
 import type { RowId } from './row.ts';
 
 /** `commit` and `take`, which carry many rows, have a packed form. */
@@ -26,6 +34,11 @@ export interface Failure {
 export type Reply =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly failure: Failure };
+
+/** Sent without a request. */
+export interface Notice {
+  readonly salvage: SalvageProgress;
+}
 
 /** The same as it arrives: only the caller knows the type of `value`. */
 export type Answer =

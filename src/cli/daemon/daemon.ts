@@ -13,6 +13,7 @@ import { aborted, within } from '../../platform/time.ts';
 import { texts } from '../texts.ts';
 import { keepMetrics } from './metrics.ts';
 import { reloader, type Reloads } from './reload.ts';
+import { salvageProgress } from './salvage.ts';
 import { attendSystemd, extendStart } from './systemd.ts';
 import { makeDirectory } from './directories.ts';
 import { exit, type Shell } from '../terminal/shell.ts';
@@ -61,6 +62,7 @@ export async function runDaemon(
       clock: await openClock(config, log),
       version: version(),
       broker: broker.options,
+      onSalvage: salvageProgress({ out: shell.out, log, notifier, now_ms: () => performance.now() }),
       routes: kernelRoutes,
     });
     const running = { app, broker_url: broker.options.url };

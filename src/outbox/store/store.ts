@@ -19,6 +19,7 @@ import {
   type QuarantinedMessage,
   type QuarantinedRow,
   type RowRef,
+  type OpenOptions,
   type StoreOptions,
   type StoreRequests,
   type Taken,
@@ -36,7 +37,7 @@ import { takeRows, type PackRows } from './taking.ts';
  * missing folder throws `StorageUnavailable`. `packRows` writes the payload of a batch; left out: compressed.
  */
 export function openStore(
-  options: StoreOptions,
+  options: OpenOptions,
   clock: StoreClock = store_clock,
   packRows: PackRows = packBatch,
 ): { readonly store: Store; readonly opened: Opened } {

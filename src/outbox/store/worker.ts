@@ -4,12 +4,13 @@ import { batchBytes } from '../../contract/batch/pack.ts';
 import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts';
 import { store_clock } from './ages.ts';
 import { BatchDeflater } from './batch-deflater.ts';
-import type { StoreOptions } from '../protocol.ts';
+import type { SalvageProgress, StoreOptions } from '../protocol.ts';
 import { openStore, type Store } from './store.ts';
 import {
   packTaken,
   unpackWork,
   type Failure,
+  type Notice,
   type PackedTaken,
   type Reply,
   type Request,
@@ -25,7 +26,8 @@ port.once('message', (options: StoreOptions) => serve(port, options));
 function serve(port: MessagePort, options: StoreOptions): void {
   let store: Store;
   try {
-    const { store: opened_store, opened } = openStore(options, store_clock, batchBytes);
+    const onSalvage = (salvage: SalvageProgress): void => port.postMessage({ salvage } satisfies Notice);
+    const { store: opened_store, opened } = openStore({ ...options, onSalvage }, store_clock, batchBytes);
     store = opened_store;
     port.postMessage({ id: 0, value: opened } satisfies Reply);
   } catch (error) {

@@ -1,7 +1,7 @@
 /** How long clients wait for answers over HTTP from a large store. */
 import { makeKey, scopes } from '../../../src/service/access/principal.ts';
 import { request_limits_default } from '../../../src/service/http/guards.ts';
-import { pageOnDemand } from '../../../src/service/http/page-files.ts';
+import { pageOnDemand } from '../../../src/service/http/page/page-files.ts';
 import { day_ms } from '../../../src/service/history/message.ts';
 import { startService } from '../../../src/service/start.ts';
 import { type DatabaseChoice, openStore } from '../../../src/service/store/open-store.ts';

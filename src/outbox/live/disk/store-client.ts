@@ -1,13 +1,14 @@
 /** The store as the main thread sees it: the same requests, answered in order by the thread that owns SQLite. */
 import { Worker } from 'node:worker_threads';
 import { InvariantBroken, messageOf, StorageUnavailable } from '../../../errors.ts';
-import type { Done, Opened, StoreOptions, StoreRequests } from '../../protocol.ts';
+import type { Done, Opened, OpenOptions, StoreOptions, StoreRequests } from '../../protocol.ts';
 import {
   packWork,
   unpackTaken,
   type Answer,
   type Ask,
   type Failure,
+  type Notice,
   type PackedTaken,
   type Request,
 } from '../../thread-messages.ts';
@@ -32,6 +33,7 @@ interface Waiting {
 /** Opens the buffer file and serves requests to it: in a thread, unless the caller passes another place. */
 export type StartStore = (
   options: StoreOptions,
+  onSalvage?: OpenOptions['onSalvage'],
 ) => Promise<{ readonly client: StoreClient; readonly opened: Opened }>;
 
 /**
@@ -41,15 +43,17 @@ export type StartStore = (
 const memory = { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: 64 } as const;
 
 /**
- * Starts the thread and opens the buffer file in it. Closes it when `signal` aborts.
+ * Starts the thread and opens the buffer file in it. `onSalvage` receives the progress of reading a damaged file.
+ * Closes it when `signal` aborts.
  * Rejects with `StorageUnavailable` when the file's folder is missing; a failing disk shows in `opened.health`.
  */
 export async function startStore(
   options: StoreOptions,
+  onSalvage?: OpenOptions['onSalvage'],
   signal?: AbortSignal,
 ): Promise<{ readonly client: StoreClient; readonly opened: Opened }> {
   const worker = new Worker(new URL('../../store/worker.ts', import.meta.url), { resourceLimits: memory });
-  const calls = new Calls(worker);
+  const calls = new Calls(worker, onSalvage);
   worker.postMessage(options);
   const opened = await calls.opened;
   const client = clientOf(calls);
@@ -95,10 +99,13 @@ class Calls {
   #ended: StorageUnavailable | undefined;
   #crash: unknown;
 
-  constructor(worker: Worker) {
+  constructor(worker: Worker, onSalvage: OpenOptions['onSalvage']) {
     this.#worker = worker;
     this.opened = new Promise<Opened>((resolve, reject) => this.#waiting.set(0, { resolve, reject }));
-    worker.on('message', (answer: Answer) => this.#settle(answer));
+    worker.on('message', (message: Answer | Notice) => {
+      if ('salvage' in message) onSalvage?.(message.salvage);
+      else this.#settle(message);
+    });
     worker.on('error', (error) => {
       this.#crash = error;
     });

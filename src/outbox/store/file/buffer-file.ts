@@ -13,7 +13,7 @@ import { EpochChoice } from '../../epochs/choice.ts';
 import { EpochMemory } from '../../epochs/memory.ts';
 import { enterWithNotes } from '../found-notes.ts';
 import type { InFlightRows } from '../in-flight-rows.ts';
-import type { DiskHealth, Found, Removal, Salvage, StoreOptions } from '../../protocol.ts';
+import type { DiskHealth, Found, Removal, Salvage, OpenOptions } from '../../protocol.ts';
 import { foundIn, openOwn } from './opening.ts';
 import { peekEpoch } from './peek.ts';
 import { replaceDamaged } from './replacement.ts';
@@ -32,7 +32,7 @@ const vacuum_pages = 256;
 const checkpoint_pages_when_full = 100;
 
 export class BufferFile {
-  readonly #options: StoreOptions;
+  readonly #options: OpenOptions;
   readonly #in_flight: InFlightRows;
   readonly #clock: StoreClock;
   readonly #disk: Disk;
@@ -59,7 +59,7 @@ export class BufferFile {
   #closed = false;
 
   /** Opens the file. A disk that fails is not an error: requests are refused until it does not. */
-  constructor(options: StoreOptions, in_flight: InFlightRows, clock: StoreClock) {
+  constructor(options: OpenOptions, in_flight: InFlightRows, clock: StoreClock) {
     this.#options = options;
     this.#in_flight = in_flight;
     this.#clock = clock;

@@ -7,8 +7,8 @@ import { Changes, type Depth } from '../changes.ts';
 import { lanes } from '../../../contract/lanes.ts';
 import { finishMove, moveAside, openDamaged } from './damaged-file.ts';
 import { rowId, seq_max } from '../../row.ts';
-import type { Removal, Salvage, StoreOptions } from '../../protocol.ts';
-import { nothing_salvaged, salvage, type Salvaged } from './salvage.ts';
+import type { OpenOptions, Removal, Salvage } from '../../protocol.ts';
+import { nothing_salvaged, rowsIn, salvage, type Salvaged } from './salvage.ts';
 import type { Tables } from '../tables/tables.ts';
 
 export interface Replacement {
@@ -17,7 +17,7 @@ export interface Replacement {
 }
 
 interface ReplacementOptions {
-  readonly options: StoreOptions;
+  readonly options: OpenOptions;
   readonly cause: string;
   readonly open: (file: string) => Tables;
   /** What was in the damaged file; undefined when only its counters are readable. */
@@ -35,11 +35,11 @@ export function finishReplacement(file: string): void {
 /** Throws what SQLite and the file system throw. */
 export function replaceDamaged(options: ReplacementOptions): Replacement {
   const { cause } = options;
-  const { file, boot_id, kit_id } = options.options;
+  const { file, boot_id } = options.options;
   for (const part of ['', '-wal', '-shm']) rmSync(newFile(file) + part, { force: true });
   const tables = options.open(newFile(file));
   try {
-    const saved = fill(tables, file, kit_id);
+    const saved = fill(tables, options.options);
     const epoch = options.epochAfter(saved);
     const newest = saved.epoch ?? (saved.epoch_seen || epoch);
     const lost = lostRows(options.depth ?? saved.expected, saved.depth, newest);
@@ -71,12 +71,13 @@ function newFile(file: string): string {
   return `${file}.new`;
 }
 
-function fill(tables: Tables, damaged_file: string, kit_id: string | undefined): Salvaged {
+function fill(tables: Tables, options: OpenOptions): Salvaged {
+  const { file, kit_id, onSalvage = () => undefined } = options;
   tables.db.pragma('wal_checkpoint(TRUNCATE)');
-  const damaged = openDamaged(damaged_file, tables.db.name);
+  const damaged = openDamaged(file, tables.db.name);
   if (!damaged) return nothing_salvaged;
   try {
-    return salvage(damaged, tables, kit_id);
+    return salvage(damaged, tables, kit_id, onSalvage);
   } finally {
     damaged.close();
   }
@@ -95,10 +96,6 @@ function lostRows(expected: Depth | undefined, depth: Depth, epoch: number): rea
     });
   }
   return changes.removals();
-}
-
-function rowsIn(depth: Depth): number {
-  return lanes.reduce((sum, lane) => sum + depth[lane].rows, 0);
 }
 
 function rowsOf(removals: readonly Removal[]): number {

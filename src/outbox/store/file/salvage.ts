@@ -5,11 +5,14 @@ import { lastKey, readEnds, readPast } from './damaged-file.ts';
 import { diskFault } from './disk-fault.ts';
 import { positionOf, rowId, type RowId } from '../../row.ts';
 import { epochNumber, rowShapes, valid } from '../row-shapes.ts';
+import type { SalvageProgress } from '../../protocol.ts';
 import { isOtherKit, laneTable, writeMeta, type Handle } from '../schema.ts';
 import type { Tables } from '../tables/tables.ts';
 
 /** Time limit for a damaged file; what is not read by then stays in the file that was moved aside. */
 const salvage_ms_max = 60_000;
+/** Interval of the progress reports. */
+const report_every_ms = 500;
 /** One part of a lane, in one transaction: what the memory of the thread holds well. */
 const part_rows = 5_000;
 const part_chars = 4 * 1024 * 1024;
@@ -45,10 +48,15 @@ const columns = {
 } as const;
 
 /**
- * Reads `damaged` into the tables of a new file; of another kit than `kit_id` only the epoch. Throws what SQLite throws
- * when the new file does not take it.
+ * Reads `damaged` into the tables of a new file; of another kit than `kit_id` only the epoch. `report` receives the progress:
+ * at the beginning, twice a second, and at the end. Throws what SQLite throws when the new file does not take it.
  */
-export function salvage(damaged: Handle, into: Tables, kit_id: string | undefined): Salvaged {
+export function salvage(
+  damaged: Handle,
+  into: Tables,
+  kit_id: string | undefined,
+  report: (progress: SalvageProgress) => void,
+): Salvaged {
   const end_ms = performance.now() + salvage_ms_max;
   const goOn = (): boolean => performance.now() < end_ms;
   const stored = readEnds(damaged, 'meta', columns.meta);
@@ -61,24 +69,40 @@ export function salvage(damaged: Handle, into: Tables, kit_id: string | undefine
   for (const [lane, rows, bytes] of valid(rowShapes.depth, readEnds(damaged, 'depth', columns.depth))) {
     counters.set(lane, { rows, bytes });
   }
+  const expected =
+    counters.size === lanes.length
+      ? perLane((lane) => counters.get(lane) ?? { rows: 0, bytes: 0 })
+      : undefined;
+  const rows_expected = expected ? rowsIn(expected) : null;
+  report({ rows_saved: 0, rows_expected, done: false });
   into.db.transaction(() => {
     copyRecords(damaged, into, goOn);
     if (meta.get('cloud_acks') === 1) writeMeta(into.db, 'cloud_acks', 1);
   })();
-  const { depth, newest } = copyLanes(damaged, into, goOn);
+  let reported_ms = performance.now();
+  const { depth, newest } = copyLanes(damaged, into, {
+    goOn,
+    saved: (depth) => {
+      if (performance.now() - reported_ms < report_every_ms) return;
+      reported_ms = performance.now();
+      report({ rows_saved: rowsIn(depth), rows_expected, done: false });
+    },
+  });
+  report({ rows_saved: rowsIn(depth), rows_expected, done: true });
   return {
     depth,
-    expected:
-      counters.size === lanes.length
-        ? perLane((lane) => counters.get(lane) ?? { rows: 0, bytes: 0 })
-        : undefined,
+    expected,
     epoch,
     epoch_seen: Math.max(positionOf(newest).epoch, ...into.epochs.all()),
   };
 }
 
 /** The buffered messages, lane by lane, until they are all read or the new file is full. */
-function copyLanes(damaged: Handle, into: Tables, goOn: () => boolean): { depth: Depth; newest: RowId } {
+function copyLanes(
+  damaged: Handle,
+  into: Tables,
+  { goOn, saved }: { readonly goOn: () => boolean; readonly saved: (depth: Depth) => void },
+): { depth: Depth; newest: RowId } {
   const channels = readChannels(damaged, goOn);
   let depth = no_depth;
   let newest: RowId = 0;
@@ -100,9 +124,14 @@ function copyLanes(damaged: Handle, into: Tables, goOn: () => boolean): { depth:
       });
       if (!hasRoomFor(insert)) return { depth, newest };
       depth = changes.depth();
+      saved(depth);
     }
   }
   return { depth, newest };
+}
+
+export function rowsIn(depth: Depth): number {
+  return lanes.reduce((sum, lane) => sum + depth[lane].rows, 0);
 }
 
 /** The first row id of each epoch that the epochs table or the last row names. */

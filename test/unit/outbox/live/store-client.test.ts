@@ -76,7 +76,7 @@ test('StoreClient ends its thread on close and rejects later requests', async ()
 
 test('StoreClient closes the file when its signal aborts', async () => {
   const end = new AbortController();
-  const { client } = await startStore(storeOptions(dir), end.signal);
+  const { client } = await startStore(storeOptions(dir), undefined, end.signal);
   end.abort();
   await expect(client.closed).resolves.toBeUndefined();
 });

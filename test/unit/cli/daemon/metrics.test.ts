@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { keepMetrics } from '../../../src/cli/daemon/metrics.ts';
-import { texts } from '../../../src/cli/texts.ts';
-import { eventually } from '../../support/eventually.ts';
-import { recordingLog } from '../../support/recording-log.ts';
+import { keepMetrics } from '../../../../src/cli/daemon/metrics.ts';
+import { texts } from '../../../../src/cli/texts.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
 
 const app = {
   openMetrics: async () => ({ content_type: 'text/plain', scrape: async () => 'figures\n' }),
