@@ -2,6 +2,7 @@
  * Resolves addresses that a device reports: services, subscriptions, streams. A login is sent to them, so the host always
  * comes from the configuration; the device chooses the path, the query and possibly a port of the same host.
  */
+import { hostname, networkInterfaces } from 'node:os';
 import { texts } from './texts.ts';
 
 export interface OwnAddress {
@@ -68,7 +69,27 @@ function portOf(url: URL, host: string, own: OwnAddress): number {
   return isOwn && !isGateway(own.host) && !isGateway(own.peer_address ?? '') ? reported : own.port;
 }
 
-/** Whether the host is this machine itself. */
+const loopback = /^(?:127\.|0\.|::1?$|(?:.+\.)?localhost$)/u;
+const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/u;
+
+/** Whether the host is this machine itself: the loopback in any spelling, or one of its addresses and names. */
 export function isGateway(host: string): boolean {
-  return /^(?:127\.|localhost\.?$|::1$|0\.0\.0\.0$|::$|::ffff:(?:127\.|7f))/iu.test(host);
+  const plain = plainHost(host);
+  return loopback.test(plain) || ownHosts().includes(plain);
+}
+
+/** As resolvers read it: `2130706433`, `0x7f.1`, `127.1` and `::ffff:7f00:1` are all 127.0.0.1. */
+function plainHost(host: string): string {
+  const name = URL.parse(`http://${bracketed(host)}/`)?.hostname ?? host.toLowerCase();
+  const plain = name.replace(/^\[|\]$|\.$/gu, '');
+  const [, high, low] = mapped.exec(plain) ?? [];
+  if (high === undefined || low === undefined) return plain;
+  const [first, second] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return [first >> 8, first & 0xff, second >> 8, second & 0xff].join('.');
+}
+
+function ownHosts(): readonly string[] {
+  const name = hostname().toLowerCase();
+  const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+  return [name, `${name}.local`, ...addresses.map(({ address }) => plainHost(address))];
 }

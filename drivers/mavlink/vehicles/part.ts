@@ -1,6 +1,8 @@
 /** A camera, a gimbal or another component of a vehicle: a child of the vehicle's asset. */
 import { deviceAddress, isGateway } from '../../../src/driver/device-address.ts';
 import type { AssetDescription } from '../../../src/driver/driver.ts';
+import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
+import { texts as address_texts } from '../../../src/driver/texts.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import type { DroneSink } from './publishing.ts';
 import { texts } from './texts.ts';
@@ -16,6 +18,8 @@ export interface PartParts {
   readonly announce: (about: AssetDescription) => DroneSink;
   /** Requests one message from the component. */
   readonly request: (msgid: number) => void;
+  /** The camera reported a stream that is not used. */
+  readonly onRefused: OnRefused;
 }
 
 interface Maker {
@@ -53,7 +57,7 @@ export class Part {
       this.#sink.setOnline(true);
     }
     const maker = makerOf(message) ?? this.#maker;
-    const rtsp_url = this.#rtsp_url ?? rtspUrlOf(message);
+    const rtsp_url = this.#rtsp_url ?? rtspUrlOf(message, this.#parts.onRefused);
     const is_known = maker?.vendor === this.#maker?.vendor && maker?.model === this.#maker?.model;
     if (is_known && rtsp_url === this.#rtsp_url) return;
     this.#maker = maker;
@@ -110,7 +114,7 @@ export class Part {
 const stream_rtsp = 0;
 
 /** Returns the first RTSP stream of the camera; the kit cannot fetch other kinds of streams. */
-function rtspUrlOf({ name, fields }: Decoded): string | undefined {
+function rtspUrlOf({ name, fields }: Decoded, onRefused: OnRefused): string | undefined {
   if (name !== 'VIDEO_STREAM_INFORMATION' || fields.type !== stream_rtsp) return undefined;
   const url = URL.parse(fields.uri);
   if (url?.protocol !== 'rtsp:' || url.hostname === '') return undefined;
@@ -121,7 +125,9 @@ function rtspUrlOf({ name, fields }: Decoded): string | undefined {
     port: 554,
     ports: 'reported',
   });
-  return 'url' in found && !isGateway(plainHost(url)) ? found.url : undefined;
+  if ('url' in found && !isGateway(plainHost(url))) return found.url;
+  onRefused(fields.uri, 'refused' in found ? found.refused : address_texts.on_gateway);
+  return undefined;
 }
 
 function plainHost({ hostname }: URL): string {

@@ -1,6 +1,7 @@
 /** Assigns frames to vehicles, their parts and their radios by sender; identifies vehicles. */
 import type { droneFeeds } from '../../../src/contract/feeds.ts';
 import type { DriverHost } from '../../../src/driver/driver.ts';
+import { logRefused } from '../../../src/driver/refused-addresses.ts';
 import { vehicleCommands } from '../commands/commands.ts';
 import { Rivals, sharedSystemIds } from './conflicts.ts';
 import { Contact } from './contact.ts';
@@ -315,6 +316,7 @@ export class VehicleRegistry {
       offline_after_ms: this.#offline_after_ms,
       announce: (about) => host.announce(about),
       request: (msgid) => out.send('COMMAND_LONG', requestMessage({ sysid, compid }, msgid), vehicle.active),
+      onRefused: logRefused(host.log, { asset_key: vehicle.asset_key }),
     });
     this.#components.set(key, part);
   }

@@ -6,8 +6,9 @@ import { OwedStops } from '../../../src/device/owed-stops.ts';
 import { readSecretFile } from '../../../src/device/secret-file.ts';
 import { outageLog } from '../../../src/device/outage-log.ts';
 import type { Command } from '../../../src/driver/command.ts';
-import type { DriverHost, DriverLog } from '../../../src/driver/driver.ts';
+import type { DriverHost } from '../../../src/driver/driver.ts';
 import type { IdentityBindings } from '../../../src/driver/identity-bindings.ts';
+import { logRefused } from '../../../src/driver/refused-addresses.ts';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { type Device, type LoggedIn, logIn, readDevice } from './device.ts';
@@ -21,7 +22,6 @@ import { texts } from '../texts.ts';
 import { settleStops } from './ptz-stop.ts';
 import { Served } from './served.ts';
 import type { Soap } from '../soap/soap.ts';
-import type { Connection } from '../soap/soap-call.ts';
 import { untilAborted } from '../waiting.ts';
 import type { Webhook } from '../events/webhook.ts';
 
@@ -184,26 +184,10 @@ async function openLine({ camera, host, large, ending }: CameraParts): Promise<S
     allow_plain_rtsp: camera.allow_plain_rtsp,
     username: camera.username,
     password,
-    onRefused: refusalLog(host.log, camera.name),
+    onRefused: logRefused(host.log, { camera: camera.name }),
   };
   return open(connection, large, ending);
 }
-
-/** Logs each refused address of one connection once. */
-function refusalLog(log: DriverLog, camera: string): NonNullable<Connection['onRefused']> {
-  const known = new Set<string>();
-  return (address, reason) => {
-    const shown = address.slice(0, address_chars_max);
-    if (known.has(shown) || known.size >= refusals_max) return;
-    known.add(shown);
-    log.warn(
-      { camera, address: shown, reason },
-      'camera reported a foreign address; ignored, check the camera for tampering',
-    );
-  };
-}
-const refusals_max = 8;
-const address_chars_max = 200;
 
 /** Refuses a camera under two addresses: it would be two assets with one key. */
 function claim(owners: Map<string, string>, asset_key: string, name: string): void {

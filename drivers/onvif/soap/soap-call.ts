@@ -1,4 +1,5 @@
 /** Types of one call of a camera: request and outcome. */
+import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import type { XmlNode } from './xml.ts';
 
 /** How one camera is reached and logged into. */
@@ -18,7 +19,7 @@ export interface Connection {
   /** IP address of the camera, once it has answered. */
   readonly peer_address?: string | undefined;
   /** The camera reported an address that is not used, and why. */
-  readonly onRefused?: (address: string, reason: string) => void;
+  readonly onRefused?: OnRefused;
 }
 
 export interface SoapRequest {

@@ -4,6 +4,7 @@ import type { vendorcamFeeds } from '../../../src/contract/feeds.ts';
 import type { Command } from '../../../src/driver/command.ts';
 import type { AssetDescription, AssetSink, DriverHost, TakePicture } from '../../../src/driver/driver.ts';
 import { channelCommands, type Controls, hostCommands } from '../commands/commands.ts';
+import { logRefused } from '../../../src/driver/refused-addresses.ts';
 import type { DeviceStream } from '../../../src/driver/stream-login.ts';
 import type { ChannelFacts } from './channel-list.ts';
 import { channelKey, type HostFacts, streamOf } from './describe.ts';
@@ -132,7 +133,8 @@ export class ChannelLayout {
         : await device.ask(
             ready.map(({ channel }) => ({ cmd: 'GetRtspUrl', action: 0, param: { channel } })),
           );
-    const host = { options, password, rtsp_port };
+    const onRefused = logRefused(this.#parts.host.log, { camera: options.name });
+    const host = { options, password, rtsp_port, onRefused };
     const found = ready.map(
       ({ channel }, index) => [channel, streamOf(replies[index], channel, host)] as const,
     );

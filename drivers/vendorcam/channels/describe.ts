@@ -1,6 +1,7 @@
 /** Reads the description of a host: camera or recorder, identity, channels, their streams and abilities. */
 import { z } from 'zod';
 import { deviceAddress } from '../../../src/driver/device-address.ts';
+import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
 import type { ChannelFacts } from './channel-list.ts';
@@ -127,17 +128,27 @@ export function genuine(value: string): string | undefined {
 export function streamOf(
   reply: Outcome | undefined,
   channel: number,
-  host: { readonly options: HostOptions; readonly password: string; readonly rtsp_port: number },
+  host: {
+    readonly options: HostOptions;
+    readonly password: string;
+    readonly rtsp_port: number;
+    /** The host reported an address that is not used. */
+    readonly onRefused?: OnRefused | undefined;
+  },
 ): DeviceStream | undefined {
   const { options, password, rtsp_port } = host;
   const { username, certificate_sha256, allow_plain_rtsp } = options;
   const urls = valueOf(reply, rtspReply)?.rtspUrl;
   // The port is the one of NetPort: of a reported address only the path is used.
   const own = { scheme: 'rtsp', host: options.host, port: rtsp_port, ports: 'configured' } as const;
-  const reported = [urls?.subStream, urls?.mainStream, previewPath(channel)].flatMap((url) =>
-    url === undefined ? [] : deviceAddress(url, own),
-  );
-  const found = reported.find((each) => 'url' in each);
+  const reported = [urls?.subStream, urls?.mainStream].filter((url) => url !== undefined && url !== '');
+  const streams = [...reported, previewPath(channel)].flatMap((url) => {
+    const stream = deviceAddress(url ?? '', own);
+    if ('url' in stream) return [stream];
+    host.onRefused?.(url ?? '', stream.refused);
+    return [];
+  });
+  const [found] = streams;
   // A certificate that was only pinned at the first contact is the default and withholds no stream.
   const needs_tls = certificate_sha256 !== undefined && !allow_plain_rtsp;
   return found && streamWithLogin(found.url, { username, password }, { needs_tls });

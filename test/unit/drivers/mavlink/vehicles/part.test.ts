@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Decoded, Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { Part } from '../../../../../drivers/mavlink/vehicles/part.ts';
 import type { AssetDescription } from '../../../../../src/driver/driver.ts';
+import { texts } from '../../../../../src/driver/texts.ts';
 
 const sink = {
   publish: () => undefined,
@@ -14,6 +15,7 @@ const sink = {
 function camera() {
   const announced: AssetDescription[] = [];
   const requested: number[] = [];
+  const refused: string[] = [];
   const part = new Part({
     parent_key: 'mavlink:1',
     parent_name: 'Falcon',
@@ -27,8 +29,9 @@ function camera() {
       return sink;
     },
     request: (msgid) => void requested.push(msgid),
+    onRefused: (_address, reason) => void refused.push(reason),
   });
-  return { part, announced, requested };
+  return { part, announced, requested, refused };
 }
 
 function stream(change: Partial<Messages['VIDEO_STREAM_INFORMATION']>): Decoded {
@@ -58,6 +61,13 @@ describe('Camera on a vehicle', () => {
     const { part, announced } = camera();
     part.receive(stream(change), 1);
     expect(announced).toHaveLength(1);
+  });
+
+  it('reports a stream that it does not offer, with the reason', () => {
+    const { part, refused } = camera();
+    part.receive(stream({ uri: 'rtsp://2130706433:9997/main' }), 1);
+    part.receive(stream({ uri: 'rtsp://10.0.0.5/main#x' }), 2);
+    expect(refused).toEqual([texts.on_gateway, texts.has_fragment]);
   });
 
   it('is requested at most three times for its identity and its stream', () => {
