@@ -2,7 +2,6 @@
  * Resolves addresses that a device reports: services, subscriptions, streams. A login is sent to them, so the host always
  * comes from the configuration; the device chooses the path, the query and possibly a port of the same host.
  */
-import { hostname, networkInterfaces } from 'node:os';
 import { texts } from './texts.ts';
 
 export interface OwnAddress {
@@ -66,30 +65,23 @@ function portOf(url: URL, host: string, own: OwnAddress): number {
   const peer = bracketed(own.peer_address ?? own.host);
   const names = [host.toLowerCase(), peer.toLowerCase()];
   const isOwn = scheme === own.scheme && names.includes(url.hostname.toLowerCase());
-  return isOwn && !isGateway(own.host) && !isGateway(own.peer_address ?? '') ? reported : own.port;
+  return isOwn && !isLoopback(own.host) && !isLoopback(own.peer_address ?? '') ? reported : own.port;
 }
 
 const loopback = /^(?:127\.|0\.|::1?$|(?:.+\.)?localhost$)/u;
 const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/u;
 
-/** Whether the host is this machine itself: the loopback in any spelling, or one of its addresses and names. */
-export function isGateway(host: string): boolean {
-  const plain = plainHost(host);
-  return loopback.test(plain) || ownHosts().includes(plain);
+/** Whether the host is the loopback of this machine, in any spelling. */
+export function isLoopback(host: string): boolean {
+  return loopback.test(plainHost(host));
 }
 
-/** As resolvers read it: `2130706433`, `0x7f.1`, `127.1` and `::ffff:7f00:1` are all 127.0.0.1. */
-function plainHost(host: string): string {
+/** As resolvers read it: `2130706433`, `0x7f.1`, `127.1` and `::ffff:7f00:1` are all 127.0.0.1. In lower case, without brackets. */
+export function plainHost(host: string): string {
   const name = URL.parse(`http://${bracketed(host)}/`)?.hostname ?? host.toLowerCase();
   const plain = name.replace(/^\[|\]$|\.$/gu, '');
   const [, high, low] = mapped.exec(plain) ?? [];
   if (high === undefined || low === undefined) return plain;
   const [first, second] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
   return [first >> 8, first & 0xff, second >> 8, second & 0xff].join('.');
-}
-
-function ownHosts(): readonly string[] {
-  const name = hostname().toLowerCase();
-  const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
-  return [name, `${name}.local`, ...addresses.map(({ address }) => plainHost(address))];
 }

@@ -1,5 +1,6 @@
 /** A camera, a gimbal or another component of a vehicle: a child of the vehicle's asset. */
-import { deviceAddress, isGateway } from '../../../src/driver/device-address.ts';
+import { isOwnHost } from '../../../src/device/own-host.ts';
+import { deviceAddress } from '../../../src/driver/device-address.ts';
 import type { AssetDescription } from '../../../src/driver/driver.ts';
 import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import { texts as address_texts } from '../../../src/driver/texts.ts';
@@ -125,7 +126,7 @@ function rtspUrlOf({ name, fields }: Decoded, onRefused: OnRefused): string | un
     port: 554,
     ports: 'reported',
   });
-  if ('url' in found && !isGateway(plainHost(url))) return found.url;
+  if ('url' in found && !isOwnHost(plainHost(url))) return found.url;
   onRefused(fields.uri, 'refused' in found ? found.refused : address_texts.on_gateway);
   return undefined;
 }

@@ -165,7 +165,10 @@ const channelRow = z.looseObject({
   channel: figure,
   mhz: figure,
   /** Excludes channels that are not clearly allowed. */
-  restricted: z.unknown().transform((raw) => raw !== undefined && raw !== false && raw !== 0 && raw !== '0'),
+  restricted: z
+    .unknown()
+    .optional()
+    .transform((raw) => raw !== undefined && raw !== false && raw !== 0 && raw !== '0'),
 });
 export interface Channel {
   readonly channel: number;

@@ -35,8 +35,8 @@ const linkstate = z.looseObject({
   chan_width: figure,
   noise: figure,
   activity: figure,
-  sta_stats: z.unknown(),
-  mesh_stats: z.unknown(),
+  sta_stats: z.unknown().optional(),
+  mesh_stats: z.unknown().optional(),
 });
 
 export interface LinkState {

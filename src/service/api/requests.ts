@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import { latitude, longitude } from '../../contract/assets.ts';
 import { jsonObject } from '../../contract/json.ts';
+import { time_chars_max } from '../../contract/limits.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
 
 export const name_chars_max = 100;
@@ -53,6 +54,7 @@ const fix = {
   speed_mps: z.number().min(0).max(100_000).optional().describe('metres per second'),
   timestamp: z.iso
     .datetime({ offset: true })
+    .max(time_chars_max)
     .optional()
     .describe(
       'when the position was measured: at most 24 h ago, and at most a minute ahead, which counts as now; left out: now',

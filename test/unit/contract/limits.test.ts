@@ -1,10 +1,12 @@
 /** Every string and list of the contract has a maximum, in the published document and in the kit's own checks. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { fit } from '../../../src/contract/fit.ts';
 import { kitTelemetry } from '../../../src/contract/kit.ts';
 import { cut } from '../../../src/contract/limits.ts';
+import * as fleetFrames from '../../../src/service/api/fleet-frames.ts';
+import * as frames from '../../../src/service/api/frames.ts';
 
 const document: unknown = JSON.parse(
   readFileSync(new URL('../../../src/contract/asyncapi.json', import.meta.url), 'utf8'),
@@ -15,7 +17,7 @@ const node = z.looseObject({
   maxLength: z.number().optional(),
   maxItems: z.number().optional(),
   enum: z.array(z.unknown()).optional(),
-  const: z.unknown(),
+  const: z.unknown().optional(),
 });
 
 /** Paths of the schemas below `value` that accept a string or a list of any length. */
@@ -32,9 +34,62 @@ function unbounded(value: unknown, path: string): string[] {
 }
 
 describe('the contract', () => {
+  it('is walked by a check that sees what has none', () => {
+    const schema = z.object({
+      a: z.string(),
+      b: z.array(z.string().max(3)),
+      c: z.enum(['x']),
+      type: z.uuid(),
+    });
+    expect(unbounded(z.toJSONSchema(schema), '')).toEqual(['/properties/a', '/properties/b']);
+  });
+
   it('has a maximum for every string and every list of its document', () => {
     const { components } = z.object({ components: z.object({ schemas: z.unknown() }) }).parse(document);
     expect(unbounded(components.schemas, '')).toEqual([]);
+  });
+});
+
+/** Rooms whose schemas are of what others send: whatever a module there exports is walked, so that none can be forgotten. */
+const folders = ['contract', 'contract/asyncapi', 'contract/batch'];
+/** Of the service, what clients send; the rest are answers that it writes itself. */
+const requests = ['service/api/requests.ts', 'service/api/frames.ts', 'service/api/fleet-frames.ts'];
+const answers: ReadonlySet<unknown> = new Set([frames.serverFrame, fleetFrames.fleetServerFrame]);
+
+/** Schemas among the exports of a module, and in the objects that it exports: feeds by name. */
+function collect(path: string, value: unknown, found: Map<string, z.ZodType>): void {
+  if (value instanceof z.ZodType) {
+    if (!answers.has(value)) found.set(path, value);
+  } else if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    for (const [name, each] of Object.entries(value)) collect(`${path} ${name}`, each, found);
+  }
+}
+
+async function received(): Promise<ReadonlyMap<string, z.ZodType>> {
+  const source = new URL('../../../src/', import.meta.url);
+  const files = folders.flatMap((folder) =>
+    readdirSync(new URL(folder, source))
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `${folder}/${name}`),
+  );
+  const found = new Map<string, z.ZodType>();
+  for (const file of [...files, ...requests]) {
+    const module: unknown = await import(new URL(file, source).href);
+    collect(file, module, found);
+  }
+  return found;
+}
+
+describe('the checks of kit and service', () => {
+  it('have a maximum for every string and every list that others send', async () => {
+    const schemas = await received();
+    const faults = [...schemas].flatMap(([name, schema]) =>
+      unbounded(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }), name),
+    );
+    expect(faults).toEqual([]);
+    expect([...schemas.keys()]).toEqual(
+      expect.arrayContaining(['contract/batch/batch.ts batch', 'service/api/requests.ts createAsset']),
+    );
   });
 });
 

@@ -1,7 +1,6 @@
 /** A device never decides where its password is sent. */
 import { describe, expect, it } from 'vitest';
-import { hostname } from 'node:os';
-import { deviceAddress, isGateway, type OwnAddress } from '../../../src/driver/device-address.ts';
+import { deviceAddress, type OwnAddress } from '../../../src/driver/device-address.ts';
 import { texts } from '../../../src/driver/texts.ts';
 
 const camera: OwnAddress = { scheme: 'http', host: '10.0.0.5', port: 80, ports: 'same_host' };
@@ -91,34 +90,4 @@ describe('deviceAddress', () => {
     );
     expect(led).toEqual([]);
   });
-});
-
-describe('isGateway', () => {
-  it.each([
-    '127.0.0.1',
-    '127.8.9.1',
-    '127.1',
-    '2130706433',
-    '0x7f.1',
-    '0.0.0.0',
-    '::1',
-    '::',
-    '::ffff:127.0.0.1',
-  ])('is true for the loopback as %s', (host) => {
-    expect(isGateway(host)).toBe(true);
-  });
-
-  it.each(['localhost', 'LocalHost.', 'x.localhost', hostname(), `${hostname().toUpperCase()}.local`])(
-    'is true for the name %s',
-    (host) => {
-      expect(isGateway(host)).toBe(true);
-    },
-  );
-
-  it.each(['10.0.0.5', 'fd00::5', 'fe80::1%eth0', 'camera.lan', 'notlocalhost', '1270.0.0.1', ''])(
-    'is false for %j',
-    (host) => {
-      expect(isGateway(host)).toBe(false);
-    },
-  );
 });

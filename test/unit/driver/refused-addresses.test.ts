@@ -4,7 +4,7 @@ import { logRefused } from '../../../src/driver/refused-addresses.ts';
 describe('logRefused', () => {
   function logged() {
     const facts: object[] = [];
-    const warn = (about: object | string): void => void facts.push(Object(about));
+    const warn = (about: object): void => void facts.push(about);
     return { facts, refuse: logRefused({ warn }, { camera: 'gate' }) };
   }
 

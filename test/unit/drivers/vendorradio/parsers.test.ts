@@ -255,3 +255,17 @@ it('rights are read from any reply without a throw, and nothing is allowed that 
     }),
   );
 });
+
+describe('keys that firmware leaves out', () => {
+  it('of a channel mean that nothing restricts it', () => {
+    expect(channelsOf({ results: [{ channel: 36, mhz: 5_180 }] }, 5_180)).toEqual([
+      { channel: 36, mhz: 5_180 },
+    ]);
+  });
+
+  it.each(['sta_stats', 'mesh_stats'])('of a link state do not hide the rest: %s', (key) => {
+    const all = { oper_freq: 5_180, sta_stats: [], mesh_stats: [] };
+    const { [key as keyof typeof all]: _, ...left } = all;
+    expect(linkStateOf(JSON.stringify(left))?.freq_mhz).toBe(5_180);
+  });
+});
