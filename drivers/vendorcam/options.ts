@@ -5,8 +5,11 @@ import type { BoundEntry } from '../../src/driver/identity-bindings.ts';
 /** Names of the commands, in the order in which they are shown. */
 export const command_names = [
   'ptz_move',
+  'zoom',
   'ptz_preset',
   'snapshot',
+  'siren',
+  'light',
   'set_motion_detection',
   'reboot',
 ] as const;

@@ -3,6 +3,9 @@ import { z } from 'zod';
 
 export interface ChannelAbilities {
   readonly canMove: boolean;
+  readonly canZoom: boolean;
+  readonly hasSiren: boolean;
+  readonly hasLight: boolean;
   /** Some motors have one speed and refuse a speed parameter. */
   readonly takesSpeed: boolean;
   readonly hasPresets: boolean;
@@ -27,6 +30,9 @@ const channelAbility = z.looseObject({
   supportPtzSpeed: ability,
   alarmMd: ability,
   snap: ability,
+  supportAudioAlarm: ability,
+  floodLight: ability,
+  supportFLswitch: ability,
   supportMd: ability,
 });
 
@@ -43,6 +49,8 @@ const may_execute = 1;
 const may_write = 2;
 /** Values of `ptzType.ver`: pan-tilt-zoom, pan-tilt, simulated, and without speed. 1 is a motorised lens only. */
 const moving_types: ReadonlySet<number> = new Set([2, 3, 4, 5]);
+/** A motorised lens: alone, with pan and tilt, and without speed. */
+const zoom_types: ReadonlySet<number> = new Set([1, 2, 5]);
 const speed_types: ReadonlySet<number> = new Set([2, 3]);
 
 export function abilitiesOf({ Ability: all }: z.output<typeof abilityReply>): Abilities {
@@ -54,18 +62,32 @@ export function abilitiesOf({ Ability: all }: z.output<typeof abilityReply>): Ab
 }
 
 function channelAbilitiesOf(found: z.output<typeof channelAbility>): ChannelAbilities {
-  const { ptzCtrl, ptzPreset, supportPtzSpeed, alarmMd, supportMd } = found;
+  const { alarmMd, supportMd, snap } = found;
+  return {
+    ...motorAbilitiesOf(found),
+    hasSiren: isThere(found.supportAudioAlarm),
+    hasLight: isThere(found.floodLight) || isThere(found.supportFLswitch),
+    // Old firmware does not report it.
+    hasPictures: snap?.ver !== 0,
+    canSetMotion: allows(alarmMd, may_write) && supportMd?.ver !== 0,
+  };
+}
+
+function motorAbilitiesOf(found: z.output<typeof channelAbility>) {
+  const { ptzCtrl, ptzPreset, supportPtzSpeed } = found;
   // Old firmware reports no type; its motors accept a speed.
   const type = found.ptzType?.ver ?? 2;
   const canMove = allows(ptzCtrl, may_execute) && moving_types.has(type);
   return {
     canMove,
+    canZoom: allows(ptzCtrl, may_execute) && zoom_types.has(type),
     takesSpeed: canMove && speed_types.has(type) && supportPtzSpeed?.ver !== 0,
-    hasPresets: canMove && ptzPreset !== undefined && ptzPreset.ver > 0,
-    // Old firmware does not report it.
-    hasPictures: found.snap?.ver !== 0,
-    canSetMotion: allows(alarmMd, may_write) && supportMd?.ver !== 0,
+    hasPresets: canMove && isThere(ptzPreset),
   };
+}
+
+function isThere(found: Ability): boolean {
+  return found !== undefined && found.ver > 0;
 }
 
 function allows(found: Ability, bit: number): boolean {

@@ -14,12 +14,15 @@ import { setMotionDetection, type savedZone } from './motion-switch.ts';
 import type { Motors } from './motors.ts';
 import type { CommandName } from '../options.ts';
 import { goToPreset } from './presets.ts';
+import { ptzMove, zoom } from './ptz.ts';
 import { reboot } from './reboot.ts';
+import { switchCommand, type Switches } from './switches.ts';
 import type { StateFile } from '../../../src/device/state-file.ts';
 
 export interface Controls {
   readonly device: Device;
   readonly motors: Motors;
+  readonly switches: Switches;
   readonly contact: Contact;
   readonly limits: Limits;
   readonly allowed: readonly CommandName[];
@@ -35,8 +38,6 @@ export interface ChannelControls extends Controls {
   readonly zone: StateFile<typeof savedZone>;
 }
 
-const ops = { up: 'Up', down: 'Down', left: 'Left', right: 'Right' } as const;
-const speed_default = 32;
 /** Firmware counts presets from 0 or from 1, so the list of the camera is read. */
 const preset_id_max = 255;
 const settings_timeout_ms = 60_000;
@@ -45,7 +46,10 @@ export function channelCommands(controls: ChannelControls): readonly Command[] {
   const { abilities } = controls;
   return [
     ...(abilities.canMove ? [ptzMove(controls)] : []),
+    ...(abilities.canZoom ? [zoom(controls)] : []),
     ...(abilities.hasPresets ? [ptzPreset(controls)] : []),
+    ...(abilities.hasSiren ? [switchCommand('siren', controls)] : []),
+    ...(abilities.hasLight ? [switchCommand('light', controls)] : []),
     ...(abilities.canSetMotion ? [setMotion(controls)] : []),
   ].filter(isAllowed(controls));
 }
@@ -57,36 +61,6 @@ export function hostCommands(controls: Controls, canReboot: boolean): readonly C
 
 function isAllowed({ allowed }: Controls): (command: Command) => boolean {
   return (command) => allowed.some((name) => name === command.name);
-}
-
-function ptzMove({ motors, channel, abilities, ptz_move_max_ms, signal }: ChannelControls): Command {
-  return defineCommand({
-    name: 'ptz_move',
-    description: `Moves the camera until "stop" or another command, for at most ${ptz_move_max_ms / 1_000} s; completed once it was stopped.`,
-    risk_level: 'low',
-    // A move or a stop replaces the earlier move.
-    safety: true,
-    timeout_ms: ptz_move_max_ms + command_timeout_default_ms,
-    input: z.strictObject({
-      direction: z.enum(['up', 'down', 'left', 'right', 'stop']),
-      speed: z
-        .int()
-        .min(0)
-        .max(64)
-        .default(speed_default)
-        .describe('1 slow to 64 fast, 0 stops; without effect on motors with one speed'),
-    }),
-    handle: async ({ direction, speed }, context) => {
-      if (direction === 'stop' || speed === 0) {
-        await motors.stop(channel);
-        return { direction: 'stop' };
-      }
-      const told = abilities.takesSpeed ? speed : undefined;
-      const move = { channel, op: ops[direction], speed: told, max_ms: ptz_move_max_ms };
-      const moved_ms = await motors.move(move, AbortSignal.any([context.signal, signal]));
-      return { direction, speed: told ?? null, moved_ms };
-    },
-  });
 }
 
 function ptzPreset({ device, channel, signal }: ChannelControls): Command {

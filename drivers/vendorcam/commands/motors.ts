@@ -22,7 +22,7 @@ export interface MotorParts {
 
 export interface Move {
   readonly channel: number;
-  readonly op: 'Up' | 'Down' | 'Left' | 'Right';
+  readonly op: 'Up' | 'Down' | 'Left' | 'Right' | 'ZoomInc' | 'ZoomDec';
   /** Undefined where the motor has one speed. */
   readonly speed: number | undefined;
   /** Stop after this time. */

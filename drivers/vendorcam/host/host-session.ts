@@ -17,6 +17,8 @@ import { GivenUp } from './failure.ts';
 import type { Limits } from '../limits.ts';
 import { type Memory, openMemory, readPassword } from './memory.ts';
 import { Motors } from '../commands/motors.ts';
+import { Switches } from '../commands/switches.ts';
+import { texts } from '../texts.ts';
 import { type HostOptions, portOf, type VendorcamOptions } from '../options.ts';
 import { poll } from '../channels/poll.ts';
 
@@ -40,6 +42,7 @@ interface Served extends HostSessionParts {
   readonly device: Device;
   readonly contact: Contact;
   readonly motors: Motors;
+  readonly switches: Switches;
   readonly layout: ChannelLayout;
 }
 
@@ -96,9 +99,20 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
   const save = async (owed_stops: readonly number[]) => memory.change({ owed_stops: [...owed_stops] });
   const owed = new OwedStops({ owed: memory.facts.owed_stops, save });
   const motors = new Motors({ device, limits, owed, signal: life });
+  const switches = new Switches({
+    device,
+    limits,
+    owed: new OwedStops({
+      owed: memory.facts.owed_offs,
+      save: async (owed_offs) => memory.change({ owed_offs: [...owed_offs] }),
+    }),
+    stopping: host.signal,
+    signal: life,
+  });
   const controls = {
     device,
     motors,
+    switches,
     contact,
     limits,
     allowed: camera.commands,
@@ -107,15 +121,23 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
   };
   const heartbeat_ms = options.heartbeat_s * 1_000;
   const layout = new ChannelLayout({ host, options: camera, device, controls, heartbeat_ms, claim });
-  return { ...parts, device, contact, motors, layout };
+  return { ...parts, device, contact, motors, switches, layout };
 }
 
 /** Stops moves, ends detections, and logs out. */
-async function farewell({ motors, layout, device }: Served): Promise<void> {
+async function farewell(served: Served): Promise<void> {
+  const { motors, switches, layout, device } = served;
   layout.quiet('the connector was stopped');
   await motors.idle();
-  await motors.settle().catch(() => undefined);
+  await switches.idle();
+  await settle(served).catch(() => undefined);
   await device.session.end();
+}
+
+/** Sends the Stops and Offs that are owed. Rejects with the first failure. */
+async function settle({ motors, switches }: Served): Promise<void> {
+  await motors.settle();
+  await switches.settle();
 }
 
 async function keepServed(served: Served): Promise<void> {
@@ -142,16 +164,13 @@ async function keepServed(served: Served): Promise<void> {
 
 /** Serves one connection until the signal aborts; rejects when the host is lost or rejects the login. */
 async function serve(served: Served, onUp: () => void): Promise<void> {
-  const { host, camera, limits, device, motors, layout, contact } = served;
+  const { host, camera, limits, device, layout, contact } = served;
   device.startAnew();
   const password = await readPassword(camera.password_file);
   let known = await describe(served, password);
   onUp();
-  await motors.settle().catch((error: unknown) => {
-    host.log.warn(
-      { host: camera.name, reason: messageOf(error) },
-      'stop of an earlier move failed; retrying',
-    );
+  await settle(served).catch((error: unknown) => {
+    host.log.warn({ host: camera.name, reason: messageOf(error) }, texts.owed_failed);
   });
   let failures = 0;
   let losses = device.session.losses;
@@ -162,7 +181,7 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
       failures = 0;
       layout.see(seen);
       // A camera that was away for less than a poll is never lost, and still needs its Stop.
-      await motors.settle().catch(() => undefined);
+      await settle(served).catch(() => undefined);
       if (channels && JSON.stringify(channels) !== known.shape) known = await describe(served, password);
       if (device.session.losses > losses) contact.up();
       losses = device.session.losses;

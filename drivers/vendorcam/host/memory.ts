@@ -5,6 +5,7 @@ import { loginRecord } from '../../../src/device/login-guard.ts';
 import { readSecretFile } from '../../../src/device/secret-file.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { DeviceRejected } from '../../../src/errors.ts';
+import { switch_kinds } from '../commands/switches.ts';
 import { password_chars_max } from '../options.ts';
 import { savedSession } from './session.ts';
 
@@ -15,6 +16,8 @@ const hostMemory = z.object({
   ...loginRecord,
   /** Channels with a pending Stop. */
   owed_stops: z.array(z.int()).catch([]),
+  /** Sirens and lights with a pending Off. */
+  owed_offs: z.array(z.templateLiteral([z.enum(switch_kinds), ' ', z.int().min(0).max(255)])).catch([]),
 });
 export type Memory = DeviceMemory<typeof hostMemory>;
 

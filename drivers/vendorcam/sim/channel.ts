@@ -28,6 +28,7 @@ const scope = z.looseObject({ table: z.string() });
 const alarmParam = z.looseObject({ enable: z.int().optional(), scope: scope.optional() });
 /** Other clients set the sensitivity alone. */
 const zoneParam = z.looseObject({ scope: scope.optional() });
+const lightParam = z.looseObject({ state: z.int() });
 const ai_types = ['people', 'vehicle', 'dog_cat', 'face', 'package'] as const;
 const zone_table = '1'.repeat(40) + '0'.repeat(20) + '1'.repeat(20);
 
@@ -41,6 +42,10 @@ export class SimChannel {
   online = true;
   asleep = false;
   hasPictures = true;
+  hasSiren = false;
+  hasLight = false;
+  siren = false;
+  light = false;
   motion = false;
   /** Undefined: it is no doorbell. */
   rings: boolean | undefined;
@@ -82,6 +87,12 @@ export class SimChannel {
         return okReply(cmd, { MdAlarm: { channel, newSens: { sensDef: 25 }, scope: this.zone } });
       case 'SetMdAlarm':
         return this.#setZone(zoneParam.parse(param['MdAlarm']));
+      case 'AudioAlarmPlay':
+        this.siren = param['manual_switch'] === 1;
+        return okReply(cmd, { rspCode: 200 });
+      case 'SetWhiteLed':
+        this.light = lightParam.parse(param['WhiteLed']).state === 1;
+        return okReply(cmd, { rspCode: 200 });
       case 'Snap':
         return okReply(cmd, {});
       case 'GetChnTypeInfo':
@@ -110,6 +121,8 @@ export class SimChannel {
       ptzPreset: { permit: 7, ver: ptzType === 0 ? 0 : 1 },
       alarmMd: { permit: 6, ver: 1 },
       live: { permit: 4, ver: 1 },
+      supportAudioAlarm: { permit: 6, ver: this.hasSiren ? 1 : 0 },
+      floodLight: { permit: 6, ver: this.hasLight ? 1 : 0 },
       snap: { permit: 6, ver: this.hasPictures ? 1 : 0 },
     };
   }

@@ -9,6 +9,7 @@ const directions: Readonly<Record<string, readonly [number, number]>> = {
   Up: [0, 1],
   Down: [0, -1],
 };
+const zooms: Readonly<Record<string, number>> = { ZoomInc: 1, ZoomDec: -1 };
 
 export class SimMotor {
   #x = 0;
@@ -16,6 +17,8 @@ export class SimMotor {
   #velocity: readonly [number, number] = [0, 0];
   #since_ms = performance.now();
   stops = 0;
+  /** Direction in which the lens moves: 1 in, -1 out. */
+  zoom = 0;
 
   get isMoving(): boolean {
     return this.#velocity[0] !== 0 || this.#velocity[1] !== 0;
@@ -31,7 +34,9 @@ export class SimMotor {
   /** False for an operation that is not known. */
   operate(op: string, speed: number): boolean {
     const direction = directions[op];
-    if (op !== 'Stop' && !direction) return false;
+    const zoom = zooms[op];
+    if (op !== 'Stop' && !direction && zoom === undefined) return false;
+    this.zoom = zoom ?? 0;
     ({ x: this.#x, y: this.#y } = this.position);
     this.#since_ms = performance.now();
     const [x, y] = direction ?? [0, 0];

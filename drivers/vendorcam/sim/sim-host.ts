@@ -239,7 +239,10 @@ export class SimHost {
 
 /** The number of the channel that a command is for. */
 export function channelOf({ param = {} }: SimCommand): number {
-  return channelParam.safeParse(param['Alarm'] ?? param['MdAlarm'] ?? param).data?.channel ?? 0;
+  return (
+    channelParam.safeParse(param['Alarm'] ?? param['MdAlarm'] ?? param['WhiteLed'] ?? param).data?.channel ??
+    0
+  );
 }
 
 export async function readCommands(request: IncomingMessage): Promise<readonly SimCommand[]> {
