@@ -216,6 +216,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     pace: { ...config.uplink, packetMs: () => pace.packetMs(), backlogKbps: () => pace.backlogKbps() },
     retry,
     epoch: () => outbox.epoch,
+    wait_ms: outbox.opened.epoch_wait_ms,
     clock,
     dispatch: outbox.dispatch,
     inbox: inboxHandlers({ outbox, hub, tasks, pace, own }),

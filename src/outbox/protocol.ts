@@ -152,6 +152,8 @@ export interface TakenBatch {
 
 export interface Opened extends Found {
   readonly epoch: number;
+  /** For so long nothing may be published: the disk refuses, and an earlier start may have chosen the same epoch. */
+  readonly epoch_wait_ms: number;
   /** The file was begun without a right clock: as soon as that is right, a new epoch has to begin. */
   readonly epoch_is_provisional: boolean;
   /** The file was used on another machine before: it is a copy, or has moved. */

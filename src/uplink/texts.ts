@@ -15,6 +15,7 @@ export const texts = {
   route_changed: 'route to the broker changed; reconnecting',
   routes_unknown: 'routing changes not available; a changed route is noticed by silence only',
   broker_lost: 'broker connection lost; buffering',
+  epoch_unsure: 'disk unreadable, its last epoch unknown; connecting after a wait',
   receive_maximum_0: 'broker announced Receive Maximum 0; sending one message at a time',
   no_retain: 'broker does not store retained messages; publishing without retain',
   qos_0_only: 'broker supports QoS 0 only; buffering',

@@ -52,6 +52,8 @@ export interface UplinkOptions {
   readonly now?: (() => number) | undefined;
   /** The outbox's current one. */
   readonly epoch: () => number;
+  /** Time until the first attempt, when an earlier start may have chosen the same epoch; left out: none. */
+  readonly wait_ms?: number | undefined;
   readonly clock: Pick<Clock, 'stamp'>;
   readonly dispatch: Dispatch;
   readonly inbox: InboxHandlers;
@@ -133,6 +135,7 @@ export class Uplink {
   async run(signal: AbortSignal): Promise<void> {
     const { broker, retry, random = Math.random } = this.#options;
     void this.#path?.run(signal);
+    await this.#untilEpochIsOurs(signal);
     await keepConnected(
       {
         protocol: broker.protocol,
@@ -149,6 +152,15 @@ export class Uplink {
       signal,
     );
     this.#state.stopped();
+  }
+
+  /** Before that nothing of the epoch may reach the broker: what is accepted meanwhile waits in the buffer. */
+  async #untilEpochIsOurs(signal: AbortSignal): Promise<void> {
+    const { wait_ms = 0, log } = this.#options;
+    if (wait_ms <= 0) return;
+    log.warn({ wait_ms: Math.ceil(wait_ms) }, texts.epoch_unsure);
+    this.#state.waiting(wait_ms);
+    await sleep(wait_ms, signal);
   }
 
   #failed(error: unknown, isOtherVersionDue: boolean): void {

@@ -12,10 +12,10 @@ const hour_ms = 3_600_000;
 const provisional_max = 4_096;
 /** More starts than a kit ever makes without leaving a row behind. */
 const unsure_step = 1_000;
-/** A daemon that ends at once is started again every few seconds: systemd waits longer than this. A day of it uses 4 % of all epochs. */
+/** A daemon that ends at once is started again every few seconds. A day of these intervals uses 4 % of all epochs. */
 const restart_interval_ms = 2_000;
 const restarts_for_ms = 86_400_000;
-/** After that day no daemon starts more often on average. After three months without a disk a quarter of all epochs is used up; it grows no further. */
+/** After that day; the longest wait of a start. After three months without a disk a quarter of all epochs is used up; it grows no further. */
 const unsure_interval_ms = 30_000;
 const unsure_intervals_max = 2 ** 18;
 /** How far one acknowledgement may push the epoch: beyond that it is an error or an attack. */
@@ -33,6 +33,7 @@ export function hoursSince2026(now_ms: number): number {
 export class EpochChoice {
   readonly #memory: EpochMemory;
   readonly #clock: StoreClock;
+  #wait_ms = 0;
 
   constructor(memory: EpochMemory, clock: StoreClock) {
     this.#memory = memory;
@@ -45,8 +46,17 @@ export class EpochChoice {
     return seen > 0 ? seen + 1 : this.#first();
   }
 
+  /**
+   * Time during which nothing of the epoch that `unsure` chose last may be published. A start that chooses the same epoch comes
+   * before the end of it, and finds that this process has ended without using it.
+   */
+  get wait_ms(): number {
+    return this.#wait_ms;
+  }
+
   /** For a file that cannot be read or written, of which `seen` is known, and for a copy of another machine's file. */
   unsure(seen: number): number {
+    this.#wait_ms = 0;
     const { onDisk, ofBoot } = this.#memory;
     const above = Math.max(seen, onDisk, ofBoot, this.#hours());
     if (ofBoot > 0 || (onDisk > 0 && this.#memory.keep(above + 1))) return above + 1;
@@ -73,14 +83,26 @@ export class EpochChoice {
     return this.#hours() || 1 + Math.floor(Math.random() * provisional_max);
   }
 
-  /** Grows while nothing can be kept, so that a later start is above an earlier one. Undefined without a clock. */
+  /**
+   * The number of the next interval: it grows while nothing can be kept, so that a later start is above an earlier one. Undefined
+   * without a clock.
+   */
   #intervals(): number | undefined {
     const now_ms = this.#clock.wall();
     const passed_ms = now_ms - (this.#memory.writtenMs() ?? now_ms);
     if (passed_ms <= 0) return undefined;
-    const restarts = Math.floor(Math.min(passed_ms, restarts_for_ms) / restart_interval_ms);
-    const later_ms = Math.max(0, passed_ms - restarts_for_ms);
-    return restarts + Math.min(unsure_intervals_max, Math.floor(later_ms / unsure_interval_ms));
+    const of_first_day = restarts_for_ms / restart_interval_ms;
+    if (passed_ms < restarts_for_ms) return this.#after(passed_ms, restart_interval_ms);
+    const later_ms = passed_ms - restarts_for_ms;
+    if (later_ms >= unsure_intervals_max * unsure_interval_ms) return of_first_day + unsure_intervals_max;
+    return of_first_day + this.#after(later_ms, unsure_interval_ms);
+  }
+
+  /** The interval that begins next, which this start waits for. */
+  #after(passed_ms: number, interval_ms: number): number {
+    const next = Math.floor(passed_ms / interval_ms) + 1;
+    this.#wait_ms = next * interval_ms - passed_ms;
+    return next;
   }
 
   #hours(): number {

@@ -53,6 +53,7 @@ function describeOpened(file: BufferFile): Opened {
   return {
     ...found,
     epoch: file.epoch,
+    epoch_wait_ms: file.epoch_wait_ms,
     epoch_is_provisional: file.epoch_is_provisional,
     machine_changed: file.machine_changed,
     depth: file.depth,

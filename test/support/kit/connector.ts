@@ -31,6 +31,8 @@ export interface ConnectorOptions {
   readonly backlog_kbps?: number;
   /** Rows in a batch of the backlog; 1: every row is a message of its own. */
   readonly batch_rows?: number;
+  /** Time until the first attempt to connect. */
+  readonly wait_ms?: number;
   readonly routes?: Routes;
   readonly onConnected?: () => void;
   readonly onDisconnected?: () => void;
@@ -93,6 +95,7 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
     },
     retry: { first_ms: 200, max_ms: 2_000 },
     epoch: () => outbox.epoch,
+    wait_ms: options.wait_ms,
     clock,
     dispatch,
     inbox: {

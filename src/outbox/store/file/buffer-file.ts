@@ -8,7 +8,7 @@ import { StorageUnavailable } from '../../../errors.ts';
 import type { StoreClock } from '../ages.ts';
 import { Changes, no_depth, Removals, type Depth } from '../changes.ts';
 import { diskFault, type DiskFault } from './disk-fault.ts';
-import { Disk, type Shortage } from './disk.ts';
+import { Disk, emptyLog, type Shortage } from './disk.ts';
 import { EpochChoice } from '../../epochs/choice.ts';
 import { EpochMemory } from '../../epochs/memory.ts';
 import { enterWithNotes } from '../found-notes.ts';
@@ -81,6 +81,11 @@ export class BufferFile {
 
   get epoch(): number {
     return this.#epoch;
+  }
+
+  /** See `Opened`. */
+  get epoch_wait_ms(): number {
+    return this.#tables ? 0 : this.#epoch_choice.wait_ms;
   }
 
   /** It began in a new file while the clock was not right. */
@@ -387,14 +392,5 @@ export class BufferFile {
     if (this.#disk.shortage !== 'full') db.pragma(`wal_autocheckpoint = ${checkpoint_pages}`);
     const free_pages = Number(db.pragma('freelist_count', { simple: true }));
     if (free_pages > free_pages_max) db.pragma(`incremental_vacuum(${vacuum_pages})`);
-  }
-}
-
-/** Writes the log back so that its blocks are used again. On a full disk that may fail, and the log still have room. */
-function emptyLog(db: Handle): void {
-  try {
-    db.pragma('wal_checkpoint(RESTART)');
-  } catch (error) {
-    if (diskFault(error)?.kind !== 'full') throw error;
   }
 }

@@ -3,6 +3,7 @@ import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync
 import { dirname } from 'node:path';
 import { diskFault } from './disk-fault.ts';
 import type { DiskHealth } from '../../protocol.ts';
+import type { Handle } from '../schema.ts';
 import { texts } from '../../texts.ts';
 
 /**
@@ -108,4 +109,13 @@ function writeZeros(path: string): void {
 /** As the configuration and the other commands count them. */
 function toMegabytes(bytes: number): number {
   return Math.round(bytes / 1e6);
+}
+
+/** Writes the log back so that its blocks are used again. On a full disk that may fail, and the log still have room. */
+export function emptyLog(db: Handle): void {
+  try {
+    db.pragma('wal_checkpoint(RESTART)');
+  } catch (error) {
+    if (diskFault(error)?.kind !== 'full') throw error;
+  }
 }

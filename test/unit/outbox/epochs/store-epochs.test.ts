@@ -14,9 +14,11 @@ import { describe, expect, test } from 'vitest';
 import { EpochChoice } from '../../../../src/outbox/epochs/choice.ts';
 import { EpochMemory } from '../../../../src/outbox/epochs/memory.ts';
 import { rowId } from '../../../../src/outbox/row.ts';
+import { Rng } from '../../../sim/world/rng.ts';
 import { StoreLab, work } from '../../../support/disk/store-lab.ts';
 
 const hour_ms = 3_600_000;
+const day_ms = 24 * hour_ms;
 const year_2025_ms = Date.UTC(2025, 5, 1);
 const year_2026_ms = Date.UTC(2026, 0, 1);
 
@@ -113,6 +115,45 @@ describe('the epoch of a start', () => {
       epochs.push(startBroken(lab));
     }
     expect(epochs).toEqual([...new Set(epochs)].sort((a, b) => a - b));
+  });
+
+  test('is never published by two starts, however soon they follow on a disk that stores nothing', () => {
+    using lab = new StoreLab();
+    breakDisk(lab);
+    const written = new Date(lab.clock.wall_ms);
+    for (const path of [lab.file, `${lab.file}.epoch`]) utimesSync(path, written, written);
+    const random = new Rng('starts');
+    for (const [age_ms, step_ms] of [
+      [1, 3_000],
+      [day_ms - 10_000, 3_000],
+      [2 * day_ms, 40_000],
+      [90 * day_ms, 40_000],
+    ] as const) {
+      lab.clock.wall_ms = Math.max(lab.clock.wall_ms, written.getTime() + age_ms);
+      const starts = Array.from({ length: 60 }, () => {
+        lab.clock.pass(random.int(1, step_ms));
+        lab.store.close();
+        const { epoch, epoch_wait_ms } = lab.open({ runtime_dir: undefined });
+        return { epoch, from_ms: lab.clock.wall_ms + epoch_wait_ms, at_ms: lab.clock.wall_ms };
+      });
+      const epochs = starts.map(({ epoch }) => epoch);
+      expect(epochs).toEqual(epochs.toSorted((one, other) => one - other));
+      // Where an epoch comes twice, the process before had ended without publishing anything.
+      const twice = starts.slice(1).filter(({ epoch }, index) => starts[index]?.epoch === epoch);
+      expect(twice.filter(({ at_ms, from_ms }) => at_ms >= from_ms)).toEqual([]);
+      expect(Math.max(...starts.map(({ at_ms, from_ms }) => from_ms - at_ms))).toBeLessThanOrEqual(30_000);
+    }
+  });
+
+  test('may be published at once where it is kept', () => {
+    using lab = new StoreLab();
+    const runtime_dir = join(lab.dir, 'run');
+    mkdirSync(runtime_dir);
+    expect(lab.reopen({ runtime_dir }).epoch_wait_ms).toBe(0);
+    breakDisk(lab);
+    lab.clock.pass(2 * day_ms);
+    lab.store.close();
+    expect(lab.open({ runtime_dir }).epoch_wait_ms).toBe(0);
   });
 
   test('does not follow a small file that holds nonsense', () => {
