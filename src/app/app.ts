@@ -215,8 +215,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     broker,
     pace: { ...config.uplink, packetMs: () => pace.packetMs(), backlogKbps: () => pace.backlogKbps() },
     retry,
-    epoch: () => outbox.epoch,
-    wait_ms: outbox.opened.epoch_wait_ms,
+    ...epochOf(outbox),
     clock,
     dispatch: outbox.dispatch,
     inbox: inboxHandlers({ outbox, hub, tasks, pace, own }),
@@ -245,6 +244,10 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
 /** Where the picture that was ordered is fetched, rather than a newer one. */
 function snapshotPath(kit_id: string, asset_id: string): string {
   return `/api/kits/${kit_id}/assets/${asset_id}/snapshot.jpg?max_age_s=3600`;
+}
+
+function epochOf(outbox: Outbox): Pick<UplinkOptions, 'epoch' | 'wait_ms'> {
+  return { epoch: () => outbox.epoch, wait_ms: outbox.opened.epoch_wait_ms };
 }
 
 interface TaskNeeds {

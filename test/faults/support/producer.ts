@@ -33,6 +33,8 @@ export interface Producer {
 }
 
 const exit_ms = 30_000;
+/** A process starts late where others keep the processors busy. */
+const opens_within_ms = 120_000;
 /** `open` is the first line of a producer; the one that was killed may have left a part of a line before it. */
 const record_head_bytes = 256;
 
@@ -65,7 +67,11 @@ export function prepareProducer(spec: ProducerSpec): PreparedProducer {
       return {
         exited,
         opened: async () =>
-          eventually('the producer has opened its file', () => opensAfter(spec.record, earlier)),
+          eventually(
+            'the producer has opened its file',
+            () => opensAfter(spec.record, earlier),
+            opens_within_ms,
+          ),
         kill,
       };
     },
