@@ -1,9 +1,9 @@
 /** Starts the page and draws it: at once after input, otherwise at most four times a second, and every second for the ages. */
 import { render } from './preact.js';
 import { makeActions } from './world/actions.js';
-import { History } from './world/history.js';
+import { History } from './world/history/history.js';
 import { Fleet } from './world/kits.js';
-import { Log } from './world/log.js';
+import { Log } from './world/history/log.js';
 import { readRoute } from './world/route.js';
 import { Session } from './world/session.js';
 import { languageNow, readSettings, themeNow } from './world/settings.js';

@@ -6,9 +6,9 @@ import type { FleetServerFrame } from '../service/api/fleet-frames.ts';
 import type { ServerFrame } from '../service/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../service/api/resources.ts';
 
-import type { Event } from './world/events.js';
-import type { History } from './world/history.js';
-import type { Log } from './world/log.js';
+import type { Event } from './world/history/events.js';
+import type { History } from './world/history/history.js';
+import type { Log } from './world/history/log.js';
 import type { Route } from './world/route.js';
 import type { Settings } from './world/settings.js';
 

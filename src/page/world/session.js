@@ -5,10 +5,10 @@ import { kitsOf } from './kits.js';
 import { ServiceLink } from './link.js';
 import { addressOf, readRoute } from './route.js';
 import { t } from '../words/words.js';
-import { seenEntry } from './seen.js';
+import { seenEntry } from './history/seen.js';
 import { emptyWorld, frameLine, takeFrame } from './world.js';
 
-/** @import { Log } from './log.js' */
+/** @import { Log } from './history/log.js' */
 /** @import { Choices, Now, PageLink, ServerFrame } from '../types.d.ts' */
 
 const frames_kept = 20;

@@ -25,19 +25,19 @@ const { interruptionsOf, intervalsOf, tasksOf, eventsOf } = await load<{
   ) => readonly Interval[];
   tasksOf: (events: readonly Event[]) => readonly { readonly id: string; readonly status: string }[];
   eventsOf: (page: unknown) => readonly Event[];
-}>('world/events.js');
+}>('world/history/events.js');
 const { detectionsOf } = await load<{
   detectionsOf: (data: Event['data'], type: string) => Readonly<Record<string, boolean>>;
-}>('world/events.js');
+}>('world/history/events.js');
 const { trackOf, placeAt } = await load<{
   trackOf: (value: unknown) => Fixes;
   placeAt: (track: Fixes, moment_ms: number) => object | undefined;
-}>('world/track.js');
-const { countsOf } = await load<{ countsOf: (value: unknown) => object }>('world/history.js');
+}>('world/history/track.js');
+const { countsOf } = await load<{ countsOf: (value: unknown) => object }>('world/history/history.js');
 const { observedIn, cellsOf } = await load<{
   observedIn: (about: object) => readonly { readonly time_ms: number; readonly value: number | null }[];
   cellsOf: (samples: readonly object[], from_ms: number, to_ms: number) => readonly string[];
-}>('world/cells.js');
+}>('world/history/cells.js');
 
 const event = (time_ms: number, type: string, data: Event['data']): Event => ({
   time_ms,

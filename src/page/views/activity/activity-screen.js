@@ -1,5 +1,5 @@
 /** Alarms, tasks and changes in one log, newest first; filters, and export as CSV. */
-import { tasksOf } from '../../world/events.js';
+import { tasksOf } from '../../world/history/events.js';
 import { addressOf } from '../../world/route.js';
 import { plain } from '../../world/text.js';
 import { clock, zoneName } from '../../world/units.js';
@@ -15,8 +15,8 @@ import { saveCsv } from './csv.js';
 import { groupHolds } from './holds.js';
 import { allEvents, eventText, filters, isShown, levelOf, loadOlder, pastOf } from './past.js';
 
-/** @import { Entry } from '../../world/log.js' */
-/** @import { Event } from '../../world/events.js' */
+/** @import { Entry } from '../../world/history/log.js' */
+/** @import { Event } from '../../world/history/events.js' */
 /** @import { TaskResource, View } from '../../types.d.ts' */
 /** @import { Past } from './past.js' */
 

@@ -1,11 +1,11 @@
 /** The activity that the history holds: pages of events, the filter, and their sentences. */
-import { eventsOf } from '../../world/events.js';
+import { eventsOf } from '../../world/history/events.js';
 import { ask, Refused } from '../../world/api.js';
 import { field, listIn, textIn } from '../../world/json.js';
 import { label } from '../../world/text.js';
 import { t } from '../../words/words.js';
 
-/** @import { Event } from '../../world/events.js' */
+/** @import { Event } from '../../world/history/events.js' */
 /** @import { Older, View } from '../../types.d.ts' */
 
 export const filters = /** @type {const} */ (['all', 'alarm', 'task', 'seen']);

@@ -1,6 +1,6 @@
 /** The course of an asset's figures, and what a camera saw: from the history. */
-import { detectionsOf, eventsNow, intervalsOf } from '../../world/events.js';
-import { seriesNow, spanOf } from '../../world/history.js';
+import { detectionsOf, eventsNow, intervalsOf } from '../../world/history/events.js';
+import { seriesNow, spanOf } from '../../world/history/history.js';
 import { plain } from '../../world/text.js';
 import { clock, heightIn } from '../../world/units.js';
 import { t } from '../../words/words.js';
@@ -9,8 +9,8 @@ import { html } from '../parts/html.js';
 import { card } from '../parts/marks.js';
 import { emptyText, scrubber, spanText } from './range.js';
 
-/** @import { Interval } from '../../world/events.js' */
-/** @import { SeriesNow, Span } from '../../world/history.js' */
+/** @import { Interval } from '../../world/history/events.js' */
+/** @import { SeriesNow, Span } from '../../world/history/history.js' */
 /** @import { LiveAsset, Sample, View } from '../../types.d.ts' */
 
 /** @typedef {{ readonly title: string, readonly unit: string, readonly fields: readonly { readonly select: string, readonly title: string }[], readonly isFree?: boolean, readonly top_value?: number, readonly isHeight?: boolean }} Figure */

@@ -1,5 +1,5 @@
 /** Whether every message of the kit has arrived; else how many are missing, and why. */
-import { countsOf } from '../../world/history.js';
+import { countsOf } from '../../world/history/history.js';
 import { field, textIn } from '../../world/json.js';
 import { plain } from '../../world/text.js';
 import { t } from '../../words/words.js';

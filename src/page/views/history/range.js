@@ -1,10 +1,10 @@
 /** The time that is shown: its choice, the moment in it, and what is said where there is no history. */
-import { spans_h } from '../../world/history.js';
+import { spans_h } from '../../world/history/history.js';
 import { clock } from '../../world/units.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 
-/** @import { Span } from '../../world/history.js' */
+/** @import { Span } from '../../world/history/history.js' */
 /** @import { View } from '../../types.d.ts' */
 
 const steps = 288;

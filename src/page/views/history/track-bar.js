@@ -1,6 +1,6 @@
 /** Below a map: how far back the way of the asset is drawn, and the slider. */
-import { spanOf } from '../../world/history.js';
-import { trackNow } from '../../world/track.js';
+import { spanOf } from '../../world/history/history.js';
+import { trackNow } from '../../world/history/track.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { rangeChips, scrubber } from './range.js';

@@ -1,8 +1,8 @@
 /** The links of a kit in detail: latency, availability, data, interruptions, the queue, the speed test. */
 import { isKitReachable } from '../../world/age.js';
-import { observedIn } from '../../world/cells.js';
-import { eventsNow, interruptionsOf } from '../../world/events.js';
-import { seriesNow, spanOf } from '../../world/history.js';
+import { observedIn } from '../../world/history/cells.js';
+import { eventsNow, interruptionsOf } from '../../world/history/events.js';
+import { seriesNow, spanOf } from '../../world/history/history.js';
 import { isRecord } from '../../world/json.js';
 import { clock, number, quantity, zoneName } from '../../world/units.js';
 import { t } from '../../words/words.js';
@@ -19,8 +19,8 @@ import { linksCard, linkState, linkTitle } from './link-row.js';
 import { queueCard } from './queue-card.js';
 import { strip } from './strip.js';
 
-/** @import { Interval } from '../../world/events.js' */
-/** @import { SeriesNow, Span } from '../../world/history.js' */
+/** @import { Interval } from '../../world/history/events.js' */
+/** @import { SeriesNow, Span } from '../../world/history/history.js' */
 /** @import { Link, View } from '../../types.d.ts' */
 
 const lines_max = 4;

@@ -1,5 +1,5 @@
 /** The availability strip: 96 cells; full: all answered, half: some, hatched: none, low: not observed. */
-import { cells, cellsOf } from '../../world/cells.js';
+import { cells, cellsOf } from '../../world/history/cells.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 

@@ -1,7 +1,7 @@
 /** Which part of the Earth a map shows, and where in it a place is drawn. */
 import { offset, project } from '../../world/geo.js';
 import { placeOfAsset, placeOfKit } from '../../world/places.js';
-import { trackNow } from '../../world/track.js';
+import { trackNow } from '../../world/history/track.js';
 
 /** @import { Place } from '../../world/geo.js' */
 /** @import { LiveAsset, View } from '../../types.d.ts' */

@@ -5,7 +5,7 @@ import { fenceOf, homeOf } from '../../world/fence.js';
 import { headingOf, placeOfAsset, placeOfKit } from '../../world/places.js';
 import { addressOf } from '../../world/route.js';
 import { targetOf } from '../../world/target.js';
-import { placeAt, trackNow } from '../../world/track.js';
+import { placeAt, trackNow } from '../../world/history/track.js';
 import { plain } from '../../world/text.js';
 import { distanceText } from '../../world/units.js';
 import { fixOf } from '../../world/world.js';

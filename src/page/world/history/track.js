@@ -1,8 +1,8 @@
 /** The way of an asset in the time that is shown, and where it was at a moment. */
-import { field, listIn } from './json.js';
+import { field, listIn } from '../json.js';
 import { spanOf, spanQuery } from './history.js';
 
-/** @import { Fix, LiveAsset, View } from '../types.d.ts' */
+/** @import { Fix, LiveAsset, View } from '../../types.d.ts' */
 
 /** @typedef {readonly (readonly Fix[])[]} Track lines without a gap, oldest first */
 

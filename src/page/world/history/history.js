@@ -2,11 +2,11 @@
  * Reads the history of the kit from the service: one request at a time, since the service takes two of a key at once. An
  * answer is shown until the next one is there.
  */
-import { t } from '../words/words.js';
-import { ask, Refused } from './api.js';
-import { field, listIn } from './json.js';
+import { t } from '../../words/words.js';
+import { ask, Refused } from '../api.js';
+import { field, listIn } from '../json.js';
 
-/** @import { Sample, View } from '../types.d.ts' */
+/** @import { Sample, View } from '../../types.d.ts' */
 
 /** @typedef {{ value: unknown, fault: string, status: number, path: string, wanted: string, from_ms: number }} Answer */
 /** @typedef {'asking' | 'on' | 'off' | 'missing' | 'failed'} HistoryState */

@@ -1,8 +1,8 @@
 /** Events of the history: what they are, and which of them belong together. */
-import { field, isRecord, listIn, textIn } from './json.js';
+import { field, isRecord, listIn, textIn } from '../json.js';
 import { spanQuery } from './history.js';
 
-/** @import { TaskResource, View } from '../types.d.ts' */
+/** @import { TaskResource, View } from '../../types.d.ts' */
 /** @import { Span } from './history.js' */
 
 /** @typedef {{ readonly time_ms: number, readonly type: string, readonly asset_id: string, readonly id: string, readonly data: Readonly<Record<string, unknown>> }} Event */

@@ -1,10 +1,10 @@
 /** Turns detections of cameras into entries of the log. */
-import { t } from '../words/words.js';
-import { addressOf } from './route.js';
-import { fieldOf } from './world.js';
+import { t } from '../../words/words.js';
+import { addressOf } from '../route.js';
+import { fieldOf } from '../world.js';
 
 /** @import { Entry } from './log.js' */
-/** @import { FeedMessage, ServerFrame, World } from '../types.d.ts' */
+/** @import { FeedMessage, ServerFrame, World } from '../../types.d.ts' */
 
 /**
  * @param {ServerFrame} frame

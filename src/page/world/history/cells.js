@@ -1,7 +1,7 @@
 /** The cells of an availability strip: how much of each the link answered. */
 
 /** @import { Interval } from './events.js' */
-/** @import { Sample } from '../types.d.ts' */
+/** @import { Sample } from '../../types.d.ts' */
 
 export const cells = 96;
 /** A value counts for so long after it was observed: kits repeat what does not change every 300 s. */
