@@ -21,5 +21,5 @@ export const texts = {
   qos_0_only: 'broker supports QoS 0 only; buffering',
   not_stored: 'broker accepted messages that the cloud never stored',
   another_client: 'another client used this kit_id; reconnecting',
-  short_connections: 'broker ended several connections soon after connect',
+  short_connections: 'broker ended several connections; another client may use this kit_id',
 } as const;
