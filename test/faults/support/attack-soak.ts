@@ -1,6 +1,6 @@
 /** A kit and a service under attack from every side, watched from outside: are the real devices served, and is memory flat? */
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sleep } from '../../../src/platform/time.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
@@ -25,9 +25,12 @@ export interface Sample {
   readonly at_s: number;
   readonly daemon_mb: number;
   readonly service_mb: number;
-  readonly balanced: boolean;
-  /** Real devices that are online. */
-  readonly real_online: number;
+  /** Undefined: the daemon did not answer in time. */
+  readonly state: { readonly balanced: boolean; readonly real_online: number } | undefined;
+  /** Longest delay of the daemon's event loop over the last 10 to 20 s. */
+  readonly loop_max_ms: number | undefined;
+  /** Share of the last 10 s in which something on this machine waited for a processor; undefined: not measured here. */
+  readonly cpu_pressure_pct: number | undefined;
   /** Positions of the real drone that the cloud has received so far. */
   readonly positions: number;
   /** Lines that the daemon has logged so far. */
@@ -72,6 +75,7 @@ interface Scene {
 
 async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal): Promise<Soak> {
   const [mavlink_port, kit_port, service_port] = [await freePort(), await freePort(), await freePort()];
+  const metrics_port = await freePort();
   const cameras = await realCameras(kit, signal);
   const drone = new FakeDrone({ port: mavlink_port });
   await drone.start();
@@ -79,6 +83,7 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
   await kit.configure({
     broker: { url: broker.url },
     service: { listen: `127.0.0.1:${kit_port}` },
+    metrics: { listen: `127.0.0.1:${metrics_port}` },
     drivers: [
       kit.gateway,
       {
@@ -104,15 +109,20 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
   const started_ms = performance.now();
   while (performance.now() - started_ms < minutes * 60_000) {
     await sleep(sample_every_ms, signal);
-    samples.push({
+    const sample: Sample = {
       at_s: Math.round((performance.now() - started_ms) / 1_000),
       daemon_mb: await residentMb(daemon.pid),
       service_mb: await residentMb(service.pid),
-      ...(await stateOf(kit, real)),
+      state: await stateOf(kit, real).catch(() => undefined),
+      loop_max_ms: await loopMaxMs(`http://127.0.0.1:${metrics_port}/metrics`),
+      cpu_pressure_pct: await cpuPressure(),
       positions: cloud.on('feed/').filter(({ channel }) => channel.endsWith('/gps')).length,
       log_lines: daemon.log().length,
       service_status: await statusOf(`http://127.0.0.1:${service_port}/ready`),
-    });
+    };
+    samples.push(sample);
+    // The course is known even if the hour breaks off.
+    console.log(JSON.stringify(sample));
   }
   const survived = { daemon: await isAlive(daemon), service: await isAlive(service) };
   return { samples, survived, loudest: loudestOf(daemon) };
@@ -180,7 +190,22 @@ async function realKeys(kit: Kit): Promise<readonly string[]> {
   return keys;
 }
 
-async function stateOf(kit: Kit, real: readonly string[]): Promise<Pick<Sample, 'balanced' | 'real_online'>> {
+async function loopMaxMs(url: string): Promise<number | undefined> {
+  const text = await fetch(url, { signal: AbortSignal.timeout(10_000) }).then(
+    async (response) => response.text(),
+    () => '',
+  );
+  const [, seconds] = /event_loop_lag_seconds\{[^}]*figure="max"[^}]*\} (\S+)/u.exec(text) ?? [];
+  return seconds === undefined ? undefined : Math.round(Number(seconds) * 1_000);
+}
+
+async function cpuPressure(): Promise<number | undefined> {
+  const text = await readFile('/proc/pressure/cpu', 'utf8').catch(() => '');
+  const [, share] = /^some avg10=(\S+)/u.exec(text) ?? [];
+  return share === undefined ? undefined : Number(share);
+}
+
+async function stateOf(kit: Kit, real: readonly string[]): Promise<NonNullable<Sample['state']>> {
   const { assets, outbox } = await kit.status();
   const online = assets.filter(({ key, status }) => real.includes(key) && status === 'online');
   return { balanced: outbox.balanced, real_online: online.length };
