@@ -6,6 +6,7 @@ import { configJsonSchema, fileJsonSchema, optionsJsonSchema } from './config/js
 import { configReference } from './config/reference.ts';
 import { asyncApi } from './contract/asyncapi/document.ts';
 import { iconsModule } from './page-icons.ts';
+import { worldModule } from './page-world.ts';
 import { roomsTable } from './rooms.ts';
 
 export interface GeneratedDocument {
@@ -33,6 +34,7 @@ export const documents: readonly GeneratedDocument[] = [
       ),
   },
   { file: fileURLToPath(new URL('page/views/parts/icons.js', import.meta.url)), build: iconsModule },
+  { file: fileURLToPath(new URL('page/views/map/world.js', import.meta.url)), build: worldModule },
   { file: readme, build: () => withRooms(readFileSync(readme, 'utf8')) },
 ];
 

@@ -160,7 +160,7 @@ export const rooms: readonly Room[] = [
     purpose: 'the console that the service serves; plain browser modules with their own tsconfig',
     imports: [],
     types: ['contract', 'service/api'],
-    packages: ['htm', 'preact', 'zod'],
+    packages: ['htm', 'maplibre-gl', 'pmtiles', 'preact', 'zod'],
     node: [],
   },
   {
@@ -214,7 +214,7 @@ export function roomsTable(): string {
     '|---|---|---|',
     '| `kit-connector.mjs`, `main.ts` | process edge: Node version, argv, signals, exit codes | anything |',
     '| `node-version.mjs` | ends the process with one clear line when Node.js is too old; plain JavaScript | - |',
-    '| `docs.ts`, `rooms.ts`, `page-icons.ts` | writes the generated documents (`npm run docs`); this table; the icons of the console | anything |',
+    '| `docs.ts`, `rooms.ts`, `page-icons.ts`, `page-world.ts` | writes the generated documents (`npm run docs`); this table; the icons and the outline of the world of the console | anything |',
     '| `errors.ts` | the error classes, chosen by what the caller will do | - |',
     ...rows,
   ].join('\n');

@@ -9,6 +9,8 @@ import { z } from 'zod';
 const external_packages = ['better-sqlite3', 'koffi', '@serialport/bindings-cpp'];
 /** Served to browsers from their own files, whatever the daemon itself is made of. */
 const served_packages = ['preact', 'htm'];
+/** Served too, as the bundles that they come as: what they need is in them. */
+export const served_bundles: readonly string[] = ['maplibre-gl', 'pmtiles'];
 /** Made from libraries under the LGPL: a separate file under a stable name, so that anybody can replace it. */
 const definitions = { name: 'mavlink-definitions', test: /\/mavlink\/wire\/definitions-table\.ts$/ };
 export const definitions_file = `${definitions.name}.mjs`;

@@ -79,9 +79,9 @@ function resolveFrom(root: string, from: string, name: string): string | undefin
 }
 
 const code_files: ReadonlySet<string> = new Set(['.js', '.cjs', '.mjs', '.json']);
-/** Sources of native parts, and what is not for running. */
+/** Sources of native parts, builds for developers, and what is not for running. */
 const left_out =
-  /(^|\/)(node_modules|deps|vendor|examples|doc|tests?|sanity-check[^/]*|tsconfig\.json)(\/|$)/;
+  /(^|\/)(node_modules|deps|vendor|examples|doc|tests?|sanity-check[^/]*|tsconfig\.json)(\/|$)|-dev\.mjs$/;
 
 /** Copies what runs on `target` from the directory of one library. */
 export async function copyLibrary(from: string, to: string, target: Target): Promise<void> {

@@ -1,7 +1,7 @@
 /** What the package is made of: every library with its terms, and every binary that others built, checked against the record. */
 import { join } from 'node:path';
 import { binariesOf, checkBinaries, recordedBinaries, type Shipped } from './binaries.ts';
-import { definitions_file, definitions_sources, separate_packages } from './bundle.ts';
+import { definitions_file, definitions_sources, separate_packages, served_bundles } from './bundle.ts';
 import { closure, isNeeded } from './dependencies.ts';
 import { type Component, readComponent, withData } from './licences.ts';
 import type { Target } from './target.ts';
@@ -29,7 +29,8 @@ export function runtimeDir({ cpu }: Target): string {
 
 /** Throws when a binary is not the recorded one, or a library does not name its terms. */
 export async function partsOf({ root, dependencies, bundled }: PartSources, target: Target): Promise<Parts> {
-  const libraries = await closure(dependencies, separate_packages);
+  const served = served_bundles.map((name) => `node_modules/${name}`);
+  const libraries = [...(await closure(dependencies, separate_packages)), ...served];
   const runtime = join(dependencies, runtimeDir(target));
   const { architecture } = target;
   const shipped = [
@@ -44,6 +45,7 @@ export async function partsOf({ root, dependencies, bundled }: PartSources, targ
   ];
   const recorded = await recordedBinaries();
   await checkBinaries(shipped, recorded);
+  const inside = await inBundles(dependencies);
   const components = await Promise.all([
     readComponent(runtime, `${program_dir}/bin/node`),
     ...libraries.map(async (dir) => readComponent(join(dependencies, dir), `${program_dir}/${dir}/*`)),
@@ -59,8 +61,20 @@ export async function partsOf({ root, dependencies, bundled }: PartSources, targ
   };
   return {
     libraries,
-    components: once(components.map((each) => Object.assign(each, { binary: binaryOf(each) }))),
+    components: once(
+      [...components, ...inside].map((each) => Object.assign(each, { binary: binaryOf(each) })),
+    ),
   };
+}
+
+/** The libraries inside the bundles that are served: shipped there, not in directories of their own. */
+async function inBundles(dependencies: string): Promise<readonly Component[]> {
+  const all = served_bundles.map(async (bundle) => {
+    const dirs = (await closure(dependencies, [bundle])).filter((dir) => dir !== `node_modules/${bundle}`);
+    const files = `${program_dir}/node_modules/${bundle}/*`;
+    return Promise.all(dirs.map(async (dir) => readComponent(join(dependencies, dir), files)));
+  });
+  return (await Promise.all(all)).flat();
 }
 
 function isOf(one: Pick<Shipped, 'package' | 'version' | 'architecture'>, wanted: typeof one): boolean {

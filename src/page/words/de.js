@@ -231,6 +231,7 @@ export const de = {
     farther: 'Weiter',
     fit: 'Alles zeigen',
     follow: 'Folgen',
+    worldOutline: 'Weltumriss',
     noPosition: 'Noch keine Position gemeldet',
     summary: ({ isKitKnown, assets, far }) =>
       `Karte. ${isKitKnown ? 'Kit' : 'Keine Position des Kits'}, ${assets} Geräte innerhalb ${far}; die Liste der Geräte zeigt Entfernung und Richtung.`,

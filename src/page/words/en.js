@@ -263,6 +263,7 @@ export const en = {
     farther: 'Farther',
     fit: 'Show all',
     follow: 'Follow',
+    worldOutline: 'World outline',
     noPosition: 'No position reported yet',
     summary: (
       /** @type {{ isKitKnown: boolean, assets: number, far: string }} */ { isKitKnown, assets, far },

@@ -52,6 +52,7 @@ export function securityHeaders({
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
+    "worker-src 'self'",
     "img-src 'self' data:",
     `connect-src 'self' ${media_origins.join(' ')}`.trim(),
     "media-src 'self' blob:",

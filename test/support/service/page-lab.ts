@@ -14,7 +14,6 @@ export const other_kit_id = '9f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6b';
 export const widths_px = [320, 390, 1280] as const;
 
 const flags = [
-  '--disable-gpu',
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',
@@ -23,14 +22,17 @@ const flags = [
 ];
 
 /** Starts Debian's Chromium, with a fresh profile. */
-export async function startBrowser(): Promise<Browser> {
+export async function startBrowser({ hasWebGl = false } = {}): Promise<Browser> {
   return chromium.launch({
     executablePath: program('chromium'),
     headless: true,
     chromiumSandbox: false,
-    args: flags,
+    args: [...flags, ...(hasWebGl ? webGlFlags : ['--disable-gpu', '--disable-3d-apis'])],
   });
 }
+
+/** WebGL without a graphics card. */
+const webGlFlags = ['--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'];
 
 export interface PageLab {
   readonly lab: ServiceLab;
@@ -58,14 +60,28 @@ export interface PageLabOptions {
   readonly media_origins?: readonly string[];
   /** The service keeps history. */
   readonly hasHistory?: boolean;
+  /** The operator's map. */
+  readonly map_file?: string;
   /** Done before the page is loaded. */
   readonly prepare?: (page: Page) => Promise<void>;
 }
 
 /** Opens the page, logged in, at the kit. */
 export async function openPage(browser: Browser, options: PageLabOptions = {}): Promise<PageLab> {
-  const { width_px = 390, scale = 1, scopes, media_origins = [], hasHistory = false, prepare } = options;
-  const lab = await startServiceLab(page_kit_id, { media_origins, hasHistory });
+  const {
+    width_px = 390,
+    scale = 1,
+    scopes,
+    media_origins = [],
+    hasHistory = false,
+    map_file,
+    prepare,
+  } = options;
+  const lab = await startServiceLab(page_kit_id, {
+    media_origins,
+    hasHistory,
+    ...(map_file !== undefined && { map_file }),
+  });
   const link = await startProxy(Number(new URL(lab.url).port));
   const url = `http://127.0.0.1:${link.port}`;
   const context = await browser.newContext({

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll } from 'vitest';
 import { openPage, type PageLab, type PageLabOptions, startBrowser } from './page-lab.ts';
 
 /** To be called where tests are described: pages are closed after each test, the browser after all. */
-export function pageScene(): {
+export function pageScene(options: { readonly hasWebGl?: boolean } = {}): {
   readonly show: (options?: PageLabOptions) => Promise<PageLab>;
   readonly openDrone: (lab: Pick<PageLab, 'page'>) => Promise<void>;
   /** Opens the sheet of a command of the asset that is shown, and returns its form. */
@@ -15,7 +15,7 @@ export function pageScene(): {
   let browser: Browser;
   let open: PageLab | undefined;
   beforeAll(async () => {
-    browser = await startBrowser();
+    browser = await startBrowser(options);
   });
   afterEach(async () => {
     await open?.stop();
@@ -23,8 +23,8 @@ export function pageScene(): {
   });
   afterAll(async () => browser.close());
   return {
-    async show(options) {
-      open = await openPage(browser, options);
+    async show(about) {
+      open = await openPage(browser, about);
       await open.page.locator('.page-link', { hasText: 'Live' }).waitFor();
       return open;
     },

@@ -99,6 +99,52 @@ export function planeFrame({ center, range_m }, w, h) {
   };
 }
 
+/** @typedef {Frame & { readonly center: [lon: number, lat: number], readonly zoom: number }} Mercator */
+
+/** Radius of the map's sphere, metres. */
+const mercator_m = 6_378_137;
+const tile_px = 512;
+const rad = Math.PI / 180;
+const lat_max = 85.05;
+const zoom_max = 20;
+
+/**
+ * The section as the base map shows it, in the projection of Mercator.
+ * @param {{ readonly center: Place, readonly range_m: number }} section
+ * @param {number} w
+ * @param {number} h
+ * @returns {Mercator}
+ */
+export function mercatorFrame({ center, range_m }, w, h) {
+  const round_m = 2 * Math.PI * mercator_m * Math.cos(center.lat * rad);
+  const wanted_m = range_m / ((Math.min(w, h) / 2) * filled);
+  const zoom = Math.min(zoom_max, Math.max(0, Math.log2(round_m / wanted_m / tile_px)));
+  const world_px = tile_px * 2 ** zoom;
+  const xOf = (/** @type {number} */ lon) => (lon / 360) * world_px;
+  const yOf = (/** @type {number} */ lat) => {
+    const bounded = Math.min(lat_max, Math.max(-lat_max, lat)) * rad;
+    return (-Math.asinh(Math.tan(bounded)) / (2 * Math.PI)) * world_px;
+  };
+  const [x0, y0] = [xOf(center.lon), yOf(center.lat)];
+  return {
+    w,
+    h,
+    center: [center.lon, center.lat],
+    zoom,
+    m_per_px: round_m / world_px,
+    toPicture: ({ lat, lon }) => {
+      // By the shorter way round the Earth.
+      const dx = xOf(lon) - x0;
+      return [round(w / 2 + dx - Math.round(dx / world_px) * world_px), round(h / 2 + yOf(lat) - y0)];
+    },
+    toPlace: (x, y) => {
+      const lon = ((x - w / 2 + x0) / world_px) * 360;
+      const lat = Math.atan(Math.sinh((-(y - h / 2 + y0) / world_px) * 2 * Math.PI)) / rad;
+      return { lat, lon: ((((lon + 180) % 360) + 360) % 360) - 180 };
+    },
+  };
+}
+
 /** @param {number} x */
 function round(x) {
   return Math.round(x * 10) / 10;

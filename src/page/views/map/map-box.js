@@ -3,12 +3,16 @@ import { placeText } from '../../world/geo.js';
 import { placeOfAsset, placeOfKit } from '../../world/places.js';
 import { addressOf } from '../../world/route.js';
 import { canFly } from '../../world/target.js';
+import { plain } from '../../world/text.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { icon } from '../parts/icon.js';
 import { age } from '../parts/marks.js';
 import { Component } from '../../preact.js';
-import { planeFrame, sectionOf } from './frame.js';
+import { lazy } from '../parts/lazy.js';
+import { settings } from '../../world/settings.js';
+import { base } from './base-state.js';
+import { mercatorFrame, planeFrame, sectionOf } from './frame.js';
 import { mapSummary, overlay } from './overlay.js';
 
 /** @import { LiveAsset, View } from '../../types.d.ts' */
@@ -16,6 +20,8 @@ import { mapSummary, overlay } from './overlay.js';
 
 /** @typedef {{ readonly isSmall?: boolean, readonly isTall?: boolean, readonly asset?: LiveAsset }} About */
 
+/** The base map, with its libraries of 450 kB: fetched when a map is opened. */
+const baseMap = lazy(async () => (await import('./base-map.js')).BaseMap);
 const zoom_min = -6;
 const zoom_max = 8;
 /** A press that moves farther is a drag, not a tap. */
@@ -35,6 +41,7 @@ export function mapBox(view, about) {
   return html`<section class=${`mapbox ${kind}`} id="map" aria-label=${t.nav.map}>
     <${MapPicture} view=${view} about=${about} /> ${positionTag(view, about)}
     ${about.isSmall ? openButton(view) : controls(view, about)}
+    ${!about.isSmall && base.state === 'ready' && html`<span class="map-tag low">${plain(base.attribution) || t.map.worldOutline}</span>`}
   </section>`;
 }
 
@@ -170,22 +177,35 @@ class MapPicture extends Component {
     view.act.setTarget({ asset_id: asset.id, lat, lon });
   };
 
+  /**
+   * The base map, for maps that are not small; undefined while it is fetched, without WebGL, and by choice.
+   * @param {boolean} hasPlace
+   */
+  #base(hasPlace) {
+    const { view, about } = this.props;
+    if (!hasPlace || about.isSmall || settings.map === 'simple' || base.state === 'missing') return undefined;
+    baseMap.load(view.act);
+    return baseMap.now();
+  }
+
   /** @override */
   render() {
     const { view, about } = this.props;
     const { w, h } = this.state;
     const section = w > 0 ? sectionOf(view, { w, h, asset: about.asset }) : undefined;
-    this.#frame = section && planeFrame(section, w, h);
-    return html`<svg
-      ref=${this.#keep}
-      class="map"
-      role="group"
-      aria-label=${mapSummary(view)}
-      onPointerDown=${this.#down}
-      onPointerMove=${this.#move}
-      onClick=${this.#tap}
-    >
-      ${this.#frame && overlay(view, this.#frame, about.asset)}
-    </svg>`;
+    const Base = this.#base(section !== undefined);
+    const at = section && Base ? mercatorFrame(section, w, h) : undefined;
+    this.#frame = at && base.state === 'ready' ? at : section && planeFrame(section, w, h);
+    return html`${Base && at && html`<${Base} view=${view} at=${at} />`}<svg
+        ref=${this.#keep}
+        class=${base.state === 'ready' && Base ? 'map over' : 'map'}
+        role="group"
+        aria-label=${mapSummary(view)}
+        onPointerDown=${this.#down}
+        onPointerMove=${this.#move}
+        onClick=${this.#tap}
+      >
+        ${this.#frame && overlay(view, this.#frame, about.asset)}
+      </svg>`;
   }
 }

@@ -1,6 +1,6 @@
 /** Loads the page for serving: its files and two libraries, compressed, under a path that changes with their content. */
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -14,6 +14,18 @@ const types: Readonly<Record<string, string>> = {
 const libraries: Readonly<Record<string, string>> = {
   'preact.js': import.meta.resolve('preact'),
   'htm.js': import.meta.resolve('htm'),
+};
+/**
+ * Libraries of the map, 1.6 MB: read and compressed when a map is first opened. What the library of tiles gives to scripts is
+ * made an export.
+ */
+const mapLibraries: Readonly<Record<string, { readonly url: string; readonly exports?: string }>> = {
+  'maplibre-gl.js': { url: import.meta.resolve('maplibre-gl') },
+  'maplibre-gl-worker.js': { url: import.meta.resolve('maplibre-gl/dist/maplibre-gl-worker.mjs') },
+  'pmtiles.js': {
+    url: new URL('../pmtiles.js', import.meta.resolve('pmtiles')).href,
+    exports: 'export const { PMTiles, Protocol } = pmtiles;',
+  },
 };
 const first_file = 'index.html';
 const first_module = 'main.js';
@@ -40,6 +52,8 @@ export interface Page {
   readonly version: string;
   readonly index: PageFile;
   readonly files: ReadonlyMap<string, PageFile>;
+  /** The file of a library that is loaded at its first request; undefined: there is none of this name. */
+  readonly library: (name: string) => Promise<PageFile> | undefined;
 }
 
 /** Returns the page, loaded at the first request. Rejects when a file is missing. */
@@ -59,12 +73,40 @@ export async function loadPage(): Promise<Page> {
   const texts = new Map(Object.entries(await readTexts()));
   const index = texts.get(first_file) ?? '';
   texts.delete(first_file);
-  const version = hashOf([...texts].flat().join('\0'));
+  // The address of a library names its content too: it changes with its version.
+  const version = hashOf(
+    [...texts, ...Object.values(mapLibraries).map(({ url }) => url), await sizesOfLibraries()]
+      .flat()
+      .join('\0'),
+  );
   const files = new Map<string, PageFile>();
   // Sequential: compression of each file needs its own memory.
   for (const [name, text] of texts) files.set(name, await compress(name, text));
   const linked = withPreloads(index, firstModules(texts)).replaceAll('"./', `"/page/${version}/`);
-  return { version, index: await compress(first_file, linked), files };
+  return { version, index: await compress(first_file, linked), files, library: librariesOnDemand() };
+}
+
+async function sizesOfLibraries(): Promise<string> {
+  const sizes = Object.values(mapLibraries).map(async ({ url }) => (await stat(new URL(url))).size);
+  return (await Promise.all(sizes)).join(' ');
+}
+
+function librariesOnDemand(): Page['library'] {
+  const loaded = new Map<string, Promise<PageFile>>();
+  return (name) => {
+    const library = Object.hasOwn(mapLibraries, name) ? mapLibraries[name] : undefined;
+    if (!library) return undefined;
+    const known = loaded.get(name) ?? loadLibrary(name, library);
+    loaded.set(name, known);
+    return known;
+  };
+}
+
+async function loadLibrary(
+  name: string,
+  { url, exports = '' }: { readonly url: string; readonly exports?: string },
+): Promise<PageFile> {
+  return compress(name, `${withoutSourceMap(await readFile(new URL(url), 'utf8'))}${exports}`);
 }
 
 /** Lets the browser request the modules of the first screen at once, where it would find them one by one from import to import. */
@@ -98,11 +140,14 @@ async function readTexts(): Promise<Record<string, string>> {
     return [name, name.endsWith('.html') ? text : withoutComments(text)] as const;
   });
   const others = Object.entries(libraries).map(async ([name, url]) => {
-    const text = await readFile(new URL(url), 'utf8');
-    // Their source maps are not served.
-    return [name, text.replace(/\n\/\/# sourceMappingURL=.*\s*$/u, '\n')] as const;
+    return [name, withoutSourceMap(await readFile(new URL(url), 'utf8'))] as const;
   });
   return Object.fromEntries(await Promise.all([...own, ...others]));
+}
+
+/** Source maps of libraries are not served. */
+function withoutSourceMap(text: string): string {
+  return text.replace(/\n\/\/# sourceMappingURL=.*\s*$/u, '\n');
 }
 
 /**

@@ -7,8 +7,9 @@ import type { Env } from '../context.ts';
 export function servePage(app: OpenAPIHono<Env>, page: PageSource): void {
   app.get('/', async (c) => answer(c, (await page()).index, 'no-cache'));
   app.get('/page/:version/:name{.+}', async (c) => {
-    const { version, files } = await page();
-    const file = c.req.param('version') === version ? files.get(c.req.param('name')) : undefined;
+    const { version, files, library } = await page();
+    const name = c.req.param('name');
+    const file = c.req.param('version') === version ? (files.get(name) ?? (await library(name))) : undefined;
     return file ? answer(c, file, 'public, max-age=31536000, immutable') : c.notFound();
   });
 }

@@ -1,0 +1,159 @@
+/**
+ * The base map under the marks: the outline of the world, and over it the operator's map where the service has one. It only
+ * shows; gestures and marks are those of the plain map. No request leaves the service.
+ */
+import { addProtocol, Map as MapView, setWorkerUrl } from '../../maplibre-gl.js';
+import { Protocol } from '../../pmtiles.js';
+import { Component } from '../../preact.js';
+import { ask } from '../../world/api.js';
+import { field } from '../../world/json.js';
+import { html } from '../parts/html.js';
+import { base } from './base-state.js';
+import { styleOf } from './base-style.js';
+
+/** @import { View } from '../../types.d.ts' */
+/** @import { Mercator } from './frame.js' */
+
+/** @typedef {{ readonly view: View, readonly at: Mercator }} Props */
+
+const worker_url = new URL('../../maplibre-gl-worker.js', import.meta.url).href;
+/** A context that is lost again does not come back for long: the plain map stays. */
+const losses_max = 2;
+const pixel_ratio_max = 2;
+
+/** @type {Promise<unknown> | undefined} */
+let archive;
+let losses = 0;
+let isPrepared = false;
+
+/** The policy of the page lets no text become a script but the address of this one worker. */
+function prepare() {
+  if (isPrepared) return;
+  isPrepared = true;
+  /** @type {object} */
+  const scope = globalThis;
+  if (hasTrustedTypes(scope))
+    scope.trustedTypes.createPolicy('default', {
+      createScriptURL: (/** @type {string} */ url) => (url === worker_url ? url : null),
+    });
+  setWorkerUrl(worker_url);
+  addProtocol('pmtiles', new Protocol().tile);
+}
+
+/**
+ * Not every browser has them.
+ * @param {object} scope
+ * @returns {scope is { readonly trustedTypes: { readonly createPolicy: (name: string, rules: object) => unknown } }}
+ */
+function hasTrustedTypes(scope) {
+  return 'trustedTypes' in scope;
+}
+
+/** What the service says of the operator's map; asked for once. An older service has none. */
+async function archiveOf() {
+  archive ??= ask('GET', '/api/map').catch(() => undefined);
+  return archive;
+}
+
+/** @extends {Component<Props>} */
+export class BaseMap extends Component {
+  /** @type {HTMLElement | null} */
+  #box = null;
+  /** @type {MapView | undefined} */
+  #map;
+  #theme = '';
+  #size = '';
+  /** @type {unknown} */
+  #archive;
+
+  /** @override */
+  componentDidMount() {
+    void this.#open();
+  }
+
+  /** @override */
+  componentDidUpdate() {
+    this.#show();
+  }
+
+  /** @override */
+  componentWillUnmount() {
+    this.#box = null;
+    this.#map?.remove();
+    this.#map = undefined;
+  }
+
+  /** @param {HTMLElement | null} element */
+  #keep = (element) => {
+    this.#box = element;
+  };
+
+  async #open() {
+    const answer = await archiveOf();
+    this.#archive = field(answer, 'archive') ?? undefined;
+    const { view, at } = this.props;
+    const fault = field(answer, 'fault');
+    base.fault = typeof fault === 'string' ? fault : '';
+    base.attribution = plainText(field(this.#archive, 'attribution'));
+    if (!this.#box) return;
+    this.#theme = view.theme;
+    try {
+      prepare();
+      this.#map = new MapView({
+        container: this.#box,
+        style: styleOf(this.#archive),
+        center: at.center,
+        zoom: at.zoom,
+        interactive: false,
+        attributionControl: false,
+        trackResize: false,
+        fadeDuration: 0,
+        pixelRatio: Math.min(devicePixelRatio, pixel_ratio_max),
+      });
+      this.#listen(this.#map);
+      base.state = 'ready';
+    } catch (error) {
+      base.state = 'missing';
+      view.act.note(`base map: ${error instanceof Error ? error.message : 'not available'}`);
+    }
+    view.act.changed();
+  }
+
+  /** @param {MapView} map */
+  #listen(map) {
+    const { act } = this.props.view;
+    map.on('error', ({ error }) => act.note(`base map: ${error.message}`));
+    map.on('webglcontextlost', () => {
+      losses += 1;
+      if (losses < losses_max) return;
+      base.state = 'missing';
+      act.changed();
+    });
+  }
+
+  /** Follows the frame, the size and the theme. */
+  #show() {
+    const map = this.#map;
+    const { view, at } = this.props;
+    if (!map) return;
+    if (this.#size !== `${at.w} ${at.h}`) map.resize();
+    this.#size = `${at.w} ${at.h}`;
+    if (this.#theme !== view.theme) map.setStyle(styleOf(this.#archive));
+    this.#theme = view.theme;
+    map.jumpTo({ center: at.center, zoom: at.zoom });
+  }
+
+  /** @override */
+  render() {
+    return html`<div class="base" ref=${this.#keep} aria-hidden="true"></div>`;
+  }
+}
+
+/**
+ * The credit of the operator's map without its markup.
+ * @param {unknown} text
+ * @returns {string}
+ */
+function plainText(text) {
+  return typeof text === 'string' ? text.replace(/<[^>]*>/gu, '').trim() : '';
+}

@@ -1,0 +1,154 @@
+/** The base map: the outline of the world, the operator's tiles, and the plain map where there is no WebGL. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
+import { faultsOf, ids, page_kit_id, type PageLab } from '../../support/service/page-lab.ts';
+import { pageScene } from '../../support/service/page-scene.ts';
+import { pmtilesArchive } from '../../support/service/pmtiles-archive.ts';
+import { word } from '../../support/service/page-words.ts';
+import { peerMissing } from '../../support/peers.ts';
+
+/** One red pixel. */
+const red_png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC',
+  'base64',
+);
+const [type_at, zoom_max_at] = [99, 101];
+const [mvt, png] = [1, 2];
+
+/** Field 1 of a protocol buffer, as tag and value. */
+const bytesField = (field: number, value: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([(field << 3) | 2]), varint(value.length), value]);
+const intField = (field: number, value: number): Buffer =>
+  Buffer.concat([Buffer.from([field << 3]), varint(value)]);
+const varint = (value: number): Buffer =>
+  value < 128
+    ? Buffer.from([value])
+    : Buffer.concat([Buffer.from([(value & 127) | 128]), varint(value >>> 7)]);
+
+/** A vector tile that is water all over: move to the corner, three lines of 4,096 units, close. */
+function waterTile(): Buffer {
+  const commands = [9, 0, 0, 26, 8_192, 0, 0, 8_192, 8_191, 0, 15].map(varint);
+  const feature = Buffer.concat([intField(3, 3), bytesField(4, Buffer.concat(commands))]);
+  const layer = [
+    intField(15, 2),
+    bytesField(1, Buffer.from('water')),
+    bytesField(2, feature),
+    intField(5, 4_096),
+  ];
+  return bytesField(3, Buffer.concat(layer));
+}
+
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'page-map-'));
+});
+afterAll(async () => rm(dir, { recursive: true }));
+
+async function mapFile(name: string, tile: Buffer, type: number): Promise<string> {
+  const archive = pmtilesArchive({ tile });
+  archive.writeUInt8(type, type_at);
+  archive.writeUInt8(0, zoom_max_at);
+  const file = join(dir, name);
+  await writeFile(file, archive);
+  return file;
+}
+
+/** The colour of the base map near its lower right corner, where no mark stands. */
+async function colourOf(lab: PageLab): Promise<readonly number[]> {
+  const box = await lab.page.locator('#map').boundingBox();
+  if (!box) throw new Error('there is no map');
+  const clip = { x: box.x + box.width - 60, y: box.y + box.height - 90, width: 4, height: 4 };
+  const picture = (await lab.page.screenshot({ clip })).toString('base64');
+  return lab.page.evaluate(async (data) => {
+    const bytes = Uint8Array.from(atob(data), (char) => char.codePointAt(0) ?? 0);
+    const bitmap = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
+    const context = new OffscreenCanvas(4, 4).getContext('2d');
+    context?.drawImage(bitmap, 0, 0);
+    return [...(context?.getImageData(1, 1, 1, 1).data ?? [])].slice(0, 3);
+  }, picture);
+}
+
+const near = (colour: readonly number[], wanted: readonly number[]): boolean =>
+  colour.every((value, i) => Math.abs(value - (wanted[i] ?? 0)) < 12);
+const land_day = [0xf3, 0xf1, 0xe9];
+const land_night = [0x17, 0x1d, 0x1b];
+const water_day = [0xcf, 0xdf, 0xe8];
+
+describe.skipIf(peerMissing('chromium'))('The base map', () => {
+  const { show } = pageScene({ hasWebGl: true });
+
+  const openMap = async (map_file?: string): Promise<PageLab> => {
+    const lab = await show({ width_px: 1_280, ...(map_file !== undefined && { map_file }) });
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/map`);
+    await lab.page.locator('.map-tag.low').waitFor({ timeout: 60_000 });
+    return lab;
+  };
+
+  it('is the outline of the world in the colours of the theme, without requests to others', async () => {
+    const lab = await openMap();
+    await eventually('the land is drawn', async () => near(await colourOf(lab), land_day), 60_000);
+    expect(await lab.page.locator('.map-tag.low').innerText()).toBe(word('map.worldOutline'));
+    await lab.page.emulateMedia({ colorScheme: 'dark' });
+    await eventually(
+      'the land of the night is drawn',
+      async () => near(await colourOf(lab), land_night),
+      60_000,
+    );
+    expect(await faultsOf(lab.page)).toEqual([]);
+    expect([lab.complaints, lab.strangers]).toEqual([[], []]);
+  }, 150_000);
+
+  it('shows raster tiles of the operator, with their credit as text', async () => {
+    const lab = await openMap(await mapFile('raster.pmtiles', red_png, png));
+    await eventually('the tiles are drawn', async () => near(await colourOf(lab), [255, 0, 0]), 60_000);
+    expect(await lab.page.locator('.map-tag.low').innerText()).toBe('© OpenStreetMap');
+    expect([lab.complaints, lab.strangers]).toEqual([[], []]);
+  }, 150_000);
+
+  it('shows vector tiles of the operator in the colours of the theme', async () => {
+    const lab = await openMap(await mapFile('vector.pmtiles', waterTile(), mvt));
+    await eventually('the water is drawn', async () => near(await colourOf(lab), water_day), 60_000);
+    expect([lab.complaints, lab.strangers]).toEqual([[], []]);
+  }, 150_000);
+
+  it('keeps a tap and the marks where they are on the plain map', async () => {
+    const lab = await openMap();
+    const places = async (): Promise<readonly (string | null)[]> =>
+      lab.page
+        .locator('.map .mark')
+        .evaluateAll((marks) => marks.map((mark) => mark.getAttribute('transform')));
+    const onBase = await places();
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/settings`);
+    await lab.page.locator('.setting .chip', { hasText: 'Simple' }).click();
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/map`);
+    await lab.page.locator('.map .mark').first().waitFor();
+    expect(await lab.page.locator('.base').count()).toBe(0);
+    const numbersOf = (all: readonly (string | null)[]): readonly number[] =>
+      all.flatMap((text) => [...(text ?? '').matchAll(/-?[\d.]+/gu)].map(([digits]) => Number(digits)));
+    const [a, b] = [numbersOf(onBase), numbersOf(await places())];
+    expect(a.length).toBe(b.length);
+    expect(Math.max(...a.map((value, i) => Math.abs(value - (b[i] ?? 0))))).toBeLessThan(3);
+  }, 150_000);
+});
+
+describe.skipIf(peerMissing('chromium'))('Without WebGL', () => {
+  const { show } = pageScene();
+
+  it('the plain map is drawn, with marks, rings and tap to fly', async () => {
+    const lab = await show({ width_px: 390 });
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.drone}`);
+    await lab.page.locator('.map .mark').first().waitFor();
+    await eventually('the base map was tried', async () =>
+      lab.page.evaluate(() =>
+        performance.getEntriesByType('resource').some(({ name }) => name.endsWith('/maplibre-gl.js')),
+      ),
+    );
+    await eventually('it is gone', async () => (await lab.page.locator('.base').count()) === 0);
+    expect(await lab.page.locator('.map .ring circle').count()).toBe(5);
+    expect(await lab.page.locator('.map-tag.low').count()).toBe(0);
+    expect(lab.strangers).toEqual([]);
+  });
+});
