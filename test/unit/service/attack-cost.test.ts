@@ -1,0 +1,47 @@
+/** What 8 kB of a hostile kit may cost the service of all kits: processor time, which a busy machine does not change. */
+import { deflateSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { channels, upTopic } from '../../../src/contract/topics.ts';
+import { readMessage } from '../../../src/service/ingest/read-message.ts';
+import { threadCpu_ms } from '../../fuzz/engine.ts';
+import { asset_id, kit_id } from '../../support/contract-samples.ts';
+
+/** The rule of the fuzzer: a second, three times in a row. About 100 ms is what the worst of these takes. */
+const cpu_max_ms = 1_000;
+const attempts = 3;
+const packed_bytes_max = 30_000;
+
+const head = (rows: number): object => ({
+  e: 1,
+  ch: channels.feed(asset_id, 'gps'),
+  seq: Array.from({ length: rows }, () => 1),
+  t: Array.from({ length: rows }, () => 1),
+});
+const batch = (...groups: readonly object[]): string => JSON.stringify({ v: 1, historical: true, groups });
+
+describe('a batch of some kB', () => {
+  it.each([
+    ['4 million groups', `{"v":1,"historical":false,"groups":[${'1,'.repeat(4_000_000)}1]}`],
+    ['8 million brackets', '['.repeat(8_000_000)],
+    ['8 million characters of a name', `{"v":1,"${'x'.repeat(8_000_000)}`],
+    ['30 texts of 250 kB', batch({ ...head(30), v: Array.from({ length: 30 }, () => 'x'.repeat(250_000)) })],
+    [
+      '30 texts of 80,000 invisible characters',
+      batch({ ...head(30), v: Array.from({ length: 30 }, () => '\u202E'.repeat(80_000)) }),
+    ],
+    ['constant columns', batch({ ...head(1_000), k: ['a'], c: [{ c: 'x'.repeat(1_000_000) }] })],
+    [
+      '9,000 messages of 28 values',
+      batch({ ...head(9_000), v: Array.from({ length: 9_000 }, () => Array.from({ length: 28 }, () => 0)) }),
+    ],
+  ])('costs less than a second of processor time: %s', { timeout: 60_000 }, (_, text) => {
+    const payload = deflateSync(text);
+    expect(payload.length).toBeLessThan(packed_bytes_max);
+    const costs_ms = Array.from({ length: attempts }, () => {
+      const began_ms = threadCpu_ms();
+      expect(readMessage(upTopic(kit_id, channels.batch), payload)).toBeDefined();
+      return threadCpu_ms() - began_ms;
+    });
+    expect(Math.min(...costs_ms)).toBeLessThan(cpu_max_ms);
+  });
+});
