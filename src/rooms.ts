@@ -68,7 +68,7 @@ export const rooms: readonly Room[] = [
     purpose:
       'one MQTT session for kit, service and doctor: broker options, socket, TLS, MQTT.js, packet ids, reconnecting',
     imports: ['errors.ts', 'platform'],
-    packages: ['mqtt'],
+    packages: ['mqtt', 'mqtt-packet'],
   },
   {
     folder: 'src/uplink',

@@ -1,8 +1,9 @@
 /**
  * MQTT.js as the encoder and decoder of one connection. It keeps no messages, reads on while messages are handled, sends no
- * PUBACK and does not measure the keep-alive. Only this file imports the library, and everything that is built on its
- * behavior rather than on its documentation is here; no private method is called.
+ * PUBACK and does not measure the keep-alive. Only this file imports the library, and what is built on its behavior rather
+ * than on its documentation is here and in packet-lengths.ts.
  */
+import './packet-lengths.ts';
 import type { Duplex } from 'node:stream';
 import { type IClientOptions, type IPublishPacket, MqttClient, type Packet, Store } from 'mqtt';
 import { texts } from './texts.ts';

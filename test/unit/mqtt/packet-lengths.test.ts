@@ -1,0 +1,33 @@
+/** What MQTT.js keeps for ever of packets that were sent must stay small. */
+// Before the library, as in the program.
+import '../../../src/mqtt/client.ts';
+import { Writable } from 'node:stream';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { writeToStream } from 'mqtt-packet';
+import { expect, test } from 'vitest';
+
+/** Bytes of all buffers that are still in use. */
+function bufferBytes(): number {
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  if (typeof collect === 'function') Reflect.apply(collect, undefined, []);
+  return process.memoryUsage().arrayBuffers;
+}
+
+test('packets of three thousand different lengths leave no pool of buffers behind', async () => {
+  const lengths = 3_000;
+  const sink = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const before = bufferBytes();
+  for (let length = 0; length < lengths; length += 1) {
+    const payload = Buffer.alloc(length);
+    const of_one_packet = { dup: false, retain: false, qos: 0 } as const;
+    writeToStream({ cmd: 'publish', topic: 't', payload, ...of_one_packet }, sink);
+    await nextTick();
+    // Others take small buffers from the same pool meanwhile.
+    for (let other = 0; other < 20; other += 1) Buffer.from('x'.repeat(3_000));
+  }
+  const kept_bytes = bufferBytes() - before;
+  expect(kept_bytes / lengths).toBeLessThan(1_000);
+});
