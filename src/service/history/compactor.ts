@@ -41,8 +41,7 @@ export async function waitingKit(
   all: boolean,
 ): Promise<string | undefined> {
   const [row] = await queries.all(
-    `SELECT kit_id FROM history_waiting WHERE messages >= ? OR (messages > 0 AND since_ms <= ?)
-     ORDER BY messages DESC LIMIT 1`,
+    `SELECT kit_id FROM kits WHERE landed >= ? OR (landed > 0 AND landed_ms <= ?) ORDER BY landed DESC LIMIT 1`,
     all ? 1 : portion_messages,
     now_ms - landed_wait_ms,
   );
@@ -60,7 +59,7 @@ export async function compactKit(
   if (landed.length === 0) {
     // The count of a process that ended between two versions of it.
     await database.all(
-      'UPDATE history_waiting SET messages = 0 WHERE kit_id = ? AND NOT EXISTS (SELECT 1 FROM history_in WHERE kit_id = ?)',
+      'UPDATE kits SET landed = 0 WHERE kit_id = ? AND NOT EXISTS (SELECT 1 FROM history_in WHERE kit_id = ?)',
       kit_id,
       kit_id,
     );
@@ -88,7 +87,7 @@ export async function compactKit(
       await insertSegments(queries, kit_id, segments);
       await noteChanged(queries, kit_id, parts);
       await queries.all(
-        'UPDATE history_waiting SET messages = messages - ?, since_ms = ? WHERE kit_id = ?',
+        'UPDATE kits SET landed = landed - ?, landed_ms = ? WHERE kit_id = ?',
         count,
         now_ms,
         kit_id,

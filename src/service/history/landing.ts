@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Message } from '../ingest/read-message.ts';
 import type { StoredFeed } from '../store/store.ts';
 import type { Queries, SqlValue } from '../store/sql/database.ts';
-import { places, portions } from '../store/sql/many-rows.ts';
+import { inPortions, places } from '../store/sql/many-rows.ts';
 import { packSegment } from './segment.ts';
 import { channelOf } from '../../contract/topics.ts';
 
@@ -29,11 +29,10 @@ interface Landed {
 /** Digits of the time in an id, so that ids rise with it. */
 const id_digits = 14;
 
-/** Stores the messages of each kit. */
+/** Stores the messages of each kit. `kits.landed` counts them: with the other counters of a commit. */
 export async function land(queries: Queries, landings: readonly Landing[], now_ms: number): Promise<void> {
-  const landed = landings.flatMap(landedOf);
-  for (const some of portions(landed)) {
-    await queries.all(
+  await inPortions(landings.flatMap(landedOf), async (some) =>
+    queries.all(
       `INSERT INTO history_in (kit_id, id, landed_ms, messages, body) VALUES ${places(some, '(?, ?, ?, ?, ?)')}`,
       ...some.flatMap(({ kit_id, messages, body }): SqlValue[] => [
         kit_id,
@@ -42,21 +41,13 @@ export async function land(queries: Queries, landings: readonly Landing[], now_m
         messages,
         body,
       ]),
-    );
-  }
-  const byKit = Map.groupBy(landed, ({ kit_id }) => kit_id);
-  const counts = [...byKit].map(([kit_id, rows]) => ({
-    kit_id,
-    messages: rows.reduce((sum, each) => sum + each.messages, 0),
-  }));
-  for (const some of portions(counts)) {
-    await queries.all(
-      `INSERT INTO history_waiting (kit_id, messages, since_ms) VALUES ${places(some, '(?, ?, ?)')}
-       ON CONFLICT (kit_id) DO UPDATE SET messages = history_waiting.messages + excluded.messages,
-         since_ms = CASE WHEN history_waiting.messages > 0 THEN history_waiting.since_ms ELSE excluded.since_ms END`,
-      ...some.flatMap(({ kit_id, messages }): SqlValue[] => [kit_id, messages, now_ms]),
-    );
-  }
+    ),
+  );
+}
+
+/** How many messages `land` stores. */
+export function sizeOf({ messages, batches }: Landing): number {
+  return batches.reduce((sum, batch) => sum + batch.messages.length, messages.length);
 }
 
 interface Pushed {
@@ -79,6 +70,12 @@ export async function landFixes(queries: Queries, { kit_id, fixes, now_ms }: Pus
     data,
   }));
   await land(queries, [{ kit_id, messages: landing, batches: [] }], now_ms);
+  await queries.all(
+    `UPDATE kits SET landed_ms = CASE WHEN landed > 0 THEN landed_ms ELSE ? END, landed = landed + ? WHERE kit_id = ?`,
+    now_ms,
+    landing.length,
+    kit_id,
+  );
 }
 
 /** An id of a row: rises with the time, and is another one in each process. */

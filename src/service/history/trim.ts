@@ -82,7 +82,7 @@ export async function limitLanded(queries: Queries, messages_max: number): Promi
     if (!row) break;
     const messages = Number(row['messages']);
     await queries.all(
-      'UPDATE history_waiting SET messages = messages - ? WHERE kit_id = ?',
+      'UPDATE kits SET landed = landed - ? WHERE kit_id = ?',
       messages,
       String(row['kit_id']),
     );

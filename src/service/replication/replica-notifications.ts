@@ -57,9 +57,10 @@ export class ReplicaNotifications {
 
   /** Notifies the others if and when the transaction of `queries` commits. */
   async notify(queries: Queries, changes: readonly Change[]): Promise<void> {
-    for (const payload of payloadsOf(this.#id, changes)) {
-      await queries.all('SELECT pg_notify(?, ?)', channel, payload);
-    }
+    const payloads = payloadsOf(this.#id, changes);
+    const told = payloads.map(async (payload) => queries.all('SELECT pg_notify(?, ?)', channel, payload));
+    await Promise.allSettled(told);
+    await Promise.all(told);
   }
 
   /** Passes the changes of other replicas to `changes` until `signal` aborts. */

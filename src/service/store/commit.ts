@@ -4,7 +4,7 @@ import type { CloudAck } from '../../contract/tasks.ts';
 import type { Message, Reception } from '../ingest/read-message.ts';
 import { type FeedArrival, putFeeds, readFeed } from './apply/apply-feeds.ts';
 import { applyMessage, droppedIn, isAboutState } from './apply/apply.ts';
-import { type Landing, land, type WholeBatch } from '../history/landing.ts';
+import { type Landing, land, sizeOf, type WholeBatch } from '../history/landing.ts';
 import { withoutSuperseded } from './apply/superseded.ts';
 import { takeKitFix } from './partner-sync.ts';
 import type { Queries } from './sql/database.ts';
@@ -57,19 +57,22 @@ export async function commitReceptions(
     queries,
     results.flatMap(({ done }) => done.feeds),
   );
-  for (const { delivery, separated, done } of results) {
+  const landings = keepsHistory ? results.map(landingOf) : [];
+  for (const [index, { delivery, separated, done }] of results.entries()) {
     const { kit_id, heard_ms, vouched_ms } = delivery;
+    const landing = landings[index];
     changes.push(...done.changes);
     acks.push(...separated.acks.map((ack) => ({ kit_id, ack })));
     for (const { epoch, rows } of separated.fresh.flatMap(droppedIn)) known.drop({ kit_id, epoch, rows });
     const { received, duplicates } = separated;
     const refused = done.refused + (feeds.refused.get(kit_id) ?? 0);
-    counts.push({ kit_id, received, duplicates, refused, heard_ms, vouched_ms });
+    const landed = landing ? sizeOf(landing) : 0;
+    counts.push({ kit_id, received, duplicates, refused, heard_ms, vouched_ms, landed });
   }
   changes.push(...feeds.changes);
-  if (keepsHistory) await land(queries, results.map(landingOf), now_ms);
+  await land(queries, landings, now_ms);
   await known.write(queries, now_ms);
-  await count(queries, counts);
+  await count(queries, counts, now_ms);
   const without_presence = deliveries
     .filter(({ kit_id, isLive, messages }) => isLive && not_online.has(kit_id) && !messages.some(isState))
     .map(({ kit_id }) => kit_id);

@@ -43,10 +43,11 @@ export async function applyEach(
     }),
   );
   await known.write(queries, now_ms);
-  const counters = { duplicates: 0, refused: 0, heard_ms: now_ms, vouched_ms: null };
+  const counters = { duplicates: 0, refused: 0, heard_ms: now_ms, vouched_ms: null, landed: 0 };
   await count(
     queries,
     numbers.map(({ kit_id, seqs }) => ({ kit_id, received: seqs.length, ...counters })),
+    now_ms,
   );
   return changes.flat();
 }

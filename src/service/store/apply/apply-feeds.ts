@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import type { Message } from '../../ingest/read-message.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
-import { places, portions } from '../sql/many-rows.ts';
+import { inPortions, places } from '../sql/many-rows.ts';
 import type { Change } from '../store.ts';
 
 /** Feeds of one kit. */
@@ -57,10 +57,10 @@ export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[
   const newest = newestOf(arrivals, ({ kit_id }) => count(kit_id, 1));
   const before = await readStamps(queries, newest.filter(hasOlderLive));
   const stored = new Set<string>();
-  for (const some of portions(newest)) for (const row of await putSome(queries, some)) stored.add(keyOf(row));
+  for (const row of await inPortions(newest, async (some) => putSome(queries, some))) stored.add(keyOf(row));
   const others = newest.filter((each) => !stored.has(keyOf(each)));
   const known = new Set<string>();
-  for (const some of portions(others)) for (const row of await readSome(queries, some)) known.add(keyOf(row));
+  for (const row of await inPortions(others, async (some) => readSome(queries, some))) known.add(keyOf(row));
   for (const each of others) if (!known.has(keyOf(each))) count(each.kit_id, each.all.length);
   const changes = newest
     .filter((each) => stored.has(keyOf(each)))
@@ -80,12 +80,8 @@ async function readStamps(
   queries: Queries,
   some: readonly FeedArrival[],
 ): Promise<ReadonlyMap<string, Order>> {
-  const stamps = new Map<string, Order>();
-  for (const portion of portions(some)) {
-    for (const row of await readSome(queries, portion))
-      stamps.set(keyOf(row), { epoch: Number(row['epoch']), seq: Number(row['seq']) });
-  }
-  return stamps;
+  const rows = await inPortions(some, async (portion) => readSome(queries, portion));
+  return new Map(rows.map((row) => [keyOf(row), { epoch: Number(row['epoch']), seq: Number(row['seq']) }]));
 }
 
 function isNewer(message: Order, than: Order): boolean {

@@ -4,7 +4,7 @@
  * joins the ranges of its epoch. What is beyond the limits is forgotten, never assumed: see decision 0011.
  */
 import type { Queries, SqlValue } from '../sql/database.ts';
-import { places, portions } from '../sql/many-rows.ts';
+import { inPortions, places, portions } from '../sql/many-rows.ts';
 import { blockOf, NumberBlock, spanOf } from './number-block.ts';
 import { cutFromRanges, joinRanges, type Range, rangeAt, sizeOf } from './ranges.ts';
 import { rangesOf } from '../rows.ts';
@@ -70,34 +70,36 @@ export class ReceivedNumbers {
   /** Reads what is known of the places where these numbers lie. */
   static async read(queries: Queries, wanted: readonly Numbers[]): Promise<ReceivedNumbers> {
     const epochs = new Map<string, Epoch>();
-    for (const some of portions(wanted)) {
-      const rows = await queries.all(
-        `SELECT kit_id, epoch, ranges FROM received
-         WHERE (kit_id, epoch) IN (VALUES ${places(some, '(?, CAST(? AS BIGINT))')})`,
-        ...some.flatMap(({ kit_id, epoch }) => [kit_id, epoch]),
-      );
-      const known = new Map(rows.map((row) => [keyOf(row), rangesOf.parse(row['ranges'])]));
-      for (const { kit_id, epoch } of some) {
-        const ranges = known.get(keyOf({ kit_id, epoch }));
-        const entry = { kit_id, epoch, ranges: ranges ?? [], isNew: ranges === undefined };
-        const empty = { isChanged: false, blocks: new Map<number, Block>(), forgotten: [] };
-        epochs.set(keyOf(entry), { ...entry, ...empty });
-      }
-    }
     const blocks = wanted.flatMap(({ kit_id, epoch, seqs }) =>
       [...new Set(seqs.map(blockOf))].map((block) => ({ kit_id, epoch, block })),
     );
-    for (const some of portions(blocks)) {
-      const rows = await queries.all(
-        `SELECT kit_id, epoch, block, seen FROM received_blocks WHERE (kit_id, epoch, block)
-         IN (VALUES ${places(some, '(?, CAST(? AS BIGINT), CAST(? AS BIGINT))')})`,
-        ...some.flatMap(({ kit_id, epoch, block }) => [kit_id, epoch, block]),
-      );
-      for (const row of rows) {
-        const block = Number(row['block']);
-        const numbers = new NumberBlock(block, String(row['seen']));
-        epochs.get(keyOf(row))?.blocks.set(block, { numbers, isNew: false, isChanged: false });
-      }
+    const [ofEpochs, ofBlocks] = await Promise.all([
+      inPortions(wanted, async (some) =>
+        queries.all(
+          `SELECT kit_id, epoch, ranges FROM received
+           WHERE (kit_id, epoch) IN (VALUES ${places(some, '(?, CAST(? AS BIGINT))')})`,
+          ...some.flatMap(({ kit_id, epoch }) => [kit_id, epoch]),
+        ),
+      ),
+      inPortions(blocks, async (some) =>
+        queries.all(
+          `SELECT kit_id, epoch, block, seen FROM received_blocks WHERE (kit_id, epoch, block)
+           IN (VALUES ${places(some, '(?, CAST(? AS BIGINT), CAST(? AS BIGINT))')})`,
+          ...some.flatMap(({ kit_id, epoch, block }) => [kit_id, epoch, block]),
+        ),
+      ),
+    ]);
+    const known = new Map(ofEpochs.map((row) => [keyOf(row), rangesOf.parse(row['ranges'])]));
+    for (const { kit_id, epoch } of wanted) {
+      const ranges = known.get(keyOf({ kit_id, epoch }));
+      const entry = { kit_id, epoch, ranges: ranges ?? [], isNew: ranges === undefined };
+      const empty = { isChanged: false, blocks: new Map<number, Block>(), forgotten: [] };
+      epochs.set(keyOf(entry), { ...entry, ...empty });
+    }
+    for (const row of ofBlocks) {
+      const block = Number(row['block']);
+      const numbers = new NumberBlock(block, String(row['seen']));
+      epochs.get(keyOf(row))?.blocks.set(block, { numbers, isNew: false, isChanged: false });
     }
     return new ReceivedNumbers(epochs);
   }
@@ -209,19 +211,21 @@ async function writeBlocks(queries: Queries, epochs: readonly Epoch[], now_ms: n
       ...some.flatMap(({ kit_id, epoch, numbers }) => [kit_id, epoch, numbers.block]),
     );
   }
-  for (const some of portions(blocks.filter(({ numbers }) => !numbers.isFull))) {
-    await queries.all(
-      `INSERT INTO received_blocks (kit_id, epoch, block, seen, numbers, lowest, highest, touched_ms)
+  await inPortions(
+    blocks.filter(({ numbers }) => !numbers.isFull),
+    async (some) =>
+      queries.all(
+        `INSERT INTO received_blocks (kit_id, epoch, block, seen, numbers, lowest, highest, touched_ms)
        VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?)')}
        ON CONFLICT (kit_id, epoch, block) DO UPDATE SET seen = excluded.seen, numbers = excluded.numbers,
          lowest = excluded.lowest, highest = excluded.highest, touched_ms = excluded.touched_ms`,
-      ...some.flatMap(({ kit_id, epoch, numbers }): SqlValue[] => {
-        const ranges = numbers.ranges();
-        const [lowest = 0, highest = 0] = [ranges[0]?.[0], ranges.at(-1)?.[1]];
-        return [kit_id, epoch, numbers.block, numbers.text(), numbers.count, lowest, highest, now_ms];
-      }),
-    );
-  }
+        ...some.flatMap(({ kit_id, epoch, numbers }): SqlValue[] => {
+          const ranges = numbers.ranges();
+          const [lowest = 0, highest = 0] = [ranges[0]?.[0], ranges.at(-1)?.[1]];
+          return [kit_id, epoch, numbers.block, numbers.text(), numbers.count, lowest, highest, now_ms];
+        }),
+      ),
+  );
 }
 
 /** Adds to what is known to be dropped; null of an earlier version stays null. */

@@ -8,8 +8,6 @@ export const history_tables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS history_in (
      kit_id TEXT NOT NULL, id TEXT NOT NULL, landed_ms BIGINT NOT NULL, messages BIGINT NOT NULL, body BYTEA NOT NULL,
      PRIMARY KEY (kit_id, id))`,
-  `CREATE TABLE IF NOT EXISTS history_waiting (
-     kit_id TEXT PRIMARY KEY, messages BIGINT NOT NULL, since_ms BIGINT NOT NULL)`,
   // Messages of one kit, class, epoch and UTC day. `misdated`: the day is that of the arrival.
   `CREATE TABLE IF NOT EXISTS history (
      kit_id TEXT NOT NULL, id TEXT NOT NULL, class TEXT NOT NULL, day BIGINT NOT NULL, epoch BIGINT NOT NULL,

@@ -11,6 +11,19 @@ export function* portions<T>(rows: readonly T[]): Iterable<readonly T[]> {
   }
 }
 
+/**
+ * Asks for each portion without waiting for the one before: over a network, statements need not wait for each other. Resolves with
+ * all rows when the last statement has settled.
+ */
+export async function inPortions<T, R>(
+  rows: readonly T[],
+  ask: (some: readonly T[]) => Promise<readonly R[]>,
+): Promise<readonly R[]> {
+  const asked = [...portions(rows)].map(async (some) => ask(some));
+  await Promise.allSettled(asked);
+  return (await Promise.all(asked)).flat();
+}
+
 /** `place`, such as `(?, ?)`, once for each row. */
 export function places(rows: readonly unknown[], place: string): string {
   return rows.map(() => place).join(', ');

@@ -12,6 +12,9 @@ export const added_columns: readonly {
   readonly type: string;
 }[] = [
   { table: 'kits', column: 'vouched_ms', type: 'BIGINT' },
+  // Messages in `history_in`, and since when there are some.
+  { table: 'kits', column: 'landed', type: 'BIGINT NOT NULL DEFAULT 0' },
+  { table: 'kits', column: 'landed_ms', type: 'BIGINT NOT NULL DEFAULT 0' },
   { table: 'tasks', column: 'due_ms', type: 'BIGINT' },
   { table: 'tasks', column: 'requested_by_name', type: 'TEXT' },
   // What the kit reported as dropped of the epoch; null: an earlier version has not kept it apart.
