@@ -1,6 +1,6 @@
 /** Which of 4,096 consecutive sequence numbers were received, small enough to be written with each commit that adds to it. */
 import { z } from 'zod';
-import type { Range } from './ranges.ts';
+import { type Range, sizeOf } from './ranges.ts';
 
 /** Numbers of one block: 512 bytes as bits, 684 characters as text. */
 export const block_size = 4_096;
@@ -28,8 +28,17 @@ export class NumberBlock {
   /** `text` as `text()` has written it; left out: nothing was received. */
   constructor(block: number, text?: string) {
     this.block = block;
-    this.#bits = text === undefined ? new Uint8Array(block_size / 8) : bitsOf(text);
-    this.#count = this.#bits.reduce((sum, byte) => sum + ones(byte), 0);
+    this.#bits = new Uint8Array(block_size / 8);
+    if (text === undefined) this.#count = 0;
+    else if (text.startsWith('[')) {
+      const ranges = offsets.parse(JSON.parse(text));
+      for (const range of ranges) setBits(this.#bits, range);
+      this.#ranges = ranges;
+      this.#count = sizeOf(ranges);
+    } else {
+      this.#bits.set(Buffer.from(text, 'base64').subarray(0, this.#bits.length));
+      this.#count = this.#bits.reduce((sum, byte) => sum + ones(byte), 0);
+    }
   }
 
   get count(): number {
@@ -48,7 +57,7 @@ export class NumberBlock {
     if ((byte & bit) !== 0) return false;
     this.#bits[at >> 3] = byte | bit;
     this.#count += 1;
-    this.#ranges = undefined;
+    this.#ranges = withNext(this.#ranges, at);
     return true;
   }
 
@@ -69,16 +78,18 @@ export class NumberBlock {
   }
 }
 
-function bitsOf(text: string): Uint8Array {
-  const bits = new Uint8Array(block_size / 8);
-  if (!text.startsWith('[')) {
-    bits.set(Buffer.from(text, 'base64').subarray(0, bits.length));
-    return bits;
+/** The ranges with the number that follows the last one, which is nearly every number; undefined: it does not follow. */
+function withNext(ranges: readonly Range[] | undefined, at: number): readonly Range[] | undefined {
+  const last = ranges?.at(-1);
+  return ranges && last?.[1] === at - 1 ? [...ranges.slice(0, -1), [last[0], at]] : undefined;
+}
+
+function setBits(bits: Uint8Array, [first, last]: Range): void {
+  for (let at = first; at <= last; at += 1) {
+    const isWhole = (at & 7) === 0 && at + 7 <= last;
+    bits[at >> 3] = isWhole ? 255 : (bits[at >> 3] ?? 0) | (1 << (at & 7));
+    if (isWhole) at += 7;
   }
-  for (const [first, last] of offsets.parse(JSON.parse(text))) {
-    for (let at = first; at <= last; at += 1) bits[at >> 3] = (bits[at >> 3] ?? 0) | (1 << (at & 7));
-  }
-  return bits;
 }
 
 function rangesOf(bits: Uint8Array): readonly Range[] {

@@ -1,4 +1,5 @@
 /** PostgreSQL behind `Database`, for fleets and for replicas that share one database. */
+import { Writable } from 'node:stream';
 import { DatabaseError, Pool, type PoolClient } from 'pg';
 import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
@@ -113,7 +114,13 @@ async function connectTo(pool: Pool): Promise<PoolClient> {
 async function transact<T>({ connect, ask }: Connecting, work: (queries: Queries) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const client = await connect();
-    const queries: Queries = { all: async (sql, ...values) => ask(client, sql, values) };
+    const hold = holder(client);
+    const queries: Queries = {
+      all: async (sql, ...values) => {
+        hold();
+        return ask(client, sql, values);
+      },
+    };
     let isCommitting = false;
     try {
       await begin(queries);
@@ -129,6 +136,27 @@ async function transact<T>({ connect, ask }: Connecting, work: (queries: Queries
       if (!mayHelp || attempt === attempts_max) throw error;
     }
   }
+}
+
+/**
+ * Returns what holds the output of the connection back until the statements of this turn are there, so that they are sent with one
+ * system call: `pg` sends each by itself.
+ */
+function holder(client: PoolClient): () => void {
+  const connection: unknown = Reflect.get(client, 'connection');
+  const stream: unknown =
+    typeof connection === 'object' && connection !== null ? Reflect.get(connection, 'stream') : undefined;
+  if (!(stream instanceof Writable)) return () => undefined;
+  let isHeld = false;
+  return () => {
+    if (isHeld) return;
+    isHeld = true;
+    stream.cork();
+    process.nextTick(() => {
+      isHeld = false;
+      stream.uncork();
+    });
+  };
 }
 
 /** Sends all statements without waiting: the connection pipelines them. */
