@@ -45,6 +45,13 @@ export async function within<T>(ms: number, work: Promise<T>, signal?: AbortSign
   }
 }
 
+/** Resolves after what waits for the event loop had its turn: to be awaited between the portions of long work. */
+export async function turn(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
 /** Yields the pause before each retry: doubles from `first_ms` up to `max_ms`, with up to half of it taken off at random. */
 export function* backoff(first_ms: number, max_ms: number, random = Math.random): Generator<number, never> {
   for (let ms = first_ms; ; ms = Math.min(ms * 2, max_ms)) yield ms * (0.5 + random() / 2);

@@ -117,7 +117,7 @@ async function gatewayFigure({ long }: BenchContext): Promise<Figure> {
 }
 
 async function readFigures(server: Postgres, { dir, say }: BenchContext): Promise<Figure[]> {
-  const template = makeTemplate(Date.now());
+  const template = await makeTemplate(Date.now());
   const url = await server.newDatabase('large');
   const shared = await openPostgres({ url, password: server.password });
   const kit_ids = await fill(shared, template, store_messages);

@@ -4,6 +4,7 @@
  */
 import type { Database, Queries, Row, SqlValue } from '../store/sql/database.ts';
 import { places, portions } from '../store/sql/many-rows.ts';
+import { turn } from '../../platform/time.ts';
 import { isErased, type Tombstones } from './erasure.ts';
 import { newId } from './landing.ts';
 import { byTime, classOf, dayOf, type HistoryClass, type HistoryMessage, identityOf } from './message.ts';
@@ -65,9 +66,10 @@ export async function compactKit(
     );
     return 0;
   }
-  const parts = await withoutKnown(database, kit_id, partsOf(landed, tombstones));
+  const parts = await withoutKnown(database, kit_id, await partsOf(landed, tombstones));
   const tails = await readTails(database, kit_id, parts);
-  const segments = parts.flatMap((part) => cut(merged(part, tails.get(placeOf(part))), now_ms));
+  const segments: Segment[] = [];
+  for (const part of parts) segments.push(...(await cut(merged(part, tails.get(placeOf(part))), now_ms)));
   return database
     .transaction(async (queries) => {
       const gone = await queries.all(
@@ -123,10 +125,11 @@ async function readLanded(database: Database, kit_id: string): Promise<readonly 
   );
 }
 
-function partsOf(landed: readonly Row[], tombstones: Tombstones): readonly Part[] {
+async function partsOf(landed: readonly Row[], tombstones: Tombstones): Promise<readonly Part[]> {
   const parts = new Map<string, Part>();
   const seen = new Set<string>();
   for (const row of landed) {
+    if (seen.size > 0) await turn();
     const landed_ms = Number(row['landed_ms']);
     for (const message of messagesOf(bodyOf(row))) {
       const identity = identityOf(message);
@@ -247,10 +250,12 @@ function merged(part: Part, tails: readonly Tail[] = []): Part {
 }
 
 /** Segments of at most `segment_messages_max`, by time. */
-export function cut(part: Part, now_ms: number): Segment[] {
+export async function cut(part: Part, now_ms: number): Promise<Segment[]> {
+  await turn();
   const sorted = [...part.messages].sort(byTime);
   const segments: Segment[] = [];
   for (let at = 0; at < sorted.length; at += segment_messages_max) {
+    if (at > 0) await turn();
     const messages = sorted.slice(at, at + segment_messages_max);
     segments.push({ ...part, id: newId(now_ms), messages, body: packSegment(messages) });
   }

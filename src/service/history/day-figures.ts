@@ -30,15 +30,28 @@ export function addGroup(day: DayFigures, group: Group): void {
       const value = values[index];
       const time_ms = times_ms[index] ?? 0;
       const start_ms = time_ms - (time_ms % rollup_bucket_ms);
+      // Most values are numbers themselves: nothing has to be searched.
+      if (typeof value === 'number') {
+        const buckets = bucketsOf(fields, key);
+        if (buckets) addValue(buckets, start_ms, value, time_ms);
+        return;
+      }
       for (const field of numberPaths({ [key]: value })) {
-        const buckets = fields.get(field) ?? new Map<number, Figures>();
-        if (!fields.has(field) && fields.size >= fields_max) continue;
-        fields.set(field, buckets);
+        const buckets = bucketsOf(fields, field);
         const number = numberAt({ [key]: value }, fieldPath(field));
-        if (number !== undefined) addValue(buckets, start_ms, number, time_ms);
+        if (buckets && number !== undefined) addValue(buckets, start_ms, number, time_ms);
       }
     });
   }
+}
+
+/** Undefined: the channel has too many fields. */
+function bucketsOf(fields: Map<string, Buckets>, field: string): Buckets | undefined {
+  const known = fields.get(field);
+  if (known || fields.size >= fields_max) return known;
+  const buckets = new Map<number, Figures>();
+  fields.set(field, buckets);
+  return buckets;
 }
 
 type StoredFigures = readonly [

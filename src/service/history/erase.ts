@@ -53,7 +53,8 @@ async function eraseSegments(
         const its = history_classes.find((each) => each === row['class']) ?? 'feed';
         const misdated = Number(row['misdated']) === 1;
         const part = { class: its, day: Number(row['day']), epoch: Number(row['epoch']), misdated };
-        if (messages.length > 0) await insertSegments(queries, kit_id, cut({ ...part, messages }, now_ms));
+        if (messages.length > 0)
+          await insertSegments(queries, kit_id, await cut({ ...part, messages }, now_ms));
         await noteChanged(queries, kit_id, [{ ...part, messages: all }]);
       }
     });

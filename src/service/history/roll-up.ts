@@ -1,6 +1,7 @@
 /** Makes the figures of a day from its segments: late messages only mark the day, and it is made again. */
 import type { Database, SqlValue } from '../store/sql/database.ts';
 import { places, portions } from '../store/sql/many-rows.ts';
+import { turn } from '../../platform/time.ts';
 import { bodyOf } from './compactor.ts';
 import { day_ms, dayOf } from './message.ts';
 import { addGroup, type DayFigures, packFigures } from './day-figures.ts';
@@ -65,7 +66,10 @@ async function figuresOf(database: Database, kit_id: string, day: number) {
     );
     for (const row of rows) {
       to_ms = Math.max(to_ms, Number(row['hi_ms']) + 1);
-      for (const group of openSegment(bodyOf(row))) addGroup(figures, group);
+      for (const group of openSegment(bodyOf(row))) {
+        await turn();
+        addGroup(figures, group);
+      }
     }
     after = rows.length === segments_at_once ? String(rows.at(-1)?.['id']) : undefined;
     if (after === undefined) return { figures, to_ms };

@@ -3,8 +3,8 @@ import type { Queries } from '../store/sql/database.ts';
 import { dayOf, history_classes, type HistoryClass } from './message.ts';
 import type { Retention } from './retention.ts';
 
-/** Rows of one statement. */
-const portion = 200;
+/** Rows of one statement: about 2 MB of segments, which SQLite overwrites while others wait. */
+const portion = 64;
 /** Over the size of a kit, these go first; events never do. */
 const by_size: readonly HistoryClass[] = ['feed', 'position', 'kit'];
 

@@ -10,7 +10,7 @@ const days = 30;
 const messages_of_day = day_ms / message_every_ms;
 
 type Part = Parameters<typeof cut>[0];
-type Segments = ReturnType<typeof cut>;
+type Segments = Awaited<ReturnType<typeof cut>>;
 
 export interface Template {
   readonly kit: KitMessages;
@@ -21,14 +21,14 @@ export interface Template {
 }
 
 /** 30 days that ended with the last day, a message each second. */
-export function makeTemplate(now_ms: number): Template {
+export async function makeTemplate(now_ms: number): Promise<Template> {
   const to_ms = dayOf(now_ms) * day_ms;
   const from_ms = to_ms - days * day_ms;
   const kit = new KitMessages(randomUUID(), from_ms);
   const segments: Segments = [];
   for (let day = 0; day < days; day += 1) {
     const parts = Map.groupBy(kit.take(messages_of_day), ({ channel }) => classOf(channel));
-    for (const [its, messages] of parts) segments.push(...cut(partOf(its, messages), now_ms));
+    for (const [its, messages] of parts) segments.push(...(await cut(partOf(its, messages), now_ms)));
   }
   return { kit, segments, messages: days * messages_of_day, from_ms, to_ms };
 }
