@@ -1,5 +1,6 @@
 /** The history of the service: what storing costs beside rows and single statements, how much it takes, and how long a question takes. */
 import { join } from 'node:path';
+import { openStore } from '../../src/service/store/open-store.ts';
 import { openPostgres } from '../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../src/service/store/sql/sqlite.ts';
 import { diskMissing } from '../support/disk/disks.ts';
@@ -10,6 +11,7 @@ import { measureHistorical, measureLive } from './history/ingest.ts';
 import { fill, makeTemplate } from './history/large-store.ts';
 import { measureReading, type Waits } from './history/reading.ts';
 import { bytesOf, measureGateway, measureSizes } from './history/size.ts';
+import { measurePauses } from './history/pauses.ts';
 import { row_tables } from './history/statement-a-message.ts';
 
 const store_messages = 100_000_000;
@@ -24,12 +26,9 @@ async function run(context: BenchContext): Promise<readonly Figure[]> {
   const server = await startPostgres({ durable: true });
   try {
     const stored = await ingestFigures(server, context);
-    return [
-      ...stored,
-      ...(await sizeFigures(server, context)),
-      gateway,
-      ...(await readFigures(server, context)),
-    ];
+    const sizes = await sizeFigures(server, context);
+    const pauses = await pauseFigures(server, context);
+    return [...stored, ...sizes, gateway, ...(await readFigures(server, context)), ...pauses];
   } finally {
     await server.stop();
   }
@@ -102,6 +101,29 @@ async function sizeFigures(server: Postgres, { say }: BenchContext): Promise<Fig
   } finally {
     await database.close();
   }
+}
+
+/** How long a commit waits beside a backlog that is divided, summed up and deleted. */
+async function pauseFigures(server: Postgres, { dir }: BenchContext): Promise<Figure[]> {
+  const url = await server.newDatabase('pauses');
+  const figures: Figure[] = [];
+  for (const [name, choice] of [
+    ['postgres', { kind: 'postgres', url, password: server.password }],
+    ['sqlite', { kind: 'sqlite', file: join(dir, 'pauses.db') }],
+  ] as const) {
+    const { store } = await openStore(choice);
+    const { busy_max_ms, quiet_max_ms } = await measurePauses(store);
+    await store.close();
+    figures.push({
+      figure: `commit_max_${name}_ms`,
+      value: busy_max_ms,
+      unit: 'ms, beside compaction',
+      target: '<= 50 more',
+      against: 'alone',
+      against_value: quiet_max_ms,
+    });
+  }
+  return figures;
 }
 
 async function gatewayFigure({ long }: BenchContext): Promise<Figure> {
