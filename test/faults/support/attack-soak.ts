@@ -94,6 +94,8 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
     ],
   });
   const cloud = await kit.listen(broker.url);
+  // Without the unit's limits the heap grows as it likes, and flat memory would mean little.
+  process.env['NODE_OPTIONS'] = await unitLimits();
   const daemon = await kit.start();
   const service = await startCloudService(kit, broker.url, service_port, signal);
   const real = await realKeys(kit);
@@ -126,6 +128,14 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
   }
   const survived = { daemon: await isAlive(daemon), service: await isAlive(service) };
   return { samples, survived, loudest: loudestOf(daemon) };
+}
+
+/** The limits of memory with which the unit starts the daemon. */
+async function unitLimits(): Promise<string> {
+  const unit = await readFile(new URL('../../../systemd/kit-connector.service', import.meta.url), 'utf8');
+  const limits = [...unit.matchAll(/--max-[a-z-]+=\d+/gu)].map(([flag]) => flag);
+  if (limits.length === 0) throw new Error('the unit has no limits of memory');
+  return limits.join(' ');
 }
 
 function loudestOf(daemon: Child): Soak['loudest'] {
