@@ -17,6 +17,11 @@ export const command_names = [
   'set_altitude',
   'set_speed',
   'download_mission',
+  'upload_mission',
+  'clear_mission',
+  'start_mission',
+  'pause_mission',
+  'resume_mission',
 ] as const;
 export type CommandName = (typeof command_names)[number];
 

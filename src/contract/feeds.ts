@@ -26,6 +26,7 @@ const heading = z.number().min(0).max(360).nullable().describe('degrees clockwis
 const angle = z.number().min(-180).max(180).nullable();
 const percent = z.number().min(0).max(100).nullable();
 const count = z.int().nonnegative().nullable();
+const digest = z.string().length(64).nullable();
 const volt = z.number().nonnegative().nullable().describe('volts');
 const ampere = z.number().nullable().describe('amperes drawn; negative while charging');
 const radioStrength = z
@@ -138,6 +139,18 @@ export const droneFeeds = {
     breached: z.boolean().nullable(),
     breach_count: count,
     breach_type: z.enum(['none', 'min_altitude', 'max_altitude', 'boundary']).nullable(),
+  }),
+  /** The mission that the autopilot has stored, and how far it is. Since 1.2. */
+  mission: z.looseObject({
+    count: count.describe('items'),
+    current: count.describe('number of the item that it flies to, from 1'),
+    state: z.enum(['no_mission', 'not_started', 'active', 'paused', 'complete']).nullable(),
+    progress_pct: percent.describe('items that are behind it'),
+    digest: digest.describe(
+      'SHA-256 of the stored items as last read; null when they may have changed since',
+    ),
+    fence_digest: digest.optional(),
+    rally_digest: digest.optional(),
   }),
 } as const satisfies FeedSet;
 

@@ -1,6 +1,7 @@
 /** Checks before a command is sent: is the vehicle there, is there time, does its situation allow it. */
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
+import type { StoredMissions } from '../missions/stored.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { type Addressee, time_min_ms } from './exchange.ts';
 import { texts } from './texts.ts';
@@ -11,6 +12,8 @@ export interface Commanded {
   readonly address: () =>
     | { readonly to: Addressee; readonly situation: Situation }
     | { readonly obstacle: string };
+  /** What is known of its missions. */
+  readonly stored: StoredMissions;
 }
 
 export interface Bounded extends Commanded {

@@ -18,7 +18,8 @@ import {
 } from './gate.ts';
 import type { Kind } from '../vehicles/kind.ts';
 import { mode_names, type ModeName, modeNumbers } from '../vehicles/modes.ts';
-import { missionCommands } from '../missions/commands.ts';
+import { storageCommands } from '../missions/commands.ts';
+import { missionFlightCommands } from '../missions/flight.ts';
 import type { CommandName, MavlinkOptions } from '../options.ts';
 import { armOrder, gotoOrder, modeOf, modeOrder, returnOrder } from './orders.ts';
 import type { Situation } from '../vehicles/situation.ts';
@@ -37,7 +38,8 @@ export function vehicleCommands(
     ...plainCommands(vehicle),
     gotoCommand(vehicle, options, kind),
     ...flightCommands(vehicle, options, kind),
-    ...missionCommands(vehicle),
+    ...storageCommands(vehicle, options),
+    ...missionFlightCommands(vehicle),
   ];
   // ArduSub has no mode that returns home.
   const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';

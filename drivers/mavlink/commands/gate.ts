@@ -109,7 +109,8 @@ function obstacleToFly({ autopilot, kind, armed, airborne, estimator }: Situatio
   return texts.estimator_unhealthy(estimator.reasons);
 }
 
-function tooFar(
+/** Returns the reason against a place that is farther than the limit. */
+export function tooFar(
   target: Place,
   from: Place,
   from_name: string,
@@ -119,7 +120,12 @@ function tooFar(
   return metres > distance_max_m ? texts.target_far(metres, from_name, distance_max_m) : undefined;
 }
 
-function admitHeight(alt_m: number, situation: Situation, options: MavlinkOptions['goto']): Height | string {
+/** Returns the heights that `alt_m` of the datum stands for, or the reason against them. */
+export function admitHeight(
+  alt_m: number,
+  situation: Situation,
+  options: MavlinkOptions['goto'],
+): Height | string {
   const { datum, height_min_m, height_max_m } = options;
   const height = heightOf(alt_m, datum, situation);
   if (typeof height === 'string') return height;

@@ -29,3 +29,19 @@ export function isInside({ lat, lon }: Place, polygon: readonly Place[]): boolea
   }
   return inside;
 }
+
+/** Whether the straight way between two places crosses a side of the polygon. */
+export function crosses(a: Place, b: Place, polygon: readonly Place[]): boolean {
+  let from = polygon.at(-1);
+  for (const to of polygon) {
+    if (from && turns(a, b, from) !== turns(a, b, to) && turns(from, to, a) !== turns(from, to, b))
+      return true;
+    from = to;
+  }
+  return false;
+}
+
+/** Whether the way from `a` over `b` to `c` turns left. */
+function turns(a: Place, b: Place, c: Place): boolean {
+  return (b.lon - a.lon) * (c.lat - a.lat) - (b.lat - a.lat) * (c.lon - a.lon) > 0;
+}

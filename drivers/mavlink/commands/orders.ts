@@ -14,6 +14,7 @@ const command_set_mode = 176;
 const command_reposition = 192;
 const command_arm = 400;
 const command_takeoff = 22;
+const command_mission_start = 300;
 const command_change_speed = 178;
 const speed_airspeed = 0;
 const speed_ground = 1;
@@ -89,6 +90,25 @@ export function modeOrder(
       contact.send('SET_MODE', { target_system: contact.sysid, base_mode, custom_mode });
       return undefined;
     },
+  };
+}
+
+/**
+ * ArduCopter takes off from the ground in its mission only after the command for it, which arms nothing. The same command arms a
+ * PX4, which gets the mode instead.
+ */
+export function missionOrder(
+  what: 'resume_mission' | 'start_mission',
+  numbers: ModeNumbers,
+  situation: Situation,
+): Order {
+  const { fallback: _, ...order } = modeOrder('AUTO', numbers, situation);
+  if (situation.autopilot === 'px4') return { ...order, what };
+  return {
+    ...order,
+    what,
+    command: command_mission_start,
+    send: (contact, how) => sendCommand(contact, { command: command_mission_start }, how),
   };
 }
 

@@ -1,6 +1,9 @@
 /** Writes missions as QGroundControl's plan files (`.plan`, version 1). Pure. */
 import type { JsonObject } from '../../../src/contract/json.ts';
-import type { MissionItem } from './download.ts';
+import { ownItems } from './digest.ts';
+import { command_jump, frame_mission, type MissionItem, plainFrame } from './item.ts';
+import type { MissionKind } from './kinds.ts';
+import { fenceOf, rallyOf } from './plan-areas.ts';
 
 export interface PlanContext {
   readonly autopilot: 'ardupilot' | 'px4' | 'other';
@@ -11,15 +14,6 @@ export interface PlanContext {
 }
 
 const firmware_types = { ardupilot: 3, px4: 12, other: 0 } as const;
-const command_jump = 177;
-/** Frames whose x and y are no coordinates. */
-const frame_mission = 2;
-/** Frames of the protocol with integer coordinates, as files name them. */
-const plain_frames: ReadonlyMap<number, number> = new Map([
-  [5, 0],
-  [6, 3],
-  [11, 10],
-]);
 /** Modes of the altitude in files: relative, above sea level, above the terrain. */
 const altitude_modes: ReadonlyMap<number, number> = new Map([
   [0, 2],
@@ -27,16 +21,26 @@ const altitude_modes: ReadonlyMap<number, number> = new Map([
   [10, 4],
 ]);
 
-/** Returns the plan; undefined while home is unknown, which a plan must have. */
-export function planOf(items: readonly MissionItem[], context: PlanContext): JsonObject | undefined {
+const empty_fence = { version: 2, circles: [], polygons: [] };
+const no_rally_points = { version: 2, points: [] };
+
+/** Returns the plan; `no home` while home is unknown, which a plan must have; `incomplete` for a fence of which items are missing. */
+export function planOf(
+  kind: MissionKind,
+  items: readonly MissionItem[],
+  context: PlanContext,
+): JsonObject | 'incomplete' | 'no home' {
   const { autopilot, vehicle_type, home } = context;
+  const own = ownItems(kind, autopilot);
   // The first item of an ArduPilot is its home.
-  const [first] = autopilot === 'ardupilot' ? items : [];
+  const [first] = own > 0 ? items : [];
   const planned = first ? { lat: first.x / 1e7, lon: first.y / 1e7, alt_amsl_m: first.z } : home;
-  if (!planned) return undefined;
-  const flown = first ? items.slice(1) : items;
+  if (!planned) return 'no home';
+  const fence = kind === 'fence' ? fenceOf(items) : empty_fence;
+  if (!fence) return 'incomplete';
   // Items of a file count from 1, those of PX4 from 0.
-  const offset = autopilot === 'ardupilot' ? 0 : 1;
+  const offset = own > 0 ? 0 : 1;
+  const flown = kind === 'mission' ? items.slice(own) : [];
   return {
     fileType: 'Plan',
     version: 1,
@@ -48,13 +52,13 @@ export function planOf(items: readonly MissionItem[], context: PlanContext): Jso
       plannedHomePosition: [planned.lat, planned.lon, planned.alt_amsl_m],
       items: flown.map((item) => simpleItem(item, offset)),
     },
-    geoFence: { version: 2, circles: [], polygons: [] },
-    rallyPoints: { version: 2, points: [] },
+    geoFence: fence,
+    rallyPoints: kind === 'rally' ? rallyOf(items) : no_rally_points,
   };
 }
 
 function simpleItem(item: MissionItem, offset: number): JsonObject {
-  const frame = plain_frames.get(item.frame) ?? item.frame;
+  const frame = plainFrame(item.frame);
   const scale = frame === frame_mission ? 1 : 1e7;
   const jump = item.command === command_jump ? offset : 0;
   const mode = altitude_modes.get(frame);

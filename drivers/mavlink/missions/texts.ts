@@ -1,15 +1,99 @@
 /** Sentences about missions that people read; tests refer to them by name. */
+import type { MissionKind } from './kinds.ts';
+
+const names: Readonly<Record<MissionKind, string>> = {
+  mission: 'mission',
+  fence: 'fence',
+  rally: 'list of rally points',
+};
+const item_names: Readonly<Record<MissionKind, string>> = {
+  mission: 'mission item',
+  fence: 'fence item',
+  rally: 'rally point',
+};
+
+/** MAV_MISSION_RESULT: name and meaning. */
+const acks: readonly (readonly [name: string, meaning: string])[] = [
+  ['ACCEPTED', 'accepted'],
+  ['ERROR', 'it cannot do this now'],
+  ['UNSUPPORTED_FRAME', 'an altitude frame is not supported'],
+  ['UNSUPPORTED', 'a command is not supported'],
+  ['NO_SPACE', 'its memory is too small for all items'],
+  ['INVALID', 'an item is invalid'],
+  ['INVALID_PARAM1', 'parameter 1 of an item is invalid'],
+  ['INVALID_PARAM2', 'parameter 2 of an item is invalid'],
+  ['INVALID_PARAM3', 'parameter 3 of an item is invalid'],
+  ['INVALID_PARAM4', 'parameter 4 of an item is invalid'],
+  ['INVALID_PARAM5_X', 'the latitude of an item is invalid'],
+  ['INVALID_PARAM6_Y', 'the longitude of an item is invalid'],
+  ['INVALID_PARAM7', 'the altitude of an item is invalid'],
+  ['INVALID_SEQUENCE', 'an item arrived out of order'],
+  ['DENIED', 'it accepts no such request from this station'],
+  ['OPERATION_CANCELLED', 'the transfer was cancelled'],
+];
+
+export function ackText(type: number): string {
+  const [name, meaning] = acks[type] ?? [];
+  return name === undefined ? `result ${type}` : `${name}: ${meaning}`;
+}
+
 export const texts = {
-  reading: (vehicle: string, done: number, all: number) => `${vehicle}: ${done} of ${all} mission items read`,
+  reading: (vehicle: string, done: number, all: number) => `${vehicle}: ${done} of ${all} items read`,
+  writing: (vehicle: string, done: number, all: number) => `${vehicle}: ${done} of ${all} items sent`,
   unanswered: (vehicle: string, what: string, requests: number) =>
-    `${vehicle} did not answer ${requests} requests for ${what}; mission not read`,
-  the_count: 'its mission',
-  item: (seq: number) => `mission item ${seq}`,
-  refused: (vehicle: string, result: string) => `${vehicle} refused to send its mission (${result})`,
-  interrupted: (vehicle: string) =>
-    `${vehicle} restarted or changed its link while its mission was read; try again`,
-  stopped: (vehicle: string) => `the task was stopped before the mission of ${vehicle} was read`,
-  too_late: (vehicle: string) => `the time of the task ended before the mission of ${vehicle} was read`,
-  too_long: (vehicle: string, items: number, max: number) =>
-    `${vehicle} has a mission of ${items} items; ${max} can be read`,
+    `${vehicle} did not answer ${requests} messages about ${what}`,
+  the_count: (kind: MissionKind) => `its ${names[kind]}`,
+  the_upload: (kind: MissionKind) => `the new ${names[kind]}`,
+  the_clearing: (kind: MissionKind) => `the removal of its ${names[kind]}`,
+  item: (kind: MissionKind, seq: number) => `${item_names[kind]} ${seq}`,
+  refused: (vehicle: string, what: string, result: string) => `${vehicle} refused ${what} (${result})`,
+  gave_up: (vehicle: string, attempts: number) => `${vehicle} ended the transfer ${attempts} times`,
+  interrupted: (vehicle: string) => `${vehicle} restarted or changed its link during the transfer`,
+  stopped: (vehicle: string) => `the task was stopped during the transfer with ${vehicle}`,
+  too_late: (vehicle: string) => `the time of the task ended during the transfer with ${vehicle}`,
+  too_long: (vehicle: string, kind: MissionKind, { count, max }: { count: number; max: number }) =>
+    `${vehicle} has a ${names[kind]} of ${count} items; ${max} can be read`,
+  incomplete_fence: (vehicle: string) => `${vehicle} has a fence whose items do not make up areas`,
+  unsupported: (vehicle: string, kind: MissionKind) =>
+    `${vehicle} reports no support for a ${names[kind]} in the mission protocol`,
+  fault: (path: string, what: string) => `${path}: ${what}`,
+  complex: (path: string, type: string) =>
+    `${path}: complex item ${type} is not supported; convert it to waypoints in the ground station`,
+  no_jump_target: (path: string, id: number | null) => `${path}: no item has doJumpId ${id}`,
+  empty: (kind: MissionKind) => `plan: has no ${item_names[kind]}; clear_mission removes what is stored`,
+  too_many: (count: number, max: number) => `plan: has ${count} items; ${max} are allowed`,
+  command_unsupported: (command: number) => `command ${command} is not supported in missions`,
+  speed: (given: number, max: number) =>
+    `speed ${given} m/s; above 0 up to ${max} m/s are allowed (speed_max_mps)`,
+  frame_terrain: 'heights above the terrain cannot be checked; use heights above home or above sea level',
+  frame: (frame: number) => `frame ${frame} is not supported; use 0 (above sea level) or 3 (above home)`,
+  place_unset: 'coordinates are not set (latitude 0, longitude 0)',
+  latitude: (given: number) => `latitude ${given} is not within -90 and 90`,
+  longitude: (given: number) => `longitude ${given} is not within -180 and 180`,
+  outside: 'outside the geofence (goto.geofence)',
+  leg_outside: (from: string) => `the way from ${from} leaves the geofence (goto.geofence)`,
+  excluded: 'the vehicle is inside this area, which excludes it',
+  not_included: 'the vehicle is outside every area that includes it',
+  home_unknown: 'home position unknown; wait until the vehicle reports it',
+  underway: 'vehicle is airborne or on its mission (allow_airborne)',
+  airborne_unknown: 'vehicle does not report whether it is airborne (allow_airborne)',
+  kind_unsupported: (kind: string) => `missions of vehicles of kind ${kind} are not supported`,
+  /** What the vehicle has now, after a transfer that did not end well. */
+  holds: (kind: MissionKind, { held, same, all }: { held: number; same: number; all: number }) =>
+    `its ${names[kind]} has ${held} items now, ${same} of them as in the plan of ${all}`,
+  ended_early: ({ sent, all }: { sent: number; all: number }, reason: string) =>
+    `the upload ended after ${sent} of ${all} items: ${reason}`,
+  differs: (path: string, { field, sent, stored }: { field: string; sent: number; stored: number }) =>
+    `${path}: ${field} was sent as ${sent} and stored as ${stored}`,
+  not_read_back: (vehicle: string, reason: string) =>
+    `what ${vehicle} holds now could not be read (${reason})`,
+  away: 'it is offline',
+  not_cleared: (vehicle: string, kind: MissionKind, left: number) =>
+    `${vehicle} still has a ${names[kind]} of ${left} items`,
+  not_in_mission: 'vehicle is not on its mission',
+  on_mission: 'vehicle is on its mission already',
+  no_mission: 'vehicle has no mission',
+  digest_unknown: 'it is not known what the vehicle has stored; read it with download_mission first',
+  digest_differs: 'the stored mission has another digest',
+  item_not_set: (vehicle: string, item: number) => `${vehicle} did not go to item ${item} of its mission`,
 } as const;

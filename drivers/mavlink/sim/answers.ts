@@ -24,6 +24,7 @@ const command_takeoff = 22;
 const command_set_mode = 176;
 const command_change_speed = 178;
 const command_reposition = 192;
+const command_mission_start = 300;
 const command_arm = 400;
 const frames_relative: ReadonlySet<number> = new Set([3, 6]);
 const frames_amsl: ReadonlySet<number> = new Set([0, 5]);
@@ -46,15 +47,11 @@ export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable):
     case command_set_mode:
       return setMode(fields, state);
     case command_reposition:
-      if (autopilot === 'ardupilot') return { result: unsupported };
-      // Without a place it stops where it is.
-      if (Number.isNaN(fields.param5)) {
-        flight.mode = 'LOITER';
-        flight.target = undefined;
-      }
-      return { result: accepted };
+      return autopilot === 'ardupilot' ? { result: unsupported } : hold(fields, flight);
     case command_takeoff:
       return takeOff(fields, state);
+    case command_mission_start:
+      return startMission(state);
     case command_change_speed:
       return { result: accepted };
     default:
@@ -80,6 +77,23 @@ export function answerInt(fields: Messages['COMMAND_INT'], { autopilot, flight }
 function flyTo(flight: Flight, { x, y }: Messages['COMMAND_INT'], height_m: number): Answer {
   flight.target = { lat: x / 1e7, lon: y / 1e7, height_m };
   flight.mode = 'GUIDED';
+  return { result: accepted };
+}
+
+/** Without a place a PX4 stops where it is. */
+function hold({ param5 }: Messages['COMMAND_LONG'], flight: Flight): Answer {
+  if (Number.isNaN(param5)) {
+    flight.mode = 'LOITER';
+    flight.target = undefined;
+  }
+  return { result: accepted };
+}
+
+function startMission({ autopilot, flight }: Answerable): Answer {
+  // A PX4 arms for it.
+  if (autopilot === 'px4') flight.armed = true;
+  if (!flight.armed) return { result: failed };
+  flight.mode = 'AUTO';
   return { result: accepted };
 }
 

@@ -17,11 +17,13 @@ export interface Home extends Place {
 const speed_mps = 8;
 const climb_mps = 3;
 const return_height_m = 15;
-/** The mission: a circle around home. */
+/** Without a stored mission: a circle around home. */
 const circle_radius_m = 60;
 const circle_height_m = 40;
 const circle_degrees_per_s = 6;
 const arrived_m = 0.5;
+/** A waypoint is reached. */
+const near_m = 1;
 const ground_m = 0.3;
 const metres_per_degree = 111_195;
 
@@ -39,6 +41,8 @@ export class Flight {
   east_mps = 0;
   up_mps = 0;
   heading_deg = 0;
+  /** Where its mission leads next, and what to do when it is there; without a mission it circles. */
+  route: { readonly target: () => Target | undefined; readonly reached: () => void } | undefined;
   #circle_deg = 0;
 
   constructor(home: Home, { airborne }: { readonly airborne: boolean }) {
@@ -75,7 +79,7 @@ export class Flight {
     const { lat, lon, height_m } = this;
     switch (this.mode) {
       case 'AUTO':
-        return this.#onCircle(seconds);
+        return this.route ? this.#onRoute(this.route) : this.#onCircle(seconds);
       case 'GUIDED':
       case 'TAKEOFF':
         return this.target;
@@ -89,6 +93,14 @@ export class Flight {
       case 'HOLD':
     }
     return undefined;
+  }
+
+  #onRoute({ target, reached }: NonNullable<Flight['route']>): Target | undefined {
+    const goal = target();
+    if (!goal || distance_m(this, goal) > near_m || Math.abs(this.height_m - goal.height_m) > near_m)
+      return goal;
+    reached();
+    return target();
   }
 
   #onCircle(seconds: number): Target {

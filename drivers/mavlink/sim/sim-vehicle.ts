@@ -8,6 +8,7 @@ import { decode, type Decoded, encode, type Messages } from '../wire/messages.ts
 import type { SignFrame } from '../wire/signing.ts';
 import { accepted, type Answer, answerInt, answerLong } from './answers.ts';
 import { Flight, type Home } from './flight.ts';
+import { isMissionMessage, SimMissions, type SimMissionsParts } from './missions.ts';
 import { type SimState, type Telemetry, telemetry, telemetry_ids } from './telemetry.ts';
 
 export interface SimOptions {
@@ -52,6 +53,7 @@ const px4_streams: readonly (readonly [Telemetry, interval_ms: number])[] = [
   ['POSITION_TARGET_GLOBAL_INT', 500],
   ['WIND_COV', 2_000],
   ['VIBRATION', 2_000],
+  ['MISSION_CURRENT', 1_000],
 ];
 
 /** What the autopilot does not have. */
@@ -66,6 +68,7 @@ export class SimVehicle {
   flight: Flight;
   gps: SimState['gps'] = 'ok';
   pre_arm_ok = true;
+  readonly missions: SimMissions;
   readonly #signal: AbortSignal;
   #socket: Socket | undefined;
   /** 16 hexadecimal digits. */
@@ -82,6 +85,11 @@ export class SimVehicle {
     this.uid = options.uid;
     this.#booted_ms = performance.now() - (options.uptime_ms ?? 0);
     this.flight = new Flight(options.home, options);
+    this.missions = this.makeMissions({
+      autopilot: options.autopilot,
+      home: options.home,
+      reply: (name, fields) => this.send(name, fields),
+    });
     this.#text_id = options.autopilot === 'px4' ? 0 : 1;
     signal.addEventListener('abort', () => this.#closeSocket(), { once: true });
   }
@@ -98,6 +106,7 @@ export class SimVehicle {
     this.#booted_ms = performance.now();
     this.#seq = 0;
     this.flight = new Flight(this.options.home, { airborne: false });
+    this.missions.restart();
     this.#beginStreams();
     if (keep_port) return;
     this.#closeSocket();
@@ -118,6 +127,10 @@ export class SimVehicle {
     const seq = this.#seq;
     this.#seq = (seq + 1) & 0xff;
     this.transmit(encode(name, fields, { sysid, compid: from_compid, seq, sign: this.signer() }));
+  }
+
+  protected makeMissions(parts: SimMissionsParts): SimMissions {
+    return new SimMissions(parts);
   }
 
   /** Signs what is sent. */
@@ -147,8 +160,13 @@ export class SimVehicle {
     { sysid, compid: from }: { readonly sysid: number; readonly compid: number },
   ): void {
     const { name, fields } = message;
+    if (isMissionMessage(message)) {
+      if (this.#isFor(message.fields))
+        this.missions.handle(message, { sysid, compid: from }, performance.now());
+      return;
+    }
     if (name !== 'COMMAND_LONG' && name !== 'COMMAND_INT') return;
-    if (fields.target_system !== this.options.sysid || fields.target_component !== compid) return;
+    if (!this.#isFor(fields)) return;
     const answer = this.execute(message);
     if (!answer) return;
     this.send('COMMAND_ACK', {
@@ -161,7 +179,18 @@ export class SimVehicle {
     });
     this.#sendTextsLater(answer.texts ?? []);
     // ArduPilot shows a change at once, PX4 with its next heartbeat.
-    if (this.options.autopilot === 'ardupilot') this.#heartbeat_due_ms = 0;
+    const isRequest = fields.command === command_set_interval || fields.command === command_request_message;
+    if (this.options.autopilot === 'ardupilot' && !isRequest) this.#heartbeat_due_ms = 0;
+  }
+
+  #isFor({
+    target_system,
+    target_component,
+  }: {
+    readonly target_system: number;
+    readonly target_component: number;
+  }): boolean {
+    return target_system === this.options.sysid && target_component === compid;
   }
 
   /** Carries out a command; undefined: no answer. */
@@ -189,6 +218,12 @@ export class SimVehicle {
   }
 
   #step(): void {
+    this.missions.tick(performance.now());
+    const { missions } = this;
+    const has_mission = (missions.stored[0]?.length ?? 0) > missions.first;
+    this.flight.route = has_mission
+      ? { target: () => missions.target(this.flight), reached: () => missions.next() }
+      : undefined;
     this.flight.step(step_ms / 1_000);
     this.tick(performance.now());
   }
@@ -200,7 +235,7 @@ export class SimVehicle {
 
   #state(): SimState {
     const { autopilot, type = type_quadrotor, quadplane = false } = this.options;
-    const { uid, flight, gps, pre_arm_ok } = this;
+    const { uid, flight, gps, pre_arm_ok, missions } = this;
     return {
       autopilot,
       type,
@@ -209,6 +244,7 @@ export class SimVehicle {
       flight,
       gps,
       pre_arm_ok,
+      missions,
       boot_ms: Math.round(performance.now() - this.#booted_ms),
     };
   }

@@ -4,6 +4,7 @@ import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
 import { holdNumbers, modeNumbers, px4_takeoff_mode } from '../vehicles/modes.ts';
 import { autopilotVersion } from './autopilot-version.ts';
 import type { Flight, SimMode } from './flight.ts';
+import type { SimMissions } from './missions.ts';
 
 export interface SimState {
   readonly autopilot: 'ardupilot' | 'px4';
@@ -18,6 +19,7 @@ export interface SimState {
   readonly pre_arm_ok: boolean;
   /** 16 hexadecimal digits. */
   readonly uid: string;
+  readonly missions: Pick<SimMissions, 'report'>;
 }
 
 const undulation_m = 47.3;
@@ -193,6 +195,7 @@ export const telemetry = {
       coordinate_frame: autopilot === 'px4' ? 5 : 0,
     };
   },
+  MISSION_CURRENT: ({ missions, flight }) => missions.report(flight.armed && flight.mode === 'AUTO'),
   WIND: () => ({ direction: 240, speed: 3, speed_z: 0 }),
   WIND_COV: ({ boot_ms }) => ({
     time_usec: boot_ms * 1_000,
@@ -243,6 +246,7 @@ export const telemetry_ids: ReadonlyMap<number, Telemetry> = new Map([
   [24, 'GPS_RAW_INT'],
   [30, 'ATTITUDE'],
   [33, 'GLOBAL_POSITION_INT'],
+  [42, 'MISSION_CURRENT'],
   [74, 'VFR_HUD'],
   [87, 'POSITION_TARGET_GLOBAL_INT'],
   [147, 'BATTERY_STATUS'],

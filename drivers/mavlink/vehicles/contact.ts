@@ -66,6 +66,8 @@ export class Contact {
   beats = 0;
   autopilot: Autopilot = 'other';
   kind: Kind = 'other';
+  /** MAV_TYPE of its latest heartbeat; a restart does not change it. */
+  mav_type = 0;
   /** The key of its asset, provisional until the hardware id is known. */
   asset_key: string;
   /** Number of observed restarts of the autopilot. */
@@ -193,6 +195,7 @@ export class Contact {
     this.beats += 1;
     const { type, autopilot } = heartbeat;
     const found = autopilotOf({ type, autopilot });
+    this.mav_type = type;
     // An autopilot reports type 0 while it starts.
     if (type !== 0) this.kind = this.#is_quadplane ? 'vtol' : kindOf(type);
     if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);

@@ -5,8 +5,6 @@ import { assetTypeOf, kindOf, modelOf } from './kind.ts';
 import type { Messages } from '../wire/messages.ts';
 
 const usual_component = 1;
-/** MAV_TYPE of an autopilot without a reported vehicle type. */
-const type_unknown = 0;
 const autopilot_names = { ardupilot: 'ArduPilot', px4: 'PX4', other: 'MAVLink' } as const;
 /** USB vendor ids of boards. */
 const board_vendors: ReadonlyMap<number, string> = new Map([
@@ -55,9 +53,8 @@ export function vehicleAsset(
   asset_key: string,
   name: string | undefined,
 ): AssetDescription {
-  const { latest, autopilot, sysid } = contact;
+  const { latest, autopilot, sysid, mav_type: type } = contact;
   const version = latest.last('AUTOPILOT_VERSION');
-  const type = latest.last('HEARTBEAT')?.type ?? type_unknown;
   const model = modelOf(type);
   const software = autopilot_names[autopilot];
   return {

@@ -103,6 +103,7 @@ export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readon
           { name: 'FENCE_STATUS', msgid: 162, interval_ms: 4 * status_ms },
         ] as const)),
     { name: 'VIBRATION', msgid: 241, interval_ms: 4 * status_ms },
+    { name: 'MISSION_CURRENT', msgid: 42, interval_ms: 2 * status_ms },
   ];
 }
 

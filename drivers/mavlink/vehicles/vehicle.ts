@@ -8,6 +8,8 @@ import { type DroneSink, Publishing } from './publishing.ts';
 import { situationOf } from './situation.ts';
 import { texts } from './texts.ts';
 import type { Commanded } from '../commands/admission.ts';
+import { kindOfType } from '../missions/kinds.ts';
+import { StoredMissions } from '../missions/stored.ts';
 import { Changes } from '../commands/await-change.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 
@@ -31,6 +33,9 @@ const quiet_ms = 1_500;
 export class Vehicle {
   readonly asset_key: string;
   readonly changes = new Changes();
+  readonly #stored = new StoredMissions();
+  /** Restarts of its autopilot when something was last received. */
+  #boots = 0;
   readonly contacts = new Set<Contact>();
   /** Set while two vehicles use its system id: no commands are sent, and its messages cannot be attributed. */
   conflict: string | undefined;
@@ -53,7 +58,9 @@ export class Vehicle {
     this.asset_key = parts.asset_key;
     this.#active = parts.contact;
     this.contacts.add(parts.contact);
-    this.#commands = parts.passive ? [] : parts.commandsOf({ address: () => this.#address() });
+    this.#commands = parts.passive
+      ? []
+      : parts.commandsOf({ address: () => this.#address(), stored: this.#stored });
     this.#sink = this.#announce();
     this.#publishing = new Publishing(this.#sink);
   }
@@ -94,8 +101,22 @@ export class Vehicle {
     if (!this.#online) this.#goOnline();
     if (message.name === 'HEARTBEAT') this.#publishStatus(message.fields, now_ms);
     else if (!contact.isShared(now_ms)) this.#publishing.receive(message, contact, now_ms);
+    this.#receiveMission(message, contact, now_ms);
     if (message.name === 'AUTOPILOT_VERSION' || message.name === 'HEARTBEAT') this.#announceIfChanged();
     this.changes.notify();
+  }
+
+  /** A restart, and a transfer with another station, may have changed what is stored. */
+  #receiveMission({ name, fields }: Decoded, contact: Contact, now_ms: number): void {
+    if (contact.boots !== this.#boots) this.#stored.forget();
+    this.#boots = contact.boots;
+    if (name === 'MISSION_REQUEST' || name === 'MISSION_REQUEST_INT' || name === 'MISSION_ACK') {
+      if (!contact.isToUs(fields)) this.#stored.forget(kindOfType(fields.mission_type));
+    } else if (name === 'MISSION_CURRENT' && !contact.isShared(now_ms)) {
+      this.#stored.receive(fields, contact.autopilot, now_ms);
+      const feed = this.#stored.feed();
+      if (feed) this.#sink.publish('mission', feed);
+    }
   }
 
   #publishStatus(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {

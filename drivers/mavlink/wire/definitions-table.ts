@@ -90,8 +90,12 @@ export const layouts = `
 24 GPS_RAW_INT: uint64_t time_usec, int32_t lat, int32_t lon, int32_t alt, uint16_t eph, uint16_t epv, uint16_t vel, uint16_t cog, uint8_t fix_type, uint8_t satellites_visible, int32_t alt_ellipsoid, uint32_t h_acc, uint32_t v_acc, uint32_t vel_acc, uint32_t hdg_acc, uint16_t yaw
 30 ATTITUDE: uint32_t time_boot_ms, float roll, float pitch, float yaw, float rollspeed, float pitchspeed, float yawspeed
 33 GLOBAL_POSITION_INT: uint32_t time_boot_ms, int32_t lat, int32_t lon, int32_t alt, int32_t relative_alt, int16_t vx, int16_t vy, int16_t vz, uint16_t hdg
+40 MISSION_REQUEST: uint16_t seq, uint8_t target_system, uint8_t target_component, uint8_t mission_type
+41 MISSION_SET_CURRENT: uint16_t seq, uint8_t target_system, uint8_t target_component
+42 MISSION_CURRENT: uint16_t seq, uint16_t total, uint8_t mission_state, uint8_t mission_mode, uint32_t mission_id, uint32_t fence_id, uint32_t rally_points_id
 43 MISSION_REQUEST_LIST: uint8_t target_system, uint8_t target_component, uint8_t mission_type
 44 MISSION_COUNT: uint16_t count, uint8_t target_system, uint8_t target_component, uint8_t mission_type, uint32_t opaque_id
+45 MISSION_CLEAR_ALL: uint8_t target_system, uint8_t target_component, uint8_t mission_type
 47 MISSION_ACK: uint8_t target_system, uint8_t target_component, uint8_t type, uint8_t mission_type, uint32_t opaque_id
 51 MISSION_REQUEST_INT: uint16_t seq, uint8_t target_system, uint8_t target_component, uint8_t mission_type
 66 REQUEST_DATA_STREAM: uint16_t req_message_rate, uint8_t target_system, uint8_t target_component, uint8_t req_stream_id, uint8_t start_stop

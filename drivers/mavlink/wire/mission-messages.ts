@@ -2,6 +2,32 @@
 import { f32, i32, u16, u32, u8 } from './fields.ts';
 
 export const missionDecoders = {
+  /** Older form of MISSION_REQUEST_INT; the answer is MISSION_ITEM_INT all the same. */
+  MISSION_REQUEST: (v: DataView) => ({
+    seq: u16(v, 0),
+    target_system: u8(v, 2),
+    target_component: u8(v, 3),
+    mission_type: u8(v, 4),
+  }),
+  MISSION_SET_CURRENT: (v: DataView) => ({
+    seq: u16(v, 0),
+    target_system: u8(v, 2),
+    target_component: u8(v, 3),
+  }),
+  MISSION_CURRENT: (v: DataView) => ({
+    seq: u16(v, 0),
+    total: u16(v, 2),
+    mission_state: u8(v, 4),
+    mission_mode: u8(v, 5),
+    mission_id: u32(v, 6),
+    fence_id: u32(v, 10),
+    rally_points_id: u32(v, 14),
+  }),
+  MISSION_CLEAR_ALL: (v: DataView) => ({
+    target_system: u8(v, 0),
+    target_component: u8(v, 1),
+    mission_type: u8(v, 2),
+  }),
   MISSION_REQUEST_LIST: (v: DataView) => ({
     target_system: u8(v, 0),
     target_component: u8(v, 1),

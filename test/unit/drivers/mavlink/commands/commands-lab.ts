@@ -6,12 +6,27 @@ import { type MavlinkLab, withDrone } from '../mavlink-lab.ts';
 export const autopilots = ['ardupilot', 'px4'] as const;
 
 export const near = { lat: field.lat + 0.001, lon: field.lon, alt_m: 30 };
+const plan = {
+  fileType: 'Plan',
+  version: 1,
+  mission: {
+    version: 2,
+    items: [1, 2].map((number) => ({
+      type: 'SimpleItem',
+      command: 16,
+      frame: 3,
+      doJumpId: number,
+      params: [0, 0, 0, null, field.lat + number / 10_000, field.lon, 30],
+    })),
+  },
+};
 const params: Readonly<Record<string, Record<string, unknown>>> = {
   set_mode: { mode: 'LOITER' },
   goto_waypoint: near,
   takeoff: { height_m: 5 },
   set_altitude: { alt_m: 30 },
   set_speed: { speed_mps: 5 },
+  upload_mission: { plan },
 };
 /** What moves a vehicle that is in the air; `arm` and `disarm` are for one on the ground. */
 const in_the_air = ['return_home', 'set_mode', 'goto_waypoint'] as const;

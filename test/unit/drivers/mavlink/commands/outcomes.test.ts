@@ -8,7 +8,9 @@ import { command_names, type CommandName } from '../../../../../drivers/mavlink/
 import { assetId } from '../../../../../src/contract/identity.ts';
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
+import { MissionDrone, missionItem } from '../../../../fakes/mission-drone.ts';
 import { drone_key, type MavlinkLab, withDrone } from '../mavlink-lab.ts';
+import { withMission } from '../missions/mission-lab.ts';
 import { autopilots, payloadOf } from './commands-lab.ts';
 
 const readme = new URL('../../../../../drivers/mavlink/README.md', import.meta.url);
@@ -48,12 +50,59 @@ const scenarios = {
 type Scenario = keyof typeof scenarios;
 const scenario_names = Object.keys(scenarios) as Scenario[];
 
-/** A download sends no command: its endings are tested beside it. */
-const acting = command_names.filter((name) => name !== 'download_mission');
-const on_the_ground: ReadonlySet<CommandName> = new Set(['arm', 'disarm', 'takeoff']);
+/** The same with messages of the mission protocol. */
+const transfers = {
+  'accepted, done': () => undefined,
+  'refused with a text': (drone) => {
+    drone.missions.intercept = ({ name }) => {
+      const isReadBack = drone.missions.has_received && name.startsWith('MISSION_REQUEST');
+      drone.missions.refuses = isReadBack ? undefined : { type: 14 };
+      if (!isReadBack && name !== 'MISSION_ACK') drone.sendText('not now', 4);
+      return false;
+    };
+  },
+  'accepted without effect': (drone) => {
+    drone.missions.forgetful = true;
+    drone.missions.intercept = ({ name }) => name === 'MISSION_REQUEST_INT' && !drone.missions.has_received;
+  },
+  'no answer': (drone) => {
+    drone.missions.intercept = () => true;
+  },
+  'vehicle restarts': (drone) => {
+    drone.missions.intercept = ({ name }) => {
+      if (name === 'MISSION_COUNT') return false;
+      drone.missions.intercept = undefined;
+      void drone.reboot();
+      return true;
+    };
+  },
+  'link lost': (drone) => {
+    drone.missions.intercept = () => {
+      drone.silent = true;
+      return true;
+    };
+  },
+  cancelled: (drone, cancel) => {
+    drone.missions.intercept = () => {
+      setTimeout(cancel, 100);
+      return true;
+    };
+  },
+} as const satisfies Record<Scenario, (drone: MissionDrone, cancel: () => void) => void>;
+
+const stores: ReadonlySet<CommandName> = new Set(['download_mission', 'upload_mission', 'clear_mission']);
+const flies_mission: ReadonlySet<CommandName> = new Set(['start_mission', 'pause_mission', 'resume_mission']);
+const on_the_ground: ReadonlySet<CommandName> = new Set(['arm', 'disarm', 'takeoff', ...stores]);
 const cells = new Map<string, string>();
 
 async function prepare(lab: MavlinkLab, drone: FakeDrone, name: CommandName): Promise<void> {
+  if (drone instanceof MissionDrone) {
+    drone.mission = Array.from({ length: 6 }, (_, seq) => missionItem(seq));
+    if (stores.has(name) || name === 'pause_mission') return;
+    drone.flight.mode = 'LOITER';
+    await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
+    return;
+  }
   if (name !== 'disarm' && name !== 'takeoff') return;
   drone.flight.armed = true;
   if (name === 'takeoff') drone.flight.mode = 'GUIDED';
@@ -71,14 +120,18 @@ async function outcomeOf(
 ): Promise<string> {
   await prepare(lab, drone, name);
   const cancelled = new AbortController();
-  scenarios[scenario](drone, () => cancelled.abort(new Error('the task was cancelled')));
+  const cancel = (): void => cancelled.abort(new Error('the task was cancelled'));
+  if (drone instanceof MissionDrone && stores.has(name)) transfers[scenario](drone, cancel);
+  else scenarios[scenario](drone, cancel);
   try {
     await lab.command(name, payloadOf(name), { signal: cancelled.signal, remaining_ms: 20_000 });
     return 'completed';
   } catch (error) {
     const sentence = error instanceof Error ? error.message : String(error);
     if (sentence.endsWith('; outcome unknown')) return 'unknown';
-    return sentence.endsWith(': not now') ? 'failed, the text' : sentence;
+    if (sentence.includes(': not now')) return 'failed, the text';
+    if (name === 'download_mission') return 'failed, nothing changed';
+    return / has \d+ items now| still has a /u.test(sentence) ? 'failed, what it holds' : sentence;
   }
 }
 
@@ -96,7 +149,7 @@ function table(): string {
   return [
     `| ${head.join(' | ')} |`,
     `|${head.map(() => '---').join('|')}|`,
-    ...acting.flatMap(lines),
+    ...command_names.flatMap(lines),
     '',
   ].join('\n');
 }
@@ -104,10 +157,12 @@ function table(): string {
 describe('Every command on both autopilots', () => {
   it.each(scenario_names)('ends as its table says: %s', async (scenario) => {
     await Promise.all(
-      acting.flatMap((name) =>
+      command_names.flatMap((name) =>
         autopilots.map(async (autopilot) => {
           const airborne = !on_the_ground.has(name);
-          await withDrone({ autopilot, airborne }, async (lab, drone) => {
+          const isAboutMissions = stores.has(name) || flies_mission.has(name);
+          const withVehicle: typeof withDrone = isAboutMissions ? withMission : withDrone;
+          await withVehicle({ autopilot, airborne }, async (lab, drone) => {
             const outcome = await outcomeOf(lab, drone, name, scenario);
             cells.set(`${name} ${autopilot} ${scenario}`, outcome);
             const found = lab.hub.findCommand(assetId(kit_id, drone_key), name);
@@ -118,15 +173,22 @@ describe('Every command on both autopilots', () => {
         }),
       ),
     );
-    const seen = [...cells].filter(([key]) => key.endsWith(` ${scenario}`)).map(([, outcome]) => outcome);
-    expect(seen).toHaveLength(acting.length * autopilots.length);
+    const seen = [...cells].filter(([key]) => key.endsWith(` ${scenario}`));
+    expect(seen).toHaveLength(command_names.length * autopilots.length);
     const allowed: Partial<Record<Scenario, string>> = {
       'accepted, done': 'completed',
       'refused with a text': 'failed, the text',
     };
+    const isOf = (key: string, names: ReadonlySet<string>): boolean => names.has(key.split(' ', 1)[0] ?? '');
+    const moving = seen.filter(([key]) => !isOf(key, stores)).map(([, outcome]) => outcome);
     // Nothing shows the speed that was set, so that its acceptance is all there is.
-    const others = seen.filter((outcome) => outcome !== (allowed[scenario] ?? 'unknown'));
+    const others = moving.filter((outcome) => outcome !== (allowed[scenario] ?? 'unknown'));
     expect(others).toEqual(scenario === 'accepted without effect' ? ['completed', 'completed'] : []);
+    // What is stored can be read, and a download changes nothing: what is known of it is said.
+    const stored = seen.filter(([key]) => isOf(key, stores)).map(([, outcome]) => outcome);
+    const known = ['failed, nothing changed', 'failed, what it holds', 'unknown'];
+    const endings = allowed[scenario] === undefined ? known : [allowed[scenario]];
+    expect(stored.filter((outcome) => !endings.includes(outcome))).toEqual([]);
   });
 
   afterAll(async () => {

@@ -1,29 +1,14 @@
 /** Reading the mission of a vehicle, over a real socket that loses frames. */
 import { describe, expect, it } from 'vitest';
+import { digestOf } from '../../../../../drivers/mavlink/missions/digest.ts';
 import { planOf } from '../../../../../drivers/mavlink/missions/plan.ts';
-import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
+import { ackText, texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
-import { MissionDrone, missionItem } from '../../../../fakes/mission-drone.ts';
-import { withLab, type MavlinkLab } from '../mavlink-lab.ts';
+import { missionItem } from '../../../../fakes/mission-drone.ts';
+import { autopilots } from '../commands/commands-lab.ts';
+import { withMission } from './mission-lab.ts';
 
-const autopilots = ['ardupilot', 'px4'] as const;
 const name = 'Quadrotor 1';
-
-async function withMission(
-  about: { readonly autopilot?: (typeof autopilots)[number]; readonly uptime_ms?: number },
-  fn: (lab: MavlinkLab, drone: MissionDrone) => Promise<void>,
-): Promise<void> {
-  await withLab(async (lab) => {
-    const drone = new MissionDrone({ port: lab.port, airborne: true, ...about });
-    try {
-      await drone.start();
-      await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
-      await fn(lab, drone);
-    } finally {
-      drone.stop();
-    }
-  });
-}
 
 describe.concurrent('download_mission', () => {
   it.each(autopilots)(
@@ -37,11 +22,14 @@ describe.concurrent('download_mission', () => {
         const result = await lab.command('download_mission', {}, options);
         const home = { lat: field.lat, lon: field.lon, alt_amsl_m: field.alt_amsl_m };
         expect(result).toEqual({
-          items: 40,
-          plan: planOf(drone.mission, { autopilot, home, vehicle_type: 2 }),
+          kind: 'mission',
+          items: autopilot === 'ardupilot' ? 39 : 40,
+          digest: digestOf('mission', autopilot, drone.mission),
+          plan: planOf('mission', drone.mission, { autopilot, home, vehicle_type: 2 }),
         });
-        expect(new Set(drone.item_requests).size).toBe(40);
-        expect(drone.item_requests.length).toBeGreaterThan(40);
+        const { item_requests } = drone.missions;
+        expect(new Set(item_requests).size).toBe(40);
+        expect(item_requests.length).toBeGreaterThan(40);
       });
     },
     70_000,
@@ -54,29 +42,31 @@ describe.concurrent('download_mission', () => {
         plan: { mission: { items: [] } },
       });
       drone.mission = [missionItem(0), missionItem(1)];
-      drone.onItem = (seq) => {
+      drone.missions.onItem = (seq) => {
         const other = missionItem(seq, { z: 999, target_system: 255, target_component: 190 });
         drone.send('MISSION_ITEM_INT', other);
       };
       const { plan } = await lab.command('download_mission');
       expect(plan).toMatchObject({ mission: { items: [{ Altitude: 50 }, { Altitude: 50 }] } });
-      expect(drone.mission_acks.every((type) => type === 0)).toBe(true);
+      expect(drone.missions.acks.every((type) => type === 0)).toBe(true);
     });
   });
 
   it('fails with the refusal of the vehicle', async () => {
     await withMission({}, async (lab, drone) => {
-      drone.refuses = 14;
-      await expect(lab.command('download_mission')).rejects.toThrow(texts.refused(name, 'DENIED'));
+      drone.missions.refuses = { type: 14 };
+      await expect(lab.command('download_mission')).rejects.toThrow(
+        texts.refused(name, texts.the_count('mission'), ackText(14)),
+      );
     });
   });
 
   it('takes no answer that is addressed to another station, and fails after a limited number of requests', async () => {
     await withMission({}, async (lab, drone) => {
       drone.mission = [missionItem(0)];
-      drone.answers_to = { sysid: 255, compid: 190 };
+      drone.missions.answers_to = { sysid: 255, compid: 190 };
       await expect(lab.command('download_mission', {}, { remaining_ms: 20_000 })).rejects.toThrow(
-        texts.unanswered(name, texts.the_count, 16),
+        texts.unanswered(name, texts.the_count('mission'), 16),
       );
     });
   }, 40_000);
@@ -85,12 +75,12 @@ describe.concurrent('download_mission', () => {
     await withMission({}, async (lab, drone) => {
       drone.mission = Array.from({ length: 20 }, (_, seq) => missionItem(seq));
       const stopping = new AbortController();
-      drone.onItem = (seq) => {
+      drone.missions.onItem = (seq) => {
         if (seq === 5) stopping.abort();
       };
       const stopped = lab.command('download_mission', {}, { signal: stopping.signal });
       await expect(stopped).rejects.toThrow(texts.stopped(name));
-      drone.onItem = (seq) => {
+      drone.missions.onItem = (seq) => {
         if (seq === 5) drone.withheld.add('MISSION_ITEM_INT');
       };
       const late = lab.command('download_mission', {}, { remaining_ms: 3_000 });
@@ -98,8 +88,8 @@ describe.concurrent('download_mission', () => {
     });
     await withMission({ autopilot: 'px4', uptime_ms: 60_000 }, async (lab, drone) => {
       drone.mission = [missionItem(0), missionItem(1)];
-      drone.onItem = () => {
-        drone.onItem = undefined;
+      drone.missions.onItem = () => {
+        drone.missions.onItem = undefined;
         drone.withheld.add('MISSION_ITEM_INT');
         void drone.reboot({ keep_port: true });
       };
@@ -114,7 +104,7 @@ describe('The plan of a mission', () => {
 
   it('has the home of an ArduPilot, which is its first item, and counts items as files do', () => {
     const items = [missionItem(0, { frame: 0, z: 488.5 }), missionItem(1, { frame: 6 }), jump];
-    const plan = planOf(items, { autopilot: 'ardupilot', vehicle_type: 2, home });
+    const plan = planOf('mission', items, { autopilot: 'ardupilot', vehicle_type: 2, home });
     expect(plan).toMatchObject({
       fileType: 'Plan',
       version: 1,
@@ -137,13 +127,13 @@ describe('The plan of a mission', () => {
 
   it('of a PX4 counts from 1, also in jumps, and needs the reported home', () => {
     const items = [missionItem(0), missionItem(1), jump];
-    expect(planOf(items, { autopilot: 'px4', vehicle_type: 2, home })).toMatchObject({
+    expect(planOf('mission', items, { autopilot: 'px4', vehicle_type: 2, home })).toMatchObject({
       mission: {
         firmwareType: 12,
         plannedHomePosition: [47, 8, 500],
         items: [{ doJumpId: 1 }, { doJumpId: 2 }, { doJumpId: 3, params: [2, 3, 0, null, 0, 0, 0] }],
       },
     });
-    expect(planOf(items, { autopilot: 'px4', vehicle_type: 2, home: undefined })).toBeUndefined();
+    expect(planOf('mission', items, { autopilot: 'px4', vehicle_type: 2, home: undefined })).toBe('no home');
   });
 });

@@ -15,6 +15,7 @@ import { flightMode, modeNumbers } from '../../../../../drivers/mavlink/vehicles
 import { senderOf } from '../../../../../drivers/mavlink/vehicles/kind.ts';
 import { preArmCheck } from '../../../../../drivers/mavlink/vehicles/situation.ts';
 import { Flight } from '../../../../../drivers/mavlink/sim/flight.ts';
+import { SimMissions } from '../../../../../drivers/mavlink/sim/missions.ts';
 import { type SimState, telemetry } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 import { StatusTexts } from '../../../../../drivers/mavlink/reports/status-text.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
@@ -28,6 +29,7 @@ const state: SimState = {
   type: 2,
   kind: 'copter',
   uid: '0000000000000001',
+  missions: new SimMissions({ autopilot: 'ardupilot', home: field, reply: () => undefined }),
 };
 const position = telemetry.GLOBAL_POSITION_INT(state);
 const gps = telemetry.GPS_RAW_INT(state);

@@ -48,9 +48,10 @@ describe('Stream requests', () => {
         [168, 4_000_000],
         [162, 4_000_000],
         [241, 4_000_000],
+        [42, 2_000_000],
       ]),
     );
-    expect(intervals).toHaveLength(13);
+    expect(intervals).toHaveLength(14);
     expect(asks[0]).toMatchObject({ command: 512, msgid: 148, at_ms: 0 });
   });
 
@@ -71,7 +72,7 @@ describe('Stream requests', () => {
 
   it('are not repeated when the autopilot refuses them', () => {
     const asks = run('px4', 100, () => 4);
-    expect(asks).toHaveLength(14);
+    expect(asks).toHaveLength(15);
   });
 
   it('are repeated when the autopilot rejects them temporarily', () => {

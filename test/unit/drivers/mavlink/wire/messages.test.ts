@@ -28,6 +28,7 @@ import { describe, expect, it } from 'vitest';
 import { commandDecoders } from '../../../../../drivers/mavlink/wire/command-messages.ts';
 import { crcExtraOf, definitionOf, type Field } from '../../../../../drivers/mavlink/wire/definitions.ts';
 import { identityDecoders } from '../../../../../drivers/mavlink/wire/identity-messages.ts';
+import { missionDecoders } from '../../../../../drivers/mavlink/wire/mission-messages.ts';
 import {
   decode,
   encode,
@@ -37,7 +38,12 @@ import {
 import { telemetryDecoders } from '../../../../../drivers/mavlink/wire/telemetry-messages.ts';
 import { excerpt, framesOfDatagram } from '../frames.ts';
 
-const names = Object.keys({ ...telemetryDecoders, ...identityDecoders, ...commandDecoders }) as MessageName[];
+const names = Object.keys({
+  ...telemetryDecoders,
+  ...identityDecoders,
+  ...commandDecoders,
+  ...missionDecoders,
+}) as MessageName[];
 const library = new Map(
   [minimal, standard, common, ardupilotmega]
     .flatMap(({ REGISTRY }): MavLinkDataConstructor<MavLinkData>[] => Object.values(REGISTRY))

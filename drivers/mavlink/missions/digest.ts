@@ -1,0 +1,20 @@
+/** A digest of what a vehicle has stored: the same items have the same digest, whoever uploaded them. Pure. */
+import { createHash } from 'node:crypto';
+import type { Autopilot } from '../vehicles/kind.ts';
+import { plainFrame, type StoredItem } from './item.ts';
+import type { MissionKind } from './kinds.ts';
+
+/** Number of items at the start that are the vehicle's own: the home of an ArduPilot. */
+export function ownItems(kind: MissionKind, autopilot: Autopilot): number {
+  return kind === 'mission' && autopilot === 'ardupilot' ? 1 : 0;
+}
+
+/** Returns the SHA-256 of the items without the vehicle's own ones, as hexadecimal digits. */
+export function digestOf(kind: MissionKind, autopilot: Autopilot, items: readonly StoredItem[]): string {
+  const listed = items
+    .slice(ownItems(kind, autopilot))
+    .map(({ command, frame, param1, param2, param3, param4, x, y, z }) =>
+      [command, plainFrame(frame), param1, param2, param3, param4, x, y, z].map(String).join(' '),
+    );
+  return createHash('sha256').update(listed.join('\n')).digest('hex');
+}

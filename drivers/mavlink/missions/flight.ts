@@ -1,0 +1,125 @@
+/** Commands that start, pause and resume the mission that a vehicle has stored. */
+import { z } from 'zod';
+import type { JsonObject } from '../../../src/contract/json.ts';
+import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
+import { CommandRefused } from '../../../src/errors.ts';
+import { admit, type Bounded, notSent } from '../commands/admission.ts';
+import { type Addressee, carryOut } from '../commands/exchange.ts';
+import { missionOrder, modeOf, modeOrder, px4HoldOrder } from '../commands/orders.ts';
+import { texts as command_texts } from '../commands/texts.ts';
+import { holdNumbers, modeNumbers } from '../vehicles/modes.ts';
+import type { Situation } from '../vehicles/situation.ts';
+import { ownItems } from './digest.ts';
+import { obstacleToPause, obstacleToStart } from './obstacles.ts';
+import { texts } from './texts.ts';
+import { Transfer } from './transfer.ts';
+
+/** Counting the items and going to the first one precede the change of the mode. */
+const start_timeout_ms = 20_000;
+const digest_chars = 64;
+const set_current_tries = 4;
+const set_current_wait_ms = 1_000;
+
+export function missionFlightCommands(vehicle: Bounded): readonly Command[] {
+  const digest = z
+    .string()
+    .length(digest_chars)
+    .optional()
+    .describe('start only the mission with this digest, as upload_mission returned it')
+    .meta({ title: 'Digest' });
+  const start_mission = defineCommand({
+    name: 'start_mission',
+    description:
+      'Start the stored mission at its first item. The vehicle must be armed; a mission that begins on the ground takes off.',
+    risk_level: 'high',
+    requires_approval: true,
+    timeout_ms: start_timeout_ms,
+    input: z.strictObject({ digest }),
+    handle: async (input, context) => begin(vehicle, { context, digest: input.digest, from: 'first' }),
+  });
+  const resume_mission = defineCommand({
+    name: 'resume_mission',
+    description: 'Continue the stored mission at its current item. The vehicle must be armed.',
+    risk_level: 'high',
+    requires_approval: true,
+    timeout_ms: start_timeout_ms,
+    input: z.strictObject({ digest }),
+    handle: async (input, context) => begin(vehicle, { context, digest: input.digest, from: 'current' }),
+  });
+  return [start_mission, pauseCommand(vehicle), resume_mission];
+}
+
+function pauseCommand(vehicle: Bounded): Command {
+  return defineCommand({
+    name: 'pause_mission',
+    description:
+      'Stop on the way and hold there, as `hold` does; resume_mission continues. Pre-empts other commands.',
+    risk_level: 'medium',
+    requires_approval: false,
+    safety: true,
+    input: noInput,
+    handle: async (_input, context) => {
+      const { to, situation } = admit(vehicle, context, obstacleToPause);
+      const numbers = holdNumbers(situation.autopilot, situation.kind);
+      if (!numbers) throw notSent(command_texts.mode_unsupported(to.name, 'hold'));
+      const hold =
+        situation.autopilot === 'px4' ? px4HoldOrder(numbers) : modeOrder('hold', numbers, situation);
+      const evidence = await carryOut(to, { ...hold, what: 'pause_mission' }, context);
+      return { flight_mode: modeOf(to.contact), ...evidence };
+    },
+  });
+}
+
+interface Beginning {
+  readonly context: CommandContext;
+  readonly digest: string | undefined;
+  readonly from: 'current' | 'first';
+}
+
+async function begin(vehicle: Bounded, { context, digest, from }: Beginning): Promise<JsonObject> {
+  const first = admit(vehicle, context, obstacleToStart);
+  requireDigest(vehicle, first.to, digest);
+  const own = ownItems('mission', first.situation.autopilot);
+  // Asked now: another station may have cleared it.
+  const count = (await new Transfer(first.to, 'mission', context).count()) - own;
+  if (count < 1) throw notSent(command_texts.about(first.to.name, texts.no_mission));
+  if (from === 'first') await goToItem(first.to, own, context);
+  // That took time: everything is checked again before the vehicle moves.
+  const { to, situation } = admit(vehicle, context, obstacleToStart);
+  requireDigest(vehicle, to, digest);
+  const numbers = modeNumbers(situation.autopilot, situation.kind, 'AUTO');
+  if (!numbers) throw notSent(command_texts.mode_unsupported(to.name, 'AUTO'));
+  const what = from === 'first' ? 'start_mission' : 'resume_mission';
+  const evidence = await carryOut(to, missionOrder(what, numbers, situation), context);
+  return { flight_mode: modeOf(to.contact), items: count, ...itemOf(to, situation), ...evidence };
+}
+
+function requireDigest({ stored }: Bounded, to: Addressee, digest: string | undefined): void {
+  if (digest === undefined || stored.digest('mission') === digest) return;
+  const reason = stored.digest('mission') === undefined ? texts.digest_unknown : texts.digest_differs;
+  throw notSent(command_texts.about(to.name, reason));
+}
+
+/** Makes an item the current one: a vehicle that is not on its mission does not move for it. */
+async function goToItem(to: Addressee, seq: number, context: CommandContext): Promise<void> {
+  const { sysid: target_system, compid: target_component } = to.contact;
+  const since_ms = performance.now();
+  for (let tries = 0; tries < set_current_tries; tries += 1) {
+    to.contact.send('MISSION_SET_CURRENT', { target_system, target_component, seq });
+    const wait_ms = Math.max(0, Math.min(set_current_wait_ms, context.remaining_ms()));
+    const look = (): true | undefined => {
+      return to.contact.latest.since('MISSION_CURRENT', since_ms)?.seq === seq ? true : undefined;
+    };
+    if (await to.changes.until(look, wait_ms, context.signal)) return;
+    if (context.signal.aborted) break;
+  }
+  to.contact.discardUnsent(performance.now());
+  if (context.signal.aborted) throw new CommandRefused(texts.stopped(to.name));
+  throw notSent(texts.item_not_set(to.name, 1));
+}
+
+/** The item that the vehicle flies to, from 1. */
+function itemOf(to: Addressee, { autopilot }: Situation): { readonly item?: number } {
+  const current = to.contact.latest.last('MISSION_CURRENT');
+  return current ? { item: current.seq + (autopilot === 'ardupilot' ? 0 : 1) } : {};
+}

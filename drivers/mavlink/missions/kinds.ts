@@ -1,0 +1,21 @@
+/** What the mission protocol transfers: missions, fences and rally points. */
+
+export const mission_kinds = ['mission', 'fence', 'rally'] as const;
+export type MissionKind = (typeof mission_kinds)[number];
+
+/** MAV_MISSION_TYPE. */
+export const mission_types: Readonly<Record<MissionKind, number>> = { mission: 0, fence: 1, rally: 2 };
+
+/** MAV_PROTOCOL_CAPABILITY bits of vehicles that transfer them. */
+const capabilities: Readonly<Record<MissionKind, number>> = { mission: 0x4, fence: 0x4000, rally: 0x8000 };
+
+/** Whether a vehicle with these capabilities transfers it. */
+export function isSupported(kind: MissionKind, reported: number): boolean {
+  // Beyond 32 bits the sum of powers of two stays exact, and these bits are among the lower ones.
+  return ((reported % 2 ** 32) & capabilities[kind]) !== 0;
+}
+
+/** Returns undefined for a type that is none of them, which may stand for all. */
+export function kindOfType(mission_type: number): MissionKind | undefined {
+  return mission_kinds.find((kind) => mission_types[kind] === mission_type);
+}

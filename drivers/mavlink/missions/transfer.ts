@@ -1,0 +1,180 @@
+/**
+ * One transfer of the mission protocol (MAVLink guide, "Mission Protocol"): requests are repeated until they are answered. Another
+ * station may transfer at the same time, so only what is addressed to us counts.
+ */
+import type { CommandContext } from '../../../src/driver/command.ts';
+import { CommandRefused } from '../../../src/errors.ts';
+import type { Addressee } from '../commands/exchange.ts';
+import type { Messages } from '../wire/messages.ts';
+import type { MissionItem } from './item.ts';
+import { mission_types, type MissionKind } from './kinds.ts';
+import { ackText, texts } from './texts.ts';
+
+/** More would not fit the report of a task. */
+export const items_max = 700;
+/** Of one message; with every fifth frame lost in each direction, one of 10 million exchanges fails. */
+export const requests_max = 16;
+/** A slow radio answers later; the second answer does no harm. */
+const answer_wait_ms = 500;
+/** Where answers come soon, a lost message is repeated soon: after this many times their usual time. */
+const answer_times = 4;
+const answer_wait_min_ms = 100;
+const smoothing = 0.25;
+/** Part of a task's time that is reserved for its report. */
+const report_reserve_ms = 200;
+export const ack_accepted = 0;
+const ack_cancelled = 15;
+/** The autopilot's texts about a refusal are sent after it. */
+const reason_wait_ms = 1_000;
+const reasons_max = 3;
+const severity_notice = 5;
+
+type MissionMessage =
+  | 'MISSION_ACK'
+  | 'MISSION_COUNT'
+  | 'MISSION_ITEM_INT'
+  | 'MISSION_REQUEST'
+  | 'MISSION_REQUEST_INT';
+
+/** What a transfer needs of its task. `until_ms`: it ends before, on the clock of `performance.now()`. */
+export interface TransferTask extends Pick<CommandContext, 'progress' | 'remaining_ms' | 'signal'> {
+  readonly until_ms?: number;
+}
+
+export class Transfer {
+  readonly to: Addressee;
+  readonly kind: MissionKind;
+  readonly #task: TransferTask;
+  readonly #incarnation: string;
+  readonly #begun_ms = performance.now();
+  /** Of the vehicle and its link, smoothed. */
+  #answer_ms = answer_wait_ms / answer_times;
+  readonly target: {
+    readonly target_system: number;
+    readonly target_component: number;
+    readonly mission_type: number;
+  };
+
+  constructor(to: Addressee, kind: MissionKind, task: TransferTask) {
+    this.to = to;
+    this.kind = kind;
+    this.#task = task;
+    this.#incarnation = to.incarnation();
+    const { sysid: target_system, compid: target_component } = to.contact;
+    this.target = { target_system, target_component, mission_type: mission_types[kind] };
+  }
+
+  async count(): Promise<number> {
+    const { contact } = this.to;
+    return this.exchange(
+      texts.the_count(this.kind),
+      () => contact.send('MISSION_REQUEST_LIST', this.target),
+      (since_ms) => this.received('MISSION_COUNT', since_ms)?.count,
+    );
+  }
+
+  async item(seq: number): Promise<MissionItem> {
+    const { contact } = this.to;
+    return this.exchange(
+      texts.item(this.kind, seq),
+      () => contact.send('MISSION_REQUEST_INT', { ...this.target, seq }),
+      (since_ms) => {
+        const item = this.received('MISSION_ITEM_INT', since_ms);
+        return item?.seq === seq ? item : undefined;
+      },
+    );
+  }
+
+  /** Ends the transfer on the vehicle; if this is lost, the vehicle ends it after a while. */
+  end(as: 'cancelled' | 'complete'): void {
+    const type = as === 'complete' ? ack_accepted : ack_cancelled;
+    this.to.contact.send('MISSION_ACK', { ...this.target, type, opaque_id: 0 });
+  }
+
+  /** Ends it on the vehicle after discarding what has not left this machine: it would still be stored. */
+  abandon(): void {
+    this.to.contact.discardUnsent(performance.now());
+    this.end('cancelled');
+  }
+
+  /** Returns the newest message of this transfer that was received since then. */
+  received<K extends MissionMessage>(name: K, since_ms: number): Messages[K] | undefined {
+    const { contact } = this.to;
+    const message = contact.latest.since(name, since_ms);
+    if (!message || message.mission_type !== this.target.mission_type) return undefined;
+    return contact.isToUs(message) ? message : undefined;
+  }
+
+  /** Repeats a request until it is answered; throws `CommandRefused` for a refusal and without an answer. */
+  async exchange<T>(
+    what: string,
+    request: () => boolean,
+    look: (since_ms: number) => T | undefined,
+  ): Promise<T> {
+    const { name } = this.to;
+    const since_ms = performance.now();
+    for (let requests = 0; requests < requests_max; requests += 1) {
+      const sent_ms = performance.now();
+      request();
+      const seen = await this.wait(() => {
+        const ack = this.received('MISSION_ACK', since_ms);
+        if (ack && ack.type !== ack_accepted) return { refusal: ack.type };
+        const answer = look(since_ms);
+        return answer === undefined ? undefined : { answer };
+      }, this.waitFor(requests));
+      if (seen && requests === 0) this.answered(performance.now() - sent_ms);
+      if (seen && 'refusal' in seen)
+        throw new CommandRefused(await this.explained(texts.refused(name, what, ackText(seen.refusal))));
+      if (seen) return seen.answer;
+    }
+    throw new CommandRefused(texts.unanswered(name, what, requests_max));
+  }
+
+  /** Time to wait for an answer, after so many repetitions. */
+  protected waitFor(repetitions: number): number {
+    const usual_ms = Math.max(answer_wait_min_ms, this.#answer_ms * answer_times);
+    return Math.min(answer_wait_ms, usual_ms * 2 ** repetitions);
+  }
+
+  /** Notes the time of an answer to a message that was sent once. */
+  protected answered(after_ms: number): void {
+    this.#answer_ms += (after_ms - this.#answer_ms) * smoothing;
+  }
+
+  /** Adds the autopilot's texts since the transfer began to a refusal. */
+  async explained(refusal: string): Promise<string> {
+    const { contact, changes } = this.to;
+    await changes.until(
+      () => undefined,
+      Math.max(0, Math.min(reason_wait_ms, this.left_ms)),
+      this.#task.signal,
+    );
+    const written = contact.texts.filter(
+      ({ text, at_ms }) => at_ms >= this.#begun_ms && text.severity <= severity_notice,
+    );
+    const unique = [...new Set(written.map(({ text }) => text.text))].slice(-reasons_max);
+    return unique.length === 0 ? refusal : `${refusal}: ${unique.join('; ')}`;
+  }
+
+  /** Time that is left of the transfer. */
+  get left_ms(): number {
+    const { remaining_ms, until_ms = Number.POSITIVE_INFINITY } = this.#task;
+    return Math.min(remaining_ms() - report_reserve_ms, until_ms - performance.now());
+  }
+
+  progress(sentence: string, pct: number): void {
+    this.#task.progress(sentence, Math.round(pct));
+  }
+
+  /** Throws `CommandRefused` when the task is stopped, its time is over or the vehicle restarted. */
+  async wait<T>(look: () => T | undefined, ms: number): Promise<T | undefined> {
+    const { changes, incarnation, name } = this.to;
+    const { signal } = this.#task;
+    const { left_ms } = this;
+    if (left_ms <= 0) throw new CommandRefused(texts.too_late(name));
+    const seen = await changes.until(look, Math.min(ms, left_ms), signal);
+    if (signal.aborted) throw new CommandRefused(texts.stopped(name));
+    if (incarnation() !== this.#incarnation) throw new CommandRefused(texts.interrupted(name));
+    return seen;
+  }
+}

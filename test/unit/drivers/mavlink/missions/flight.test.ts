@@ -1,0 +1,93 @@
+/** Starting, pausing and resuming the mission that a vehicle has stored, and the feed `mission`. */
+import { describe, expect, it } from 'vitest';
+import { texts as command_texts } from '../../../../../drivers/mavlink/commands/texts.ts';
+import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
+import { autopilots } from '../commands/commands-lab.ts';
+import type { MavlinkLab } from '../mavlink-lab.ts';
+import { planFile, simpleItem, waypoint, withMission } from './mission-lab.ts';
+
+type Payload = NonNullable<Parameters<MavlinkLab['command']>[1]>;
+const square = [waypoint(12, 0, 10), waypoint(12, 12, 10), waypoint(0, 12, 10), waypoint(0, 0, 10)];
+const plan = planFile([simpleItem(22, [0, 0, 0, null, 0, 0, 10]), ...square]) as Payload;
+const digest = expect.stringMatching(/^[\da-f]{64}$/u) as string;
+
+describe.concurrent('A stored mission', () => {
+  it.each(autopilots)(
+    'is started, paused, resumed and flown to its end, as its feed shows: %s',
+    async (autopilot) => {
+      await withMission({ autopilot, airborne: false }, async (lab, drone) => {
+        const uploaded = await lab.command('upload_mission', { plan });
+        const ready = {
+          count: 5,
+          current: 1,
+          state: 'not_started',
+          progress_pct: 0,
+          digest: uploaded['digest'],
+        };
+        expect(await lab.sees('mission', (data) => data['digest'] !== null)).toMatchObject(ready);
+        await expect(lab.command('start_mission')).rejects.toThrow(command_texts.not_armed);
+        drone.flight.armed = true;
+        await lab.sees('sys_status', ({ armed }) => armed === true);
+        const flight_mode = autopilot === 'px4' ? 'MISSION' : 'AUTO';
+        expect(await lab.command('start_mission', { digest: uploaded['digest'] })).toMatchObject({
+          flight_mode,
+          items: 5,
+          item: 1,
+          acknowledged: true,
+        });
+        await expect(lab.command('start_mission')).rejects.toThrow(texts.on_mission);
+        await lab.sees('mission', ({ current, state }) => state === 'active' && current === 3);
+        expect(await lab.command('pause_mission')).toMatchObject({ acknowledged: true });
+        await lab.sees('mission', ({ state }) => state === 'paused');
+        await expect(lab.command('pause_mission')).rejects.toThrow(texts.not_in_mission);
+        expect(await lab.command('resume_mission')).toMatchObject({ flight_mode, item: 3 });
+        const end = await lab.sees('mission', ({ state }) => state === 'complete');
+        expect(end).toMatchObject({ count: 5, progress_pct: 100, digest: uploaded['digest'] });
+        // Nothing but the command to arm would arm it.
+        expect(drone.commands.some(({ command, param1 }) => command === 400 && param1 === 1)).toBe(false);
+        expect(drone.commands.some(({ command }) => command === 300)).toBe(autopilot === 'ardupilot');
+      });
+    },
+    60_000,
+  );
+
+  it.each(autopilots)('is started from its first item after a pause: %s', async (autopilot) => {
+    await withMission({ autopilot, airborne: true }, async (lab, drone) => {
+      await lab.command('upload_mission', { plan, allow_airborne: true });
+      drone.missions.current = drone.missions.first + 3;
+      drone.flight.mode = 'LOITER';
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
+      expect(await lab.command('start_mission')).toMatchObject({ item: 1 });
+    });
+  });
+
+  it('is not started when there is none, or another one than expected', async () => {
+    await withMission({ airborne: false }, async (lab, drone) => {
+      drone.flight.armed = true;
+      await lab.sees('sys_status', ({ armed }) => armed === true);
+      await expect(lab.command('start_mission')).rejects.toThrow(texts.no_mission);
+      const other = 'a'.repeat(64);
+      await expect(lab.command('start_mission', { digest: other })).rejects.toThrow(texts.digest_unknown);
+      await lab.command('upload_mission', { plan });
+      await expect(lab.command('start_mission', { digest: other })).rejects.toThrow(texts.digest_differs);
+      expect(drone.commands).toEqual([]);
+    });
+  });
+
+  it('has no digest once another station has changed it, or the vehicle has restarted', async () => {
+    await withMission({ airborne: false, uptime_ms: 60_000 }, async (lab, drone) => {
+      await lab.command('upload_mission', { plan });
+      await lab.sees('mission', (data) => data['digest'] !== null);
+      const station = { target_system: 255, target_component: 190 };
+      drone.send('MISSION_ACK', { ...station, type: 0, mission_type: 0, opaque_id: 77 });
+      lab.outbox.clear();
+      expect(await lab.sees('mission')).toMatchObject({ digest: null, count: 5 });
+      await lab.command('download_mission');
+      await lab.sees('mission', (data) => data['digest'] !== null);
+      lab.outbox.clear();
+      await drone.reboot({ keep_port: true });
+      await lab.sees('mission', (data) => data['digest'] === null);
+      expect(await lab.command('download_mission')).toMatchObject({ digest });
+    });
+  }, 40_000);
+});
