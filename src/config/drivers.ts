@@ -3,6 +3,7 @@ import { ZodError } from 'zod';
 import type { ConfiguredRun, Driver } from '../driver/driver.ts';
 import { messageOf } from '../errors.ts';
 import { addIssues, didYouMean } from './faults.ts';
+import { issuesBehind } from './sound-part.ts';
 import type { FaultList } from './source.ts';
 
 /** The built-in drivers, by name. */
@@ -95,7 +96,8 @@ function configure(
   } catch (error) {
     if (!(error instanceof ZodError)) throw error;
     const at = ['drivers', index, 'options'];
-    addIssues(faults, { schema: driver.options, value: options, at }, error.issues);
+    const issues = [...error.issues, ...issuesBehind(driver.options, options, error.issues)];
+    addIssues(faults, { schema: driver.options, value: options, at }, issues);
     return undefined;
   }
 }

@@ -15,15 +15,38 @@ export function soundPart<S extends z.ZodType>(schema: S, value: unknown): z.out
   return schema.safeParse(rest).data;
 }
 
+/**
+ * Faults that the schema reports only once those of `issues` are repaired: rules about several keys, such as unique names, run
+ * on sound values only. Rules about a group that has a faulty key itself are left for the next run, since they may be about that key.
+ */
+export function issuesBehind(schema: z.ZodType, value: unknown, issues: readonly Issue[]): readonly Issue[] {
+  const rest = structuredClone(value);
+  for (const issue of issues) removeFaulty(rest, issue);
+  const unsound = new Set(
+    issues.map(({ code, path }) => pathText(code === 'unrecognized_keys' ? path : path.slice(0, -1))),
+  );
+  const further = schema.safeParse(rest).error?.issues ?? [];
+  return further.filter(({ code, path }) => {
+    // The path of a rule is that of the group that it checks, or of one of its keys.
+    const isGroup = isObject(at(rest, path));
+    return code === 'custom' && !unsound.has(pathText(isGroup ? path : path.slice(0, -1)));
+  });
+}
+
+function at(root: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((node, key) => (isObject(node) ? Reflect.get(node, key) : undefined), root);
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path.map(String).join('\n');
+}
+
 function removeFaulty(root: unknown, issue: Issue): void {
   const unknown = issue.code === 'unrecognized_keys' ? issue.keys : undefined;
   const path = unknown ? issue.path : issue.path.slice(0, -1);
   const last = issue.path.at(-1);
   const keys = unknown ?? (last === undefined ? [] : [last]);
-  const parent = path.reduce<unknown>(
-    (node, key) => (isObject(node) ? Reflect.get(node, key) : undefined),
-    root,
-  );
+  const parent = at(root, path);
   // An entry of a list is left: without it, the places of the others would be wrong.
   if (!isObject(parent) || Array.isArray(parent)) return;
   for (const key of keys) Reflect.deleteProperty(parent, key);

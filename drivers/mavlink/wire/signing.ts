@@ -1,11 +1,10 @@
 /** Signs and verifies MAVLink 2 frames. See the MAVLink guide, "Message Signing". */
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readSecretFile } from '../../../src/device/secret-file.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { signature_length } from './frame.ts';
 import { openSigningClock, ticks_per_s, type SigningClock } from './signing-clock.ts';
-import { texts } from './texts.ts';
 
 /** Appends the signature to a frame whose flag and checksum already include it. */
 export type SignFrame = (frame: Uint8Array) => Uint8Array;
@@ -74,12 +73,12 @@ export function keyOfPassphrase(passphrase: string): Uint8Array {
   return createHash('sha256').update(passphrase).digest();
 }
 
+/** A file that a person corrects is read again within a minute: a wrong key locks no account. */
 async function readKey(path: string): Promise<Uint8Array> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new DeviceUnreachable(texts.key_unreadable(path, messageOf(error)));
+  const text = await readSecretFile('signing.key_file', path).catch((cause: unknown) => {
+    throw new DeviceUnreachable(messageOf(cause), { cause });
   });
   const secret = text.trim();
-  if (secret === '') throw new DeviceUnreachable(texts.key_empty(path));
   return /^[0-9a-f]{64}$/i.test(secret) ? Buffer.from(secret, 'hex') : keyOfPassphrase(secret);
 }
 

@@ -47,6 +47,31 @@ const cases: readonly (readonly [driver: string, options: string, faults: readon
     '{ links: [{ kind: udp_listen, prot: 14550 }] }',
     ['links[0].port: is missing; add it', 'links[0].prot: unknown key; did you mean "port"?'],
   ],
+  // Rules about several keys are checked although a key elsewhere is wrong.
+  [
+    'vendorradio',
+    '{ poll_s: 0, radios: [{ kind: snmp, name: a, host: h1, username: u }, { kind: snmp, name: a, host: h2, username: u, port: no }] }',
+    [
+      'poll_s: is 0, which is too small; write 0.1 or more',
+      'radios[1].port: is "no"; ',
+      'radios: each radio needs a unique name',
+    ],
+  ],
+  [
+    'mavlink',
+    '{ links: [{ kind: udp_lisen }], goto: { height_min_m: 90, height_max_m: 10 } }',
+    [
+      'links[0].kind: is "udp_lisen"; did you mean "udp_listen"? (udp_listen, udp_client, tcp_client, tcp_listen, serial)',
+      'goto.height_min_m: must not be above height_max_m; lower it or raise height_max_m',
+    ],
+  ],
+  [
+    'links',
+    '{ interval: 3, wan: { wan0: { nmae: a } }, ignore: [wan0] }',
+    ['wan.wan0.nmae: unknown key', 'interval: unknown key', 'ignore: '],
+  ],
+  // A rule about the faulty key itself waits for it.
+  ['location', '{ manual: 5 }', ['manual: is 5; write a group of keys']],
   ['mavlink', '{}', ['links: is missing; add it (connections to vehicles, each with a kind)']],
   ['modem', '{ bus: "tcp:host=x" }', ['bus: is "tcp:host=x", which must be unix:path=']],
   [

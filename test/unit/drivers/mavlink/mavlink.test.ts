@@ -221,7 +221,7 @@ describe.concurrent('A vehicle on the network', () => {
   it('is accepted only with our signature when a key is configured', async () => {
     await withDirectory(async (dir) => {
       const key_file = join(dir, 'key');
-      await writeFile(key_file, 'a passphrase\n');
+      await writeFile(key_file, 'a passphrase\n', { mode: 0o600 });
       await withLab(
         async (lab) => {
           const stopping = new AbortController();

@@ -47,7 +47,7 @@ describe('An answer of a vehicle', () => {
 describe('Signed frames', () => {
   it('are forwarded with their signatures, and others only if the endpoint says so', async () => {
     await withDirectory(async (dir) => {
-      await writeFile(join(dir, 'key'), 'a passphrase');
+      await writeFile(join(dir, 'key'), 'a passphrase', { mode: 0o600 });
       const [port, lenient] = [await freeUdpPort(), await freeUdpPort()];
       const endpoints = [
         { kind: 'udp_listen', port, name: 'gcs' },

@@ -117,7 +117,7 @@ describe.concurrent('Signatures that do not fit', () => {
   it('are logged when the key is another one, or missing in the vehicle', async () => {
     await withDirectory(async (dir) => {
       const signing = { key_file: join(dir, 'key'), clock_file: join(dir, 'clock') };
-      await writeFile(signing.key_file, 'ours');
+      await writeFile(signing.key_file, 'ours', { mode: 0o600 });
       await withLab(
         async (lab) => {
           const drone = await lab.fly();

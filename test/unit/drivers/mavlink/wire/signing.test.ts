@@ -1,6 +1,6 @@
 /** Signatures: those of node-mavlink are understood, replays are not, and the clock never goes back. */
 import { createHash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MavLinkPacketSignature, MavLinkProtocolV2, minimal } from 'node-mavlink';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -8,6 +8,7 @@ import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { keyOfPassphrase, openSigning, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { openSigningClock, ticks_per_s } from '../../../../../drivers/mavlink/wire/signing-clock.ts';
 import { DeviceUnreachable } from '../../../../../src/errors.ts';
+import { texts as secretTexts } from '../../../../../src/platform/texts.ts';
 import { texts } from '../../../../../drivers/mavlink/wire/texts.ts';
 import { framesOfDatagram } from '../frames.ts';
 import { recordingLog } from '../../../../support/recording-log.ts';
@@ -157,8 +158,8 @@ it('Signing reads a passphrase or the digits of the key, and fails without a key
   await withDirectory(async (dir) => {
     const [words, digits] = [join(dir, 'words'), join(dir, 'digits')];
     const needs = { signal: over.signal, log };
-    await writeFile(words, 'correct horse\n');
-    await writeFile(digits, createHash('sha256').update('correct horse').digest('hex'));
+    await writeFile(words, 'correct horse\n', { mode: 0o600 });
+    await writeFile(digits, createHash('sha256').update('correct horse').digest('hex'), { mode: 0o600 });
     const [a, b] = await Promise.all(
       [words, digits].map(async (key_file) =>
         openSigning({ key_file, clock_file: `${key_file}.clock` }, needs),
@@ -168,8 +169,21 @@ it('Signing reads a passphrase or the digits of the key, and fails without a key
     const missing = openSigning({ key_file: join(dir, 'none'), clock_file: join(dir, 'c') }, needs);
     await expect(missing).rejects.toThrow(DeviceUnreachable);
     await writeFile(words, '\n');
-    await expect(openSigning({ key_file: words, clock_file: join(dir, 'c') }, needs)).rejects.toThrow(
-      texts.key_empty(words),
-    );
+    const fault = openSigning({ key_file: words, clock_file: join(dir, 'c') }, needs);
+    await expect(fault).rejects.toThrow(DeviceUnreachable);
+    await expect(fault).rejects.toThrow(secretTexts.file_empty(words));
+  });
+});
+
+it('Signing rejects a key file that every user of the machine may read, as any secret file', async () => {
+  await withDirectory(async (dir) => {
+    const key_file = join(dir, 'key');
+    await writeFile(key_file, 'correct horse\n');
+    await chmod(key_file, 0o644);
+    const needs = { signal: over.signal, log };
+    const open = async () => openSigning({ key_file, clock_file: join(dir, 'clock') }, needs);
+    await expect(open()).rejects.toThrow(secretTexts.world_access(key_file));
+    await chmod(key_file, 0o640);
+    expect((await open()).verify(signedBy(await open()))).toBe(true);
   });
 });
