@@ -3,6 +3,8 @@ import { retry_limits } from '../../src/device/device-session.ts';
 
 export const limits = {
   ...retry_limits,
+  /** Presets are read again after this time. */
+  presets_again_ms: 600_000,
   /** Refused credentials are not tried again within this time after a restart of the daemon either. */
   refused_ms: 600_000,
 };

@@ -18,6 +18,8 @@ export const limits = {
   slow_reply_ms: 1_000,
   /** Polls that fail in a row before the host counts as lost. */
   lost_after_polls: 2,
+  /** Names and presets are read again after this time. */
+  describe_again_ms: 600_000,
   /** After "get config failed" and similar errors: a sleeping part of the device wakes up. */
   again_ms: 1_000,
   /** After a reply with fewer parts than asked for: the device is busy. */

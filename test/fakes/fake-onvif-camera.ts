@@ -61,6 +61,7 @@ const defaults = (): FakeCameraSettings => ({
   mac: '00:1b:c5:00:00:07',
   skew_ms: 0,
   ptz: true,
+  zoom: true,
   presets: [
     { token: '1', name: 'Gate' },
     { token: '1.0', name: 'Gate' },

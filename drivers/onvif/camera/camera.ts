@@ -1,4 +1,5 @@
 /** Serves one camera: connects, reads its identity, receives its events, reconnects after a loss. */
+import { isDeepStrictEqual } from 'node:util';
 import type { onvifFeeds } from '../../../src/contract/feeds.ts';
 import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
 import { credentialsHash, LoginGuard, LoginRefused } from '../../../src/device/login-guard.ts';
@@ -17,7 +18,9 @@ import type { LargeReplies } from '../soap/large-replies.ts';
 import type { Limits } from '../limits.ts';
 import { type CameraOptions, entryOf, type OnvifOptions, portOf } from '../options.ts';
 import { type CameraMemory, openMemory } from './memory.ts';
-import { ptzCommands } from './ptz.ts';
+import { readPresets } from './presets.ts';
+import { ptzOffer } from './ptz.ts';
+import { readPtzAbilities } from './ptz-abilities.ts';
 import { texts } from '../texts.ts';
 import { settleStops } from './ptz-stop.ts';
 import { Served } from './served.ts';
@@ -109,11 +112,10 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
     claim(owners, asset_key, camera.name);
     key = asset_key;
     await rememberMotor(parts, device);
-    const detections = served.begin(
-      { ...device, asset_key },
-      commandsOf(parts, device, soap, signal),
-      signal,
-    );
+    const offered = await untilAborted(commandsOf(parts, device, soap, signal), signal);
+    if (!offered) return;
+    const detections = served.begin({ ...device, asset_key }, offered.commands, signal);
+    every(parts.limits.presets_again_ms, signal, () => void offered.refresh(served));
     onUp();
     every(settle_every_ms, signal, () => void settle(parts, soap));
     await receiveEvents({
@@ -227,14 +229,32 @@ async function rememberMotor({ memory }: CameraRun, { services, ptz_profile }: D
   if (!isKnown) await memory.change({ ptz_url });
 }
 
-function commandsOf(
+interface Offered {
+  readonly commands: readonly Command[];
+  /** Offers them again when the presets of the camera have changed; never rejects. */
+  readonly refresh: (served: Served) => Promise<void>;
+}
+
+async function commandsOf(
   { options, stopping, owed }: CameraRun,
-  { ptz_profile, services }: Device,
+  { ptz_profile: profile, services }: Device,
   soap: Soap,
   signal: AbortSignal,
-): readonly Command[] {
+): Promise<Offered> {
   const url = services.get('ptz');
-  if (ptz_profile === undefined || url === undefined) return [];
+  if (profile === undefined || url === undefined) {
+    return { commands: [], refresh: async () => Promise.resolve() };
+  }
   const move_ms = options.ptz.move_s * 1_000;
-  return ptzCommands({ soap, url, profile: ptz_profile, owed, move_ms, signal, stopping });
+  let abilities = await readPtzAbilities(soap, url, profile);
+  const offer = ptzOffer({ soap, url, profile, owed, move_ms, signal, stopping });
+  return {
+    commands: offer(abilities),
+    async refresh(served) {
+      const read = await readPresets({ soap, url, profile });
+      if ('fault' in read || signal.aborted || isDeepStrictEqual(read.presets, abilities.presets)) return;
+      abilities = { ...abilities, presets: read.presets };
+      served.offer(offer(abilities));
+    },
+  };
 }

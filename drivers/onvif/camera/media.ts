@@ -97,8 +97,9 @@ const rtsp_port = 554;
 const rtsps_port = 322;
 
 /** Of a GetStatusResponse; undefined where the camera does not report it. */
-export function isMoving(body: XmlNode): boolean | undefined {
-  const status = textAt(find(body, 'getStatusResponse', 'ptzStatus'), 'moveStatus', 'panTilt');
+export function isMoving(body: XmlNode, axis: 'pan_tilt' | 'zoom'): boolean | undefined {
+  const part = axis === 'zoom' ? 'zoom' : 'panTilt';
+  const status = textAt(find(body, 'getStatusResponse', 'ptzStatus'), 'moveStatus', part);
   if (status === undefined || /^unknown$/iu.test(status)) return undefined;
   return /^moving$/iu.test(status) || truth(status) === true;
 }

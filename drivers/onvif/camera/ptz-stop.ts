@@ -12,7 +12,17 @@ export interface Motor {
   readonly soap: Soap;
   readonly url: string;
   readonly profile: string;
+  readonly axis: Axis;
 }
+
+/** Pan and tilt move together; the lens moves alone. */
+export type Axis = 'pan_tilt' | 'zoom';
+
+/** What an owed Stop is kept under: the profile, marked for the lens by a character that no token has. */
+export function motorKey({ profile, axis }: Pick<Motor, 'profile' | 'axis'>): string {
+  return axis === 'zoom' ? `${profile}${zoom_mark}` : profile;
+}
+const zoom_mark = '\nzoom';
 
 export const move_deadline_ms = 3_000;
 const stop_deadline_ms = 1_200;
@@ -25,10 +35,13 @@ export async function settleStops(
   owed: OwedStops<string>,
   { facts: { ptz_url } }: CameraMemory,
 ): Promise<void> {
-  await owed.settle(async (profile) => {
-    const refusal = ptz_url === undefined ? undefined : await stop({ soap, url: ptz_url, profile });
+  await owed.settle(async (key) => {
+    const isZoom = key.endsWith(zoom_mark);
+    const profile = isZoom ? key.slice(0, -zoom_mark.length) : key;
+    const motor = { soap, profile, axis: isZoom ? 'zoom' : 'pan_tilt' } as const;
+    const refusal = ptz_url === undefined ? undefined : await stop({ ...motor, url: ptz_url });
     if (refusal !== undefined) throw new DeviceUnreachable(refusal);
-    await owed.confirm(profile);
+    await owed.confirm(key);
   });
 }
 
@@ -49,21 +62,27 @@ export async function stop(parts: Motor): Promise<string | undefined> {
 
 /** False once it stands still, true if it still moves after `ms`, undefined where the camera does not report it. */
 export async function settled(parts: Motor, ms: number, signal: AbortSignal): Promise<boolean | undefined> {
-  const { soap, url, profile } = parts;
+  const { soap, url, profile, axis } = parts;
   const deadline_ms = performance.now() + ms;
   let moving: boolean | undefined;
   while (!signal.aborted) {
     const asked = operation('ptz', 'GetStatus', profileToken(profile));
     const outcome = await soap.call({ ...asked, url, deadline_ms: move_deadline_ms });
-    moving = outcome.kind === 'reply' ? isMoving(outcome.body) : undefined;
+    moving = outcome.kind === 'reply' ? isMoving(outcome.body, axis) : undefined;
     if (moving !== true || performance.now() > deadline_ms) return moving;
     await sleep(check_every_ms, signal);
   }
   return moving;
 }
 
-export function continuousMove({ profile, url }: Motor, [x, y]: readonly [number, number], timeout: string) {
-  const vector = `<PanTilt xmlns="${schema_namespace}" x="${x}" y="${y}"/>`;
+/** Of a velocity from -1 to 1; the second part counts for pan and tilt only. */
+export function continuousMove(
+  { profile, url, axis }: Motor,
+  [x, y]: readonly [number, number],
+  timeout: string,
+) {
+  const tt = `xmlns="${schema_namespace}"`;
+  const vector = axis === 'zoom' ? `<Zoom ${tt} x="${x}"/>` : `<PanTilt ${tt} x="${x}" y="${y}"/>`;
   const inner = `${profileToken(profile)}<Velocity>${vector}</Velocity>${timeout}`;
   return { ...operation('ptz', 'ContinuousMove', inner), url, deadline_ms: move_deadline_ms };
 }

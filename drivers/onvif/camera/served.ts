@@ -20,6 +20,7 @@ export interface ServedParts {
 export class Served {
   readonly #parts: ServedParts;
   #sink: AssetSink<typeof onvifFeeds> | undefined;
+  #offer: (commands: readonly Command[]) => void = () => undefined;
   #asset_key: string | undefined;
   #detections: Detections | undefined;
 
@@ -46,8 +47,12 @@ export class Served {
     }
     const { manufacturer: vendor, model, firmware } = information;
     const about = { asset_key, name, vendor, model, firmware, ...stream, configured: true } as const;
-    const sink = host.announce({ ...about, takePicture, type: 'camera', protocol: 'onvif' }, commands);
+    const asset = { ...about, takePicture, type: 'camera', protocol: 'onvif' } as const;
+    const sink = host.announce(asset, commands);
     this.#sink = sink;
+    this.#offer = (others) => {
+      this.#sink = host.announce(asset, others);
+    };
     this.#asset_key = asset_key;
     const beat = (): void => sink.publish('status', { online: true, timestamp: now() });
     beat();
@@ -58,6 +63,11 @@ export class Served {
         sink.publish(detection, { detected, timestamp: now(), ...(reason === undefined ? {} : { reason }) }),
     });
     return this.#detections;
+  }
+
+  /** Replaces the commands of a camera that is served. */
+  offer(commands: readonly Command[]): void {
+    if (this.#detections) this.#offer(commands);
   }
 
   /** Publishes the loss of the camera, once for all failed attempts. */

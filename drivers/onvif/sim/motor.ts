@@ -10,6 +10,8 @@ export class SimMotor {
   /** Velocity as it was asked for, -1 to 1. */
   x = 0;
   y = 0;
+  /** The same of the lens. */
+  zoom = 0;
   /** Token of the preset that it went to last. */
   preset: string | undefined;
   /** Number of movement commands. */
@@ -42,6 +44,7 @@ export class SimMotor {
   }
 
   stop(): void {
+    this.zoom = 0;
     this.#turn(0, 0);
   }
 

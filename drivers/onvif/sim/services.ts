@@ -106,6 +106,14 @@ export function soapOperations(camera: Served): Readonly<Record<string, Soap>> {
 
 function ptzOperations({ settings, motor }: Served): Readonly<Record<string, Soap>> {
   return {
+    GetNodes: () => {
+      const zoom = settings.zoom
+        ? '<tt:ContinuousZoomVelocitySpace><tt:URI>z</tt:URI></tt:ContinuousZoomVelocitySpace>'
+        : '';
+      const move =
+        '<tt:ContinuousPanTiltVelocitySpace><tt:URI>p</tt:URI></tt:ContinuousPanTiltVelocitySpace>';
+      return `<tptz:GetNodesResponse><tptz:PTZNode token="N"><tt:SupportedPTZSpaces>${move}${zoom}</tt:SupportedPTZSpaces></tptz:PTZNode></tptz:GetNodesResponse>`;
+    },
     GetPresets: () =>
       `<tptz:GetPresetsResponse>${settings.presets
         .map(
@@ -122,8 +130,10 @@ function ptzOperations({ settings, motor }: Served): Readonly<Record<string, Soa
       return '<tptz:GotoPresetResponse/>';
     },
     ContinuousMove: ({ body }) => {
+      const [, zoom] = /<(?:\w+:)?Zoom [^>]*x="([^"]*)"/u.exec(body) ?? [];
       const [, x, y] = /x="([^"]*)" y="([^"]*)"/u.exec(body) ?? [];
-      motor.move(Number(x), Number(y));
+      if (zoom === undefined) motor.move(Number(x), Number(y));
+      else motor.zoom = Number(zoom);
       return '<tptz:ContinuousMoveResponse/>';
     },
     Stop: () => {
@@ -134,7 +144,7 @@ function ptzOperations({ settings, motor }: Served): Readonly<Record<string, Soa
       const { pan_deg, tilt_deg } = motor.position;
       const at = `<tt:Position><tt:PanTilt x="${pan_deg / 180}" y="${tilt_deg / 90}"/></tt:Position>`;
       const state = motor.isMoving ? 'MOVING' : 'IDLE';
-      return `<tptz:GetStatusResponse><tptz:PTZStatus>${at}<tt:MoveStatus><tt:PanTilt>${state}</tt:PanTilt><tt:Zoom>IDLE</tt:Zoom></tt:MoveStatus></tptz:PTZStatus></tptz:GetStatusResponse>`;
+      return `<tptz:GetStatusResponse><tptz:PTZStatus>${at}<tt:MoveStatus><tt:PanTilt>${state}</tt:PanTilt><tt:Zoom>${motor.zoom === 0 ? 'IDLE' : 'MOVING'}</tt:Zoom></tt:MoveStatus></tptz:PTZStatus></tptz:GetStatusResponse>`;
     },
   };
 }

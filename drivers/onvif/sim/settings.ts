@@ -10,6 +10,8 @@ export interface SimSettings {
   /** How far its clock is ahead, milliseconds. */
   skew_ms: number;
   ptz: boolean;
+  /** Its PTZ node has a lens that zooms. */
+  zoom: boolean;
   presets: { token: string; name: string }[];
   /** Which services it has beside the device service. */
   services: string[];

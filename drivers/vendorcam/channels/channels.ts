@@ -9,6 +9,7 @@ import type { DeviceStream } from '../../../src/driver/stream-login.ts';
 import type { ChannelFacts } from './channel-list.ts';
 import { channelKey, type HostFacts, streamOf } from './describe.ts';
 import type { Device } from '../host/device.ts';
+import { type Preset, presetsIn, presetsQuestion } from '../commands/presets.ts';
 import { savedZone } from '../commands/motion-switch.ts';
 import type { HostOptions } from '../options.ts';
 import { type Asking, newAsking, type Seen } from './poll.ts';
@@ -64,6 +65,7 @@ export class ChannelLayout {
   async arrange(facts: HostFacts, channels: readonly ChannelFacts[], password: string): Promise<void> {
     const served = channels.filter(({ channel }) => this.#parts.options.channels?.includes(channel) ?? true);
     const streams = await this.#streams(facts, served, password);
+    const presets = await this.#presets(facts, served);
     if (facts.isRecorder) {
       this.#recorder = this.#announce(
         describe(facts),
@@ -78,7 +80,11 @@ export class ChannelLayout {
         takePicture: this.#pictureOf(facts, channel),
       };
       const away = whyAway(channel);
-      const publisher = this.#publisher(about, this.#commandsOf(facts, channel, about.asset_key), away);
+      const publisher = this.#publisher(
+        about,
+        this.#commandsOf(facts, channel, { asset_key: about.asset_key, presets }),
+        away,
+      );
       if (!publisher) continue;
       if (away === undefined) {
         found.set(channel.channel, { asking: newAsking(channel.channel), publisher, failures: 0 });
@@ -157,7 +163,22 @@ export class ChannelLayout {
     };
   }
 
-  #commandsOf(facts: HostFacts, { channel }: ChannelFacts, asset_key: string): readonly Command[] {
+  /** By channel: those of the channels that have presets and can be asked now. */
+  async #presets(facts: HostFacts, channels: readonly ChannelFacts[]): Promise<PresetsByChannel> {
+    const { abilities } = facts;
+    const ready = channels
+      .filter((channel) => whyAway(channel) === undefined)
+      .map(({ channel }) => channel)
+      .filter((channel) => abilities.ofChannel(channel).hasPresets);
+    const replies = ready.length === 0 ? [] : await this.#parts.device.ask(ready.map(presetsQuestion));
+    return new Map(ready.map((channel, index) => [channel, presetsIn(replies[index]) ?? []]));
+  }
+
+  #commandsOf(
+    facts: HostFacts,
+    { channel }: ChannelFacts,
+    { asset_key, presets }: { readonly asset_key: string; readonly presets: PresetsByChannel },
+  ): readonly Command[] {
     const { controls, host } = this.#parts;
     const { abilities } = facts;
     const zone = new StateFile(host.stateFile(stateFileName('zone', asset_key)), savedZone);
@@ -166,6 +187,7 @@ export class ChannelLayout {
       ...controls,
       channel,
       abilities: abilities.ofChannel(channel),
+      presets: presets.get(channel) ?? [],
       scheduleVersion,
       zone,
     });
@@ -220,6 +242,8 @@ export class ChannelLayout {
     }
   }
 }
+
+type PresetsByChannel = ReadonlyMap<number, readonly Preset[]>;
 
 const common = { type: 'camera', protocol: 'vendorcam', vendor: 'Reolink' } as const;
 

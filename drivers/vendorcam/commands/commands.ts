@@ -6,6 +6,7 @@ import {
   defineCommand,
   noInput,
 } from '../../../src/driver/command.ts';
+import { withChoices } from '../../../src/driver/choices.ts';
 import type { ChannelAbilities } from '../channels/abilities.ts';
 import type { Contact } from '../host/contact.ts';
 import type { Device } from '../host/device.ts';
@@ -13,7 +14,7 @@ import type { Limits } from '../limits.ts';
 import { setMotionDetection, type savedZone } from './motion-switch.ts';
 import type { Motors } from './motors.ts';
 import type { CommandName } from '../options.ts';
-import { goToPreset } from './presets.ts';
+import { goToPreset, type Preset } from './presets.ts';
 import { ptzMove, zoom } from './ptz.ts';
 import { reboot } from './reboot.ts';
 import { switchCommand, type Switches } from './switches.ts';
@@ -34,6 +35,8 @@ export interface Controls {
 export interface ChannelControls extends Controls {
   readonly channel: number;
   readonly abilities: ChannelAbilities;
+  /** As the camera listed them last. */
+  readonly presets: readonly Preset[];
   readonly scheduleVersion: number;
   readonly zone: StateFile<typeof savedZone>;
 }
@@ -63,8 +66,8 @@ function isAllowed({ allowed }: Controls): (command: Command) => boolean {
   return (command) => allowed.some((name) => name === command.name);
 }
 
-function ptzPreset({ device, channel, signal }: ChannelControls): Command {
-  return defineCommand({
+function ptzPreset({ device, channel, presets, signal }: ChannelControls): Command {
+  const command = defineCommand({
     name: 'ptz_preset',
     description:
       'Sends the camera to one of its presets; completed once the camera has accepted it, since no camera reports its arrival.',
@@ -76,6 +79,8 @@ function ptzPreset({ device, channel, signal }: ChannelControls): Command {
       return { preset_id, name };
     },
   });
+  const choices = presets.map(({ id, name }) => ({ value: id, title: name }));
+  return withChoices(command, 'preset_id', choices);
 }
 
 function setMotion({ device, channel, scheduleVersion, zone, signal }: ChannelControls): Command {

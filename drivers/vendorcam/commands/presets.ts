@@ -4,7 +4,7 @@ import { CommandRefused, DeviceUnreachable } from '../../../src/errors.ts';
 import type { Device } from '../host/device.ts';
 import { refusalOf } from '../host/failure.ts';
 import { ptz } from './motors.ts';
-import { faultIn, valueOf } from '../host/replies.ts';
+import { type Command, faultIn, type Outcome, valueOf } from '../host/replies.ts';
 
 const presetReply = z.looseObject({
   PtzPreset: z.array(
@@ -14,6 +14,21 @@ const presetReply = z.looseObject({
 
 const shown_max = 20;
 
+export interface Preset {
+  readonly id: number;
+  readonly name: string;
+}
+
+/** The question for the presets of one channel. */
+export function presetsQuestion(channel: number): Command {
+  return { cmd: 'GetPtzPreset', action: 1, param: { channel } };
+}
+
+/** Those that are set; undefined for any other answer. */
+export function presetsIn(outcome: Outcome | undefined): readonly Preset[] | undefined {
+  return valueOf(outcome, presetReply)?.PtzPreset.filter(({ enable }) => Number(enable) === 1);
+}
+
 /** Resolves with the preset's name once the camera has accepted the command; no firmware reports the arrival. */
 export async function goToPreset(
   device: Pick<Device, 'askOne' | 'order'>,
@@ -21,12 +36,11 @@ export async function goToPreset(
   id: number,
   signal: AbortSignal,
 ): Promise<string> {
-  const outcome = await device.askOne({ cmd: 'GetPtzPreset', action: 1, param: { channel } });
+  const outcome = await device.askOne(presetsQuestion(channel));
   const fault = faultIn(outcome);
   if (fault) throw refusalOf(fault);
-  const read = valueOf(outcome, presetReply);
-  if (!read) throw new DeviceUnreachable('answers GetPtzPreset in an unknown format');
-  const presets = read.PtzPreset.filter(({ enable }) => Number(enable) === 1);
+  const presets = presetsIn(outcome);
+  if (!presets) throw new DeviceUnreachable('answers GetPtzPreset in an unknown format');
   const preset = presets.find((each) => each.id === id);
   if (!preset) {
     const list = presets.slice(0, shown_max).map((each) => `${each.id} (${each.name})`);

@@ -182,7 +182,7 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
       layout.see(seen);
       // A camera that was away for less than a poll is never lost, and still needs its Stop.
       await settle(served).catch(() => undefined);
-      if (channels && JSON.stringify(channels) !== known.shape) known = await describe(served, password);
+      if (isOutdated(known, channels, limits)) known = await describe(served, password);
       if (device.session.losses > losses) contact.up();
       losses = device.session.losses;
     } catch (error) {
@@ -195,6 +195,11 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
     }
     await sleep(pauseOf(served, performance.now() - begin_ms, failures), host.signal);
   }
+}
+
+function isOutdated(known: Known, channels: readonly ChannelFacts[] | undefined, limits: Limits): boolean {
+  const isChanged = channels !== undefined && JSON.stringify(channels) !== known.shape;
+  return isChanged || performance.now() - known.read_mono_ms >= limits.describe_again_ms;
 }
 
 function isFinal(error: unknown): boolean {
@@ -212,6 +217,7 @@ interface Known {
   readonly hasChannelList: boolean;
   /** Of the recorder's channels, as a poll reports them. */
   readonly shape: string;
+  readonly read_mono_ms: number;
 }
 
 async function describe(served: Served, password: string): Promise<Known> {
@@ -226,7 +232,7 @@ async function describe(served: Served, password: string): Promise<Known> {
   await layout.arrange(facts, channels, password);
   const away = channels.filter(({ online, asleep }) => !online || asleep).length;
   showStatus(facts.isRecorder ? `online, ${channels.length} channels, ${away} of them offline` : 'online');
-  return { hasChannelList: isReported, shape };
+  return { hasChannelList: isReported, shape, read_mono_ms: performance.now() };
 }
 
 function onlyChannel({ name, model, firmware }: HostFacts): ChannelFacts {

@@ -60,6 +60,7 @@ async function startOnvif({ port, password_file }: DemoEntry, signal: AbortSigna
     hasGetServices: true,
     prefix: 's',
     snapshot: '/snapshot.jpg',
+    zoom: true,
     rtsp_base: `rtsp://${loopback}:8554`,
   };
   await startSimCamera(settings, port, signal);

@@ -85,6 +85,23 @@ describe('siren and light', () => {
   });
 });
 
+describe('presets', () => {
+  it('are choices by name in the schema of the command', async () => {
+    const it = await online();
+    const found = it.hub.hub.findCommand(it.asset('Gate')?.id ?? '', 'ptz_preset');
+    expect('command' in found && found.command.input_schema).toMatchObject({
+      properties: {
+        preset_id: {
+          oneOf: [
+            { const: 1, title: 'Door' },
+            { const: 2, title: 'Wall' },
+          ],
+        },
+      },
+    });
+  });
+});
+
 describe('zoom', () => {
   it('moves the lens and stops by itself', async () => {
     const it = await online();
