@@ -105,8 +105,8 @@ it('finds the profile that moves at the end of a reply that is large', async () 
   expect(JSON.stringify(commands?.data)).toContain('ptz_move');
 });
 
-it('offers no commands for a camera that cannot move', async () => {
-  const camera = await start({ ptz: false });
+it('offers no commands for a camera that cannot move and gives no pictures', async () => {
+  const camera = await start({ ptz: false, snapshot: undefined });
   const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
   await outbox.until(isStatus('online'));
   const lists = outbox.drafts.filter(({ data }) => data && 'commands' in data);
