@@ -53,6 +53,14 @@ interface Sight {
   readonly hasPppoe: boolean;
 }
 
+/** What one reading shows of a link. */
+interface LinkReading {
+  readonly name: string;
+  readonly status: LinkStatus | undefined;
+  readonly probed: ProbeReading | null;
+  readonly at: Moment;
+}
+
 export class LinkTable {
   readonly #parts: LinkTableParts;
   readonly #interfaces: Interfaces;
@@ -162,7 +170,7 @@ export class LinkTable {
     const addresses = this.#addressesOf(ifindex, sight.routing);
     const probed = probing.read(name);
     const { status, reason } = this.#judge(wan, sight, probed);
-    this.#noteAvailability(name, status, probed, sight.at);
+    this.#noteAvailability({ name, status, probed, at: sight.at });
     const tally = this.#ledger.take(wan, type, sight);
     const counted = wan.counted_on === null ? tally.usage : empty_ledger;
     const usage = usageOf(counted, sight.day, options.usage.month_starts_on);
@@ -216,18 +224,12 @@ export class LinkTable {
     return verdict;
   }
 
-  // oxlint-disable-next-line max-params -- what one reading knows of one link
-  #noteAvailability(
-    name: string,
-    status: LinkStatus | undefined,
-    probed: ProbeReading | null,
-    at: Moment,
-  ): void {
+  #noteAvailability({ name, status, probed, at }: LinkReading): void {
     const { options, availability } = this.#parts;
     if (options.probe.targets.length === 0) return;
     const reachable = status === 'offline' ? false : (probed?.reachable ?? null);
     const since_ms = probed?.reachable === reachable ? probed.since_ms : at.mono_ms;
-    availability.note(name, reachable, at, since_ms);
+    availability.note({ link: name, reachable, at, since_ms: since_ms ?? undefined });
   }
 
   /** The address that others see; the interface's own if that is a public one. */

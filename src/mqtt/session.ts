@@ -69,6 +69,7 @@ export class Session {
   readonly #waiting = new Set<(error: OutcomeUnknown) => void>();
   #disconnect_code: number | undefined;
   #reason: string | undefined;
+  #closed_silently = false;
 
   /** `answer_ms`: the longest wait for the answer to a subscription. */
   constructor({ client, stream, connack, protocol }: Connection, answer_ms: number) {
@@ -98,6 +99,7 @@ export class Session {
       client.once('close', () => {
         this.#open = false;
         client.end(true);
+        this.#closed_silently = this.#reason === undefined && !stream.failure;
         const reason = this.#reason ?? this.#why();
         for (const reject of this.#waiting) reject(new OutcomeUnknown(reason));
         this.#waiting.clear();
@@ -109,6 +111,11 @@ export class Session {
   /** This side ended it, or gave it up; else the broker or the network did. */
   get ended_by_us(): boolean {
     return this.#ended_by_us;
+  }
+
+  /** The broker closed the connection without a DISCONNECT, and the network had no fault. */
+  get closed_silently(): boolean {
+    return this.#closed_silently;
   }
 
   /** The reason code of the broker's DISCONNECT, if it sent one. */

@@ -9,7 +9,6 @@ import { ConnectFailed } from '../mqtt/connect-failed.ts';
 import { keepConnected } from '../mqtt/reconnect.ts';
 import type { RetrySpans } from '../mqtt/retry.ts';
 import { openSession, type Session } from '../mqtt/session.ts';
-import { texts as mqtt_texts } from '../mqtt/texts.ts';
 import type { OpenBrokerSocket } from '../mqtt/socket.ts';
 import type { Routes } from '../platform/linux/route-lookup.ts';
 import { aborted, every, sleep, within } from '../platform/time.ts';
@@ -93,6 +92,8 @@ export class Uplink {
    * that connection may have ended before, and an earlier run may have.
    */
   #is_forgotten = true;
+  /** The session was given up because the route to the broker changed. */
+  #has_left_route = false;
   #sender: Sender | undefined;
 
   constructor(options: UplinkOptions) {
@@ -217,15 +218,16 @@ export class Uplink {
   /** Serves one session until it ends or `signal` aborts. While a culprit is searched, the next one should follow soon. */
   async #serve(session: Session, signal: AbortSignal): Promise<'at_once' | 'soon' | 'later'> {
     const from_ms = this.#now();
+    this.#has_left_route = false;
     this.#suspicion.connected();
     this.#is_forgotten ||= !session.session_present;
     const reason = await this.#untilItEnds(session, signal);
     if (signal.aborted) return 'later';
     const held_ms = this.#now() - from_ms;
-    const without_a_word = reason === mqtt_texts.closed_by_broker;
+    const without_a_word = session.closed_silently;
     this.#takeovers.ended({ code: session.disconnect_code, held_ms, without_a_word });
     this.#state.lost(reason, held_ms);
-    if (reason === texts.route_changed) return 'at_once';
+    if (this.#has_left_route) return 'at_once';
     return this.#suspicion.is_searching ? 'soon' : 'later';
   }
 
@@ -256,7 +258,11 @@ export class Uplink {
   #followRoute(session: Session, signal: AbortSignal): void {
     const { endpoints } = session;
     if (endpoints === null) return;
-    void this.#path?.follow(endpoints, () => session.destroy(texts.route_changed), signal);
+    const leave = (): void => {
+      this.#has_left_route = true;
+      session.destroy(texts.route_changed);
+    };
+    void this.#path?.follow(endpoints, leave, signal);
   }
 
   /** Subscribes and publishes the birth, before anything else is sent. */

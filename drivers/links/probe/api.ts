@@ -78,13 +78,19 @@ export interface AvailabilitySpec {
   readonly log: DriverLog;
 }
 
+/** The state of a link since the last note of it. */
+export interface NotedLink {
+  readonly link: string;
+  /** Null: not observed. */
+  readonly reachable: boolean | null;
+  readonly at: Moment;
+  /** A change came at this moment, which may be before the last note; what was noted otherwise is corrected. */
+  readonly since_ms?: number | undefined;
+}
+
 /** The share of the observed time with an answer, for each link, over the last 24 h. */
 export interface Availability {
-  /**
-   * The link was in this state since the last note of it; null: not observed. `since_ms`: a change came at this moment,
-   * which may be before the last note; what was noted otherwise is corrected.
-   */
-  readonly note: (link: string, reachable: boolean | null, at: Moment, since_ms?: number | null) => void;
+  readonly note: (noted: NotedLink) => void;
   /** 0 to 100; null before anything was observed. */
   readonly pct: (link: string) => number | null;
   /** Writes what changed, at once: before the daemon ends. */

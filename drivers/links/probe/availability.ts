@@ -2,7 +2,7 @@
 import { messageOf } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
-import type { AvailabilitySpec, Boot, Moment, OpenAvailability } from './api.ts';
+import type { AvailabilitySpec, Boot, Moment, NotedLink, OpenAvailability } from './api.ts';
 import {
   type BootRecord,
   boots_max,
@@ -40,7 +40,7 @@ export const openAvailability: OpenAvailability = (spec) => {
   every(write_every_ms, spec.signal, () => void writer.write());
   spec.signal.addEventListener('abort', () => writer.flush(), { once: true });
   return {
-    note: (link, reachable, at, since_ms) => writer.note(link, reachable, at, since_ms ?? null),
+    note: (noted) => writer.note(noted),
     pct: (link) => writer.pct(link),
     flush: () => writer.flush(),
   };
@@ -65,8 +65,7 @@ class AvailabilityWriter {
     this.#unplaced = readKept(spec);
   }
 
-  // oxlint-disable-next-line max-params -- the agreement of `Availability`
-  note(link: string, reachable: boolean | null, at: Moment, since_ms: number | null): void {
+  note({ link, reachable, at, since_ms }: NotedLink): void {
     this.#latest = at;
     this.#changed = true;
     this.#place(at);
@@ -75,7 +74,7 @@ class AvailabilityWriter {
     const hasGap = at.mono_ms - noted_ms > gap_max_ms;
     const isChange = was !== reachable || hasGap;
     const began_ms =
-      hasGap || since_ms === null ? noted_ms : Math.min(Math.max(since_ms, from_ms), at.mono_ms);
+      hasGap || since_ms === undefined ? noted_ms : Math.min(Math.max(since_ms, from_ms), at.mono_ms);
     day.noted_ms = at.mono_ms;
     day.reachable = reachable;
     if (isChange) day.from_ms = hasGap ? at.mono_ms : began_ms;

@@ -36,7 +36,7 @@ function open(file: string, { boot = 'first', booted_wall_ms = noon_ms, log = re
       ) => ({ wall_ms, wall_trusted: true }),
     ) {
       for (let mono_ms = from_ms; mono_ms <= to_ms; mono_ms += minute_ms) {
-        availability.note('wan', reachable, { mono_ms, ...clock(booted_wall_ms + mono_ms) });
+        availability.note({ link: 'wan', reachable, at: { mono_ms, ...clock(booted_wall_ms + mono_ms) } });
       }
     },
   };
@@ -50,12 +50,13 @@ describe('availability', () => {
     await withFile((file) => {
       const kept = open(file);
       const at = (mono_ms: number) => ({ mono_ms, wall_ms: noon_ms + mono_ms });
-      for (const mono_ms of [0, 50_000, 65_000]) kept.note('wan', true, at(mono_ms));
+      for (const mono_ms of [0, 50_000, 65_000]) kept.note({ link: 'wan', reachable: true, at: at(mono_ms) });
       // The last answer came at 55 s, in an earlier minute than the verdict.
-      kept.note('wan', false, at(66_000), 55_000);
-      kept.note('wan', false, at(80_000), 55_000);
-      kept.note('wan', true, at(90_000), 85_000);
-      for (const mono_ms of [95_000, 100_000]) kept.note('wan', true, at(mono_ms), 85_000);
+      kept.note({ link: 'wan', reachable: false, at: at(66_000), since_ms: 55_000 });
+      kept.note({ link: 'wan', reachable: false, at: at(80_000), since_ms: 55_000 });
+      kept.note({ link: 'wan', reachable: true, at: at(90_000), since_ms: 85_000 });
+      for (const mono_ms of [95_000, 100_000])
+        kept.note({ link: 'wan', reachable: true, at: at(mono_ms), since_ms: 85_000 });
       expect(kept.pct('wan')).toBeCloseTo(70, 5);
     });
   });
@@ -64,11 +65,11 @@ describe('availability', () => {
     await withFile((file) => {
       const kept = open(file);
       const at = (mono_ms: number) => ({ mono_ms, wall_ms: noon_ms + mono_ms });
-      kept.note('wan', false, at(0));
-      kept.note('wan', false, at(30_000));
-      kept.note('wan', true, at(60_000), 20_000);
-      kept.note('wan', false, at(70_000), 1_000);
-      kept.note('wan', false, at(120_000), 1_000);
+      kept.note({ link: 'wan', reachable: false, at: at(0) });
+      kept.note({ link: 'wan', reachable: false, at: at(30_000) });
+      kept.note({ link: 'wan', reachable: true, at: at(60_000), since_ms: 20_000 });
+      kept.note({ link: 'wan', reachable: false, at: at(70_000), since_ms: 1_000 });
+      kept.note({ link: 'wan', reachable: false, at: at(120_000), since_ms: 1_000 });
       expect(kept.pct('wan')).toBe(0);
     });
   });
@@ -76,10 +77,10 @@ describe('availability', () => {
   it('is the share of the observed time, unknown before a minute', async () => {
     await withFile((file) => {
       const kept = open(file);
-      kept.note('wan', true, { mono_ms: 0, wall_ms: noon_ms });
-      kept.note('wan', true, { mono_ms: 59_000, wall_ms: noon_ms });
+      kept.note({ link: 'wan', reachable: true, at: { mono_ms: 0, wall_ms: noon_ms } });
+      kept.note({ link: 'wan', reachable: true, at: { mono_ms: 59_000, wall_ms: noon_ms } });
       expect(kept.pct('wan')).toBeNull();
-      kept.note('wan', false, { mono_ms: 118_000, wall_ms: noon_ms });
+      kept.note({ link: 'wan', reachable: false, at: { mono_ms: 118_000, wall_ms: noon_ms } });
       expect(kept.pct('wan')).toBe(50);
       expect(kept.pct('other')).toBeNull();
     });
