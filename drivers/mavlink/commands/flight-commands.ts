@@ -11,6 +11,7 @@ import { awaitArrival, journeyUp } from './arrival.ts';
 import { carryOut } from './exchange.ts';
 import { admitTarget, obstacleToHold, obstacleToMode, obstacleToSpeed, obstacleToTakeOff } from './gate.ts';
 import { gotoOrder, modeOf, modeOrder, px4HoldOrder, speedOrder, takeoffOrder } from './orders.ts';
+import { observeSpeed, speedOf } from './speed-effect.ts';
 import { texts } from './texts.ts';
 
 /** A climb takes longer than an answer. */
@@ -135,14 +136,18 @@ function speedCommand(vehicle: Bounded, options: MavlinkOptions): Command {
   return defineCommand({
     name: 'set_speed',
     description:
-      'Change the speed of the flight to a point or of the mission. Completed when the autopilot accepts it: autopilots do not report the speed that is set.',
+      'Change the speed of the flight to a point or of the mission. Completed when the autopilot has accepted it: autopilots do not report the speed that is set. `effect` of the result: whether the vehicle changed to it.',
     risk_level: 'high',
     requires_approval: true,
     input: z.strictObject({ speed_mps }),
     handle: async (input, context) => {
       const { to, situation } = admit(vehicle, context, obstacleToSpeed);
-      const evidence = await carryOut(to, speedOrder(input.speed_mps, situation), context);
-      return { speed_mps: input.speed_mps, observed: false, ...evidence };
+      const { speed_mps: wanted_mps } = input;
+      const before_mps = speedOf(to.contact, situation);
+      const evidence = await carryOut(to, speedOrder(wanted_mps, situation), context);
+      const speeds = { speed_mps: wanted_mps, before_mps };
+      const effect = await observeSpeed(to, speeds, { situation, context });
+      return { speed_mps: wanted_mps, effect, ...evidence };
     },
   });
 }

@@ -53,6 +53,7 @@ export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable):
     case command_mission_start:
       return startMission(state);
     case command_change_speed:
+      flight.speed_mps = fields.param2;
       return { result: accepted };
     default:
       return { result: unsupported };

@@ -14,7 +14,7 @@ export interface Home extends Place {
   readonly alt_amsl_m: number;
 }
 
-const speed_mps = 8;
+const speed_default_mps = 8;
 const climb_mps = 3;
 const return_height_m = 15;
 /** Without a stored mission: a circle around home. */
@@ -41,6 +41,8 @@ export class Flight {
   east_mps = 0;
   up_mps = 0;
   heading_deg = 0;
+  /** Over ground, on the way to a point. */
+  speed_mps = speed_default_mps;
   /** Where its mission leads next, and what to do when it is there; without a mission it circles. */
   route: { readonly target: () => Target | undefined; readonly reached: () => void } | undefined;
   #circle_deg = 0;
@@ -116,7 +118,7 @@ export class Flight {
 
   #approach(goal: Target, seconds: number): void {
     const away_m = distance_m(this, goal);
-    const share = Math.min(1, (speed_mps * seconds) / Math.max(away_m, 1e-6));
+    const share = Math.min(1, (this.speed_mps * seconds) / Math.max(away_m, 1e-6));
     this.lat += (goal.lat - this.lat) * share;
     this.lon += (goal.lon - this.lon) * share;
     const climb_m = climb_mps * seconds;

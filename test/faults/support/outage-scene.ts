@@ -86,7 +86,7 @@ async function one(about: Outage, { lab, drone, port, nft, key }: Scene): Promis
   await eventually('the vehicle is ready', () => {
     const has = (feed_name: string, fields: object): boolean =>
       feed(feed_name).some((data) => isDeepStrictEqual({ ...(data as object), ...fields }, data));
-    const [position] = feed('gps') as readonly { readonly relative_alt_m?: unknown }[];
+    const position = feed('gps').at(-1) as { readonly relative_alt_m?: unknown } | undefined;
     return (
       isOnline() &&
       typeof position?.relative_alt_m === 'number' &&

@@ -93,11 +93,27 @@ describe.concurrent('set_altitude and set_speed', () => {
     });
   });
 
-  it('say that no autopilot shows the speed that was set, and have a limit', async () => {
+  it.each(autopilots)('observe the new speed of a vehicle on its way: %s', async (autopilot) => {
+    await withDrone({ autopilot, airborne: true }, async (lab) => {
+      await lab.command('goto_waypoint', { lat: field.lat + 0.01, lon: field.lon, alt_m: 40 });
+      await lab.sees('vfr_hud', ({ groundspeed }) => Number(groundspeed) > 7);
+      expect(await lab.command('set_speed', { speed_mps: 4 })).toEqual({
+        speed_mps: 4,
+        effect: 'observed',
+        acknowledged: true,
+      });
+      // It has that speed already, which shows nothing.
+      expect(await lab.command('set_speed', { speed_mps: 4 })).toMatchObject({ effect: 'not observable' });
+    });
+  });
+
+  it('say that the speed of a vehicle that hovers cannot be observed, and have a limit', async () => {
     await withDrone({ airborne: true }, async (lab, drone) => {
+      drone.flight.mode = 'LOITER';
+      await lab.sees('vfr_hud', ({ groundspeed }) => groundspeed === 0);
       expect(await lab.command('set_speed', { speed_mps: 5 })).toEqual({
         speed_mps: 5,
-        observed: false,
+        effect: 'not observable',
         acknowledged: true,
       });
       expect(drone.commands.at(-1)).toMatchObject({ command: 178, param1: 1, param2: 5 });

@@ -1,0 +1,46 @@
+/** Whether the speed that was set shows: no autopilot reports it, but a vehicle on its way changes to it. */
+import type { CommandContext } from '../../../src/driver/command.ts';
+import type { Contact } from '../vehicles/contact.ts';
+import type { Situation } from '../vehicles/situation.ts';
+import { type Addressee, report_reserve_ms } from './exchange.ts';
+
+/** A vehicle that hovers, turns or is held back by the wind shows nothing, so that the wait is short. */
+const observe_max_ms = 6_000;
+/** A vehicle that only passes through the speed, as one that stops does, does not stay there. */
+const steady_ms = 2_000;
+const speed_fresh_ms = 1_500;
+const tolerance_min_mps = 0.4;
+const tolerance_share = 0.1;
+
+/** `observed`: the vehicle changed to the speed and kept it. `not observable`: only its answer is known. */
+export type SpeedEffect = 'not observable' | 'observed';
+
+/** Resolves once the vehicle has kept the speed for a while, or when the wait is over. It had another speed before. */
+export async function observeSpeed(
+  to: Addressee,
+  { speed_mps, before_mps }: { readonly speed_mps: number; readonly before_mps: number | undefined },
+  { situation, context }: { readonly situation: Situation; readonly context: CommandContext },
+): Promise<SpeedEffect> {
+  const tolerance_mps = Math.max(tolerance_min_mps, speed_mps * tolerance_share);
+  const fits = (mps: number | undefined): boolean =>
+    mps !== undefined && Math.abs(mps - speed_mps) <= tolerance_mps;
+  // A speed that it had already shows nothing.
+  if (before_mps === undefined || fits(before_mps)) return 'not observable';
+  let since_ms: number | undefined;
+  const look = (): true | undefined => {
+    const now_ms = performance.now();
+    if (!fits(speedOf(to.contact, situation))) since_ms = undefined;
+    else since_ms ??= now_ms;
+    return since_ms !== undefined && now_ms - since_ms >= steady_ms ? true : undefined;
+  };
+  const wait_ms = Math.max(0, Math.min(observe_max_ms, context.remaining_ms() - report_reserve_ms));
+  return (await to.changes.until(look, wait_ms, context.signal)) ? 'observed' : 'not observable';
+}
+
+/** Returns the speed that the command sets: through the air for planes, over ground for others. */
+export function speedOf({ latest }: Contact, { kind, autopilot }: Situation): number | undefined {
+  const hud = latest.fresh('VFR_HUD', speed_fresh_ms, performance.now());
+  const isAirspeed = kind === 'plane' || (kind === 'vtol' && autopilot === 'ardupilot');
+  const speed = isAirspeed ? hud?.airspeed : hud?.groundspeed;
+  return Number.isFinite(speed) ? speed : undefined;
+}
