@@ -140,6 +140,7 @@ async function start(config: OwnServiceConfig, parts: ReportParts, around: Aroun
     socket_limits: config.socket_limits,
     tls: tlsSource(config.tls),
     map_file: config.map_file,
+    webhooks: config.webhooks,
     page: pageOnDemand(),
     version: parts.version,
     log,

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { mapFault } from './service-map.ts';
 import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service-tls.ts';
+import { type WebhookConfig, webhooksOf, webhooksSection } from './service-webhooks.ts';
 import type { FaultList, KeyPath } from './source.ts';
 
 const origin = z
@@ -72,6 +73,7 @@ export const serviceSection = z.strictObject({
     .describe(
       'PMTiles file (version 3) with the map of the console; left out: the outline of the world only',
     ),
+  webhooks: webhooksSection,
   tls: tlsSection
     .optional()
     .describe('left out: plain HTTP, for the loopback or behind a proxy that speaks TLS'),
@@ -113,6 +115,8 @@ export interface ServiceConfig {
   readonly socket_limits: { readonly sockets_per_key: number; readonly kits_per_socket: number };
   /** Absolute path of a PMTiles archive. Undefined: no map. */
   readonly map_file: string | undefined;
+  /** Undefined: switched off. */
+  readonly webhooks: WebhookConfig | undefined;
   /** Undefined: plain HTTP. */
   readonly tls: ServiceTls | undefined;
 }
@@ -144,6 +148,7 @@ export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePl
       kits_per_socket: section.sockets.kits_per_socket,
     },
     map_file: section.map === undefined ? undefined : resolve(dir, section.map),
+    webhooks: webhooksOf(section.webhooks),
     tls: section.tls && tlsOf(section.tls, dir),
   };
 }

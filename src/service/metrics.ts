@@ -8,13 +8,14 @@ export interface Meter {
   readonly answered: (method: string, status: number, seconds: number) => void;
   readonly stored: (messages: number) => void;
   readonly sockets: (open: number) => void;
+  readonly webhook: (outcome: 'delivered' | 'failed' | 'dead' | 'disabled') => void;
 }
 
 export interface ServiceMetrics {
   readonly meter: Meter;
   readonly content_type: string;
   /** The text exposition format. `unready`: why messages and tasks do not get through; undefined: they do. */
-  readonly scrape: (store: Pick<Store, 'kits'>, unready: string | undefined) => Promise<string>;
+  readonly scrape: (store: Pick<Store, 'kits' | 'webhooks'>, unready: string | undefined) => Promise<string>;
 }
 
 const request_buckets_s = [0.005, 0.02, 0.1, 0.5, 2, 10];
@@ -38,6 +39,23 @@ function makeMetrics(registers: Registry[]) {
     registers,
   });
   const sockets = new Gauge({ name: 'kit_service_sockets', help: 'open WebSockets', registers });
+  const attempts = new Counter({
+    name: 'kit_service_webhook_attempts_total',
+    help: 'deliveries of webhooks by outcome; dead: given up; disabled: failed for so long that the webhook was disabled',
+    labelNames: ['outcome'] as const,
+    registers,
+  });
+  const messages_of_webhooks = new Gauge({
+    name: 'kit_service_webhook_messages',
+    help: 'messages of all webhooks that wait or are dead',
+    labelNames: ['state'] as const,
+    registers,
+  });
+  const disabled = new Gauge({
+    name: 'kit_service_webhooks_disabled',
+    help: 'webhooks that are disabled',
+    registers,
+  });
   const kits = new Gauge({
     name: 'kit_service_kits',
     help: 'kits that have reported, by whether they are online',
@@ -54,14 +72,15 @@ function makeMetrics(registers: Registry[]) {
     help: '1 if the database answered this scrape',
     registers,
   });
-  return { requests, durations, messages, sockets, kits, ready, database };
+  const webhooks = { attempts, messages: messages_of_webhooks, disabled };
+  return { requests, durations, messages, sockets, kits, ready, database, webhooks };
 }
 
 export function openServiceMetrics(version: string): ServiceMetrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const { requests, durations, messages, sockets, kits, ready, database } = makeMetrics(registers);
+  const { requests, durations, messages, sockets, kits, ready, database, webhooks } = makeMetrics(registers);
   new Gauge({ name: 'kit_service_info', help: 'version', labelNames: ['version'] as const, registers }).set(
     { version },
     1,
@@ -74,6 +93,7 @@ export function openServiceMetrics(version: string): ServiceMetrics {
       },
       stored: (count) => messages.inc(count),
       sockets: (open) => sockets.set(open),
+      webhook: (outcome) => webhooks.attempts.inc({ outcome }),
     },
     content_type: registry.contentType,
     async scrape(store, unready) {
@@ -85,6 +105,14 @@ export function openServiceMetrics(version: string): ServiceMetrics {
         kits.set({ online: 'true' }, online);
         kits.set({ online: 'false' }, known.length - online);
       }
+      const receivers = (await store.webhooks().catch(() => undefined)) ?? [];
+      for (const state of ['waiting', 'dead'] as const) {
+        webhooks.messages.set(
+          { state },
+          receivers.reduce((sum, { counts }) => sum + counts[state], 0),
+        );
+      }
+      webhooks.disabled.set(receivers.filter(({ disabled_reason }) => disabled_reason !== null).length);
       return registry.metrics();
     },
   };

@@ -19,6 +19,7 @@ import type { PictureSource } from './pictures.ts';
 import { type Dispatcher, Service } from './service.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Committed, Store } from './store/store.ts';
+import { openWebhooks, type WebhookSettings } from './webhooks/open-webhooks.ts';
 
 const check_unanswered_ms = 1_000;
 
@@ -52,6 +53,8 @@ export interface ServiceOptions {
   readonly onCommitted: (committed: Committed) => void;
   /** How history is kept; left out: it is not. */
   readonly history?: HistoryOptions | undefined;
+  /** Left out: there are no webhooks. */
+  readonly webhooks?: WebhookSettings | undefined;
   /** A client changed a partner asset. Left out: no other side keeps them. */
   readonly onPartner?: OnPartner;
   /** Takes pictures of the kit's cameras; left out: a service elsewhere. */
@@ -99,14 +102,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       onPartner: options.onPartner,
     });
     const unready = async (): Promise<string | undefined> => ingest.unready ?? options.unready();
-    const { media_origins, page, version, tls, meter, pictures, limits = request_limits_default } = options;
-    const { socket_limits = socket_limits_default } = options;
-    const map = options.map_file === undefined ? undefined : new MapFile(options.map_file);
+    const { meter } = options;
+    const webhooks = options.webhooks && openWebhooks({ store, log, meter }, options.webhooks);
     const inside = { service, store, gate, log, changes, signal, unready, meter };
-    const parts = { ...inside, map, limits, socket_limits, media_origins, page, version, tls, pictures };
+    const parts = { ...inside, ...outsideOf(options), webhooks: webhooks?.operations };
     const http = await (options.serve ?? serveHttp)(listen, parts);
     const keeper = options.history && new HistoryKeeper({ store, log, now: Date.now }, options.history);
     const kept = keeper?.run(signal);
+    const delivered = webhooks?.run(signal);
     every(check_unanswered_ms, signal, () => void failUnansweredTasks({ store, changes, log }));
     return {
       url: http.url,
@@ -124,6 +127,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
         await http.closed;
         await ingest.settled();
         await kept;
+        await delivered;
         await keeper?.finish();
         await keys.writeUses();
         await store.close();
@@ -134,6 +138,21 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     await store.close();
     throw error;
   }
+}
+
+/** What the server takes from the options as it is, or by default. */
+function outsideOf({
+  map_file,
+  media_origins,
+  page,
+  version,
+  tls,
+  pictures,
+  limits = request_limits_default,
+  socket_limits = socket_limits_default,
+}: ServiceOptions) {
+  const map = map_file === undefined ? undefined : new MapFile(map_file);
+  return { map, media_origins, page, version, tls, pictures, limits, socket_limits };
 }
 
 /** Fails tasks without an answer, which would stay pending otherwise. A later report of the kit still counts. */

@@ -3,7 +3,7 @@ import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypt
 import { RequestProblem } from '../api/problem.ts';
 import type { ApiKey } from '../store/store.ts';
 
-export const scopes = ['read', 'assets:write', 'commands', 'history:erase'] as const;
+export const scopes = ['read', 'assets:write', 'commands', 'history:erase', 'webhooks'] as const;
 export type Scope = (typeof scopes)[number];
 
 const secret_bytes = 24;

@@ -4,6 +4,7 @@ import { gatewayResource, linkResource, locationResource, speedtestResource } fr
 import { completeness, eventPage, historyPage, seriesList, track } from './history-resources.ts';
 import { map_archive_path, mapResource } from './map-resources.ts';
 import { titles } from './problem.ts';
+import { webhookExamples } from './webhook-examples.ts';
 import {
   changeAsset,
   createAsset,
@@ -39,6 +40,7 @@ export const example_ids = {
   task_id: '7d3b2c10-55aa-4c1e-8f00-0a1b2c3d4e5f',
   command_name: 'goto_waypoint',
   link_name: 'satellite',
+  webhook_id: '2f6b8a10-3c4d-4e5f-8a90-b1c2d3e4f506',
 } as const;
 const { kit_id, asset_id, task_id } = example_ids;
 const partner_id = '5e0b8d7c-41f3-4f0e-9b52-6f1a3c0d9e21';
@@ -249,6 +251,8 @@ give(mapResource, {
     vector_layers: ['earth', 'water', 'roads'],
   },
 });
+
+for (const [schema, example] of webhookExamples) give(schema, example);
 
 const motion = { time, asset_id, data: { active: true } };
 give(historyPage, {

@@ -10,7 +10,7 @@ export const name_chars_max = 100;
 export const metadata_bytes_max = 16_384;
 
 /** One half of a surrogate pair cannot be stored as UTF-8, and control characters change how a name is shown. What is not drawn is left out. */
-const label = z
+export const label = z
   .string()
   .trim()
   .max(name_chars_max)

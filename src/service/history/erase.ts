@@ -1,6 +1,7 @@
 /** Erases what was observed before a time, of an asset or of a whole kit: history, figures, newest values, ended tasks. */
 import type { Database, Queries } from '../store/sql/database.ts';
 import { bodyOf, compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
+import { eraseMessages } from '../webhooks/erase-messages.ts';
 import { isErased, readTombstones, type Tombstones } from './erasure.ts';
 import type { Erasure } from './history-store.ts';
 import { dayOf, history_classes } from './message.ts';
@@ -26,6 +27,7 @@ export async function erase(database: Database, erasure: Erasure, now_ms: number
   while ((await compactKit(database, kit_id, { now_ms, tombstones })) > 0);
   await eraseSegments(database, erasure, { tombstones, now_ms });
   await eraseNewest(database, erasure);
+  await database.transaction(async (queries) => eraseMessages(queries, erasure));
   await database.forget();
 }
 

@@ -41,6 +41,8 @@ export const commandParams = assetParams.extend({
 });
 export const taskParams = kitParams.extend({ task_id: param('task_id', uuid, 'id of the task') });
 
+export const webhookParams = z.object({ webhook_id: param('webhook_id', uuid, 'id of the webhook') });
+
 export const tasks_listed_max = 200;
 const cursor_chars_max = 128;
 /** Unknown parameters are refused: a client that pages with `offset` would get the first page again and again. */

@@ -20,6 +20,7 @@ const tags = [
   { name: 'maps', description: 'The map that the operator installed, for the console and other clients.' },
   { name: 'session', description: 'The rights of an API key, and the session of the console.' },
   { name: 'tasks', description: 'Commands of assets and the tasks that they become.' },
+  { name: 'webhooks', description: 'Receivers of events, and deliveries that failed.' },
 ];
 
 /** Returns the document, ready for `JSON.stringify`. `version`: of the program. */

@@ -8,6 +8,7 @@ import type { PictureSource } from '../pictures.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Store } from '../store/store.ts';
+import type { WebhookOperations } from '../webhooks/operations.ts';
 import { answerProblem } from './answer-problem.ts';
 import { assetRoutes } from './asset-routes.ts';
 import type { Env } from './context.ts';
@@ -32,6 +33,7 @@ import { servePage } from './page/page.ts';
 import { pictureRoutes } from './picture-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
+import { webhookRoutes } from './webhook-routes.ts';
 
 export interface HttpParts extends GuardOptions {
   readonly service: Service;
@@ -43,6 +45,8 @@ export interface HttpParts extends GuardOptions {
   readonly map?: MapFile | undefined;
   /** Left out: a service that has no pictures. */
   readonly pictures?: PictureSource | undefined;
+  /** Undefined: they are switched off. */
+  readonly webhooks?: WebhookOperations | undefined;
   /** Why the service cannot serve now; undefined: it can. */
   readonly unready: () => Promise<string | undefined>;
 }
@@ -62,6 +66,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     taskRoutes(service, store),
     ...historyRoutes(service, store),
     mapRoutes(parts.map),
+    webhookRoutes(parts.webhooks),
     sessionRoutes(gate, service),
   ];
   for (const routes of rooms) app.route('/', routes);

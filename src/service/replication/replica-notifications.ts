@@ -191,6 +191,7 @@ function written(change: Change): string {
 }
 
 function newsOf(change: Change): News {
+  if (change.kind === 'kit') return { kind: 'kit', kit_id: change.kit_id };
   return change.kind === 'task'
     ? { kind: 'task', kit_id: change.kit_id, task_id: change.task.task_id }
     : change;

@@ -3,7 +3,10 @@ import type { Json } from '../../contract/json.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import type { Message, Reception } from '../ingest/read-message.ts';
 import { type FeedArrival, putFeeds, readFeed } from './apply/apply-feeds.ts';
-import { applyMessage, droppedIn, isAboutState } from './apply/apply.ts';
+import { isAboutState } from './apply/about-state.ts';
+import { applyMessage, droppedIn } from './apply/apply.ts';
+import { enqueue } from '../webhooks/enqueue.ts';
+import { eventsOf } from '../webhooks/events.ts';
 import { type Landing, land, sizeOf, type WholeBatch } from '../history/landing.ts';
 import { withoutSuperseded } from './apply/superseded.ts';
 import { takeKitFix } from './partner-sync.ts';
@@ -71,6 +74,8 @@ export async function commitReceptions(
   }
   changes.push(...feeds.changes);
   await land(queries, landings, now_ms);
+  const events = results.flatMap(({ delivery, done }) => eventsOf(delivery.kit_id, done));
+  await enqueue(queries, events, now_ms);
   await known.write(queries, now_ms);
   await count(queries, counts, now_ms);
   const without_presence = deliveries

@@ -5,9 +5,11 @@ import type { PartnerChange } from '../../contract/partners.ts';
 import type { Reception } from '../ingest/read-message.ts';
 import { tasks_max } from './apply/apply-task.ts';
 import { landFixes } from '../history/landing.ts';
-import { SqlHistory } from '../history/sql-history.ts';
+import { enqueue } from '../webhooks/enqueue.ts';
+import { endOf } from '../webhooks/events.ts';
+import { SqlWebhooks } from '../webhooks/sql-webhooks.ts';
 import { commitReceptions } from './commit.ts';
-import type { Database, Queries } from './sql/database.ts';
+import type { Database, Queries, SqlValue } from './sql/database.ts';
 import { readAssetStates } from './read-asset-states.ts';
 import { readKits } from './read-kits.ts';
 import {
@@ -64,7 +66,7 @@ export interface SqlStoreOptions {
   readonly keepsHistory?: boolean;
 }
 
-export class SqlStore extends SqlHistory implements Store {
+export class SqlStore extends SqlWebhooks implements Store {
   readonly #announce: Announce;
   readonly #keepsHistory: boolean;
 
@@ -243,26 +245,33 @@ export class SqlStore extends SqlHistory implements Store {
   }
 
   async failTask(kit_id: string, task_id: string, reason: string, now_ms: number) {
-    const [row] = await this.all(
+    const [task] = await this.#fail(
       `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
        WHERE kit_id = ? AND task_id = ? AND status = 'pending' RETURNING *`,
-      JSON.stringify({ error: reason }),
-      now_ms,
-      kit_id,
-      task_id,
+      { reason, now_ms, values: [kit_id, task_id] },
     );
-    return row && taskOf(row);
+    return task;
   }
 
   async failSilent(now_ms: number): Promise<readonly StoredTask[]> {
-    const rows = await this.all(
+    return this.#fail(
       `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
        WHERE status = 'pending' AND revision = 0 AND due_ms < ? RETURNING *`,
-      JSON.stringify({ error: no_answer }),
-      now_ms,
-      now_ms,
+      { reason: no_answer, now_ms, values: [now_ms] },
     );
-    return rows.map(taskOf);
+  }
+
+  /** Fails tasks and queues their ends for webhooks. */
+  async #fail(
+    update: string,
+    { reason, now_ms, values }: { reason: string; now_ms: number; values: readonly SqlValue[] },
+  ): Promise<readonly StoredTask[]> {
+    return this.database.transaction(async (queries) => {
+      const rows = await queries.all(update, JSON.stringify({ error: reason }), now_ms, ...values);
+      const tasks = rows.map(taskOf);
+      await enqueue(queries, tasks.flatMap(endOf), now_ms);
+      return tasks;
+    });
   }
 
   async claim({ key_id, idempotency_key, request }: RepeatableRequest, now_ms: number): Promise<Claim> {

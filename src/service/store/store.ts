@@ -6,6 +6,7 @@ import type { KitState } from '../../contract/presence.ts';
 import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
 import type { HistoryStore } from '../history/history-store.ts';
 import type { Reception } from '../ingest/read-message.ts';
+import type { WebhookStore } from '../webhooks/webhook-store.ts';
 
 /** Epoch and seq decide which of two values is the newer one (`contract/README.md`, Envelope); the time is for people. */
 export interface Stamp {
@@ -79,7 +80,12 @@ export interface StoredTask {
 
 /** A change of a commit, for subscribers. Values are the stored ones, after the commit. */
 export type Change =
-  | { readonly kind: 'kit'; readonly kit_id: string }
+  | {
+      readonly kind: 'kit';
+      readonly kit_id: string;
+      /** It has connected or disconnected, by its own report or its will. */
+      readonly turned?: Stamp & { readonly online: boolean; readonly reason: string | null };
+    }
   | { readonly kind: 'asset' | 'commands' | 'asset_gone'; readonly kit_id: string; readonly asset_id: string }
   | {
       readonly kind: 'feed';
@@ -198,7 +204,7 @@ export interface ApiKey {
 }
 
 /** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */
-export interface Store extends HistoryStore {
+export interface Store extends HistoryStore, WebhookStore {
   /** Stores what was received, each message once, whatever the order. Resolves when it is on disk. */
   readonly commit: (receptions: readonly Reception[], now_ms: number) => Promise<Committed>;
   readonly kits: (kit_ids: readonly string[] | '*') => Promise<readonly StoredKit[]>;

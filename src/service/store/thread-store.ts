@@ -182,6 +182,17 @@ function methodsOf(method: Method): Store {
     trimHistory: method('trimHistory'),
     limitLanded: method('limitLanded'),
     eraseHistory: method('eraseHistory'),
+    webhooks: method('webhooks'),
+    webhook: method('webhook'),
+    addWebhook: method('addWebhook'),
+    changeWebhook: method('changeWebhook'),
+    removeWebhook: method('removeWebhook'),
+    dueWebhooks: method('dueWebhooks'),
+    claimMessages: method('claimMessages'),
+    settleMessage: method('settleMessage'),
+    deadMessages: method('deadMessages'),
+    replayDead: method('replayDead'),
+    purgeDead: method('purgeDead'),
     close: method('close'),
   };
 }

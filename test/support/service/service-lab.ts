@@ -14,7 +14,8 @@ import type { SocketLimits } from '../../../src/service/live/upgrade.ts';
 import { startService } from '../../../src/service/start.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
-import type { TaskOrder } from '../../../src/service/store/store.ts';
+import type { WebhookSettings } from '../../../src/service/webhooks/open-webhooks.ts';
+import type { Store, TaskOrder } from '../../../src/service/store/store.ts';
 import { samples } from '../contract-samples.ts';
 import { recordingLog } from '../recording-log.ts';
 
@@ -38,8 +39,10 @@ interface LabOptions {
   readonly socket_limits?: SocketLimits | undefined;
   readonly cors_origins?: readonly string[];
   readonly map_file?: string;
-  /** The service keeps history. */
+  /** The service keeps history and has a keeper for it; left out: it keeps it as it came. */
   readonly hasHistory?: boolean;
+  readonly webhooks?: WebhookSettings;
+  readonly store?: Store;
 }
 
 const history: HistoryOptions = {
@@ -58,11 +61,13 @@ export async function startServiceLab(
     socket_limits,
     cors_origins,
     map_file,
-    hasHistory = false,
+    hasHistory,
+    webhooks,
+    store: given,
   }: LabOptions = {},
 ) {
   const database = openSqlite(':memory:');
-  const store = new SqlStore(database, { keepsHistory: hasHistory });
+  const store = given ?? new SqlStore(database, { keepsHistory: hasHistory ?? true });
   const changes = new Changes();
   const log = recordingLog();
   const dispatched: TaskOrder[] = [];
@@ -93,6 +98,7 @@ export async function startServiceLab(
     socket_limits,
     cors_origins,
     map_file,
+    webhooks,
     page,
     version: '0',
     log,

@@ -85,7 +85,10 @@ async function applyState(queries: Queries, { kit_id, message, now_ms }: Arrival
     was?.online === read.data.online ? kept_ms : sinceOf(read.data, { was, message, now_ms }),
     kit_id,
   );
-  return [{ kind: 'kit', kit_id }];
+  if (was?.online === read.data.online) return [{ kind: 'kit', kit_id }];
+  const { epoch, seq, time_ms } = message;
+  const { online, reason } = read.data;
+  return [{ kind: 'kit', kit_id, turned: { online, reason, epoch, seq, time_ms } }];
 }
 
 interface Turn {
@@ -146,11 +149,6 @@ async function applyCommands(queries: Queries, arrival: Arrival, asset_id: strin
   const place: Place = { table: 'commands', key: { kit_id, asset_id }, rows_max: kit_limits.assets };
   const put = await putNewest(queries, place, { data: JSON.stringify(read.data.commands) }, message);
   return put === 'stored' ? [{ kind: 'commands', kit_id, asset_id }] : nothing;
-}
-
-/** Events about the state of an asset or a link, which other tables hold. */
-export function isAboutState(feed: string): boolean {
-  return feed === 'asset_status' || feed === 'link_status';
 }
 
 /** A link event is not stored here: the telemetry of the kit contains the state. Other feeds: `apply-feeds.ts`. */

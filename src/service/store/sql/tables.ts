@@ -1,5 +1,6 @@
 /** The tables of the service. Stamps order values: see `service/store/apply/newest.ts`. */
 
+import { lasting_webhooks, webhook_tables } from '../../webhooks/tables.ts';
 import { history_tables } from './history-tables.ts';
 
 /** Rises when the tables change in a way that an older version cannot use. */
@@ -37,6 +38,7 @@ export const lasting_tables: ReadonlySet<string> = new Set([
   'key_uses',
   'answers',
   'sessions',
+  ...lasting_webhooks,
 ]);
 
 /** Tables that an erasure deletes from. */
@@ -48,6 +50,7 @@ export const erasable_tables = [
   'partner_fixes',
   'kit_parts',
   'tasks',
+  'webhook_messages',
 ] as const;
 
 /** Columns of these tables that hold what kits reported. PostgreSQL keeps examples of values in its statistics, but not of these. */
@@ -113,6 +116,7 @@ export const tables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS sessions (
      hash TEXT PRIMARY KEY, key_id TEXT NOT NULL, expires_ms BIGINT NOT NULL)`,
   ...history_tables,
+  ...webhook_tables,
 ];
 
 /** Statements for added columns, after these exist: tasks of earlier versions have fifteen minutes. */

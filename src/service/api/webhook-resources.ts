@@ -1,0 +1,113 @@
+/** Webhooks, as clients read and write them. */
+import { z } from '@hono/zod-openapi';
+import { jsonObject } from '../../contract/json.ts';
+import { body_bytes_max, webhookTypes } from '../webhooks/events.ts';
+import { old_secret_ms } from '../webhooks/signature.ts';
+import { label } from './requests.ts';
+
+const timestamp = z.iso.datetime();
+const count = z.int().nonnegative();
+const types_text =
+  'task.ended: a task completed or failed; alarm: an event of an asset, such as motion; kit.online, kit.offline: its presence changed';
+const kits_max = 1_000;
+export const dead_ids_max = 100;
+
+const types = z.array(z.enum(webhookTypes)).min(1).max(webhookTypes.length).describe(types_text);
+const kits = z
+  .union([z.literal('*'), z.array(z.uuid().toLowerCase()).min(1).max(kits_max)])
+  .describe('ids of kits of the key, or `*` for a key of all kits');
+
+const books = z
+  .strictObject({
+    accepted: count.describe('delivered + waiting + dead + purged'),
+    delivered: count,
+    waiting: count,
+    dead: count.describe('given up; in the dead-letter list'),
+    purged: count.describe(
+      'deleted from the lists: by a client, by an erasure, or as the oldest of too many',
+    ),
+    missed: count.describe('came while the webhook was disabled; not accepted'),
+  })
+  .openapi('WebhookCounts');
+
+export const webhook = z
+  .strictObject({
+    id: z.uuid(),
+    label: z.string(),
+    url: z.string(),
+    types,
+    kits,
+    status: z.enum(['enabled', 'disabled']),
+    disabled_reason: z.string().optional(),
+    failing_since: timestamp.optional().describe('no delivery has succeeded since; absent while they do'),
+    last_fault: z.string().optional(),
+    last_delivered_at: timestamp.optional(),
+    created_at: timestamp,
+    counts: books,
+  })
+  .openapi('Webhook');
+export type WebhookResource = z.output<typeof webhook>;
+
+const secret = z
+  .string()
+  .describe('key of the signatures, `whsec_` and base64 (Standard Webhooks); shown only once');
+export const createdWebhook = webhook.extend({ secret }).openapi('CreatedWebhook');
+export const webhookList = z.strictObject({ webhooks: z.array(webhook) }).openapi('WebhookList');
+export const webhookSecret = z
+  .strictObject({
+    secret,
+    old_secret_expires_at: timestamp.describe(`${old_secret_ms / 3_600_000} h: until then both secrets sign`),
+  })
+  .openapi('WebhookSecret');
+
+const address = z.string().min(1).max(2_048).describe('https address of the receiver');
+export const createWebhook = z
+  .strictObject({
+    label,
+    url: address,
+    types: types.optional().describe('left out: all'),
+    kits: kits.optional().describe('left out: those of the key'),
+  })
+  .openapi('CreateWebhook');
+export const changeWebhook = z
+  .strictObject({
+    label: label.optional(),
+    url: address.optional(),
+    types: types.optional(),
+    kits: kits.optional(),
+    enabled: z.boolean().optional().describe('true: also what waits is delivered again'),
+  })
+  .refine((change) => Object.keys(change).length > 0, 'send at least one field')
+  .openapi('ChangeWebhook', { minProperties: 1 });
+
+const deadLetter = z
+  .strictObject({
+    id: z.string().describe('`webhook-id` of the message'),
+    type: z.enum(webhookTypes),
+    kit_id: z.uuid(),
+    observed_at: timestamp,
+    queued_at: timestamp,
+    dead_at: timestamp,
+    attempts: count,
+    reason: z.string(),
+    payload: jsonObject.describe(`body of the delivery, at most ${body_bytes_max} bytes`),
+  })
+  .openapi('DeadLetter');
+export const deadLetterList = z
+  .strictObject({
+    messages: z.array(deadLetter),
+    next_cursor: z
+      .string()
+      .optional()
+      .describe('send it as `cursor` for the next page; absent: this is the last'),
+  })
+  .openapi('DeadLetterList');
+
+const messageId = z.string().length(31).startsWith('msg_');
+export const replayDead = z
+  .strictObject({
+    ids: z.array(messageId).min(1).max(dead_ids_max).optional().describe('left out: all'),
+  })
+  .openapi('ReplayDeadLetters');
+export const replayed = z.strictObject({ replayed: count }).openapi('ReplayedDeadLetters');
+export const purged = z.strictObject({ purged: count }).openapi('PurgedDeadLetters');

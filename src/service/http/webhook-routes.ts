@@ -1,0 +1,206 @@
+/** Webhooks: registration, secrets and dead letters. All of it needs the scope `webhooks`. */
+import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import { demandScope } from '../access/principal.ts';
+import { RequestProblem } from '../api/problem.ts';
+import {
+  changeWebhook,
+  createdWebhook,
+  createWebhook,
+  dead_ids_max,
+  deadLetterList,
+  purged,
+  replayDead,
+  replayed,
+  webhook,
+  webhookList,
+  webhookSecret,
+} from '../api/webhook-resources.ts';
+import { readDeadCursor, type WebhookOperations } from '../webhooks/operations.ts';
+import {
+  changeProblem,
+  createdJson,
+  type Env,
+  jsonBody,
+  okJson,
+  optionalBody,
+  readProblem,
+  webhookParams,
+} from './context.ts';
+import { newRoutes } from './new-routes.ts';
+
+const tags = ['webhooks'];
+const place = '/api/webhooks';
+const one = '/api/webhooks/{webhook_id}';
+const dead = '/api/webhooks/{webhook_id}/dead';
+const dead_default = 50;
+
+const list = createRoute({
+  method: 'get',
+  path: place,
+  operationId: 'listWebhooks',
+  summary: 'List webhooks',
+  description: 'Returns the webhooks whose kits the key has. Needs the scope `webhooks`, as all of them do.',
+  tags,
+  responses: { 200: okJson(webhookList, 'by time of registration'), ...readProblem },
+});
+const create = createRoute({
+  method: 'post',
+  path: place,
+  operationId: 'createWebhook',
+  summary: 'Register a webhook',
+  description:
+    'Registers a receiver of events. Deliveries are signed as Standard Webhooks specifies; the secret is shown in this response only. A receiver answers with a 2xx status within the time limit, and ignores a `webhook-id` that it has already: each message is delivered at least once.',
+  tags,
+  request: { body: jsonBody(createWebhook) },
+  responses: { 201: createdJson(createdWebhook, 'registered'), ...changeProblem },
+});
+const get = createRoute({
+  method: 'get',
+  path: one,
+  operationId: 'getWebhook',
+  summary: 'Get a webhook',
+  description: 'Returns the webhook with its counts: accepted = delivered + waiting + dead + purged.',
+  tags,
+  request: { params: webhookParams },
+  responses: { 200: okJson(webhook, 'the webhook'), ...readProblem },
+});
+const change = createRoute({
+  method: 'patch',
+  path: one,
+  operationId: 'changeWebhook',
+  summary: 'Change a webhook',
+  description:
+    'Changes what the body names. `enabled: true` enables one that was disabled after failures, and delivers what waits. The key of the request owns the webhook from then on.',
+  tags,
+  request: { params: webhookParams, body: jsonBody(changeWebhook) },
+  responses: { 200: okJson(webhook, 'changed'), ...changeProblem },
+});
+const remove = createRoute({
+  method: 'delete',
+  path: one,
+  operationId: 'deleteWebhook',
+  summary: 'Delete a webhook',
+  description: 'Deletes the webhook with everything that waits for it and its dead-letter list.',
+  tags,
+  request: { params: webhookParams },
+  responses: { 204: { description: 'deleted' }, ...changeProblem },
+});
+const rotate = createRoute({
+  method: 'post',
+  path: `${one}/secret`,
+  operationId: 'rotateWebhookSecret',
+  summary: 'Rotate the secret of a webhook',
+  description: 'Makes a new secret. For a day deliveries carry the signatures of the new and of the old one.',
+  tags,
+  request: { params: webhookParams },
+  responses: { 200: okJson(webhookSecret, 'the new secret, shown in this response only'), ...changeProblem },
+});
+const listDead = createRoute({
+  method: 'get',
+  path: dead,
+  operationId: 'listDeadLetters',
+  summary: 'List dead letters',
+  description: 'Returns messages that were given up, the newest first, with the reason and their payload.',
+  tags,
+  request: {
+    params: webhookParams,
+    query: z.strictObject({
+      limit: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .max(dead_ids_max)
+        .default(dead_default)
+        .openapi({
+          param: { name: 'limit', in: 'query', description: 'messages in one response', example: 20 },
+        }),
+      cursor: z
+        .string()
+        .max(64)
+        .optional()
+        .openapi({ param: { name: 'cursor', in: 'query', description: '`next_cursor` of the page before' } }),
+    }),
+  },
+  responses: { 200: okJson(deadLetterList, 'the dead letters'), ...readProblem },
+});
+const replay = createRoute({
+  method: 'post',
+  path: `${dead}/replay`,
+  operationId: 'replayDeadLetters',
+  summary: 'Deliver dead letters again',
+  description: 'Queues these dead letters, or all, again, with the same `webhook-id` and all attempts.',
+  tags,
+  request: { params: webhookParams, body: optionalBody(replayDead) },
+  responses: { 200: okJson(replayed, 'queued again'), ...changeProblem },
+});
+const purge = createRoute({
+  method: 'delete',
+  path: dead,
+  operationId: 'purgeDeadLetters',
+  summary: 'Delete dead letters',
+  description: 'Deletes all dead letters of the webhook; they are counted as `purged`.',
+  tags,
+  request: { params: webhookParams },
+  responses: { 200: okJson(purged, 'deleted'), ...changeProblem },
+});
+
+/** `webhooks` undefined: they are switched off, and every request is 404. */
+export function webhookRoutes(webhooks: WebhookOperations | undefined): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  const operations = (): WebhookOperations => {
+    if (webhooks) return webhooks;
+    throw new RequestProblem('not-found', 'webhooks are switched off in the configuration of this service');
+  };
+  routes.use('/api/webhooks/*', async (c, next) => {
+    demandScope(c.var.principal, 'webhooks');
+    await next();
+  });
+  addRegistration(routes, operations);
+  addDead(routes, operations);
+  return routes;
+}
+
+function addRegistration(routes: OpenAPIHono<Env>, operations: () => WebhookOperations): void {
+  routes.openapi(list, async (c) =>
+    c.json({ webhooks: [...(await operations().list(c.var.principal))] }, 200),
+  );
+  routes.openapi(create, async (c) => {
+    const made = await operations().create(c.var.principal, c.req.valid('json'));
+    return c.json(made, 201, { Location: `${place}/${made.id}` });
+  });
+  routes.openapi(get, async (c) =>
+    c.json(await operations().get(c.var.principal, c.req.valid('param').webhook_id), 200),
+  );
+  routes.openapi(change, async (c) => {
+    const { webhook_id } = c.req.valid('param');
+    return c.json(await operations().change(c.var.principal, webhook_id, c.req.valid('json')), 200);
+  });
+  routes.openapi(remove, async (c) => {
+    await operations().remove(c.var.principal, c.req.valid('param').webhook_id);
+    return c.body(null, 204);
+  });
+  routes.openapi(rotate, async (c) =>
+    c.json(await operations().rotate(c.var.principal, c.req.valid('param').webhook_id), 200),
+  );
+}
+
+function addDead(routes: OpenAPIHono<Env>, operations: () => WebhookOperations): void {
+  routes.openapi(listDead, async (c) => {
+    const { webhook_id } = c.req.valid('param');
+    const { limit, cursor } = c.req.valid('query');
+    const after = cursor === undefined ? undefined : readDeadCursor(cursor);
+    if (cursor !== undefined && !after) {
+      throw new RequestProblem('bad-request', 'cursor: send the `next_cursor` of the page before');
+    }
+    return c.json(await operations().dead(c.var.principal, { webhook_id, limit, after }), 200);
+  });
+  routes.openapi(replay, async (c) => {
+    const { webhook_id } = c.req.valid('param');
+    // A request without a body names no ids either.
+    const { ids = '*' } = replayDead.catch({}).parse(c.req.valid('json'));
+    return c.json({ replayed: await operations().replay(c.var.principal, webhook_id, ids) }, 200);
+  });
+  routes.openapi(purge, async (c) =>
+    c.json({ purged: await operations().purge(c.var.principal, c.req.valid('param').webhook_id, '*') }, 200),
+  );
+}

@@ -1,0 +1,106 @@
+/** The events that webhooks announce, and their payloads (Standard Webhooks, section "Payload"). */
+import { createHash } from 'node:crypto';
+import type { JsonObject } from '../../contract/json.ts';
+import { taskResource } from '../api/views.ts';
+import type { Message } from '../ingest/read-message.ts';
+import { isAboutState } from '../store/apply/about-state.ts';
+import type { Change, StoredTask } from '../store/store.ts';
+
+export const webhookTypes = ['task.ended', 'alarm', 'kit.online', 'kit.offline'] as const;
+export type WebhookType = (typeof webhookTypes)[number];
+
+/** Receivers accept so much at least; a larger event leaves out what can be read from the API. */
+export const body_bytes_max = 64 * 1024;
+
+export interface WebhookEvent {
+  /** `webhook-id`: the same whenever and wherever this event is read. */
+  readonly id: string;
+  readonly type: WebhookType;
+  readonly kit_id: string;
+  readonly asset_id: string | null;
+  /** Time of observation, milliseconds since 1970. */
+  readonly time_ms: number;
+  /** JSON text. */
+  readonly body: string;
+}
+
+/** The events of one kit in a commit: `kept` are its new messages, `changes` what they changed. */
+export function eventsOf(
+  kit_id: string,
+  { kept, changes }: { readonly kept: readonly Message[]; readonly changes: readonly Change[] },
+): readonly WebhookEvent[] {
+  return [
+    ...kept.flatMap((message) => alarmOf(kit_id, message)),
+    ...changes.flatMap((change) => {
+      if (change.kind === 'task') return endOf(change.task);
+      return change.kind === 'kit' && change.turned ? [presenceOf(kit_id, change.turned)] : [];
+    }),
+  ];
+}
+
+/** A task that has ended; none while it has not. */
+export function endOf(task: StoredTask): readonly WebhookEvent[] {
+  const { kit_id, task_id, asset_id, status, revision, updated_ms } = task;
+  if (status !== 'completed' && status !== 'failed') return [];
+  const resource = taskResource(task);
+  const { payload: _, ...short } = resource;
+  return [
+    event(`${kit_id}/${task_id}/${revision}/${status}`, {
+      type: 'task.ended',
+      kit_id,
+      asset_id,
+      time_ms: updated_ms,
+      data: { task: resource },
+      shorter: { task: { ...short, result: {} }, shortened: true },
+    }),
+  ];
+}
+
+function alarmOf(kit_id: string, { channel, epoch, seq, time_ms, unsynced, data }: Message) {
+  if (channel.kind !== 'event' || isAboutState(channel.feed)) return [];
+  const { asset_id, feed } = channel;
+  const about = { asset_id, feed, ...(unsynced && { time_quality: 'unsynced' }) };
+  return [
+    event(`${kit_id}/${epoch}/${seq}`, {
+      type: 'alarm',
+      kit_id,
+      asset_id,
+      time_ms,
+      data: { ...about, message: data },
+      shorter: { ...about, shortened: true },
+    }),
+  ];
+}
+
+function presenceOf(kit_id: string, turned: NonNullable<Extract<Change, { kind: 'kit' }>['turned']>) {
+  const { online, reason, time_ms, epoch, seq } = turned;
+  const data = { reason };
+  const type = online ? 'kit.online' : 'kit.offline';
+  return event(`${kit_id}/state/${epoch}/${seq}`, {
+    type,
+    kit_id,
+    asset_id: null,
+    time_ms,
+    data,
+    shorter: data,
+  });
+}
+
+interface Content extends Omit<WebhookEvent, 'id' | 'body'> {
+  readonly data: object;
+  /** In place of data that is too large. */
+  readonly shorter: object;
+}
+
+function event(identity: string, { data, shorter, ...about }: Content): WebhookEvent {
+  const id = `msg_${createHash('sha256').update(identity).digest('base64url').slice(0, 27)}`;
+  const write = (content: object): string =>
+    JSON.stringify({
+      type: about.type,
+      timestamp: new Date(about.time_ms).toISOString(),
+      data: { kit_id: about.kit_id, ...content },
+    } satisfies JsonObject);
+  const whole = write(data);
+  const body = Buffer.byteLength(whole) > body_bytes_max ? write(shorter) : whole;
+  return { id, ...about, body };
+}

@@ -1,0 +1,195 @@
+/** The operations on webhooks, independent of the transport. Every method throws `RequestProblem` when it rejects a request. */
+import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
+import { jsonObject } from '../../contract/json.ts';
+import type { Principal } from '../access/principal.ts';
+import { RequestProblem } from '../api/problem.ts';
+import { iso } from '../api/views.ts';
+import type {
+  changeWebhook,
+  createdWebhook,
+  createWebhook,
+  deadLetterList,
+  WebhookResource,
+  webhookSecret,
+} from '../api/webhook-resources.ts';
+import type { AddressPolicy } from './address-policy.ts';
+import { webhookTypes } from './events.ts';
+import { makeSecret, old_secret_ms, rotated } from './signature.ts';
+import { webhooks_max } from './sql-webhooks.ts';
+import { texts } from './texts.ts';
+import type { DeadQuery, QueuedMessage, Webhook, WebhookEdit, WebhookStore } from './webhook-store.ts';
+
+export interface WebhookParts {
+  readonly store: WebhookStore;
+  readonly policy: AddressPolicy;
+  readonly now: () => number;
+}
+
+export class WebhookOperations {
+  readonly #parts: WebhookParts;
+
+  constructor(parts: WebhookParts) {
+    this.#parts = parts;
+  }
+
+  /** Those whose kits the key has. */
+  async list(principal: Principal): Promise<readonly WebhookResource[]> {
+    const all = await this.#parts.store.webhooks();
+    return all.filter((each) => covers(principal, each.kits)).map(resourceOf);
+  }
+
+  async get(principal: Principal, webhook_id: string): Promise<WebhookResource> {
+    return resourceOf(await this.#webhook(principal, webhook_id));
+  }
+
+  async create(
+    principal: Principal,
+    { label, url, types = [...webhookTypes], kits = kitsOf(principal) }: z.output<typeof createWebhook>,
+  ): Promise<z.output<typeof createdWebhook>> {
+    const { store, now } = this.#parts;
+    this.#check(principal, { url, kits });
+    const secret = makeSecret();
+    const webhook = {
+      webhook_id: randomUUID(),
+      label,
+      url,
+      types: [...new Set(types)],
+      kits,
+      key_id: principal.key_id,
+      secrets: [{ text: secret, expires_ms: null }],
+      created_ms: now(),
+      disabled_reason: null,
+      failing_since_ms: null,
+      failures: 0,
+      last_fault: null,
+      delivered_ms: null,
+    };
+    if (!(await store.addWebhook(webhook))) {
+      throw new RequestProblem('conflict', `there are ${webhooks_max} webhooks already; delete one`);
+    }
+    return { ...resourceOf(await this.#webhook(principal, webhook.webhook_id)), secret };
+  }
+
+  /** Another key than that of the registration takes it over. */
+  async change(
+    principal: Principal,
+    webhook_id: string,
+    { enabled, ...change }: z.output<typeof changeWebhook>,
+  ): Promise<WebhookResource> {
+    const { store } = this.#parts;
+    await this.#webhook(principal, webhook_id);
+    this.#check(principal, change);
+    await store.changeWebhook(webhook_id, {
+      ...change,
+      key_id: principal.key_id,
+      ...(enabled !== undefined && { disabled_reason: enabled ? null : texts.by_client }),
+    });
+    return this.get(principal, webhook_id);
+  }
+
+  async remove(principal: Principal, webhook_id: string): Promise<void> {
+    await this.#webhook(principal, webhook_id);
+    await this.#parts.store.removeWebhook(webhook_id);
+  }
+
+  /** Makes a new secret; the one before signs beside it for a day. */
+  async rotate(principal: Principal, webhook_id: string): Promise<z.output<typeof webhookSecret>> {
+    const { store, now } = this.#parts;
+    const { secrets } = await this.#webhook(principal, webhook_id);
+    const now_ms = now();
+    const made = rotated(secrets, now_ms);
+    await store.changeWebhook(webhook_id, { secrets: made });
+    return { secret: made[0]?.text ?? '', old_secret_expires_at: iso(now_ms + old_secret_ms) };
+  }
+
+  async dead(principal: Principal, query: DeadQuery): Promise<z.output<typeof deadLetterList>> {
+    await this.#webhook(principal, query.webhook_id);
+    const found = await this.#parts.store.deadMessages({ ...query, limit: query.limit + 1 });
+    const messages = found.slice(0, query.limit);
+    const last = found.length > query.limit ? messages.at(-1) : undefined;
+    return { messages: messages.map(deadResource), ...(last && { next_cursor: cursorOf(last) }) };
+  }
+
+  async replay(principal: Principal, webhook_id: string, ids: readonly string[] | '*'): Promise<number> {
+    await this.#webhook(principal, webhook_id);
+    return this.#parts.store.replayDead(webhook_id, ids, this.#parts.now());
+  }
+
+  async purge(principal: Principal, webhook_id: string, ids: readonly string[] | '*'): Promise<number> {
+    await this.#webhook(principal, webhook_id);
+    return this.#parts.store.purgeDead(webhook_id, ids);
+  }
+
+  /** One that names kits which the key does not have does not exist for it. */
+  async #webhook(principal: Principal, webhook_id: string): Promise<Webhook> {
+    const webhook = await this.#parts.store.webhook(webhook_id);
+    if (webhook && covers(principal, webhook.kits)) return webhook;
+    throw new RequestProblem('not-found', `there is no webhook ${webhook_id}`);
+  }
+
+  #check(principal: Principal, { url, kits }: Pick<WebhookEdit, 'url' | 'kits'>): void {
+    const fault = url === undefined ? undefined : this.#parts.policy.faultOf(url);
+    const errors = [
+      ...(fault === undefined ? [] : [{ pointer: '#/url', detail: fault }]),
+      ...(kits === undefined || covers(principal, kits)
+        ? []
+        : [{ pointer: '#/kits', detail: 'names kits that the key does not have' }]),
+    ];
+    if (errors.length > 0)
+      throw new RequestProblem('invalid-payload', 'the webhook was rejected', { errors });
+  }
+}
+
+function kitsOf({ kits }: Principal): string[] | '*' {
+  return kits === '*' ? kits : [...kits];
+}
+
+function covers(principal: Principal, kits: readonly string[] | '*'): boolean {
+  if (principal.kits === '*') return true;
+  return kits !== '*' && kits.every((each) => principal.kits.includes(each));
+}
+
+function resourceOf(webhook: Webhook): WebhookResource {
+  const { webhook_id: id, label, url, types, kits, disabled_reason, failing_since_ms, last_fault } = webhook;
+  const { delivered_ms, counts } = webhook;
+  return {
+    id,
+    label,
+    url,
+    types: [...types],
+    kits: kits === '*' ? kits : [...kits],
+    status: disabled_reason === null ? 'enabled' : 'disabled',
+    ...(disabled_reason !== null && { disabled_reason }),
+    ...(failing_since_ms !== null && { failing_since: iso(failing_since_ms) }),
+    ...(last_fault !== null && { last_fault }),
+    ...(delivered_ms !== null && { last_delivered_at: iso(delivered_ms) }),
+    created_at: iso(webhook.created_ms),
+    counts,
+  };
+}
+
+function deadResource(message: QueuedMessage): z.output<typeof deadLetterList>['messages'][number] {
+  const { id, type, kit_id, attempts, reason, body } = message;
+  return {
+    id,
+    type,
+    kit_id,
+    observed_at: iso(message.time_ms),
+    queued_at: iso(message.queued_ms),
+    dead_at: iso(message.dead_ms ?? 0),
+    attempts,
+    reason: reason ?? '',
+    payload: jsonObject.parse(JSON.parse(body)),
+  };
+}
+
+function cursorOf({ dead_ms, id }: QueuedMessage): string {
+  return `${dead_ms ?? 0}_${id}`;
+}
+
+/** Returns the place that a cursor names; undefined when it is none. */
+export function readDeadCursor(text: string): DeadQuery['after'] {
+  const [, dead_ms, id] = /^(\d{1,15})_(msg_[\w-]{27})$/u.exec(text) ?? [];
+  return dead_ms === undefined || id === undefined ? undefined : { dead_ms: Number(dead_ms), id };
+}

@@ -1,0 +1,19 @@
+/** Sentences on webhooks that people read. */
+
+export const texts = {
+  no_answer: (timeout_ms: number) => `no answer within ${timeout_ms / 1_000} s`,
+  redirected: (status: number) => `redirected (status ${status}); redirects are not followed`,
+  refused: (status: number) => `answered with status ${status}`,
+  private_address: (host: string) =>
+    `${host} has no address outside private networks; webhooks.allow names those that are allowed`,
+  by_client: 'disabled by a client',
+  queue_full: 'the queue of the webhook was full',
+  gave_up: (attempts: number, reason: string) => `gave up after ${attempts} attempts: ${reason}`,
+  gone: 'the receiver answered with status 410 (Gone)',
+  failing: (hours: number) => `every delivery failed for ${hours} h`,
+  log_disabled: 'webhook disabled; its events are not queued',
+  log_failing: 'webhook delivery failed; retrying',
+  log_restored: 'webhook deliveries restored',
+  log_dead: 'webhook message given up; it is in the dead-letter list',
+  log_queue_failed: 'webhook queue not available; retrying',
+} as const;

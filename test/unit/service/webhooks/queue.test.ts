@@ -1,0 +1,217 @@
+/** The queue of webhooks in the database: what is queued with a commit, and who may deliver it. */
+import { expect, it } from 'vitest';
+import { channels } from '../../../../src/contract/topics.ts';
+import { makeKey } from '../../../../src/service/access/principal.ts';
+import type { Database } from '../../../../src/service/store/sql/database.ts';
+import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { waiting_max } from '../../../../src/service/webhooks/enqueue.ts';
+import type { WebhookType } from '../../../../src/service/webhooks/events.ts';
+import type { Settlement } from '../../../../src/service/webhooks/webhook-store.ts';
+import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
+import { onEachDatabase } from '../each-database.ts';
+import { received, report, start_ms } from '../story.ts';
+
+const webhook_id = '00000000-0000-4000-8000-000000000001';
+const now_ms = start_ms + 10_000;
+const motion = (seq: number) =>
+  received({ channel: channels.event(asset_id, 'motion'), seq, data: { detected: true } });
+
+async function register(
+  store: SqlStore,
+  types: readonly WebhookType[] = ['task.ended', 'alarm', 'kit.online', 'kit.offline'],
+) {
+  const { key } = makeKey({ label: 'test', scopes: ['webhooks'], kits: '*', expires_ms: null }, now_ms);
+  await store.addKey(key);
+  await store.addWebhook({
+    webhook_id,
+    label: 'test',
+    url: 'https://app.example.com/hook',
+    types,
+    kits: [kit_id],
+    key_id: key.key_id,
+    secrets: [],
+    created_ms: now_ms,
+    disabled_reason: null,
+    failing_since_ms: null,
+    failures: 0,
+    last_fault: null,
+    delivered_ms: null,
+  });
+  return key;
+}
+
+/** The counts, after a comparison with the rows. */
+async function counts(database: Database, store: SqlStore) {
+  const found = (await store.webhook(webhook_id))?.counts;
+  const rows = await database.all('SELECT state FROM webhook_messages WHERE webhook_id = ?', webhook_id);
+  const waiting = rows.filter(({ state }) => state === 'waiting').length;
+  expect(found).toMatchObject({ waiting, dead: rows.length - waiting });
+  expect(found?.accepted).toBe((found?.delivered ?? 0) + waiting + (found?.dead ?? 0) + (found?.purged ?? 0));
+  return found;
+}
+
+const claim = async (store: SqlStore, lease: string, at_ms = now_ms, limit = 10) =>
+  store.claimMessages({ webhook_id, limit, now_ms: at_ms, lease_ms: at_ms + 30_000, lease });
+const failed = (id: string, lease: string, more: object = {}): Settlement => ({
+  webhook_id,
+  id,
+  lease,
+  kind: 'failed',
+  now_ms,
+  reason: 'answered with status 500',
+  retry_ms: now_ms + 5_000,
+  pause_until_ms: now_ms + 5_000,
+  ...more,
+});
+
+onEachDatabase('The queue of webhooks', (open) => {
+  it('gets task ends, alarms and changes of presence, each once, and nothing else', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    await register(store);
+    const born = received({ channel: channels.state, seq: 1, data: samples['kitState'] ?? {} });
+    const will = received({
+      channel: channels.state,
+      seq: 2,
+      data: { ...samples['kitState'], online: false, reason: 'connection_lost' },
+    });
+    const receptions = [
+      received({
+        channel: channels.event(asset_id, 'asset_status'),
+        seq: 1,
+        data: { status: 'offline', reason: null },
+      }),
+      motion(2),
+      received({ channel: channels.feed(asset_id, 'gps'), seq: 3, data: { lat: 1, lon: 1 } }),
+      received({ channel: channels.task(task_id), seq: 4, data: report('running', 1) }),
+      received({ channel: channels.task(task_id), seq: 5, data: report('completed', 2) }),
+    ];
+    await store.commit([born, ...receptions], now_ms);
+    await store.commit([born, ...receptions, will], now_ms);
+    await store.commit([will, motion(2)], now_ms);
+    const messages = await claim(store, 'a');
+    expect(messages.map(({ type }) => type).sort()).toEqual([
+      'alarm',
+      'kit.offline',
+      'kit.online',
+      'task.ended',
+    ]);
+    const alarm = JSON.parse(messages.find(({ type }) => type === 'alarm')?.body ?? '{}') as object;
+    expect(alarm).toEqual({
+      type: 'alarm',
+      timestamp: new Date(start_ms + 2).toISOString(),
+      data: { kit_id, asset_id, feed: 'motion', message: { detected: true } },
+    });
+    expect(await counts(database, store)).toMatchObject({ accepted: 4, waiting: 4 });
+  });
+
+  it('gets the end of a task that no kit answered', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    await register(store);
+    const order = { kit_id, task_id, asset_id, command_name: 'arm', payload: {}, requested_by: kit_id };
+    await store.addTask({ ...order, requested_by_name: 'test', created_ms: now_ms, due_ms: now_ms + 1 });
+    await store.failSilent(now_ms + 2);
+    await store.failTask(kit_id, task_id, 'again', now_ms + 3);
+    const [message, ...others] = await claim(store, 'a', now_ms + 5);
+    expect(others).toEqual([]);
+    expect(JSON.parse(message?.body ?? '{}')).toMatchObject({
+      data: { kit_id, task: { id: task_id, status: 'failed' } },
+    });
+  });
+
+  it('gives each message to one claim, and to another one when the lease is over', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    await register(store);
+    await store.commit(
+      Array.from({ length: 20 }, (_, n) => motion(n + 1)),
+      now_ms,
+    );
+    const claims = await Promise.all(
+      ['a', 'b', 'c', 'd'].map(async (lease) => claim(store, lease, now_ms, 5)),
+    );
+    const ids = claims.flat().map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    const lease = claims.findIndex((some) => some.length > 0);
+    const [first] = claims[lease] ?? [];
+    await claim(store, 'late', now_ms + 30_001, 100);
+    // The first one was too slow: its outcome does not count any more.
+    const mine = { webhook_id, id: first?.id ?? '', lease: 'abcd'[lease] ?? '' };
+    await store.settleMessage({ ...mine, kind: 'delivered', now_ms });
+    expect(await counts(database, store)).toMatchObject({ delivered: 0, waiting: 20 });
+    await store.settleMessage({ ...mine, lease: 'late', kind: 'delivered', now_ms });
+    await store.settleMessage({ ...mine, lease: 'late', kind: 'delivered', now_ms });
+    expect(await counts(database, store)).toMatchObject({ delivered: 1, waiting: 19 });
+  });
+
+  it('keeps its books through failures, dead letters, replay, purge and erasure', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    await register(store);
+    await store.commit(
+      Array.from({ length: 6 }, (_, n) => motion(n + 1)),
+      now_ms,
+    );
+    const messages = await claim(store, 'a');
+    for (const { id } of messages.slice(0, 4)) await store.settleMessage(failed(id, 'a', { retry_ms: null }));
+    expect(await counts(database, store)).toMatchObject({ accepted: 6, waiting: 2, dead: 4 });
+    const dead = await store.deadMessages({ webhook_id, limit: 3 });
+    const last = dead.at(-1);
+    const after = last && { dead_ms: last.dead_ms ?? 0, id: last.id };
+    expect([dead.length, (await store.deadMessages({ webhook_id, limit: 3, after })).length]).toEqual([3, 1]);
+    expect(await store.replayDead(webhook_id, [dead[0]?.id ?? ''], now_ms)).toBe(1);
+    expect(await store.purgeDead(webhook_id, [dead[1]?.id ?? ''])).toBe(1);
+    expect(await counts(database, store)).toMatchObject({ accepted: 6, waiting: 3, dead: 2, purged: 1 });
+    const [again] = await claim(store, 'b', now_ms, 1);
+    expect([again?.id, again?.attempts]).toEqual([dead[0]?.id, 1]);
+    await store.eraseHistory({ kit_id, asset_id, before_ms: now_ms }, now_ms);
+    expect(await counts(database, store)).toMatchObject({ accepted: 6, waiting: 0, dead: 0, purged: 6 });
+  });
+
+  it('puts what comes beyond its limit into the dead-letter list', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    await register(store);
+    await database.all('UPDATE webhooks SET accepted = ?', waiting_max - 1);
+    await store.commit([motion(1), motion(2), motion(3)], now_ms);
+    const dead = await store.deadMessages({ webhook_id, limit: 10 });
+    expect(dead.map(({ reason }) => reason)).toEqual(Array(2).fill('the queue of the webhook was full'));
+    expect((await store.webhook(webhook_id))?.counts).toMatchObject({ waiting: waiting_max, dead: 2 });
+  });
+
+  it('pauses a receiver that fails, and disables it when it has failed for long', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    await register(store);
+    await store.commit([motion(1), motion(2)], now_ms);
+    const [one, two] = await claim(store, 'a');
+    const disable = { reason: 'every delivery failed for 72 h', failing_since_ms: now_ms - 1 };
+    expect(await store.settleMessage(failed(one?.id ?? '', 'a', { disable }))).toEqual({ disabled: false });
+    expect(await store.dueWebhooks(now_ms + 4_999)).toEqual([]);
+    expect(await store.dueWebhooks(now_ms + 5_000)).toMatchObject([
+      { failures: 1, failing_since_ms: now_ms },
+    ]);
+    const later = { now_ms: now_ms + 10, disable: { ...disable, failing_since_ms: now_ms } };
+    expect(await store.settleMessage(failed(two?.id ?? '', 'a', later))).toEqual({ disabled: true });
+    await store.commit([motion(3)], now_ms);
+    expect(await store.webhook(webhook_id)).toMatchObject({
+      disabled_reason: disable.reason,
+      counts: { missed: 1 },
+    });
+    expect(await store.dueWebhooks(now_ms + 3_600_000)).toEqual([]);
+    await store.changeWebhook(webhook_id, { disabled_reason: null });
+    expect(await store.dueWebhooks(now_ms + 3_600_000)).toHaveLength(1);
+    expect(await counts(database, store)).toMatchObject({ accepted: 2, waiting: 2 });
+  });
+
+  it('gets nothing and delivers nothing without the key of its registration', async () => {
+    const store = new SqlStore(await open());
+    const { key_id } = await register(store);
+    await store.commit([motion(1)], now_ms);
+    await store.revokeKey(key_id);
+    await store.commit([motion(2)], now_ms);
+    expect((await store.webhook(webhook_id))?.counts.accepted).toBe(1);
+    expect(await store.dueWebhooks(now_ms)).toEqual([]);
+  });
+});
