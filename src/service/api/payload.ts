@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { JsonObject } from '../../contract/json.ts';
-import { fieldFaults, type FieldFault } from './problem.ts';
+import { escapePointer, fieldFaults, type FieldFault } from './problem.ts';
 
 const properties_max = 32;
 const choices_max = 256;
@@ -68,13 +68,13 @@ export function payloadFaults(input_schema: JsonObject, payload: JsonObject): re
     const [extra] = Object.keys(payload);
     return extra === undefined
       ? []
-      : [{ pointer: `#/payload/${extra}`, detail: 'this command takes no payload' }];
+      : [{ pointer: `#/payload/${escapePointer(extra)}`, detail: 'this command takes no payload' }];
   }
   if (!readable.safeParse(input_schema).success) return [];
   const read = z.fromJSONSchema({ ...input_schema }).safeParse(payload);
   if (read.success) return [];
   return fieldFaults(read.error).map(({ pointer, detail }) => ({
-    pointer: pointer === '#/' ? '#/payload' : `#/payload${pointer.slice(1)}`,
+    pointer: `#/payload${pointer.slice(1)}`,
     detail,
   }));
 }

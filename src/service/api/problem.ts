@@ -59,12 +59,13 @@ export class RequestProblem extends Error {
 /** Returns the faults of a body, each with its position. */
 export function fieldFaults(error: z.ZodError): readonly FieldFault[] {
   return error.issues.map(({ path, message }) => ({
-    pointer: `#/${path.map((step) => escapePointer(String(step))).join('/')}`,
+    // The whole body is `#`: `#/` names a key without characters (RFC 6901, sections 5 and 6).
+    pointer: ['#', ...path.map((step) => escapePointer(String(step)))].join('/'),
     detail: message,
   }));
 }
 
 /** RFC 6901, section 3. */
-function escapePointer(step: string): string {
+export function escapePointer(step: string): string {
   return step.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -28,7 +28,7 @@ it.each([
 
 it('takes no payload for a command without one', () => {
   expect(payloadFaults({}, {})).toEqual([]);
-  expect(payloadFaults({}, { speed: 1 })).toHaveLength(1);
+  expect(payloadFaults({}, { 'm/s~': 1 })).toMatchObject([{ pointer: '#/payload/m~1s~0' }]);
 });
 
 it.each([

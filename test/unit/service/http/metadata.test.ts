@@ -93,8 +93,8 @@ describe('PATCH of an asset', () => {
     ['#/metadata', { metadata: ['crew'] }],
     ['#/metadata', { metadata: null }],
     ['#/name', { name: ' ' }],
-    ['#/', {}],
-    ['#/', { metadata: {}, vendor: 'x' }],
+    ['#', {}],
+    ['#', { metadata: {}, vendor: 'x' }],
   ])('is 422 at %s for what does not fit, and changes nothing', async (pointer, change) => {
     const id = await register();
     const { status, body } = await ask('PATCH', `${assets}/${id}`, change);
