@@ -14,8 +14,8 @@ export interface Postgres {
   /** `postgres://kit@127.0.0.1:PORT/postgres`; it asks for `password` (SCRAM). */
   readonly url: string;
   readonly password: string;
-  /** Makes another empty database and answers its address. */
-  newDatabase(name: string): Promise<string>;
+  /** Makes another empty database, in a directory of its own where one is given, and answers its address. */
+  newDatabase(name: string, options?: { readonly tablespace_dir: string }): Promise<string>;
   /** Directory of its files. */
   readonly data_dir: string;
   /** Of the server, whose connections are its children. */
@@ -81,8 +81,9 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
     url,
     password: postgres_password,
     data_dir: data,
-    newDatabase: async (name) => {
-      await ask(`CREATE DATABASE ${name}`);
+    newDatabase: async (name, options) => {
+      if (options) await ask(`CREATE TABLESPACE ${name}_space LOCATION '${options.tablespace_dir}'`);
+      await ask(`CREATE DATABASE ${name} ${options ? `TABLESPACE ${name}_space` : ''}`);
       return url.replace(/postgres$/u, name);
     },
     pid: () => child?.pid ?? 0,

@@ -1,0 +1,176 @@
+/** The disk of the service's database is full: what was acknowledged is stored, the rest waits, and it heals by itself. */
+import { chownSync, closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { packBatch } from '../../../src/contract/batch/pack.ts';
+import { channels, upTopic } from '../../../src/contract/topics.ts';
+import { StorageUnavailable } from '../../../src/errors.ts';
+import { history_classes } from '../../../src/service/history/message.ts';
+import { newBudget, readHistory } from '../../../src/service/history/reading/reader.ts';
+import { Ingest } from '../../../src/service/ingest/ingest.ts';
+import { readMessage, type Reception } from '../../../src/service/ingest/read-message.ts';
+import { Changes } from '../../../src/service/live/changes.ts';
+import { openStore } from '../../../src/service/store/open-store.ts';
+import type { Store } from '../../../src/service/store/store.ts';
+import { asset_id, kit_id } from '../../support/contract-samples.ts';
+import { diskMissing, withTmpfs } from '../../support/disk/disks.ts';
+import { eventually } from '../../support/eventually.ts';
+import { peerMissing } from '../../support/peers.ts';
+import { seededRandom } from '../../support/random.ts';
+import { recordingLog } from '../../support/recording-log.ts';
+import { startPostgres } from '../../support/service/postgres.ts';
+import { run } from '../../support/temporary.ts';
+
+const start_ms = Date.UTC(2026, 10, 21, 10);
+const batch_messages = 200;
+const disk_mb = 48;
+const block_bytes = [1024 ** 2, 4_096];
+const heal_ms = 20_000;
+
+/** Something else writes until nothing is free. */
+function fillUp(dir: string): string {
+  const hog = join(dir, 'hog');
+  const fd = openSync(hog, 'w');
+  for (const size of block_bytes) {
+    const block = Buffer.alloc(size);
+    try {
+      for (;;) writeSync(fd, block);
+    } catch {
+      // Full for blocks of this size.
+    }
+  }
+  closeSync(fd);
+  return hog;
+}
+
+/** Batches that no compression makes small. */
+function* batches(): Generator<Reception, never> {
+  const random = seededRandom(1);
+  for (let seq = 1; ;) {
+    const items = Array.from({ length: batch_messages }, () => ({
+      channel: seq % 10 === 0 ? channels.event(asset_id, 'motion') : channels.feed(asset_id, 'gps'),
+      epoch: 17,
+      seq,
+      time_ms: start_ms + 1_000 * seq++,
+      data: JSON.stringify({ note: random.bytes(300).toString('base64') }),
+    }));
+    const reception = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
+    if (!reception) throw new Error('not a batch');
+    yield reception;
+  }
+}
+
+async function seqsIn(store: Store): Promise<readonly number[]> {
+  const stretch = {
+    kit_id,
+    classes: history_classes,
+    from_ms: 0,
+    to_ms: 2 * start_ms,
+    order: 'asc',
+  } as const;
+  const seqs: number[] = [];
+  for await (const { seq } of readHistory(store, stretch, { ...newBudget(), until_ms: Infinity }))
+    seqs.push(seq);
+  return seqs;
+}
+
+async function compactAll(store: Store): Promise<void> {
+  while ((await store.compactHistory(start_ms, true)) > 0);
+}
+
+/** Fills the disk under a service that stores, and frees it again. */
+async function play(store: Store, disk: string): Promise<void> {
+  const ends = new AbortController();
+  const log = recordingLog();
+  const ingest = new Ingest({
+    store,
+    changes: new Changes(),
+    log,
+    group_ms: 0,
+    onCommitted: () => undefined,
+    signal: ends.signal,
+  });
+  const acknowledged = new Set<number>();
+  const source = batches();
+  const taken: Promise<void>[] = [];
+  const take = (): void => {
+    const reception = source.next().value;
+    const stored = ingest.take(reception).then(() => {
+      for (const { seq } of reception.messages) acknowledged.add(seq);
+    });
+    taken.push(stored);
+  };
+  const missing = async (): Promise<readonly number[]> => {
+    const promised = [...acknowledged];
+    const stored = new Set(await seqsIn(store));
+    return promised.filter((seq) => !stored.has(seq));
+  };
+  for (let n = 0; n < 5; n += 1) take();
+  await Promise.all(taken);
+  await store.compactHistory(start_ms, true);
+  const hog = fillUp(disk);
+  // The database may have room in its own files for some more.
+  await eventually(
+    'the database refuses',
+    () => {
+      take();
+      return ingest.unready !== undefined;
+    },
+    heal_ms,
+  );
+  expect(acknowledged.size).toBeLessThan(taken.length * batch_messages);
+  // Dividing needs room too: it fails as a whole, or finds enough.
+  await compactAll(store).catch((error: unknown) => expect(error).toBeInstanceOf(StorageUnavailable));
+  expect(await missing()).toEqual([]);
+
+  rmSync(hog);
+  take();
+  await Promise.all(taken);
+  expect(ingest.unready).toBeUndefined();
+  await compactAll(store);
+  // Each once, in order, and none was given up.
+  const all = Array.from({ length: taken.length * batch_messages }, (_, index) => index + 1);
+  expect(await seqsIn(store)).toEqual(all);
+  expect(log.lines.map(({ sentence }) => sentence)).not.toContain(
+    'database rejected a kit message; discarding it',
+  );
+  ends.abort();
+}
+
+describe.skipIf(diskMissing())('a database whose disk is full', () => {
+  it('acknowledges nothing that SQLite has not stored, and heals', async () => {
+    await withTmpfs(disk_mb, async (dir) => {
+      const { store } = await openStore({ kind: 'sqlite', file: join(dir, 'service.db') });
+      try {
+        await play(store, dir);
+      } finally {
+        await store.close();
+      }
+    });
+  }, 120_000);
+
+  it.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))(
+    'acknowledges nothing that PostgreSQL has not stored, and heals',
+    async () => {
+      await withTmpfs(disk_mb, async (dir) => {
+        const server = await startPostgres();
+        try {
+          const space = join(dir, 'space');
+          mkdirSync(space, { mode: 0o700 });
+          const [uid, gid] = await Promise.all([run('id', '-u', 'postgres'), run('id', '-g', 'postgres')]);
+          chownSync(space, Number(uid), Number(gid));
+          const url = await server.newDatabase('kits', { tablespace_dir: space });
+          const { store } = await openStore({ kind: 'postgres', url, password: server.password });
+          try {
+            await play(store, dir);
+          } finally {
+            await store.close();
+          }
+        } finally {
+          await server.stop();
+        }
+      });
+    },
+    120_000,
+  );
+});
