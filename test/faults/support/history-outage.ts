@@ -61,6 +61,7 @@ const drain_ms = 600_000;
 const left_max = 30;
 const drops_ms = 60_000;
 const page = 5_000;
+const starts_max = 5;
 
 interface Accepted {
   readonly lane: Lane;
@@ -168,10 +169,18 @@ async function openCloud(kit: Kit, broker: Broker, server: Postgres | undefined)
     ...(server && { database_password_file }),
   };
   await writeFile(config, JSON.stringify(section));
-  const start = async (): Promise<Child> => {
+  // Without its database the service exits, and systemd starts it again.
+  const start = async (attempts = starts_max): Promise<Child> => {
     const child = startChild([command_file, 'service', '--config', config]);
-    await child.printed(/service connected to the broker/u);
-    return child;
+    const connected = child.printed(/service connected to the broker/u);
+    try {
+      await connected;
+      return child;
+    } catch (error) {
+      await child.end('SIGKILL');
+      if (attempts <= 1) throw error;
+      return start(attempts - 1);
+    }
   };
   let service = await start();
   const words = ['service', 'key', 'add', 'test', '--all-kits', '--config', config];
