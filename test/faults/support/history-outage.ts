@@ -62,6 +62,8 @@ const left_max = 30;
 const drops_ms = 60_000;
 const page = 5_000;
 const starts_max = 5;
+/** Many kills make the machine busy. */
+const start_ms = 120_000;
 
 interface Accepted {
   readonly lane: Lane;
@@ -172,7 +174,7 @@ async function openCloud(kit: Kit, broker: Broker, server: Postgres | undefined)
   // Without its database the service exits, and systemd starts it again.
   const start = async (attempts = starts_max): Promise<Child> => {
     const child = startChild([command_file, 'service', '--config', config]);
-    const connected = child.printed(/service connected to the broker/u);
+    const connected = child.printed(/service connected to the broker/u, start_ms);
     try {
       await connected;
       return child;

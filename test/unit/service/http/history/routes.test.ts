@@ -14,7 +14,7 @@ let lab: ServiceLab;
 let key: string;
 
 beforeEach(async () => {
-  lab = await startServiceLab(kit_id);
+  lab = await startServiceLab(kit_id, { hasHistory: true });
   key = await lab.giveKey();
   for (const id of [asset_id, other_id]) {
     for (const step of [0, 1, 2]) {
