@@ -1,6 +1,6 @@
 /** `kit-connector service`: the Kit, Asset and Telemetry Service on its own, for many kits. */
 import { dirname, join } from 'node:path';
-import { tlsSource } from '../config/service-tls.ts';
+import { tlsSource } from '../config/service/tls.ts';
 import { readStandalone } from '../config/standalone.ts';
 import { createLog, type Log } from '../platform/log/log.ts';
 import { aborted } from '../platform/time.ts';

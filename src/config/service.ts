@@ -2,8 +2,8 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { mapFault } from './service-map.ts';
-import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service-tls.ts';
+import { mapFault } from './service/map.ts';
+import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service/tls.ts';
 import { type WebhookConfig, webhooksOf, webhooksSection } from './service-webhooks.ts';
 import type { FaultList, KeyPath } from './source.ts';
 

@@ -31,7 +31,7 @@ export interface PinnedHttpParts {
 export interface HttpReply {
   readonly status: number;
   readonly bytes: Buffer;
-  /** The bytes as UTF-8; those that are none become replacement characters. */
+  /** The bytes as UTF-8; bytes that are not become replacement characters. */
   readonly text: string;
   /** `Content-Type`. */
   readonly type: string | undefined;

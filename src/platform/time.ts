@@ -45,7 +45,7 @@ export async function within<T>(ms: number, work: Promise<T>, signal?: AbortSign
   }
 }
 
-/** Resolves after what waits for the event loop had its turn: to be awaited between the portions of long work. */
+/** Resolves after the pending work of the event loop has run: to be awaited between the portions of long work. */
 export async function turn(): Promise<void> {
   await new Promise<void>((resolve) => {
     setImmediate(resolve);

@@ -67,7 +67,7 @@ export async function partsOf({ root, dependencies, bundled }: PartSources, targ
   };
 }
 
-/** The libraries inside the bundles that are served: shipped there, not in directories of their own. */
+/** The libraries inside the bundles that are served: shipped there, not in separate directories. */
 async function inBundles(dependencies: string): Promise<readonly Component[]> {
   const all = served_bundles.map(async (bundle) => {
     const dirs = (await closure(dependencies, [bundle])).filter((dir) => dir !== `node_modules/${bundle}`);

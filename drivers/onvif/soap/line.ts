@@ -66,7 +66,7 @@ export function openLine(
     },
     fetch: async (url, { deadline_ms, bytes_max }) =>
       limited(deadline_ms, async (limit) => {
-        // A login of its own: the web server of a camera may ask for another one than its services.
+        // A separate login: the web server of a camera may ask for another one than its services.
         files ??= new GuardedCam(connection, read);
         return files.fetch(url, bytes_max, limit);
       }),

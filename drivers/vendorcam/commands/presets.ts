@@ -24,7 +24,7 @@ export function presetsQuestion(channel: number): Command {
   return { cmd: 'GetPtzPreset', action: 1, param: { channel } };
 }
 
-/** Those that are set; undefined for any other answer. */
+/** The presets that are set; undefined for any other answer. */
 export function presetsIn(outcome: Outcome | undefined): readonly Preset[] | undefined {
   return valueOf(outcome, presetReply)?.PtzPreset.filter(({ enable }) => Number(enable) === 1);
 }

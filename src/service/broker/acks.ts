@@ -79,7 +79,7 @@ export class Acks {
     try {
       await send(kit_id, ack, isRetained);
     } catch (error) {
-      // One that was lost needs no retry: the kit sends its messages again, which causes the next one.
+      // A lost one needs no retry: the kit sends its messages again, which causes the next one.
       if (!(error instanceof MessageRefused)) return;
       const { epoch, ranges } = ack;
       if (error.isTooLarge && ranges.length > 1) {

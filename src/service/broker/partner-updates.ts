@@ -61,7 +61,7 @@ export class PartnerUpdates {
       try {
         await this.#sendOne(kit_id, partner);
       } catch (error) {
-        // One that the broker refuses must not keep the others from the kit.
+        // An update that the broker refuses must not keep the others from the kit.
         if (!(error instanceof MessageRefused)) throw error;
       }
       isOpen ||= partner.peer_revision !== partner.revision;

@@ -11,7 +11,7 @@ import { newRoutes } from './new-routes.ts';
 
 const tags = ['maps'];
 const archive_type = 'application/vnd.pmtiles';
-/** A browser asks no more than once in this time whether a part of the map is still the same. */
+/** A browser asks at most once in this time whether a part of the map is still the same. */
 const caching = 'private, max-age=600';
 const retry_s = 30;
 

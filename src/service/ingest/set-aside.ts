@@ -1,6 +1,6 @@
 /**
  * A quarantine for packed batches that crash their reader. The broker delivers such a message again after each restart. One
- * that was being read when the process ended is therefore read in a thread of its own first: if that crashes too, it is
+ * that was being read when the process ended is therefore read in a separate thread first: if that crashes too, it is
  * quarantined by its digest: saved in a file, logged, acknowledged, not read. A kill or a power cut alone condemns nothing.
  */
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** Reads a message in a thread with limits of its own, so that one that crashes its reader crashes nothing else. */
+/** Reads a message in a thread with separate limits, so that a message that crashes its reader crashes nothing else. */
 import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
 import { within } from '../../platform/time.ts';

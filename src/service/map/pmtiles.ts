@@ -25,7 +25,7 @@ export interface PmtilesHeader {
   /** West, south, east, north in degrees. */
   readonly bounds: readonly [number, number, number, number];
   readonly center: { readonly lat: number; readonly lon: number; readonly zoom: number };
-  /** Where the metadata stands, and how it is compressed. */
+  /** Offset of the metadata, and its compression. */
   readonly metadata: { readonly offset: number; readonly bytes: number };
   readonly compression: (typeof compressions)[number];
 }

@@ -118,7 +118,7 @@ export async function allEvents(view) {
 }
 
 /**
- * The end of what was seen says nothing of its own.
+ * The end of what was seen adds nothing.
  * @param {Event} event
  */
 export function isShown({ type, data }) {

@@ -49,7 +49,7 @@ function hasTrustedTypes(scope) {
   return 'trustedTypes' in scope;
 }
 
-/** What the service says of the operator's map; asked for once. An older service has none. */
+/** What the service reports about the operator's map; asked for once. An older service has none. */
 async function archiveOf() {
   archive ??= ask('GET', '/api/map').catch(() => undefined);
   return archive;

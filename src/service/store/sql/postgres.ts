@@ -140,7 +140,7 @@ async function transact<T>({ connect, ask }: Connecting, work: (queries: Queries
 
 /**
  * Returns what holds the output of the connection back until the statements of this turn are there, so that they are sent with one
- * system call: `pg` sends each by itself.
+ * system call: `pg` sends each separately.
  */
 function holder(client: PoolClient): () => void {
   const connection: unknown = Reflect.get(client, 'connection');

@@ -1,7 +1,7 @@
 /** Checks the map file that the configuration of the service names. A faulty one is a warning: the kit works without it. */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { systemReason } from '../errors.ts';
+import { systemReason } from '../../errors.ts';
 
 /** PMTiles version 3. */
 const beginning = Buffer.from('PMTiles\u0003', 'latin1');
