@@ -10,7 +10,7 @@ const backlog_kbps = numberOf('FAULTS_HISTORY_KBPS', 64);
 it.each(['SQLite', 'PostgreSQL'] as const)(
   'kills of service, database and broker during the drain leave each message in the history once, on %s',
   async (database) => {
-    const account = await playOutage({ database, kills, hz: 5, backlog_kbps });
+    const account = await playOutage({ database, kills, killsBroker: true, hz: 5, backlog_kbps });
     console.log(`${database}: ${JSON.stringify(account)}`);
     expect(account).toMatchObject({ missing: {}, unexplained: 0, doubled: 0, changed: 0, out_of_order: 0 });
     expect(account.kills).toBe(kills);

@@ -23,8 +23,10 @@ import { freePort } from '../../support/temporary.ts';
 
 export interface OutageSpec {
   readonly database: 'SQLite' | 'PostgreSQL';
-  /** Of service, database and broker in turn while the buffer is drained. */
+  /** Of service and database in turn while the buffer is drained. */
   readonly kills: number;
+  /** Of the broker too, which keeps nothing on disk: what it acknowledged and the service does not have within a second is lost. */
+  readonly killsBroker: boolean;
   /** Positions a second of each of the two drones. */
   readonly hz: number;
   /** Of the backlog, so that the drain lasts as long as the kills. 0: no limit. */
@@ -223,7 +225,7 @@ async function killDuring(spec: OutageSpec, { kit, broker, server, cloud }: Kill
     await letPass(Math.random() * 300);
     await broker.start();
   };
-  const all = [killService, ...(server ? [killDatabase] : []), killBroker];
+  const all = [killService, ...(server ? [killDatabase] : []), ...(spec.killsBroker ? [killBroker] : [])];
   let kills = 0;
   for (; kills < spec.kills; kills += 1) {
     await letPass(Math.random() * 1_000);
