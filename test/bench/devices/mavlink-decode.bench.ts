@@ -76,7 +76,7 @@ async function costOfKit(seconds: number): Promise<number> {
   const port = await freeUdpPort();
   const lab = hubLab({ rates: feed_rates_hz });
   void lab.run(mavlink, 'drones', { options: { links: [{ kind: 'udp_listen', host: '127.0.0.1', port }] } });
-  const sender = fork(new URL('processes/mavlink-sender-process.ts', import.meta.url), [String(port)]);
+  const sender = fork(new URL('../processes/mavlink-sender-process.ts', import.meta.url), [String(port)]);
   try {
     await sleep(settle_ms, new AbortController().signal);
     lab.outbox.clear();

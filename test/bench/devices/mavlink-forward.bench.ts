@@ -52,7 +52,7 @@ async function costOf(kind: 'udp' | 'tcp', stream: Buffer): Promise<number> {
     return slow + no_peer;
   };
   await eventually('the endpoint is open', () => forwarder.stats()[0]?.up === true);
-  const station = fork(new URL('processes/mavlink-station-process.ts', import.meta.url), [
+  const station = fork(new URL('../processes/mavlink-station-process.ts', import.meta.url), [
     kind,
     String(port),
   ]);
