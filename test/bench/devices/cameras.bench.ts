@@ -18,7 +18,7 @@ const edges = 41;
 const edge_pause_ms = 200;
 
 async function run({ dir, long, say, calm }: BenchContext): Promise<readonly Figure[]> {
-  const child = fork(new URL('processes/onvif-cameras-process.ts', import.meta.url), [String(cameras)]);
+  const child = fork(new URL('../processes/onvif-cameras-process.ts', import.meta.url), [String(cameras)]);
   const [{ ports }] = (await once(child, 'message')) as [{ readonly ports: readonly number[] }];
   const password_file = join(dir, 'password');
   await writeFile(password_file, 'bench', { mode: 0o600 });

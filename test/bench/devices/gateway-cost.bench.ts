@@ -14,7 +14,7 @@ export type GatewayCost = z.output<typeof gatewayCost>;
 const patience_ms = 30_000;
 
 async function measure(side: 'family' | 'systeminformation', seconds: number): Promise<GatewayCost> {
-  const entry = new URL('processes/gateway-cost-process.ts', import.meta.url).pathname;
+  const entry = new URL('../processes/gateway-cost-process.ts', import.meta.url).pathname;
   const { stdout } = await promisify(execFile)(process.execPath, [entry, side, String(seconds)], {
     timeout: seconds * 1_000 + patience_ms,
   });

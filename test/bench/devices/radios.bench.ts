@@ -15,7 +15,7 @@ const settle_ms = 5_000;
 async function run({ dir, long, calm }: BenchContext): Promise<readonly Figure[]> {
   const password_file = join(dir, 'password');
   await writeFile(password_file, 'secret', { mode: 0o600 });
-  const peers = fork(new URL('processes/radios-process.ts', import.meta.url));
+  const peers = fork(new URL('../processes/radios-process.ts', import.meta.url));
   const [ports] = (await once(peers, 'message')) as [readonly number[]];
   await calm();
   const rss_before_mb = process.memoryUsage().rss / 1e6;

@@ -19,7 +19,7 @@ const poll_ms = 2_000;
 async function run({ dir, long, say, calm }: BenchContext): Promise<readonly Figure[]> {
   const password_file = join(dir, 'password');
   await writeFile(password_file, password, { mode: 0o600 });
-  const cameras = fork(new URL('processes/vendorcam-cameras-process.ts', import.meta.url));
+  const cameras = fork(new URL('../processes/vendorcam-cameras-process.ts', import.meta.url));
   const [ports] = (await once(cameras, 'message')) as [readonly number[]];
   await calm();
   const lab = hubLab({ configured: ['cameras'], state_dir: dir });
