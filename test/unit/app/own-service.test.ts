@@ -44,6 +44,7 @@ async function startDaemon(dir: string, port: number, more = ''): Promise<Daemon
     version: '0.0.0',
     broker: config.broker,
   });
+  app.startDrivers();
   return { app, log: () => lines.map((line) => logLine.parse(JSON.parse(line))) };
 }
 
