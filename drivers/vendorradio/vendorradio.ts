@@ -1,9 +1,9 @@
 /** Radios of a mesh or a link, over ubus or SNMP: many of them, each served independently. */
 import { vendorradioFeeds } from '../../src/contract/feeds.ts';
+import { DeviceReports } from '../../src/device/device-reports.ts';
 import { openIdentities } from '../../src/device/identities.ts';
 import { serveDevices } from '../../src/device/serve-devices.ts';
 import { defineDriver, type Driver, type DriverHost } from '../../src/driver/driver.ts';
-
 import { type Limits, limits as usual_limits } from './limits.ts';
 import { portOf, type VendorradioOptions, vendorradioOptions } from './options.ts';
 import { serveRadio } from './radio-session.ts';
@@ -35,20 +35,29 @@ async function runVendorradio(
     place: `${radio.host}:${portOf(radio)} ${radio.identity ?? ''}`.trim(),
   });
   const bindings = await openIdentities(host, options.radios.map(entryOf));
-  await serveDevices(options.radios, host.signal, async (radio, { signal, onState }) =>
-    serveRadio({
+  const reports = new DeviceReports((devices) => host.reportStatus(Object.fromEntries(statuses), devices));
+  await serveDevices(options.radios, host.signal, async (radio, { signal, onState }) => {
+    const device = {
+      name: radio.name,
+      tried: `${radio.host}:${portOf(radio)}`,
+      asset_key: () => bindings.keyOf(entryOf(radio)),
+    };
+    return serveRadio({
       host: { ...host, signal },
       radio,
       options,
       limits,
       registry,
-      onState,
+      onState(state) {
+        reports.take(device, state);
+        onState(state);
+      },
       identify: (mac) => bindings.claim(entryOf(radio), assetKeyOf(mac)),
       showStatus(status) {
         if (statuses.get(radio.name) === status) return;
         statuses.set(radio.name, status);
-        host.reportStatus(Object.fromEntries(statuses));
+        host.reportStatus(Object.fromEntries(statuses), reports.all);
       },
-    }),
-  );
+    });
+  });
 }

@@ -9,22 +9,37 @@ import type { Bench, BenchContext, Figure } from './figure.ts';
 const forever = new AbortController().signal;
 const slowdown = 4;
 const messages_per_s = 50;
+/** The page draws four times a second. */
+const draws_per_s = 4;
 const batch_ms = 100;
 const settle_ms = 3_000;
 
 async function run({ long, calm, say }: BenchContext): Promise<readonly Figure[]> {
   const none = { against: '-', against_value: null };
-  const { index, files } = await loadPage();
+  const { index, files, library } = await loadPage();
   const html = index.bodies.identity.toString();
   const bytesOf = (isWanted: (name: string) => boolean): number =>
     [...files].reduce((sum, [name, { bodies }]) => sum + (isWanted(name) ? bodies.gzip.length : 0), 0);
   const kb = (index.bodies.gzip.length + bytesOf((name) => html.includes(`/${name}"`))) / 1_000;
   const language_kb = bytesOf((name) => name.startsWith('words/de')) / 1_000;
-  const all_kb = (index.bodies.gzip.length + bytesOf(() => true)) / 1_000 - language_kb;
+  /** Data, fetched with the map. */
+  const world_kb = bytesOf((name) => name === 'views/map/world.js') / 1_000;
+  const all_kb = (index.bodies.gzip.length + bytesOf(() => true)) / 1_000 - language_kb - world_kb;
+  const libraries = ['maplibre-gl.js', 'maplibre-gl-worker.js', 'pmtiles.js'].map(
+    async (name) => (await library(name))?.bodies.gzip.length ?? 0,
+  );
+  const map_kb = (await Promise.all(libraries)).reduce((sum, bytes) => sum + bytes, 0) / 1_000 + world_kb;
   const size = { figure: 'first_view_kb', value: kb, unit: 'kB gzip', ...none, target: '<= 64' };
   const others: readonly Figure[] = [
     { figure: 'all_own_code_kb', value: all_kb, unit: 'kB gzip', ...none, target: '<= 110' },
     { figure: 'language_kb', value: language_kb, unit: 'kB gzip', ...none, target: '<= 10' },
+    {
+      figure: 'map_libraries_and_world_kb',
+      value: map_kb,
+      unit: 'kB gzip',
+      ...none,
+      target: 'when a map is opened',
+    },
   ];
   if (!findProgram('chromium')) {
     const skipped = 'chromium is not installed';
@@ -40,6 +55,13 @@ async function run({ long, calm, say }: BenchContext): Promise<readonly Figure[]
       say(`${assets} assets: script ${script_pct.toFixed(0)} %, heap ${heap_mb.toFixed(1)} MB`);
       const figure = `cpu_${assets}_assets_pct`;
       figures.push({ figure, value: task_pct, unit: '% of a slow core', ...none, target: '< 50' });
+      figures.push({
+        figure: `draw_${assets}_assets_ms`,
+        value: (10 * task_pct) / draws_per_s,
+        unit: 'ms a draw on a slow core, frames included',
+        ...none,
+        target: assets === 20 ? '<= 8' : '<= 16',
+      });
     }
   } finally {
     await browser.close();

@@ -6,7 +6,7 @@ import { type Addressee, report_reserve_ms } from './exchange.ts';
 
 /** A vehicle that hovers, turns or is held back by the wind shows nothing, so that the wait is short. */
 const observe_max_ms = 6_000;
-/** A vehicle that only passes through the speed, as one that stops does, does not stay there. */
+/** The speed counts when it is kept this long: a vehicle that brakes only passes through it. */
 const steady_ms = 2_000;
 const speed_fresh_ms = 1_500;
 const tolerance_min_mps = 0.4;

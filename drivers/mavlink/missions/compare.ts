@@ -1,4 +1,4 @@
-/** Compares what a vehicle has stored with what was sent. Autopilots keep items in their own formats. Pure. */
+/** Compares what a vehicle has stored with what was sent. Autopilots store items in their own formats. Pure. */
 import {
   command_exclusion_circle,
   command_fence_return,

@@ -1,4 +1,4 @@
-/** A digest of what a vehicle has stored: the same items have the same digest, whichever station uploaded them. Pure. */
+/** A digest of what a vehicle has stored: equal items have equal digests. Pure. */
 import { createHash } from 'node:crypto';
 import type { Autopilot } from '../vehicles/kind.ts';
 import { plainFrame, type StoredItem } from './item.ts';

@@ -48,9 +48,9 @@ export const devices = {
     hint: 'Auf die Karte tippen, um das Ziel zu wählen.',
     about: ({ distance, bearing, time_s }) =>
       `${distance} Richtung ${bearing}, etwa ${duration(time_s * 1_000)}`,
-    inside: 'Innerhalb der Flugzone',
-    outside: 'Ausserhalb der Flugzone',
-    fenceUnknown: 'Flugzone nicht gemeldet: Ob dieser Punkt darin liegt, ist nicht bekannt.',
+    breached: (limit) => `Die Drohne hat ihren Zaun verlassen${limit === '' ? '' : `: ${limit}`}.`,
+    breach: { min_altitude: 'Mindesthöhe', max_altitude: 'Höchsthöhe', boundary: 'Grenze' },
+    fenceUnknown: 'Ob dieser Punkt im Zaun liegt, ist nicht bekannt: Die Drohne meldet seine Form nicht.',
     height: {
       relative: 'Höhe über dem Startpunkt',
       amsl: 'Höhe über Meer',
@@ -61,7 +61,6 @@ export const devices = {
       'Die Höhe der Drohne ist im Bezug des Befehls nicht bekannt. Stattdessen den Befehl verwenden.',
     lower: 'Tiefer',
     higher: 'Höher',
-    hold: 'Zum Fliegen gedrückt halten',
     ask: 'Dorthin fliegen…',
   },
   camera: {

@@ -49,9 +49,15 @@ export const devices = {
     about: (
       /** @type {{ distance: string, bearing: string, time_s: number }} */ { distance, bearing, time_s },
     ) => `${distance} at ${bearing}, about ${duration(time_s * 1_000)}`,
-    inside: 'Inside the fence',
-    outside: 'Outside the fence',
-    fenceUnknown: 'Fence not reported: it is not known whether this point lies inside it.',
+    breached: (/** @type {string} */ limit) =>
+      `The drone has crossed its fence${limit === '' ? '' : `: ${limit}`}.`,
+    breach: /** @type {Readonly<Record<string, string>>} */ ({
+      min_altitude: 'minimum altitude',
+      max_altitude: 'maximum altitude',
+      boundary: 'boundary',
+    }),
+    fenceUnknown:
+      'It is not known whether this point lies inside the fence: the drone does not report its shape.',
     height: {
       relative: 'Altitude above home',
       amsl: 'Altitude above sea level',
@@ -62,7 +68,6 @@ export const devices = {
       'The altitude of the drone is not known in the datum of the command. Use the command instead.',
     lower: 'Lower',
     higher: 'Higher',
-    hold: 'Press and hold to fly',
     ask: 'Fly there…',
   },
   camera: {

@@ -90,12 +90,12 @@ export function distanceText(m) {
 }
 
 /**
- * The time of day, with seconds on request; the day too when it is not today's, or only the day.
+ * The time of day, with seconds on request; the day too when it is not today's; or only one of both.
  * @param {number} time_ms
- * @param {{ readonly isExact?: boolean, readonly isDay?: boolean }} [about]
+ * @param {{ readonly isExact?: boolean, readonly isDay?: boolean, readonly isTime?: boolean }} [about]
  * @returns {string}
  */
-export function clock(time_ms, { isExact = false, isDay = false } = {}) {
+export function clock(time_ms, { isExact = false, isDay = false, isTime = false } = {}) {
   const date = new Date(time_ms);
   if (Number.isNaN(date.getTime())) return '';
   if (isDay) return date.toLocaleDateString(locale.now, { day: 'numeric', month: 'short', ...zone() });
@@ -105,7 +105,7 @@ export function clock(time_ms, { isExact = false, isDay = false } = {}) {
     minute: '2-digit',
     hourCycle: 'h23',
     ...(isExact ? { second: '2-digit' } : {}),
-    ...(isToday ? {} : { day: 'numeric', month: 'short' }),
+    ...(isToday || isTime ? {} : { day: 'numeric', month: 'short' }),
     ...zone(),
   });
 }

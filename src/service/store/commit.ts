@@ -5,6 +5,7 @@ import type { Message, Reception } from '../ingest/read-message.ts';
 import { type FeedArrival, putFeeds, readFeed } from './apply/apply-feeds.ts';
 import { isAboutState } from './apply/about-state.ts';
 import { applyMessage, droppedIn } from './apply/apply.ts';
+import { observed } from './apply/observed.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
 import { eventsOf } from '../webhooks/events.ts';
 import { type Landing, land, sizeOf, type WholeBatch } from '../history/landing.ts';
@@ -167,7 +168,8 @@ async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work
     // Presence is read again at each connection to the broker: only the first time is news.
     if (isState(message) && Array.isArray(applied) && applied.length > 0) kept.push(message);
   }
-  for (const message of fresh) if (!isState(message) && message.refused === undefined) kept.push(message);
+  for (const message of fresh)
+    if (!isState(message) && message.refused === undefined) kept.push(observed(message));
   changes.push(...(await clearAssets(queries, delivery)));
   return { changes, feeds, refused, kept };
 }

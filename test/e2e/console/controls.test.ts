@@ -113,24 +113,34 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
     return lab;
   };
 
-  it('fly a drone to a tap inside its fence after a hold, at its own height above home', async () => {
-    const lab = await openDrone({ enabled: true, radius_m: 100_000, lat: 47.39, lon: 8.54 }, 'relative');
+  it('fly a drone to a tap after a question and a hold, at its own height above home', async () => {
+    const lab = await openDrone({ breached: false, breach_count: 0, breach_type: 'none' }, 'relative');
     const { page } = lab;
-    expect(await page.locator('.fly').innerText()).toContain(word('fly.inside'));
-    const hold = page.locator('.fly button.hold');
+    // The feed of the driver has no shape.
+    expect(await page.locator('.fly').innerText()).toContain(word('fly.fenceUnknown'));
+    await page.locator('.fly .btn.main').click();
+    const hold = page.getByRole('dialog').locator('button.hold');
     await hold.hover();
     await eventually('a short press starts', async () => {
       await page.mouse.down();
-      return (await page.locator('.fly .held').count()) > 0;
+      return (await page.locator('.held').count()) > 0;
     });
     await page.mouse.up();
-    await page.locator('.fly .held').waitFor({ state: 'detached' });
+    await page.locator('.held').waitFor({ state: 'detached' });
     expect(lab.lab.dispatched).toEqual([]);
     await page.mouse.down();
     await eventually('it is sent', () => lab.lab.dispatched.length === 1, 8_000);
     await page.mouse.up();
     expect(lab.lab.dispatched).toMatchObject([{ command_name: 'goto_waypoint', payload: { alt_m: 40 } }]);
     await page.locator('.fly').waitFor({ state: 'detached' });
+  });
+
+  it('say that the drone has crossed its fence, and which limit', async () => {
+    const { page } = await openDrone(
+      { breached: true, breach_count: 1, breach_type: 'max_altitude' },
+      'relative',
+    );
+    expect(await page.locator('.fly [role=alert]').innerText()).toContain(word('fly.breach.max_altitude'));
   });
 
   it('ask again where the fence is not reported', async () => {
@@ -144,7 +154,7 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
   });
 
   it('send nothing where the altitude is not known in the datum of the command', async () => {
-    const lab = await openDrone({ enabled: true, radius_m: 100_000, lat: 47.39, lon: 8.54 }, 'amsl');
+    const lab = await openDrone({ breached: false, breach_count: 0, breach_type: 'none' }, 'amsl');
     await lab.page.getByText(word('fly.heightNotKnown')).waitFor();
     expect(await lab.page.locator('.fly .btn.main').getAttribute('aria-disabled')).toBe('true');
   });

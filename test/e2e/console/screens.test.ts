@@ -1,8 +1,17 @@
 /** Every screen of the console at three widths, by day and by night: accessible, not wider than the screen, without errors. */
 import { mkdir } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { announce, faultsOf, ids, page_kit_id, widths_px } from '../../support/service/page-lab.ts';
+import type { Page } from 'playwright-core';
+import {
+  announce,
+  faultsOf,
+  ids,
+  page_kit_id,
+  type PageLab,
+  widths_px,
+} from '../../support/service/page-lab.ts';
 import { more_ids, playMore } from '../../support/service/page-kit.ts';
+import { playPast } from '../../support/service/page-past.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 
@@ -24,6 +33,26 @@ const screens = {
 describe.skipIf(peerMissing('chromium'))('The screens of the console', () => {
   const { show } = pageScene();
 
+  /** Visits every screen, keeps its picture, and returns what is wrong. */
+  const visit = async (lab: PageLab, suffix: string): Promise<readonly string[]> => {
+    await playMore(lab.lab);
+    await playPast(lab.lab);
+    await mkdir(pictures, { recursive: true });
+    const found: string[] = [];
+    for (const [name, path] of Object.entries(screens)) {
+      await lab.page.goto(`${lab.url}/#/k/${page_kit_id}${path}`);
+      await lab.page.locator('main .card, main .mapbox').first().waitFor();
+      if (path === '/links') await lab.page.locator('#completeness').waitFor();
+      if (path === '/activity') await lab.page.locator('#log .event').first().waitFor();
+      found.push(...(await faultsOf(lab.page)).map((fault) => `${name}: ${fault}`));
+      const overhang = await lab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      if (overhang > 0) found.push(`${name}: ${overhang} px wider than the screen`);
+      const path_of_picture = new URL(`${name}-${suffix}.png`, pictures).pathname;
+      await lab.page.screenshot({ path: path_of_picture, fullPage: true });
+    }
+    return [...found, ...lab.complaints, ...lab.strangers];
+  };
+
   it.each(
     widths_px.flatMap((width_px) =>
       (['light', 'dark'] as const).map((scheme) => [width_px, scheme] as const),
@@ -31,25 +60,32 @@ describe.skipIf(peerMissing('chromium'))('The screens of the console', () => {
   )(
     'are accessible and not wider than %i px, %s',
     async (width_px, colorScheme) => {
-      const lab = await show({ width_px, prepare: async (page) => page.emulateMedia({ colorScheme }) });
-      await playMore(lab.lab);
-      await mkdir(pictures, { recursive: true });
-      const found: string[] = [];
-      for (const [name, path] of Object.entries(screens)) {
-        await lab.page.goto(`${lab.url}/#/k/${page_kit_id}${path}`);
-        await lab.page.locator('main .card, main .mapbox').first().waitFor();
-        found.push(...(await faultsOf(lab.page)).map((fault) => `${name}: ${fault}`));
-        const overhang = await lab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        if (overhang > 0) found.push(`${name}: ${overhang} px wider than the screen`);
-        await lab.page.screenshot({
-          path: new URL(`${name}-${width_px}-${colorScheme}.png`, pictures).pathname,
-          fullPage: true,
-        });
-      }
-      expect(found).toEqual([]);
-      expect([lab.complaints, lab.strangers]).toEqual([[], []]);
+      const prepare = async (page: Page): Promise<void> => page.emulateMedia({ colorScheme });
+      const lab = await show({ width_px, hasHistory: true, prepare });
+      expect(await visit(lab, `${width_px}-${colorScheme}`)).toEqual([]);
     },
-    120_000,
+    180_000,
+  );
+
+  it.each([
+    ['red', 'en'],
+    ['day', 'de'],
+  ])(
+    'are accessible and not wider than 320 px in the theme %s, language %s',
+    async (theme, language) => {
+      const stored = JSON.stringify({ theme, language });
+      const prepare = async (page: Page): Promise<void> => {
+        await page.addInitScript((text) => localStorage.setItem('kit-console', text), stored);
+      };
+      const lab = await show({ width_px: 320, hasHistory: true, prepare });
+      expect(await visit(lab, `320-${theme}-${language}`)).toEqual([]);
+      const html = lab.page.locator('html');
+      expect([await html.getAttribute('data-theme'), await html.getAttribute('lang')]).toEqual([
+        theme,
+        language,
+      ]);
+    },
+    180_000,
   );
 
   it('stay quick to read with 200 assets', async () => {

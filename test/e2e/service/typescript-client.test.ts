@@ -10,6 +10,7 @@ import { jsonObject } from '../../../src/contract/json.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import { asset_id, kit_id, samples } from '../../support/contract-samples.ts';
 import { type ServiceLab, startServiceLab } from '../../support/service/service-lab.ts';
+import { pmtilesArchive } from '../../support/service/pmtiles-archive.ts';
 import { typesOf } from '../../support/service/typescript-client.ts';
 
 const run = promisify(execFile);
@@ -19,8 +20,11 @@ const modules = fileURLToPath(import.meta.resolve('openapi-fetch')).replace(/ope
 let lab: ServiceLab;
 let dir: string;
 beforeEach(async () => {
-  lab = await startServiceLab(kit_id);
   dir = await mkdtemp(join(tmpdir(), 'kit-client-'));
+  const map_file = join(dir, 'area.pmtiles');
+  await writeFile(map_file, pmtilesArchive());
+  const webhooks = { allow: [], allow_http: false, timeout_ms: 1_000, disable_after_ms: 3_600_000 };
+  lab = await startServiceLab(kit_id, { map_file, webhooks });
 });
 afterEach(async () => {
   await lab.stop();
@@ -52,7 +56,24 @@ const sent = await api.POST('/api/kits/{kit_id}/assets/{asset_id}/commands/{comm
   body: { payload: { lat: 47.4 } },
 });
 const tasks = await api.GET('/api/kits/{kit_id}/tasks', { params: { path: { kit_id }, query: { status: 'pending' } } });
+const map = await api.GET('/api/map');
+const hook = await api.POST('/api/webhooks', {
+  body: { label: 'centre', url: 'https://app.example.com/hook', types: ['alarm', 'kit.offline'] },
+});
+if (!hook.data) throw new Error(hook.error?.detail);
+const hooked = { params: { path: { webhook_id: hook.data.id } } };
+// @ts-expect-error -- there is no event of this type
+await api.PATCH('/api/webhooks/{webhook_id}', { ...hooked, body: { types: ['nonsense'] } });
+const paused = await api.PATCH('/api/webhooks/{webhook_id}', { ...hooked, body: { enabled: false } });
+const dead = await api.GET('/api/webhooks/{webhook_id}/dead', hooked);
+const replayed = await api.POST('/api/webhooks/{webhook_id}/dead/replay', hooked);
+const gone = await api.DELETE('/api/webhooks/{webhook_id}', hooked);
 console.log(JSON.stringify({
+  zooms: [map.data?.archive?.min_zoom, map.data?.archive?.max_zoom],
+  paused: paused.data?.status,
+  dead: dead.data?.messages.length,
+  replayed: replayed.data?.replayed,
+  gone: gone.response.status,
   kit: first?.id,
   link: link.data?.name,
   pushed: pushed.response.status,
@@ -101,6 +122,11 @@ it('compiles strictly and runs', async () => {
     asset_id,
   ]);
   expect(JSON.parse(stdout)).toEqual({
+    zooms: [0, 14],
+    paused: 'disabled',
+    dead: 0,
+    replayed: 0,
+    gone: 204,
     kit: kit_id,
     link: 'eth3',
     pushed: 204,

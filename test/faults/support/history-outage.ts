@@ -334,7 +334,7 @@ function holesOf(answered: Answered) {
   for (const [epoch, ofEpoch] of Map.groupBy(answered, (each) => each.epoch)) {
     const seqs = new Set(ofEpoch.map(({ seq }) => seq));
     const ofDrops = drops.filter((each) => each.epoch === epoch);
-    const highest = Math.max(...seqs);
+    const highest = ofEpoch.reduce((most, { seq }) => Math.max(most, seq), 0);
     let missing = 0;
     for (let seq = 1; seq <= highest; seq += 1) {
       if (seqs.has(seq)) continue;

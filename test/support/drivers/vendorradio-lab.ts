@@ -81,6 +81,8 @@ export async function vendorradioLab(about: FakeRadioOptions & { readonly limits
       hub = open();
       lab.start(options);
     },
+    /** The configured radios as status and doctor show them. */
+    devices: () => hub.hub.drivers()[0]?.devices ?? [],
     asset: (name = 'mast') => hub.hub.assets().find((asset) => asset.name === name),
     /** What was announced of the asset of this name, newest. */
     announced: (name = 'mast') => hub.outbox.on(`asset/${lab.asset(name)?.id ?? ''}`).at(-1),

@@ -45,6 +45,13 @@ const { assetTree, drainsIn, emptyWorld, takeFrame } = await load<{
   emptyWorld: () => World;
 }>('world/world.js');
 
+const { repeatOf } = await load<{ repeatOf: (command: { readonly input_schema: object }) => number }>(
+  'world/hold.js',
+);
+const { csvText } = await load<{ csvText: (rows: readonly (readonly string[])[]) => string }>(
+  'views/activity/csv.js',
+);
+
 const time_ms = Date.parse('2026-11-21T10:00:00.000Z');
 const now = (state: 'live' | 'lost' = 'live', online = true): Now =>
   ({ world: { kit: { online } }, link: { state, since_ms: 0 }, time_ms, isInStep: true }) as unknown as Now;
@@ -361,5 +368,31 @@ describe('the tree of assets', () => {
       ['d', 0],
       ['cam', 1],
     ]);
+  });
+});
+
+describe('A button that is held', () => {
+  it.each([
+    [undefined, 1_700],
+    [1_000, 850],
+    [2_000, 1_700],
+    [10_000, 1_700],
+    [200, 300],
+  ])('sends again in time for movements of %s ms', (move_ms, repeat_ms) => {
+    const input_schema = { type: 'object', ...(move_ms !== undefined && { 'x-kit-move-ms': move_ms }) };
+    expect(repeatOf({ input_schema })).toBe(repeat_ms);
+  });
+});
+
+describe('Rows as CSV', () => {
+  it('quote every field, and let no spreadsheet run a text as a formula', () => {
+    const rows = [
+      ['time', 'a "name", with a comma'],
+      ['=1+1', '@x'],
+      ['-3', 'two\nlines'],
+    ];
+    expect(csvText(rows)).toBe(
+      '"time","a ""name"", with a comma"\r\n"\'=1+1","\'@x"\r\n"\'-3","two\nlines"\r\n',
+    );
   });
 });

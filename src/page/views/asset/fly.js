@@ -1,14 +1,14 @@
 /** Tap to fly: the target on the map, what it means, and the button that is held. Nothing is sent before the hold. */
 import { bearingOf } from '../../world/geo.js';
-import { fenceOf, isInside } from '../../world/fence.js';
+import { breachOf } from '../../world/fence.js';
 import { field } from '../../world/json.js';
 import { fly_command, targetOf } from '../../world/target.js';
+import { label } from '../../world/text.js';
 import { distanceText, heightIn, measureText } from '../../world/units.js';
 import { numberOf } from '../../world/world.js';
 import { t } from '../../words/words.js';
 import { lockReason, riskMark } from '../command/about.js';
 import { outcome } from '../command/command-view.js';
-import { HoldButton } from '../command/hold-button.js';
 import { html } from '../parts/html.js';
 import { icon } from '../parts/icon.js';
 
@@ -39,7 +39,6 @@ export function flyCard(asset, view) {
   if (!found) return waiting(asset, view, command);
   const { target, from } = found;
   const height = heightOf(asset, command, view);
-  const inside = isInside(target, fenceOf(asset.id, view));
   const locked = lockReason(view, asset);
   const isKnown = height.alt_m !== undefined;
   const isLocked = locked !== undefined || !isKnown;
@@ -55,23 +54,14 @@ export function flyCard(asset, view) {
       ${riskMark(command)}
     </div>
     <p class="cap">${wayText(from, target)}</p>
-    ${fenceText(inside)}
+    ${fenceText(asset, view)}
     ${isKnown ? stepper({ ...height, alt_m: height.alt_m ?? 0 }, view, asset) : html`<p class="lock">${t.fly.heightNotKnown}</p>`}
     ${locked !== undefined && html`<p class="lock">${locked}</p>`}
     <div class="answers">
       <button type="button" class="btn plain" onClick=${view.act.clearTarget}>${t.cancel}</button>
-      ${
-        inside === true
-          ? html`<${HoldButton}
-              key=${`${target.lat} ${target.lon}`}
-              text=${t.fly.hold}
-              isLocked=${isLocked}
-              onHeld=${() => void view.act.send(order)}
-            />`
-          : html`<button type="button" class="btn main" aria-disabled=${String(isLocked)} onClick=${ask}>
-              ${t.fly.ask}
-            </button>`
-      }
+      <button type="button" class="btn main" aria-disabled=${String(isLocked)} onClick=${ask}>
+        ${t.fly.ask}
+      </button>
     </div>
   </section>`;
 }
@@ -91,10 +81,16 @@ function wayText(from, target) {
   });
 }
 
-/** @param {boolean | undefined} inside undefined: not known */
-function fenceText(inside) {
-  if (inside) return html`<p class="cap">${t.fly.inside}</p>`;
-  return html`<p class="fault" role="alert">${inside === false ? t.fly.outside : t.fly.fenceUnknown}</p>`;
+/**
+ * No feed reports the shape of the fence, so it is not known whether the target lies inside: a question follows.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ */
+function fenceText(asset, view) {
+  const breach = breachOf(asset.id, view);
+  return html`<p class="fault" role="alert">
+    ${breach !== undefined && `${t.fly.breached(t.fly.breach[breach] ?? label(breach))} `}${t.fly.fenceUnknown}
+  </p>`;
 }
 
 /**

@@ -2,6 +2,7 @@
  * Moves a camera while an arrow is held. One owner, a pointer or a key, holds at a time; `stop` is sent after the answer to
  * the move has settled, also when the move failed, so that it never overtakes it.
  */
+import { repeatOf } from '../../world/hold.js';
 import { field } from '../../world/json.js';
 import { t } from '../../words/words.js';
 import { lockReason } from '../command/about.js';
@@ -12,9 +13,6 @@ import { Component } from '../../preact.js';
 
 /** @typedef {'up' | 'right' | 'down' | 'left'} Direction */
 /** @typedef {{ asset: LiveAsset, command: CommandDefinition, view: View }} Props */
-
-/** Sent again while held, before the limit of the drivers (2 s): a lost stop then costs 2 s at most. */
-const repeat_ms = 1_700;
 
 /** @type {readonly (readonly [Direction, number])[]} */
 const directions = [
@@ -91,7 +89,7 @@ export class PtzPad extends Component {
     while (!released.aborted) {
       const sent_ms = performance.now();
       await this.#send(direction);
-      await wait(sent_ms + repeat_ms - performance.now(), released);
+      await wait(sent_ms + repeatOf(this.props.command) - performance.now(), released);
     }
     await this.#send('stop');
   }

@@ -135,7 +135,7 @@ function figureView(
     };
   });
   return html`<div key=${title} class="figure">
-    ${chart({ ...span, lines, unit: isHeight ? height.unit : unit, gap_ms: series.gap_ms, h: plot_px, isFree, top_value, moment_ms: view.choices.moment_ms, isLive: span.hours < 24 })}
+    ${chart({ ...span, lines, unit: isHeight ? height.unit : unit, gap_ms: series.gap_ms, h: plot_px, isFree, top_value, moment_ms: view.choices.moment_ms, isLive: span.hours <= 24 })}
   </div>`;
 }
 

@@ -99,7 +99,7 @@ function latencyCard(view, { span, series }) {
     t.links.latency,
     lines.length === 0 && series
       ? html`<p class="empty">${emptyText(series)}</p>`
-      : html`${chart({ ...span, lines, unit: 'ms', gap_ms: series?.gap_ms, moment_ms: view.choices.moment_ms, isLive: span.hours < 24 })}
+      : html`${chart({ ...span, lines, unit: 'ms', gap_ms: series?.gap_ms, moment_ms: view.choices.moment_ms, isLive: span.hours <= 24 })}
         ${scrubber(view, span)}`,
     html`<span class="age">${span.hours === 0 ? t.links.window : spanText(span.hours)}</span>`,
   );

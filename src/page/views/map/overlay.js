@@ -1,7 +1,7 @@
 /** What is drawn over the base map, or alone: rings, tracks, marks, fence, home, target. */
 import { assetState, duration } from '../../world/age.js';
 import { bearingText, project, roundDown } from '../../world/geo.js';
-import { fenceOf, homeOf } from '../../world/fence.js';
+import { homeOf } from '../../world/fence.js';
 import { headingOf, placeOfAsset, placeOfKit } from '../../world/places.js';
 import { addressOf } from '../../world/route.js';
 import { targetOf } from '../../world/target.js';
@@ -72,7 +72,7 @@ export function overlay(view, frame, asset) {
     );
   });
   return html`
-    ${kit && rings(kit, frame)} ${asset && fence(asset, view, frame)} ${asset && track(asset, frame, view)}
+    ${kit && rings(kit, frame)} ${asset && home(asset, view, frame)} ${asset && track(asset, frame, view)}
     ${located.map(({ asset: each }) => trail(each, frame, view))} ${asset && target(asset, view, frame)}
     ${shown.map(({ asset: each, place, at }) => assetMark(each, { place, at }, view))}
     ${kit && kitMark(kit, frame)} ${labels} ${scaleBar(frame)}
@@ -132,21 +132,16 @@ function scaleBar({ h, m_per_px }) {
 }
 
 /**
- * The fence and the home position of a drone, where it reports them.
+ * The home position of a drone, where it reports it.
  * @param {LiveAsset} asset
  * @param {View} view
  * @param {Frame} frame
  */
-function fence(asset, view, frame) {
-  const found = fenceOf(asset.id, view);
-  const home = homeOf(asset.id, view);
-  const center = found?.center ? frame.toPicture(found.center) : undefined;
-  const at = home ? frame.toPicture(home) : undefined;
-  return html`<g key="fence">
-    ${found && found.polygon.length >= 3 ? html`<polygon class="fence" points=${found.polygon.map((place) => frame.toPicture(place).join(',')).join(' ')} />` : ''}
-    ${found?.radius_m !== undefined && center ? html`<circle class="fence" cx=${center[0]} cy=${center[1]} r=${(found.radius_m / frame.m_per_px).toFixed(1)} />` : ''}
-    ${at && html`<path class="home" d=${`M${at[0] - 9} ${at[1] + 1}l9-9 9 9M${at[0] - 6} ${at[1] - 1}v9h12v-9`} />`}
-  </g>`;
+function home(asset, view, frame) {
+  const place = homeOf(asset.id, view);
+  if (!place) return '';
+  const [x, y] = frame.toPicture(place);
+  return html`<path key="home" class="home" d=${`M${x - 9} ${y + 1}l9-9 9 9M${x - 6} ${y - 1}v9h12v-9`} />`;
 }
 
 /**

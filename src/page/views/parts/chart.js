@@ -23,7 +23,9 @@ import { gapsOf, runsOf } from './spark.js';
  * @property {boolean} [isLive] its end is now
  */
 
-const w = 640;
+/** Units of the picture: about pixels, so that its text is as large as other text. */
+const wide = 640;
+const narrow = 340;
 const left = 44;
 const right = 12;
 const top = 10;
@@ -38,17 +40,19 @@ export function chart(about) {
     samples: samples.filter(({ time_ms }) => time_ms >= from_ms),
   }));
   const { low, step } = scaleOf(inside, about);
+  const isNarrow = matchMedia('(max-width: 639px)').matches;
+  const w = isNarrow ? narrow : wide;
   const x = (/** @type {number} */ time_ms) =>
     left + ((time_ms - from_ms) / (to_ms - from_ms)) * (w - left - right);
   const y = (/** @type {number} */ value) =>
     h - bottom - ((value - low) / (step * ticks)) * (h - top - bottom);
-  const times = [0, 0.25, 0.5, 0.75, 1].map((share) => from_ms + share * (to_ms - from_ms));
+  const shares = isNarrow ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1];
   return html`<div class="reads">
       ${inside.map(({ title, samples }, i) => readout({ title, i, unit, value: valueAt(samples, moment_ms) }))}
     </div>
     <svg class="chart plot" viewBox="0 0 ${w} ${h}" role="img" aria-label=${describe(inside, unit)}>
       ${Array.from({ length: ticks + 1 }, (_, i) => low + i * step).map((value) => html`<g key=${value}><path class="grid" d=${`M${left} ${y(value)}H${w - right}`} /><text x=${left - 8} y=${y(value) + 4} text-anchor="end">${number(value, step < 1 ? 1 : 0)}</text></g>`)}
-      ${times.map((time_ms, i) => html`<text key=${i} x=${x(time_ms)} y=${h - 6} text-anchor=${i === 0 ? 'start' : i === 4 ? 'end' : 'middle'}>${i === 4 && isLive ? t.now : axisText(time_ms, to_ms - from_ms)}</text>`)}
+      ${shares.map((share) => html`<text key=${share} x=${x(from_ms + share * (to_ms - from_ms))} y=${h - 6} text-anchor=${share === 0 ? 'start' : share === 1 ? 'end' : 'middle'}>${share === 1 && isLive ? t.now : axisText(from_ms + share * (to_ms - from_ms), to_ms - from_ms)}</text>`)}
       ${gapsOf(inside[0]?.samples ?? []).map(([a, b]) => html`<rect key=${a} class="off" x=${x(a)} y=${top} width=${Math.max(2, x(b) - x(a))} height=${h - top - bottom} />`)}
       ${inside.map(({ title, samples }, i) => html`<path key=${title} class=${`l l${i}`} d=${pathOf(samples, { x, y, gap_ms })} />`)}
       ${moment_ms !== null && html`<path class="cursor" d=${`M${x(moment_ms)} ${top}V${h - bottom}`} />`}
@@ -87,7 +91,7 @@ const day_ms = 86_400_000;
  * @param {number} span_ms
  */
 function axisText(time_ms, span_ms) {
-  return span_ms > 2 * day_ms ? clock(time_ms, { isDay: true }) : clock(time_ms);
+  return clock(time_ms, span_ms > 2 * day_ms ? { isDay: true } : { isTime: true });
 }
 
 /**

@@ -24,9 +24,28 @@ describe('a radio that rejects the login', () => {
       await letPass(500);
       expect(other.sessions.logins).toBe(1);
       expect(lab.asset('mast')?.status).toBe('online');
+      expect(lab.devices()).toMatchObject([
+        { name: 'mast', state: 'online', reason: null, next_try_at: null },
+        { name: 'boat', tried: `127.0.0.1:${other.port}`, state: 'rejected', asset_key: null },
+      ]);
+      const boat = lab.devices().find(({ name }) => name === 'boat');
+      expect(boat?.reason).toMatch(/password/u);
+      expect(Date.parse(boat?.next_try_at ?? '')).toBeGreaterThan(Date.parse(boat?.tried_at ?? ''));
     } finally {
       await other.stop();
     }
+  });
+
+  it('shows the refusal, its time and the next attempt as the reason of its asset', async () => {
+    lab = await vendorradioLab();
+    lab.start();
+    await lab.until('online');
+    lab.radio.sessions.user = { name: 'kit', password: 'another' };
+    lab.radio.sessions.forgetAll();
+    await eventually('the asset has the reason', () =>
+      /password.*next attempt/u.test(lab.asset('mast')?.reason ?? ''),
+    );
+    expect(lab.asset('mast')?.status).toBe('offline');
   });
 
   it('is tried again rarely, so that a corrected password needs no new configuration', async () => {

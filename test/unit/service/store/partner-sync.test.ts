@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import type { PartnerChange, PartnerRecord } from '../../../../src/contract/partners.ts';
 import { jsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
+import { HistoryOperations } from '../../../../src/service/history/reading/operations.ts';
 import { readMessage } from '../../../../src/service/ingest/read-message.ts';
 import { partner_assets_max } from '../../../../src/service/store/partner-sync.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
@@ -64,6 +65,25 @@ onEachDatabase('a partner asset of two services', (open) => {
     expect(await store.partners(kit_id)).toMatchObject([
       { revision: 3, peer_revision: 3, gone: false, record: { created_by: 'crew' } },
     ]);
+  });
+
+  it('has each fix in the history at the time that it was measured, not pushed, whatever the order', async () => {
+    const store = await openStore();
+    await fromKit(store, record());
+    const pushed = [5_000, 1_000].map((measured_ms, n) => {
+      const data = jsonObject.parse({ ...fix(47 + n, iso(measured_ms)) });
+      seq += 1;
+      return received({ channel: channels.feed(asset_id, 'gps'), seq, data, time_ms: start_ms + 9_000 });
+    });
+    for (const reception of pushed) await store.commit([reception], start_ms + 10_000);
+    const { messages } = await new HistoryOperations(store).messages(kit_id, {
+      feed: 'gps',
+      from_ms: start_ms,
+      to_ms: start_ms + 60_000,
+      order: 'asc',
+      limit: 10,
+    });
+    expect(messages.map(({ time }) => time)).toEqual([iso(1_000), iso(5_000)]);
   });
 
   it('gets a revision of its own for each of many changes at once, and none once it is removed', async () => {

@@ -2,6 +2,7 @@
 import { createServer, type Socket } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { common, MavLinkProtocolV2 } from 'node-mavlink';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../../../support/eventually.ts';
 import { FakeStation } from '../../../../fakes/fake-station.ts';
@@ -100,7 +101,22 @@ describe.concurrent('An endpoint', () => {
     });
   });
 
-  it('blocks frames that change the signing key, have the ids of the kit, or pretend to be the vehicle', async () => {
+  it('blocks SETUP_SIGNING, which contains the key, and forwards what the station sends after it', async () => {
+    const port = await freeUdpPort();
+    await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station, facts }) => {
+      const pilot = await station({ kind: 'udp', port });
+      const setup = new common.SetupSigning();
+      Object.assign(setup, { targetSystem: 1, targetComponent: 1, secretKey: Array(32).fill(7) });
+      const frame = new MavLinkProtocolV2(255, 190).serialize(setup, 1);
+      pilot.sendRaw(frame);
+      await eventually('the drop is counted', () => facts().includes('blocked 1'));
+      pilot.command(return_home);
+      await eventually('the command arrives', () => drone.commands.length > 0);
+      expect(drone.arrived).not.toContain(frame.toString('hex'));
+    });
+  });
+
+  it('blocks frames that have the ids of the kit, or pretend to be the vehicle', async () => {
     const port = await freeUdpPort();
     await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station, facts }) => {
       const kit = await station({ kind: 'udp', port, sysid: 245, compid: 191 });
