@@ -59,6 +59,24 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
     expect(await page.locator('.past-mark').count()).toBe(0);
   });
 
+  it('sends a drone home at one press while a moment of the past is shown, and returns to now', async () => {
+    const { page, lab } = await open(`/a/${ids.drone}`, 1280);
+    const id = '51000000-0000-5000-8000-000000000000';
+    const home = { id, name: 'return_home', description: '', risk_level: 'low', requires_approval: false };
+    await lab.publish(channels.commands(ids.drone), {
+      revision: 3,
+      commands: [{ ...home, input_schema: {} }],
+    });
+    const slider = page.locator('.scrub input');
+    await slider.focus();
+    for (let i = 0; i < 30; i += 1) await page.keyboard.press('ArrowLeft');
+    await page.locator('.past').waitFor();
+    await page.locator('.tray.only-wide button:not(.only-phone)').click();
+    await page.locator('.past').waitFor({ state: 'detached' });
+    await eventually('it is sent', () => lab.dispatched.length === 1);
+    expect(lab.dispatched).toMatchObject([{ command_name: 'return_home' }]);
+  });
+
   it('shows the course of a drone, and a lane for each thing that a camera saw', async () => {
     const lab = await open(`/a/${ids.drone}`);
     await eventually('two charts', async () => (await lab.page.locator('#history svg.plot').count()) === 2);

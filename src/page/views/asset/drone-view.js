@@ -7,7 +7,7 @@ import { plain } from '../../world/text.js';
 import { distanceIn, heightIn, number, speedIn } from '../../world/units.js';
 import { fieldOf, numberOf } from '../../world/world.js';
 import { t } from '../../words/words.js';
-import { lockReason, titleOf } from '../command/about.js';
+import { lockAtAnyTime, titleOf } from '../command/about.js';
 import { mapBox } from '../map/map-box.js';
 import { html } from '../parts/html.js';
 import { icon, shape } from '../parts/icon.js';
@@ -190,11 +190,16 @@ function trayView(asset, view, kind) {
   const commands = view.world.commands.get(asset.id) ?? [];
   const shown = tray.flatMap((wanted) => commands.filter(({ name }) => name === wanted)).slice(0, 2);
   if (shown.length === 0) return '';
-  const isLocked = lockReason(view, asset) !== undefined;
+  const isLocked = lockAtAnyTime(view, asset) !== undefined;
   const showAll = () => document.querySelector('#commands')?.scrollIntoView({ block: 'start' });
   return html`<div class=${`tray ${kind}`} role="group" aria-label=${t.drone.tray}>
     ${shown.map((command) => {
-      const ask = () => (isLocked ? undefined : view.act.order({ asset, command, payload: {} }));
+      const ask = () => {
+        if (isLocked) return;
+        // They must work at once, also while a moment of the past is shown.
+        view.choices.moment_ms = null;
+        view.act.order({ asset, command, payload: {} });
+      };
       return html`<button
         type="button"
         key=${command.name}

@@ -29,8 +29,17 @@ export function titleOf(command) {
  * @returns {string | undefined}
  */
 export function lockReason(view, asset) {
+  return view.choices.moment_ms === null ? lockAtAnyTime(view, asset) : t.history.locked;
+}
+
+/**
+ * The same for a button that returns to now before it asks, as the commands that bring a vehicle to safety do.
+ * @param {View} view
+ * @param {LiveAsset} [asset]
+ * @returns {string | undefined}
+ */
+export function lockAtAnyTime(view, asset) {
   const { isInStep, link, choices, world } = view;
-  if (choices.moment_ms !== null) return t.history.locked;
   if (choices.session && !choices.session.scopes.includes('commands')) return t.lock.readOnly;
   if (!isInStep || link.state !== 'live') return t.lock.noLink;
   const isOfKit = asset === undefined || asset.protocol !== 'partner';
