@@ -66,7 +66,7 @@ export function ptzOffer(parts: Omit<PtzParts, 'axis'>): (abilities: PtzAbilitie
     ...about,
     name: 'ptz_move',
     description: `Pans or tilts for ${move_ms / 1_000} s, then stops; direction "stop" stops at once`,
-    input: moveInput,
+    input: moveInput.meta({ 'x-kit-move-ms': move_ms }),
     handle: async ({ direction, speed: share }, context) => {
       const velocity = direction === 'stop' ? undefined : scaled(directions[direction], share);
       return resultOf(direction, share, await run('pan_tilt', velocity, context));
@@ -76,7 +76,7 @@ export function ptzOffer(parts: Omit<PtzParts, 'axis'>): (abilities: PtzAbilitie
     ...about,
     name: 'zoom',
     description: `Zooms in or out for ${move_ms / 1_000} s, then stops; direction "stop" stops at once`,
-    input: zoomInput,
+    input: zoomInput.meta({ 'x-kit-move-ms': move_ms }),
     handle: async ({ direction, speed: share }, context) => {
       const velocity = direction === 'stop' ? undefined : scaled(zooms[direction], share);
       return resultOf(direction, share, await run('zoom', velocity, context));

@@ -57,7 +57,7 @@ function moving<D extends string>(
     // A move or a stop replaces the earlier move.
     safety: true,
     timeout_ms: ptz_move_max_ms + command_timeout_default_ms,
-    input: z.strictObject({ direction: directions, speed }),
+    input: z.strictObject({ direction: directions, speed }).meta({ 'x-kit-move-ms': ptz_move_max_ms }),
     handle: async ({ direction, speed: asked }, context) => {
       if (direction === 'stop') {
         await motors.stop(channel);

@@ -87,6 +87,13 @@ describe('zoom of an ONVIF camera', () => {
     expect(() => command('zoom')).toThrow(/no command/u);
     expect(command('ptz_move').name).toBe('ptz_move');
   });
+
+  it('says in its schema how long one movement lasts, as the pan does', async () => {
+    const { command } = await serve();
+    for (const name of ['zoom', 'ptz_move']) {
+      expect(command(name).input_schema).toMatchObject({ 'x-kit-move-ms': expect.any(Number) as number });
+    }
+  });
 });
 
 describe('presets of an ONVIF camera', () => {

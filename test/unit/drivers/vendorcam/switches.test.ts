@@ -85,6 +85,16 @@ describe('siren and light', () => {
   });
 });
 
+describe('movements', () => {
+  it('say in their schema how long one lasts at most', async () => {
+    const it = await online();
+    const found = it.hub.hub.findCommand(it.asset('Gate')?.id ?? '', 'ptz_move');
+    expect('command' in found && found.command.input_schema).toMatchObject({
+      'x-kit-move-ms': expect.any(Number) as number,
+    });
+  });
+});
+
 describe('presets', () => {
   it('are choices by name in the schema of the command', async () => {
     const it = await online();
