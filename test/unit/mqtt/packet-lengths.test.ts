@@ -6,6 +6,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { writeToStream } from 'mqtt-packet';
+import numbers from 'mqtt-packet/numbers.js';
 import { expect, test } from 'vitest';
 
 /** Bytes of all buffers that are still in use. */
@@ -30,4 +31,17 @@ test('packets of three thousand different lengths leave no pool of buffers behin
   }
   const kept_bytes = bufferBytes() - before;
   expect(kept_bytes / lengths).toBeLessThan(1_000);
+});
+
+test.each([
+  [0, [0]],
+  [127, [0x7f]],
+  [128, [0x80, 0x01]],
+  [16_383, [0xff, 0x7f]],
+  [16_384, [0x80, 0x80, 0x01]],
+  [2_097_151, [0xff, 0xff, 0x7f]],
+  [268_435_455, [0xff, 0xff, 0xff, 0x7f]],
+  [268_435_456, []],
+])('the length %i is encoded as the specification shows', (length, bytes) => {
+  expect([...numbers.genBufVariableByteInt(length)]).toEqual(bytes);
 });
