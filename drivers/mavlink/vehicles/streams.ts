@@ -50,6 +50,8 @@ interface InFlight {
 
 const answer_wait_ms = 1_000;
 const answer_tries_max = 3;
+/** Commands wait for the effect that a message shows, with limits of a few seconds: it comes at least this often. */
+const effect_interval_ms = 1_000;
 /** After this many unanswered requests an ArduPilot is assumed to support only REQUEST_DATA_STREAM. */
 const unanswered_max = 3;
 /** Time to observe which messages a vehicle sends without requests. */
@@ -80,6 +82,7 @@ export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readon
   const position_ms = 1_000 / rates.position_hz;
   const attitude_ms = 1_000 / rates.attitude_hz;
   const status_ms = 1_000 / rates.status_hz;
+  const effect_ms = Math.min(effect_interval_ms, status_ms);
   const estimator =
     autopilot === 'px4'
       ? ({ name: 'ESTIMATOR_STATUS', msgid: 230 } as const)
@@ -91,11 +94,11 @@ export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readon
     { name: 'HOME_POSITION', msgid: 242, interval_ms: 5_000 },
     { ...estimator, interval_ms: status_ms },
     { name: 'SYS_STATUS', msgid: 1, interval_ms: status_ms },
-    { name: 'EXTENDED_SYS_STATE', msgid: 245, interval_ms: status_ms },
+    { name: 'EXTENDED_SYS_STATE', msgid: 245, interval_ms: effect_ms },
     { name: 'ATTITUDE', msgid: 30, interval_ms: attitude_ms },
     { name: 'VFR_HUD', msgid: 74, interval_ms: position_ms },
     { name: 'BATTERY_STATUS', msgid: 147, interval_ms: 2 * status_ms },
-    { name: 'POSITION_TARGET_GLOBAL_INT', msgid: 87, interval_ms: 1_000 },
+    { name: 'POSITION_TARGET_GLOBAL_INT', msgid: 87, interval_ms: effect_interval_ms },
     ...(autopilot === 'px4'
       ? ([{ name: 'WIND_COV', msgid: 231, interval_ms: 4 * status_ms }] as const)
       : ([
@@ -103,7 +106,7 @@ export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readon
           { name: 'FENCE_STATUS', msgid: 162, interval_ms: 4 * status_ms },
         ] as const)),
     { name: 'VIBRATION', msgid: 241, interval_ms: 4 * status_ms },
-    { name: 'MISSION_CURRENT', msgid: 42, interval_ms: 2 * status_ms },
+    { name: 'MISSION_CURRENT', msgid: 42, interval_ms: effect_ms },
   ];
 }
 

@@ -48,11 +48,19 @@ describe('Stream requests', () => {
         [168, 4_000_000],
         [162, 4_000_000],
         [241, 4_000_000],
-        [42, 2_000_000],
+        [42, 1_000_000],
       ]),
     );
     expect(intervals).toHaveLength(14);
     expect(asks[0]).toMatchObject({ command: 512, msgid: 148, at_ms: 0 });
+  });
+
+  it('keep once a second, at low rates of the status too, what commands wait for', () => {
+    const slow = wantedMessages('ardupilot', { ...rates, status_hz: 0.1 });
+    const intervals = new Map(slow.map(({ name, interval_ms }) => [name, interval_ms]));
+    expect(intervals.get('MISSION_CURRENT')).toBe(1_000);
+    expect(intervals.get('EXTENDED_SYS_STATE')).toBe(1_000);
+    expect(intervals.get('SYS_STATUS')).toBe(10_000);
   });
 
   it('include only messages that the autopilot has', () => {
