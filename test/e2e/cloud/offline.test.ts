@@ -32,6 +32,7 @@ describe.skipIf(peerMissing('mosquitto'))('a broker that is away when the kit st
       });
       const daemon = await kit.start();
       await daemon.printed(/broker unreachable; buffering/);
+      await eventually('the drones report', async () => (await kit.status()).outbox.buffered > 20);
       // An asset that goes and comes back replaces what is retained of it, which leaves holes.
       await kit.machine.setPresent(false);
       await daemon.printed(/device is unavailable/);
