@@ -5,9 +5,9 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/machine/**/*.test.ts'],
-    // An emulated processor is twenty times slower than a real one.
-    testTimeout: 1_800_000,
-    hookTimeout: 1_800_000,
+    // An emulated processor is twenty times slower than a real one, and the first run makes the file system of the machine with it.
+    testTimeout: 7_200_000,
+    hookTimeout: 7_200_000,
     maxWorkers: 1,
   },
 });

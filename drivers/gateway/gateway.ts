@@ -1,7 +1,7 @@
 /** The gateway itself: load, memory and uptime, read from /proc. */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { noFeeds } from '../../src/contract/feeds.ts';
+import { gatewayFeeds } from '../../src/contract/feeds.ts';
 import type { Gateway } from '../../src/contract/kit.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
@@ -14,12 +14,12 @@ import { texts } from './texts.ts';
 
 export const gateway = defineDriver({
   name: 'gateway',
-  feeds: noFeeds,
+  feeds: gatewayFeeds,
   options: gatewayOptions,
   run: runGateway,
 });
 
-async function runGateway(options: GatewayOptions, host: DriverHost<typeof noFeeds>): Promise<void> {
+async function runGateway(options: GatewayOptions, host: DriverHost<typeof gatewayFeeds>): Promise<void> {
   const { roots, interval_s } = options;
   const name = options.name ?? hostname();
   readCpu(options);

@@ -1,6 +1,7 @@
 /** Puts together, at each reading, what is known of every WAN link. */
 import { join } from 'node:path';
-import type { Link, LinkStatus } from '../../src/contract/kit.ts';
+import type { DataCap } from '../../src/contract/feeds.ts';
+import type { Link, LinkCause, LinkStatus } from '../../src/contract/kit.ts';
 import type { DriverLog } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { ownPublicAddress } from './interfaces/addresses.ts';
@@ -12,13 +13,21 @@ import { Ledger } from './usage/ledger.ts';
 import type { Memory } from './usage/memory.ts';
 import { type LinksOptions, wanOptions } from './options.ts';
 import type { Availability, Boot, ProbeReading } from './probe/api.ts';
+import { labelOf } from './checks/api.ts';
 import type { Probing } from './probing.ts';
 import type { PublicAddresses } from './probe/public-addresses.ts';
 import { pppoeDevices } from './interfaces/pppoe.ts';
 import type { RouteSource } from './routes/route-source.ts';
-import { refusesTraffic, routedInterfaces, type Routing, selectedInterfaces } from './routes/routing.ts';
+import {
+  failoverOrder,
+  refusesTraffic,
+  routedInterfaces,
+  type Routing,
+  selectedInterfaces,
+} from './routes/routing.ts';
 import { interfaceFault, judge, type Signs, type Verdict } from './status.ts';
 import { Interfaces, type InterfaceState } from './interfaces/sysfs.ts';
+import { type CapReading, capOf } from './usage/cap.ts';
 import { empty_ledger, usageOf } from './usage/usage.ts';
 
 export interface LinkTableParts {
@@ -40,6 +49,8 @@ export interface Moment {
 export interface TableLink {
   readonly link: Link;
   readonly reason: string | null;
+  readonly cause: LinkCause | null;
+  readonly cap: DataCap | null;
 }
 
 /** What one reading of the machine shows. */
@@ -95,6 +106,8 @@ export class LinkTable {
       const nature = byIndex.get(ifindex);
       return nature !== undefined && isTunnel(nature);
     };
+    const nameOf = (ifindex: number): string | undefined => byIndex.get(ifindex)?.name;
+    for (const name of memory.followRenames(this.#parts.boot.id, nameOf)) this.#offline.delete(name);
     const pppoe = pppoeDevices(options.roots.proc);
     const routed = routedInterfaces(routing);
     const wans = findWans({
@@ -123,7 +136,7 @@ export class LinkTable {
     this.#ledger.endReading(byIndex.keys(), listed);
     for (const name of this.#offline) if (!listed.has(name)) this.#offline.delete(name);
     this.#parts.public_addresses.keepOnly(listed);
-    return inOrder(links, sight.selected);
+    return inOrder(links, failoverOrder(routing, isTunnelIndex));
   }
 
   #remember(wans: readonly Wan[], { at, day, hasPppoe }: Sight): void {
@@ -154,12 +167,14 @@ export class LinkTable {
 
   #probed(wan: Wan, hasPppoe: boolean) {
     const { options } = this.#parts;
-    const { probe } = options;
+    const { probe, checks } = options;
     // A verdict from before an outage of the interface says nothing of the link after it.
     if (!wan.present || interfaceFault(wan.present.state) !== null) return [];
     const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, hasPppoe) === 'cellular';
-    const interval_s = isMetered ? probe.metered_interval_s : probe.interval_s;
-    return [{ name: wan.name, ifindex: wan.present.nature.ifindex, interval_ms: interval_s * 1_000 }];
+    const pace = isMetered ? 'metered_interval_s' : 'interval_s';
+    const interval_ms = probe[pace] * 1_000;
+    const check_interval_ms = checks[pace] * 1_000;
+    return [{ name: wan.name, ifindex: wan.present.nature.ifindex, interval_ms, check_interval_ms }];
   }
 
   #linkOf(wan: Wan, sight: Sight): TableLink {
@@ -169,7 +184,7 @@ export class LinkTable {
     const ifindex = present?.nature.ifindex;
     const addresses = this.#addressesOf(ifindex, sight.routing);
     const probed = probing.read(name);
-    const { status, reason } = this.#judge(wan, sight, probed);
+    const { status, reason, cause = null } = this.#judge(wan, sight, probed);
     this.#noteAvailability({ name, status, probed, at: sight.at });
     const tally = this.#ledger.take(wan, type, sight);
     const counted = wan.counted_on === null ? tally.usage : empty_ledger;
@@ -188,10 +203,24 @@ export class LinkTable {
     };
     const notes = [
       reason,
+      status === 'offline' ? null : (probed?.note ?? null),
       wan.counted_on === null ? null : texts.counted_on(wan.counted_on),
       sight.day === null ? texts.clock_not_set : null,
     ];
-    return { link, reason: notes.filter((note) => note !== null).join('; ') || null };
+    return {
+      link,
+      cause,
+      cap: this.#capOf(name, { usage, days: counted.days, day: sight.day }),
+      reason: notes.filter((note) => note !== null).join('; ') || null,
+    };
+  }
+
+  #capOf(name: string, counted: Pick<CapReading, 'usage' | 'days' | 'day'>): DataCap | null {
+    const { options } = this.#parts;
+    const { cap_gb, cap_warn_pct = 80 } = wanOptions(options, name) ?? {};
+    if (cap_gb === undefined) return null;
+    const { month_starts_on } = options.usage;
+    return capOf({ ...counted, name, limits: { cap_gb, warn_pct: cap_warn_pct }, month_starts_on });
   }
 
   #addressesOf(ifindex: number | undefined, { addresses }: Routing): readonly string[] | null {
@@ -209,7 +238,7 @@ export class LinkTable {
       addresses: this.#addressesOf(ifindex, sight.routing),
       isRouted,
       isSelected: isSelected || (wanOptions(options, name)?.balanced ?? false),
-      asked: options.probe.targets.map(({ ip }) => ip),
+      asked: askedOf(options),
       ...signsOf(probed),
     });
     return this.#heldOffline(name, verdict);
@@ -218,7 +247,7 @@ export class LinkTable {
   /** A link that comes back stays offline until it answers. */
   #heldOffline(name: string, verdict: Verdict): Verdict {
     if (verdict.status === undefined && this.#offline.has(name))
-      return { status: 'offline', reason: verdict.reason };
+      return { status: 'offline', reason: verdict.reason, cause: 'no_answer' };
     if (verdict.status === 'offline') this.#offline.add(name);
     else this.#offline.delete(name);
     return verdict;
@@ -226,7 +255,7 @@ export class LinkTable {
 
   #noteAvailability({ name, status, probed, at }: LinkReading): void {
     const { options, availability } = this.#parts;
-    if (options.probe.targets.length === 0) return;
+    if (askedOf(options).length === 0) return;
     const reachable = status === 'offline' ? false : (probed?.reachable ?? null);
     const since_ms = probed?.reachable === reachable ? probed.since_ms : at.mono_ms;
     availability.note({ link: name, reachable, at, since_ms: since_ms ?? undefined });
@@ -256,8 +285,14 @@ function standingOf(ifindex: number | undefined, { routed, selected }: Sight) {
   return { isRouted: routed.has(ifindex), isSelected: selected.includes(ifindex) };
 }
 
-function signsOf(probed: ProbeReading | null): Pick<Signs, 'reachable' | 'probe_reason'> {
-  return { reachable: probed?.reachable ?? null, probe_reason: probed?.reason ?? null };
+function signsOf(probed: ProbeReading | null): Pick<Signs, 'reachable' | 'probe_reason' | 'decided_by'> {
+  const { reachable = null, reason = null, decided_by = 'probes' } = probed ?? {};
+  return { reachable, probe_reason: reason, decided_by };
+}
+
+/** What is asked over every link. */
+function askedOf({ probe, checks }: LinksOptions): readonly string[] {
+  return [...probe.targets.map(({ ip }) => ip), ...checks.list.map(labelOf)];
 }
 
 /** Measurements of the probes. An offline link keeps only the values that show the outage: the others are older. */
@@ -276,16 +311,16 @@ function tenths(value: number | null): number | null {
   return value === null ? null : Math.round(value * 10) / 10;
 }
 
-/** In use first, in the order of the kernel; then standby links; by name among equals. */
+/** In use first, then those on standby, both in the order in which the kernel takes them; by name among equals. */
 function inOrder(
   links: readonly { readonly wan: Wan; readonly known: TableLink }[],
-  selected: readonly number[],
+  order: readonly number[],
 ): readonly TableLink[] {
   const rank = ({ wan, known }: (typeof links)[number]): number => {
     if (known.link.status === 'offline') return 3_000;
-    if (known.link.status !== 'online') return 2_000;
-    const at = wan.present ? selected.indexOf(wan.present.nature.ifindex) : -1;
-    return at < 0 ? 1_000 : at;
+    const group = known.link.status === 'online' ? 0 : 1_000;
+    const at = wan.present ? order.indexOf(wan.present.nature.ifindex) : -1;
+    return group + (at < 0 ? order.length : at);
   };
   return [...links]
     .sort((a, b) => rank(a) - rank(b) || (a.wan.name < b.wan.name ? -1 : 1))

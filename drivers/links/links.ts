@@ -1,8 +1,10 @@
 /** The WAN links of the kit: which there are, what each is, its status, its figures and what it has carried. */
 import { noFeeds } from '../../src/contract/feeds.ts';
-import type { LinkStatus } from '../../src/contract/kit.ts';
+import type { LinkCause, LinkStatus } from '../../src/contract/kit.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { texts } from './texts.ts';
+import { Caps } from './caps.ts';
+import { linkReports, orderOf } from './reports.ts';
 import { Wake } from './wake.ts';
 import { LinkTable, type TableLink } from './link-table.ts';
 import { Memory } from './usage/memory.ts';
@@ -12,8 +14,9 @@ import { readBoot } from './probe/boot.ts';
 import { startProber } from './probe/prober.ts';
 import { publicAddress } from './probe/public-address.ts';
 import { Probing } from './probing.ts';
+import { startChecker } from './checks/checker.ts';
 import { PublicAddresses } from './probe/public-addresses.ts';
-import { openRouteSource } from './routes/route-source.ts';
+import { openRouteSource, type RouteSource } from './routes/route-source.ts';
 
 export const links = defineDriver({
   name: 'links',
@@ -32,50 +35,20 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
   const memory = new Memory(host.stateFile('links.json'), host.log, performance.now());
   const wake = new Wake();
   try {
-    const source = await openRouteSource({
-      roots: options.roots,
-      signal,
-      log: host.log,
-      onChange: wake.trigger,
-    });
-    const boot = readBoot(options.roots.proc);
-    const { probe, public_ip } = options;
-    const availability = openAvailability({
-      file: host.stateFile('availability.json'),
-      boot,
-      signal,
-      log: host.log,
-    });
-    const table = new LinkTable({
-      options,
-      source,
-      memory,
-      boot,
-      log: host.log,
-      availability,
-      probing: new Probing({
-        start: startProber,
-        targets: probe.targets,
-        timeout_ms: probe.timeout_ms,
-        signal,
-        log: host.log,
-        onChange: wake.trigger,
-      }),
-      public_addresses: new PublicAddresses({
-        ask: publicAddress,
-        servers: public_ip.stun,
-        refresh_ms: public_ip.refresh_min * ms_per_min,
-        signal,
-        onChange: wake.trigger,
-      }),
-    });
+    const { roots, interval_s } = options;
+    const source = await openRouteSource({ roots, signal, log: host.log, onChange: wake.trigger });
+    const table = openTable({ options, host, signal, memory, source, onChange: wake.trigger });
     const reporter = new Reporter(host);
+    const caps = new Caps(host);
     while (!signal.aborted) {
-      const mono_ms = performance.now();
-      reporter.report(table.read({ mono_ms, wall_ms: Date.now() }), mono_ms);
-      host.reportStatus({ routes: source.kind });
+      const [mono_ms, wall_ms] = [performance.now(), Date.now()];
+      const read = table.read({ mono_ms, wall_ms });
+      reporter.report(read, mono_ms);
+      const capped = read.flatMap(({ cap }) => cap ?? []);
+      caps.report(capped, mono_ms);
+      host.reportStatus({ routes: source.kind, order: orderOf(read) }, linkReports(read, options, wall_ms));
       memory.saveSometimes(mono_ms);
-      await wake.wait(options.interval_s * 1_000, signal);
+      await wake.wait(interval_s * 1_000, signal);
     }
   } finally {
     ending.abort();
@@ -83,10 +56,55 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
   }
 }
 
+interface RunParts {
+  readonly options: LinksOptions;
+  readonly host: Host;
+  readonly signal: AbortSignal;
+  readonly memory: Memory;
+  readonly source: RouteSource;
+  readonly onChange: () => void;
+}
+
+function openTable({ options, host, signal, memory, source, onChange }: RunParts): LinkTable {
+  const { log } = host;
+  const boot = readBoot(options.roots.proc);
+  const { probe, checks, public_ip } = options;
+  return new LinkTable({
+    options,
+    source,
+    memory,
+    boot,
+    log,
+    availability: openAvailability({ file: host.stateFile('availability.json'), boot, signal, log }),
+    probing: new Probing({
+      start: startProber,
+      startChecker,
+      targets: probe.targets,
+      tcp: probe.tcp,
+      checks: checks.list,
+      timeout_ms: probe.timeout_ms,
+      check_timeout_ms: checks.timeout_ms,
+      signal,
+      log,
+      onChange,
+    }),
+    public_addresses: new PublicAddresses({
+      ask: publicAddress,
+      servers: public_ip.stun,
+      refresh_ms: public_ip.refresh_min * ms_per_min,
+      signal,
+      onChange,
+    }),
+  });
+}
+
+const unexplained = { reason: null, cause: null };
+
 /** Reports changes: reasons to the hub, changes of status to the log. */
 class Reporter {
   readonly #host: Host;
-  #reasons: ReadonlyMap<string, string | null> = new Map();
+  #reasons: ReadonlyMap<string, { readonly reason: string | null; readonly cause: LinkCause | null }> =
+    new Map();
   readonly #statuses = new Map<string, { readonly status: LinkStatus; readonly since_ms: number }>();
 
   constructor(host: Host) {
@@ -94,11 +112,13 @@ class Reporter {
   }
 
   report(all: readonly TableLink[], mono_ms: number): void {
-    const reasons = new Map(all.map(({ link, reason }) => [link.name, reason]));
+    const reasons = new Map(all.map(({ link, reason, cause }) => [link.name, { reason, cause }]));
     // Before the status, so that the event of a change carries its reason.
     for (const name of new Set([...reasons.keys(), ...this.#reasons.keys()])) {
-      const reason = reasons.get(name) ?? null;
-      if (reason !== (this.#reasons.get(name) ?? null)) this.#host.reportLink({ name, reason });
+      const now = reasons.get(name) ?? unexplained;
+      const before = this.#reasons.get(name) ?? unexplained;
+      const isSame = now.reason === before.reason && now.cause === before.cause;
+      if (!isSame) this.#host.reportLink({ name, ...now });
     }
     this.#reasons = reasons;
     for (const name of this.#statuses.keys()) if (!reasons.has(name)) this.#statuses.delete(name);

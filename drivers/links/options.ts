@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { utc } from './usage/calendar.ts';
+import { linkChecks } from './checks/options.ts';
 import { linkType, wans_max } from '../../src/contract/kit.ts';
 
 /** Also of the kernel: an interface name has 15 bytes at most. */
@@ -33,6 +34,12 @@ const wan = z.strictObject({
   type: linkType.optional().describe('type of the link, where it cannot be told from the hardware'),
   isp: z.string().min(1).optional().describe('name of the provider, where no other driver reports it'),
   metered: z.boolean().optional().describe('probed rarely to save data; by default modems are'),
+  cap_gb: z
+    .number()
+    .positive()
+    .optional()
+    .describe('data of the billing month, both directions, GB of 10^9 bytes; left out: no cap'),
+  cap_warn_pct: z.number().min(1).max(100).default(80).describe('share of cap_gb that is worth an alarm'),
   balanced: z
     .boolean()
     .default(false)
@@ -58,6 +65,10 @@ const probe = z
       .default(10)
       .describe('seconds between two probes of a metered link'),
     timeout_ms: z.int().min(100).max(60_000).default(3_000).describe('how long an answer may take'),
+    tcp: z
+      .boolean()
+      .default(true)
+      .describe('TCP handshakes stand in where ICMP is not answered; false: ICMP alone counts'),
   })
   .prefault({});
 
@@ -115,6 +126,7 @@ export const linksOptions = z
       ),
     ignore: z.array(interfaceName).default([]).describe('interfaces that are never a WAN link'),
     probe,
+    checks: linkChecks,
     public_ip: publicIp,
     usage,
     roots,

@@ -1,25 +1,39 @@
-/** Runs one prober for each present link; starts a new one when the interface is replaced. */
+/** Runs one prober and one checker for each present link; starts new ones when the interface is replaced. */
 import type { DriverLog } from '../../src/driver/driver.ts';
+import type { Check, Checker, StartChecker } from './checks/api.ts';
+import { joined } from './checks/verdict.ts';
 import type { Prober, ProbeReading, ProbeTarget, StartProber } from './probe/api.ts';
 
 export interface Probed {
   readonly name: string;
   readonly ifindex: number;
+  /** Between two probes. */
   readonly interval_ms: number;
+  /** Between two rounds of checks. */
+  readonly check_interval_ms: number;
 }
 
 interface ProbingSpec {
   readonly start: StartProber;
+  readonly startChecker: StartChecker;
   readonly targets: readonly ProbeTarget[];
+  readonly tcp: boolean;
+  readonly checks: readonly Check[];
   readonly timeout_ms: number;
+  readonly check_timeout_ms: number;
   readonly signal: AbortSignal;
   readonly log: DriverLog;
   readonly onChange: () => void;
 }
 
 interface Running extends Probed {
-  readonly prober: Prober;
+  /** Null: there are no targets. */
+  readonly prober: Prober | null;
+  /** Null: there are no checks. */
+  readonly checker: Checker | null;
   readonly ending: AbortController;
+  /** The probes are unanswered, or only by TCP. */
+  isDoubtful: boolean;
 }
 
 export class Probing {
@@ -30,9 +44,9 @@ export class Probing {
     this.#spec = spec;
   }
 
-  /** Starts and ends probers until there is one for each of `links`. */
+  /** Starts and ends probers and checkers until there are those of each of `links`. */
   follow(links: readonly Probed[]): void {
-    if (this.#spec.targets.length === 0) return;
+    if (this.#spec.targets.length === 0 && this.#spec.checks.length === 0) return;
     for (const [name, running] of this.#running) {
       if (links.some((link) => isSame(link, running))) continue;
       running.ending.abort();
@@ -45,26 +59,47 @@ export class Probing {
 
   /** Null: the link is not probed. */
   read(name: string): ProbeReading | null {
-    return this.#running.get(name)?.prober.read() ?? null;
+    const running = this.#running.get(name);
+    if (!running) return null;
+    const probe = running.prober?.read() ?? null;
+    const isDoubtful = probe !== null && (probe.reachable === false || probe.method === 'tcp');
+    // What the probes cannot decide, the checks can.
+    if (isDoubtful && !running.isDoubtful) running.checker?.hurry();
+    running.isDoubtful = isDoubtful;
+    return joined(probe, running.checker?.read() ?? null);
   }
 
   #start(link: Probed): Running {
-    const { start, targets, timeout_ms, signal, log, onChange } = this.#spec;
+    const { start, startChecker, targets, tcp, checks, ...spec } = this.#spec;
     const ending = new AbortController();
-    const prober = start({
-      device: link.name,
-      ifindex: link.ifindex,
-      targets,
-      interval_ms: link.interval_ms,
-      timeout_ms,
-      signal: AbortSignal.any([signal, ending.signal]),
-      log,
-      onChange,
-    });
-    return { ...link, prober, ending };
+    const signal = AbortSignal.any([spec.signal, ending.signal]);
+    const { log, onChange } = spec;
+    const common = { device: link.name, signal, log, onChange };
+    const prober =
+      targets.length === 0
+        ? null
+        : start({
+            ...common,
+            ifindex: link.ifindex,
+            targets,
+            tcp,
+            interval_ms: link.interval_ms,
+            timeout_ms: spec.timeout_ms,
+          });
+    const checker =
+      checks.length === 0
+        ? null
+        : startChecker({
+            ...common,
+            checks,
+            interval_ms: link.check_interval_ms,
+            timeout_ms: spec.check_timeout_ms,
+          });
+    return { ...link, prober, checker, ending, isDoubtful: false };
   }
 }
 
 function isSame(a: Probed, b: Probed): boolean {
-  return a.name === b.name && a.ifindex === b.ifindex && a.interval_ms === b.interval_ms;
+  const isEqualPace = a.interval_ms === b.interval_ms && a.check_interval_ms === b.check_interval_ms;
+  return a.name === b.name && a.ifindex === b.ifindex && isEqualPace;
 }

@@ -1,5 +1,5 @@
 /** The status of one link and the reason for it, from what is known of its interface, its routes and its answers. Pure. */
-import type { LinkStatus } from '../../src/contract/kit.ts';
+import type { LinkCause, LinkStatus } from '../../src/contract/kit.ts';
 import { isConfigured } from './interfaces/addresses.ts';
 import type { InterfaceState } from './interfaces/sysfs.ts';
 import { texts } from './texts.ts';
@@ -17,16 +17,25 @@ export interface Signs {
   readonly traffic: 'carried' | 'refused' | 'unrouted';
   /** Null: no targets, or no verdict yet. */
   readonly reachable: boolean | null;
-  /** Addresses that are probed through the link; empty: none configured. */
+  /** What is asked over the link; empty: nothing is configured. */
   readonly asked: readonly string[];
-  /** What the prober says. */
+  /** What the prober or the checker says. */
   readonly probe_reason: string | null;
+  readonly decided_by: 'probes' | 'checks';
 }
 
 export interface Verdict {
   /** Undefined: not known yet. */
   readonly status: LinkStatus | undefined;
   readonly reason: string | null;
+  /** Only of a link that is offline. */
+  readonly cause?: LinkCause;
+}
+
+/** Why nothing can pass. */
+export interface LinkFault {
+  readonly reason: string;
+  readonly cause: LinkCause;
 }
 
 /**
@@ -35,38 +44,51 @@ export interface Verdict {
  */
 export function judge(signs: Signs): Verdict {
   const fault = faultOf(signs);
-  if (fault !== null) return { status: 'offline', reason: fault };
+  if (fault !== null) return { status: 'offline', ...fault };
   const { reachable, asked, isSelected, probe_reason } = signs;
   const isProbed = asked.length > 0;
   if (isProbed && reachable === null)
     return { status: undefined, reason: probe_reason ?? texts.first_probes };
   const caveat = isProbed ? null : texts.not_probed;
   if (isSelected) return { status: 'online', reason: caveat };
-  if (signs.traffic === 'refused') return { status: 'offline', reason: texts.traffic_refused };
+  if (signs.traffic === 'refused')
+    return { status: 'offline', reason: texts.traffic_refused, cause: 'no_route' };
   if (signs.traffic === 'unrouted' && !signs.isRouted)
-    return { status: 'offline', reason: texts.no_default_route };
+    return { status: 'offline', reason: texts.no_default_route, cause: 'no_route' };
   const reason = signs.traffic === 'carried' ? texts.other_link_selected : texts.marked_traffic_only;
   return { status: 'standby', reason: caveat === null ? reason : `${reason}; ${caveat}` };
 }
 
 /** Why nothing can pass; null when something could. */
-function faultOf({ state, addresses, isRouted, reachable, asked, probe_reason }: Signs): string | null {
+function faultOf({
+  state,
+  addresses,
+  isRouted,
+  reachable,
+  asked,
+  probe_reason,
+  decided_by,
+}: Signs): LinkFault | null {
   const fault = interfaceFault(state);
   if (fault !== null) return fault;
-  if (addresses !== null && !isConfigured(addresses)) return texts.no_address;
+  if (addresses !== null && !isConfigured(addresses))
+    return { reason: texts.no_address, cause: 'no_address' };
   if (asked.length > 0 && reachable === false) {
-    return texts.probed(probe_reason ?? texts.no_target_answers, asked.join(', '));
+    const reason = probe_reason ?? texts.no_target_answers;
+    if (decided_by === 'checks') return { reason, cause: 'wrong_answer' };
+    return { reason: texts.probed(reason, asked.join(', ')), cause: 'no_answer' };
   }
   // An answer is better evidence than the tables.
-  return isRouted || reachable ? null : texts.no_default_route;
+  return isRouted || reachable ? null : { reason: texts.no_default_route, cause: 'no_route' };
 }
 
 /** Why the interface itself carries nothing; null: it could. */
-export function interfaceFault(state: InterfaceState | null): string | null {
-  if (!state) return texts.interface_missing;
-  if (state.isUp === false) return texts.interface_down;
-  if (!state.carrier) return texts.no_carrier;
+export function interfaceFault(state: InterfaceState | null): LinkFault | null {
+  if (!state) return { reason: texts.interface_missing, cause: 'removed' };
+  if (state.isUp === false) return { reason: texts.interface_down, cause: 'switched_off' };
+  if (!state.carrier) return { reason: texts.no_carrier, cause: 'no_carrier' };
   const { operstate = 'unknown' } = state;
   // Modems, PPP and tunnels always leave it at "unknown".
-  return operstate === 'up' || operstate === 'unknown' ? null : texts.not_connected(operstate);
+  if (operstate === 'up' || operstate === 'unknown') return null;
+  return { reason: texts.not_connected(operstate), cause: 'not_connected' };
 }

@@ -4,6 +4,7 @@ export const texts = {
   link_added: 'WAN link added',
   link_lost: 'WAN link lost',
   link_back: 'WAN link restored',
+  link_renamed: 'WAN link renamed; its usage continues',
   status_changed: 'WAN link status changed',
   sys_unreadable: (path: string) => `${path} cannot be read; check options.roots.sys`,
   name_not_utf8: 'interface name is not UTF-8; not listed',
@@ -27,6 +28,26 @@ export const texts = {
   counted_on: (link: string) => `its bytes are part of ${link}, which counts them`,
   clock_not_set: 'usage waits until the clock is set',
 
+  // Data caps
+  cap_ok: 'data cap renewed',
+  cap_states: {
+    forecast: 'data cap will not last until the end of the billing month',
+    warning: 'most of the data cap is used',
+    exceeded: 'data cap exceeded',
+  },
+  cap_used: (
+    link: string,
+    { used_gb, cap_gb, renewed }: { used_gb: number; cap_gb: number; renewed: string },
+  ) =>
+    `${link} has used ${used_gb} of ${cap_gb} GB until ${renewed}; buy data or move traffic to another link`,
+  cap_forecast: (
+    link: string,
+    { forecast_gb, cap_gb, renewed }: { forecast_gb: number; cap_gb: number; renewed: string },
+  ) =>
+    `${link} will use about ${forecast_gb} of ${cap_gb} GB until ${renewed}; reduce rates or move traffic to another link`,
+  probes_of: (targets: string) => `probes of ${targets}`,
+  not_asked: 'no targets and no checks',
+
   // Probes
   no_targets: 'no probe targets are configured',
   device_gone: 'the device is gone',
@@ -38,6 +59,29 @@ export const texts = {
   icmp_unusable: 'ICMP not available; probing with TCP',
   targets_silent: 'probe targets silent while others answer; not counted as loss',
   target_answers: 'probe target answered again',
+  tcp_stands_in:
+    'ICMP is not answered; the figures are of TCP handshakes, which a portal or an accelerator on the way may answer itself',
+
+  // Checks
+  checks_failed: 'link checks failed; the link counts as unreachable',
+  checks_passed: 'link checks passed again',
+  only_checks_answer: 'no probe is answered, but the checks are: probes are filtered on this link',
+  check_failed: (check: string, reason: string) => `check ${check} failed: ${reason}`,
+  dns_silent: (name: string, server: string) => `the name server ${server} did not answer for ${name}`,
+  dns_refused: (name: string, server: string, code: string) =>
+    `the name server ${server} answered ${code} for ${name}`,
+  dns_unexpected: (name: string, server: string, got: string) =>
+    `the name server ${server} answered ${got} for ${name}, which is not expected: a portal or a filter may answer in its place`,
+  http_silent: (url: string) => `${url} did not answer`,
+  http_failed: (url: string, reason: string) => `${url}: ${reason}`,
+  http_unexpected: (
+    url: string,
+    status: number,
+    { expected, to }: { expected: number; to: string | undefined },
+  ) =>
+    `${url} answered ${status}${to === undefined ? '' : ` (to ${to.slice(0, 100)})`}, not ${expected}: a captive portal or an empty account may answer in its place`,
+  http_other_text: (url: string) =>
+    `${url} answered without the expected text: something else answers in its place`,
 
   // Records on disk
   availability_not_saved: 'link availability not saved; keeping it in memory',

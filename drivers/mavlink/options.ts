@@ -16,12 +16,14 @@ export const command_names = [
   'land',
   'set_altitude',
   'set_speed',
+  'orbit',
   'download_mission',
   'upload_mission',
   'clear_mission',
   'start_mission',
   'pause_mission',
   'resume_mission',
+  'get_params',
 ] as const;
 export type CommandName = (typeof command_names)[number];
 
@@ -101,6 +103,12 @@ export const mavlinkOptions = z.strictObject({
     .describe('ground_station: PX4 starts its failsafe when it loses this kit'),
   passive: z.boolean().default(false).describe('receive only: the kit sends nothing and offers no commands'),
   offline_after_s: z.number().min(2).max(600).default(5).describe('silence after which a vehicle is offline'),
+  high_latency_offline_after_s: z
+    .number()
+    .min(10)
+    .max(7_200)
+    .default(240)
+    .describe('the same for a vehicle that is heard by HIGH_LATENCY2 alone, over a satellite'),
   streams: z
     .strictObject({
       position_hz: hertz.default(2).describe('position messages per second'),

@@ -40,10 +40,21 @@ function linkFacts(
 }
 
 /** Formats a link, such as `up, 4211 frames, 0.3 % lost`. */
-function linkText({ up, frames, components, bad_signatures, unsigned }: LinkStats): string {
+function linkText({
+  up,
+  frames,
+  components,
+  bad_signatures,
+  unsigned,
+  budget,
+  over_budget,
+}: LinkStats): string {
   const refused = bad_signatures + unsigned;
   const ignored = refused > 0 ? `, ${refused} not signed with our key` : '';
-  return `${up ? 'up' : 'down'}, ${frames} frames, ${lossText(components)} lost${ignored}`;
+  const sent = budget
+    ? `, sent ${budget.bytes_per_s} of ${budget.bytes_per_s_max} bytes/s, ${over_budget} frames above it`
+    : '';
+  return `${up ? 'up' : 'down'}, ${frames} frames, ${lossText(components)} lost${ignored}${sent}`;
 }
 
 /** Formats losses by system and component, the worst first: `1/1 0.3 %, 1/100 0.0 %`. */

@@ -1,7 +1,7 @@
 /** Maps modems to network interfaces and to the properties of these links. Pure. */
 import type { LinkKnowledge } from '../../src/driver/driver.ts';
 import type { Modem } from './dbus/properties.ts';
-import { reasonOf } from './words.ts';
+import { causeOf, reasonOf } from './words.ts';
 
 /** `MMModemPortType` of a network interface. */
 const net_port = 2;
@@ -23,7 +23,13 @@ export function linksOf(
     sorted.flatMap((modem) =>
       interfacesOf(modem, interfaces).map((name) => [
         name,
-        { name, type: 'cellular' as const, isp: ispOf(modem), reason: reasonOf(modem) },
+        {
+          name,
+          type: 'cellular' as const,
+          isp: ispOf(modem),
+          reason: reasonOf(modem),
+          cause: causeOf(modem),
+        },
       ]),
     ),
   );
@@ -54,7 +60,11 @@ export function ispOf({ network, sim }: Modem): string | undefined {
   const registration = network.RegistrationState ?? 0;
   const name = network.OperatorName ?? network.OperatorCode;
   if (isAbroad(registration)) return name === undefined ? undefined : `${name} (roaming)`;
-  return at_home.has(registration) ? (network.OperatorName ?? sim.OperatorName ?? name) : undefined;
+  return isHome(registration) ? (network.OperatorName ?? sim.OperatorName ?? name) : undefined;
+}
+
+export function isHome(registration: number | undefined): boolean {
+  return at_home.has(registration ?? 0);
 }
 
 /** True when the modem is registered with another operator than its own. */

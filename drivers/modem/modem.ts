@@ -1,9 +1,11 @@
 /** Reports cellular modems from ModemManager over D-Bus: their link, its operator, and the reason of a missing connection. */
-import { noFeeds } from '../../src/contract/feeds.ts';
+import { type CellularModem, noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { type Bus, type BusSignal, daemon, openBus } from './dbus/bus.ts';
+import { cellularOf } from './cellular.ts';
+import { Radio } from './dbus/radio.ts';
 import { linksOf } from './links.ts';
 import { mm_path, readModems } from './dbus/manager.ts';
 import { type ModemOptions, modemOptions } from './options.ts';
@@ -71,6 +73,8 @@ interface Watched {
 async function watch({ bus, news, gone, options }: Watched, host: Host): Promise<void> {
   const pause_ms = (options.location ? options.location_interval_s : options.interval_s) * 1_000;
   const positions = new Positions(host.log);
+  const radio = new Radio(options.signal_interval_s, host.log);
+  const news_of_cells = new CellularNews();
   const known = new Set<string>();
   // Marks the driver as running: without a modem nothing else is reported.
   host.reportLocation(null);
@@ -78,14 +82,19 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
   ending.addEventListener('abort', () => news.waking.abort(), { once: true });
   while (!ending.aborted) {
     news.waking = new AbortController();
-    const modems = await readModems(bus);
+    const modems = await radio.read(bus, await readModems(bus));
     const links = linksOf(modems, options.interfaces);
     for (const name of known) {
-      if (!links.has(name)) host.reportLink({ name, type: 'cellular', reason: texts.unplugged });
+      if (!links.has(name))
+        host.reportLink({ name, type: 'cellular', reason: texts.unplugged, cause: 'removed' });
     }
     for (const [name, knowledge] of links) {
       if (known.size < known_links_max) known.add(name);
       host.reportLink(knowledge);
+    }
+    const cellular = cellularOf(modems, options.interfaces);
+    if (news_of_cells.isDue(cellular)) {
+      host.publishGateway('cellular', { modems: [...cellular], timestamp: new Date().toISOString() });
     }
     host.reportStatus(statusFacts(modems, options.interfaces));
     const fix = options.location ? await positions.read(bus, modems) : undefined;
@@ -97,3 +106,22 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
   if (gone.aborted) throw new DeviceUnreachable(texts.manager_ended);
   bus.lost.throwIfAborted();
 }
+
+/** Signal figures change all the time; a message is due at once when anything else did. */
+const cellular_floor_ms = 55_000;
+
+class CellularNews {
+  #published: { readonly text: string; readonly at_ms: number } | undefined;
+
+  /** With the first report of modems, with each change of what is no figure, and now and then. */
+  isDue(modems: readonly CellularModem[]): boolean {
+    if (modems.length === 0 && !this.#published) return false;
+    const text = JSON.stringify(modems, (key, value: unknown) => (figures.has(key) ? undefined : value));
+    const now_ms = performance.now();
+    const isDue = text !== this.#published?.text || now_ms - this.#published.at_ms >= cellular_floor_ms;
+    if (isDue) this.#published = { text, at_ms: now_ms };
+    return isDue;
+  }
+}
+
+const figures: ReadonlySet<string> = new Set(['signal_pct', 'rssi_dbm', 'rsrp_dbm', 'rsrq_db', 'snr_db']);

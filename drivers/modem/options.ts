@@ -25,6 +25,14 @@ export const modemOptions = z.strictObject({
     .record(z.string().min(1).max(64), interfaceName)
     .default({})
     .describe('network interface by data port, for modems that dial: ttyUSB2: ppp0'),
+  signal_interval_s: z
+    .int()
+    .min(0)
+    .max(3_600)
+    .default(0)
+    .describe(
+      'seconds between two readings of signal strength and band, which need the right to control modems (polkit: Device.Control); 0: not read',
+    ),
   location: z
     .boolean()
     .default(false)

@@ -10,6 +10,11 @@ export const texts = {
   list_refused: (reason: string) => `ModemManager does not list its modems: ${reason}`,
   list_unreadable: 'ModemManager answers with a list that cannot be read',
 
+  // Signal
+  signal_refused: 'ModemManager does not read signal figures for this user',
+  allow_signal:
+    'allow org.freedesktop.ModemManager1.Device.Control for the daemon in a polkit rule, or set signal_interval_s to 0',
+
   // D-Bus
   bus_failed: (address: string, reason: string) => `D-Bus at ${address}: ${reason}`,
   bus_closed: 'connection closed by the bus',

@@ -1,4 +1,5 @@
 /** ModemManager's numbers in a technician's words (ModemManager-enums.h). Pure. */
+import type { LinkCause } from '../../src/contract/kit.ts';
 import type { Modem } from './dbus/properties.ts';
 
 /** `MMModemState` where there is no connection. */
@@ -12,7 +13,7 @@ const states: Readonly<Record<number, string>> = {
   9: 'disconnecting',
   10: 'connecting',
 };
-const state = { failed: -1, locked: 2, searching: 7, registered: 8, connected: 11 } as const;
+const state = { unknown: 0, failed: -1, locked: 2, searching: 7, registered: 8, connected: 11 } as const;
 
 /** `MMModemStateFailedReason`. */
 const failures: Readonly<Record<number, string>> = {
@@ -65,6 +66,23 @@ export function reasonOf(modem: Modem): string | null {
   const words = wordsOf(modem);
   return words === null ? null : `modem: ${words}`;
 }
+
+/** Why the modem gives no connection, as one word; null when it does. */
+export function causeOf(read: Modem): LinkCause | null {
+  if (reasonOf(read) === null) return null;
+  return causes[read.modem.State ?? state.unknown]?.(read) ?? 'device';
+}
+
+/** States whose cause is not the modem itself. */
+const causes: Readonly<Record<number, (read: Modem) => LinkCause>> = {
+  [state.failed]: ({ modem }) => (sim_failures.has(modem.StateFailedReason ?? 0) ? 'no_sim' : 'device'),
+  [state.locked]: () => 'no_sim',
+  [state.registered]: () => 'not_connected',
+  [state.connected]: () => 'not_connected',
+  // Modems report no quality while no cell is found.
+  [state.searching]: ({ modem }) => ((modem.SignalQuality?.[0] ?? 0) === 0 ? 'no_signal' : 'not_registered'),
+};
+const sim_failures: ReadonlySet<number> = new Set([2, 3]);
 
 function wordsOf(read: Modem): string | null {
   const code = read.modem.State;

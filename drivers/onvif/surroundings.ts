@@ -4,6 +4,7 @@ import type { DriverHost } from '../../src/driver/driver.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { discover } from './discovery.ts';
 import { type OnvifOptions, portOf } from './options.ts';
+import { texts } from './texts.ts';
 
 interface SurroundingsParts {
   readonly options: OnvifOptions;
@@ -32,8 +33,7 @@ export async function lookAround({ options, host, onFound }: SurroundingsParts):
     if (names !== told) {
       told = names;
       onFound({ count: strangers.length, names });
-      if (names !== '')
-        host.log.info({ cameras: names }, 'unconfigured cameras found; add them to the configuration');
+      if (names !== '') host.log.info({ cameras: names }, texts.cameras_found);
     }
     await sleep(interval_s * 1_000, host.signal);
   }

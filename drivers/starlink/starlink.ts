@@ -13,7 +13,7 @@ import { type StarlinkOptions, starlinkOptions } from './options.ts';
 import { type Permission, Permit } from './permit.ts';
 import { statusFacts } from './status-facts.ts';
 import { texts } from './texts.ts';
-import { reasonOf } from './words.ts';
+import { causeOf, reasonOf } from './words.ts';
 
 type Host = DriverHost<typeof noFeeds>;
 
@@ -71,6 +71,7 @@ async function watch(dish: Dish, options: StarlinkOptions, host: Host): Promise<
       latency_ms: quality?.latency_ms,
       packet_loss_pct: quality?.packet_loss_pct,
       reason: reasonOf(status),
+      cause: causeOf(status),
     });
     const location = options.location ? await locate({ dish, permit, status }, host) : 'off';
     host.reportStatus(statusFacts({ status, quality, location }));

@@ -1,4 +1,5 @@
 /** The dish's own codes in a technician's words. */
+import type { LinkCause } from '../../src/contract/kit.ts';
 import type { DishStatus } from './api/messages.ts';
 
 /** `DishOutage.Cause`. */
@@ -62,6 +63,22 @@ export function reasonOf(status: DishStatus): string | null {
   if (outage !== undefined) return `dish: ${outages[outage] ?? 'outage of unknown cause'}`;
   return obstructed ? 'dish: obstructed at times' : null;
 }
+
+/** Why the dish carries nothing, as one word; null when it works. */
+export function causeOf({ disablement, outage }: DishStatus): LinkCause | null {
+  if (disablement > disablement_okay) return 'disabled';
+  return outage === undefined ? null : (causes[outage] ?? 'device');
+}
+
+/** Of the outages that are no state of the dish itself. */
+const causes: Readonly<Record<number, LinkCause>> = {
+  4: 'no_satellite',
+  5: 'no_satellite',
+  6: 'obstructed',
+  7: 'no_signal',
+  8: 'no_answer',
+  12: 'disabled',
+};
 
 /** Such as `roaming, melting snow`; null when there is none. */
 export function alertsText(numbers: readonly number[]): string | null {

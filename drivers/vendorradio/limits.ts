@@ -39,6 +39,8 @@ export const limits = {
   reboot_ms: 240_000,
   snmp_timeout_ms: 1_500,
   snmp_retries: 1,
+  /** For one answer with all that version 3 exchanges before it: an agent may ask for each request once more. */
+  snmp_answer_ms: 15_000,
   snmp_oids_max: 16,
   snmp_repetitions: 20,
   snmp_rows_max: 256,

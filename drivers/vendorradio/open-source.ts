@@ -9,6 +9,7 @@ import { snmpSource } from './snmp/snmp-radio.ts';
 import type { SessionHooks, RadioSource } from './source.ts';
 import { Ubus } from './ubus/ubus.ts';
 import { ubusSource } from './ubus/ubus-radio.ts';
+import { texts } from './texts.ts';
 
 interface SourceParts extends RadioAssetParts {
   readonly memory: Memory;
@@ -20,7 +21,7 @@ export function openSource({ host, radio, options, limits, memory, hooks }: Sour
   if (radio.kind === 'snmp') return snmpSource({ radio, options, limits, log });
   const { path, tls, username, password_file } = radio;
   const port = portOf(radio);
-  if (!tls) log.warn({ radio: radio.name }, 'tls is disabled; password sent without encryption');
+  if (!tls) log.warn({ radio: radio.name }, texts.no_tls);
   const address = `${radio.host}:${port}`;
   const check = certificateCheck({ configured: radio.certificate_sha256, memory, address, log });
   const http = pinnedHttp({
@@ -30,7 +31,7 @@ export function openSource({ host, radio, options, limits, memory, hooks }: Sour
     check,
     connect_ms: limits.request_ms,
     reply_bytes_max: limits.reply_bytes_max,
-    refused_remedy: 'check that its web server runs, and check port and tls',
+    refused_remedy: texts.refused_remedy,
   });
   const password = async (): Promise<string> => readSecretFile('password_file', password_file);
   const ubus = new Ubus({ http, path, username, password, limits });

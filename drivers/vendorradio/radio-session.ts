@@ -16,6 +16,7 @@ import { RadioAsset, type RadioAssetParts } from './assets/radio-asset.ts';
 import type { Reading } from './reading.ts';
 import { openSource } from './open-source.ts';
 import type { SessionHooks, RadioSource } from './source.ts';
+import { texts } from './texts.ts';
 
 export interface RadioSessionParts extends RadioAssetParts {
   /** Returns undefined when the radio with this MAC address belongs to this entry; else why not. */
@@ -47,7 +48,7 @@ export async function serveRadio(parts: RadioSessionParts): Promise<void> {
   const serving = keepServed(served);
   try {
     await Promise.race([serving, aborted(host.signal)]);
-    served.asset.lose('the connector was stopped');
+    served.asset.lose(texts.connector_stopped);
     await within(limits.farewell_ms, source.farewell());
   } finally {
     source.close();
@@ -128,7 +129,7 @@ class Pace implements SessionHooks {
   async pollNow(signal: AbortSignal): Promise<Reading> {
     const waiting = Promise.withResolvers<Reading>();
     waiting.promise.catch(() => undefined);
-    const onAbort = (): void => waiting.reject(new CommandRefused('stopped before the radio answered'));
+    const onAbort = (): void => waiting.reject(new CommandRefused(texts.stopped_before_answer));
     signal.addEventListener('abort', onAbort, { once: true });
     this.#waiting.add(waiting);
     this.#isWanted = true;
@@ -147,11 +148,11 @@ class Pace implements SessionHooks {
   }
 
   fail(reason: string): void {
-    for (const { reject } of this.#waiting) reject(new CommandRefused(`the radio ${reason}`));
+    for (const { reject } of this.#waiting) reject(new CommandRefused(texts.the_radio(reason)));
   }
 
   end(): void {
-    this.fail('is no longer served');
+    this.fail(texts.not_served);
   }
 
   async rest(ms: number, signal: AbortSignal): Promise<void> {

@@ -8,6 +8,7 @@ import { kitState } from './kit-state.ts';
 import { localApi } from './local-api.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { commandPolicy, PacePolicy } from './policy.ts';
+import { battery_look_ms, LowBattery } from './low-battery.ts';
 import { LiveConfig, reload, telemetryPace } from './reload.ts';
 import type { ReportParts, UplinkEvents } from './status-report.ts';
 import type { OwnService } from './own-service.ts';
@@ -17,7 +18,7 @@ import { type Vitals, vitals } from './vitals.ts';
 import type { Config } from '../config/config.ts';
 import { no_broker } from '../config/broker.ts';
 import { cityFinder } from '../geo/cities.ts';
-import { createHub, type Hub } from '../hub/hub.ts';
+import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
 import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/outbox.ts';
 import type { StartStore } from '../outbox/live/disk/store-client.ts';
@@ -97,9 +98,12 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const pace = new PacePolicy(
     () => live.config,
     () => linkInUse(parts.hub, parts.uplink),
+    () => low_battery.rates(),
   );
+  const low_battery = lowBattery(live, deps.log, { hub: () => parts.hub, pace });
   const own: Own = { service: undefined };
-  const parts = joinParts(live, deps, { outbox, pace, ends, own, broken: broken.reject });
+  const parts = joinParts(live, deps, { outbox, pace, low_battery, ends, own, broken: broken.reject });
+  every(battery_look_ms, ends.hub.signal, () => low_battery.look());
   const { hub, tasks, uplink } = parts;
   const tail = new Tail((id) => hub.assetNamed(id));
   const service = await ownService(config, parts, deps.log);
@@ -158,6 +162,31 @@ async function openBuffer(config: Config, { clock, log, startStore, onSalvage }:
   });
 }
 
+function lowBattery(
+  live: LiveConfig,
+  log: LogRoot,
+  { hub, pace }: { readonly hub: () => Hub; readonly pace: PacePolicy },
+): LowBattery {
+  return new LowBattery({
+    config: () => live.config.low_battery,
+    battery: () => hub().kit(),
+    onChange() {
+      hub().setRates(pace.rates());
+      hub().policyChanged();
+    },
+    onStream: (asset_key) => hub().streamChanged(asset_key),
+    log: log.child({ part: 'power' }),
+  });
+}
+
+/** Local policy first: it holds whatever the battery has. */
+function allowed(live: LiveConfig, low_battery: LowBattery): HubOptions['allow'] {
+  return (asset, command) => {
+    const policy = commandPolicy(live.config.commands)(asset, command);
+    return policy === true ? low_battery.allows(command.name) : policy;
+  };
+}
+
 /** Loaded only where it is wanted: it costs memory. */
 async function ownService(config: Config, parts: ReportParts, log: LogRoot): Promise<OwnService | undefined> {
   if (!config.service) return undefined;
@@ -173,6 +202,7 @@ interface Own {
 interface Foundation {
   readonly outbox: Outbox;
   readonly pace: PacePolicy;
+  readonly low_battery: LowBattery;
   readonly ends: Ends;
   readonly own: Own;
   readonly broken: (error: unknown) => void;
@@ -180,12 +210,12 @@ interface Foundation {
 
 /** Hub, tasks and uplink share only what is passed here. */
 function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): ReportParts {
-  const { outbox, pace, ends, own, broken } = foundation;
+  const { outbox, pace, low_battery, ends, own, broken } = foundation;
   const { log, clock, broker, openSocket, routes } = deps;
-  const { config } = live;
-  const { signal } = ends.hub;
+  const [{ config }, { signal }] = [live, ends.hub];
   const activity_log = new ActivityLog({ log, assetNamed: (id) => hub.assetNamed(id) });
-  const facts = processFacts(deps, signal);
+  const facts = processFacts(deps, low_battery, signal);
+  const onUrl = (asset_key: string): void => hub.streamChanged(asset_key);
   const hub: Hub = createHub({
     kit_id: config.kit_id,
     state_dir: join(config.state_dir, 'drivers'),
@@ -198,8 +228,8 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     isOnline: () => uplink.online,
     ...telemetryPace(config),
     cityOf: cityFinder(),
-    allow: (asset, command) => commandPolicy(live.config.commands)(asset, command),
-    streams: openStreams(config.media, { onUrl: (key) => hub.streamChanged(key), log, signal }),
+    allow: allowed(live, low_battery),
+    streams: low_battery.streams(openStreams(config.media, { onUrl, log, signal })),
     observe(activity) {
       activity_log.asset(activity);
       tasks.assetsChanged();
@@ -270,13 +300,14 @@ function openTasks({ clock, log }: AppDeps, { outbox, hub, activity_log, signal 
 }
 
 /** Parts of the report that depend on no other part. */
-function processFacts({ version, broker, clock }: AppDeps, signal: AbortSignal) {
+function processFacts({ version, broker, clock }: AppDeps, low_battery: LowBattery, signal: AbortSignal) {
   return {
     version,
     broker_url: broker.url,
     started: clock.stamp(),
     clock,
     lag: measureLoopLag(signal),
+    lowBattery: () => low_battery.reason(),
     uplink_events: new EventEmitter<UplinkEvents>(),
   };
 }

@@ -16,6 +16,8 @@ export interface DegradedFacts {
   readonly drivers: readonly DriverView[];
   readonly assets: readonly Pick<AssetView, 'name' | 'stream_fault'>[];
   readonly clock_synced: boolean;
+  /** Why power is saved; null: it is not. */
+  readonly low_battery: string | null;
   readonly warnings: readonly string[];
 }
 
@@ -28,6 +30,7 @@ export function degradedReasons(facts: DegradedFacts): string[] {
     ...facts.drivers.flatMap(driverReasons),
     ...withheldStreams(facts.assets),
     ...(facts.clock_synced ? [] : ['the clock is not set yet: times are corrected once it is; check NTP']),
+    ...(facts.low_battery === null ? [] : [facts.low_battery]),
     ...facts.warnings,
   ];
 }

@@ -3,6 +3,7 @@ import type { LinkType } from '../contract/kit.ts';
 import type { KitConfig } from '../contract/tasks.ts';
 import type { Command } from '../driver/command.ts';
 import type { Config } from '../config/config.ts';
+import type { FeedRates } from '../hub/rate.ts';
 
 /** On metered links live telemetry leaves in packets of this time. */
 const metered_packet_ms = 1_000;
@@ -31,12 +32,18 @@ export function commandPolicy(commands: Config['commands']) {
 export class PacePolicy {
   readonly #config: () => Pick<Config, 'feeds' | 'uplink'>;
   readonly #linkInUse: () => LinkType | undefined;
+  readonly #savedRates: () => Partial<FeedRates> | undefined;
   #cloud: KitConfig = {};
 
-  /** `config` answers what the file says now. */
-  constructor(config: () => Pick<Config, 'feeds' | 'uplink'>, linkInUse: () => LinkType | undefined) {
+  /** `config` answers what the file says now, `savedRates` the limits while power is saved. */
+  constructor(
+    config: () => Pick<Config, 'feeds' | 'uplink'>,
+    linkInUse: () => LinkType | undefined,
+    savedRates: () => Partial<FeedRates> | undefined = () => undefined,
+  ) {
     this.#config = config;
     this.#linkInUse = linkInUse;
+    this.#savedRates = savedRates;
   }
 
   /** `down/config`: replaces what an earlier one said. */
@@ -48,11 +55,14 @@ export class PacePolicy {
   rates(): { readonly default: number; readonly [feed: string]: number } {
     const { rates_hz, rate_default_hz } = this.#config().feeds;
     const requested = this.#cloud.rates_hz ?? {};
+    const saved = this.#savedRates() ?? {};
     const rates: Record<string, number> = {};
-    for (const feed of new Set([...Object.keys(rates_hz), ...Object.keys(requested)])) {
-      rates[feed] = lower(rates_hz[feed] ?? rate_default_hz, requested[feed] ?? requested['default']);
+    const feeds = [rates_hz, requested, saved].flatMap((each) => Object.keys(each));
+    for (const feed of new Set([...feeds, 'default'])) {
+      const local = lower(rates_hz[feed] ?? rate_default_hz, requested[feed] ?? requested['default']);
+      rates[feed] = lower(local, saved[feed] ?? saved.default);
     }
-    return { ...rates, default: lower(rate_default_hz, requested['default']) };
+    return { ...rates, default: rates['default'] ?? rate_default_hz };
   }
 
   packetMs(): number {

@@ -31,6 +31,8 @@ export interface ReportParts {
   readonly drain: Pick<DrainMeter, 'report'>;
   /** How late the event loop is. */
   readonly lag: LoopLag;
+  /** Why power is saved; null: it is not. */
+  readonly lowBattery: () => string | null;
 }
 
 /** Tasks that the status shows. */
@@ -70,7 +72,7 @@ export function startTime({ clock, started }: Pick<ReportParts, 'clock' | 'start
   return time_ms - (mono_ms - started.mono_ms);
 }
 
-export function degraded({ config, clock, hub, outbox, uplink }: ReportParts): string[] {
+export function degraded({ config, clock, hub, outbox, uplink, lowBattery }: ReportParts): string[] {
   return degradedReasons({
     health: outbox.health(),
     ledger: outbox.ledger(),
@@ -81,6 +83,7 @@ export function degraded({ config, clock, hub, outbox, uplink }: ReportParts): s
     drivers: hub.drivers(),
     assets: hub.assets(),
     clock_synced: clock.stamp().synced,
+    low_battery: lowBattery(),
     warnings: config.warnings,
   });
 }

@@ -14,6 +14,7 @@ import type { BundleOptions } from './support-bundle.ts';
 import type { TailOptions } from './tail.ts';
 import type { TaskOptions } from './task.ts';
 import { addDemo } from './demo/command.ts';
+import { addHistory } from './history/program.ts';
 import { addService } from './service/program.ts';
 import { complain, exit, type Shell } from './terminal/shell.ts';
 import { version } from './version.ts';
@@ -66,6 +67,7 @@ export function buildProgram(
   addBuffer(program, shell, finish);
   addLogLevel(program, shell, finish);
   addService(program, shell, finish);
+  addHistory(program, shell, finish);
   addExtras(program, shell, finish);
   return program;
 }

@@ -77,6 +77,14 @@ export const texts = {
   no_api_keys: 'No API keys.',
   key_revoked: (key_id: string) => `API key ${key_id} revoked.`,
   key_not_found: (key_id: string) => `API key ${key_id} not found; "service key list" shows all keys.`,
+  no_history: 'No kit has history.',
+  no_history_of: (kit_id: string) =>
+    `kit ${kit_id} has no history; "kit-connector history list" shows the kits that have`,
+  exported: (kits: number, file: string) => `history of ${counted(kits, 'kit', 'kits')} written to ${file}`,
+  not_exported: (file: string, reason: string) => `${file} not written: ${reason}`,
+  imported: (messages: number, kits: number) =>
+    `${counted(messages, 'message', 'messages')} of ${counted(kits, 'kit', 'kits')} read`,
+  not_imported: (file: string, reason: string) => `${file} not imported: ${reason}`,
   no_key_exists: 'no API key exists; clients cannot authenticate (kit-connector service key add)',
   configuration_exists: (file: string) =>
     `${file} already exists; edit it, or replace it with --force (a copy is kept beside it)`,

@@ -10,6 +10,7 @@ import { type ConfigFile, type LogLevel, configFile, runtime_dir_default, splitL
 import { checkService, type OwnServiceConfig, ownServiceOf } from './service.ts';
 import { soundPart } from './sound-part.ts';
 import { type FaultList, type Source, faultList, parseSource, readSource } from './source.ts';
+import type { LowBatteryConfig } from './low-battery.ts';
 import { telemetryOf } from './telemetry.ts';
 import type { RiskLevel } from '../contract/assets.ts';
 import { edgeEvents, publishedFeeds } from '../contract/feeds.ts';
@@ -60,6 +61,8 @@ export interface Config {
   /** Undefined: the kit serves no page and no API. */
   readonly service: OwnServiceConfig | undefined;
   readonly telemetry: ReturnType<typeof telemetryOf>;
+  /** Undefined: a low battery changes nothing. */
+  readonly low_battery: LowBatteryConfig | undefined;
   readonly commands: {
     /** `*` stands for every asset, every command. */
     readonly disabled: readonly { readonly asset: string; readonly command: string }[];
@@ -103,7 +106,8 @@ export async function readConfig(file: string, sources: ConfigSources): Promise<
     await checkService(service, { dir: dirname(file), media_url }, { faults, warnings, at: ['service'] });
   const drivers = await configureDrivers(sections.drivers, sources.drivers, faults);
   const socket_gid = await socketGroup(sections.socket_group, faults);
-  checkFeedNames(sections.rates_hz, drivers, faults);
+  checkFeedNames(['feeds', 'rates_hz'], sections.rates_hz, { drivers, faults });
+  checkFeedNames(['low_battery', 'rates_hz'], sections.low_rates_hz, { drivers, faults });
   checkLogNames(sections.log_drivers, drivers, faults);
 
   const lines = faults.lines();
@@ -147,6 +151,7 @@ function readableSections(value: unknown) {
     service: soundPart(shape.service, raw['service']),
     socket_group: shape.socket_group.safeParse(raw['socket_group']).data,
     rates_hz: soundPart(shape.feeds, raw['feeds'])?.rates_hz ?? {},
+    low_rates_hz: soundPart(shape.low_battery, raw['low_battery'])?.rates_hz ?? {},
     log_drivers: soundPart(shape.log, raw['log'])?.drivers ?? {},
     drivers: raw['drivers'],
   };
@@ -194,9 +199,9 @@ async function socketGroup(name: string | undefined, faults: FaultList): Promise
 
 /** A rate for a feed that no driver publishes is a typing error. */
 function checkFeedNames(
+  at: readonly string[],
   rates_hz: Readonly<Record<string, number>>,
-  drivers: readonly DriverInstance[],
-  faults: FaultList,
+  { drivers, faults }: { readonly drivers: readonly DriverInstance[]; readonly faults: FaultList },
 ): void {
   const feedSets = [
     ...Object.values(publishedFeeds),
@@ -208,7 +213,7 @@ function checkFeedNames(
     if (known.includes(name)) continue;
     const guess = didYouMean(name, known);
     faults.add(
-      ['feeds', 'rates_hz', name],
+      [...at, name],
       `there is no feed of this name; ${guess ? `did you mean "${guess}"?` : `the feeds are ${known.join(', ')}`}`,
     );
   }
@@ -256,6 +261,7 @@ function inUnits(source: Source, file: ConfigFile) {
     },
     feeds: { rates_hz, rate_default_hz },
     telemetry: telemetryOf(file.telemetry),
+    low_battery: file.low_battery,
     service:
       file.service &&
       ownServiceOf(file.service, { dir: dirname(source.file), media_url: viewerUrl(file.media) }),

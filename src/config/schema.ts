@@ -4,6 +4,7 @@ import { riskLevel } from '../contract/assets.ts';
 import { linkType } from '../contract/kit.ts';
 import { mediaSection } from './media.ts';
 import { serviceSection } from './service.ts';
+import { lowBatterySection } from './low-battery.ts';
 import { telemetrySection } from './telemetry.ts';
 
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
@@ -131,6 +132,9 @@ export const configFile = z.strictObject({
     })
     .prefault({}),
   telemetry: telemetrySection.prefault({}),
+  low_battery: lowBatterySection
+    .optional()
+    .describe('what the kit does without while its battery is low; left out: nothing'),
   media: mediaSection.optional().describe('left out: cameras have no whep_url'),
   service: serviceSection.optional().describe('left out: the kit serves no page and no API'),
   commands: z

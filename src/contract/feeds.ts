@@ -14,7 +14,7 @@ import {
   sentence_chars_max,
   time_chars_max,
 } from './limits.ts';
-import { linkStatus, linkType } from './kit.ts';
+import { linkCause, linkStatus, linkType } from './kit.ts';
 
 export type FeedSet = Readonly<Record<string, z.ZodType>>;
 
@@ -107,6 +107,17 @@ export const droneFeeds = {
       .optional()
       .describe('why the check fails, in the words of the autopilot'),
     ekf_reasons: z.array(z.string().max(sentence_chars_max)).max(feed_list_max).optional(),
+    high_latency: z
+      .boolean()
+      .optional()
+      .describe('true: reported over a satellite, about once a minute. Since 1.2'),
+    failures: z
+      .array(z.string().max(name_chars_max))
+      .max(feed_list_max)
+      .optional()
+      .describe(
+        'parts that have failed, such as compass, as far as a satellite report names them. Since 1.2',
+      ),
   }),
   vfr_hud: z.looseObject({
     airspeed: z.number().nullable().describe('metres per second'),
@@ -295,6 +306,55 @@ export const partnerFeeds = {
   }),
 } as const satisfies FeedSet;
 
+/** What one modem of the gateway reports. */
+const cellularModem = z.looseObject({
+  name: z.string().min(1).max(name_chars_max).describe('network interface, as in `wans`'),
+  state: z.string().max(sentence_chars_max).describe('connected, or why not'),
+  signal_pct: percent,
+  technology: z.string().max(name_chars_max).nullable().describe('such as 4G, or 5G + 4G'),
+  band: z.string().max(name_chars_max).nullable().describe('of the serving cell, such as B20'),
+  freq_mhz: z.number().positive().nullable().describe('of the serving cell, downlink'),
+  rssi_dbm: dbm,
+  rsrp_dbm: dbm,
+  rsrq_db: z.number().nullable(),
+  snr_db: z.number().nullable(),
+  operator: z.string().max(name_chars_max).nullable().describe('that serves the modem now'),
+  operator_code: z.string().max(name_chars_max).nullable().describe('MCC and MNC'),
+  roaming: z.boolean().nullable(),
+  sim_operator: z.string().max(name_chars_max).nullable(),
+  sim_iccid_end: z.string().max(name_chars_max).nullable().describe('last four digits'),
+  model: z.string().max(name_chars_max).nullable(),
+  imei_end: z.string().max(name_chars_max).nullable().describe('last four digits'),
+});
+
+const dataCap = z.looseObject({
+  name: z.string().min(1).max(name_chars_max).describe('interface name, as in `wans`'),
+  cap_gb: z.number().positive().describe('of the billing month, both directions; GB of 10^9 bytes'),
+  used_gb: z.number().nonnegative(),
+  used_pct: z.number().nonnegative().describe('may be above 100'),
+  forecast_gb: z
+    .number()
+    .nonnegative()
+    .nullable()
+    .describe('at the end of the billing month, if it goes on like this; null: too early to say'),
+  last_day: z.string().max(name_chars_max).describe('of the billing month, YYYY-MM-DD'),
+  state: z
+    .enum(['ok', 'forecast', 'warning', 'exceeded'])
+    .describe('forecast: the cap will not last; warning: most of it is used'),
+});
+export type DataCap = z.output<typeof dataCap>;
+
+/** On the asset of the kit's gateway, from the drivers of its links. Since 1.2. */
+export const gatewayFeeds = {
+  cellular: z.looseObject({ modems: z.array(cellularModem).max(feed_list_max), timestamp }),
+  /** All links with a data cap. */
+  data_caps: z.looseObject({ links: z.array(dataCap).max(feed_list_max), timestamp }),
+  /** A data cap whose state has changed; an alarm. */
+  data_cap: dataCap.extend({ timestamp }),
+} as const satisfies FeedSet;
+export type GatewayFeed = keyof typeof gatewayFeeds;
+export type CellularModem = z.output<typeof cellularModem>;
+
 export const noFeeds = {} as const satisfies FeedSet;
 
 /** What connectors publish, by the kind of asset: a feed of one name may differ from kind to kind. */
@@ -303,6 +363,7 @@ export const publishedFeeds = {
   vendorcam: vendorcamFeeds,
   onvif: onvifFeeds,
   vendorradio: vendorradioFeeds,
+  gateway: gatewayFeeds,
 } as const satisfies Readonly<Record<string, FeedSet>>;
 
 /** Changes of state that are no feed of the interface, on `event/{asset_id}/{name}`. */
@@ -317,6 +378,12 @@ export const edgeEvents = {
     type: linkType.nullable(),
     status: linkStatus,
     reason: z.string().max(sentence_chars_max).nullable().describe('why, for the technician'),
+    cause: linkCause.nullish().describe('why it is offline; when it is back: why it was. Since 1.2'),
+    down_s: z
+      .number()
+      .nonnegative()
+      .nullish()
+      .describe('when it is back: how long it was offline. Since 1.2'),
   }),
 } as const satisfies FeedSet;
 
@@ -324,6 +391,7 @@ const alarms: ReadonlySet<string> = new Set([
   ...Object.keys(vendorcamFeeds),
   ...Object.keys(onvifFeeds),
   ...Object.keys(edgeEvents),
+  'data_cap' satisfies GatewayFeed,
 ]);
 
 /** `alarm`: published on `event/{asset_id}/{feed}` and never thinned. `feed`: on `feed/{asset_id}/{feed}`. */

@@ -27,6 +27,26 @@ export type LinkType = z.output<typeof linkType>;
 export const linkStatus = z.enum(['online', 'offline', 'standby']);
 export type LinkStatus = z.output<typeof linkStatus>;
 
+/** Why a link is offline, as one word; the sentence beside it says more. */
+export const linkCause = z.enum([
+  'removed',
+  'switched_off',
+  'no_carrier',
+  'no_address',
+  'no_route',
+  'not_connected',
+  'no_answer',
+  'wrong_answer',
+  'obstructed',
+  'no_satellite',
+  'no_signal',
+  'no_sim',
+  'not_registered',
+  'disabled',
+  'device',
+]);
+export type LinkCause = z.output<typeof linkCause>;
+
 const bitsPerSecond = z.number().nonnegative().nullish().describe('bits per second');
 const gigabytes = z
   .number()

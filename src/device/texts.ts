@@ -25,6 +25,8 @@ export const texts = {
   not_tls: 'does not use TLS on this port; check port and tls',
 
   // Pictures
+  snapshot_command:
+    'Takes a picture; completed once the kit has it, with the path where its service serves it.',
   picture_not_jpeg: (type: string) => `answers with ${type} in place of a JPEG picture`,
   picture_too_large: (bytes_max: number) => `its picture is larger than ${bytes_max} bytes`,
 

@@ -1,8 +1,8 @@
 /** Definition of a driver: one function that runs until its signal aborts. Everything else belongs to the hub. */
 import type { z } from 'zod';
 import type { AssetType, Protocol } from '../contract/assets.ts';
-import type { FeedSet } from '../contract/feeds.ts';
-import type { KitPart, Link, Location } from '../contract/kit.ts';
+import type { FeedSet, gatewayFeeds } from '../contract/feeds.ts';
+import type { KitPart, Link, LinkCause, Location } from '../contract/kit.ts';
 import type { Command } from './command.ts';
 
 /** The part of a logger that a driver uses: facts first, then a fixed sentence. */
@@ -50,6 +50,8 @@ export interface LinkKnowledge extends Partial<
   readonly name: string;
   /** Reason of the link's state, for the technician: `no carrier`, `dish: obstructed`. */
   readonly reason?: string | null;
+  /** The same as one word, while the link cannot carry anything. */
+  readonly cause?: LinkCause | null;
 }
 
 /** A position of the kit from one source. The hub selects the source and decides whether the position is stale. */
@@ -118,6 +120,11 @@ export interface DriverHost<F extends FeedSet> {
   readonly reportLocation: (fix: Fix | null) => void;
   /** Commands of the kit's gateway that this driver serves while it runs; replaces the earlier list. */
   readonly serveGateway: (commands: readonly Command[]) => void;
+  /** One message of a feed of the kit's gateway, observed now; the newest waits until the gateway is announced. */
+  readonly publishGateway: <K extends keyof typeof gatewayFeeds>(
+    feed: K,
+    message: z.output<(typeof gatewayFeeds)[K]>,
+  ) => void;
   /** Path of a small file of this driver instance that outlives restarts, in a folder that only the daemon reads. */
   readonly stateFile: (name: string) => string;
   /**

@@ -51,6 +51,7 @@ export function openHost(parts: HostParts): {
     announce(about, commands = []) {
       if (!door.open) return sinkOf(undefined, parts, door);
       const asset = assets.announce(owner, about, commands);
+      assets.publishGatewayNews();
       onUp();
       return sinkOf(asset, parts, door);
     },
@@ -66,6 +67,9 @@ export function openHost(parts: HostParts): {
     },
     serveGateway(commands) {
       if (door.open) assets.serveGateway(owner, commands);
+    },
+    publishGateway(feed, message) {
+      if (door.open) assets.publishGateway(owner, feed, message);
     },
     stateFile(file) {
       try {

@@ -1,9 +1,9 @@
 /** Pictures of cameras: taken when asked for, one at a time for each camera, not more often than a limit; the newest are kept. */
-import { z } from 'zod';
 import { picture_bytes_max } from '../device/picture.ts';
+import { snapshotCommand } from '../device/snapshot-command.ts';
 import type { Command } from '../driver/command.ts';
 import type { TakePicture } from '../driver/driver.ts';
-import { CommandRefused, DeviceUnreachable, notSent } from '../errors.ts';
+import { CommandRefused, DeviceUnreachable } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { within } from '../platform/time.ts';
 import type { Asset } from './assets/asset.ts';
@@ -40,8 +40,6 @@ interface Shot {
 }
 
 type Camera = Pick<Asset, 'facts' | 'online' | 'announcement' | 'takePicture'>;
-
-const noInput = z.strictObject({});
 
 /** By asset id. */
 export class Pictures {
@@ -96,27 +94,11 @@ export class Pictures {
   }
 
   #command(asset_id: string, take: TakePicture): Command {
-    return {
-      name: 'snapshot',
-      description: texts.snapshot_command,
-      risk_level: 'low',
-      requires_approval: false,
-      input_schema: {},
-      timeout_ms: picture_deadline_ms + picture_gap_ms,
-      repeatable: true,
-      read: (payload) => {
-        noInput.parse(payload ?? {});
-        return {
-          is_safety: false,
-          run: async ({ signal }) => {
-            if (signal.aborted) throw new CommandRefused(notSent('cancelled'));
-            const { jpeg, taken_ms } = await this.get(asset_id, take, 0);
-            const path = this.#parts.pathOf(asset_id);
-            return { path, bytes: jpeg.length, taken_at: new Date(taken_ms).toISOString() };
-          },
-        };
-      },
-    };
+    return snapshotCommand(picture_deadline_ms + picture_gap_ms, async () => {
+      const { jpeg, taken_ms } = await this.get(asset_id, take, 0);
+      const path = this.#parts.pathOf(asset_id);
+      return { path, bytes: jpeg.length, taken_at: new Date(taken_ms).toISOString() };
+    });
   }
 
   async #take(asset_id: string, take: TakePicture): Promise<Picture> {

@@ -12,8 +12,6 @@ export const texts = {
   telemetry_invalid: 'kit telemetry did not match its schema; part dropped',
   telemetry_twice: 'two drivers reported this part of the kit; using the first',
   driver_abandoned: 'driver did not stop in time; abandoned',
-  snapshot_command:
-    'Takes a picture; completed once the kit has it, with the path where its service serves it.',
   no_pictures: 'this kit has no service that could serve pictures',
   pictures_busy: 'pictures of other cameras are being taken; ask again',
   picture_offline: (name: string, reason: string | null) =>

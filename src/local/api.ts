@@ -1,7 +1,7 @@
 /** What the control socket speaks: the bodies of its routes, and the functions of the daemon that answer them. */
 import { z } from 'zod';
 import { type JsonObject, jsonObject } from '../contract/json.ts';
-import { link } from '../contract/kit.ts';
+import { link, linkCause } from '../contract/kit.ts';
 import { taskOrigin, taskStatus } from '../contract/tasks.ts';
 
 const time = z.iso.datetime();
@@ -142,7 +142,9 @@ export const statusReport = z.object({
   /** The newest kit telemetry as published: `wans`, `gateway`, `battery`, ... */
   kit: jsonObject,
   /** Of `kit.wans`, with why each is as it is; absent from daemons that are older. */
-  links: z.array(z.object({ ...link.shape, reason: z.string().nullable() })).optional(),
+  links: z
+    .array(z.object({ ...link.shape, reason: z.string().nullable(), cause: linkCause.nullish() }))
+    .optional(),
   /** Of `kit.location`; absent from daemons that are older. */
   location: z
     .object({
@@ -214,10 +216,13 @@ export const quarantineSelection = z.strictObject({ ids: z.array(count).max(10_0
 /** Answer: how many were put back or discarded. */
 export const quarantineOutcome = z.object({ rows: count });
 
+/** Of an id, a key or a name: an unknown one is compared with those of all assets, which takes time in proportion. */
+export const asset_words_max = 1_000;
+
 /** Body of `POST /tasks`. */
 export const taskRequest = z.strictObject({
   /** Id, key or unique name. */
-  asset: z.string().min(1),
+  asset: z.string().min(1).max(asset_words_max),
   command: z.string().min(1),
   payload: jsonObject.default({}),
   /** The command's own deadline when left out. */
@@ -228,7 +233,7 @@ export type TaskRequest = z.input<typeof taskRequest>;
 /** Body of `POST /assets/forget`. */
 export const assetRequest = z.strictObject({
   /** Id, key or unique name. */
-  asset: z.string().min(1),
+  asset: z.string().min(1).max(asset_words_max),
 });
 /** Answer: which asset it was. */
 export const assetForgotten = z.object({ id: z.string(), key: z.string(), name: z.string() });

@@ -45,8 +45,15 @@ export interface Connection {
   readonly connack: IConnackPacket;
 }
 
-/** Resolves after CONNACK 0. Rejects with `ConnectFailed`. */
-export async function connectOnce(options: ConnectOptions, signal: AbortSignal): Promise<Connection> {
+/**
+ * Resolves after CONNACK 0 with what `hold` makes of the connection. `hold` is called at once and has to listen for its errors and
+ * its end: what came in one segment with the CONNACK is handled before the promise can be. Rejects with `ConnectFailed`.
+ */
+export async function connectOnce<T>(
+  options: ConnectOptions,
+  signal: AbortSignal,
+  hold: (connection: Connection) => T,
+): Promise<T> {
   const attempt = { stream: undefined as MqttStream | undefined };
   const handling = new Handling(options);
   const client = newClient(
@@ -87,7 +94,7 @@ export async function connectOnce(options: ConnectOptions, signal: AbortSignal):
       client.removeListener('close', fail);
       client.removeListener('error', note);
       keepAlive(stream, (client.keepalive ?? 0) * 1000);
-      resolve({ protocol: options.protocol, client, stream, connack });
+      resolve(hold({ protocol: options.protocol, client, stream, connack }));
     });
     if (signal.aborted) fail();
     else client.connect();

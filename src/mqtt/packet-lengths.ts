@@ -1,6 +1,6 @@
 /**
  * MQTT.js keeps the encoded form of every length below 16,384 that a packet ever had, as a slice of the pool from which Node.js
- * cuts small buffers: each of them holds on to a pool of up to 64 KiB for ever. Here all of them are slices of one table. This
+ * cuts small buffers: each of them keeps a pool of up to 64 KiB in memory. Here all of them are slices of one table. This
  * has to be loaded before the library.
  */
 import numbers from 'mqtt-packet/numbers.js';

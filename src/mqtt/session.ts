@@ -254,5 +254,6 @@ function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 
 /** Connects once. Rejects with `ConnectFailed`. */
 export async function openSession(options: ConnectOptions, signal: AbortSignal): Promise<Session> {
-  return new Session(await connectOnce(options, signal), options.broker.connect_timeout_ms);
+  const { connect_timeout_ms } = options.broker;
+  return connectOnce(options, signal, (connection) => new Session(connection, connect_timeout_ms));
 }

@@ -35,7 +35,7 @@ import type {
   StoreLimits,
 } from './protocol.ts';
 import { Oldest } from './live/oldest.ts';
-import { Resending } from './live/resending.ts';
+import { Resender } from './live/resender.ts';
 import type { Row, RowId } from './row.ts';
 import { texts } from './texts.ts';
 import { noteRest } from './unwritten.ts';
@@ -73,7 +73,7 @@ export interface OutboxOptions {
   readonly onSalvage?: OpenOptions['onSalvage'];
 }
 
-const form_default: Readonly<BacklogForm> = { batch_rows: 400, batch_bytes: 128 * 1024 };
+const form_default: Readonly<BacklogForm> = { batch_rows: 1000, batch_bytes: 320 * 1024 };
 
 /** Opens the buffer file in its thread. Rejects with `StorageUnavailable` if not even a new file can be made. */
 export async function openOutbox(options: OutboxOptions): Promise<Outbox> {
@@ -108,7 +108,7 @@ export class Outbox implements Appender, Journal {
   readonly #log: OutboxLog;
   readonly #cloud_acks: CloudAcks;
   readonly #drop_reports: DropReports;
-  readonly #resending = new Resending(() => performance.now());
+  readonly #resender: Resender;
   readonly #end = new AbortController();
   readonly #oldest: Oldest;
   readonly #disk: DiskState;
@@ -150,6 +150,7 @@ export class Outbox implements Appender, Journal {
       isConnected: () => this.dispatch.is_connected,
       now: () => performance.now(),
     });
+    this.#resender = this.#newResender(client);
     this.#cloud_acks = new CloudAcks({
       settled: async () => this.#committer.settled(0),
       apply: async (stored) => this.#applyAck(stored),
@@ -164,15 +165,30 @@ export class Outbox implements Appender, Journal {
       clockOffset: () => this.#numbering.offset_ms,
       isDiskFailing: () => this.#disk.is_failing,
       diskFailed: (error) => this.#diskFailed(error),
+      resend: () => void this.#resender.sessionLost(),
       confirm: (stored) => this.#cloud_acks.add(stored),
       sent: (row) => this.#drop_reports.sent(row),
       log: options.log,
     });
-    every(sweep_ms, this.#end.signal, () => this.#sweep());
-    every(drops_report_every_ms, this.#end.signal, () => this.#drop_reports.tick());
-    every(resend_look_every_ms, this.#end.signal, () => void this.#resendUnconfirmed());
+    this.#startTimers();
     this.#learnClock();
     if (opened.health.state === 'failing') this.#committer.suspect();
+  }
+
+  #newResender(client: StoreClient): Resender {
+    return new Resender({
+      client,
+      committer: this.#committer,
+      dispatch: () => this.dispatch,
+      failed: (error) => this.#diskFailed(error),
+      now: () => performance.now(),
+    });
+  }
+
+  #startTimers(): void {
+    every(sweep_ms, this.#end.signal, () => this.#sweep());
+    every(drops_report_every_ms, this.#end.signal, () => this.#drop_reports.tick());
+    every(resend_look_every_ms, this.#end.signal, () => void this.#resender.tick());
   }
 
   get epoch(): number {
@@ -320,7 +336,7 @@ export class Outbox implements Appender, Journal {
     const last_seq = this.#numbering.lastSeq(stored.epoch);
     const confirmed = await this.#client.confirm({ ...stored, last_seq });
     this.#ledger.committed(confirmed, 0);
-    this.#resending.acked(confirmed.released);
+    this.#resender.acked(confirmed.released);
     // Resumes lanes that waited because too many rows were unconfirmed.
     if (confirmed.released > 0) this.dispatch.touchAll();
     if (confirmed.ignored && !this.#ignored_ack) {
@@ -380,17 +396,5 @@ export class Outbox implements Appender, Journal {
     this.#client.setClockOffset(offset_ms).catch((error: unknown) => this.#diskFailed(error));
     if (this.opened.epoch_is_provisional)
       this.beginEpoch(0).catch((error: unknown) => this.#diskFailed(error));
-  }
-
-  async #resendUnconfirmed(): Promise<void> {
-    const older_than_ms = this.dispatch.is_connected ? this.#resending.begin() : undefined;
-    if (older_than_ms === undefined) return;
-    try {
-      const rows = await this.#client.resendUnconfirmed(older_than_ms);
-      this.#resending.resent(rows);
-      if (rows > 0) this.dispatch.touchAll();
-    } catch (error) {
-      this.#diskFailed(error);
-    }
   }
 }

@@ -67,7 +67,7 @@ export interface Work {
   readonly delivered: readonly RowRef[];
   /** Batches, by their token, that were delivered whole. */
   readonly delivered_batches: readonly number[];
-  /** Sync rows that the broker has but the cloud has not confirmed: kept, not taken again until `resendUnconfirmed`. */
+  /** Rows that the broker has but the cloud has not confirmed: kept, not taken again until `resendUnconfirmed`. */
   readonly unconfirmed: readonly RowRef[];
   /** The same for batches, by their token. */
   readonly unconfirmed_batches: readonly number[];
@@ -255,8 +255,8 @@ export interface StoreRequests {
   release(given: { readonly rows: readonly RowRef[]; readonly batches: readonly number[] }): void;
   /** After a lost connection: everything handed out is free again. */
   releaseAll(): void;
-  /** Frees rows unconfirmed for longer than `older_than_ms`; answers how many. */
-  resendUnconfirmed(older_than_ms: number): number;
+  /** Frees rows unconfirmed for longer than `older_than_ms`, `lazy`: also of lazy lanes; answers how many. */
+  resendUnconfirmed(due: { readonly older_than_ms: number; readonly lazy: boolean }): number;
   /** `down/ack`: releases the unconfirmed rows that it names, and nothing else. */
   confirm(ack: CloudAck): Confirmed;
   /** Journals a dispatch unless its task id is known; answers the entry that was known. */

@@ -5,6 +5,7 @@ import { type createAsset, metadata_bytes_max, type pushLocation } from './api/r
 import { RequestProblem } from './api/problem.ts';
 import { partner_assets_max } from './store/partner-sync.ts';
 import type { PushedFix, StoredAsset } from './store/store.ts';
+import { texts } from './texts.ts';
 
 /** Checks the size of the metadata, the parent and the number of partner assets; `assets` are those of the kit. */
 export function checkNewPartner(
@@ -12,22 +13,22 @@ export function checkNewPartner(
   { parent_id, metadata }: Pick<z.output<typeof createAsset>, 'parent_id' | 'metadata'>,
 ): void {
   checkMetadata(metadata);
-  if (parent_id !== undefined && !assets.some(({ id }) => id === parent_id)) {
-    throw new RequestProblem('invalid-payload', 'the parent asset does not exist', {
-      errors: [{ pointer: '#/parent_id', detail: 'no asset of this kit has this id' }],
+  if (typeof parent_id === 'string' && !assets.some(({ id }) => id === parent_id)) {
+    throw new RequestProblem('invalid-payload', texts.no_parent, {
+      errors: [{ pointer: '#/parent_id', detail: texts.no_such_asset }],
     });
   }
   if (assets.filter(({ protocol }) => protocol === 'partner').length >= partner_assets_max) {
-    throw new RequestProblem('conflict', `a kit has at most ${partner_assets_max} partner assets`);
+    throw new RequestProblem('conflict', texts.partners_max(partner_assets_max));
   }
 }
 
 /** Checks the size of the metadata. */
-export function checkMetadata(metadata: JsonObject = {}): void {
-  const bytes = Buffer.byteLength(JSON.stringify(metadata));
+export function checkMetadata(metadata: JsonObject | null | undefined): void {
+  const bytes = Buffer.byteLength(JSON.stringify(metadata ?? {}));
   if (bytes <= metadata_bytes_max) return;
   const detail = `${bytes} bytes; at most ${metadata_bytes_max}`;
-  throw new RequestProblem('invalid-payload', 'the metadata is too large', {
+  throw new RequestProblem('invalid-payload', texts.metadata_too_large, {
     errors: [{ pointer: '#/metadata', detail }],
   });
 }
@@ -42,15 +43,15 @@ export function fixOf(
   { lat, lon, alt_m, bearing, speed_mps, timestamp }: z.output<typeof pushLocation>,
   { now_ms, at = '#' }: { readonly now_ms: number; readonly at?: string },
 ): Omit<PushedFix, 'asset_id'> {
-  const said_ms = timestamp === undefined ? now_ms : Date.parse(timestamp);
-  if (said_ms > now_ms + fix_ahead_ms_max || said_ms < now_ms - fix_age_ms_max) {
+  const fix_ms = typeof timestamp === 'string' ? Date.parse(timestamp) : now_ms;
+  if (fix_ms > now_ms + fix_ahead_ms_max || fix_ms < now_ms - fix_age_ms_max) {
     const detail = `here it is ${new Date(now_ms).toISOString()}; at most ${fix_age_ms_max / 3_600_000} h before and ${fix_ahead_ms_max / 1_000} s after that`;
-    throw new RequestProblem('invalid-payload', 'the time of the fix is out of range', {
+    throw new RequestProblem('invalid-payload', texts.fix_time, {
       errors: [{ pointer: `${at}/timestamp`, detail }],
     });
   }
   const fix = { lat, lon, alt_m: alt_m ?? null, bearing: bearing ?? null, speed_mps: speed_mps ?? null };
-  return { fix, time_ms: Math.min(now_ms, said_ms) };
+  return { fix, time_ms: Math.min(now_ms, fix_ms) };
 }
 
 /** Throws `conflict` when the asset is one of the kit. */

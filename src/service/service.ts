@@ -49,6 +49,7 @@ import {
   telemetrySnapshot,
   unreportedKit,
 } from './api/views.ts';
+import { texts } from './texts.ts';
 
 /** Commands whose unsupported schemas were logged. */
 const unreadable_max = 1_000;
@@ -73,6 +74,8 @@ export interface ServiceParts {
   readonly now: () => number;
   /** Left out: no other side keeps partner assets. */
   readonly onPartner?: OnPartner | undefined;
+  /** Called when a task has failed without a report of its kit. */
+  readonly onFailed?: (() => void) | undefined;
 }
 
 type Pushed = z.output<typeof pushLocation> & { readonly asset_id: string };
@@ -101,7 +104,7 @@ export class Service {
   async kit(principal: Principal, kit_id: string): Promise<KitResource> {
     await this.#kit(principal, kit_id);
     const [listed] = await this.listed(principal, [kit_id]);
-    if (!listed) throw new RequestProblem('not-found', `there is no kit ${kit_id}`);
+    if (!listed) throw new RequestProblem('not-found', texts.no_kit(kit_id));
     return listed.kit;
   }
 
@@ -110,7 +113,7 @@ export class Service {
     const kit = await this.#kit(principal, kit_id);
     const now_ms = this.#parts.now();
     if (!isOnline(kit, now_ms) && Object.keys(kit.parts).length === 0) {
-      throw new RequestProblem('unavailable', 'the kit is offline and has reported nothing yet', {
+      throw new RequestProblem('unavailable', texts.nothing_reported, {
         retry_after_s: offline_retry_s,
       });
     }
@@ -132,7 +135,7 @@ export class Service {
     const link = findLink(wans, name);
     if (link) return linkOf(link);
     const known = wans.map((each) => each.name).join(', ') || 'none';
-    throw new RequestProblem('not-found', `the kit has no link "${name}"; its links are: ${known}`);
+    throw new RequestProblem('not-found', texts.no_link(name, known));
   }
 
   async assets(principal: Principal, kit_id: string): Promise<AssetResource[]> {
@@ -215,11 +218,11 @@ export class Service {
     const errors = locations.flatMap(({ asset_id }, at) => {
       const protocol = known.get(asset_id)?.protocol;
       if (protocol === 'partner') return [];
-      const detail = protocol ? 'is no partner asset' : 'no asset of this kit has this id';
+      const detail = protocol ? texts.no_partner : texts.no_such_asset;
       return [{ pointer: `#/locations/${at}/asset_id`, detail }];
     });
     if (errors.length > 0) {
-      throw new RequestProblem('invalid-payload', 'locations can be pushed for partner assets only', {
+      throw new RequestProblem('invalid-payload', texts.locations_partner_only, {
         errors,
       });
     }
@@ -259,15 +262,12 @@ export class Service {
     const command = commands.find(({ name }) => name === command_name);
     if (!command) {
       const known = commands.map(({ name }) => name).join(', ') || 'none';
-      throw new RequestProblem(
-        'not-found',
-        `${asset.name} has no command "${command_name}"; its commands are: ${known}`,
-      );
+      throw new RequestProblem('not-found', texts.no_command(asset.name, command_name, known));
     }
     this.#noteUnreadable(kit_id, command);
     const errors = payloadFaults(command.input_schema, payload);
     if (errors.length > 0) {
-      throw new RequestProblem('invalid-payload', 'the payload does not match the input_schema', { errors });
+      throw new RequestProblem('invalid-payload', texts.payload_mismatch, { errors });
     }
     const created_ms = now();
     const order: TaskOrder = {
@@ -304,18 +304,14 @@ export class Service {
   async cancelTask(principal: Principal, kit_id: string, task_id: string): Promise<TaskResource> {
     const task = await this.#task(principal, kit_id, task_id);
     if (task.status === 'completed' || task.status === 'failed') {
-      throw new RequestProblem('conflict', `the task is already ${task.status}`);
+      throw new RequestProblem('conflict', texts.task_over(task.status));
     }
     try {
       await this.#parts.dispatcher.cancel(kit_id, task_id);
     } catch (error) {
-      throw new RequestProblem(
-        'unavailable',
-        `the cancellation could not be sent to the kit: ${messageOf(error)}`,
-        {
-          retry_after_s: 5,
-        },
-      );
+      throw new RequestProblem('unavailable', texts.cancel_not_sent(messageOf(error)), {
+        retry_after_s: 5,
+      });
     }
     return taskResource((await this.#endUnseen(kit_id, task)) ?? task);
   }
@@ -329,7 +325,10 @@ export class Service {
     const kit = await store.kit(kit_id);
     if (revision > 0 || (kit && isOnline(kit, now()))) return undefined;
     const task = await store.failTask(kit_id, task_id, 'cancelled while the kit was offline', now());
-    if (task) changes.publish([{ kind: 'task', kit_id, task }]);
+    if (task) {
+      changes.publish([{ kind: 'task', kit_id, task }]);
+      this.#parts.onFailed?.();
+    }
     return task;
   }
 
@@ -359,7 +358,9 @@ export class Service {
       const task = await store
         .failTask(kit_id, task_id, `not sent to the kit: ${messageOf(error)}`, now())
         .catch(() => undefined);
-      if (task) changes.publish([{ kind: 'task', kit_id, task }]);
+      if (!task) return;
+      changes.publish([{ kind: 'task', kit_id, task }]);
+      this.#parts.onFailed?.();
     }
   }
 
@@ -371,21 +372,21 @@ export class Service {
     const isNamed = principal.kits !== '*' && maySee(principal, kit_id);
     const reported = maySee(principal, kit_id) ? await this.#parts.store.kit(kit_id) : undefined;
     const kit = reported ?? (isNamed ? unreportedKit(kit_id) : undefined);
-    if (!kit) throw new RequestProblem('not-found', `there is no kit ${kit_id}`);
+    if (!kit) throw new RequestProblem('not-found', texts.no_kit(kit_id));
     return kit;
   }
 
   async #asset(principal: Principal, kit_id: string, asset_id: string): Promise<StoredAsset> {
     await this.#kit(principal, kit_id);
     const asset = await this.#parts.store.asset(kit_id, asset_id);
-    if (!asset) throw new RequestProblem('not-found', `the kit has no asset ${asset_id}`);
+    if (!asset) throw new RequestProblem('not-found', texts.no_asset(asset_id));
     return asset;
   }
 
   async #task(principal: Principal, kit_id: string, task_id: string): Promise<StoredTask> {
     await this.#kit(principal, kit_id);
     const task = await this.#parts.store.task(kit_id, task_id);
-    if (!task) throw new RequestProblem('not-found', `the kit has no task ${task_id}`);
+    if (!task) throw new RequestProblem('not-found', texts.no_task(task_id));
     return task;
   }
 }

@@ -58,6 +58,7 @@ export async function startStandalone({
     store,
     log,
     send: async (kit_id, ack, isNewest) => link.acknowledge(kit_id, ack, isNewest),
+    reportsRefusals: () => link.reports_refusals,
     signal,
   });
   const syncs = new SyncRequests({

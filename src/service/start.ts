@@ -4,6 +4,7 @@ import { messageOf } from '../errors.ts';
 import { Changes } from './live/changes.ts';
 import { Gate } from './access/gate.ts';
 import { type ListenAt, serveHttp } from './http/server/http-server.ts';
+import { RetentionSetting } from './history/retention-setting.ts';
 import { HistoryKeeper, type HistoryOptions } from './history/keeper.ts';
 import { type RequestLimits, request_limits_default } from './http/guards.ts';
 import { Ingest } from './ingest/ingest.ts';
@@ -20,6 +21,7 @@ import { type Dispatcher, Service } from './service.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Committed, Store } from './store/store.ts';
 import { openWebhooks, type WebhookSettings } from './webhooks/open-webhooks.ts';
+import { texts } from './texts.ts';
 
 const check_unanswered_ms = 1_000;
 
@@ -82,10 +84,13 @@ export interface RunningService {
 
 /** Starts the service, which owns the store from then on. Rejects when the database cannot be read or the address cannot be bound. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { store, dispatcher, log, listen, hosts, group_ms, onCommitted } = options;
+  const { store, dispatcher, log, listen, hosts, group_ms, meter } = options;
   const ends = new AbortController();
   const { signal } = ends;
   const changes = options.changes ?? new Changes();
+  const webhooks = options.webhooks && openWebhooks({ store, log, meter }, options.webhooks);
+  const wake = (): void => webhooks?.wake();
+  const onCommitted = wakingOn(options.onCommitted, wake);
   const ingest = new Ingest({ store, changes, log, group_ms, onCommitted, signal });
   const keys = new KeyRing(store);
   try {
@@ -100,17 +105,16 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       log,
       now: Date.now,
       onPartner: options.onPartner,
+      onFailed: wake,
     });
     const unready = async (): Promise<string | undefined> => ingest.unready ?? options.unready();
-    const { meter } = options;
-    const webhooks = options.webhooks && openWebhooks({ store, log, meter }, options.webhooks);
     const inside = { service, store, gate, log, changes, signal, unready, meter };
-    const parts = { ...inside, ...outsideOf(options), webhooks: webhooks?.operations };
+    const { retention, keeper } = historyOf(options);
+    const parts = { ...inside, ...outsideOf(options), retention, webhooks: webhooks?.operations };
     const http = await (options.serve ?? serveHttp)(listen, parts);
-    const keeper = options.history && new HistoryKeeper({ store, log, now: Date.now }, options.history);
     const kept = keeper?.run(signal);
     const delivered = webhooks?.run(signal);
-    every(check_unanswered_ms, signal, () => void failUnansweredTasks({ store, changes, log }));
+    every(check_unanswered_ms, signal, () => void failUnansweredTasks({ store, changes, log, wake }));
     return {
       url: http.url,
       store,
@@ -155,16 +159,33 @@ function outsideOf({
   return { map, media_origins, page, version, tls, pictures, limits, socket_limits };
 }
 
+/** Nothing where no history is kept. */
+function historyOf({ history, store, log }: ServiceOptions) {
+  if (!history) return { retention: undefined, keeper: undefined };
+  const retention = new RetentionSetting(store, history.retention);
+  return { retention, keeper: new HistoryKeeper({ store, retention, log, now: Date.now }, history) };
+}
+
+/** Wakes the deliverer of webhooks after a commit that may have queued messages. */
+function wakingOn(onCommitted: ServiceOptions['onCommitted'], wake: () => void) {
+  return (committed: Committed): void => {
+    if (committed.has_events) wake();
+    onCommitted(committed);
+  };
+}
+
+interface Unanswered extends Pick<ServiceOptions, 'store' | 'log'> {
+  readonly changes: Changes;
+  readonly wake: () => void;
+}
+
 /** Fails tasks without an answer, which would stay pending otherwise. A later report of the kit still counts. */
-async function failUnansweredTasks({
-  store,
-  changes,
-  log,
-}: Pick<ServiceOptions, 'store' | 'log'> & { readonly changes: Changes }) {
+async function failUnansweredTasks({ store, changes, log, wake }: Unanswered): Promise<void> {
   try {
     const failed = await store.failSilent(Date.now());
     changes.publish(failed.map((task) => ({ kind: 'task', kit_id: task.kit_id, task })));
+    if (failed.length > 0) wake();
   } catch (error) {
-    log.warn({ reason: messageOf(error) }, 'check for unanswered tasks failed; retrying');
+    log.warn({ reason: messageOf(error) }, texts.log_sweep_failed);
   }
 }

@@ -23,6 +23,8 @@ const batch_rows_wide = 200;
 /** Each batch costs a crossing between threads, two between processes and a PUBACK. */
 const fast_bytes_per_ms = 400;
 const batch_rows_fast = 400;
+const fastest_bytes_per_ms = 1_600;
+const batch_rows_fastest = 1_000;
 /** Kept for live messages: a quarter of the window, but not more than these. */
 const live_reserve_max = 8;
 
@@ -36,6 +38,8 @@ export class Window {
   #rtt_ms: number | undefined;
   #base: { current_ms: number; previous_ms: number; since_ms: number };
   #slot: { bytes: number; since_ms: number };
+  /** Since when none of the backlog is in flight. */
+  #idle_since_ms: number;
   #rates: readonly number[] = [];
 
   constructor(messages_max: number, now: () => number) {
@@ -43,6 +47,7 @@ export class Window {
     this.#now = now;
     this.#base = { current_ms: Infinity, previous_ms: Infinity, since_ms: now() };
     this.#slot = { bytes: 0, since_ms: now() };
+    this.#idle_since_ms = now();
   }
 
   get in_flight(): number {
@@ -67,13 +72,15 @@ export class Window {
   get batch_rows(): number {
     const bytes_per_ms = this.#bytes_per_ms;
     if (bytes_per_ms < wide_bytes_per_ms) return batch_rows_narrow;
-    return bytes_per_ms < fast_bytes_per_ms ? batch_rows_wide : batch_rows_fast;
+    if (bytes_per_ms < fast_bytes_per_ms) return batch_rows_wide;
+    return bytes_per_ms < fastest_bytes_per_ms ? batch_rows_fast : batch_rows_fastest;
   }
 
   sent(bytes: number, { backlog }: { readonly backlog: boolean }): void {
     this.#messages += 1;
     if (!backlog) return;
-    if (this.#backlog_messages === 0) this.#slot = { bytes: 0, since_ms: this.#now() };
+    // A disk or a processor that is slower than the link leaves gaps, in which the link delivers nothing.
+    if (this.#backlog_messages === 0) this.#slot.since_ms += this.#now() - this.#idle_since_ms;
     this.#backlog_messages += 1;
     this.#backlog_bytes += bytes;
   }
@@ -89,6 +96,7 @@ export class Window {
     this.#backlog_messages -= 1;
     this.#backlog_bytes -= bytes;
     this.#slot.bytes += bytes;
+    if (this.#backlog_messages === 0) this.#idle_since_ms = this.#now();
     this.#learnRate();
   }
 

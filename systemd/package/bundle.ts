@@ -19,6 +19,16 @@ export const definitions_sources: readonly string[] = ['node-mavlink', 'mavlink-
 /** Libraries that need their own directory in the package, with their dependencies. */
 export const separate_packages: readonly string[] = [...external_packages, ...served_packages];
 
+/** Node.js has it: readable-stream is made from this module. */
+const same_as_built_in: Readonly<Record<string, string>> = { 'readable-stream': 'node:stream' };
+/** Loaded by libraries at their start for functions that nothing here calls: they would only cost memory. */
+const never_called: readonly RegExp[] = [
+  // MQTT.js connects over WebSockets and through proxies; its client gets sockets of our own.
+  /\/mqtt\/build\/lib\/connect\/index\.js$/,
+  // Its timers of browsers, the threads of pino, and what writes XML beside xml2js.
+  /\/node_modules\/(?:worker-timers|thread-stream|xmlbuilder)\//,
+];
+
 const file_url = /new URL\(\s*'([^']+)',\s*import\.meta\.url\s*\)/g;
 
 /** For the editor, the compiler and developers; nothing reads them at run time. */
@@ -37,7 +47,13 @@ export async function bundle(root: string, out: string): Promise<readonly string
     input: { 'kit-connector': 'src/kit-connector.mjs' },
     platform: 'node',
     external: external_packages,
-    plugins: [besideItself(root, assets), withoutDemo(), builtInWithoutFacade(), latinOnly()],
+    plugins: [
+      besideItself(root, assets),
+      withoutDemo(),
+      withoutUnused(),
+      builtInWithoutFacade(),
+      latinOnly(),
+    ],
     onLog: (level, log, handle) => {
       // A library that uses eval does so in a branch for browsers.
       if (level === 'warn' && log.code !== 'EVAL') throw new Error(`the bundler warns: ${log.message}`);
@@ -49,6 +65,8 @@ export async function bundle(root: string, out: string): Promise<readonly string
     format: 'esm',
     minify: false,
     keepNames: true,
+    // V8 keeps the sources in memory; the terms of the libraries are in the copyright file of the package.
+    comments: false,
     entryFileNames: '[name].mjs',
     chunkFileNames: ({ name }) => (name === definitions.name ? definitions_file : '[name]-[hash].mjs'),
     codeSplitting: { groups: [definitions, { name: 'built-in', test: new RegExp(`^${built_in_prefix}`) }] },
@@ -102,6 +120,19 @@ function withoutDemo(): Plugin {
   return {
     name: 'without-demo',
     load: (id) => (demo_module.test(id) ? 'export function addDemo() {}\n' : null),
+  };
+}
+
+/** What is read of a module that is never called is undefined, so that a call of it throws. */
+function withoutUnused(): Plugin {
+  return {
+    name: 'without-unused',
+    async resolveId(source, importer) {
+      const built_in = same_as_built_in[source];
+      if (built_in === undefined) return null;
+      return this.resolve(built_in, importer, { kind: 'import-statement' });
+    },
+    load: (id) => (never_called.some((each) => each.test(id)) ? 'module.exports = {};\n' : null),
   };
 }
 

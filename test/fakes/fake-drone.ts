@@ -42,9 +42,12 @@ export class FakeDrone extends SimVehicle {
   }[] = [];
   /** Datagrams that arrived. */
   received = 0;
+  received_bytes = 0;
   /** Answers instead of the autopilot. */
   react: Reaction | undefined;
   silent = false;
+  /** Called with each request for parameters. */
+  onParameters: (() => void) | undefined;
   /** Messages that are lost on the way out, by name. */
   readonly withheld = new Set<keyof Messages>();
   /** Each so many'th frame is lost on the way out; 0: none. */
@@ -242,6 +245,7 @@ export class FakeDrone extends SimVehicle {
 
   protected override receive(bytes: Uint8Array): void {
     this.received += 1;
+    this.received_bytes += bytes.length;
     if (!this.silent) super.receive(bytes);
     this.#listener?.receive(bytes);
   }
@@ -251,6 +255,7 @@ export class FakeDrone extends SimVehicle {
     from: { readonly sysid: number; readonly compid: number },
   ): void {
     if (message.name === 'HEARTBEAT') this.beats.push({ ...from, fields: message.fields });
+    if (message.name.startsWith('PARAM_REQUEST_')) this.onParameters?.();
     if (message.name === 'REQUEST_EVENT') this.#sendEvents(message.fields);
     if (message.name === 'SET_POSITION_TARGET_GLOBAL_INT') this.#flyTo(message.fields);
     if (message.name === 'SET_MODE') this.#setModeByMessage(message.fields.custom_mode);

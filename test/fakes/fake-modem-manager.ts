@@ -31,6 +31,8 @@ export type ManagerMood = 'well' | 'silent' | 'list of nonsense' | 'refusing';
 
 export interface FakeModemManager {
   mood: ManagerMood;
+  /** Whether Signal.Setup and GetCellInfo are refused, as polkit does. */
+  mayControl: boolean;
   /** What GetLocation answers; undefined: it is refused. */
   location: readonly (readonly [source: number, signature: string, value: unknown])[] | undefined;
   /** Calls that came so far, by member. */
@@ -56,6 +58,7 @@ export async function startFakeModemManager(address: string): Promise<FakeModemM
   const fake: FakeModemManager = {
     mood: 'well',
     location: [],
+    mayControl: true,
     calls,
     add(modem) {
       for (const [path, interfaces] of objectsOf(modem)) objects.set(path, interfaces);
@@ -130,6 +133,8 @@ function replyTo(
     };
   }
   const interfaces = objects.get(path);
+  if (member === 'Setup' || member === 'GetCellInfo')
+    return radioReply(member, Number(body[0]), interfaces, fake);
   if (member === 'GetLocation' && interfaces && fake.location) {
     return {
       signature: 'a{uv}',
@@ -137,6 +142,25 @@ function replyTo(
     };
   }
   return propertyReply(member, interfaces?.[String(body[0])], String(body[1]));
+}
+
+/** Figures are there from the moment on in which somebody asked for them. */
+function radioReply(
+  member: 'Setup' | 'GetCellInfo',
+  rate: number,
+  interfaces: Interfaces | undefined,
+  fake: FakeModemManager,
+): Reply {
+  if (!interfaces || !fake.mayControl)
+    return { error: 'org.freedesktop.ModemManager1.Error.Core.Unauthorized' };
+  if (member === 'Setup') {
+    const lte = { rssi: -68, rsrp: -97, rsrq: -11, snr: 9.4 };
+    const figures = Object.entries(lte).map(([name, value]) => [name, ['d', value]]);
+    interfaces[`${mm}.Modem.Signal`] = { Rate: ['u', rate], Lte: ['a{sv}', figures] };
+    return { signature: '', body: [] };
+  }
+  const cell = { 'cell-type': ['u', 5], serving: ['b', true], earfcn: ['u', 6_300] };
+  return { signature: 'aa{sv}', body: [[Object.entries(cell)]] };
 }
 
 function propertyReply(member: string | undefined, properties: Properties | undefined, name: string): Reply {

@@ -150,56 +150,59 @@ export class FakeVendorCamera extends SimHost {
     return undefined;
   }
 
-  // oxlint-disable-next-line complexity -- one case for each mood
   async #sendInMood(response: ServerResponse, replies: readonly SimReply[]): Promise<void> {
     const isLogin = replies[0]?.['cmd'] === 'Login';
-    const text = JSON.stringify(replies);
-    const mood = isLogin ? 'well' : this.mood;
-    // The real ones call it HTML.
-    const head = (): ServerResponse => response.writeHead(200, { 'content-type': 'text/html' });
-    switch (mood) {
-      case 'hangs':
-        return;
-      case 'garbage':
-        head().end('<html>busy</html>');
-        return;
-      case 'not UTF-8':
-        head().end(
-          Buffer.concat([
-            Buffer.from(text.replace(/\}\]$/u, ',"x":"')),
-            Buffer.from([0xff, 0xfe]),
-            Buffer.from('"}]'),
-          ]),
-        );
-        return;
-      case 'cuts off':
-        head().write(text.slice(0, 5));
-        response.destroy();
-        return;
-      case 'bad gateway':
-        response.writeHead(502).end();
-        return;
-      case 'redirects':
-        response.writeHead(302, { location: 'https://camera/' }).end();
-        return;
-      case 'too short':
-        head().end(JSON.stringify(replies.slice(0, -1)));
-        return;
-      case 'drips':
-        head();
-        for (const letter of text) {
-          response.write(letter);
-          await sleep(drip_ms, this.#stopping.signal);
-          if (response.destroyed || this.#stopping.signal.aborted) return;
-        }
-        response.end();
-        return;
-      case 'slow':
-        await sleep(slow_ms, this.#stopping.signal);
-        head().end(text);
-        return;
-      case 'well':
-        head().end(text);
-    }
+    await sendIn[isLogin ? 'well' : this.mood](response, replies, this.#stopping.signal);
   }
 }
+
+type Send = (
+  response: ServerResponse,
+  replies: readonly SimReply[],
+  signal: AbortSignal,
+) => Promise<void> | void;
+
+/** The head of an answer. The real ones call it HTML. */
+function begin(response: ServerResponse): ServerResponse {
+  return response.writeHead(200, { 'content-type': 'text/html' });
+}
+
+const sendIn: Readonly<Record<Mood, Send>> = {
+  well: (response, replies) => {
+    begin(response).end(JSON.stringify(replies));
+  },
+  hangs: () => undefined,
+  garbage: (response) => {
+    begin(response).end('<html>busy</html>');
+  },
+  'not UTF-8': (response, replies) => {
+    const text = JSON.stringify(replies).replace(/\}\]$/u, ',"x":"');
+    begin(response).end(Buffer.concat([Buffer.from(text), Buffer.from([0xff, 0xfe]), Buffer.from('"}]')]));
+  },
+  'cuts off': (response, replies) => {
+    begin(response).write(JSON.stringify(replies).slice(0, 5));
+    response.destroy();
+  },
+  'bad gateway': (response) => {
+    response.writeHead(502).end();
+  },
+  redirects: (response) => {
+    response.writeHead(302, { location: 'https://camera/' }).end();
+  },
+  'too short': (response, replies) => {
+    begin(response).end(JSON.stringify(replies.slice(0, -1)));
+  },
+  drips: async (response, replies, signal) => {
+    begin(response);
+    for (const letter of JSON.stringify(replies)) {
+      response.write(letter);
+      await sleep(drip_ms, signal);
+      if (response.destroyed || signal.aborted) return;
+    }
+    response.end();
+  },
+  slow: async (response, replies, signal) => {
+    await sleep(slow_ms, signal);
+    begin(response).end(JSON.stringify(replies));
+  },
+};

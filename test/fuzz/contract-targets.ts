@@ -2,7 +2,7 @@
 import { deflateSync } from 'node:zlib';
 import { z } from 'zod';
 import { packBatch } from '../../src/contract/batch/pack.ts';
-import { unpackBatch } from '../../src/contract/batch/batch.ts';
+import { batchItems, readBatch } from '../../src/contract/batch/batch.ts';
 import { countValues, message_limits, readJson, request_limits } from '../../src/contract/bounded-json.ts';
 import { cloudAck, kitConfig } from '../../src/contract/tasks.ts';
 import { channels, parseDown, parseUp, readChannel, upTopic } from '../../src/contract/topics.ts';
@@ -93,7 +93,7 @@ export const contractTargets: readonly Target[] = [
   },
   {
     name: 'batch-text',
-    read: (input) => unpackBatch(deflateSync(input)),
+    read: (input) => batchItems(readBatch(input)),
     allows: (error) =>
       error instanceof SyntaxError || error instanceof RangeError || error instanceof z.ZodError,
     seeds: [batch_text],

@@ -23,14 +23,18 @@ export function writeCorpus(target: GroupedTarget, inputs: readonly Buffer[]): v
 }
 
 /** Those of `inputs`, smallest first, that reach code which none before them reached. */
-export function distill(target: Target, inputs: readonly Buffer[], coverage: Coverage): readonly Buffer[] {
+export async function distill(
+  target: Target,
+  inputs: readonly Buffer[],
+  coverage: Coverage,
+): Promise<readonly Buffer[]> {
   coverage.forget();
   const kept: Buffer[] = [];
   let bytes = 0;
   for (const input of inputs.toSorted((a, b) => a.length - b.length)) {
     if (input.length > input_bytes_max || bytes + input.length > corpus_bytes_max) break;
     try {
-      target.read(input);
+      await target.read(input);
     } catch {
       // What a parser throws is judged where it is fuzzed.
     }

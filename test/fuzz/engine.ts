@@ -7,7 +7,7 @@ import { type Material, mutate } from './mutate.ts';
 /** A parser and what may come of a hostile input. */
 export interface Target {
   readonly name: string;
-  /** Reads the input; may throw only what `allows` accepts. */
+  /** Reads the input; may throw only what `allows` accepts. A promise is waited for. */
   readonly read: (input: Buffer) => unknown;
   readonly allows: (error: unknown) => boolean;
   readonly seeds: readonly (string | Buffer)[];
@@ -39,6 +39,8 @@ export interface FuzzLimits {
   readonly cpu_ms: () => number;
   /** Inputs kept by earlier runs. */
   readonly kept?: readonly Buffer[];
+  /** Called before each input is read, so that one that is never done can be named. */
+  readonly watch?: (target: Target, input: Buffer) => void;
 }
 
 /** Inputs that reach new code and are kept; beyond it a random one is replaced. */
@@ -47,9 +49,10 @@ const corpus_max = 2_000;
 const slow_ms = 1_000;
 const slow_attempts = 3;
 const findings_max = 20;
+const trace_lines = 10;
 
 /** Runs until the inputs, the time or the patience for findings is used up. */
-export function fuzzTarget(target: Target, limits: FuzzLimits): FuzzRun {
+export async function fuzzTarget(target: Target, limits: FuzzLimits): Promise<FuzzRun> {
   const { coverage, now_ms, end_ms } = limits;
   const random = seededRandom(limits.seed);
   const corpus = [...target.seeds.map((seed) => Buffer.from(seed)), ...(limits.kept ?? [])];
@@ -57,16 +60,22 @@ export function fuzzTarget(target: Target, limits: FuzzLimits): FuzzRun {
   const material: Material = { corpus, dictionary, bytes_max: target.bytes_max };
   const kept: Buffer[] = [];
   const findings = new Map<string, Finding>();
-  const feed = (input: Buffer): void => {
+  const feed = (input: Buffer): void | Promise<void> => {
+    limits.watch?.(target, input);
+    const note = (what: string | undefined): void => {
+      if (what !== undefined && !findings.has(what)) findings.set(what, { target: target.name, what, input });
+    };
     const what = outcome(target, input, limits);
-    if (what !== undefined && !findings.has(what)) findings.set(what, { target: target.name, what, input });
+    return what instanceof Promise ? what.then(note) : note(what);
   };
-  for (const input of corpus) feed(input);
+  for (const input of corpus) await feed(input);
   coverage.reachedMore();
   let inputs = corpus.length;
   while (inputs < limits.inputs && now_ms() < end_ms && findings.size < findings_max) {
     const input = mutate(random, material);
-    feed(input);
+    const fed = feed(input);
+    // Most parsers answer at once, and a wait would cost more than many of them.
+    if (fed) await fed;
     inputs += 1;
     if (!coverage.reachedMore()) continue;
     kept.push(input);
@@ -76,26 +85,49 @@ export function fuzzTarget(target: Target, limits: FuzzLimits): FuzzRun {
   return { inputs, kept, findings: [...findings.values()] };
 }
 
+type Fault = string | undefined;
+
 /** What is wrong with how the target took the input; undefined: nothing. */
-function outcome(target: Target, input: Buffer, { now_ms, cpu_ms }: Clocks): string | undefined {
+function outcome(target: Target, input: Buffer, clocks: Clocks): Fault | Promise<Fault> {
   // Reading the processor's clock costs as much as many an input: it is read once the wall clock raises a suspicion.
-  const began_ms = now_ms();
+  const began_ms = clocks.now_ms();
+  const judge = (fault: Fault): Fault | Promise<Fault> =>
+    fault !== undefined || clocks.now_ms() - began_ms < slow_ms ? fault : slowness(target, input, clocks);
   const fault = faultOf(target, input);
-  if (fault !== undefined || now_ms() - began_ms < slow_ms) return fault;
+  return fault instanceof Promise ? fault.then(judge) : judge(fault);
+}
+
+async function slowness(target: Target, input: Buffer, { cpu_ms }: Clocks): Promise<Fault> {
   for (let attempt = 0; attempt < slow_attempts; attempt += 1) {
     const spent_ms = cpu_ms();
-    faultOf(target, input);
+    await faultOf(target, input);
     if (cpu_ms() - spent_ms < slow_ms) return undefined;
   }
   return `took more than ${slow_ms} ms of processor time`;
 }
 
-function faultOf(target: Target, input: Buffer): string | undefined {
+function faultOf(target: Target, input: Buffer): Fault | Promise<Fault> {
+  const judge = (error: unknown): Fault | Promise<Fault> =>
+    target.allows(error) ? undefined : traced(target, input, error);
   try {
-    target.read(input);
-    return undefined;
+    const read = target.read(input);
+    return read instanceof Promise ? read.then(() => undefined, judge) : undefined;
   } catch (error) {
-    return target.allows(error) ? undefined : `threw ${describe(error)}`;
+    return judge(error);
+  }
+}
+
+/** Reads the input once more with the traces of errors, which cost more than many a parser and are off otherwise. */
+async function traced(target: Target, input: Buffer, first: unknown): Promise<Fault> {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = trace_lines;
+  try {
+    await target.read(input);
+    return `threw ${describe(first)}`;
+  } catch (error) {
+    return `threw ${describe(error)}`;
+  } finally {
+    Error.stackTraceLimit = limit;
   }
 }
 

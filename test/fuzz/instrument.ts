@@ -1,6 +1,7 @@
 /**
- * Counts which branches of the project's code ran: every module that is loaded after `instrument` gets a mark at the start of
- * each function, branch and operand. Must run before the modules that are fuzzed are imported.
+ * Counts which branches of the project's code ran, and of the libraries that read foreign bytes for it: every such module that is
+ * loaded after `instrument` gets a mark at the start of each function, branch and operand. Must run before the modules that are
+ * fuzzed are imported.
  */
 import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import { parseAst } from 'rolldown/parseAst';
@@ -30,6 +31,10 @@ export interface Coverage {
   readonly branches: number;
 }
 
+/** The parts of libraries that read what others wrote; all of them CommonJS. */
+const libraries =
+  /\/node_modules\/(?:net-snmp\/index|asn1-ber\/lib\/.*|dbus-native\/lib\/(?:message|dbus-buffer|signature)|mqtt-packet\/parser|ws\/lib\/(?:receiver|permessage-deflate|extension))\.js$/u;
+
 /** Instruments everything of `src` and `drivers` that is loaded from now on. */
 export function instrument(): Coverage {
   const hits = Buffer.alloc(branches_max);
@@ -41,9 +46,14 @@ export function instrument(): Coverage {
   registerHooks({
     load(url, context, nextLoad) {
       const loaded = nextLoad(url, context);
-      if (!isOurs(url) || loaded.source === undefined) return loaded;
-      const text = Buffer.from(loaded.source as Uint8Array).toString();
-      return { ...loaded, format: 'module', source: marked(stripTypeScriptTypes(text), mark) };
+      const { source } = loaded;
+      if (source === undefined || source === null) return loaded;
+      const text = (): string =>
+        typeof source === 'string' ? source : Buffer.from(source as Uint8Array).toString();
+      if (isOurs(url)) {
+        return { ...loaded, format: 'module', source: marked(stripTypeScriptTypes(text()), mark) };
+      }
+      return libraries.test(url) ? { ...loaded, source: marked(text(), mark) } : loaded;
     },
   });
   return {
@@ -93,14 +103,18 @@ function marked(source: string, mark: () => string): string {
     if (loops.has(node.type)) statement(part('body'));
     for (const value of Object.values(node)) if (typeof value === 'object') visit(value);
   };
-  visit(parseAst(source));
-  let text = '';
-  let from = 0;
+  const tree = parseAst(source);
+  visit(tree);
+  // A directive such as "use strict" has to stay the first statement.
+  const [first] = tree.body;
+  const start = first && 'directive' in first && first.directive ? first.end : 0;
+  let text = `${source.slice(0, start)}; const __hits = globalThis.__hits; `;
+  let from = start;
   for (const { at, text: inserted } of insertions.sort((a, b) => a.at - b.at || a.rank - b.rank)) {
     text += source.slice(from, at) + inserted;
     from = at;
   }
-  return `const __hits = globalThis.__hits; ${text}${source.slice(from)}`;
+  return `${text}${source.slice(from)}`;
 }
 
 const loops: ReadonlySet<string> = new Set([

@@ -7,6 +7,7 @@ import { distill, readCorpus, writeCorpus } from './corpus.ts';
 import { fuzzTarget, type Target, threadCpu_ms } from './engine.ts';
 import { instrument } from './instrument.ts';
 import type { GroupedTarget } from './target-groups.ts';
+import { watchHangs } from './watchdog.ts';
 
 const coverage = instrument();
 const { targets } = await import('./target-groups.ts');
@@ -22,6 +23,8 @@ const { values } = parseArgs({
   },
 });
 
+// Parsers refuse most of what they get: the engine reads what it reports once more, with its trace.
+Error.stackTraceLimit = 0;
 const now_ms = (): number => performance.now();
 const seed = Number(values.seed ?? Date.now() % 1e9);
 const chosen = targets.filter(({ name }) => values.target === undefined || name === values.target);
@@ -30,21 +33,35 @@ if (chosen.length === 0) {
   process.exit(64);
 }
 if (values.distill) {
-  for (const target of chosen) distillOne(target);
+  for (const target of chosen) await distillOne(target);
   process.exit(0);
 }
+const watchdog = watchHangs(values.corpus);
+let current: { readonly target: Target; readonly input: Buffer } | undefined;
+const watch = (target: Target, input: Buffer): void => {
+  current = { target, input };
+  watchdog(target, input);
+};
+// What is thrown in a handler of an event passes every caller by; it would have ended the daemon.
+process.on('uncaughtException', (error) => {
+  if (!current) throw error;
+  const file = join(values.corpus, `finding-${current.target.name}-${digest(current.input)}`);
+  writeFileSync(file, current.input);
+  console.log(`${current.target.name} threw outside of its reader: ${error.stack}\n  input: ${file}`);
+  process.exit(1);
+});
 const share_ms = (Number(values.minutes) * 60_000) / chosen.length;
 const inputs_max = values.inputs === undefined ? Infinity : Number(values.inputs);
 let [inputs, findings] = [0, 0];
 console.log(`seed ${seed}, ${chosen.length} targets, ${Math.round(share_ms / 1_000)} s each`);
-for (const target of chosen) fuzz(target);
+for (const target of chosen) await fuzz(target);
 console.log(`${inputs} inputs, ${coverage.branches} branches reached, ${findings} findings`);
-process.exitCode = findings > 0 ? 1 : 0;
+process.exit(findings > 0 ? 1 : 0);
 
-function fuzz(target: GroupedTarget): void {
+async function fuzz(target: GroupedTarget): Promise<void> {
   const kept = [...readCorpus(target), ...cached(target)];
   const began_ms = now_ms();
-  const run = fuzzTarget(target, {
+  const run = await fuzzTarget(target, {
     seed,
     inputs: inputs_max,
     coverage,
@@ -52,6 +69,7 @@ function fuzz(target: GroupedTarget): void {
     end_ms: began_ms + share_ms,
     cpu_ms: threadCpu_ms,
     kept,
+    watch,
   });
   for (const input of run.kept) writeFileSync(join(folderOf(target), digest(input)), input);
   const per_s = Math.round((run.inputs * 1_000) / (now_ms() - began_ms));
@@ -69,9 +87,9 @@ function fuzz(target: GroupedTarget): void {
 }
 
 /** Makes the corpus that is kept with the sources from what earlier runs kept. */
-function distillOne(target: GroupedTarget): void {
+async function distillOne(target: GroupedTarget): Promise<void> {
   const seeds = target.seeds.map((seed) => Buffer.from(seed));
-  const kept = distill(target, [...seeds, ...readCorpus(target), ...cached(target)], coverage);
+  const kept = await distill(target, [...seeds, ...readCorpus(target), ...cached(target)], coverage);
   writeCorpus(target, kept);
   console.log(`${target.name.padEnd(22)} ${kept.length} inputs, ${Buffer.concat(kept).length} bytes`);
 }

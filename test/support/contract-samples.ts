@@ -7,6 +7,16 @@ export const asset_id = assetId(kit_id, 'mavlink:0123456789abcdef');
 export const task_id = '7d3b2c10-55aa-4c1e-8f00-0a1b2c3d4e5f';
 const time = '2026-11-21T10:00:00.000Z';
 
+const sample_cap = {
+  name: 'wwan0',
+  cap_gb: 50,
+  used_gb: 41.5,
+  used_pct: 83,
+  forecast_gb: 54.2,
+  last_day: '2026-11-30',
+  state: 'warning',
+};
+
 export const samples: Readonly<Record<string, JsonObject | null>> = {
   kitState: {
     online: true,
@@ -202,6 +212,32 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
     voltage: null,
     source: 'iwinfo',
     timestamp: time,
+  },
+  gatewayDataCaps: { links: [sample_cap], timestamp: '2026-11-23T10:00:00.000Z' },
+  gatewayDataCap: { ...sample_cap, timestamp: '2026-11-23T10:00:00.000Z' },
+  gatewayCellular: {
+    modems: [
+      {
+        name: 'wwan0',
+        state: 'connected',
+        signal_pct: 70,
+        technology: '4G',
+        band: 'B20',
+        freq_mhz: null,
+        rssi_dbm: -68,
+        rsrp_dbm: -97,
+        rsrq_db: -11,
+        snr_db: 9.4,
+        operator: 'TestTel',
+        operator_code: '24001',
+        roaming: false,
+        sim_operator: 'TestTel',
+        sim_iccid_end: '0000',
+        model: 'RM520N-GL',
+        imei_end: '4321',
+      },
+    ],
+    timestamp: '2026-11-23T10:00:00.000Z',
   },
   vendorradioGps: { lat: 47.39, lon: 8.54, alt_m: null, fix_type: 3, satellites_visible: 9 },
   assetStatus: { status: 'offline', reason: 'no answer for 5 s' },

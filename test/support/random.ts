@@ -20,9 +20,13 @@ export function seededRandom(seed: number): Random {
   const below = (end: number): number => Math.floor(next() * end);
   return {
     below,
-    bytes: (length) => Buffer.from(Array.from({ length }, () => below(256))),
+    bytes(length) {
+      const bytes = Buffer.allocUnsafe(length);
+      for (let at = 0; at < length; at += 1) bytes[at] = below(256);
+      return bytes;
+    },
     of(items) {
-      const [item] = items.slice(below(items.length));
+      const item = items[below(items.length)];
       if (item === undefined) throw new RangeError('nothing to choose from');
       return item;
     },

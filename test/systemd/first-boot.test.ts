@@ -9,6 +9,7 @@ import { type Container, containerMissing, makeImage, startContainer } from '../
 import { eventually } from '../support/eventually.ts';
 import { peerMissing } from '../support/peers.ts';
 import { makeDirectory, run } from '../support/temporary.ts';
+import { texts } from '../../src/cli/texts.ts';
 
 const shared = join(import.meta.dirname, '../../dist/test');
 const unit = 'kit-connector.service';
@@ -60,7 +61,7 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('an
     const inside = ['--mount', '--pid', '--fork', `--root=${image}`, '--mount-proc'];
     await run('cp', join(image, 'etc/kit-connector/config.yaml'), join(image, 'root/config.yaml'));
     const said = await run('unshare', ...inside, ...setup);
-    expect(said).toContain('not checked: the kit has no id before its first start');
+    expect(said).toContain(texts.login_needs_id);
     const text = await readFile(join(image, 'etc/kit-connector/config.yaml'), 'utf8');
     expect(text).toContain('mqtts://b.example.com');
     expect(text).not.toMatch(/^kit_id:/m);

@@ -34,7 +34,7 @@ export interface Evidence {
 /**
  * A WAN link is what the configuration names, what a default route leads through, what is a modem, and what was one of
  * these before. Loopback, tunnels and members of bridges and bonds are none unless configured, nor is what another link
- * stands on (the port below a VLAN or PPPoE) without its own route. At most `wans_max`, in this order.
+ * stands on (the port below a VLAN or PPPoE, the modem below a multiplexed connection) without its own route. At most `wans_max`, in this order.
  */
 export function findWans(evidence: Evidence): readonly Wan[] {
   const { natures, configured, remembered } = evidence;
@@ -47,7 +47,7 @@ export function findWans(evidence: Evidence): readonly Wan[] {
   const present = new Map(names.flatMap((name) => presentOf(name, evidence)));
   const uppers = uppersOf(present, evidence);
   return names
-    .filter((name) => configured.includes(name) || evident.includes(name) || !uppers.has(name))
+    .filter((name) => configured.includes(name) || !uppers.has(name) || isRouted(name, evidence))
     .slice(0, wans_max)
     .map((name) => ({
       name,
@@ -57,8 +57,21 @@ export function findWans(evidence: Evidence): readonly Wan[] {
     }));
 }
 
-function isEvident(nature: Nature, { routed, stateOf }: Evidence): boolean {
-  const isCandidate = routed.has(nature.ifindex) || isModem(nature);
+function isRouted(name: string, { natures, routed }: Evidence): boolean {
+  const nature = natures.get(name);
+  return nature !== undefined && routed.has(nature.ifindex);
+}
+
+/** A modem on PCIe has an interface for data in hardware and one in software, of which the second carries nothing beside the first. */
+function isSparePath({ name }: Nature, { natures }: Evidence): boolean {
+  const number = /^mhi_swip(\d+)$/u.exec(name)?.[1];
+  return number !== undefined && natures.has(`mhi_hwip${number}`);
+}
+
+function isEvident(nature: Nature, evidence: Evidence): boolean {
+  const { routed, stateOf } = evidence;
+  const isWaitingModem = isModem(nature) && !isSparePath(nature, evidence);
+  const isCandidate = routed.has(nature.ifindex) || isWaitingModem;
   return isCandidate && !isLoopback(nature) && !isTunnel(nature) && !stateOf(nature.name).hasMaster;
 }
 

@@ -19,6 +19,8 @@ export interface ProberSpec {
   readonly interval_ms: number;
   /** How long an answer may take. A satellite takes a second on a bad day: 3000 at least. */
   readonly timeout_ms: number;
+  /** Whether TCP stands in where ICMP is not answered. */
+  readonly tcp: boolean;
   /** Everything ends with it; a prober is stopped by nothing else. */
   readonly signal: AbortSignal;
   readonly log: DriverLog;
@@ -44,6 +46,9 @@ export interface ProbeReading {
   readonly method: 'icmp' | 'tcp' | 'none';
   /** Why it is not reachable, or why nothing is known, for the technician. */
   readonly reason: string | null;
+  readonly decided_by: 'probes' | 'checks';
+  /** What the reader of the figures must know although the link is reachable. */
+  readonly note: string | null;
 }
 
 export interface Prober {

@@ -29,6 +29,14 @@ export interface DeviceFault {
   readonly reachable: false | null;
 }
 
+export interface CourseOptions {
+  readonly timeout_ms: number;
+  /** How many there are. Before the first answer a link is unreachable only once each was probed. */
+  readonly targets?: number;
+  /** Whether TCP stands in where ICMP is not answered. */
+  readonly tcp?: boolean;
+}
+
 const other_of = { icmp: 'tcp', tcp: 'icmp' } as const;
 
 export class ProbeCourse {
@@ -56,9 +64,11 @@ export class ProbeCourse {
   /** Consecutive losses and answers of each method. */
   readonly #runs = { icmp: { misses: 0, hits: 0 }, tcp: { misses: 0, hits: 0 } };
 
-  /** `targets`: how many there are. Before the first answer a link is unreachable only once each was probed. */
-  constructor({ timeout_ms, targets = 1 }: { readonly timeout_ms: number; readonly targets?: number }) {
+  readonly #hasTcp: boolean;
+
+  constructor({ timeout_ms, targets = 1, tcp = true }: CourseOptions) {
     this.#targets = targets;
+    this.#hasTcp = tcp;
     this.#window = new ProbeWindow({ probes: window_probes, timeout_ms });
   }
 
@@ -99,6 +109,7 @@ export class ProbeCourse {
     this.#asked.set(sequence, { target, sent_ms: now_ms });
     const [oldest] = this.#asked.size > asked_max ? this.#asked.keys() : [];
     if (oldest !== undefined) this.#asked.delete(oldest);
+    if (!this.#hasTcp) return [this.#method];
     const other = other_of[this.#method];
     const troubled = this.#runs[this.#method].misses >= second_opinion_after;
     const looks_back = other === 'icmp' && (this.#runs.icmp.hits > 0 || sequence % icmp_again_every === 0);
@@ -125,7 +136,8 @@ export class ProbeCourse {
     const answered = 'rtt_ms' in echo;
     if (answered) this.#noteAnswer(sequence, echo.rtt_ms);
     if (method !== this.#method) return;
-    this.#window.settled(sequence, answered ? echo : 'lost');
+    // TCP repeats what is lost on its own: the answer shows that the link works, the repetition that it loses.
+    this.#window.settled(sequence, answered && !echo.isRepeated ? echo : 'lost');
     if (!answered) this.#reason = echo.reason;
   }
 
@@ -172,8 +184,9 @@ export class ProbeCourse {
   read(now_ms: number): ProbeReading {
     const { reachable } = this.#verdict;
     if (reachable === true) {
-      const since_ms = this.#since_ms;
-      return { reachable, since_ms, ...this.#window.figures(now_ms), method: this.#method, reason: null };
+      const note = this.#method === 'tcp' ? texts.tcp_stands_in : null;
+      const state = { reachable, since_ms: this.#since_ms, method: this.#method, reason: null };
+      return { ...state, ...this.#window.figures(now_ms), decided_by: 'probes', note };
     }
     const packet_loss_pct = reachable === false ? 100 : null;
     const method = reachable === null ? 'none' : this.#method;
@@ -185,6 +198,8 @@ export class ProbeCourse {
       packet_loss_pct,
       method,
       reason: this.#reason,
+      decided_by: 'probes',
+      note: null,
     };
   }
 
@@ -225,6 +240,6 @@ export class ProbeCourse {
     this.#reason = reason;
     if (method === 'tcp') return;
     this.#icmp_refusal = reason;
-    if (this.#method === 'icmp') this.#switch();
+    if (this.#method === 'icmp' && this.#hasTcp) this.#switch();
   }
 }

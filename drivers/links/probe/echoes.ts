@@ -6,8 +6,13 @@ import { type EchoReply, type EchoSocket, openIcmp } from '../../../src/platform
 import { canonicalIp, familyOf, type Family } from '../../../src/platform/linux/socket-address.ts';
 import { texts } from '../texts.ts';
 
-/** What became of one question. `refused`: this process may not ask in this way at all. */
-export type Echo = { readonly rtt_ms: number } | { readonly reason: string; readonly refused?: true };
+/**
+ * What became of one question. `isRepeated`: the answer came to a repetition of the kernel's, so one was lost. `refused`: this
+ * process may not ask in this way at all.
+ */
+export type Echo =
+  | { readonly rtt_ms: number; readonly isRepeated?: boolean }
+  | { readonly reason: string; readonly refused?: true };
 
 interface Waiting {
   readonly from: string;

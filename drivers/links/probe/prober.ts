@@ -17,7 +17,8 @@ const doubt_interval_ms = 1_000;
  * `timeout_ms`, and at once when the device is gone; reachable with the second answer.
  */
 export const startProber: StartProber = (spec) => {
-  const course = new ProbeCourse({ timeout_ms: spec.timeout_ms, targets: spec.targets.length });
+  const { timeout_ms, tcp } = spec;
+  const course = new ProbeCourse({ timeout_ms, tcp, targets: spec.targets.length });
   if (spec.targets.length === 0) course.lose(0, { reason: texts.no_targets, reachable: null });
   else void run(spec, course);
   return { read: () => course.read(performance.now()) };

@@ -39,7 +39,7 @@ export function decodeAddress(body: Buffer): Address | undefined {
 }
 
 /** `rtmsg`. */
-const rta = { oif: 4, priority: 6, multipath: 9, table: 15 } as const;
+const rta = { oif: 4, priority: 6, multipath: 9, table: 15, nh_id: 30 } as const;
 const rtn_unicast = 1;
 /** Blackhole, unreachable, prohibit. */
 const rtn_refusals: ReadonlySet<number> = new Set([6, 7, 8]);
@@ -47,14 +47,20 @@ const rtm_f_cloned = 0x200;
 const rtnh_f_dead = 0x1;
 const nexthop_bytes = 8;
 
-/** A default route of a table other than `local`; undefined for every other route. */
-export function decodeDefaultRoute(body: Buffer): DefaultRoute | undefined {
+/** The paths of a nexthop object (ip-nexthop(8)) by its id. */
+export type PathsOf = (nexthop_id: number) => readonly Path[];
+
+/**
+ * A default route of a table other than `local`; undefined for every other route. `pathsOf` resolves nexthop objects, which the
+ * kernel names without their paths where `nexthop_compat_mode` is off.
+ */
+export function decodeDefaultRoute(body: Buffer, pathsOf: PathsOf = () => []): DefaultRoute | undefined {
   const family = familyOf(body, route_header_bytes);
   if (family === undefined || !isDefault(body)) return undefined;
   const attributes = readAttributes(body, route_header_bytes);
   const table = uint32(attributes, rta.table) ?? body.readUInt8(4);
   const type = body.readUInt8(7);
-  const paths = type === rtn_unicast ? readPaths(attributes, body.readUInt32LE(8)) : [];
+  const paths = type === rtn_unicast ? readPaths(attributes, body.readUInt32LE(8), pathsOf) : [];
   const isWay = paths.length > 0 || rtn_refusals.has(type);
   if (table === table_local || !isWay) return undefined;
   return { family, table, metric: uint32(attributes, rta.priority) ?? 0, paths };
@@ -71,11 +77,55 @@ function isDefault(body: Buffer): boolean {
   return (body.readUInt32LE(8) & rtm_f_cloned) === 0;
 }
 
-function readPaths(attributes: Attributes, flags: number): readonly Path[] {
+function readPaths(attributes: Attributes, flags: number, pathsOf: PathsOf): readonly Path[] {
   const hops = attributes.get(rta.multipath);
   if (hops) return readNexthops(hops);
   const ifindex = uint32(attributes, rta.oif);
-  return ifindex === undefined ? [] : [{ ifindex, weight: 1, alive: (flags & rtnh_f_dead) === 0 }];
+  if (ifindex !== undefined) return [{ ifindex, weight: 1, alive: (flags & rtnh_f_dead) === 0 }];
+  const nexthop_id = uint32(attributes, rta.nh_id);
+  return nexthop_id === undefined ? [] : pathsOf(nexthop_id);
+}
+
+/** Whether a default route names a nexthop object in place of its paths. */
+export function namesNexthop(body: Buffer): boolean {
+  if (familyOf(body, route_header_bytes) === undefined || !isDefault(body)) return false;
+  const attributes = readAttributes(body, route_header_bytes);
+  return attributes.has(rta.nh_id) && !attributes.has(rta.oif) && !attributes.has(rta.multipath);
+}
+
+/** `nhmsg` (linux/nexthop.h). */
+export const nexthop_header_bytes = 8;
+const nha = { id: 1, group: 2, oif: 5 } as const;
+/** `nexthop_grp`: id, weight - 1. */
+const group_entry_bytes = 8;
+
+/** Resolves the nexthop objects of a dump; groups name other objects. */
+export function nexthopPaths(bodies: readonly Buffer[]): PathsOf {
+  const objects = new Map<number, { readonly attributes: Attributes; readonly flags: number }>();
+  for (const body of bodies) {
+    if (body.length < nexthop_header_bytes) continue;
+    const attributes = readAttributes(body, nexthop_header_bytes);
+    const id = uint32(attributes, nha.id);
+    if (id !== undefined) objects.set(id, { attributes, flags: body.readUInt32LE(4) });
+  }
+  const single = (id: number, weight: number): readonly Path[] => {
+    const object = objects.get(id);
+    const ifindex = object && uint32(object.attributes, nha.oif);
+    if (!object || ifindex === undefined) return [];
+    return [{ ifindex, weight, alive: (object.flags & rtnh_f_dead) === 0 }];
+  };
+  return (id) => {
+    const group = objects.get(id)?.attributes.get(nha.group);
+    return group ? groupEntries(group).flatMap((entry) => single(entry.id, entry.weight)) : single(id, 1);
+  };
+}
+
+function groupEntries(group: Buffer): readonly { readonly id: number; readonly weight: number }[] {
+  const count = Math.floor(group.length / group_entry_bytes);
+  return Array.from({ length: count }, (_, index) => {
+    const at = index * group_entry_bytes;
+    return { id: group.readUInt32LE(at), weight: group.readUInt8(at + 4) + 1 };
+  });
 }
 
 function readNexthops(hops: Buffer): readonly Path[] {

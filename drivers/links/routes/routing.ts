@@ -65,6 +65,16 @@ export function selectedInterfaces(
   return [...new Set(selected)];
 }
 
+/** All interfaces in the order in which unmarked traffic would take them if those before could carry nothing. */
+export function failoverOrder(routing: Routing, isTunnel: (ifindex: number) => boolean): readonly number[] {
+  const order: number[] = [];
+  for (let next = selectedInterfaces(routing, isTunnel); next.length > 0;) {
+    order.push(...next);
+    next = selectedInterfaces(routing, (ifindex) => isTunnel(ifindex) || order.includes(ifindex));
+  }
+  return order;
+}
+
 /** A default route that refuses (`blackhole`, `unreachable`, `prohibit`) precedes every path of unmarked traffic. */
 export function refusesTraffic({ routes, rules }: Routing): boolean {
   return ([4, 6] as const).some((family) => {

@@ -9,17 +9,23 @@ import {
   decodeAddress,
   decodeDefaultRoute,
   decodeRule,
+  namesNexthop,
+  nexthop_header_bytes,
+  nexthopPaths,
   route_header_bytes,
   rule_header_bytes,
 } from './decode.ts';
 
 const netlink_route = 0;
-/** Links, and of both families addresses, routes and rules. */
-const groups = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 0x4_0000;
+/** Of `nexthop` objects; beyond the range of bit operations. */
+const nexthop_group = 0x8000_0000;
+/** Links, of both families addresses, routes and rules, and nexthop objects. */
+const groups = (0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 0x4_0000) + nexthop_group;
 
 const tables = {
   addresses: { of: 'addresses', ask: 22, answer: 20, header_bytes: address_header_bytes },
   routes: { of: 'routes', ask: 26, answer: 24, header_bytes: route_header_bytes },
+  nexthops: { of: 'nexthops', ask: 106, answer: 104, header_bytes: nexthop_header_bytes },
   rules: { of: 'rules', ask: 34, answer: 32, header_bytes: rule_header_bytes },
 } as const;
 
@@ -56,7 +62,9 @@ export async function watchRouting(signal: AbortSignal, onChange: () => void): P
 
 async function readRouting(): Promise<Routing> {
   const addresses = (await dumpTable(tables.addresses)).flatMap((body) => decodeAddress(body) ?? []);
-  const routes = (await dumpTable(tables.routes)).flatMap((body) => decodeDefaultRoute(body) ?? []);
+  const listed_routes = await dumpTable(tables.routes);
+  const pathsOf = nexthopPaths(listed_routes.some(namesNexthop) ? await dumpTable(tables.nexthops) : []);
+  const routes = listed_routes.flatMap((body) => decodeDefaultRoute(body, pathsOf) ?? []);
   // A kernel without policy routing lists no rules.
   const listed = (await dumpTable(tables.rules)).flatMap((body) => decodeRule(body) ?? []);
   const byInterface = Map.groupBy(addresses, ({ ifindex }) => ifindex);

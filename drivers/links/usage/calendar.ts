@@ -43,3 +43,23 @@ function dayOf(year: number, month: number, of_month: number): string {
   const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
   return new Date(Date.UTC(year, month, Math.min(of_month, last))).toISOString().slice(0, 10);
 }
+
+/** The last day of the billing month that `day` is in. */
+export function monthEnd(day: string, starts_on: number): string {
+  const [year = 0, month = 0] = day.split('-').map(Number);
+  const this_month = dayOf(year, month - 1, starts_on);
+  const next = this_month > day ? this_month : dayOf(year, month, starts_on);
+  return dayAfter(next, -1);
+}
+
+/** The day so many days later. */
+export function dayAfter(day: string, days = 1): string {
+  return new Date(Date.parse(day) + days * day_ms).toISOString().slice(0, 10);
+}
+
+/** Whole days from one day to another. */
+export function daysBetween(from: string, to: string): number {
+  return Math.round((Date.parse(to) - Date.parse(from)) / day_ms);
+}
+
+const day_ms = 86_400_000;

@@ -57,6 +57,25 @@ export class Memory {
     return this.#links.get(name);
   }
 
+  /**
+   * Moves the records of interfaces that were renamed: the kernel gives an index once in a boot, so the same index under another
+   * name is the same interface. `nameOf` gives the interface that has an index now. Returns the old names.
+   */
+  followRenames(boot_id: string, nameOf: (ifindex: number) => string | undefined): readonly string[] {
+    const renamed = [...this.#links].flatMap(([name, { usage }]) => {
+      const to = usage.last?.boot_id === boot_id ? nameOf(usage.last.ifindex) : undefined;
+      return to === undefined || to === name || this.#links.has(to) ? [] : [{ name, to }];
+    });
+    for (const { name, to } of renamed) {
+      const record = this.#links.get(name);
+      if (record) this.#links.set(to, record);
+      this.#links.delete(name);
+      this.#isChanged = true;
+      this.#log.info({ link: to, before: name }, texts.link_renamed);
+    }
+    return renamed.map(({ name }) => name);
+  }
+
   /** Changes the record of a link, which is a blank one at first. */
   update(name: string, type: LinkRecord['type'], change: Partial<LinkRecord>): LinkRecord {
     const record = { ...blank, ...this.#links.get(name), type, ...change };

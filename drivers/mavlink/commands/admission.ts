@@ -21,10 +21,14 @@ export interface Bounded extends Commanded {
   readonly task_age_max_ms: number;
 }
 
+/** `any`: also a vehicle that reports once a minute over a satellite, for commands that make it safer. */
+type Reports = 'any' | 'recent';
+
 /** Returns the vehicle if it can be reached and there is time to observe the effect. */
 export function reach(
   vehicle: Bounded,
   context: CommandContext,
+  reports: Reports = 'recent',
 ): { readonly to: Addressee; readonly situation: Situation } {
   context.signal.throwIfAborted();
   const left_ms = context.remaining_ms();
@@ -36,6 +40,8 @@ export function reach(
   }
   const found = vehicle.address();
   if ('obstacle' in found) throw notSent(found.obstacle);
+  if (found.situation.is_high_latency && reports === 'recent')
+    throw notSent(texts.about(found.to.name, texts.high_latency));
   return found;
 }
 
@@ -44,8 +50,9 @@ export function admit(
   vehicle: Bounded,
   context: CommandContext,
   obstacleOf: (situation: Situation) => string | undefined,
+  reports?: Reports,
 ): { readonly to: Addressee; readonly situation: Situation } {
-  const found = reach(vehicle, context);
+  const found = reach(vehicle, context, reports);
   const obstacle = obstacleOf(found.situation);
   if (obstacle !== undefined) throw notSent(texts.about(found.to.name, obstacle));
   return found;

@@ -21,6 +21,8 @@ import { mode_names, type ModeName, modeNumbers } from '../vehicles/modes.ts';
 import { storageCommands } from '../missions/commands.ts';
 import { missionFlightCommands } from '../missions/flight.ts';
 import type { CommandName, MavlinkOptions } from '../options.ts';
+import { parameterCommands } from '../parameters/commands.ts';
+import { orbitCommand } from './orbit.ts';
 import { armOrder, gotoOrder, modeOf, modeOrder, returnOrder } from './orders.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
@@ -38,8 +40,10 @@ export function vehicleCommands(
     ...plainCommands(vehicle),
     gotoCommand(vehicle, options, kind),
     ...flightCommands(vehicle, options, kind),
+    ...orbitCommand(vehicle, options, { autopilot, kind }),
     ...storageCommands(vehicle, options),
     ...missionFlightCommands(vehicle),
+    ...parameterCommands(vehicle),
   ];
   // ArduSub has no mode that returns home.
   const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
@@ -92,7 +96,7 @@ function plainCommands(vehicle: Bounded): readonly Command[] {
     safety: true,
     input: noInput,
     handle: async (_input, context) => {
-      const { to } = admit(vehicle, context, obstacleToReturn);
+      const { to } = admit(vehicle, context, obstacleToReturn, 'any');
       const evidence = await carryOut(to, returnOrder(), context);
       return { flight_mode: modeOf(to.contact), ...evidence };
     },
@@ -102,15 +106,24 @@ function plainCommands(vehicle: Bounded): readonly Command[] {
     description: 'Change the flight mode. AUTO starts or resumes the mission.',
     risk_level: 'high',
     requires_approval: true,
-    safety: ({ mode }) => mode === 'LAND' || mode === 'RTL',
+    safety: ({ mode }) => isSafe(mode),
     input: z.strictObject({ mode: z.enum(mode_names) }),
     handle: async ({ mode }, context) => setMode(vehicle, mode, context),
   });
   return [disarm, return_home, set_mode];
 }
 
+function isSafe(mode: ModeName): boolean {
+  return mode === 'LAND' || mode === 'RTL';
+}
+
 async function setMode(vehicle: Bounded, mode: ModeName, context: CommandContext): Promise<JsonObject> {
-  const { to, situation } = admit(vehicle, context, (now) => obstacleToMode(now, mode));
+  const { to, situation } = admit(
+    vehicle,
+    context,
+    (now) => obstacleToMode(now, mode),
+    isSafe(mode) ? 'any' : 'recent',
+  );
   const numbers = modeNumbers(situation.autopilot, situation.kind, mode, situation.modes);
   if (!numbers) throw notSent(texts.mode_unsupported(to.name, mode));
   const evidence = await carryOut(to, modeOrder(mode, numbers, situation), context);

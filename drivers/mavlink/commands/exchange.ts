@@ -57,6 +57,8 @@ const answer_slices = 3;
 const answer_slice_ms = 1_000;
 /** After the last copy, an answer or the effect may still appear. */
 const late_wait_ms = 2_000;
+/** Over a satellite messages take up to a minute, and the vehicle reports its mode as rarely. */
+const satellite = { answer_slice_ms: 20_000, late_wait_ms: 20_000, effect_wait_ms: 180_000 } as const;
 /** Both autopilots send the reasons after the answer. */
 const reason_wait_ms = 1_000;
 /** Part of a task's time that is reserved for its report. */
@@ -145,13 +147,13 @@ class Attempt {
     this.#sent_ms = performance.now();
     for (let slice = 0; slice < answer_slices; slice += 1) {
       if (slice === 0 || this.#order.may_resend) this.#send(form, slice);
-      const ack = await this.#wait(() => this.#newestAck(), answer_slice_ms);
+      const ack = await this.#wait(() => this.#newestAck(), this.#slice_ms);
       if (ack) return ack.result === result_in_progress ? this.#awaitCompletion(ack) : ack;
       if (this.#isNewlyObserved()) return undefined;
     }
     const late = await this.#wait(
       () => this.#newestAck() ?? (this.#isNewlyObserved() ? 'observed' : undefined),
-      late_wait_ms,
+      this.#isFar ? satellite.late_wait_ms : late_wait_ms,
     );
     if (late === undefined || late === 'observed') return undefined;
     return late.result === result_in_progress ? this.#awaitCompletion(late) : late;
@@ -160,6 +162,15 @@ class Attempt {
   /** Whether the effect is seen: not a state that was as expected before, which is no evidence without an answer. */
   #isNewlyObserved(): boolean {
     return !this.#was_already && this.#isObserved();
+  }
+
+  /** Whether the vehicle is heard over a satellite. */
+  get #isFar(): boolean {
+    return this.#to.contact.isHighLatency;
+  }
+
+  get #slice_ms(): number {
+    return this.#isFar ? satellite.answer_slice_ms : answer_slice_ms;
   }
 
   #send(form: Form, confirmation: number): void {
@@ -175,7 +186,7 @@ class Attempt {
 
   /** Whether another form may be sent: the command may be resent, or the vehicle refused it immediately. */
   mayRetry(): boolean {
-    return this.#order.may_resend || performance.now() - this.#sent_ms < answer_slice_ms;
+    return this.#order.may_resend || performance.now() - this.#sent_ms < this.#slice_ms;
   }
 
   /** Awaits the effect of an accepted command: acceptance is no evidence of it. */
@@ -196,7 +207,8 @@ class Attempt {
   }
 
   async #observeEffect(): Promise<boolean> {
-    return (await this.#wait(() => this.#isObserved() || undefined, this.#order.effect_wait_ms)) ?? false;
+    const wait_ms = this.#isFar ? satellite.effect_wait_ms : this.#order.effect_wait_ms;
+    return (await this.#wait(() => this.#isObserved() || undefined, wait_ms)) ?? false;
   }
 
   #failUnobserved(began_ms: number, sent: string): never {
@@ -213,7 +225,7 @@ class Attempt {
     const { what, expected } = this.#order;
     const silence_ms = performance.now() - contact.last_ms;
     const reason =
-      silence_ms >= silent_ms
+      silence_ms >= silent_ms && !this.#isFar
         ? texts.link_lost(name, what, (silence_ms / 1_000).toFixed(1))
         : texts.unanswered(name, what, expected);
     return this.#failUnknown(`${reason}${this.#reasons(severity_warning)}`);

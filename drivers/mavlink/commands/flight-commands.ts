@@ -4,13 +4,14 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Kind } from '../vehicles/kind.ts';
-import { holdNumbers, modeNumbers } from '../vehicles/modes.ts';
+import { modeNumbers } from '../vehicles/modes.ts';
 import { admit, type Bounded, notSent, reach } from './admission.ts';
 import { altitudeInput, heightOf } from './altitude.ts';
 import { awaitArrival, journeyUp } from './arrival.ts';
 import { carryOut } from './exchange.ts';
 import { admitTarget, obstacleToHold, obstacleToMode, obstacleToSpeed, obstacleToTakeOff } from './gate.ts';
-import { gotoOrder, modeOf, modeOrder, px4HoldOrder, speedOrder, takeoffOrder } from './orders.ts';
+import { hold } from './hold.ts';
+import { gotoOrder, modeOf, modeOrder, speedOrder, takeoffOrder } from './orders.ts';
 import { observeSpeed, speedOf } from './speed-effect.ts';
 import { texts } from './texts.ts';
 
@@ -56,22 +57,14 @@ async function takeOff(vehicle: Bounded, height_m: number, context: CommandConte
 }
 
 function safetyCommands(vehicle: Bounded): readonly Command[] {
-  const hold = defineCommand({
+  const hold_here = defineCommand({
     name: 'hold',
     description: 'Stop and stay where it is; planes circle. Pre-empts other commands.',
     risk_level: 'medium',
     requires_approval: false,
     safety: true,
     input: noInput,
-    handle: async (_input, context) => {
-      const { to, situation } = admit(vehicle, context, obstacleToHold);
-      const numbers = holdNumbers(situation.autopilot, situation.kind);
-      if (!numbers) throw notSent(texts.mode_unsupported(to.name, 'hold'));
-      const order =
-        situation.autopilot === 'px4' ? px4HoldOrder(numbers) : modeOrder('hold', numbers, situation);
-      const evidence = await carryOut(to, order, context);
-      return { flight_mode: modeOf(to.contact), ...evidence };
-    },
+    handle: async (_input, context) => hold('hold', admit(vehicle, context, obstacleToHold), context),
   });
   const land = defineCommand({
     name: 'land',
@@ -81,7 +74,7 @@ function safetyCommands(vehicle: Bounded): readonly Command[] {
     safety: true,
     input: noInput,
     handle: async (_input, context) => {
-      const { to, situation } = admit(vehicle, context, (now) => obstacleToMode(now, 'LAND'));
+      const { to, situation } = admit(vehicle, context, (now) => obstacleToMode(now, 'LAND'), 'any');
       const numbers = modeNumbers(situation.autopilot, situation.kind, 'LAND', situation.modes);
       if (!numbers) throw notSent(texts.mode_unsupported(to.name, 'LAND'));
       const order = { ...modeOrder('LAND', numbers, situation), what: 'land' };
@@ -89,7 +82,7 @@ function safetyCommands(vehicle: Bounded): readonly Command[] {
       return { flight_mode: modeOf(to.contact), ...evidence };
     },
   });
-  return [hold, land];
+  return [hold_here, land];
 }
 
 function altitudeCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kind): Command {

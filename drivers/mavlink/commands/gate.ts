@@ -64,17 +64,18 @@ export function obstacleToSpeed(situation: Situation): Obstacle {
   return airborne === null ? texts.airborne_unknown : texts.not_airborne;
 }
 
-export function obstacleToReturn({ armed }: Situation): Obstacle {
-  if (armed === null) return texts.heartbeat_missing;
+export function obstacleToReturn({ armed, is_high_latency }: Situation): Obstacle {
+  if (armed === null) return is_high_latency ? undefined : texts.heartbeat_missing;
   return armed ? undefined : texts.disarmed_mode;
 }
 
 export function obstacleToMode(situation: Situation, mode: ModeName): Obstacle {
-  const { armed, autopilot, kind, modes } = situation;
-  if (armed === null) return texts.heartbeat_missing;
+  const { armed, autopilot, kind, modes, is_high_latency } = situation;
+  if (armed === null && !is_high_latency) return texts.heartbeat_missing;
   if (!modeNumbers(autopilot, kind, mode, modes))
     return texts.mode_unsupported(`a vehicle of this kind (${autopilot} ${kind})`, mode);
-  return (mode === 'RTL' || mode === 'LAND') && !armed ? texts.disarmed_mode : undefined;
+  // A PX4 does not report over a satellite whether it is armed.
+  return (mode === 'RTL' || mode === 'LAND') && armed === false ? texts.disarmed_mode : undefined;
 }
 
 /** Returns the heights of a target that may be sent, or the reason against it. */

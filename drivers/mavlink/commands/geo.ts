@@ -45,3 +45,32 @@ export function crosses(a: Place, b: Place, polygon: readonly Place[]): boolean 
 function turns(a: Place, b: Place, c: Place): boolean {
   return (b.lon - a.lon) * (c.lat - a.lat) - (b.lat - a.lat) * (c.lon - a.lon) > 0;
 }
+
+const metres_per_degree = 111_195;
+
+/** Returns the distance from a place to the nearest side of a polygon in metres. */
+export function distanceToSides_m(place: Place, polygon: readonly Place[]): number {
+  const scale = Math.cos((place.lat * Math.PI) / 180);
+  const local = ({ lat, lon }: Place): Metres => [
+    (lat - place.lat) * metres_per_degree,
+    (lon - place.lon) * metres_per_degree * scale,
+  ];
+  let nearest_m = Number.POSITIVE_INFINITY;
+  let from = polygon.at(-1);
+  for (const to of polygon) {
+    if (from) nearest_m = Math.min(nearest_m, distanceFromOrigin_m(local(from), local(to)));
+    from = to;
+  }
+  return nearest_m;
+}
+
+type Metres = readonly [north_m: number, east_m: number];
+
+/** Distance of the origin to the straight way between two points. */
+function distanceFromOrigin_m([a_north, a_east]: Metres, [b_north, b_east]: Metres): number {
+  const [north, east] = [b_north - a_north, b_east - a_east];
+  const length_squared = north * north + east * east;
+  const along = length_squared === 0 ? 0 : -(a_north * north + a_east * east) / length_squared;
+  const share = Math.max(0, Math.min(1, along));
+  return Math.hypot(a_north + share * north, a_east + share * east);
+}

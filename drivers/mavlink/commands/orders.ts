@@ -113,10 +113,18 @@ export function missionOrder(
 }
 
 /** PX4 reads the altitude as above sea level, whatever the frame; ArduPilot gets it relative to its exact home. */
-export function gotoOrder({ lat, lon }: Waypoint, height: Height, { autopilot, kind }: Situation): Order {
+export function gotoOrder(
+  { lat, lon }: Waypoint,
+  height: Height,
+  { autopilot, kind }: Situation,
+  /** Of the circle that a plane flies; its own when omitted. */
+  circle: Pick<CommandFields, 'param3' | 'param4'> = {},
+): Order {
   const [frame, z_m] =
     autopilot === 'px4' ? [frame_global, height.amsl_m] : [frame_global_relative_int, height.above_home_m];
   const guided = modeNumbers(autopilot, kind, 'GUIDED');
+  // The heading of other vehicles is the direction of the circle for an ArduPlane, which takes NaN as counter-clockwise.
+  const clockwise = autopilot === 'ardupilot' ? { param4: 0 } : {};
   return {
     what: 'goto_waypoint',
     command: command_reposition,
@@ -124,7 +132,8 @@ export function gotoOrder({ lat, lon }: Waypoint, height: Height, { autopilot, k
     forms: autopilot === 'px4' ? ['int', 'long'] : ['int'],
     send: (contact, how) => {
       const place = { lat, lon, z_m, frame };
-      return sendCommand(contact, { command: command_reposition, ...reposition, place }, how);
+      const fields = { command: command_reposition, ...reposition, ...clockwise, ...circle, place };
+      return sendCommand(contact, fields, how);
     },
     ...(autopilot === 'ardupilot' && guided
       ? { fallback: (contact: Contact) => sendTarget(contact, { lat, lon, z_m }, guided) }
@@ -223,7 +232,10 @@ interface Target {
   readonly amsl_m: number | undefined;
 }
 
-function isNear(report: Messages['POSITION_TARGET_GLOBAL_INT'], { lat, lon, amsl_m }: Target): boolean {
+export function isNear(
+  report: Pick<Messages['POSITION_TARGET_GLOBAL_INT'], 'alt' | 'lat_int' | 'lon_int'>,
+  { lat, lon, amsl_m }: Target,
+): boolean {
   const off_m = distance_m({ lat: report.lat_int / 1e7, lon: report.lon_int / 1e7 }, { lat, lon });
   return (
     off_m <= target_tolerance_m &&
@@ -241,9 +253,9 @@ export function modeOf(
 }
 
 /** Default speed, mode change if needed, no loiter radius, unchanged heading. */
-const reposition = { param1: -1, param2: 1, param3: 0, param4: Number.NaN } as const;
+export const reposition = { param1: -1, param2: 1, param3: 0, param4: Number.NaN } as const;
 
-interface CommandFields {
+export interface CommandFields {
   readonly command: number;
   readonly param1?: number;
   readonly param2?: number;
@@ -257,7 +269,7 @@ interface CommandFields {
   };
 }
 
-function sendCommand(
+export function sendCommand(
   contact: Contact,
   { place, ...fields }: CommandFields,
   { form, confirmation }: { readonly form: Form; readonly confirmation: number },

@@ -30,6 +30,7 @@ export const texts = {
   target_height: (height_m: number, given: string, { min_m, max_m }: { min_m: number; max_m: number }) =>
     `target is ${height_m} m above home (${given}); ${min_m} to ${max_m} m are allowed (goto.height_min_m, goto.height_max_m)`,
   about: (vehicle: string, reason: string) => `${vehicle}: ${reason}`,
+  high_latency: 'reports over a satellite only, which shows neither its place nor its state well enough',
   vehicle_offline: (vehicle: string) => `${vehicle} is offline`,
   time_short: (left_s: string) => `too late: ${left_s} s left, too short to observe the effect`,
   task_old: (age_s: string, max_s: number) =>
@@ -63,6 +64,13 @@ export const texts = {
   abandoned: (vehicle: string, mode: string) => `${vehicle} left its way: its flight mode is ${mode} now`,
   expects_answer: 'its answer',
   expects_airborne: 'an airborne vehicle',
+  no_orbit: (kind: string) => `orbit does not support vehicles of kind ${kind} with this autopilot`,
+  orbit_far: (from: string, max_m: number) =>
+    `the circle is farther than ${max_m} m from ${from} (goto.distance_max_m)`,
+  orbit_outside: 'the circle leaves the geofence (goto.geofence)',
+  orbit_fast: (speed_mps: number, radius_m: number, below_mps: string) =>
+    `speed ${speed_mps} m/s is too high for a radius of ${radius_m} m; below ${below_mps} m/s are possible`,
+  expects_orbit: 'the circle in its report',
   expects_hold: 'a mode that holds',
   expects_armed: 'an armed vehicle',
   expects_disarmed: 'a disarmed vehicle',

@@ -30,6 +30,9 @@ const setup_signing = 256;
 /** Age of the routes by which frames of vehicles are filtered. */
 const routes_every_ms = 100;
 
+/** The link that a frame came over; routes name the same object. */
+type Source = Pick<Link, 'name'>;
+
 export class Forwarder {
   readonly #parts: ForwarderParts;
   readonly #endpoints: readonly Endpoint[];
@@ -78,7 +81,7 @@ export class Forwarder {
 
   /** Forwards one frame of a link to the stations. `verified`: as far as the settings demand a signature. */
   fromLink(
-    link: Link,
+    link: Source,
     frame: Frame,
     {
       peer,
@@ -98,7 +101,7 @@ export class Forwarder {
   }
 
   /** Whether the vehicle is also received over a route that is preferred now: stations get each frame once. */
-  #isStandby(link: Link, peer: string, { sysid, compid }: Frame): boolean {
+  #isStandby(link: Source, peer: string, { sysid, compid }: Frame): boolean {
     for (const route of this.#routes) {
       if (route.sysid !== sysid || route.compid !== compid || route.link !== link || route.peer !== peer)
         continue;
@@ -109,7 +112,7 @@ export class Forwarder {
 
   #isForwarded(
     asset_keys: readonly string[] | undefined,
-    { link, peer, sysid }: { readonly link: Link; readonly peer: string; readonly sysid: number },
+    { link, peer, sysid }: { readonly link: Source; readonly peer: string; readonly sysid: number },
   ): boolean {
     if (!asset_keys) return true;
     const of_system = this.#routes.filter((route) => route.sysid === sysid && route.link === link);

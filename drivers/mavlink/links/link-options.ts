@@ -10,30 +10,48 @@ const name = z
   .optional()
   .describe('shown in logs and status; the address when omitted');
 
+/** Least that carries our heartbeat and a command. */
+const budget_min_bytes_per_s = 100;
+const common = {
+  name,
+  bytes_per_s_max: z
+    .int()
+    .min(budget_min_bytes_per_s)
+    .max(1_000_000)
+    .optional()
+    .describe(
+      'limit of what is sent to vehicles, for slow radios; commands have precedence; none when omitted',
+    ),
+  high_latency: z
+    .boolean()
+    .default(false)
+    .describe('a satellite modem: long silence is usual, and no heartbeats are sent'),
+} as const;
+
 /** The usual default rate of telemetry radios and autopilots. */
 const baud_default = 57_600;
 
 export const linkOptions = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('udp_listen'),
-    name,
+    ...common,
     host: host.default('0.0.0.0').describe('own address to listen on'),
     port: port.describe('own port; vehicles and routers send to it'),
   }),
   z.strictObject({
     kind: z.literal('udp_client'),
-    name,
+    ...common,
     host,
     port,
     local_port: port.describe(
       'own port, fixed: autopilots keep sending to the first port that they received from',
     ),
   }),
-  z.strictObject({ kind: z.literal('tcp_client'), name, host, port }),
-  z.strictObject({ kind: z.literal('tcp_listen'), name, host: host.default('0.0.0.0'), port }),
+  z.strictObject({ kind: z.literal('tcp_client'), ...common, host, port }),
+  z.strictObject({ kind: z.literal('tcp_listen'), ...common, host: host.default('0.0.0.0'), port }),
   z.strictObject({
     kind: z.literal('serial'),
-    name,
+    ...common,
     path: z
       .string()
       .startsWith('/')

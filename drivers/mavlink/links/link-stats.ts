@@ -29,6 +29,10 @@ export interface LinkStats {
   readonly bad_signatures: number;
   /** Frames not sent: no peer, or the link rejected them. */
   readonly unsent: number;
+  /** Frames not sent because of `bytes_per_s_max`. */
+  readonly over_budget: number;
+  /** The limit of what is sent to vehicles, and the rate of the last ten seconds; absent without a limit. */
+  readonly budget?: { readonly bytes_per_s_max: number; readonly bytes_per_s: number };
   /** Frames on which the listener threw. */
   readonly faults: number;
   readonly components: readonly ComponentStats[];

@@ -27,6 +27,7 @@ const zero = {
   unsigned: 0,
   bad_signatures: 0,
   unsent: 0,
+  over_budget: 0,
   faults: 0,
 };
 type Count = keyof typeof zero;

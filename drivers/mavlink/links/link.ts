@@ -8,6 +8,7 @@ import type { LinkOptions } from './link-options.ts';
 import type { LinkStats } from './link-stats.ts';
 import { LinkTally } from './link-tally.ts';
 import type { Discard, MediumHost, Send, Stream } from './medium.ts';
+import { type Precedence, SendBudget } from './send-budget.ts';
 import { runSerial } from './serial.ts';
 import type { Signing } from '../wire/signing.ts';
 import { runTcpClient, runTcpListen } from './tcp.ts';
@@ -19,7 +20,11 @@ export interface Link {
    * Sends one encoded frame to `peer`, or to every recent peer. Never blocks and never throws: frames not sent are
    * counted, and the result is false.
    */
-  send(bytes: Uint8Array, peer?: string): boolean;
+  send(bytes: Uint8Array, peer?: string, precedence?: Precedence): boolean;
+  /** Whether its budget has room for a request. */
+  hasRoom(): boolean;
+  /** Whether it is a satellite modem. */
+  readonly high_latency: boolean;
   /** Discards frames that were sent to `peer` until `sent_ms` (`performance.now()`) and have not left this machine. */
   discard(peer: string, sent_ms: number): void;
   stats(): LinkStats;
@@ -56,12 +61,18 @@ const soon_again_ms = 600_000;
 const soon_pause_ms = 500;
 /** Longer than any pause between the bytes of one frame, on any link. */
 const stall_ms = 200;
+/** Of a satellite modem: vehicles send every minute, or when they have a connection. */
+const high_latency_silence_ms = 900_000;
+/** A signed request, as COMMAND_LONG. */
+const request_bytes = 60;
 /** RADIO_STATUS and RADIO: telemetry radios insert them into the stream and have no key. */
 const radio_reports: ReadonlySet<number> = new Set([109, 166]);
 
 /** Opens the link and keeps it open until the signal aborts. */
 export function openLink(options: LinkOptions, on: LinkListener, { signal, signing }: LinkNeeds): Link {
   const tally = new LinkTally();
+  const { bytes_per_s_max, high_latency } = options;
+  const budget = bytes_per_s_max === undefined ? undefined : new SendBudget(bytes_per_s_max);
   let send: Send | undefined;
   let discard: Discard | undefined;
   let received_ms = Number.NEGATIVE_INFINITY;
@@ -86,19 +97,16 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
   };
   const host: Omit<MediumHost, 'opened'> = {
     signal,
+    silence_max_ms: high_latency ? high_latency_silence_ms : undefined,
     datagram: datagramReader(tally, accept),
     stream: (peer) => openStream(tally, (frame, at_ms) => accept(frame, peer, at_ms), signal),
   };
   return {
     name: options.name ?? nameOf(options),
-    send(bytes, peer) {
-      const is_sent = send?.(bytes, peer) ?? false;
-      if (is_sent) tally.add('bytes_out', bytes.length);
-      else tally.add('unsent');
-      return is_sent;
-    },
+    high_latency,
+    ...limited(budget, tally, (bytes, peer) => send?.(bytes, peer) ?? false),
     discard: (peer, sent_ms) => discard?.(peer, sent_ms),
-    stats: () => tally.stats(),
+    stats: () => ({ ...tally.stats(), ...budgetStats(budget) }),
     // Each link retries separately: a retry of the driver would close all links when one is lost.
     ended: serveDevice({
       signal,
@@ -120,6 +128,35 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
       },
     }),
   };
+}
+
+/** Sends within the budget, and counts what was sent and what was not. */
+function limited(
+  budget: SendBudget | undefined,
+  tally: LinkTally,
+  transmit: Send,
+): Pick<Link, 'hasRoom' | 'send'> {
+  return {
+    hasRoom: () => budget?.has(request_bytes, 'usual', performance.now()) ?? true,
+    send(bytes, peer, precedence = 'usual') {
+      const now_ms = performance.now();
+      if (budget?.has(bytes.length, precedence, now_ms) === false) {
+        tally.add('over_budget');
+        return false;
+      }
+      const is_sent = transmit(bytes, peer);
+      if (is_sent) {
+        tally.add('bytes_out', bytes.length);
+        budget?.spend(bytes.length, now_ms);
+      } else tally.add('unsent');
+      return is_sent;
+    },
+  };
+}
+
+function budgetStats(budget: SendBudget | undefined): Pick<LinkStats, 'budget'> {
+  if (!budget) return {};
+  return { budget: { bytes_per_s_max: budget.bytes_per_s, bytes_per_s: budget.rate(performance.now()) } };
 }
 
 /** Shortens the pause after a failure of a link that carried verified frames lately. */

@@ -16,6 +16,8 @@ export type Discard = (peer: string, sent_ms: number) => void;
 /** The link as a medium uses it. */
 export interface MediumHost {
   readonly signal: AbortSignal;
+  /** A satellite modem may be silent for so long; the usual time when undefined. */
+  readonly silence_max_ms?: number | undefined;
   /** Marks the link as up and sets its sender. */
   opened(send: Send, discard: Discard): void;
   /** Parses a datagram received at `at_ms` (`performance.now()`); returns whether it contained an accepted frame. */

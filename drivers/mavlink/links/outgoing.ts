@@ -1,6 +1,7 @@
 /** Sends all outgoing frames: adds our ids, the sequence number and signature of each link; sends nothing when passive. */
 import type { Link } from './link.ts';
-import { encode, type Messages } from '../wire/messages.ts';
+import { encode, type MessageName, type Messages } from '../wire/messages.ts';
+import type { Precedence } from './send-budget.ts';
 import type { SignFrame, Signing } from '../wire/signing.ts';
 
 /** More than a router holds back. */
@@ -8,6 +9,22 @@ const recent_frames_max = 512;
 const relayed_max = 64;
 /** An answer to a command of a station may arrive this late. */
 const relayed_answer_ms = 10_000;
+
+const commanding: ReadonlySet<MessageName> = new Set([
+  'COMMAND_INT',
+  'COMMAND_LONG',
+  'MISSION_SET_CURRENT',
+  'SET_MODE',
+  'SET_POSITION_TARGET_GLOBAL_INT',
+]);
+/** Requests for messages, which are commands on the wire only. */
+const requests: ReadonlySet<unknown> = new Set([511, 512, 520]);
+
+/** A command has precedence on a link with a budget. */
+function precedenceOf(name: MessageName, fields: Messages[MessageName]): Precedence {
+  const isRequest = 'command' in fields && requests.has(fields.command);
+  return commanding.has(name) && !isRequest ? 'command' : 'usual';
+}
 
 export interface Recipient {
   readonly link: Link;
@@ -50,7 +67,7 @@ export class Outgoing {
     const { sysid, compid } = this;
     const bytes = encode(name, fields, { sysid, compid, seq, sign: this.#signerOf(link) });
     this.#remember(bytes);
-    return link.send(bytes, peer);
+    return link.send(bytes, peer, precedenceOf(name, fields));
   }
 
   /** Each link signs with a separate link id, assigned in the order of first use. */

@@ -13,7 +13,7 @@ const autopilot_none = 8;
 const state_active = 4;
 const mavlink_version = 3;
 
-/** Sends heartbeats until `signal` aborts. */
+/** Sends heartbeats until `signal` aborts, but not over satellites. */
 export function sendHeartbeats(
   links: readonly Link[],
   {
@@ -37,6 +37,6 @@ export function sendHeartbeats(
     const is_on_time = now_ms - last_ms < late_max_ms;
     last_ms = now_ms;
     if (!is_on_time) return;
-    for (const link of links) out.send('HEARTBEAT', heartbeat, { link });
+    for (const link of links) if (!link.high_latency) out.send('HEARTBEAT', heartbeat, { link });
   });
 }

@@ -105,7 +105,8 @@ async function serveSocket(socket: Socket, peer: string, medium: MediumHost): Pr
   every(check_every_ms, over.signal, () => {
     const received_ms = stream.received_ms();
     const silence_ms = performance.now() - (received_ms ?? begin_ms);
-    const allowed_ms = received_ms === undefined ? silence_at_first_max_ms : silence_max_ms;
+    const usual_ms = received_ms === undefined ? silence_at_first_max_ms : silence_max_ms;
+    const allowed_ms = medium.silence_max_ms ?? usual_ms;
     if (silence_ms > allowed_ms) socket.destroy(new Error(texts.silent(allowed_ms / 1_000)));
   });
   await new Promise<void>((resolve) => {

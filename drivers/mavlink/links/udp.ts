@@ -69,7 +69,7 @@ interface Ends {
 
 async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
   const socket = createSocket(isIPv6(own.host) ? 'udp6' : 'udp4');
-  const peers = new Peers();
+  const peers = new Peers(medium.silence_max_ms ?? peer_silence_max_ms);
   const lost = new Promise<never>((_, reject) => {
     socket.on('error', (error) => {
       reject(new DeviceUnreachable(texts.udp_failed(own.host, own.port, error.message), { cause: error }));
@@ -146,7 +146,12 @@ interface Peer extends Address {
 
 /** The recent peers. They are few: a linear search costs less than a formatted key for each datagram. */
 class Peers {
+  readonly #silence_max_ms: number;
   #peers: readonly Peer[] = [];
+
+  constructor(silence_max_ms: number) {
+    this.#silence_max_ms = silence_max_ms;
+  }
 
   nameOf(from: RemoteInfo): string {
     return this.#at(from)?.name ?? nameOf(from);
@@ -189,6 +194,6 @@ class Peers {
   }
 
   #dropSilent(now_ms: number): void {
-    this.#peers = this.#peers.filter(({ received_ms }) => now_ms - received_ms <= peer_silence_max_ms);
+    this.#peers = this.#peers.filter(({ received_ms }) => now_ms - received_ms <= this.#silence_max_ms);
   }
 }

@@ -10,19 +10,19 @@ import {
   command_inclusion_polygon,
   command_jump,
   command_speed,
+  frame_global,
   frame_mission,
+  frame_relative,
   type ItemCommand,
   item_commands,
   plainFrame,
   type PlannedItem,
 } from './item.ts';
-import type { MissionKind } from './kinds.ts';
+import { type MissionKind, ownItems } from './kinds.ts';
 import { texts } from './texts.ts';
 
 export type Limits = Pick<MavlinkOptions, 'goto' | 'speed_max_mps'>;
 
-const frame_global = 0;
-const frame_relative = 3;
 const frame_terrain = 10;
 const latitude_max = 90;
 const longitude_max = 180;
@@ -124,8 +124,8 @@ function checkLegs(
   { goto: { geofence } }: Limits,
 ): string | undefined {
   if (!geofence) return undefined;
-  // The first item of an ArduPilot is its home, which the numbers of jumps count.
-  const before = autopilot === 'ardupilot' ? 1 : 0;
+  // The numbers of jumps count the vehicle's own items.
+  const before = ownItems('mission', autopilot);
   let from: PlannedItem | undefined;
   const legs: (readonly [PlannedItem, PlannedItem])[] = [];
   for (const planned of items) {

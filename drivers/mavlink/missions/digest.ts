@@ -2,12 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Autopilot } from '../vehicles/kind.ts';
 import { plainFrame, type StoredItem } from './item.ts';
-import type { MissionKind } from './kinds.ts';
-
-/** Number of items at the start that are the vehicle's own: the home of an ArduPilot. */
-export function ownItems(kind: MissionKind, autopilot: Autopilot): number {
-  return kind === 'mission' && autopilot === 'ardupilot' ? 1 : 0;
-}
+import { type MissionKind, ownItems } from './kinds.ts';
 
 /** Returns the SHA-256 of the items without the vehicle's own ones, as hexadecimal digits. */
 export function digestOf(kind: MissionKind, autopilot: Autopilot, items: readonly StoredItem[]): string {

@@ -5,11 +5,12 @@ import { type Command, type CommandContext, defineCommand, noInput } from '../..
 import { CommandRefused } from '../../../src/errors.ts';
 import { admit, type Bounded, notSent } from '../commands/admission.ts';
 import { type Addressee, carryOut } from '../commands/exchange.ts';
-import { missionOrder, modeOf, modeOrder, px4HoldOrder } from '../commands/orders.ts';
+import { hold } from '../commands/hold.ts';
+import { missionOrder, modeOf } from '../commands/orders.ts';
 import { texts as command_texts } from '../commands/texts.ts';
-import { holdNumbers, modeNumbers } from '../vehicles/modes.ts';
+import { modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { ownItems } from './digest.ts';
+import { itemNumber, ownItems } from './kinds.ts';
 import { obstacleToPause, obstacleToStart } from './obstacles.ts';
 import { texts } from './texts.ts';
 import { Transfer } from './transfer.ts';
@@ -58,15 +59,8 @@ function pauseCommand(vehicle: Bounded): Command {
     requires_approval: false,
     safety: true,
     input: noInput,
-    handle: async (_input, context) => {
-      const { to, situation } = admit(vehicle, context, obstacleToPause);
-      const numbers = holdNumbers(situation.autopilot, situation.kind);
-      if (!numbers) throw notSent(command_texts.mode_unsupported(to.name, 'hold'));
-      const hold =
-        situation.autopilot === 'px4' ? px4HoldOrder(numbers) : modeOrder('hold', numbers, situation);
-      const evidence = await carryOut(to, { ...hold, what: 'pause_mission' }, context);
-      return { flight_mode: modeOf(to.contact), ...evidence };
-    },
+    handle: async (_input, context) =>
+      hold('pause_mission', admit(vehicle, context, obstacleToPause), context),
   });
 }
 
@@ -121,5 +115,5 @@ async function goToItem(to: Addressee, seq: number, context: CommandContext): Pr
 /** The item that the vehicle flies to, from 1. */
 function itemOf(to: Addressee, { autopilot }: Situation): { readonly item?: number } {
   const current = to.contact.latest.last('MISSION_CURRENT');
-  return current ? { item: current.seq + (autopilot === 'ardupilot' ? 0 : 1) } : {};
+  return current ? { item: itemNumber(current.seq, autopilot) } : {};
 }

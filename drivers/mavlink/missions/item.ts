@@ -25,8 +25,12 @@ export const command_exclusion_polygon = 5002;
 export const command_inclusion_circle = 5003;
 export const command_exclusion_circle = 5004;
 export const command_rally = 5100;
+/** Heights above sea level. */
+export const frame_global = 0;
 /** Frame of items without a place. */
 export const frame_mission = 2;
+/** Heights above home. */
+export const frame_relative = 3;
 
 /** Frames with integer coordinates, as the ones that files name. */
 const plain_frames: ReadonlyMap<number, number> = new Map([

@@ -1,4 +1,5 @@
 /** What the mission protocol transfers: missions, fences and rally points. */
+import type { Autopilot } from '../vehicles/kind.ts';
 
 export const mission_kinds = ['mission', 'fence', 'rally'] as const;
 export type MissionKind = (typeof mission_kinds)[number];
@@ -18,4 +19,14 @@ export function isSupported(kind: MissionKind, reported: number): boolean {
 /** Returns undefined for a type that is none of them, which may stand for all. */
 export function kindOfType(mission_type: number): MissionKind | undefined {
   return mission_kinds.find((kind) => mission_types[kind] === mission_type);
+}
+
+/** Number of items at the start that are the vehicle's own: the home of an ArduPilot. */
+export function ownItems(kind: MissionKind, autopilot: Autopilot): number {
+  return kind === 'mission' && autopilot === 'ardupilot' ? 1 : 0;
+}
+
+/** Returns the number of the mission item with this `seq`, from 1 as in plan files; 0 for the home of an ArduPilot. */
+export function itemNumber(seq: number, autopilot: Autopilot): number {
+  return seq + 1 - ownItems('mission', autopilot);
 }

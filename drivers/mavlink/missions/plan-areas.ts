@@ -9,6 +9,8 @@ import {
   command_inclusion_circle,
   command_inclusion_polygon,
   command_rally,
+  frame_global,
+  frame_relative,
   type PlannedItem,
   type StoredItem,
 } from './item.ts';
@@ -18,8 +20,6 @@ const corners_max = 255;
 const areas_max = 100;
 const points_max = 100;
 const radius_max_m = 100_000;
-const frame_global = 0;
-const frame_relative = 3;
 
 const place = z.tuple([latitude, longitude]);
 const place_with_height = z.tuple([latitude, longitude, z.number()]);

@@ -1,8 +1,7 @@
 /** Writes missions as QGroundControl's plan files (`.plan`, version 1). Pure. */
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { ownItems } from './digest.ts';
 import { command_jump, frame_mission, type MissionItem, plainFrame } from './item.ts';
-import type { MissionKind } from './kinds.ts';
+import { type MissionKind, ownItems } from './kinds.ts';
 import { fenceOf, rallyOf } from './plan-areas.ts';
 
 export interface PlanContext {

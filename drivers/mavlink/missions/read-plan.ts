@@ -4,7 +4,7 @@ import { firstFault } from '../../../src/contract/first-fault.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import type { Autopilot } from '../vehicles/kind.ts';
 import { command_jump, frame_mission, type PlannedItem, type StoredItem } from './item.ts';
-import { mission_kinds, type MissionKind } from './kinds.ts';
+import { mission_kinds, type MissionKind, ownItems } from './kinds.ts';
 import { fenceItems, fencePart, rallyItems, rallyPart } from './plan-areas.ts';
 import { texts } from './texts.ts';
 import { items_max } from './transfer.ts';
@@ -76,8 +76,7 @@ function missionItems(given: readonly z.output<typeof anyItem>[], autopilot: Aut
     if (!parsed.success) return { fault: texts.fault(path, firstFault(parsed.error)) };
     simple.push(parsed.data);
   }
-  // The first item of an ArduPilot is its home.
-  const before = autopilot === 'ardupilot' ? 1 : 0;
+  const before = ownItems('mission', autopilot);
   const list: PlannedItem[] = [];
   for (const [index, item] of simple.entries()) {
     const [param1, ...rest] = item.params;

@@ -1,15 +1,14 @@
 /** Changes what a vehicle has stored, and reads it back: only that shows what it holds now. */
 import type { CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import { CommandRefused, messageOf } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Addressee } from '../commands/exchange.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { compare, type Comparison } from './compare.ts';
-import { ownItems } from './digest.ts';
 import { download } from './download.ts';
 import { command_waypoint, type MissionItem, type PlannedItem, type StoredItem } from './item.ts';
-import type { MissionKind } from './kinds.ts';
+import { type MissionKind, ownItems } from './kinds.ts';
 import { texts } from './texts.ts';
 import { ack_accepted, Transfer } from './transfer.ts';
 import { sendItems, type Sent } from './upload.ts';
@@ -47,7 +46,7 @@ export async function storeItems(
   const own = ownItems(kind, situation.autopilot);
   const items = [...(own > 0 ? [homeItem(situation)] : []), ...planned.map(({ item }) => item)];
   const until_ms = performance.now() + context.remaining_ms() * sending_share;
-  const sent = await sendItems(to, kind, items, { ...pick(context), until_ms, obstacle });
+  const sent = await sendItems(to, kind, items, { ...context, until_ms, obstacle });
   const all = planned.length;
   if (context.signal.aborted) throw new CommandRefused(stoppedText(to, sent, { own, all }));
   const held = await readBack(storing, sent.is === 'acknowledged' ? 'now' : 'when it is back');
@@ -117,7 +116,7 @@ export async function clearItems(
 /** Returns the reason without an acknowledgement. */
 async function requestClearing(to: Addressee, { kind, context }: Storing): Promise<string | undefined> {
   const until_ms = performance.now() + context.remaining_ms() * sending_share;
-  const transfer = new Transfer(to, kind, { ...pick(context), until_ms });
+  const transfer = new Transfer(to, kind, { ...context, until_ms });
   try {
     await transfer.exchange(
       texts.the_clearing(kind),
@@ -127,7 +126,7 @@ async function requestClearing(to: Addressee, { kind, context }: Storing): Promi
     return undefined;
   } catch (error) {
     transfer.abandon();
-    return sentenceOf(error);
+    return messageOf(error);
   }
 }
 
@@ -142,10 +141,10 @@ async function readBack(
     let why: string = texts.away;
     if (to) {
       try {
-        const task = { ...pick(context), until_ms };
+        const task = { ...context, until_ms };
         return { items: await download(to, kind, task, { from_pct: 60, to_pct: 100 }) };
       } catch (error) {
-        why = sentenceOf(error);
+        why = messageOf(error);
       }
     }
     const left_ms = Math.min(until_ms - performance.now(), context.remaining_ms());
@@ -154,22 +153,10 @@ async function readBack(
   }
 }
 
-function pick({
-  signal,
-  progress,
-  remaining_ms,
-}: CommandContext): Pick<CommandContext, 'progress' | 'remaining_ms' | 'signal'> {
-  return { signal, progress, remaining_ms };
-}
-
 /** Item 0 of an ArduPilot, which it replaces by the home that it has. */
 function homeItem({ home }: Situation): StoredItem {
   const { lat = 0, lon = 0, alt_amsl_m = 0 } = home ?? {};
   const params = { param1: 0, param2: 0, param3: 0, param4: 0 };
   const place = { x: Math.round(lat * 1e7), y: Math.round(lon * 1e7), z: alt_amsl_m, frame: 0 };
   return { ...params, ...place, command: command_waypoint, autocontinue: 1 };
-}
-
-function sentenceOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { droneFeeds } from '../../../src/contract/feeds.ts';
 import type { Autopilot } from '../vehicles/kind.ts';
 import type { Messages } from '../wire/messages.ts';
-import { mission_kinds, type MissionKind } from './kinds.ts';
+import { itemNumber, mission_kinds, type MissionKind } from './kinds.ts';
 
 type MissionFeed = z.output<typeof droneFeeds.mission>;
 type Current = Messages['MISSION_CURRENT'];
@@ -28,6 +28,8 @@ const id_fields = { mission: 'mission_id', fence: 'fence_id', rally: 'rally_poin
 export class StoredMissions {
   readonly #known = new Map<MissionKind, Known>();
   #current: Current | undefined;
+  /** Number of the item that was reached last, from 1. */
+  #reached: number | undefined;
   #autopilot: Autopilot = 'other';
 
   /** Remembers what was read from the vehicle. */
@@ -40,6 +42,7 @@ export class StoredMissions {
     if (kind === undefined) {
       this.#known.clear();
       this.#current = undefined;
+      this.#reached = undefined;
     } else this.#known.delete(kind);
   }
 
@@ -47,10 +50,18 @@ export class StoredMissions {
     return this.#known.get(kind)?.digest;
   }
 
+  /** `MISSION_ITEM_REACHED`: what is behind the vehicle, also of one that reports no state of its mission. */
+  reached(seq: number, autopilot: Autopilot): void {
+    this.#reached = itemNumber(seq, autopilot);
+  }
+
   /** The vehicle reports other ids or another number of items when another station has changed them. */
   receive(current: Current, autopilot: Autopilot, now_ms: number): void {
     this.#current = current;
     this.#autopilot = autopilot;
+    // It goes to an earlier item.
+    if (this.#reached !== undefined && itemNumber(current.seq, autopilot) < this.#reached)
+      this.#reached = undefined;
     for (const kind of mission_kinds) {
       const known = this.#known.get(kind);
       if (!known) continue;
@@ -81,7 +92,12 @@ export class StoredMissions {
     const count = totalOf(current) ?? known;
     const state = states[current.mission_state] ?? null;
     const item = count === null ? null : itemOf(current, this.#autopilot, count);
-    return { count, current: item, progress_pct: progressOf(state, item, count), state };
+    return {
+      count,
+      current: item,
+      progress_pct: progressOf(state, behindOf(item, this.#reached), count),
+      state,
+    };
   }
 }
 
@@ -91,19 +107,33 @@ function totalOf({ total, mission_state }: Current): number | undefined {
   return total === 0 ? undefined : total;
 }
 
-/** Items count from 1, as in plan files. Item 0 of an ArduPilot is its home. */
+/** Returns null while it is at none. */
 function itemOf({ seq }: Current, autopilot: Autopilot, count: number): number | null {
-  const item = autopilot === 'ardupilot' ? seq : seq + 1;
+  const item = itemNumber(seq, autopilot);
   return item < 1 || count === 0 ? null : Math.min(item, count);
+}
+
+/** Returns the number of items that are behind the vehicle. An item may be reached and still be the current one. */
+function behindOf(item: number | null, reached: number | undefined): Behind {
+  if (item === null) return { items: null, isReported: false };
+  const isReported = reached !== undefined && (reached === item || reached === item - 1);
+  return { items: isReported ? reached : item - 1, isReported };
+}
+
+interface Behind {
+  readonly items: number | null;
+  /** The vehicle has reported that it reached the last of them. */
+  readonly isReported: boolean;
 }
 
 function progressOf(
   state: (typeof states)[number],
-  item: number | null,
+  { items, isReported }: Behind,
   count: number | null,
 ): number | null {
   if (state === 'complete') return 100;
   if (state === 'not_started') return 0;
-  if ((state !== 'active' && state !== 'paused') || item === null || !count) return null;
-  return Math.round((100 * (item - 1)) / count);
+  const isUnderway = state === 'active' || state === 'paused' || (state === null && isReported);
+  if (!isUnderway || items === null || !count) return null;
+  return Math.round((100 * Math.min(items, count)) / count);
 }

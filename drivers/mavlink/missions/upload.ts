@@ -2,6 +2,7 @@
  * Sends items to a vehicle, which requests each of them. ArduPilot stores every item as it arrives and drops the old ones at the
  * start, so that an upload that ends in the middle leaves a part; PX4 keeps the old ones until it has all.
  */
+import { messageOf } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Addressee } from '../commands/exchange.ts';
 import type { Messages } from '../wire/messages.ts';
@@ -71,7 +72,7 @@ class Upload extends Transfer {
       return await this.#serve();
     } catch (error) {
       this.abandon();
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       return { is: 'cut', sent: this.sent, reason };
     }
   }

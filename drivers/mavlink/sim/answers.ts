@@ -23,12 +23,15 @@ const command_land = 21;
 const command_takeoff = 22;
 const command_set_mode = 176;
 const command_change_speed = 178;
+const command_orbit = 34;
 const command_reposition = 192;
 const command_mission_start = 300;
 const command_arm = 400;
 const frames_relative: ReadonlySet<number> = new Set([3, 6]);
 const frames_amsl: ReadonlySet<number> = new Set([0, 5]);
 const change_mode = 1;
+const orbit_speed_max_mps = 10;
+const orbit_acceleration_max_mps2 = 2;
 
 type Answerable = Pick<SimState, 'autopilot' | 'flight' | 'gps' | 'pre_arm_ok' | 'kind'>;
 
@@ -62,6 +65,7 @@ export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable):
 
 /** Executes `COMMAND_INT`. */
 export function answerInt(fields: Messages['COMMAND_INT'], { autopilot, flight }: Answerable): Answer {
+  if (fields.command === command_orbit && autopilot === 'px4') return orbit(flight, fields);
   if (fields.command !== command_reposition) return { result: unsupported };
   const { frame, z, param2 } = fields;
   const may_change = (param2 & change_mode) !== 0;
@@ -78,6 +82,16 @@ export function answerInt(fields: Messages['COMMAND_INT'], { autopilot, flight }
 function flyTo(flight: Flight, { x, y }: Messages['COMMAND_INT'], height_m: number): Answer {
   flight.target = { lat: x / 1e7, lon: y / 1e7, height_m };
   flight.mode = 'GUIDED';
+  return { result: accepted };
+}
+
+/** PX4 accepts each circle, and keeps the speed that it has instead of one that it cannot fly. */
+function orbit(flight: Flight, { param1, param2, x, y, z }: Messages['COMMAND_INT']): Answer {
+  const isFlyable =
+    param2 < orbit_speed_max_mps && param2 ** 2 < orbit_acceleration_max_mps2 * Math.abs(param1);
+  const center = { lat: x / 1e7, lon: y / 1e7, height_m: z - flight.home.alt_amsl_m };
+  flight.circle = { ...center, radius_m: param1, speed_mps: isFlyable ? param2 : 1 };
+  flight.mode = 'ORBIT';
   return { result: accepted };
 }
 

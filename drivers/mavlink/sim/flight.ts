@@ -3,11 +3,18 @@ import type { Place } from '../commands/geo.ts';
 import { distance_m } from '../commands/geo.ts';
 import type { ModeName } from '../vehicles/modes.ts';
 
-/** The modes of the interface, and those in which it holds or takes off. */
-export type SimMode = ModeName | 'HOLD' | 'TAKEOFF';
+/** The modes of the interface, and those in which it holds, orbits or takes off. */
+export type SimMode = ModeName | 'HOLD' | 'ORBIT' | 'TAKEOFF';
 
 export interface Target extends Place {
   readonly height_m: number;
+}
+
+/** A circle around a place. */
+export interface Circle extends Target {
+  /** Negative: counter-clockwise. */
+  readonly radius_m: number;
+  readonly speed_mps: number;
 }
 
 export interface Home extends Place {
@@ -37,6 +44,8 @@ export class Flight {
   mode: SimMode;
   /** Where it flies to, in GUIDED. */
   target: Target | undefined;
+  /** What it flies around, in ORBIT. */
+  circle: Circle | undefined;
   north_mps = 0;
   east_mps = 0;
   up_mps = 0;
@@ -91,10 +100,24 @@ export class Flight {
         return distance_m(this, this.home) < arrived_m
           ? { ...this.home, height_m: 0 }
           : { ...this.home, height_m: Math.max(height_m, return_height_m) };
+      case 'ORBIT':
+        return this.circle && this.#onOrbit(this.circle, seconds);
       case 'LOITER':
       case 'HOLD':
     }
     return undefined;
+  }
+
+  #onOrbit({ radius_m, speed_mps, ...center }: Circle, seconds: number): Target {
+    const north_m = (this.lat - center.lat) * metres_per_degree;
+    const east_m = (this.lon - center.lon) * metres_per_degree * cosine(center.lat);
+    const angle = Math.atan2(east_m, north_m) + (speed_mps * seconds) / radius_m;
+    const degrees = Math.abs(radius_m) / metres_per_degree;
+    return {
+      lat: center.lat + degrees * Math.cos(angle),
+      lon: center.lon + (degrees * Math.sin(angle)) / cosine(center.lat),
+      height_m: center.height_m,
+    };
   }
 
   #onRoute({ target, reached }: NonNullable<Flight['route']>): Target | undefined {

@@ -133,7 +133,8 @@ export class SimMissions {
   handle({ name, fields }: MissionMessage, from: Station, now_ms: number): void {
     if (name === 'MISSION_SET_CURRENT') this.#setCurrent(fields.seq);
     else if (name === 'MISSION_REQUEST_LIST')
-      this.#reply('MISSION_COUNT', from, {
+      this.#parts.reply('MISSION_COUNT', {
+        ...addressOf(from),
         count: this.stored[fields.mission_type]?.length ?? 0,
         mission_type: fields.mission_type,
         opaque_id: 0,
@@ -169,29 +170,15 @@ export class SimMissions {
 
   protected request(receiving: Receiving, now_ms: number): void {
     receiving.asked_ms = now_ms;
-    const fields = { seq: receiving.items.length, mission_type: receiving.type };
-    this.#reply(
-      this.#parts.autopilot === 'px4' ? 'MISSION_REQUEST_INT' : 'MISSION_REQUEST',
-      receiving.from,
-      fields,
-    );
+    this.#parts.reply(this.#parts.autopilot === 'px4' ? 'MISSION_REQUEST_INT' : 'MISSION_REQUEST', {
+      ...addressOf(receiving.from),
+      seq: receiving.items.length,
+      mission_type: receiving.type,
+    });
   }
 
   protected ack(to: Station, mission_type: number, type: number): void {
-    this.#reply('MISSION_ACK', to, { type, mission_type, opaque_id: 0 });
-  }
-
-  #reply<K extends Reply>(
-    name: K,
-    { sysid, compid }: Station,
-    fields: Omit<Messages[K], 'target_component' | 'target_system'>,
-  ): void {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the two fields that were left out are added
-    this.#parts.reply(name, {
-      ...fields,
-      target_system: sysid,
-      target_component: compid,
-    } as unknown as Messages[K]);
+    this.#parts.reply('MISSION_ACK', { ...addressOf(to), type, mission_type, opaque_id: 0 });
   }
 
   #setCurrent(seq: number): void {
@@ -203,7 +190,7 @@ export class SimMissions {
   #sendItem({ seq, mission_type }: Messages['MISSION_REQUEST'], from: Station): void {
     const item = this.stored[mission_type]?.[seq];
     if (!item) this.ack(from, mission_type, invalid_sequence);
-    else this.#reply('MISSION_ITEM_INT', from, { ...item, seq, mission_type });
+    else this.#parts.reply('MISSION_ITEM_INT', { ...item, ...addressOf(from), seq, mission_type });
   }
 
   #begin({ count, mission_type }: Messages['MISSION_COUNT'], from: Station, now_ms: number): void {
@@ -272,4 +259,9 @@ function isFlownTo(item: Item | undefined): boolean {
   if (!item || item.command > nav_last || item.command === return_home || item.command === delay)
     return false;
   return item.command !== takeoff || item.x !== 0 || item.y !== 0;
+}
+
+/** The fields that address a message to this station. */
+function addressOf({ sysid, compid }: Station) {
+  return { target_system: sysid, target_component: compid };
 }

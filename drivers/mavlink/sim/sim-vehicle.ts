@@ -8,7 +8,8 @@ import { decode, type Decoded, encode, type Messages } from '../wire/messages.ts
 import type { SignFrame } from '../wire/signing.ts';
 import { accepted, type Answer, answerInt, answerLong } from './answers.ts';
 import { Flight, type Home } from './flight.ts';
-import { isMissionMessage, SimMissions, type SimMissionsParts } from './missions.ts';
+import { isMissionMessage, SimMissions, type SimMissionsParts, type Station } from './missions.ts';
+import { SimParameters } from './parameters.ts';
 import { type SimState, type Telemetry, telemetry, telemetry_ids } from './telemetry.ts';
 
 export interface SimOptions {
@@ -51,6 +52,7 @@ const px4_streams: readonly (readonly [Telemetry, interval_ms: number])[] = [
   ['HOME_POSITION', 1_000],
   ['BATTERY_STATUS', 1_000],
   ['POSITION_TARGET_GLOBAL_INT', 500],
+  ['ORBIT_EXECUTION_STATUS', 500],
   ['WIND_COV', 2_000],
   ['VIBRATION', 2_000],
   ['MISSION_CURRENT', 1_000],
@@ -58,7 +60,7 @@ const px4_streams: readonly (readonly [Telemetry, interval_ms: number])[] = [
 
 /** What the autopilot does not have. */
 const foreign: Readonly<Record<SimOptions['autopilot'], ReadonlySet<Telemetry>>> = {
-  ardupilot: new Set(['ESTIMATOR_STATUS', 'WIND_COV']),
+  ardupilot: new Set(['ESTIMATOR_STATUS', 'ORBIT_EXECUTION_STATUS', 'WIND_COV']),
   px4: new Set(['EKF_STATUS_REPORT', 'WIND']),
 };
 
@@ -68,13 +70,17 @@ export class SimVehicle {
   flight: Flight;
   gps: SimState['gps'] = 'ok';
   pre_arm_ok = true;
+  /** Set: it sends nothing by itself but HIGH_LATENCY2, at this interval. */
+  high_latency_ms: number | undefined;
   readonly missions: SimMissions;
+  readonly parameters: SimParameters;
   readonly #signal: AbortSignal;
   #socket: Socket | undefined;
   /** 16 hexadecimal digits. */
   uid: string;
   #booted_ms: number;
   #heartbeat_due_ms = 0;
+  #report_due_ms = 0;
   #seq = 0;
   #text_id: number;
   readonly #streams = new Map<Telemetry, { interval_ms: number; due_ms: number }>();
@@ -90,6 +96,7 @@ export class SimVehicle {
       home: options.home,
       reply: (name, fields) => this.send(name, fields),
     });
+    this.parameters = new SimParameters(options.autopilot, (value) => this.send('PARAM_VALUE', value));
     this.#text_id = options.autopilot === 'px4' ? 0 : 1;
     signal.addEventListener('abort', () => this.#closeSocket(), { once: true });
   }
@@ -111,6 +118,11 @@ export class SimVehicle {
     if (keep_port) return;
     this.#closeSocket();
     await this.#openSocket();
+  }
+
+  /** Sends a message no longer by itself. */
+  stopStream(name: Telemetry): void {
+    this.#streams.delete(name);
   }
 
   sendText(text: string, severity = severity_critical): void {
@@ -160,11 +172,7 @@ export class SimVehicle {
     { sysid, compid: from }: { readonly sysid: number; readonly compid: number },
   ): void {
     const { name, fields } = message;
-    if (isMissionMessage(message)) {
-      if (this.#isFor(message.fields))
-        this.missions.handle(message, { sysid, compid: from }, performance.now());
-      return;
-    }
+    if (this.#transfer(message, { sysid, compid: from })) return;
     if (name !== 'COMMAND_LONG' && name !== 'COMMAND_INT') return;
     if (!this.#isFor(fields)) return;
     const answer = this.execute(message);
@@ -181,6 +189,18 @@ export class SimVehicle {
     // ArduPilot shows a change at once, PX4 with its next heartbeat.
     const isRequest = fields.command === command_set_interval || fields.command === command_request_message;
     if (this.options.autopilot === 'ardupilot' && !isRequest) this.#heartbeat_due_ms = 0;
+  }
+
+  /** Missions and parameters. Returns whether the message is about them. */
+  #transfer(message: Decoded, from: Station): boolean {
+    const { name, fields } = message;
+    if (isMissionMessage(message)) {
+      if (this.#isFor(message.fields)) this.missions.handle(message, from, performance.now());
+      return true;
+    }
+    if (name !== 'PARAM_REQUEST_LIST' && name !== 'PARAM_REQUEST_READ') return false;
+    if (this.#isFor(fields)) this.parameters.handle(message);
+    return true;
   }
 
   #isFor({
@@ -206,6 +226,12 @@ export class SimVehicle {
 
   /** Called every `step_ms`. */
   protected tick(now_ms: number): void {
+    if (this.high_latency_ms !== undefined) {
+      if (now_ms < this.#report_due_ms) return;
+      this.#report_due_ms = now_ms + this.high_latency_ms;
+      this.#sendTelemetry('HIGH_LATENCY2');
+      return;
+    }
     if (now_ms >= this.#heartbeat_due_ms) {
       this.#heartbeat_due_ms = now_ms + heartbeat_ms;
       this.#sendTelemetry('HEARTBEAT');
@@ -219,6 +245,7 @@ export class SimVehicle {
 
   #step(): void {
     this.missions.tick(performance.now());
+    this.parameters.tick();
     const { missions } = this;
     const has_mission = (missions.stored[0]?.length ?? 0) > missions.first;
     this.flight.route = has_mission
@@ -230,7 +257,8 @@ export class SimVehicle {
 
   #sendTelemetry(name: Telemetry): void {
     const state = this.#state();
-    this.send(name, telemetry[name](state));
+    const fields = telemetry[name](state);
+    if (fields) this.send(name, fields);
   }
 
   #state(): SimState {

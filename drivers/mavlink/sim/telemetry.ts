@@ -1,7 +1,7 @@
 /** Messages of the simulated vehicle, filled as by the simulated autopilot. */
 import type { Messages } from '../wire/messages.ts';
 import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
-import { holdNumbers, modeNumbers, px4_takeoff_mode } from '../vehicles/modes.ts';
+import { holdNumbers, modeNumbers, px4_orbit_mode, px4_takeoff_mode } from '../vehicles/modes.ts';
 import { autopilotVersion } from './autopilot-version.ts';
 import type { Flight, SimMode } from './flight.ts';
 import type { SimMissions } from './missions.ts';
@@ -28,12 +28,14 @@ const pre_arm_bit = 0x1000_0000;
 const estimator_good = { ardupilot: 831, px4_ground: 1023, px4_air: 895 } as const;
 const estimator_without_gps = 167;
 const flight_software = { ardupilot: 0x04_06_00_ff, px4: 0x01_10_00_ff } as const;
+const failed_compass = 32;
 const vtol_state_multicopter = 3;
 /** What a rover of ArduPilot reports as the altitude of its home, wherever it is. */
 const rover_home_alt_mm = 190;
 const radians_per_degree = Math.PI / 180;
 
-type Build = { readonly [K in keyof Messages]?: (state: SimState) => Messages[K] };
+/** Undefined: it has nothing to report now. */
+type Build = { readonly [K in keyof Messages]?: (state: SimState) => Messages[K] | undefined };
 
 /** By name. */
 export const telemetry = {
@@ -195,6 +197,52 @@ export const telemetry = {
       coordinate_frame: autopilot === 'px4' ? 5 : 0,
     };
   },
+  ORBIT_EXECUTION_STATUS: ({ flight, boot_ms }) => {
+    const { circle } = flight;
+    if (!circle || flight.mode !== 'ORBIT') return undefined;
+    return {
+      time_usec: boot_ms * 1_000,
+      radius: circle.radius_m,
+      x: Math.round(circle.lat * 1e7),
+      y: Math.round(circle.lon * 1e7),
+      z: flight.home.alt_amsl_m + circle.height_m,
+      frame: 0,
+    };
+  },
+  HIGH_LATENCY2: ({ autopilot, type, kind, flight, boot_ms, gps, pre_arm_ok }) => {
+    const custom_mode = modeNumber(autopilot, kind, flight.mode);
+    const failure_flags = (gps === 'ok' ? 0 : 1) | (pre_arm_ok ? 0 : failed_compass);
+    return {
+      timestamp: boot_ms,
+      latitude: Math.round(flight.lat * 1e7),
+      longitude: Math.round(flight.lon * 1e7),
+      custom_mode: autopilot === 'px4' ? custom_mode >>> 16 : custom_mode,
+      altitude: Math.round(flight.home.alt_amsl_m + flight.height_m),
+      target_altitude: 0,
+      target_distance: 0,
+      wp_num: 0,
+      failure_flags,
+      type,
+      autopilot: autopilot === 'px4' ? 12 : 3,
+      heading: Math.round(flight.heading_deg / 2),
+      target_heading: 0,
+      throttle: flight.armed ? 42 : 0,
+      airspeed: 0,
+      airspeed_sp: 0,
+      groundspeed: Math.round(Math.hypot(flight.north_mps, flight.east_mps) * 5),
+      windspeed: 15,
+      wind_heading: 120,
+      eph: 8,
+      epv: 12,
+      temperature_air: -128,
+      climb_rate: 0,
+      battery: 76,
+      // The base mode of an ArduPilot.
+      custom0: autopilot === 'px4' ? -128 : ((81 + (flight.armed ? 128 : 0)) << 24) >> 24,
+      custom1: -128,
+      custom2: -128,
+    };
+  },
   MISSION_CURRENT: ({ missions, flight }) => missions.report(flight.armed && flight.mode === 'AUTO'),
   WIND: () => ({ direction: 240, speed: 3, speed_z: 0 }),
   WIND_COV: ({ boot_ms }) => ({
@@ -222,6 +270,7 @@ export const telemetry = {
 
 function modeNumber(autopilot: SimState['autopilot'], kind: Kind, mode: SimMode): number {
   if (mode === 'TAKEOFF') return px4_takeoff_mode;
+  if (mode === 'ORBIT') return px4_orbit_mode;
   const numbers = mode === 'HOLD' ? holdNumbers(autopilot, kind) : modeNumbers(autopilot, kind, mode);
   return numbers?.custom_mode ?? 0;
 }
@@ -258,4 +307,5 @@ export const telemetry_ids: ReadonlyMap<number, Telemetry> = new Map([
   [241, 'VIBRATION'],
   [242, 'HOME_POSITION'],
   [245, 'EXTENDED_SYS_STATE'],
+  [360, 'ORBIT_EXECUTION_STATUS'],
 ]);

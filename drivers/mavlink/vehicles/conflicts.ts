@@ -37,7 +37,10 @@ function areDifferent(
   vehicleOf: (contact: Contact) => Vehicle | undefined,
 ): boolean {
   if (one.compid !== other.compid || !overlap(one, other)) return false;
-  if (vehicleOf(one) === undefined || vehicleOf(other) === undefined) return false;
+  const [vehicle, other_vehicle] = [vehicleOf(one), vehicleOf(other)];
+  if (vehicle === undefined || other_vehicle === undefined) return false;
+  // Over a satellite a vehicle reports neither.
+  if (one.isHighLatency || other.isHighLatency) return vehicle !== other_vehicle;
   if (one.uid !== undefined && other.uid !== undefined) return one.uid !== other.uid;
   // Without a hardware id, a vehicle is recognised by its boot time.
   if (one.booted_at_ms === undefined || other.booted_at_ms === undefined) return true;

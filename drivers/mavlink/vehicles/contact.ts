@@ -1,6 +1,7 @@
 /** One autopilot as received from one peer of one link: its latest messages, restarts, and the requests to it. */
 import { EventIntake } from '../reports/event-intake.ts';
 import { LatestMessages } from './latest-messages.ts';
+import { heartbeatOf } from './high-latency.ts';
 import { assetKeyOf } from './identity.ts';
 import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
 import type { Link } from '../links/link.ts';
@@ -42,6 +43,8 @@ const modes_max = 128;
 /** One vehicle sends one heartbeat a second. More than this within `beats_window_ms` may come from two. */
 const beats_max = 7;
 const beats_window_ms = 5_000;
+/** Without a heartbeat for this long, a vehicle is heard by HIGH_LATENCY2 alone. */
+const beat_fresh_ms = 3_000;
 const command_set_interval = 511;
 const command_request_message = 512;
 const command_request_capabilities = 520;
@@ -96,6 +99,8 @@ export class Contact {
   #uid_boots = 0;
   #uid_ms = Number.NEGATIVE_INFINITY;
   #beats_ms: readonly number[] = [];
+  #beat_ms = Number.NEGATIVE_INFINITY;
+  #isHighLatency = false;
 
   constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, onText, onEvent }: ContactParts) {
     this.link = link;
@@ -110,6 +115,16 @@ export class Contact {
     this.#passive = passive;
     this.#onText = onText;
     this.#onEvent = onEvent;
+  }
+
+  /** Whether it is heard by HIGH_LATENCY2 alone. */
+  get isHighLatency(): boolean {
+    return this.#isHighLatency;
+  }
+
+  /** Takes the identity of a vehicle with the same system id: over a satellite it reports none. */
+  assume(asset_key: string): void {
+    this.asset_key = asset_key;
   }
 
   /** The hardware id; undefined until it is reported. */
@@ -149,6 +164,11 @@ export class Contact {
     this.link.discard(this.peer, sent_ms);
   }
 
+  /** Requests the report about a circle that is about to be flown. */
+  requestOrbitStatus(): void {
+    this.#streams?.requestOrbitStatus();
+  }
+
   receive(message: Decoded, now_ms: number): void {
     this.last_ms = now_ms;
     this.#detectRestart(message, now_ms);
@@ -160,14 +180,16 @@ export class Contact {
     else if (name === 'STATUSTEXT') this.#addText(this.#statusTexts.receive(fields, now_ms), now_ms);
     else if (name === 'AUTOPILOT_VERSION') this.#identify(uidOf(fields), now_ms);
     else if (name === 'EXTENDED_SYS_STATE') this.#detectQuadplane(fields);
+    else if (name === 'HIGH_LATENCY2') this.#receiveHighLatency(fields, now_ms);
     else this.#collect(message);
   }
 
   tick(now_ms: number): void {
     for (const text of this.#statusTexts.overdue(now_ms)) this.#addText(text, now_ms);
-    const request = this.#passive ? undefined : this.#streams?.next(now_ms);
+    if (this.#passive || this.isHighLatency || !this.link.hasRoom()) return;
+    const request = this.#streams?.next(now_ms);
     if (request) this.#request(request);
-    const missed = this.#passive ? undefined : this.events.next(now_ms);
+    const missed = this.events.next(now_ms);
     if (missed) {
       this.send('REQUEST_EVENT', {
         ...missed,
@@ -192,17 +214,30 @@ export class Contact {
   }
 
   #beat(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
-    this.beats += 1;
-    const { type, autopilot } = heartbeat;
-    const found = autopilotOf({ type, autopilot });
-    this.mav_type = type;
-    // An autopilot reports type 0 while it starts.
-    if (type !== 0) this.kind = this.#is_quadplane ? 'vtol' : kindOf(type);
+    const found = this.#classify(heartbeat);
+    this.#isHighLatency = false;
+    this.#beat_ms = now_ms;
     if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);
     this.autopilot = found;
     if (needsModeList(found, this.kind, heartbeat)) this.#streams.requestModes();
     this.#beats_ms = [...this.#beats_ms.filter((at_ms) => now_ms - at_ms < beats_window_ms), now_ms];
     if (this.#beats_ms.length > beats_max) this.#streams.recheckIdentity(now_ms);
+  }
+
+  #classify({ type, autopilot }: Pick<Messages['HEARTBEAT'], 'autopilot' | 'type'>): Autopilot {
+    this.beats += 1;
+    this.mav_type = type;
+    // An autopilot reports type 0 while it starts.
+    if (type !== 0) this.kind = this.#is_quadplane ? 'vtol' : kindOf(type);
+    return autopilotOf({ type, autopilot });
+  }
+
+  /** A vehicle that also sends heartbeats is not far away: the message is ignored. */
+  #receiveHighLatency(report: Messages['HIGH_LATENCY2'], now_ms: number): void {
+    if (now_ms - this.#beat_ms < beat_fresh_ms) return;
+    this.autopilot = this.#classify(report);
+    this.#isHighLatency = true;
+    this.latest.put({ name: 'HEARTBEAT', fields: heartbeatOf(report, this.autopilot) }, now_ms);
   }
 
   #acknowledge(ack: CommandAck, now_ms: number): void {
@@ -311,6 +346,7 @@ const legacy_streams = [
 
 /** Returns milliseconds since the autopilot booted; undefined for messages without that clock. */
 function timeSinceBoot({ name, fields }: Decoded): number | undefined {
+  if (name === 'HIGH_LATENCY2') return fields.timestamp;
   const is_clocked = name === 'GLOBAL_POSITION_INT' || name === 'ATTITUDE' || name === 'SYSTEM_TIME';
   return is_clocked ? fields.time_boot_ms : undefined;
 }

@@ -24,8 +24,8 @@ export class LatestMessages {
   since<K extends MessageName>(name: K, since_ms: number): Messages[K] | undefined {
     const newest = this.#newest.get(name);
     if (!newest || newest.at_ms < since_ms) return undefined;
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `put` files each message under its own name
-    return newest.message.fields as Messages[K];
+    const { message } = newest;
+    return isNamed(message, name) ? message.fields : undefined;
   }
 
   /** Returns the latest one, however old. */
@@ -37,4 +37,9 @@ export class LatestMessages {
   clear(): void {
     this.#newest.clear();
   }
+}
+
+/** Always so here, since `put` files each message under its own name. */
+function isNamed<K extends MessageName>(message: Decoded, name: K): message is Decoded & Decoded<K> {
+  return message.name === name;
 }

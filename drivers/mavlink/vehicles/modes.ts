@@ -42,6 +42,9 @@ const ardupilot_modes: Readonly<Record<Kind, readonly string[]>> = {
 const px4_main_modes = px4_main.split(' ');
 const px4_auto_modes = px4_auto.split(' ');
 const px4_main_auto = 4;
+const px4_main_position = 3;
+/** Sub-modes of POSCTL. */
+const px4_position_modes: readonly string[] = ['POSCTL', 'ORBIT', 'POSITION_SLOW'];
 
 /** PX4 has no guided mode: it flies to a point in its hold mode. */
 const px4_auto_sub: Readonly<Record<ModeName, number>> = { GUIDED: 3, AUTO: 4, LOITER: 3, RTL: 5, LAND: 6 };
@@ -80,7 +83,9 @@ function nameOf(autopilot: Autopilot, kind: Kind, custom_mode: number): string |
   if (autopilot === 'ardupilot') return ardupilot_modes[kind][custom_mode];
   if (autopilot !== 'px4') return undefined;
   const main = (custom_mode >>> 16) & 0xff;
-  return main === px4_main_auto ? px4_auto_modes[custom_mode >>> 24] : px4_main_modes[main];
+  const sub = custom_mode >>> 24;
+  if (main === px4_main_position) return px4_position_modes[sub] ?? px4_main_modes[main];
+  return main === px4_main_auto ? px4_auto_modes[sub] : px4_main_modes[main];
 }
 
 /** Returns the numbers of a mode; undefined if the vehicle has no such mode or its numbers are unknown. */
@@ -125,6 +130,9 @@ export function holdNumbers(autopilot: Autopilot, kind: Kind): ModeNumbers | und
 
 /** `custom_mode` of PX4 while it takes off. */
 export const px4_takeoff_mode = ((2 << 24) | (px4_main_auto << 16)) >>> 0;
+
+/** `custom_mode` of PX4 multicopters while they orbit. */
+export const px4_orbit_mode = ((1 << 24) | (px4_main_position << 16)) >>> 0;
 
 /** Quadplanes list both, and reject AUTOLAND. */
 function landing(kind: Kind, offered: ReadonlyMap<number, string> | undefined): string {

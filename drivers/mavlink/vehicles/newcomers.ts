@@ -31,7 +31,9 @@ function sourceOf(peer: string): string {
   return peer.replace(/:\d+$/u, '');
 }
 
-export function isConfirmed({ beats, first_ms, last_ms }: Contact): boolean {
+export function isConfirmed({ beats, first_ms, last_ms, isHighLatency }: Contact): boolean {
+  // The next message over a satellite may be minutes away.
+  if (isHighLatency) return true;
   return beats >= 2 && last_ms - first_ms >= confirm_after_ms;
 }
 

@@ -11,6 +11,13 @@ import {
   systemBattery,
   vfrHudFeed,
 } from './feeds.ts';
+import {
+  failuresOf,
+  highLatencyBattery,
+  highLatencyEstimator,
+  highLatencyPosition,
+  highLatencySpeeds,
+} from './high-latency.ts';
 import { fenceFeed, homeFeed, vibrationFeed, windFeed, windVectorFeed } from './more-feeds.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { isPositionValid, situationOf } from './situation.ts';
@@ -63,6 +70,28 @@ export class Publishing {
       const wind = name === 'WIND' ? windFeed(fields) : windVectorFeed(fields);
       if (wind) this.#sink.publish('wind', wind);
     }
+  }
+
+  /** Publishes what a vehicle reports over a satellite. */
+  highLatency(report: Messages['HIGH_LATENCY2'], contact: Contact, { now_ms, alarms }: Moment): void {
+    const position = highLatencyPosition(report);
+    if (position) {
+      this.#sink.publish('gps', position);
+      this.#sink.setPosition({ lat: position.lat, lon: position.lon });
+    }
+    const battery = highLatencyBattery(report);
+    if (battery) this.#sink.publish('battery', battery);
+    this.#sink.publish('vfr_hud', highLatencySpeeds(report, contact.autopilot));
+    const { armed, mode } = situationOf(contact, now_ms);
+    this.#sink.publish('sys_status', {
+      armed,
+      flight_mode: mode,
+      ekf_ok: highLatencyEstimator(report),
+      pre_arm_check: null,
+      high_latency: true,
+      failures: [...failuresOf(report)],
+      ...(alarms.length > 0 ? { alarms: [...alarms] } : {}),
+    });
   }
 
   /** Publishes alarms with an otherwise unknown status. */

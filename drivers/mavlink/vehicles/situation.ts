@@ -3,6 +3,7 @@ import type { Contact } from './contact.ts';
 import { ardupilotHealth, type EstimatorHealth, px4Health } from './estimator.ts';
 import { undulation } from './feeds.ts';
 import type { Place } from '../commands/geo.ts';
+import { highLatencyArmed } from './high-latency.ts';
 import { type Autopilot, assetTypeOf, type Kind } from './kind.ts';
 import type { Messages } from '../wire/messages.ts';
 import { flightMode } from './modes.ts';
@@ -10,6 +11,8 @@ import { flightMode } from './modes.ts';
 export interface Situation {
   readonly autopilot: Autopilot;
   readonly kind: Kind;
+  /** It is heard by HIGH_LATENCY2 alone: what it reports is coarse and minutes old. */
+  readonly is_high_latency: boolean;
   /** Null: no recent heartbeat. */
   readonly armed: boolean | null;
   readonly mode: string | null;
@@ -46,14 +49,17 @@ const reason_pattern = /^(?:PreArm|Arm|Preflight Fail|Arming denied)[:! ]/u;
 
 export function situationOf(contact: Contact, now_ms: number): Situation {
   const { autopilot, kind, latest } = contact;
-  const heartbeat = latest.fresh('HEARTBEAT', heartbeat_fresh_ms, now_ms);
+  const { isHighLatency } = contact;
+  const age_max_ms = isHighLatency ? Number.POSITIVE_INFINITY : heartbeat_fresh_ms;
+  const heartbeat = latest.fresh('HEARTBEAT', age_max_ms, now_ms);
   const gps = latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
   const check = preArmCheck(autopilot, latest.fresh('SYS_STATUS', status_fresh_ms, now_ms));
   const mode = heartbeat ? flightMode(autopilot, kind, { ...heartbeat, offered: contact.modes }) : null;
   return {
     autopilot,
     kind,
-    armed: heartbeat ? isArmed(heartbeat) : null,
+    is_high_latency: isHighLatency,
+    armed: heartbeat ? armedOf(contact, heartbeat) : null,
     mode,
     modes: contact.modes,
     airborne: isAirborne(contact, now_ms),
@@ -64,6 +70,15 @@ export function situationOf(contact: Contact, now_ms: number): Situation {
     pre_arm_check: check,
     pre_arm_reasons: check === false ? reasonsOf(contact, mode, now_ms) : [],
   };
+}
+
+/** Null: its report over the satellite does not contain it. */
+function armedOf(
+  { isHighLatency, latest, autopilot }: Contact,
+  heartbeat: Messages['HEARTBEAT'],
+): boolean | null {
+  const report = isHighLatency ? latest.last('HIGH_LATENCY2') : undefined;
+  return report ? highLatencyArmed(report, autopilot) : isArmed(heartbeat);
 }
 
 export function isArmed({ base_mode }: Messages['HEARTBEAT']): boolean {

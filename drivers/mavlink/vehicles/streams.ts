@@ -52,6 +52,8 @@ const answer_wait_ms = 1_000;
 const answer_tries_max = 3;
 /** Commands wait for the effect that a message shows, with limits of a few seconds: it comes at least this often. */
 const effect_interval_ms = 1_000;
+/** Preconditions of commands need what is at most 5 s old, also when a message is lost. */
+const health_interval_ms = 2_000;
 /** After this many unanswered requests an ArduPilot is assumed to support only REQUEST_DATA_STREAM. */
 const unanswered_max = 3;
 /** Time to observe which messages a vehicle sends without requests. */
@@ -78,11 +80,21 @@ const command_request_capabilities = 520;
 
 const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
 
+/** Sent while the vehicle orbits, so that it is requested only for that. */
+const orbit_status: Wanted = {
+  name: 'ORBIT_EXECUTION_STATUS',
+  msgid: 360,
+  interval_ms: effect_interval_ms,
+  once: true,
+};
+
 export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readonly Wanted[] {
-  const position_ms = 1_000 / rates.position_hz;
+  const hud_ms = 1_000 / rates.position_hz;
+  const position_ms = Math.min(effect_interval_ms, hud_ms);
   const attitude_ms = 1_000 / rates.attitude_hz;
   const status_ms = 1_000 / rates.status_hz;
   const effect_ms = Math.min(effect_interval_ms, status_ms);
+  const health_ms = Math.min(health_interval_ms, status_ms);
   const estimator =
     autopilot === 'px4'
       ? ({ name: 'ESTIMATOR_STATUS', msgid: 230 } as const)
@@ -90,13 +102,13 @@ export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readon
   return [
     { name: 'AUTOPILOT_VERSION', msgid: 148 },
     { name: 'GLOBAL_POSITION_INT', msgid: 33, interval_ms: position_ms },
-    { name: 'GPS_RAW_INT', msgid: 24, interval_ms: status_ms },
+    { name: 'GPS_RAW_INT', msgid: 24, interval_ms: health_ms },
     { name: 'HOME_POSITION', msgid: 242, interval_ms: 5_000 },
-    { ...estimator, interval_ms: status_ms },
-    { name: 'SYS_STATUS', msgid: 1, interval_ms: status_ms },
+    { ...estimator, interval_ms: health_ms },
+    { name: 'SYS_STATUS', msgid: 1, interval_ms: health_ms },
     { name: 'EXTENDED_SYS_STATE', msgid: 245, interval_ms: effect_ms },
     { name: 'ATTITUDE', msgid: 30, interval_ms: attitude_ms },
-    { name: 'VFR_HUD', msgid: 74, interval_ms: position_ms },
+    { name: 'VFR_HUD', msgid: 74, interval_ms: hud_ms },
     { name: 'BATTERY_STATUS', msgid: 147, interval_ms: 2 * status_ms },
     { name: 'POSITION_TARGET_GLOBAL_INT', msgid: 87, interval_ms: effect_interval_ms },
     ...(autopilot === 'px4'
@@ -147,6 +159,11 @@ export class Streams {
   /** Requests the list of flight modes. It is long, and most vehicles have only modes that are in the tables. */
   requestModes(): void {
     if (!this.#wants.has(available_modes.name)) this.#want(available_modes);
+  }
+
+  /** Requests the report about a circle that is about to be flown. */
+  requestOrbitStatus(): void {
+    if (!this.#wants.has(orbit_status.name)) this.#want(orbit_status);
   }
 
   /** Whether the autopilot has refused to report its identity. */

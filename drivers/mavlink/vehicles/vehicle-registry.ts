@@ -28,6 +28,7 @@ import type { Outgoing } from '../links/outgoing.ts';
 import { Part, requestMessage } from './part.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
+import { assumeIdentity, isOfAutopilot, offlineAfter_ms } from './over-satellite.ts';
 import { type Route, routeOf } from './route.ts';
 import { texts } from './texts.ts';
 import { Vehicle } from './vehicle.ts';
@@ -121,7 +122,7 @@ export class VehicleRegistry {
       this.#radio(message, { link, peer, contact, now_ms });
     } else if (contact) {
       this.#contact(contact, message, now_ms);
-    } else if (message.name === 'HEARTBEAT' && senderOf(message.fields).is === 'autopilot') {
+    } else if (isOfAutopilot(message)) {
       const added = this.#addContact({ link, peer, frame, now_ms });
       if (added) this.#contact(added, message, now_ms);
     } else {
@@ -135,7 +136,7 @@ export class VehicleRegistry {
       this.#identify(contact, now_ms);
       const silence_ms = now_ms - contact.last_ms;
       const silence_max_ms = this.#vehicleOf.has(contact)
-        ? this.#offline_after_ms + drop_after_ms
+        ? offlineAfter_ms(contact, this.#parts.options) + drop_after_ms
         : unannounced_silence_ms;
       if (silence_ms > silence_max_ms) this.#drop(contact);
     }
@@ -171,6 +172,7 @@ export class VehicleRegistry {
   /** Assigns the contact to its vehicle when the vehicle is identified. */
   #identify(contact: Contact, now_ms: number): void {
     const known = this.#vehicleOf.get(contact);
+    assumeIdentity(contact, this.vehicles);
     if (!this.#isIdentifiable(contact, now_ms)) return;
     if (known ? isKeyOf(known.asset_key, contact) : !this.#isAdmitted(contact)) return;
     const identified_ms = this.#identified_ms.get(contact) ?? Number.NEGATIVE_INFINITY;
@@ -188,6 +190,7 @@ export class VehicleRegistry {
   /** Whether its hardware id is known, or will not be. */
   #isIdentifiable(contact: Contact, now_ms: number): boolean {
     const wait_ms = this.#parts.options.passive ? identity_wait_passive_ms : identity_wait_ms;
+    if (contact.isHighLatency) return true;
     return contact.uid !== undefined || contact.isWithoutUid || now_ms - contact.first_ms >= wait_ms;
   }
 
@@ -223,7 +226,7 @@ export class VehicleRegistry {
       asset_key,
       contact,
       passive: options.passive,
-      offline_after_ms: this.#offline_after_ms,
+      offlineAfter_ms: (each) => offlineAfter_ms(each, options),
       isConfigured: own !== undefined,
       describe: (active) => vehicleAsset(active, asset_key, own?.name),
       announce: (about, commands) => host.announce(about, commands),
@@ -277,7 +280,7 @@ export class VehicleRegistry {
 
   /** Drops a contact after an outage: another vehicle may send from the address, so it must be identified again. */
   #dropStale(contact: Contact | undefined, now_ms: number): Contact | undefined {
-    if (!contact || now_ms - contact.last_ms < this.#offline_after_ms) return contact;
+    if (!contact || now_ms - contact.last_ms < offlineAfter_ms(contact, this.#parts.options)) return contact;
     this.#drop(contact);
     return undefined;
   }

@@ -17,7 +17,8 @@ export interface VehicleParts {
   readonly asset_key: string;
   readonly contact: Contact;
   readonly passive: boolean;
-  readonly offline_after_ms: number;
+  /** Silence after which a vehicle that is heard so is offline. */
+  readonly offlineAfter_ms: (contact: Contact) => number;
   /** Whether the configuration names it. */
   readonly isConfigured: boolean;
   /** Announces the asset, again when its description changes. */
@@ -100,9 +101,10 @@ export class Vehicle {
     if (contact !== this.#active) return;
     if (!this.#online) this.#goOnline();
     if (message.name === 'HEARTBEAT') this.#publishStatus(message.fields, now_ms);
+    else if (message.name === 'HIGH_LATENCY2') this.#publishHighLatency(message.fields, contact, now_ms);
     else if (!contact.isShared(now_ms)) this.#publishing.receive(message, contact, now_ms);
     this.#receiveMission(message, contact, now_ms);
-    if (message.name === 'AUTOPILOT_VERSION' || message.name === 'HEARTBEAT') this.#announceIfChanged();
+    if (isDescribing(message)) this.#announceIfChanged();
     this.changes.notify();
   }
 
@@ -112,8 +114,9 @@ export class Vehicle {
     this.#boots = contact.boots;
     if (name === 'MISSION_REQUEST' || name === 'MISSION_REQUEST_INT' || name === 'MISSION_ACK') {
       if (!contact.isToUs(fields)) this.#stored.forget(kindOfType(fields.mission_type));
-    } else if (name === 'MISSION_CURRENT' && !contact.isShared(now_ms)) {
-      this.#stored.receive(fields, contact.autopilot, now_ms);
+    } else if ((name === 'MISSION_CURRENT' || name === 'MISSION_ITEM_REACHED') && !contact.isShared(now_ms)) {
+      if (name === 'MISSION_CURRENT') this.#stored.receive(fields, contact.autopilot, now_ms);
+      else this.#stored.reached(fields.seq, contact.autopilot);
       const feed = this.#stored.feed();
       if (feed) this.#sink.publish('mission', feed);
     }
@@ -124,6 +127,12 @@ export class Vehicle {
     const alarms = [conflict, this.warning].filter((each) => each !== undefined);
     if (this.#active.isShared(now_ms)) this.#publishing.warn(alarms);
     else this.#publishing.status(heartbeat, this.#active, { now_ms, alarms });
+  }
+
+  #publishHighLatency(report: Messages['HIGH_LATENCY2'], contact: Contact, now_ms: number): void {
+    if (!contact.isHighLatency) return;
+    const alarms = [this.#conflictAt(now_ms), this.warning].filter((each) => each !== undefined);
+    this.#publishing.highLatency(report, contact, { now_ms, alarms });
   }
 
   /** Publishes a report of the radio of its link. */
@@ -151,7 +160,7 @@ export class Vehicle {
     const { link, last_ms } = this.#active;
     const silence_ms = now_ms - last_ms;
     if (this.is_abandoned) this.#goOffline(texts.address_reused);
-    else if (silence_ms >= this.#parts.offline_after_ms) {
+    else if (silence_ms >= this.#parts.offlineAfter_ms(this.#active)) {
       this.#goOffline(texts.silent(Math.round(silence_ms / 1_000), link.name));
     }
   }
@@ -220,4 +229,9 @@ export class Vehicle {
   #announceIfChanged(): void {
     if (JSON.stringify(this.#parts.describe(this.#active)) !== this.#described) this.#announce();
   }
+}
+
+/** Whether the description of the asset may have changed. */
+function isDescribing({ name }: Decoded): boolean {
+  return name === 'AUTOPILOT_VERSION' || name === 'HEARTBEAT' || name === 'HIGH_LATENCY2';
 }

@@ -87,6 +87,9 @@ export const layouts = `
 1 SYS_STATUS: uint32_t onboard_control_sensors_present, uint32_t onboard_control_sensors_enabled, uint32_t onboard_control_sensors_health, uint16_t load, uint16_t voltage_battery, int16_t current_battery, uint16_t drop_rate_comm, uint16_t errors_comm, uint16_t errors_count1, uint16_t errors_count2, uint16_t errors_count3, uint16_t errors_count4, int8_t battery_remaining, uint32_t onboard_control_sensors_present_extended, uint32_t onboard_control_sensors_enabled_extended, uint32_t onboard_control_sensors_health_extended
 2 SYSTEM_TIME: uint64_t time_unix_usec, uint32_t time_boot_ms
 11 SET_MODE: uint32_t custom_mode, uint8_t target_system, uint8_t base_mode
+20 PARAM_REQUEST_READ: int16_t param_index, uint8_t target_system, uint8_t target_component, char param_id[16]
+21 PARAM_REQUEST_LIST: uint8_t target_system, uint8_t target_component
+22 PARAM_VALUE: float param_value, uint16_t param_count, uint16_t param_index, char param_id[16], uint8_t param_type
 24 GPS_RAW_INT: uint64_t time_usec, int32_t lat, int32_t lon, int32_t alt, uint16_t eph, uint16_t epv, uint16_t vel, uint16_t cog, uint8_t fix_type, uint8_t satellites_visible, int32_t alt_ellipsoid, uint32_t h_acc, uint32_t v_acc, uint32_t vel_acc, uint32_t hdg_acc, uint16_t yaw
 30 ATTITUDE: uint32_t time_boot_ms, float roll, float pitch, float yaw, float rollspeed, float pitchspeed, float yawspeed
 33 GLOBAL_POSITION_INT: uint32_t time_boot_ms, int32_t lat, int32_t lon, int32_t alt, int32_t relative_alt, int16_t vx, int16_t vy, int16_t vz, uint16_t hdg
@@ -96,6 +99,7 @@ export const layouts = `
 43 MISSION_REQUEST_LIST: uint8_t target_system, uint8_t target_component, uint8_t mission_type
 44 MISSION_COUNT: uint16_t count, uint8_t target_system, uint8_t target_component, uint8_t mission_type, uint32_t opaque_id
 45 MISSION_CLEAR_ALL: uint8_t target_system, uint8_t target_component, uint8_t mission_type
+46 MISSION_ITEM_REACHED: uint16_t seq
 47 MISSION_ACK: uint8_t target_system, uint8_t target_component, uint8_t type, uint8_t mission_type, uint32_t opaque_id
 51 MISSION_REQUEST_INT: uint16_t seq, uint8_t target_system, uint8_t target_component, uint8_t mission_type
 66 REQUEST_DATA_STREAM: uint16_t req_message_rate, uint8_t target_system, uint8_t target_component, uint8_t req_stream_id, uint8_t start_stop
@@ -115,6 +119,7 @@ export const layouts = `
 193 EKF_STATUS_REPORT: float velocity_variance, float pos_horiz_variance, float pos_vert_variance, float compass_variance, float terrain_alt_variance, uint16_t flags, float airspeed_variance
 230 ESTIMATOR_STATUS: uint64_t time_usec, float vel_ratio, float pos_horiz_ratio, float pos_vert_ratio, float mag_ratio, float hagl_ratio, float tas_ratio, float pos_horiz_accuracy, float pos_vert_accuracy, uint16_t flags
 231 WIND_COV: uint64_t time_usec, float wind_x, float wind_y, float wind_z, float var_horiz, float var_vert, float wind_alt, float horiz_accuracy, float vert_accuracy
+235 HIGH_LATENCY2: uint32_t timestamp, int32_t latitude, int32_t longitude, uint16_t custom_mode, int16_t altitude, int16_t target_altitude, uint16_t target_distance, uint16_t wp_num, uint16_t failure_flags, uint8_t type, uint8_t autopilot, uint8_t heading, uint8_t target_heading, uint8_t throttle, uint8_t airspeed, uint8_t airspeed_sp, uint8_t groundspeed, uint8_t windspeed, uint8_t wind_heading, uint8_t eph, uint8_t epv, int8_t temperature_air, int8_t climb_rate, int8_t battery, int8_t custom0, int8_t custom1, int8_t custom2
 241 VIBRATION: uint64_t time_usec, float vibration_x, float vibration_y, float vibration_z, uint32_t clipping_0, uint32_t clipping_1, uint32_t clipping_2
 242 HOME_POSITION: int32_t latitude, int32_t longitude, int32_t altitude, float x, float y, float z, float q[4], float approach_x, float approach_y, float approach_z, uint64_t time_usec
 245 EXTENDED_SYS_STATE: uint8_t vtol_state, uint8_t landed_state
@@ -122,6 +127,7 @@ export const layouts = `
 259 CAMERA_INFORMATION: uint32_t time_boot_ms, uint32_t firmware_version, float focal_length, float sensor_size_h, float sensor_size_v, uint32_t flags, uint16_t resolution_h, uint16_t resolution_v, uint16_t cam_definition_version, uint8_t vendor_name[32], uint8_t model_name[32], uint8_t lens_id, char cam_definition_uri[140], uint8_t gimbal_device_id, uint8_t camera_device_id
 269 VIDEO_STREAM_INFORMATION: float framerate, uint32_t bitrate, uint16_t flags, uint16_t resolution_h, uint16_t resolution_v, uint16_t rotation, uint16_t hfov, uint8_t stream_id, uint8_t count, uint8_t type, char name[32], char uri[160], uint8_t encoding, uint8_t camera_device_id
 283 GIMBAL_DEVICE_INFORMATION: uint64_t uid, uint32_t time_boot_ms, uint32_t firmware_version, uint32_t hardware_version, float roll_min, float roll_max, float pitch_min, float pitch_max, float yaw_min, float yaw_max, uint16_t cap_flags, uint16_t custom_cap_flags, char vendor_name[32], char model_name[32], char custom_name[32], uint8_t gimbal_device_id
+360 ORBIT_EXECUTION_STATUS: uint64_t time_usec, float radius, int32_t x, int32_t y, float z, uint8_t frame
 396 COMPONENT_INFORMATION_BASIC: uint64_t capabilities, uint32_t time_boot_ms, uint32_t time_manufacture_s, char vendor_name[32], char model_name[32], char software_version[24], char hardware_version[24], char serial_number[32]
 435 AVAILABLE_MODES: uint32_t custom_mode, uint32_t properties, uint8_t number_modes, uint8_t mode_index, uint8_t standard_mode, char mode_name[35]
 `;

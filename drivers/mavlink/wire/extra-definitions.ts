@@ -1,4 +1,7 @@
-/** Messages that autopilots send and node-mavlink does not define, because their XML calls them work in progress. */
+/**
+ * Messages that autopilots send and node-mavlink does not define, because their XML calls them work in progress; and PARAM_VALUE,
+ * whose float may hold the bits of an integer.
+ */
 
 /** As in definitions-table.ts. */
 export const extraLayouts = `
@@ -6,6 +9,7 @@ export const extraLayouts = `
 411 CURRENT_EVENT_SEQUENCE: uint16_t sequence, uint8_t flags
 412 REQUEST_EVENT: uint16_t first_sequence, uint16_t last_sequence, uint8_t target_system, uint8_t target_component
 413 RESPONSE_EVENT_ERROR: uint16_t sequence, uint16_t sequence_oldest_available, uint8_t target_system, uint8_t target_component, uint8_t reason
+22 PARAM_VALUE: uint32_t param_value, uint16_t param_count, uint16_t param_index, char param_id[16], uint8_t param_type
 `;
 
 /**

@@ -7,9 +7,16 @@ import { type Frame, overhead_v2, stx_v2 } from './frame.ts';
 import { identityDecoders } from './identity-messages.ts';
 import type { SignFrame } from './signing.ts';
 import { missionDecoders } from './mission-messages.ts';
+import { parameterDecoders } from './parameter-messages.ts';
 import { telemetryDecoders } from './telemetry-messages.ts';
 
-const decoders = { ...telemetryDecoders, ...identityDecoders, ...commandDecoders, ...missionDecoders };
+const decoders = {
+  ...telemetryDecoders,
+  ...identityDecoders,
+  ...commandDecoders,
+  ...missionDecoders,
+  ...parameterDecoders,
+};
 
 /**
  * Fields by message, named as in the XML, in the raw units of the wire; sentinels and NaN are as they came. 64-bit
@@ -20,9 +27,9 @@ export type Messages = {
 };
 export type MessageName = keyof Messages;
 /** A message with its name: switch on `name` to know the fields. */
-export type Decoded = {
-  [K in MessageName]: { readonly name: K; readonly fields: Messages[K] };
-}[MessageName];
+export type Decoded<N extends MessageName = MessageName> = {
+  [K in N]: { readonly name: K; readonly fields: Messages[K] };
+}[N];
 
 interface Used {
   readonly full_length: number;
@@ -32,13 +39,24 @@ interface Used {
 const scratch = new Uint8Array(256);
 const view = new DataView(scratch.buffer);
 const usedById = new Map<number, Used>(
-  Object.entries(decoders).map(([name, fieldsOf]) => {
-    const { id, full_length } = knownDefinition(name);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- that name and fields of an entry belong together cannot be said; the tests hold every message against node-mavlink
-    const read = (payload: DataView): Decoded => ({ name, fields: fieldsOf(payload) }) as Decoded;
-    return [id, { full_length, read }];
-  }),
+  Object.keys(decoders)
+    .filter(isMessageName)
+    .map((name) => {
+      const { id, full_length } = knownDefinition(name);
+      return [id, { full_length, read: readerOf(name) }];
+    }),
 );
+
+function isMessageName(name: string): name is MessageName {
+  return Object.hasOwn(decoders, name);
+}
+
+/** The table with name and fields of each entry tied together, which a union of its entries would lose. */
+function readerOf<K extends MessageName>(name: K): (payload: DataView) => Decoded<K> {
+  const byName: { readonly [N in MessageName]: (payload: DataView) => Messages[N] } = decoders;
+  const fieldsOf = byName[name];
+  return (payload) => ({ name, fields: fieldsOf(payload) });
+}
 
 /** Decodes the message of a frame; undefined if the driver does not use it. */
 export function decode(frame: Frame): Decoded | undefined {

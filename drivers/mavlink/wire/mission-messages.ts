@@ -23,6 +23,9 @@ export const missionDecoders = {
     fence_id: u32(v, 10),
     rally_points_id: u32(v, 14),
   }),
+  MISSION_ITEM_REACHED: (v: DataView) => ({
+    seq: u16(v, 0),
+  }),
   MISSION_CLEAR_ALL: (v: DataView) => ({
     target_system: u8(v, 0),
     target_component: u8(v, 1),

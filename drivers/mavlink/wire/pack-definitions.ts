@@ -18,6 +18,7 @@ import {
 import { commandDecoders } from './command-messages.ts';
 import { identityDecoders } from './identity-messages.ts';
 import { missionDecoders } from './mission-messages.ts';
+import { parameterDecoders } from './parameter-messages.ts';
 import { telemetryDecoders } from './telemetry-messages.ts';
 
 type LibraryMessage = (typeof common.REGISTRY)[number];
@@ -52,7 +53,13 @@ export function packDefinitions(): {
   );
   const all = [...by_id.values()].toSorted((a, b) => a.MSG_ID - b.MSG_ID);
   const read = new Set(
-    Object.keys({ ...telemetryDecoders, ...identityDecoders, ...commandDecoders, ...missionDecoders }),
+    Object.keys({
+      ...telemetryDecoders,
+      ...identityDecoders,
+      ...commandDecoders,
+      ...missionDecoders,
+      ...parameterDecoders,
+    }),
   );
   return {
     checks: inLines(all.map(checkOf)),

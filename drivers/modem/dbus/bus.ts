@@ -1,7 +1,8 @@
 /**
  * A connection to a message bus over dbus-native, without automatic reconnection. Match rules belong to the connection, so a
- * run that ends leaves none behind. No other file imports dbus-native.
+ * run that ends leaves none behind. No file outside of this folder imports dbus-native.
  */
+import './nonempty-containers.ts';
 import { createClient, DBusError, type Message, type MessageBus, TimeoutError } from 'dbus-native';
 import { createConnection, type Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
@@ -39,6 +40,8 @@ export interface Bus {
 
 /** The state of eight modems in ModemManager is well below. */
 const message_max_bytes = 4_194_304;
+/** How the library reads messages. */
+export const reading_options = { maxMessageSize: message_max_bytes, returnBigInt: false } as const;
 const signal_type = 4;
 const no_auto_start = 2;
 /** The bus itself. */
@@ -71,8 +74,7 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
     // Cookies would be looked up in a home directory, which a service does not have.
     authMethods: ['EXTERNAL'],
     timeout: timeout_ms,
-    maxMessageSize: message_max_bytes,
-    returnBigInt: false,
+    ...reading_options,
     // Hello is sent below: when the bus does not answer, the library's own Hello throws outside any handler.
     direct: true,
   });

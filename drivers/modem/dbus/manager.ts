@@ -10,6 +10,7 @@ import {
   type Modem,
   modemProperties,
   networkProperties,
+  signalProperties,
   simProperties,
 } from './properties.ts';
 import { texts } from '../texts.ts';
@@ -45,6 +46,8 @@ export async function readModems(bus: Bus): Promise<readonly Modem[]> {
       modem,
       network: networkProperties.safeParse(interfaces[`${mm}.Modem.Modem3gpp`]).data ?? {},
       location: locationProperties.safeParse(interfaces[`${mm}.Modem.Location`]).data ?? {},
+      signal: signalProperties.safeParse(interfaces[`${mm}.Modem.Signal`]).data ?? {},
+      cells: [],
       sim: simProperties.safeParse(sim).data ?? {},
       bearers,
     });

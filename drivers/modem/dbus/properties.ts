@@ -65,7 +65,28 @@ export const bearerProperties = z.looseObject({
 });
 
 /** `org.freedesktop.ModemManager1.Sim`. */
-export const simProperties = z.looseObject({ OperatorName: text });
+export const simProperties = z.looseObject({ OperatorName: text, SimIdentifier: text });
+
+const figure = z.number().optional().catch(undefined);
+const signalFigures = z
+  .looseObject({ rssi: figure, rsrp: figure, rsrq: figure, snr: figure, rscp: figure, ecio: figure })
+  .optional()
+  .catch(undefined);
+export type Signals = NonNullable<z.output<typeof signalFigures>>;
+
+/** `org.freedesktop.ModemManager1.Modem.Signal`; dBm and dB. Empty until a client asks for it. */
+export const signalProperties = z.looseObject({
+  Rate: whole,
+  Gsm: signalFigures,
+  Umts: signalFigures,
+  Lte: signalFigures,
+  Nr5g: signalFigures,
+});
+
+const cell = z.looseObject({ serving: flag, earfcn: whole, nrarfcn: whole });
+export type Cell = z.output<typeof cell>;
+/** What `GetCellInfo` answers. */
+export const cellProperties = z.array(cell);
 
 const properties = z.record(z.string(), z.unknown());
 /** The answer to `GetManagedObjects`. */
@@ -79,5 +100,7 @@ export interface Modem {
   readonly network: z.output<typeof networkProperties>;
   readonly location: z.output<typeof locationProperties>;
   readonly sim: z.output<typeof simProperties>;
+  readonly signal: z.output<typeof signalProperties>;
+  readonly cells: readonly Cell[];
   readonly bearers: readonly z.output<typeof bearerProperties>[];
 }

@@ -161,10 +161,7 @@ async function settle({ host, camera, owed, memory }: CameraRun, soap: Soap): Pr
   try {
     await settleStops(soap, owed, memory);
   } catch (error) {
-    host.log.warn(
-      { camera: camera.name, reason: messageOf(error) },
-      'stop of an earlier move failed; retrying',
-    );
+    host.log.warn({ camera: camera.name, reason: messageOf(error) }, texts.stop_failed);
   }
 }
 const settle_every_ms = 5_000;
@@ -195,9 +192,7 @@ async function openLine({ camera, host, large, ending }: CameraParts): Promise<S
 function claim(owners: Map<string, string>, asset_key: string, name: string): void {
   const owner = owners.get(asset_key);
   if (owner !== undefined) {
-    throw new DeviceUnreachable(
-      `it is the same camera as "${owner}" (${asset_key}); remove one of the two from the configuration`,
-    );
+    throw new DeviceUnreachable(texts.same_camera(owner, asset_key));
   }
   owners.set(asset_key, name);
 }

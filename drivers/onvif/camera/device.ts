@@ -16,6 +16,7 @@ import {
   type Soap,
 } from '../soap/soap.ts';
 import { all, find, textAt, type XmlNode } from '../soap/xml.ts';
+import { texts } from '../texts.ts';
 
 export interface Device {
   /** Possible identities, the best first. */
@@ -84,9 +85,7 @@ export async function logIn(soap: Soap, { username, auth }: CameraOptions): Prom
   }
   const answer = words === '' ? '' : ` (${words})`;
   throw new LoginRefused(
-    username === undefined
-      ? `camera requires a login${answer}; set username and password_file`
-      : `camera rejected the user "${username}" or its password${answer}; correct them in the configuration`,
+    username === undefined ? texts.login_required(answer) : texts.login_rejected(username, answer),
   );
 }
 

@@ -6,6 +6,7 @@ import { sleep } from '../../../src/platform/time.ts';
 import { describe } from '../soap/soap.ts';
 import type { SoapOutcome } from '../soap/soap-call.ts';
 import { continuousMove, type Motor, motorKey, move_deadline_ms, settled, stop } from './ptz-stop.ts';
+import { texts } from '../texts.ts';
 
 export interface PtzParts extends Motor {
   /** By `motorKey`. */
@@ -33,7 +34,7 @@ export async function move(
     return { stopped };
   }
   if (context.remaining_ms() < parts.move_ms + move_deadline_ms) {
-    throw new CommandRefused(notSent('too little time left to move and to stop'));
+    throw new CommandRefused(notSent(texts.too_little_time));
   }
   const { owed } = parts;
   const key = motorKey(parts);
@@ -53,7 +54,7 @@ export async function move(
   if (outcome.kind === 'failure') {
     throw new CommandRefused(`${describe(outcome)}; whether it moved is unknown, a stop was sent`);
   }
-  if (signal.aborted) throw new CommandRefused('cancelled; the camera was stopped');
+  if (signal.aborted) throw new CommandRefused(texts.cancelled_stopped);
   return { moved_ms: Math.round(stopped_ms - begin_ms), stopped };
 }
 
@@ -73,14 +74,11 @@ export async function stopForSure(parts: PtzParts) {
   const stopped_ms = performance.now();
   if (refusal !== undefined) {
     await parts.owed.owe(motorKey(parts));
-    throw new CommandRefused(
-      `the camera may still be moving: it rejected the stop (${refusal}); Stop is sent again when it answers`,
-    );
+    throw new CommandRefused(texts.stop_rejected(refusal));
   }
   await parts.owed.confirm(motorKey(parts));
   const moving = await settled(parts, still_within_ms, parts.signal);
-  if (moving === true)
-    throw new CommandRefused('the camera accepted the stop and reports that it still moves');
+  if (moving === true) throw new CommandRefused(texts.still_moving);
   return { stopped: moving === false ? 'seen' : 'accepted', stopped_ms };
 }
 

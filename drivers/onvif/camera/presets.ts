@@ -5,6 +5,7 @@ import { describe, operation } from '../soap/soap.ts';
 import { all, attribute, escapeXml, find, textAt } from '../soap/xml.ts';
 import { type PtzParts, refuseAborted, stopForSure } from './movement.ts';
 import { type Motor, move_deadline_ms, profileToken, settled } from './ptz-stop.ts';
+import { texts } from '../texts.ts';
 
 export interface Preset {
   readonly token: string;
@@ -19,7 +20,7 @@ export async function goTo(parts: PtzParts, token: string, context: CommandConte
   const signal = AbortSignal.any([context.signal, parts.signal]);
   refuseAborted(signal);
   const listed = await readPresets(parts);
-  if ('fault' in listed) throw new CommandRefused(notSent(`cannot read the presets: ${listed.fault}`));
+  if ('fault' in listed) throw new CommandRefused(notSent(texts.presets_unread(listed.fault)));
   const { presets } = listed;
   const preset = presets.find((each) => each.token === token);
   if (!preset) {
@@ -32,7 +33,7 @@ export async function goTo(parts: PtzParts, token: string, context: CommandConte
             .slice(0, 20)
             .join(', ') || 'none'
         }`;
-    throw new CommandRefused(notSent(`the camera has no preset "${token}"${hint}`));
+    throw new CommandRefused(notSent(texts.no_preset(token, hint)));
   }
   refuseAborted(signal);
   const inner = `${profileToken(parts.profile)}<PresetToken>${escapeXml(token)}</PresetToken>`;
@@ -45,10 +46,9 @@ export async function goTo(parts: PtzParts, token: string, context: CommandConte
   const moving = await settled(parts, left_ms, signal);
   if (signal.aborted) {
     await stopForSure(parts);
-    throw new CommandRefused('cancelled; the camera was stopped');
+    throw new CommandRefused(texts.cancelled_stopped);
   }
-  if (moving === true)
-    throw new CommandRefused('the camera did not reach the preset in time; it still moves');
+  if (moving === true) throw new CommandRefused(texts.preset_late);
   return { preset_token: token, name: preset.name, reached: moving === false ? 'seen' : 'accepted' };
 }
 

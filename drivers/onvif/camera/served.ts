@@ -5,6 +5,7 @@ import type { AssetSink, DriverHost } from '../../../src/driver/driver.ts';
 import { every } from '../../../src/platform/time.ts';
 import type { Device } from './device.ts';
 import { Detections } from '../events/detections.ts';
+import { texts } from '../texts.ts';
 
 export interface ServedParts {
   /** Shown name. */
@@ -38,10 +39,7 @@ export class Served {
     const { asset_key, information, stream, takePicture } = device;
     const earlier = this.#asset_key;
     if (earlier !== undefined && earlier !== asset_key) {
-      host.log.warn(
-        { camera: name, earlier, asset_key },
-        'another camera answered at this address; publishing it as a new asset',
-      );
+      host.log.warn({ camera: name, earlier, asset_key }, texts.another_camera);
       // Two cameras that swapped addresses are both still served.
       if (!isServed(earlier)) this.#sink?.remove();
     }

@@ -41,7 +41,7 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
   };
   let isLogged = false;
   while (!signal.aborted) {
-    const reason = url === undefined ? 'the camera has no event service' : await tryWays(parts, listener);
+    const reason = url === undefined ? texts.no_event_service : await tryWays(parts, listener);
     if (signal.aborted) return;
     if (!isLogged) log.warn({ camera: camera.name, reason }, texts.events_unavailable);
     isLogged = true;
@@ -52,7 +52,7 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
 /** Runs while one of the configured ways works; resolves with why none does. */
 async function tryWays({ camera, webhook, device }: EventParts, listener: EventListener): Promise<string> {
   const wanted = camera.events;
-  let reason = 'events are switched off';
+  let reason: string = texts.events_off;
   if (wanted === 'auto' || wanted === 'pull') reason = await pullEvents(listener);
   if (listener.signal.aborted) return reason;
   if (wanted === 'auto' || wanted === 'webhook') {

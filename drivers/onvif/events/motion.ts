@@ -1,6 +1,7 @@
 /** Motion state of a camera: the OR of all its detectors, cleared when it is not confirmed. */
 import { sleep } from '../../../src/platform/time.ts';
 import type { DetectorNote } from './topics.ts';
+import { texts } from '../texts.ts';
 
 export interface MotionParts {
   readonly hold_max_ms: number;
@@ -73,13 +74,13 @@ export class Motion {
     await sleep(ms, signal);
     if (signal.aborted) return;
     if (isPulse) {
-      this.forget('no further crossing');
+      this.forget(texts.no_further_crossing);
       return;
     }
     const before = this.#confirmed;
     await this.#ask();
     await sleep(Math.min(answer_ms, ms), signal);
     if (signal.aborted || this.#confirmed !== before) return;
-    this.forget(`not confirmed by the camera for ${Math.round(ms / 1_000)} s`);
+    this.forget(texts.not_confirmed(Math.round(ms / 1_000)));
   }
 }

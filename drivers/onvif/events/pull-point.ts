@@ -94,7 +94,7 @@ export async function expectAlive(soap: Soap): Promise<void> {
   const isRefused = outcome.kind === 'fault' && outcome.code === 'NotAuthorized';
   // Any other refusal is an answer too, and an interrupted call is no statement about the camera.
   const isAnswer = outcome.kind !== 'failure' || outcome.why === 'interrupted' || outcome.why === 'malformed';
-  if (isRefused || !isAnswer) expectReply(outcome, 'camera connection lost');
+  if (isRefused || !isAnswer) expectReply(outcome, texts.connection_lost);
 }
 
 async function pullUntilLost(subscription: Subscription, listener: EventListener) {

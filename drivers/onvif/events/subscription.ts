@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { SoapOutcome } from '../soap/soap-call.ts';
 import { namespaces, type Operation, operation, reachable, type Soap } from '../soap/soap.ts';
 import { escapeXml, everywhere, textAt, type XmlNode } from '../soap/xml.ts';
+import { texts } from '../texts.ts';
 
 export interface Subscription {
   readonly url: string;
@@ -36,7 +37,7 @@ export async function subscribe(
   url: string,
   consumer?: string,
 ): Promise<Subscription | Exclude<SoapOutcome, { kind: 'reply' }>> {
-  let outcome: SoapOutcome = { kind: 'failure', why: 'interrupted', reason: 'no request was sent' };
+  let outcome: SoapOutcome = { kind: 'failure', why: 'interrupted', reason: texts.nothing_sent };
   for (const form of forms) {
     const until = timeText(form, await cameraTime(soap, form));
     outcome = await soap.call({ ...creation(url, until, consumer), raw: true });

@@ -5,6 +5,7 @@ import { describe, StalledCamera } from '../soap/soap.ts';
 import type { Failure } from '../soap/soap-call.ts';
 import { renew, subscribe, synchronise, unsubscribe } from './subscription.ts';
 import type { Webhook } from './webhook.ts';
+import { texts } from '../texts.ts';
 
 const renew_share = 0.6;
 
@@ -43,8 +44,8 @@ export async function receiveCalls(
         await expectAlive(soap);
         if (performance.now() - renewed_ms < made.lifetime_s * renew_share * 500) continue;
         if ((await renew(soap, made)) === undefined) {
-          onLost('event subscription lost: not renewed');
-          return 'the subscription was not renewed';
+          onLost(texts.subscription_lost);
+          return texts.not_renewed;
         }
         renewed_ms = performance.now();
       }

@@ -5,6 +5,7 @@ import { isIPv6, type Socket } from 'node:net';
 import { messageOf } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { reply_bytes_max } from '../soap/xml.ts';
+import { texts } from '../texts.ts';
 
 export interface WebhookOptions {
   readonly listen: string;
@@ -56,7 +57,7 @@ export class Webhook {
       server = await this.#opening;
     } catch (error) {
       this.#opening = undefined;
-      return `cannot listen on webhook.listen and webhook.port: ${messageOf(error)}`;
+      return texts.cannot_listen(messageOf(error));
     }
     const path = `/${randomBytes(16).toString('hex')}`;
     this.#receivers.set(path, { waiting: 0, turn: Promise.resolve(), take });

@@ -3,11 +3,12 @@ import { parseSOAPString } from 'onvif/lib/utils.js';
 import { messageOf } from '../../../src/errors.ts';
 import { failure, type Reading } from './soap-call.ts';
 import { tamed, treeOf, type XmlNode } from './xml.ts';
+import { texts } from '../texts.ts';
 
 /** The SOAP body of an envelope; `malformed` for anything else. Never throws. */
 export function readEnvelope(xml: string): Reading {
   let found: XmlNode | undefined;
-  let reason = 'it is not a SOAP envelope';
+  let reason: string = texts.no_envelope;
   try {
     parseSOAPString(tamed(xml), (error: Error | null, body: unknown) => {
       // The library calls twice when its callback throws; the first result counts.
@@ -20,5 +21,5 @@ export function readEnvelope(xml: string): Reading {
   } catch (error) {
     reason = messageOf(error);
   }
-  return found ? { kind: 'read', body: found } : failure('malformed', `cannot read its reply: ${reason}`);
+  return found ? { kind: 'read', body: found } : failure('malformed', texts.reply_unread(reason));
 }

@@ -4,6 +4,7 @@ import onvif from 'onvif';
 import { type Connection, failure, type Reading, type SoapOutcome, type SoapRequest } from './soap-call.ts';
 import { agentFor, type Answered, type Exchange, exchange } from './transport.ts';
 import { escapeXml, find, reply_bytes_max, textAt, type XmlNode } from './xml.ts';
+import { texts } from '../texts.ts';
 
 declare module 'onvif' {
   // Members missing in its declarations.
@@ -75,9 +76,7 @@ export class GuardedCam extends onvif.Cam {
     const posted = await this.#post({ ...request, envelope }, signal);
     const text = posted.bytes.toString('utf8');
     const isEmpty = text.trim() === '';
-    const reading = isEmpty
-      ? failure('malformed', 'its reply is empty')
-      : await this.#readReply(text, signal);
+    const reading = isEmpty ? failure('malformed', texts.reply_empty) : await this.#readReply(text, signal);
     return outcomeOf({ ...posted, text }, reading, request.raw === true);
   }
 
@@ -198,7 +197,7 @@ function outcomeOf(
   const fault = find(body, 'fault');
   if (fault) return { kind: 'fault', status, ...faultOf(fault) };
   if (status === 401 || status === 403) {
-    return { kind: 'fault', status, code: 'NotAuthorized', reason: `HTTP status ${status}` };
+    return { kind: 'fault', status, code: 'NotAuthorized', reason: texts.http_status(status) };
   }
   if (!body || status >= 400) {
     return { kind: 'fault', status, code: `HTTP${status}`, reason: `HTTP status ${status}` };

@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { failure, type Reading } from './soap-call.ts';
+import { texts } from '../texts.ts';
 
 /** Time after which a thread counts as stalled by one reply. */
 const stall_ms = 1_500;
@@ -60,10 +61,9 @@ export class LargeReplies {
 
   /** Reads a reply in its turn. A reply still queued when `signal` aborts is dropped. */
   async read(xml: string, signal: AbortSignal): Promise<Reading> {
-    if (this.#parts.signal.aborted || signal.aborted)
-      return failure('interrupted', 'cancelled before its reply was read');
+    if (this.#parts.signal.aborted || signal.aborted) return failure('interrupted', texts.cancelled_unread);
     if (this.#waiting.length >= waiting_max) {
-      return failure('interrupted', 'too many large replies in the queue');
+      return failure('interrupted', texts.replies_queue_full);
     }
     const { promise, resolve } = Promise.withResolvers<Reading>();
     const job: Job = { xml, settle: resolve };
@@ -71,7 +71,7 @@ export class LargeReplies {
       const index = this.#waiting.indexOf(job);
       if (index === -1) return;
       this.#waiting.splice(index, 1);
-      resolve(failure('interrupted', 'its reply was not read in time, since others were read first'));
+      resolve(failure('interrupted', texts.reply_not_in_time));
     };
     signal.addEventListener('abort', leave, { once: true });
     this.#waiting.push(job);
@@ -98,7 +98,7 @@ export class LargeReplies {
     this.#reading = this.#waiting.shift();
     if (this.#reading) {
       this.#worker.postMessage(this.#reading.xml);
-      this.#after(stall_ms, () => this.#replace('reading its reply took too long'));
+      this.#after(stall_ms, () => this.#replace(texts.reply_slow));
     } else this.#after(this.#parts.idle_ms ?? idle_ms, () => this.#end());
   }
 
@@ -122,7 +122,7 @@ export class LargeReplies {
   #receive(message: FromReplyThread): void {
     if (message === 'ready') {
       this.#isReady = true;
-      if (this.#isBroken) this.#parts.log.info({}, 'SOAP reply parser restarted');
+      if (this.#isBroken) this.#parts.log.info({}, texts.parser_restarted);
       this.#isBroken = false;
     } else {
       this.#reading?.settle(message);
@@ -134,16 +134,16 @@ export class LargeReplies {
   /** Handles a crash: while reading, its reply is the cause; without a reply, no camera is at fault. */
   #fail(error: unknown): void {
     if (this.#reading) {
-      this.#replace('reading its reply needs more memory than the parser may use');
+      this.#replace(texts.reply_memory);
       return;
     }
     if (!this.#isBroken) {
-      this.#parts.log.warn({ err: error }, 'SOAP reply parser crashed; large replies cannot be read');
+      this.#parts.log.warn({ err: error }, texts.parser_crashed);
     }
     this.#isBroken = true;
     this.#end();
     for (const { settle } of this.#waiting.splice(0)) {
-      settle(failure('interrupted', 'SOAP reply parser is not running'));
+      settle(failure('interrupted', texts.parser_down));
     }
   }
 
@@ -168,7 +168,7 @@ export class LargeReplies {
   #abort(): void {
     this.#end();
     const jobs = this.#reading ? [this.#reading, ...this.#waiting] : this.#waiting;
-    for (const { settle } of jobs) settle(failure('interrupted', 'the connector is stopping'));
+    for (const { settle } of jobs) settle(failure('interrupted', texts.connector_stopping));
     this.#waiting.length = 0;
     this.#reading = undefined;
   }

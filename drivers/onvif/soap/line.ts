@@ -6,6 +6,7 @@ import type { LargeReplies } from './large-replies.ts';
 import { type Connection, failure, type FailureKind, type Failure, type Reading } from './soap-call.ts';
 import { call_deadline_ms, type Soap } from './soap.ts';
 import { CertificateRefused, ReplyRefused } from './transport.ts';
+import { texts } from '../texts.ts';
 
 /**
  * Replies up to this size are read in this thread. That takes at most 10 ms, for any content, and 50 ms if the library had
@@ -28,16 +29,16 @@ export function openLine(
   const cam = new GuardedCam(connection, read);
 
   const limited = async <T>(ms: number, work: (limit: AbortSignal) => Promise<T>): Promise<T | Failure> => {
-    if (isClosed) return failure('interrupted', 'camera connection closed');
-    if (calls.size >= calls_max) return failure('interrupted', 'too many calls in the queue of the camera');
+    if (isClosed) return failure('interrupted', texts.connection_closed);
+    if (calls.size >= calls_max) return failure('interrupted', texts.queue_full);
     const call = new AbortController();
     const timer = setTimeout(() => call.abort(), ms);
     calls.add(call);
     try {
       return await work(call.signal);
     } catch (error) {
-      if (isClosed) return failure('interrupted', 'camera connection closed');
-      if (call.signal.aborted) return failure('deadline', `no complete answer within ${ms / 1_000} s`);
+      if (isClosed) return failure('interrupted', texts.connection_closed);
+      if (call.signal.aborted) return failure('deadline', texts.answer_late(ms / 1_000));
       return failure(kindOf(error), reasonOf(error));
     } finally {
       clearTimeout(timer);

@@ -4,6 +4,7 @@ import { LoginRefused } from '../../../src/device/login-guard.ts';
 import { DeviceRejected, DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
 import type { Connection, Failure, Reading, SoapOutcome, SoapRequest } from './soap-call.ts';
 import type { Answered } from './transport.ts';
+import { texts } from '../texts.ts';
 
 export const namespaces = {
   device: 'http://www.onvif.org/ver10/device/wsdl',
@@ -76,10 +77,10 @@ export function describe(outcome: Exclude<SoapOutcome, { kind: 'reply' }>): stri
   if (outcome.kind === 'failure') return outcome.reason;
   if (outcome.code === 'NotAuthorized') {
     const words = outcome.reason === '' ? '' : ` (${outcome.reason})`;
-    return `camera rejected the user, its rights or its password${words}`;
+    return texts.rights_rejected(words);
   }
   const code = outcome.code.startsWith('HTTP') ? '' : outcome.code;
-  return `camera refused the request (${[code, outcome.reason].filter(Boolean).join(': ')})`;
+  return texts.request_refused([code, outcome.reason].filter(Boolean).join(': '));
 }
 
 /**

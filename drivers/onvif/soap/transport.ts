@@ -10,6 +10,7 @@ import {
 } from '../../../src/device/pinned-http.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
 import type { Connection } from './soap-call.ts';
+import { texts } from '../texts.ts';
 
 export interface Answered {
   readonly status: number;
@@ -95,7 +96,7 @@ function sendOnceTrusted(request: ClientRequest, { body }: Exchange, fingerprint
       const seen = bareFingerprint(shown);
       if (seen === fingerprint) request.end(body);
       else {
-        const sentence = `its certificate has the fingerprint ${seen}, not the one in tls.fingerprint`;
+        const sentence = texts.other_fingerprint(seen);
         request.destroy(new CertificateRefused(sentence));
       }
     });
@@ -117,7 +118,7 @@ function collect(
   let bytes = 0;
   response.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > bytes_max) request.destroy(new ReplyRefused(`its reply is larger than ${bytes_max} bytes`));
+    if (bytes > bytes_max) request.destroy(new ReplyRefused(texts.reply_large(bytes_max)));
     else chunks.push(chunk);
   });
   response.on('error', reject);
@@ -132,7 +133,7 @@ function collect(
     }),
   );
   // The library never returns when the connection ends in the middle of a reply.
-  response.once('close', () => reject(new Error('connection closed in the middle of the reply')));
+  response.once('close', () => reject(new Error(texts.closed_in_reply)));
 }
 
 /** Adds the remedy to errors of certificates that no authority signed. */
@@ -140,9 +141,7 @@ function explain(error: Error, { url }: Exchange): Error {
   const code = 'code' in error ? String(error.code) : '';
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/u.test(code)) {
     const how = `openssl s_client -connect ${url.host} </dev/null | openssl x509 -noout -fingerprint -sha256`;
-    return new CertificateRefused(
-      `its certificate is not trusted (${code}); write its SHA-256 to tls.fingerprint: ${how}`,
-    );
+    return new CertificateRefused(texts.not_trusted(code, how));
   }
   return isLegacyTls(code) ? new Error(device_texts.legacy_tls_only, { cause: error }) : error;
 }

@@ -1,4 +1,5 @@
 /** XML for requests and replies: escaped text, and replies as plain trees of text. */
+import { texts } from '../texts.ts';
 
 /** An element of a reply. Names are without prefix and in lower case; every value is the text that the device sent. */
 export interface XmlNode {
@@ -42,9 +43,9 @@ function plainMarkup(xml: string): string {
     if (start < 0) break;
     parts.push(xml.slice(at, start));
     const [open, close] = special.find(([sign]) => xml.startsWith(sign, start)) ?? [];
-    if (open === undefined || close === undefined) throw new Error('a document type is not allowed in SOAP');
+    if (open === undefined || close === undefined) throw new Error(texts.xml_doctype);
     const end = xml.indexOf(close, start + open.length);
-    if (end < 0) throw new Error(`the reply ends within ${open}`);
+    if (end < 0) throw new Error(texts.xml_ends(open));
     if (open === cdata) parts.push(escapeXml(xml.slice(start + open.length, end)));
     at = end + close.length;
   }
@@ -74,9 +75,8 @@ function countElements(markup: string): void {
     else if (markup[end - 1] !== '/') depth += 1;
     elements += 1;
     at = end;
-    if (depth < 0) throw new Error('the reply closes an element that is not open');
-    if (depth > depth_max || elements > nodes_max)
-      throw new Error('the reply is nested too deep or too large');
+    if (depth < 0) throw new Error(texts.xml_not_open);
+    if (depth > depth_max || elements > nodes_max) throw new Error(texts.xml_too_deep);
   }
 }
 
@@ -91,7 +91,7 @@ function endOfTag(markup: string, start: number): number {
     } else if (sign === '"' || sign === "'") quote = sign;
     else if (sign === '>') return at;
   }
-  throw new Error('the reply contains a tag that does not end');
+  throw new Error(texts.xml_tag_open);
 }
 
 /** The tree of what npm onvif parsed: a text, or an object of `$` (attributes), `_` (text) and arrays of children. */

@@ -215,7 +215,7 @@ export class ChannelLayout {
     const { host, claim, heartbeat_ms } = this.#parts;
     const { asset_key, name } = about;
     if (!claim(asset_key)) {
-      host.log.warn({ asset_key, name }, 'camera ignored; another host already serves it');
+      host.log.warn({ asset_key, name }, texts.served_elsewhere);
       return undefined;
     }
     const told = JSON.stringify([

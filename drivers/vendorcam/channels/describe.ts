@@ -163,7 +163,7 @@ function needed<T>(value: T | undefined, outcome: Outcome | undefined, cmd: stri
   if (value !== undefined) return value;
   const fault = faultIn(outcome);
   if (fault) throw failureOf(fault, limits);
-  throw new DeviceUnreachable(`answers ${cmd} in an unknown format`);
+  throw new DeviceUnreachable(texts.unknown_format(cmd));
 }
 
 /** False when the device cannot report it; a temporary failure must not give the device another identity. */

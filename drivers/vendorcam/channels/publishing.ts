@@ -2,6 +2,7 @@
 import type { AiType, vendorcamFeeds } from '../../../src/contract/feeds.ts';
 import type { AssetSink } from '../../../src/driver/driver.ts';
 import type { Alarms } from './alarms.ts';
+import { texts } from '../texts.ts';
 
 type Sink = Pick<AssetSink<typeof vendorcamFeeds>, 'publish' | 'setOnline'>;
 
@@ -31,8 +32,8 @@ export class Publisher {
     if (visitor !== this.#visitor) this.#sink.publish('doorbell', { detected: visitor, timestamp });
     this.#visitor = visitor;
     // A detector that stops reporting ends its detection.
-    if (motion === null) this.#endMotion(timestamp, 'the camera no longer reports it');
-    if (ai === null) this.#endAi(timestamp, 'the camera no longer reports it');
+    if (motion === null) this.#endMotion(timestamp, texts.no_longer_reported);
+    if (ai === null) this.#endAi(timestamp, texts.no_longer_reported);
     this.#motion = motion;
     this.#ai = ai;
     this.#tell({ online: true, motion_alarm: motion, ai_alarm: ai && ai.length > 0 });

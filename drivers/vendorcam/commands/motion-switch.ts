@@ -8,6 +8,7 @@ import type { Device } from '../host/device.ts';
 import { refusalOf } from '../host/failure.ts';
 import { type Command, faultIn, valueOf } from '../host/replies.ts';
 import type { StateFile } from '../../../src/device/state-file.ts';
+import { texts } from '../texts.ts';
 
 const scope = z.looseObject({ cols: z.int(), rows: z.int(), table: z.string().regex(/^[01]+$/u) });
 const alarm = z.looseObject({ enable: z.number().optional(), scope: scope.optional() });
@@ -56,9 +57,7 @@ async function setZone(
   const zone = await findZone(parts);
   if (!zone) {
     if (isSwitched) return false;
-    throw new CommandRefused(
-      'the firmware of this camera offers no way to switch motion detection; nothing was changed',
-    );
+    throw new CommandRefused(texts.no_switch);
   }
   const { cols, rows, table } = zone.scope;
   const isEmpty = !table.includes('1');
@@ -75,14 +74,10 @@ async function setZone(
   }
   const saved = await parts.zone.read();
   if (!saved) {
-    throw new CommandRefused(
-      'the detection zone of the camera is empty and was not emptied by this kit; draw a zone in its app',
-    );
+    throw new CommandRefused(texts.zone_empty);
   }
   if (saved.cols !== cols || saved.rows !== rows || saved.table.length !== table.length) {
-    throw new CommandRefused(
-      'the detection grid of the camera has changed since detection was switched off; draw a zone in its app',
-    );
+    throw new CommandRefused(texts.grid_changed);
   }
   await writeZone(parts, zone, saved.table);
   await parts.zone.remove();
@@ -128,9 +123,7 @@ async function writeZone(parts: MotionParts, zone: Zone, table: string): Promise
   await set(parts, zone.setter(table));
   const now = await findZone(parts);
   if (now?.scope.table === table) return;
-  throw new CommandRefused(
-    'the camera accepted the change without an effect: its firmware cannot switch motion detection',
-  );
+  throw new CommandRefused(texts.switch_without_effect);
 }
 
 async function readAlarm({ device, channel }: MotionParts): Promise<z.output<typeof alarm> | undefined> {
@@ -147,7 +140,7 @@ async function readAlarm({ device, channel }: MotionParts): Promise<z.output<typ
 async function set({ device, signal }: MotionParts, command: Command): Promise<void> {
   const outcome = await device.order(command, { signal }).catch((error: unknown) => {
     if (!(error instanceof DeviceUnreachable)) throw error;
-    throw new CommandRefused(`${error.message}; motion detection may have been changed`);
+    throw new CommandRefused(texts.motion_uncertain(error.message));
   });
   const fault = faultIn(outcome);
   if (fault) throw refusalOf(fault);
@@ -158,8 +151,6 @@ async function keepZone({ zone }: MotionParts, saved: z.output<typeof savedZone>
   try {
     await zone.write(saved);
   } catch (error) {
-    throw new CommandRefused(
-      `cannot save the detection zone to disk (${messageOf(error)}); nothing was changed`,
-    );
+    throw new CommandRefused(texts.zone_unsaved(messageOf(error)));
   }
 }

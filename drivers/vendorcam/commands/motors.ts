@@ -7,6 +7,7 @@ import { refusalOf } from '../host/failure.ts';
 import type { Limits } from '../limits.ts';
 import { type Command, faultIn } from '../host/replies.ts';
 import type { FaultKind } from '../host/rsp-codes.ts';
+import { texts } from '../texts.ts';
 
 /** After these the camera has not moved. */
 const certain_refusals: ReadonlySet<FaultKind> = new Set(['unsupported', 'forbidden', 'bad_request']);
@@ -59,9 +60,7 @@ export class Motors {
       await sleep(limits.stop_gap_ms, signal);
     }
     await owed.owe(channel);
-    throw new CommandRefused(
-      `the camera did not confirm the stop (${reason}) and may still be moving; Stop is sent again when it answers`,
-    );
+    throw new CommandRefused(texts.stop_unconfirmed(reason));
   }
 
   /** Sends the pending Stops, also from before a restart, but not those of moves in progress. */
@@ -91,7 +90,7 @@ export class Motors {
         throw error;
       }
       await this.stop(channel);
-      throw new CommandRefused(`${messageOf(error)}; a stop was sent in case it had moved`);
+      throw new CommandRefused(texts.stop_sent(messageOf(error)));
     }
     await sleep(max_ms - (performance.now() - begin_ms), signal);
     await this.stop(channel);

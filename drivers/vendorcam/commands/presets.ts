@@ -5,6 +5,7 @@ import type { Device } from '../host/device.ts';
 import { refusalOf } from '../host/failure.ts';
 import { ptz } from './motors.ts';
 import { type Command, faultIn, type Outcome, valueOf } from '../host/replies.ts';
+import { texts } from '../texts.ts';
 
 const presetReply = z.looseObject({
   PtzPreset: z.array(
@@ -40,12 +41,12 @@ export async function goToPreset(
   const fault = faultIn(outcome);
   if (fault) throw refusalOf(fault);
   const presets = presetsIn(outcome);
-  if (!presets) throw new DeviceUnreachable('answers GetPtzPreset in an unknown format');
+  if (!presets) throw new DeviceUnreachable(texts.presets_unknown);
   const preset = presets.find((each) => each.id === id);
   if (!preset) {
     const list = presets.slice(0, shown_max).map((each) => `${each.id} (${each.name})`);
     const has = list.length === 0 ? 'it has none' : `it has ${list.join(', ')}`;
-    throw new CommandRefused(`the camera has no preset ${id}; ${has}`);
+    throw new CommandRefused(texts.no_preset(id, has));
   }
   const refused = faultIn(await device.order(ptz(channel, { op: 'ToPos', id }), { signal }));
   if (refused) throw refusalOf(refused);

@@ -6,6 +6,7 @@ import type { Device } from '../host/device.ts';
 import { refusalOf } from '../host/failure.ts';
 import type { Limits } from '../limits.ts';
 import { faultIn } from '../host/replies.ts';
+import { texts } from '../texts.ts';
 
 export interface RebootParts {
   readonly device: Pick<Device, 'order'>;
@@ -31,22 +32,22 @@ export async function reboot(parts: RebootParts): Promise<number> {
       throw error;
     }
   }
-  progress('restart command sent');
+  progress(texts.restart_sent);
   const gone = contact.until(({ isUp }) => !isUp, signal);
   if ((await within(limits.reboot_leaves_ms, gone, signal)) === true) {
-    progress('the device is restarting');
+    progress(texts.restarting);
     if (!(await contact.until(({ isUp }) => isUp, signal))) {
-      throw unseen(signal, 'the device did not answer again');
+      throw unseen(signal, texts.not_back);
     }
   } else if (signal.aborted || contact.state.starts === before.starts) {
     // Its session was not lost either, so it did not restart.
     contact.expectBack(0);
-    throw unseen(signal, 'the device accepted the restart and did not restart');
+    throw unseen(signal, texts.not_restarted);
   }
   contact.expectBack(0);
   return Math.round((performance.now() - begin_ms) / 1_000);
 }
 
 function unseen(signal: AbortSignal, sentence: string): CommandRefused {
-  return new CommandRefused(signal.aborted ? 'stopped before the device answered again' : sentence);
+  return new CommandRefused(signal.aborted ? texts.stopped_before_answer : sentence);
 }

@@ -9,6 +9,7 @@ import { refusalOf } from '../host/failure.ts';
 import { type Command as Order, faultIn } from '../host/replies.ts';
 import type { FaultKind } from '../host/rsp-codes.ts';
 import type { Limits } from '../limits.ts';
+import { texts } from '../texts.ts';
 
 export const switch_kinds = ['siren', 'light'] as const;
 export type SwitchKind = (typeof switch_kinds)[number];
@@ -65,7 +66,7 @@ export class Switches {
         throw error;
       }
       await this.#off(key);
-      throw new CommandRefused(`${messageOf(error)}; Off was sent in case it had been switched on`);
+      throw new CommandRefused(texts.off_sent(messageOf(error)));
     }
     // A failed Off is owed, and sent again when the camera answers.
     this.#hold(key, max_ms).catch(() => undefined);
@@ -95,9 +96,7 @@ export class Switches {
       await sleep(limits.stop_gap_ms, signal);
     }
     await owed.owe(key);
-    throw new CommandRefused(
-      `the camera did not confirm that the ${kindOf(key)} is off (${reason}); Off is sent again when it answers`,
-    );
+    throw new CommandRefused(texts.off_unconfirmed(kindOf(key), reason));
   }
 
   /** Sends the pending Offs, also from before a restart, but not those of commands in progress. */

@@ -10,6 +10,7 @@ import { type Command, faultIn, type Outcome, readReplies } from './replies.ts';
 import { pictureFailure, pictureIn, pictureQuery } from './picture.ts';
 import { type Fault, faultOf } from './rsp-codes.ts';
 import { type SavedSession, Session, type SessionParts } from './session.ts';
+import { texts } from '../texts.ts';
 
 export interface DeviceParts {
   readonly http: PinnedHttp;
@@ -91,7 +92,7 @@ export class Device {
    */
   async order(command: Command, { urgency = 'write', signal }: OrderOptions = {}): Promise<Outcome> {
     const [outcome] = await this.#exchange([command], urgency, signal);
-    if (!outcome) throw new DeviceUnreachable('does not report whether it executed the command');
+    if (!outcome) throw new DeviceUnreachable(texts.no_outcome);
     return outcome;
   }
 
@@ -139,7 +140,7 @@ export class Device {
       return;
     }
     if (!isCollapsed(outcomes) && !isTooMuch(outcomes)) {
-      throw new DeviceUnreachable(`answers ${outcomes.length} of ${commands.length} commands`);
+      throw new DeviceUnreachable(texts.answers_missing(outcomes.length, commands.length));
     }
     const middle = Math.ceil(commands.length / 2);
     for (const half of [commands.slice(0, middle), commands.slice(middle)]) {
@@ -167,8 +168,7 @@ export class Device {
     const first = await this.#inSession(commands, urgency, signal);
     if (!first.isLost) return first.outcomes;
     const second = await this.#inSession(commands, urgency, signal);
-    if (second.isLost)
-      throw new DeviceUnreachable('loses its sessions, or has its interface at another path');
+    if (second.isLost) throw new DeviceUnreachable(texts.loses_sessions);
     return second.outcomes;
   }
 
@@ -205,7 +205,7 @@ export class Device {
     const token = await tokenOf();
     const query = `?cmd=${commands[0]?.cmd ?? ''}&token=${encodeURIComponent(token ?? 'null')}`;
     const reply = await this.#line.take(urgency, async (giveUp) => {
-      if (signal?.aborted) throw new CommandRefused(notSent('stopped before it was sent'));
+      if (signal?.aborted) throw new CommandRefused(notSent(texts.stopped_before));
       const { http, limits } = this.#parts;
       const within = { deadline_ms: limits.request_ms, signal: giveUp };
       return http.post(`${this.#path}${query}`, JSON.stringify(commands), within);
@@ -231,7 +231,7 @@ function isSessionLost(answer: Buffer | Fault): boolean {
 function bodyOf({ status, text }: HttpReply): string {
   if (status === 200) return text;
   const remedy = status >= 300 && status < 400 ? '; it requires HTTPS: set tls: true and its HTTPS port' : '';
-  throw new DeviceUnreachable(`answers with HTTP status ${status}${remedy}`);
+  throw new DeviceUnreachable(texts.http_status(status, remedy));
 }
 
 function keep(command: Command, outcome: Outcome | undefined, answers: Map<Command, Outcome>): void {

@@ -55,7 +55,7 @@ export async function serveHost(parts: HostSessionParts): Promise<void> {
   const life = new AbortController();
   const served = build(parts, memory, life.signal);
   if (!camera.tls) {
-    host.log.warn({ host: camera.name }, 'tls is disabled; password sent without encryption');
+    host.log.warn({ host: camera.name }, texts.no_tls);
   }
   const serving = keepServed(served);
   try {
@@ -84,8 +84,7 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
       }),
       connect_ms: limits.request_ms,
       reply_bytes_max: limits.reply_bytes_max,
-      refused_remedy:
-        'switch HTTPS on in its network settings (firmware updates switch it off), or check port and tls',
+      refused_remedy: texts.refused_remedy,
     }),
     username: camera.username,
     password: async () => readPassword(camera.password_file),
@@ -127,7 +126,7 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
 /** Stops moves, ends detections, and logs out. */
 async function farewell(served: Served): Promise<void> {
   const { motors, switches, layout, device } = served;
-  layout.quiet('the connector was stopped');
+  layout.quiet(texts.connector_stopped);
   await motors.idle();
   await switches.idle();
   await settle(served).catch(() => undefined);
@@ -143,7 +142,7 @@ async function settle({ motors, switches }: Served): Promise<void> {
 async function keepServed(served: Served): Promise<void> {
   const { host, camera, limits, contact, layout } = served;
   const logOutage = outageLog({ log: host.log, kind: 'device', facts: { host: camera.name } });
-  const expected = { reason: 'rebooting on command', retry_ms: limits.reboot_retry_ms };
+  const expected = { reason: texts.rebooting, retry_ms: limits.reboot_retry_ms };
   await serveDevice({
     signal: host.signal,
     limits,
@@ -231,7 +230,7 @@ async function describe(served: Served, password: string): Promise<Known> {
     : { channels: [onlyChannel(facts)], shape: '', isReported: false };
   await layout.arrange(facts, channels, password);
   const away = channels.filter(({ online, asleep }) => !online || asleep).length;
-  showStatus(facts.isRecorder ? `online, ${channels.length} channels, ${away} of them offline` : 'online');
+  showStatus(facts.isRecorder ? texts.online_channels(channels.length, away) : 'online');
   return { hasChannelList: isReported, shape, read_mono_ms: performance.now() };
 }
 

@@ -3,6 +3,7 @@ import { DeviceUnreachable } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { GivenUp } from './failure.ts';
 import type { Limits } from '../limits.ts';
+import { texts } from '../texts.ts';
 
 /** `read` may be cancelled for an urgent request; `write` never is. */
 export type Urgency = 'read' | 'write' | 'urgent';
@@ -47,7 +48,7 @@ export class Line {
       return turn;
     }
     if (urgency !== 'urgent' && this.#waiting.length >= this.#limits.waiting_max) {
-      throw new DeviceUnreachable('too many requests in the queue of the device');
+      throw new DeviceUnreachable(texts.queue_full);
     }
     const begun = Promise.withResolvers<void>();
     const waiting = { turn, begin: begun.resolve };
@@ -66,6 +67,6 @@ export class Line {
     const current = this.#under_way;
     if (current?.urgency !== 'read') return;
     await sleep(this.#limits.urgent_wait_ms, current.giveUp.signal);
-    current.giveUp.abort(new GivenUp('the request was cancelled for a more urgent one'));
+    current.giveUp.abort(new GivenUp(texts.gave_way));
   }
 }

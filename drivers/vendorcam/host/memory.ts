@@ -8,6 +8,7 @@ import { DeviceRejected } from '../../../src/errors.ts';
 import { switch_kinds } from '../commands/switches.ts';
 import { password_chars_max } from '../options.ts';
 import { savedSession } from './session.ts';
+import { texts } from '../texts.ts';
 
 const hostMemory = z.object({
   /** SHA-256 of the certificate of the first contact. */
@@ -29,9 +30,7 @@ export async function openMemory(path: string, log: DriverLog): Promise<Memory> 
 export async function readPassword(file: string): Promise<string> {
   const password = await readSecretFile('password_file', file);
   if (password.length > password_chars_max) {
-    throw new DeviceRejected(
-      `password_file: the password in ${file} has more than ${password_chars_max} characters, which no such device accepts; correct it`,
-    );
+    throw new DeviceRejected(texts.password_long(file, password_chars_max));
   }
   return password;
 }

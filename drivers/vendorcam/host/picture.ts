@@ -7,6 +7,7 @@ import { failureOf } from './failure.ts';
 import type { Limits } from '../limits.ts';
 import { faultIn, readReplies } from './replies.ts';
 import type { Fault } from './rsp-codes.ts';
+import { texts } from '../texts.ts';
 
 /** `rs` keeps answers out of caches. The sub stream is small enough for slow links. */
 export function pictureQuery(channel: number, token: string): string {
@@ -16,7 +17,7 @@ export function pictureQuery(channel: number, token: string): string {
 
 /** Returns the picture, or the fault that the device answers; throws `DeviceUnreachable` for anything else. */
 export function pictureIn({ status, bytes, text, type }: HttpReply): Buffer | Fault {
-  if (status !== 200) throw new DeviceUnreachable(`answers with HTTP status ${status}`);
+  if (status !== 200) throw new DeviceUnreachable(texts.picture_status(status));
   const isError = bytes[0] === '['.charCodeAt(0);
   const fault = isError ? faultIn(readReplies(text)[0]) : undefined;
   return fault ?? expectPicture(bytes, type);

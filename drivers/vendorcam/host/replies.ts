@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { answer_limits, readJson } from '../../../src/contract/bounded-json.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { type Fault, faultOf } from './rsp-codes.ts';
+import { texts } from '../texts.ts';
 
 export interface Command {
   readonly cmd: string;
@@ -26,7 +27,7 @@ const settingReply = z.looseObject({ rspCode: z.number() });
 /** Throws DeviceUnreachable for anything but a reply of such a device. */
 export function readReplies(text: string): readonly (Outcome & { readonly cmd: string })[] {
   const read = replies.safeParse(parsed(text));
-  if (!read.success) throw new DeviceUnreachable('answers with data that is not a reply of its interface');
+  if (!read.success) throw new DeviceUnreachable(texts.no_reply);
   return read.data.map(({ cmd, code, value, error }) => {
     if (code !== 0) return { cmd, fault: faultOf(error?.rspCode ?? code, error?.detail ?? '') };
     const setting = settingReply.safeParse(value).data;

@@ -1,4 +1,5 @@
 /** Meaning of the cameras' error codes, as sentences for the technician. See the vendor's Camera HTTP API guide, "Error codes". */
+import { texts } from '../texts.ts';
 
 export type FaultKind =
   /** The session is gone: log in again, once. */
@@ -26,49 +27,40 @@ export interface Fault {
   readonly sentence: string;
 }
 
-const locked =
-  'the account is locked after too many failed logins; unlock it or restart the camera, correct the password file, then reload the configuration';
-const wrong =
-  'user name or password rejected; correct username and password_file, then reload the configuration';
-const full =
-  'all sessions of the device are in use; close other programs and apps that are logged in, or use a separate user for each';
+const locked = texts.account_locked;
+const wrong = texts.login_rejected;
+const full = texts.sessions_full;
 
 /** -500 to -506 are added below. */
 const known: ReadonlyMap<number, readonly [FaultKind, string]> = new Map([
-  [-1, ['bad_request', 'the request lacks a parameter that the device requires; its firmware may differ']],
-  [-4, ['bad_request', 'the device rejected a parameter; its firmware may differ']],
+  [-1, ['bad_request', texts.code_parameter_missing]],
+  [-4, ['bad_request', texts.code_parameter]],
   [-5, ['sessions_full', full]],
-  [-6, ['session', 'the session with the device was lost']],
+  [-6, ['session', texts.code_session_lost]],
   [-7, ['credentials', wrong]],
-  [-8, ['passing', 'the request timed out in the device']],
-  [-9, ['unsupported', 'the device does not support this']],
-  [-10, ['unsupported', 'the device does not understand the request']],
-  [-12, ['passing', 'the device could not read its own settings']],
-  [-13, ['passing', 'the device could not store its settings']],
-  [-16, ['too_large', 'the device could not forward the request; the batch was too large']],
-  [-17, ['passing', 'the device got no answer from its own camera part']],
-  [-21, ['session', 'the session with the device has expired']],
-  [
-    -26,
-    [
-      'forbidden',
-      'the user is not allowed to do this; use an administrator of the device in username and password_file',
-    ],
-  ],
+  [-8, ['passing', texts.code_timeout]],
+  [-9, ['unsupported', texts.code_unsupported]],
+  [-10, ['unsupported', texts.code_not_understood]],
+  [-12, ['passing', texts.code_settings_unread]],
+  [-13, ['passing', texts.code_settings_unsaved]],
+  [-16, ['too_large', texts.code_batch_large]],
+  [-17, ['passing', texts.code_camera_part]],
+  [-21, ['session', texts.code_session_expired]],
+  [-26, ['forbidden', texts.code_not_allowed]],
   [-27, ['credentials', wrong]],
-  [-49, ['bad_request', 'the device has no such channel']],
-  [-99, ['channel_offline', 'the camera of this channel does not answer its recorder']],
-  [-105, ['sessions_full', 'the device blocks logins for a while after too many of them; retried later']],
+  [-49, ['bad_request', texts.code_no_channel]],
+  [-99, ['channel_offline', texts.code_channel_silent]],
+  [-105, ['sessions_full', texts.code_logins_blocked]],
   [-507, ['credentials', locked]],
 ] as const);
 
 /** Some firmware uses other numbers for the same errors. */
 const telling: readonly (readonly [RegExp, FaultKind, string])[] = [
-  [/privacy/iu, 'privacy', 'privacy mode is on, which blocks all clients; switch it off at the camera'],
+  [/privacy/iu, 'privacy', texts.privacy_mode],
   [/locked|reach max/iu, 'credentials', locked],
   [/password (?:wrong|error)|wrong password|login failed|invalid user/iu, 'credentials', wrong],
   [/max session/iu, 'sessions_full', full],
-  [/please login first/iu, 'session', 'the session with the device was lost'],
+  [/please login first/iu, 'session', texts.code_session_lost],
 ];
 
 export function faultOf(code: number, detail: string): Fault {
@@ -81,7 +73,7 @@ export function faultOf(code: number, detail: string): Fault {
       ? (['credentials', locked] as const)
       : known.get(code);
   if (entry) return { code, detail: words, kind: entry[0], sentence: withWords(entry[1], code, words) };
-  const sentence = `the device answers with error ${code}${words === '' ? '' : ` (${words})`}`;
+  const sentence = texts.code_other(code, words === '' ? '' : ` (${words})`);
   return { code, detail: words, kind: 'unknown', sentence };
 }
 

@@ -5,6 +5,7 @@ import { credentialsHash, type LoginGuard } from '../../../src/device/login-guar
 import { failureOf } from './failure.ts';
 import type { Limits } from '../limits.ts';
 import { type Command, faultIn, type Outcome, valueOf } from './replies.ts';
+import { texts } from '../texts.ts';
 
 const token = z.looseObject({
   Token: z.looseObject({ name: z.string().min(1).max(200), leaseTime: z.number().positive().optional() }),
@@ -98,7 +99,7 @@ export class Session {
       throw failure instanceof DeviceRejected ? await guard.refuse(credentials, failure.message) : failure;
     }
     const read = valueOf(outcome, token)?.Token;
-    if (!read) throw new DeviceUnreachable('answers to the login without a session');
+    if (!read) throw new DeviceUnreachable(texts.login_no_session);
     const lease_ms = read.leaseTime === undefined ? limits.lease_default_ms : read.leaseTime * 1_000;
     this.#lease = leaseOf(read.name, lease_ms, limits);
     await this.#parts.save({ token: read.name, expires_ms: Date.now() + lease_ms });

@@ -32,6 +32,8 @@ const lightParam = z.looseObject({ state: z.int() });
 const ai_types = ['people', 'vehicle', 'dog_cat', 'face', 'package'] as const;
 const zone_table = '1'.repeat(40) + '0'.repeat(20) + '1'.repeat(20);
 
+type Param = Readonly<Record<string, unknown>>;
+
 export class SimChannel {
   name = 'Gate';
   model = 'RLC-823A';
@@ -58,59 +60,46 @@ export class SimChannel {
   readonly speeds: (number | null)[] = [];
   readonly firmware: Firmware;
 
+  /** By command. */
+  readonly #answers: Readonly<Record<string, (cmd: string, param: Param) => SimReply>> = {
+    GetEvents: (cmd, { channel }) =>
+      this.firmware.alarms === 'events' ? okReply(cmd, this.#events(channel)) : unsupported(cmd),
+    GetMdState: (cmd) => okReply(cmd, { state: this.motion ? 1 : 0 }),
+    GetAiState: (cmd, { channel }) => okReply(cmd, { channel, ...this.#ai() }),
+    PtzCtrl: (_cmd, param) => this.#ptz(param),
+    GetPtzPreset: (cmd, { channel }) => okReply(cmd, { PtzPreset: this.#presets(channel) }),
+    GetAlarm: (cmd) => okReply(cmd, { Alarm: this.#alarm() }),
+    SetAlarm: (_cmd, { Alarm }) => this.#setAlarm(alarmParam.parse(Alarm)),
+    GetMdAlarm: (cmd, { channel }) =>
+      this.firmware.zone === 'missing'
+        ? unsupported(cmd)
+        : okReply(cmd, { MdAlarm: { channel, newSens: { sensDef: 25 }, scope: this.zone } }),
+    SetMdAlarm: (_cmd, { MdAlarm }) => this.#setZone(zoneParam.parse(MdAlarm)),
+    AudioAlarmPlay: (cmd, param) => {
+      this.siren = param['manual_switch'] === 1;
+      return okReply(cmd, { rspCode: 200 });
+    },
+    SetWhiteLed: (cmd, { WhiteLed }) => {
+      this.light = lightParam.parse(WhiteLed).state === 1;
+      return okReply(cmd, { rspCode: 200 });
+    },
+    Snap: (cmd) => okReply(cmd, {}),
+    GetChnTypeInfo: (cmd, { channel }) =>
+      okReply(cmd, { boardInfo: '', channel, firmVer: this.firmVer, typeInfo: this.model }),
+    GetOsd: (cmd, { channel }) =>
+      this.osd_name === undefined
+        ? unsupported(cmd)
+        : okReply(cmd, { Osd: { channel, osdChannel: { enable: 1, name: this.osd_name } } }),
+    GetRtspUrl: (cmd, { channel }) => okReply(cmd, { rtspUrl: streamsOf(channel) }),
+  };
+
   constructor(firmware: Firmware) {
     this.firmware = firmware;
   }
 
   /** Undefined for a command that is no channel's. */
-  // oxlint-disable-next-line complexity -- one case for each command
-  answer(cmd: string, param: Readonly<Record<string, unknown>>): SimReply | undefined {
-    const channel = param['channel'];
-    const unsupported = errorReply(cmd, -9, 'not support');
-    switch (cmd) {
-      case 'GetEvents':
-        return this.firmware.alarms === 'events' ? okReply(cmd, this.#events(channel)) : unsupported;
-      case 'GetMdState':
-        return okReply(cmd, { state: this.motion ? 1 : 0 });
-      case 'GetAiState':
-        return okReply(cmd, { channel, ...this.#ai() });
-      case 'PtzCtrl':
-        return this.#ptz(param);
-      case 'GetPtzPreset':
-        return okReply(cmd, { PtzPreset: this.#presets(channel) });
-      case 'GetAlarm':
-        return okReply(cmd, { Alarm: this.#alarm() });
-      case 'SetAlarm':
-        return this.#setAlarm(alarmParam.parse(param['Alarm']));
-      case 'GetMdAlarm':
-        if (this.firmware.zone === 'missing') return unsupported;
-        return okReply(cmd, { MdAlarm: { channel, newSens: { sensDef: 25 }, scope: this.zone } });
-      case 'SetMdAlarm':
-        return this.#setZone(zoneParam.parse(param['MdAlarm']));
-      case 'AudioAlarmPlay':
-        this.siren = param['manual_switch'] === 1;
-        return okReply(cmd, { rspCode: 200 });
-      case 'SetWhiteLed':
-        this.light = lightParam.parse(param['WhiteLed']).state === 1;
-        return okReply(cmd, { rspCode: 200 });
-      case 'Snap':
-        return okReply(cmd, {});
-      case 'GetChnTypeInfo':
-        return okReply(cmd, { boardInfo: '', channel, firmVer: this.firmVer, typeInfo: this.model });
-      case 'GetOsd':
-        if (this.osd_name === undefined) return unsupported;
-        return okReply(cmd, { Osd: { channel, osdChannel: { enable: 1, name: this.osd_name } } });
-      case 'GetRtspUrl':
-        return okReply(cmd, {
-          rtspUrl: {
-            channel,
-            mainStream: 'rtsp://192.0.2.10:554/Preview_01_main',
-            subStream: `rtsp://192.0.2.10:554/Preview_0${Number(channel) + 1}_sub`,
-          },
-        });
-      default:
-        return undefined;
-    }
+  answer(cmd: string, param: Param): SimReply | undefined {
+    return this.#answers[cmd]?.(cmd, param);
   }
 
   ability(): Readonly<Record<string, unknown>> {
@@ -149,7 +138,7 @@ export class SimChannel {
   #ptz(param: Readonly<Record<string, unknown>>): SimReply {
     const { op, speed, id } = param;
     const { ptzType, firstPreset } = this.firmware;
-    if (ptzType === 0) return errorReply('PtzCtrl', -9, 'not support');
+    if (ptzType === 0) return unsupported('PtzCtrl');
     if (ptzType === 5 && speed !== undefined) return errorReply('PtzCtrl', -4, 'param error');
     if (op !== 'Stop') this.speeds.push(typeof speed === 'number' ? speed : null);
     if (op === 'ToPos') {
@@ -189,4 +178,14 @@ export class SimChannel {
     if (this.firmware.zone === 'honoured' && scope) this.zone = { ...this.zone, table: scope.table };
     return okReply('SetMdAlarm', { rspCode: 200 });
   }
+}
+
+function unsupported(cmd: string): SimReply {
+  return errorReply(cmd, -9, 'not support');
+}
+
+function streamsOf(channel: unknown): Param {
+  const mainStream = 'rtsp://192.0.2.10:554/Preview_01_main';
+  const subStream = `rtsp://192.0.2.10:554/Preview_0${Number(channel) + 1}_sub`;
+  return { channel, mainStream, subStream };
 }

@@ -4,6 +4,7 @@ import type { AssetSink, DriverHost } from '../../../src/driver/driver.ts';
 import { type Context, isHeard, offlineMessage, radioMessage } from './feeds.ts';
 import type { Limits } from '../limits.ts';
 import { assetKeyOf, type Station } from '../reading.ts';
+import { texts } from '../texts.ts';
 
 export interface PeersParts {
   readonly host: DriverHost<typeof vendorradioFeeds>;
@@ -79,7 +80,7 @@ export class Peers {
       peer.missed += 1;
       if (peer.sink === undefined) this.#peers.delete(mac);
       else if (peer.missed >= limits.peer_gone_polls) {
-        this.#gone(peer, `not received for ${limits.peer_lost_ms / 1_000} s`, context.timestamp);
+        this.#gone(peer, texts.peer_lost(limits.peer_lost_ms / 1_000), context.timestamp);
       }
       return;
     }
@@ -123,10 +124,7 @@ export class Peers {
     const count = [...this.#peers.values()].filter(({ sink }) => sink).length;
     if (count < limits.peer_assets_max) return true;
     if (!this.#isFull) {
-      host.log.warn(
-        { radio, peers: count },
-        'peer limit reached; further peers appear in the mesh feed only',
-      );
+      host.log.warn({ radio, peers: count }, texts.peers_max);
     }
     this.#isFull = true;
     return false;

@@ -17,6 +17,7 @@ import { Peers } from './peers.ts';
 import { assetKeyOf, type Identity, type Reading } from '../reading.ts';
 import type { Registry } from '../registry.ts';
 import type { Known } from '../source.ts';
+import { texts } from '../texts.ts';
 
 type Host = DriverHost<typeof vendorradioFeeds>;
 
@@ -56,7 +57,7 @@ export class RadioAsset {
     const { host, radio } = this.#parts;
     const key = assetKeyOf(identity.mac);
     if (this.#announced && this.#announced.key !== key) {
-      this.#sayOffline('another radio answers at its address');
+      this.#sayOffline(texts.another_radio);
       this.#peers?.forget();
     }
     const description = {
@@ -103,7 +104,7 @@ export class RadioAsset {
 
   #sayOffline(reason: string): void {
     const timestamp = new Date().toISOString();
-    this.#peers?.lose(`its radio ${reason}`, timestamp);
+    this.#peers?.lose(texts.its_radio(reason), timestamp);
     if (!this.#announced || !this.#isOnline) return;
     const { identity, sink } = this.#announced;
     sink.publish('status', offlineMessage(identity, timestamp));

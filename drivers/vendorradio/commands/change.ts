@@ -12,6 +12,7 @@ import type { Limits } from '../limits.ts';
 import type { SessionHooks } from '../source.ts';
 import type { Ubus } from '../ubus/ubus.ts';
 import { answerWords, type Call, ubus_status } from '../ubus/ubus-wire.ts';
+import { texts } from '../texts.ts';
 
 export interface ChangeParts {
   readonly ubus: Ubus;
@@ -39,7 +40,7 @@ export interface Seen {
 export async function applySafely(parts: ChangeParts, wish: Wish, context: CommandContext): Promise<Seen> {
   const { ubus, rollback_s, hooks, limits } = parts;
   const before = await look(parts);
-  if (!before) throw new CommandRefused('the radio does not answer; nothing was changed');
+  if (!before) throw new CommandRefused(texts.silent_unchanged);
   const section = await sectionOf(parts);
   await stage(parts, section, wish, context.signal);
   const losses = ubus.losses;
@@ -51,22 +52,17 @@ export async function applySafely(parts: ChangeParts, wish: Wish, context: Comma
   if (applied.kind !== 'ok') {
     await ubus.askOne(revertCall).catch(() => undefined);
     const other = applied.kind === 'status' && applied.code === ubus_status.permission_denied;
-    throw new CommandRefused(
-      other
-        ? 'the radio has another unconfirmed change; nothing was changed'
-        : `the radio rejected the change: ${answerWords(applied)}`,
-    );
+    throw new CommandRefused(other ? texts.unconfirmed_change : texts.change_rejected(answerWords(applied)));
   }
   // Staged changes belong to a session and are lost with it: an apply in a new one applies nothing.
-  if (ubus.losses > losses)
-    throw await rolledBack(parts, 'the radio restarted before the change was applied', before);
+  if (ubus.losses > losses) throw await rolledBack(parts, texts.restarted_before, before);
   const until_ms = performance.now() + rollback_s * 1_000 - limits.confirm_margin_ms;
-  hooks.expectAway('changing its settings on command', rollback_s * 1_000 + limits.revert_ms);
-  context.progress(`applied; waiting for the radio with ${wish.what}`);
+  hooks.expectAway(texts.changing_settings, rollback_s * 1_000 + limits.revert_ms);
+  context.progress(texts.waiting_with(wish.what));
   const seen = await seenAsWanted(parts, { wish, needs_peer: before.peers > 0, until_ms, context });
   if (!seen.isGood) throw await rolledBack(parts, seen.why, before);
   const confirmed = await ubus.askOne({ object: 'uci', method: 'confirm' }).catch(() => undefined);
-  if (confirmed?.kind !== 'ok') throw await rolledBack(parts, 'the confirmation was too late', before);
+  if (confirmed?.kind !== 'ok') throw await rolledBack(parts, texts.confirmed_late, before);
   return seen.seen;
 }
 
@@ -92,7 +88,7 @@ async function stage(
   const bad = answers.find(({ kind }) => kind !== 'ok');
   if (!isFine && bad) {
     await ubus.askOne(revertCall).catch(() => undefined);
-    throw new CommandRefused(`the radio rejected the change: ${answerWords(bad)}; nothing was changed`);
+    throw new CommandRefused(texts.change_rejected_unchanged(answerWords(bad)));
   }
 }
 
@@ -128,15 +124,14 @@ type Outcome =
 
 export async function seenAsWanted(parts: ChangeParts, awaited: Wanted): Promise<Outcome> {
   const { wish, needs_peer, until_ms, context } = awaited;
-  let why = 'the radio did not answer again';
+  let why: string = texts.silent_after;
   while (performance.now() < until_ms) {
     await sleep(parts.limits.look_ms, context.signal);
-    if (context.signal.aborted)
-      return { isGood: false, why: 'the task was stopped before the change was confirmed' };
+    if (context.signal.aborted) return { isGood: false, why: texts.stopped_unconfirmed };
     const seen = await look(parts);
     if (!seen) continue;
-    if (!wish.holds(seen.info)) why = `the radio answered without ${wish.what}`;
-    else if (needs_peer && seen.peers === 0) why = 'no peer after change';
+    if (!wish.holds(seen.info)) why = texts.answered_without(wish.what);
+    else if (needs_peer && seen.peers === 0) why = texts.no_peer_after;
     else return { isGood: true, seen };
   }
   return { isGood: false, why };
@@ -154,13 +149,11 @@ async function rolledBack(parts: ChangeParts, why: string, before: Seen): Promis
     const seen = await look(parts);
     const { frequency, channel, txpower } = before.info;
     if (seen && seen.info.frequency === frequency && seen.info.txpower === txpower) {
-      return new CommandRefused(`${why}, rolled back to channel ${channel ?? '?'} at ${txpower ?? '?'} dBm`);
+      return new CommandRefused(texts.rolled_back(why, channel ?? '?', txpower ?? '?'));
     }
     await sleep(limits.look_ms, never);
   }
-  return new CommandRefused(
-    `${why}; the radio should have rolled back, but did not answer with its old setting yet`,
-  );
+  return new CommandRefused(texts.rollback_unseen(why));
 }
 
 const wireless = z.looseObject({
@@ -177,18 +170,15 @@ const wireless = z.looseObject({
 /** Finds the wifi-device section of the interface. The configuration contains keys, and is discarded after reading. */
 async function sectionOf({ ubus, device, uci_radio }: ChangeParts): Promise<string> {
   const answer = await ubus.askOne({ object: 'uci', method: 'get', args: { config: 'wireless' } });
-  if (answer.kind !== 'ok')
-    throw new CommandRefused(`cannot read the settings of the radio: ${answerWords(answer)}`);
+  if (answer.kind !== 'ok') throw new CommandRefused(texts.settings_unreadable(answerWords(answer)));
   const read = wireless.safeParse(answer.body);
-  if (!read.success) throw new CommandRefused('the settings of the radio have an unknown format');
+  if (!read.success) throw new CommandRefused(texts.settings_unknown);
   const sections = Object.entries(read.data.values);
   const radios = sections.filter(([, section]) => section['.type'] === 'wifi-device').map(([name]) => name);
   const own = sections.find(([, section]) => section['.type'] === 'wifi-iface' && section.ifname === device);
   const name = uci_radio ?? own?.[1].device ?? (radios.length === 1 ? radios[0] : undefined);
   if (name !== undefined && radios.includes(name)) return name;
   throw new CommandRefused(
-    name === undefined
-      ? `the radio has several wifi-device sections (${radios.join(', ')}); name that of ${device} with uci_radio`
-      : `the radio has no wifi-device section ${name}; correct uci_radio`,
+    name === undefined ? texts.several_sections(radios.join(', '), device) : texts.no_section(name),
   );
 }

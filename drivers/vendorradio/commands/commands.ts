@@ -13,6 +13,7 @@ import type { CommandName } from '../options.ts';
 import { orderOnce, rebootRadio } from './reboot.ts';
 import type { UbusRadioParts } from '../ubus/ubus-radio.ts';
 import { answerWords, type Call } from '../ubus/ubus-wire.ts';
+import { texts } from '../texts.ts';
 
 export interface CommandParts extends UbusRadioParts {
   readonly found: Found;
@@ -111,8 +112,7 @@ function scan({ ubus, found, limits }: CommandParts): Command {
     async handle(_input, { signal }) {
       const call: Call = { object: 'iwinfo', method: 'scan', args: { device: found.device } };
       const answer = await ubus.askOne(call, { deadline_ms: limits.scan_ms, signal });
-      if (answer.kind !== 'ok')
-        throw new CommandRefused(`the radio rejected the scan: ${answerWords(answer)}`);
+      if (answer.kind !== 'ok') throw new CommandRefused(texts.scan_rejected(answerWords(answer)));
       const rows = goodRows(
         found_network,
         z.looseObject({ results: z.unknown() }).safeParse(answer.body).data?.results,
@@ -223,7 +223,7 @@ function setMeshChannel(parts: CommandParts): Command {
         bandwidth: bandwidth_mhz,
         mode_change: false,
       };
-      hooks.expectAway('changing the channel of the mesh on command', limits.mesh_switch_ms);
+      hooks.expectAway(texts.changing_mesh, limits.mesh_switch_ms);
       await orderOnce(ubus, { object: 'message-system', method: 'chswitch', args }, context.signal);
       const outcome = await seenAsWanted(changing(parts), {
         wish: { values: {}, what: `${freq_mhz} MHz`, holds: (info) => info.frequency === freq_mhz },
@@ -232,9 +232,7 @@ function setMeshChannel(parts: CommandParts): Command {
         context,
       });
       if (!outcome.isGood) {
-        throw new CommandRefused(
-          `${outcome.why}; the command was sent and is not rolled back, check the frequency of the radios`,
-        );
+        throw new CommandRefused(texts.mesh_not_rolled_back(outcome.why));
       }
       const { info, peers } = outcome.seen;
       return { freq_mhz: info.frequency, channel: info.channel, peers };

@@ -3,6 +3,7 @@ import { CommandRefused } from '../../../src/errors.ts';
 import { fileText } from '../ubus/iwinfo.ts';
 import type { Ubus } from '../ubus/ubus.ts';
 import { answerWords } from '../ubus/ubus-wire.ts';
+import { texts } from '../texts.ts';
 
 interface LedParts {
   readonly ubus: Ubus;
@@ -29,14 +30,11 @@ export class Led {
   /** Resolves once the kernel reports that it blinks. */
   async blink(signal: AbortSignal): Promise<void> {
     const now = await this.#trigger();
-    if (now === undefined)
-      throw new CommandRefused(`the radio has no LED ${this.#parts.name ?? ''}; correct identify_led`);
+    if (now === undefined) throw new CommandRefused(texts.no_led(this.#parts.name ?? ''));
     this.#usual ??= now;
     await this.#set('timer', signal);
     if ((await this.#trigger()) !== 'timer') {
-      throw new CommandRefused(
-        'the radio accepted the command, but its LED does not blink; its kernel may lack the timer trigger',
-      );
+      throw new CommandRefused(texts.led_still);
     }
   }
 
@@ -61,7 +59,6 @@ export class Led {
   async #set(trigger: string, signal?: AbortSignal): Promise<void> {
     const call = { object: 'file', method: 'write', args: { path: this.#path, data: trigger } };
     const answer = await this.#parts.ubus.askOne(call, signal ? { signal } : {});
-    if (answer.kind !== 'ok')
-      throw new CommandRefused(`the radio rejected the LED setting: ${answerWords(answer)}`);
+    if (answer.kind !== 'ok') throw new CommandRefused(texts.led_rejected(answerWords(answer)));
   }
 }

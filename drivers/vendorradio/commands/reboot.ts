@@ -8,6 +8,7 @@ import type { Limits } from '../limits.ts';
 import type { SessionHooks } from '../source.ts';
 import type { Ubus } from '../ubus/ubus.ts';
 import { answerWords, type Call } from '../ubus/ubus-wire.ts';
+import { texts } from '../texts.ts';
 
 interface RebootParts {
   readonly ubus: Ubus;
@@ -20,22 +21,19 @@ export async function rebootRadio(
   { signal, progress }: CommandContext,
 ): Promise<JsonObject> {
   const before_s = await uptime(ubus);
-  if (before_s === undefined)
-    throw new CommandRefused('the radio does not report its uptime, so its restart could not be verified');
+  if (before_s === undefined) throw new CommandRefused(texts.no_uptime);
   const begin_ms = performance.now();
-  hooks.expectAway('rebooting on command', limits.reboot_ms);
+  hooks.expectAway(texts.rebooting, limits.reboot_ms);
   await orderOnce(ubus, { object: 'system', method: 'reboot' }, signal);
-  progress('restart command sent');
+  progress(texts.restart_sent);
   while (performance.now() - begin_ms < limits.reboot_ms) {
     await sleep(limits.look_ms, signal);
-    if (signal.aborted) throw new CommandRefused('cancelled; the restart command was sent');
+    if (signal.aborted) throw new CommandRefused(texts.restart_cancelled);
     const now_s = await uptime(ubus).catch(() => undefined);
     if (now_s === undefined || now_s >= before_s) continue;
     return { uptime_s: now_s, away_s: Math.round((performance.now() - begin_ms) / 1_000) };
   }
-  throw new CommandRefused(
-    `the radio accepted the command, but did not answer restarted within ${Math.round(limits.reboot_ms / 1_000)} s`,
-  );
+  throw new CommandRefused(texts.not_restarted(Math.round(limits.reboot_ms / 1_000)));
 }
 
 /**
@@ -48,7 +46,7 @@ export async function orderOnce(ubus: Ubus, call: Call, signal: AbortSignal): Pr
     return undefined;
   });
   if (answer && answer.kind !== 'ok' && answer.kind !== 'failed') {
-    throw new CommandRefused(`the radio rejected the command: ${answerWords(answer)}`);
+    throw new CommandRefused(texts.command_rejected(answerWords(answer)));
   }
 }
 

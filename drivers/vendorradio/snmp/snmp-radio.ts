@@ -8,6 +8,7 @@ import { dbmOf, type Reading, type Station, unknown_link, unknown_station } from
 import { airos_probe, oid, type Preset, presetOf, type Scaled } from './snmp-presets.ts';
 import { openSnmp, type SnmpLogin, type SnmpSession, type SnmpValue } from './snmp-session.ts';
 import type { Known, RadioSource } from '../source.ts';
+import { texts } from '../texts.ts';
 
 interface SnmpParts {
   readonly radio: SnmpRadio;
@@ -37,13 +38,13 @@ export function snmpSource({ radio, options, limits, log }: SnmpParts): RadioSou
       leave();
       const login = await loginOf(radio);
       if (login.version === '2c' && login.community === 'public') {
-        log.warn({ radio: radio.name }, 'SNMP community is "public"; set another one or use version 3');
+        log.warn({ radio: radio.name }, texts.snmp_public);
       }
-      if (isClosed) throw new DeviceUnreachable('the connector is stopping');
-      const session = openSnmp(radio.host, portOf(radio), login, limits);
+      if (isClosed) throw new DeviceUnreachable(texts.connector_stopping);
+      const session = openSnmp(radio.host, portOf(radio), login, { limits });
       try {
         const { known, ...about } = await describe(session, radio);
-        if (isClosed) throw new DeviceUnreachable('the connector is stopping');
+        if (isClosed) throw new DeviceUnreachable(texts.connector_stopping);
         found = { session, ...about };
         return known;
       } catch (error) {
@@ -52,7 +53,7 @@ export function snmpSource({ radio, options, limits, log }: SnmpParts): RadioSou
       }
     },
     async poll() {
-      if (!found) throw new DeviceUnreachable('is not identified yet');
+      if (!found) throw new DeviceUnreachable(texts.not_identified);
       return read(found);
     },
     farewell: async () => undefined,
@@ -124,15 +125,12 @@ async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio
     // Temporary: agents answer before their interfaces are up.
     throw new DeviceUnreachable(
       device === undefined
-        ? 'reports no interface with a MAC address over SNMP; set device'
-        : `has no interface ${device}; its interfaces are ${rows.map(({ name }) => name).join(', ')}`,
+        ? texts.snmp_no_interface
+        : texts.snmp_no_such_interface(device, rows.map(({ name }) => name).join(', ')),
     );
   }
   const mac = identity ?? row.mac;
-  if (mac === undefined)
-    throw new DeviceUnreachable(
-      `does not report the MAC address of ${row.name ?? 'its interface'}; set identity`,
-    );
+  if (mac === undefined) throw new DeviceUnreachable(texts.snmp_no_mac(row.name ?? 'its interface'));
   return { index: row.index, mac };
 }
 

@@ -1,7 +1,10 @@
 /** Reads a radio over SNMP v2c or v3 with net-snmp, whose sessions and errors stay in this file. Never sets a value. */
 import snmp from 'net-snmp';
 import { DeviceRejected, DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { within } from '../../../src/platform/time.ts';
 import type { Limits } from '../limits.ts';
+import { texts } from '../texts.ts';
+import { guardSocket, type OpenUdp } from './guarded-socket.ts';
 
 export type SnmpLogin =
   | { readonly version: '2c'; readonly community: string }
@@ -25,24 +28,45 @@ export interface SnmpSession {
   readonly close: () => void;
 }
 
-export function openSnmp(host: string, port: number, login: SnmpLogin, limits: Limits): SnmpSession {
-  const session = sessionTo(host, port, login, limits);
+/** `openUdp`: left out, a socket of the operating system. */
+export function openSnmp(
+  host: string,
+  port: number,
+  login: SnmpLogin,
+  { limits, openUdp }: { readonly limits: Limits; readonly openUdp?: OpenUdp },
+): SnmpSession {
   const broken = Promise.withResolvers<never>();
   broken.promise.catch(() => undefined);
-  session.on('error', (error) => broken.reject(failureOf(error, login)));
+  const guard = guardSocket(port, (error) => broken.reject(unreadable(error)), openUdp);
+  const session = sessionTo(host, login, { ...optionsOf(host, port, limits), dgramModule: guard.dgram });
+  session.on('error', (error) => {
+    if (!guard.isForeign()) broken.reject(failureOf(error, login));
+  });
   let isClosed = false;
+  const close = (): void => {
+    if (isClosed) return;
+    isClosed = true;
+    broken.reject(new DeviceUnreachable(texts.connector_stopping));
+    session.close();
+  };
 
   const ask = async (
     send: (done: (error: Error | null, varbinds?: readonly snmp.Varbind[]) => void) => void,
   ): Promise<readonly snmp.Varbind[]> => {
-    if (isClosed) throw new DeviceUnreachable('the connector is stopping');
+    if (isClosed) return broken.promise;
     const answered = new Promise<readonly snmp.Varbind[]>((resolve, reject) => {
       send((error, varbinds) => {
         if (error) reject(failureOf(error, login));
         else resolve(varbinds ?? []);
       });
     });
-    return Promise.race([answered, broken.promise]);
+    const settled = Promise.race([answered, broken.promise]);
+    const kept = await within(limits.snmp_answer_ms, settled);
+    if (kept) return kept;
+    // Otherwise the library would repeat the request for as long as the agent asks for it.
+    broken.reject(new DeviceUnreachable(`gave no answer over SNMP within ${limits.snmp_answer_ms} ms`));
+    close();
+    return broken.promise;
   };
 
   return {
@@ -63,11 +87,7 @@ export function openSnmp(host: string, port: number, login: SnmpLogin, limits: L
         }),
       );
     },
-    close() {
-      if (isClosed) return;
-      isClosed = true;
-      session.close();
-    },
+    close,
   };
 }
 
@@ -91,14 +111,17 @@ export async function walk(
   return rows;
 }
 
-function sessionTo(host: string, port: number, login: SnmpLogin, limits: Limits): snmp.Session {
-  const options = {
+function optionsOf(host: string, port: number, limits: Limits) {
+  return {
     port,
     timeout: limits.snmp_timeout_ms,
     retries: limits.snmp_retries,
     backoff: 1,
     transport: host.includes(':') ? ('udp6' as const) : ('udp4' as const),
   };
+}
+
+function sessionTo(host: string, login: SnmpLogin, options: snmp.SessionOptions): snmp.Session {
   return login.version === '2c'
     ? snmp.createSession(host, login.community, { ...options, version: snmp.Version2c })
     : snmp.createV3Session(host, userOf(login), { ...options, version: snmp.Version3 });
@@ -136,22 +159,23 @@ function keep(varbind: snmp.Varbind, key: string, values: Map<string, SnmpValue>
   }
 }
 
+/** The library fails on some answers that no agent may send. */
+function unreadable(error: unknown): DeviceUnreachable {
+  return new DeviceUnreachable(`sent an SNMP message that cannot be read (${messageOf(error)})`, {
+    cause: error,
+  });
+}
+
 /** A wrong community and a dead host look the same on the wire: no answer. */
 function failureOf(error: Error, login: SnmpLogin): Error {
   // Its type definitions lack the class.
   if (error.name === 'RequestTimedOutError') {
-    return new DeviceUnreachable(
-      login.version === '2c'
-        ? 'does not answer over SNMP; check its power, and that its community is that of community_file'
-        : 'does not answer over SNMP; check its power and address',
-      { cause: error },
-    );
+    return new DeviceUnreachable(login.version === '2c' ? texts.snmp_silent_community : texts.snmp_silent, {
+      cause: error,
+    });
   }
   if (login.version === '3' && error instanceof snmp.ResponseInvalidError) {
-    return new DeviceRejected(
-      `refuses the SNMP user or its passwords (${messageOf(error)}); correct username, the password files or the protocols`,
-      { cause: error },
-    );
+    return new DeviceRejected(texts.snmp_user_refused(messageOf(error)), { cause: error });
   }
-  return new DeviceUnreachable(`SNMP request failed (${messageOf(error)})`, { cause: error });
+  return new DeviceUnreachable(texts.snmp_failed(messageOf(error)), { cause: error });
 }

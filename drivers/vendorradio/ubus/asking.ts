@@ -3,6 +3,7 @@ import type { DriverLog } from '../../../src/driver/driver.ts';
 import type { Limits } from '../limits.ts';
 import type { Ubus } from './ubus.ts';
 import { answerWords, type Answer, type Call, ubus_status } from './ubus-wire.ts';
+import { texts } from '../texts.ts';
 
 export interface Question extends Call {
   /** Consequence and remedy without it, for the log. */
@@ -49,7 +50,7 @@ export class Asking {
 
   #found(key: string, { object, method }: Question): void {
     if (!this.#lacking.delete(key)) return;
-    this.#parts.log.info({ radio: this.#parts.radio, call: `${object} ${method}` }, 'radio call restored');
+    this.#parts.log.info({ radio: this.#parts.radio, call: `${object} ${method}` }, texts.call_restored);
   }
 
   /** Logs each call and answer once, for any duration. */

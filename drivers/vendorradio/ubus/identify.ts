@@ -7,6 +7,7 @@ import type { UbusRadio } from '../options.ts';
 import type { Identity } from '../reading.ts';
 import type { Ubus } from './ubus.ts';
 import { answerWords } from './ubus-wire.ts';
+import { texts } from '../texts.ts';
 
 export interface Found {
   readonly profile: 'openwrt' | 'meshrider';
@@ -24,10 +25,7 @@ const mode_order: readonly string[] = ['Mesh Point', 'Ad-Hoc', 'Master', 'Client
 export async function identifyRadio(ubus: Ubus, options: UbusRadio, limits: Limits): Promise<Found> {
   const grants = await ubus.open();
   if (!grants.mayCall({ object: 'iwinfo', method: 'info' })) {
-    throw new RetryLater(
-      `does not permit user ${options.username} to call "iwinfo info"; install the ACL of the README on it`,
-      limits.rightless_retry_ms,
-    );
+    throw new RetryLater(texts.no_permission(options.username), limits.rightless_retry_ms);
   }
   const board = await boardOf(ubus);
   const profile = options.profile === 'auto' ? await profileOf(ubus, board) : options.profile;
@@ -76,9 +74,7 @@ async function interfaceOf(ubus: Ubus, { device }: UbusRadio) {
   if (best) return best;
   const words = answers[0] ? ` (${answerWords(answers[0])})` : '';
   throw new DeviceUnreachable(
-    device === undefined
-      ? `reports no Wi-Fi interface${words}; set device`
-      : `has no Wi-Fi interface ${device}${words}; correct device`,
+    device === undefined ? texts.no_wifi(words) : texts.no_such_wifi(device, words),
   );
 }
 
@@ -88,7 +84,7 @@ async function deviceNames(ubus: Ubus): Promise<readonly string[]> {
   const list: unknown =
     typeof body === 'object' && body !== null && 'devices' in body ? body.devices : undefined;
   const names = Array.isArray(list) ? list.filter((name) => typeof name === 'string') : [];
-  if (names.length === 0) throw new DeviceUnreachable('reports no Wi-Fi interface; set device');
+  if (names.length === 0) throw new DeviceUnreachable(texts.no_interfaces);
   return names.slice(0, devices_max);
 }
 
@@ -106,8 +102,5 @@ async function ownMac(ubus: Ubus, device: string, { mode, bssid }: Info, limits:
     if (mac !== undefined) return mac;
   }
   if (bssid !== null && (mode === 'Master' || mode === 'Mesh Point')) return bssid;
-  throw new RetryLater(
-    `does not report the MAC address of ${device}; grant "file read ${path}", or set identity`,
-    limits.rightless_retry_ms,
-  );
+  throw new RetryLater(texts.no_mac(device, path), limits.rightless_retry_ms);
 }

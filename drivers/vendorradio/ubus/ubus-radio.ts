@@ -12,6 +12,7 @@ import type { UbusRadio, VendorradioOptions } from '../options.ts';
 import type { LinkReading, Reading } from '../reading.ts';
 import type { SessionHooks, Known, RadioSource } from '../source.ts';
 import type { Ubus } from './ubus.ts';
+import { texts } from '../texts.ts';
 
 export interface UbusRadioParts {
   readonly ubus: Ubus;
@@ -37,7 +38,7 @@ export function ubusSource(parts: UbusRadioParts): RadioSource {
       return { identity: found.identity, commands: await commandsFor({ ...parts, found, led }) };
     },
     async poll() {
-      if (!found) throw new DeviceUnreachable('is not identified yet');
+      if (!found) throw new DeviceUnreachable(texts.not_identified);
       return readingOf(found, await asking.ask(questionsFor(found, ubus)));
     },
     farewell: async () => led.restore(),
@@ -60,34 +61,27 @@ function questionsFor({ device, profile }: Found, { grants }: Ubus): Readonly<Re
     return { object: 'file', method: 'read', args: { path }, without };
   };
   // Sent even without the right: it is required for every reading.
-  questions['info'] = iwinfo('info', 'radio reports no channel and power');
-  ask('stations', iwinfo('assoclist', 'radio reports no peers'));
-  ask('survey', iwinfo('survey', 'radio reports no channel utilization'));
+  questions['info'] = iwinfo('info', texts.without_info);
+  ask('stations', iwinfo('assoclist', texts.without_peers));
+  ask('survey', iwinfo('survey', texts.without_survey));
   ask('system', {
     object: 'system',
     method: 'info',
-    without: 'radio reports no uptime and memory',
+    without: texts.without_uptime,
   });
-  ask('stat', file('/proc/stat', 'radio reports no processor load'));
+  ask('stat', file('/proc/stat', texts.without_load));
   if (profile === 'meshrider') {
-    ask(
-      'linkstate',
-      file(
-        meshrider_files.linkstate,
-        'radio reports no link state; switch on "Enable Link Status Log" there',
-      ),
-    );
-    ask('sensors', file(meshrider_files.sensors, 'radio reports no temperature and voltage'));
-    ask('latitude', file(meshrider_files.latitude, 'radio reports no position'));
-    ask('longitude', file(meshrider_files.longitude, 'radio reports no position'));
+    ask('linkstate', file(meshrider_files.linkstate, texts.without_link_log));
+    ask('sensors', file(meshrider_files.sensors, texts.without_sensors));
+    ask('latitude', file(meshrider_files.latitude, texts.without_position));
+    ask('longitude', file(meshrider_files.longitude, texts.without_position));
   }
   return questions;
 }
 
 function readingOf({ profile }: Found, bodies: ReadonlyMap<string, unknown>): Reading {
   const info = infoOf(bodies.get('info'));
-  if (!bodies.has('info') || !info)
-    throw new DeviceUnreachable('does not report the state of its Wi-Fi interface');
+  if (!bodies.has('info') || !info) throw new DeviceUnreachable(texts.without_wifi_state);
   const basic = linkOf(info);
   const { noise, ...airtime } = surveyOf(bodies.get('survey'), basic.freq_mhz);
   const link: LinkReading = { ...basic, ...airtime, noise: basic.noise ?? noise };

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { answer_limits, readJson } from '../../../src/contract/bounded-json.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
+import { texts } from '../texts.ts';
 
 export interface Call {
   readonly object: string;
@@ -31,19 +32,19 @@ export const ubus_status = {
 } as const;
 
 const status_words: Readonly<Record<number, string>> = {
-  1: 'an invalid command',
-  2: 'an invalid argument',
-  3: 'an unknown method',
+  1: texts.status_command,
+  2: texts.status_argument,
+  3: texts.status_method,
   4: 'not found',
   5: 'no data',
   6: 'no permission',
-  7: 'a timeout in the radio',
+  7: texts.status_timeout,
   8: 'not supported',
-  9: 'an unknown error in the radio',
-  10: 'a lost connection within the radio',
-  11: 'no memory left in the radio',
-  12: 'a parse error in the radio',
-  13: 'a system error in the radio',
+  9: texts.status_unknown,
+  10: texts.status_connection,
+  11: texts.status_memory,
+  12: texts.status_parse,
+  13: texts.status_system,
 };
 
 const parse_error = -32_700;
@@ -71,9 +72,7 @@ export function answersIn(text: string, count: number): readonly Answer[] {
   const json = parsed(text);
   const replies = Array.isArray(json) ? json : [json];
   if (replies.length !== count) {
-    throw new DeviceUnreachable(
-      `answers ${replies.length} of ${count} calls; its firmware may not support batches`,
-    );
+    throw new DeviceUnreachable(texts.answers_missing(replies.length, count));
   }
   return replies.map(answerIn);
 }
@@ -93,7 +92,7 @@ function parsed(text: string): unknown {
   try {
     return readJson(text, answer_limits);
   } catch (error) {
-    throw new DeviceUnreachable('does not offer ubus at this address: its answer is not JSON; check path', {
+    throw new DeviceUnreachable(texts.no_ubus, {
       cause: error,
     });
   }
@@ -101,21 +100,21 @@ function parsed(text: string): unknown {
 
 function answerIn(reply: unknown): Answer {
   const read = replySchema.safeParse(reply);
-  if (!read.success) return { kind: 'failed', sentence: 'an answer that is not JSON-RPC' };
+  if (!read.success) return { kind: 'failed', sentence: texts.no_json_rpc };
   const { result, error } = read.data;
   if (error) return errorAnswer(error.code, error.message ?? '');
   const [code, body] = z.array(z.unknown()).catch([]).parse(result);
   if (code === 0) return { kind: 'ok', body };
   if (typeof code === 'number') return { kind: 'status', code };
-  return { kind: 'failed', sentence: 'an answer without a status' };
+  return { kind: 'failed', sentence: texts.no_status };
 }
 
 function errorAnswer(code: number, message: string): Answer {
   // -32001 is in uhttpd's table but never sent; it would mean the same.
   if (code === -32_002 || code === -32_001) return { kind: 'denied' };
   if (code === -32_000) return { kind: 'absent' };
-  if (code === -32_003) return { kind: 'failed', sentence: 'a timeout in its web server' };
-  return { kind: 'failed', sentence: `error ${code} ${message}`.trim() };
+  if (code === -32_003) return { kind: 'failed', sentence: texts.web_server_timeout };
+  return { kind: 'failed', sentence: texts.error_code(code, message).trim() };
 }
 
 /** Sentence for a failed answer. */
@@ -126,6 +125,6 @@ export function answerWords(answer: Answer): string {
 }
 
 const no_answer_words = {
-  denied: 'no right in the ACL of the login',
-  absent: 'no such object; its plugin is not installed',
+  denied: texts.no_right,
+  absent: texts.no_object,
 } as const;

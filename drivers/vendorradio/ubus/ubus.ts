@@ -21,6 +21,7 @@ import {
   requestText,
   ubus_status,
 } from './ubus-wire.ts';
+import { texts } from '../texts.ts';
 
 export interface UbusParts {
   readonly http: Pick<PinnedHttp, 'post'>;
@@ -89,7 +90,7 @@ export class Ubus {
   }
 
   async #ask(calls: readonly Call[], options: AskOptions): Promise<readonly Answer[]> {
-    if (options.signal?.aborted) throw new CommandRefused(notSent('stopped before it was sent'));
+    if (options.signal?.aborted) throw new CommandRefused(notSent(texts.stopped_before));
     const before = this.#session;
     const session = await this.#open();
     const answers = await this.#exchange(calls, session.sid, options);
@@ -120,20 +121,17 @@ export class Ubus {
     const args = { username, password: await password() };
     const [answer] = await this.#exchange([{ object: 'session', method: 'login', args }], no_session, {});
     if (answer?.kind === 'status' && answer.code === ubus_status.permission_denied) {
-      throw new DeviceRejected(`refuses user ${username} or its password; correct username or password_file`);
+      throw new DeviceRejected(texts.login_refused(username));
     }
     if (answer?.kind === 'absent') throw this.#rpcdIsDown();
     if (answer?.kind !== 'ok') {
-      throw new DeviceUnreachable(`answers to the login with ${answer ? answerWords(answer) : 'nothing'}`);
+      throw new DeviceUnreachable(texts.login_answer(answer ? answerWords(answer) : 'nothing'));
     }
     const read = loginReply.safeParse(answer.body);
-    if (!read.success) throw new DeviceUnreachable('answers to the login without a session');
+    if (!read.success) throw new DeviceUnreachable(texts.login_no_session);
     const grants = readGrants(read.data.acls);
     if (grants.isEmpty) {
-      throw new RetryLater(
-        `accepts the password, but user ${username} has no rights; install the ACL of the README in /usr/share/rpcd/acl.d and name it in /etc/config/rpcd`,
-        limits.rightless_retry_ms,
-      );
+      throw new RetryLater(texts.login_no_rights(username), limits.rightless_retry_ms);
     }
     this.#session = { sid: read.data.ubus_rpc_session, grants };
     return this.#session;
@@ -150,7 +148,7 @@ export class Ubus {
   }
 
   #rpcdIsDown(): RetryLater {
-    return new RetryLater('is restarting its rpcd, or has none', this.#parts.limits.rpcd_retry_ms);
+    return new RetryLater(texts.rpcd_restarting, this.#parts.limits.rpcd_retry_ms);
   }
 
   async #list(): Promise<readonly string[]> {
@@ -178,20 +176,20 @@ export class Ubus {
   async #post(body: string, deadline_ms: number): Promise<string> {
     const { http, path, limits } = this.#parts;
     if (Buffer.byteLength(body) > limits.request_bytes_max) {
-      throw new CommandRefused('the request is too large for the radio');
+      throw new CommandRefused(texts.request_too_large);
     }
     const { status, text } = await http.post(path, body, { deadline_ms });
     if (status === 200) return text;
     if (status === 404) {
-      throw new DeviceUnreachable('has no ubus at this path; install uhttpd-mod-ubus there, or correct path');
+      throw new DeviceUnreachable(texts.no_ubus_path);
     }
     const remedy = status >= 300 && status < 400 ? '; it requires HTTPS: set tls: true and its port' : '';
-    throw new DeviceUnreachable(`answers with HTTP status ${status}${remedy}`);
+    throw new DeviceUnreachable(texts.http_status(status, remedy));
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.#waiting >= this.#parts.limits.waiting_max) {
-      throw new DeviceUnreachable('too many requests in the queue of the radio');
+      throw new DeviceUnreachable(texts.queue_full);
     }
     this.#waiting += 1;
     const done = this.#last.then(work).finally(() => {

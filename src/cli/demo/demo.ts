@@ -91,7 +91,7 @@ drivers:
   # The demo kit has a fixed position.
   - driver: location
     options:
-      manual: { latitude: 47.3977, longitude: 8.5454 }
+      manual: { latitude: 47.3977, longitude: 8.5454, altitude_m: 488 }
   # The simulated drone of the demo sends to this port.
   - driver: mavlink
     options:

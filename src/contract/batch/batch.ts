@@ -59,7 +59,12 @@ export function unpackBatch(bytes: Uint8Array): BatchItem[] {
 
 /** Inflates and checks a packed batch without spelling out its messages. Throws as `unpackBatch`. */
 export function openBatch(bytes: Uint8Array): Batch {
-  const value = readJson(inflateSync(bytes, { maxOutputLength: batch_text_max }), limits);
+  return readBatch(inflateSync(bytes, { maxOutputLength: batch_text_max }));
+}
+
+/** Checks an inflated batch. Throws as `unpackBatch`. */
+export function readBatch(text: Buffer): Batch {
+  const value = readJson(text, limits);
   checkCounts(value);
   return batch.parse(value);
 }

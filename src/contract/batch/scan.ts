@@ -10,17 +10,19 @@ const digits_max = 16;
 const [minus, point, zero, nine, quote, backslash, brace] = [45, 46, 48, 57, 34, 92, 125];
 const first_printable = 32;
 const literals = ['null', 'true', 'false'];
+/** Strings up to this length are remembered, one of each length: the next one of a column is often the same. */
+const remembered_chars_max = 64;
 
-/** The values of one key: scaled integers as long as all of them are numbers, else JSON texts. */
+/** The values of one key: integers of the most decimals so far as long as all of them are numbers, else JSON texts. */
 class ScannedColumn {
-  readonly #integers: number[] = [];
-  readonly #decimals: number[] = [];
+  readonly #scaled: number[] = [];
+  #decimals = 0;
   #texts: string[] | undefined;
-  #decimals_most = 0;
   // The value of the row that is being read.
   #integer = 0;
   #integer_decimals = 0;
   #text: string | undefined;
+  readonly #strings: string[] = [];
 
   /** Reads the value that begins at `from` and returns where it ends; -1: only a parser can read it. */
   read(text: string, from: number): number {
@@ -34,35 +36,42 @@ class ScannedColumn {
 
   /** Keeps the value that was read last. */
   keep(): void {
-    if (this.#text !== undefined) this.#toTexts().push(this.#text);
-    else if (this.#texts) this.#texts.push(textOf(this.#integer, this.#integer_decimals));
-    else {
-      this.#integers.push(this.#integer);
-      this.#decimals.push(this.#integer_decimals);
-      if (this.#integer_decimals > this.#decimals_most) this.#decimals_most = this.#integer_decimals;
-    }
+    if (this.#text === undefined && !this.#texts && this.#keepScaled()) return;
+    this.#toTexts().push(this.#text ?? textOf(this.#integer, this.#integer_decimals));
   }
 
   /** JSON text of the column. */
   write(): string {
-    const scaled = this.#texts ? undefined : this.#scaled();
-    if (!scaled) return encodeTexts(this.#toTexts());
-    const [first] = scaled;
-    if (scaled.every((integer) => integer === first))
-      return `{"c":${textOf(this.#integers[0] ?? 0, this.#decimals[0] ?? 0)}}`;
-    return `{"s":${this.#decimals_most},"d":${encodeDeltas(scaled)}}`;
+    if (this.#texts) return encodeTexts(this.#texts);
+    const [first = 0] = this.#scaled;
+    if (this.#scaled.every((integer) => integer === first)) return `{"c":${textOf(first, this.#decimals)}}`;
+    return `{"s":${this.#decimals},"d":${encodeDeltas(this.#scaled)}}`;
+  }
+
+  /** JSON texts of the values. */
+  texts(): readonly string[] {
+    return this.#texts ?? this.#scaled.map((integer) => textOf(integer, this.#decimals));
   }
 
   #readString(text: string, from: number): number {
     for (let at = from + 1; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
       if (code === quote) {
-        this.#text = text.slice(from, at + 1);
+        this.#text = this.#stringOf(text, from, at + 1);
         return at + 1;
       }
       if (code === backslash || code < first_printable) return -1;
     }
     return -1;
+  }
+
+  /** A part of a text keeps the whole text in memory: one is enough for all that are the same. */
+  #stringOf(text: string, from: number, to: number): string {
+    const chars = to - from;
+    if (chars > remembered_chars_max) return text.slice(from, to);
+    const known = this.#strings[chars];
+    if (known !== undefined && text.startsWith(known, from)) return known;
+    return (this.#strings[chars] = text.slice(from, to));
   }
 
   #readNumber(text: string, from: number): number {
@@ -87,36 +96,50 @@ class ScannedColumn {
 
   /** Appends digits to the integer and returns where they end. */
   #readDigits(text: string, from: number): number {
-    let at = from;
+    let [at, integer] = [from, this.#integer];
     for (let code = text.charCodeAt(at); code >= zero && code <= nine; code = text.charCodeAt(at)) {
-      this.#integer = this.#integer * 10 + code - zero;
+      integer = integer * 10 + code - zero;
       at += 1;
     }
+    this.#integer = integer;
     return at;
   }
 
-  /** All values with the same decimals; undefined when one would be too large. */
-  #scaled(): readonly number[] | undefined {
-    const scaled: number[] = [];
-    let row = 0;
-    for (const integer of this.#integers) {
-      const value = integer * (powers[this.#decimals_most - (this.#decimals[row] ?? 0)] ?? 1);
-      if (value >= scaled_max || value <= -scaled_max) return undefined;
-      scaled.push(value);
-      row += 1;
-    }
-    return scaled;
+  /** False: a value would be too large with the same decimals as the others. */
+  #keepScaled(): boolean {
+    if (this.#integer_decimals > this.#decimals && !this.#rescale()) return false;
+    const value = this.#integer * powerOf(this.#decimals - this.#integer_decimals);
+    if (!isScalable(value)) return false;
+    this.#scaled.push(value);
+    return true;
+  }
+
+  /** Gives all values as many decimals as the one that was read last. */
+  #rescale(): boolean {
+    const power = powerOf(this.#integer_decimals - this.#decimals);
+    if (!this.#scaled.every((value) => isScalable(value * power))) return false;
+    this.#scaled.forEach((value, row) => (this.#scaled[row] = value * power));
+    this.#decimals = this.#integer_decimals;
+    return true;
   }
 
   #toTexts(): string[] {
-    this.#texts ??= this.#integers.map((integer, row) => textOf(integer, this.#decimals[row] ?? 0));
+    this.#texts ??= this.#scaled.map((integer) => textOf(integer, this.#decimals));
     return this.#texts;
   }
 }
 
+function powerOf(decimals: number): number {
+  return powers[decimals] ?? 1;
+}
+
+function isScalable(value: number): boolean {
+  return value < scaled_max && value > -scaled_max;
+}
+
 /** IEEE 754 divides exactly rounded: the text of the very number that was read. */
 function textOf(integer: number, decimals: number): string {
-  return JSON.stringify(integer / (powers[decimals] ?? 1));
+  return JSON.stringify(integer / powerOf(decimals));
 }
 
 /** Rows with these keys in this order, and with values that are neither lists nor objects. */
@@ -143,6 +166,14 @@ export class ScannedRows {
     if (text.charCodeAt(at) !== brace || at !== text.length - 1) return false;
     for (const column of this.#columns) column.keep();
     return true;
+  }
+
+  /** JSON texts of the rows. */
+  texts(): readonly string[] {
+    const columns = this.#columns.map((column) => column.texts());
+    const values = (row: number): string =>
+      columns.map((texts, index) => `${this.#prefixes[index] ?? ''}${texts[row] ?? ''}`).join('');
+    return Array.from({ length: columns[0]?.length ?? 0 }, (_, row) => `${values(row)}}`);
   }
 
   /** JSON texts of the columns. */

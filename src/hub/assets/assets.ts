@@ -1,16 +1,17 @@
 /** The assets of the kit: who announced which, and what an earlier run left announced. */
-import { announcement, commandList } from '../../contract/assets.ts';
-import type { FeedSet } from '../../contract/feeds.ts';
+import { announcement } from '../../contract/assets.ts';
+import type { FeedSet, GatewayFeed } from '../../contract/feeds.ts';
 import { firstFault } from '../../contract/first-fault.ts';
 import { assetId } from '../../contract/identity.ts';
 import { cut, name_chars_max } from '../../contract/limits.ts';
-import { channelKind, channels } from '../../contract/topics.ts';
+import { channels } from '../../contract/topics.ts';
 import type { Command } from '../../driver/command.ts';
 import type { AssetDescription, DeviceReport, DriverLog } from '../../driver/driver.ts';
 import type { Opened } from '../../outbox/protocol.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
 import { every } from '../../platform/time.ts';
 import { absenceOf } from './absence.ts';
+import { restoreAssets } from './restore-assets.ts';
 import { Asset, type AssetFacts, type AssetParts, type Position, position_floor_ms } from './asset.ts';
 import { type AssetView, viewOf } from './asset-view.ts';
 import { slotFor, stranger_kept_ms } from './asset-slots.ts';
@@ -58,6 +59,8 @@ export class Assets {
   readonly #assets: Map<string, Asset>;
   /** By driver instance. */
   readonly #started_mono_ms: number;
+  /** The newest message of each feed of a gateway that is not announced yet. */
+  readonly #gateway_news = new Map<GatewayFeed, { readonly log: DriverLog; readonly message: unknown }>();
   readonly #gateway_commands = new Map<string, readonly Command[]>();
 
   constructor(parts: AssetsParts) {
@@ -142,6 +145,20 @@ export class Assets {
     else this.#gateway_commands.delete(owner.name);
     const gateway = this.#gateway();
     if (gateway?.claimed) this.#announceCommands(gateway);
+  }
+
+  /** One message of a feed of the gateway, from whatever driver. The newest of each feed waits for the gateway. */
+  publishGateway({ log }: Owner, feed: GatewayFeed, message: unknown): void {
+    this.#gateway_news.set(feed, { log, message });
+    this.publishGatewayNews();
+  }
+
+  /** Publishes the messages buffered for the gateway, once it is announced. */
+  publishGatewayNews(): void {
+    const gateway = this.#gateway();
+    if (!gateway?.claimed) return;
+    for (const [feed, { log, message }] of this.#gateway_news) gateway.gate?.publish(feed, message, log);
+    this.#gateway_news.clear();
   }
 
   remove(asset: Asset, reason: string): void {
@@ -314,45 +331,6 @@ export class Assets {
     }
     const fault = announcement.safeParse({ ...asset.announcement(), ...facts }).error;
     return fault && firstFault(fault);
-  }
-}
-
-/** Restores the announcements of an earlier run, and retracts those whose driver is not configured. */
-function restoreAssets(parts: AssetsParts): Map<string, Asset> {
-  const left = parts.announced.filter(
-    ({ channel, body }) => channelKind(channel) === 'asset' && body !== 'null',
-  );
-  const bodies = new Map(left.map(({ channel, body }) => [channel, parsed(body)]));
-  const found = new Map<string, Asset>();
-  for (const body of bodies.values()) {
-    const { data: earlier } = announcement.safeParse(body);
-    if (!earlier || !parts.configured.includes(earlier.driver)) continue;
-    // Ids derived from another kit_id no longer belong to this kit.
-    if (earlier.id !== assetId(parts.kit_id, earlier.asset_key)) continue;
-    const { data: commands } = commandList.safeParse(bodies.get(channels.commands(earlier.id)));
-    found.set(earlier.asset_key, Asset.restore(parts, earlier, commands));
-  }
-  const kept = new Set(
-    [...found.values()].flatMap(({ facts: { id } }) => [channels.asset(id), channels.commands(id)]),
-  );
-  for (const channel of bodies.keys()) {
-    if (kept.has(channel)) continue;
-    const gone = announcement.safeParse(bodies.get(channel)).data;
-    // Its commands go with it.
-    if (gone) {
-      const { asset_key, name } = gone;
-      parts.log.info({ asset_key, name }, texts.asset_not_configured);
-    }
-    parts.outbox.append({ channel, lane: 'presence', data: null });
-  }
-  return found;
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
   }
 }
 

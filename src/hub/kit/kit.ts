@@ -6,6 +6,7 @@ import {
   type KitTelemetry,
   kitTelemetry,
   type Link,
+  type LinkCause,
   type Location,
 } from '../../contract/kit.ts';
 import { channels } from '../../contract/topics.ts';
@@ -63,7 +64,7 @@ interface Part {
 }
 
 /** A link as status shows it. */
-export type KnownLink = Link & { readonly reason: string | null };
+export type KnownLink = Link & { readonly reason: string | null; readonly cause: LinkCause | null };
 
 const no_links: readonly Link[] = [];
 
@@ -129,8 +130,9 @@ export class Kit {
     const wans = this.#parts.get('wans')?.data.wans ?? no_links;
     const { revision } = this.#known_links;
     if (this.#merged?.wans !== wans || this.#merged.revision !== revision) {
-      const reasonOf = ({ name }: Link): Pick<KnownLink, 'reason'> => ({
+      const reasonOf = ({ name, status }: Link): Pick<KnownLink, 'reason' | 'cause'> => ({
         reason: this.#known_links.reason(name),
+        cause: status === 'offline' ? this.#known_links.cause(name) : null,
       });
       const links = wans.map((link) => Object.assign(this.#known_links.fill(link), reasonOf(link)));
       this.#merged = { wans, revision, links };
@@ -215,8 +217,8 @@ export class Kit {
   }
 
   #linksChanged(): void {
-    const { outbox, gatewayId } = this.#options;
-    const { states, edges } = linkEdges(this.#links, this.links());
+    const { outbox, gatewayId, clock } = this.#options;
+    const { states, edges } = linkEdges(this.#links, this.links(), clock.stamp().mono_ms);
     this.#links = states;
     for (const edge of edges) {
       const channel = channels.event(gatewayId(), 'link_status');

@@ -1,16 +1,29 @@
 /** Finds the WAN links whose status changed between two reports. */
-import type { Link, LinkStatus, LinkType } from '../../contract/kit.ts';
+import type { Link, LinkCause, LinkStatus, LinkType } from '../../contract/kit.ts';
 
 interface LinkEdge {
   readonly name: string;
   readonly type: LinkType | null;
   readonly status: LinkStatus;
   readonly reason: string | null;
+  /** Why it is offline, or was. */
+  readonly cause: LinkCause | null;
+  /** When it is back: how long it was offline, seconds. */
+  readonly down_s: number | null;
 }
 
-export type LinkStates = ReadonlyMap<string, Pick<LinkEdge, 'type' | 'status'>>;
+interface LinkState extends Pick<LinkEdge, 'type' | 'status'> {
+  /** While offline, the last cause that was known. */
+  readonly cause: LinkCause | null;
+  /** Monotonic; null: it was offline from the start, or is not. */
+  readonly offline_since_ms: number | null;
+}
+
+export type LinkStates = ReadonlyMap<string, LinkState>;
 
 type Edges = { readonly states: LinkStates; readonly edges: readonly LinkEdge[] };
+
+type KnownLink = Link & { readonly reason?: string | null; readonly cause?: LinkCause | null };
 
 /** Links that are gone and still remembered, so that their return is an edge again. */
 export const gone_max = 32;
@@ -19,32 +32,58 @@ export const gone_max = 32;
  * The first status of a link is no edge. A link that is not in the report any more went offline, once, and stays known.
  * The number of links in `wans` is limited by its schema.
  */
-export function linkEdges(
-  before: LinkStates,
-  wans: readonly (Link & { readonly reason?: string | null })[],
-): Edges {
-  const gone = goneLinks(before, new Set(wans.map((link) => link.name)));
+export function linkEdges(before: LinkStates, wans: readonly KnownLink[], now_ms: number): Edges {
+  const gone = goneLinks(before, new Set(wans.map((link) => link.name)), now_ms);
   const states = new Map(gone.states);
   const edges = [...gone.edges];
-  for (const { name, ...now } of wans) {
-    const known = before.get(name);
-    const type = now.type ?? known?.type ?? null;
-    const status = now.status ?? known?.status;
-    if (status === undefined) continue;
-    if (known && known.status !== status) edges.push({ name, type, status, reason: now.reason ?? null });
-    states.set(name, { type, status });
+  for (const link of wans) {
+    const known = before.get(link.name);
+    const state = stateOf(link, known, now_ms);
+    if (!state) continue;
+    if (known && known.status !== state.status) edges.push(edgeOf(link, { known, state, now_ms }));
+    states.set(link.name, state);
   }
   return { states, edges };
 }
 
-function goneLinks(before: LinkStates, present: ReadonlySet<string>): Edges {
+function stateOf(link: KnownLink, known: LinkState | undefined, now_ms: number): LinkState | undefined {
+  const status = link.status ?? known?.status;
+  if (status === undefined) return undefined;
+  const type = link.type ?? known?.type ?? null;
+  if (status !== 'offline') return { type, status, cause: null, offline_since_ms: null };
+  const cause = link.cause ?? known?.cause ?? null;
+  return { type, status, cause, offline_since_ms: known ? offlineSince(known, now_ms) : null };
+}
+
+function offlineSince({ status, offline_since_ms }: LinkState, now_ms: number): number | null {
+  return status === 'offline' ? offline_since_ms : now_ms;
+}
+
+function edgeOf(
+  { name, reason = null }: KnownLink,
+  { known, state, now_ms }: { readonly known: LinkState; readonly state: LinkState; readonly now_ms: number },
+): LinkEdge {
+  const { type, status } = state;
+  const cause = status === 'offline' ? state.cause : known.cause;
+  const { offline_since_ms } = known;
+  const isBack = known.status === 'offline' && offline_since_ms !== null;
+  return { name, type, status, reason, cause, down_s: isBack ? seconds(now_ms - offline_since_ms) : null };
+}
+
+function goneLinks(before: LinkStates, present: ReadonlySet<string>, now_ms: number): Edges {
   const gone = [...before].filter(([name]) => !present.has(name));
-  const edges = gone
-    .filter(([, known]) => known.status !== 'offline')
-    .map(([name, { type }]) => ({ name, type, status: 'offline' as const, reason: 'the interface is gone' }));
-  const remembered = gone.slice(-gone_max);
-  return {
-    states: new Map(remembered.map(([name, { type }]) => [name, { type, status: 'offline' }])),
-    edges,
-  };
+  const edges = gone.filter(([, known]) => known.status !== 'offline').map(goneEdge);
+  const remembered = gone.slice(-gone_max).map(([name, known]): [string, LinkState] => {
+    const offline_since_ms = offlineSince(known, now_ms);
+    return [name, { type: known.type, status: 'offline', cause: 'removed', offline_since_ms }];
+  });
+  return { states: new Map(remembered), edges };
+}
+
+function goneEdge([name, { type }]: readonly [string, LinkState]): LinkEdge {
+  return { name, type, status: 'offline', reason: 'the interface is gone', cause: 'removed', down_s: null };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
 }

@@ -1,11 +1,20 @@
 /** Merges what several drivers report of one link: a dish or a modem fills in what the interface does not show. */
-import type { Link } from '../../contract/kit.ts';
+import type { Link, LinkCause } from '../../contract/kit.ts';
 import type { LinkKnowledge } from '../../driver/driver.ts';
 
 /** Maximum links of one driver instance; further ones are ignored. */
 export const known_links_max = 32;
 
 /** Keeps the last report of each driver instance on each link. */
+/** Causes that something behind the interface may explain. */
+const outward: ReadonlySet<LinkCause> = new Set([
+  'no_answer',
+  'no_carrier',
+  'no_address',
+  'no_route',
+  'not_connected',
+]);
+
 export class KnownLinks {
   readonly #byOwner = new Map<string, Map<string, LinkKnowledge>>();
   #revision = 0;
@@ -38,7 +47,7 @@ export class KnownLinks {
   /** The link with its gaps filled; the first driver with a value wins. */
   fill(link: Link): Link {
     const filled: Link = { ...link };
-    for (const { type, reason: _, ...facts } of this.#of(link.name)) {
+    for (const { type, reason: _, cause: _cause, ...facts } of this.#of(link.name)) {
       const gaps = Object.entries(facts).filter(([key]) => !isKnown(Reflect.get(filled, key)));
       Object.assign(filled, Object.fromEntries(gaps));
       // A dish or a modem behind a plain network port has the better type.
@@ -51,6 +60,12 @@ export class KnownLinks {
   reason(name: string): string | null {
     const reasons = this.#of(name).flatMap(({ reason }) => reason ?? []);
     return reasons.length > 0 ? [...new Set(reasons)].join('; ') : null;
+  }
+
+  /** The cause for which the link is offline: what a dish or a modem reports explains what the interface shows. */
+  cause(name: string): LinkCause | null {
+    const causes = this.#of(name).flatMap(({ cause }) => cause ?? []);
+    return causes.find((cause) => !outward.has(cause)) ?? causes[0] ?? null;
   }
 
   #of(name: string): readonly LinkKnowledge[] {

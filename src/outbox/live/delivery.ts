@@ -71,10 +71,9 @@ export class Delivery {
     }
   }
 
-  /** Whether the cloud, and not the PUBACK alone, releases messages of this lane. */
+  /** Whether the cloud, and not the PUBACK alone, releases messages of this lane that are on disk. */
   needsCloud(lane: Lane): boolean {
-    const { durability, retain } = laneRules[lane];
-    if (durability === 'lazy' || retain) return false;
+    if (laneRules[lane].retain) return false;
     return this.ack === 'cloud' || (this.ack === 'auto' && this.#cloud_acks);
   }
 }

@@ -56,6 +56,8 @@ interface DispatchOptions {
   readonly clockOffset: () => ClockOffset;
   readonly isDiskFailing: () => boolean;
   readonly diskFailed: (error: unknown) => void;
+  /** Frees at once what waits for the cloud's acknowledgement. */
+  readonly resend: () => void;
   /** The cloud acknowledged these before the PUBACK arrived. */
   readonly confirm: (stored: Stored) => void;
   /** The broker has this message. */
@@ -174,8 +176,11 @@ export class Dispatch {
   connected(link: Connected): void {
     this.#delivery.ack = link.ack;
     this.#gate.connected();
+    this.#replay.hasCloudAcks = this.#delivery.needsCloud('feed');
     this.#replay.connected(link);
     this.#link = link;
+    // The broker has forgotten what it acknowledged, and perhaps also what the cloud has not read yet.
+    if (!link.session_present) this.#options.resend();
     this.#selection.packet_ms = link.packet_ms;
     if (this.#options.isDiskFailing()) this.sendUnwritten();
     this.#backlog.open();
@@ -219,7 +224,7 @@ export class Dispatch {
     }
     this.#delivery.acknowledged(outgoing, stored);
     if (outgoing.backlog) this.#batch.accepted();
-    if (outgoing.content.kind !== 'replay') this.#replay.remember(outgoing, performance.now());
+    if (!this.#isKept(outgoing)) this.#replay.remember(outgoing, performance.now());
   }
 
   /** It was not taken this time and may be handed out again. */
@@ -295,6 +300,8 @@ export class Dispatch {
   /** The cloud has stored these: what is in flight among them needs no further acknowledgement after its PUBACK. */
   cloudStored(stored: Stored): void {
     this.#delivery.cloudAckReceived();
+    this.#replay.hasCloudAcks = this.#delivery.needsCloud('feed');
+    this.#replay.cloudStored(stored);
     this.#in_flight.cloudStored(stored);
     this.#delivery.confirmed(stored);
   }
@@ -367,6 +374,12 @@ export class Dispatch {
   #canQueue(channel: string): boolean {
     if (this.#link === undefined || this.#live.full) return false;
     return !this.#gate.rests(channel);
+  }
+
+  /** What is not remembered: it was sent a second time to a cloud that does not acknowledge, or the disk keeps it until it does. */
+  #isKept({ lane, content: { kind } }: OutgoingMessage): boolean {
+    if (kind === 'replay') return !this.#replay.hasCloudAcks;
+    return (kind === 'row' || kind === 'batch') && this.#delivery.needsCloud(lane);
   }
 
   #ready(): void {

@@ -1,6 +1,7 @@
 /** A first-in-first-out queue whose shift does not move the rest. */
 export class Fifo<T> {
-  #items: T[] = [];
+  /** What was taken out is released at once: a slot before the head holds nothing. */
+  #items: (T | undefined)[] = [];
   #head = 0;
 
   get length(): number {
@@ -18,6 +19,7 @@ export class Fifo<T> {
   shift(): T | undefined {
     const item = this.#items[this.#head];
     if (item === undefined) return undefined;
+    this.#items[this.#head] = undefined;
     this.#head += 1;
     if (this.#head >= compact_every && this.#head * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#head);
@@ -28,7 +30,7 @@ export class Fifo<T> {
 
   /** Takes everything out, oldest first. */
   drain(): T[] {
-    const all = this.#items.slice(this.#head);
+    const all = this.#items.slice(this.#head).filter((item) => item !== undefined);
     this.#items = [];
     this.#head = 0;
     return all;

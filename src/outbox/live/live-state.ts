@@ -56,7 +56,7 @@ export interface Circumstances {
   /** It may leave before it is on disk. */
   readonly can_skip_disk: boolean;
   readonly is_disk_failing: boolean;
-  /** The PUBACK alone does not release its lane. */
+  /** The PUBACK alone does not release what its lane has on disk. */
   readonly needs_cloud: boolean;
 }
 
@@ -205,11 +205,14 @@ function acknowledged(state: LiveState, place: 'broker' | 'cloud', about: Circum
 }
 
 /**
- * A retained value is written all the same: it replaces the older one on disk. So is what only the cloud can release: a
- * broker that dies now would lose it.
+ * A retained value is written all the same: it replaces the older one on disk. So is a sync one that only the cloud can release:
+ * a broker that dies now would lose it. A lazy one is kept in memory for that case (`Replay`).
  */
-function acknowledgedWithoutDisk(state: LiveState, { is_retained, needs_cloud }: Circumstances): Step {
-  const is_written = is_retained || (state.place === 'broker' && needs_cloud);
+function acknowledgedWithoutDisk(
+  state: LiveState,
+  { is_retained, is_sync, needs_cloud }: Circumstances,
+): Step {
+  const is_written = is_retained || (is_sync && state.place === 'broker' && needs_cloud);
   return is_written ? to(state, {}) : to(state, { disk: 'no' }, 'deliver');
 }
 

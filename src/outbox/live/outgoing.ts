@@ -27,7 +27,7 @@ type Content =
   | { readonly kind: 'row'; readonly row: TakenRow }
   | { readonly kind: 'batch'; readonly batch: TakenBatch }
   /** The broker acknowledged it once. */
-  | { readonly kind: 'replay'; readonly id: RowId };
+  | { readonly kind: 'replay'; readonly id: RowId; readonly ids?: readonly RowId[] };
 
 export interface OutgoingMessage {
   readonly lane: Lane;

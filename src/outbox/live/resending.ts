@@ -7,6 +7,16 @@ const max_ms = 1_800_000;
 /** Without an acknowledgement for so long the cloud counts as away. */
 const silence_ms = 60_000;
 
+/** What is to be sent again. */
+export interface Due {
+  readonly older_than_ms: number;
+  /**
+   * Also of lazy lanes, which may be a whole backlog: while the cloud is away, a second copy would only lie at the broker beside the
+   * first.
+   */
+  readonly lazy: boolean;
+}
+
 export class Resending {
   readonly #now: () => number;
   #interval_ms = first_ms;
@@ -22,10 +32,10 @@ export class Resending {
   }
 
   /** Messages unconfirmed for longer than this are to be sent again, now; undefined: not yet. */
-  begin(): number | undefined {
+  begin(): Due | undefined {
     if (this.#now() - this.#last_ms < this.#interval_ms / 2) return undefined;
     this.#last_ms = this.#now();
-    return this.#interval_ms;
+    return { older_than_ms: this.#interval_ms, lazy: this.#now() - this.#acked_ms < silence_ms };
   }
 
   /** So many are sent again. */

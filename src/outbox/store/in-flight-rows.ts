@@ -3,8 +3,8 @@ import { lanes, type Lane } from '../../contract/lanes.ts';
 import type { RowRef } from '../protocol.ts';
 import type { RowId } from '../row.ts';
 
-/** Sync rows that wait for the cloud's acknowledgement and are tracked individually. */
-const unconfirmed_max = 10_000;
+/** Rows that wait for the cloud's acknowledgement and are tracked individually: more than a full window of batches. */
+export const unconfirmed_max = 32_768;
 
 interface Batch {
   readonly lane: Lane;
@@ -82,17 +82,18 @@ export class InFlightRows {
     }
   }
 
-  /** Frees rows that have waited for the cloud since before `before_ms`; returns how many, with a span counted as one. */
-  resend(before_ms: number): number {
+  /** Frees rows of some lanes that have waited for the cloud since before `before_ms`; returns how many, with a span counted as one. */
+  resend(before_ms: number, isMeant: (lane: Lane) => boolean): number {
     let freed = 0;
     for (const [lane, { from, since_ms }] of this.#untracked) {
-      if (since_ms > before_ms) continue;
+      if (since_ms > before_ms || !isMeant(lane)) continue;
       this.#untracked.delete(lane);
       this.#turnBack(lane, from);
       freed += 1;
     }
     for (const [id, { lane, since_ms }] of this.#unconfirmed) {
       if (since_ms > before_ms) break;
+      if (!isMeant(lane)) continue;
       this.free(lane, id);
       freed += 1;
     }

@@ -1,5 +1,5 @@
 /** The store: what the main thread may ask of the buffer file. Runs in the worker thread, and in tests without one. */
-import { packBatch } from '../../contract/batch/pack.ts';
+import { packHistory } from '../../contract/batch/pack.ts';
 import { laneRules, lanes, type Lane } from '../../contract/lanes.ts';
 import { StorageUnavailable } from '../../errors.ts';
 import { AckRanges } from '../ack-ranges.ts';
@@ -34,12 +34,12 @@ import { takeRows, type PackRows } from './taking.ts';
 
 /**
  * Opens the buffer file. A disk that fails makes a store that refuses requests until the disk is well again; only a
- * missing folder throws `StorageUnavailable`. `packRows` writes the payload of a batch; left out: compressed.
+ * missing folder throws `StorageUnavailable`. `packRows` gives the payload of a batch; left out: compressed.
  */
 export function openStore(
   options: OpenOptions,
   clock: StoreClock = store_clock,
-  packRows: PackRows = packBatch,
+  packRows: PackRows = packHistory,
 ): { readonly store: Store; readonly opened: Opened } {
   const in_flight = new InFlightRows();
   const file = new BufferFile(options, in_flight, clock);
@@ -131,8 +131,9 @@ export class Store implements StoreRequests {
     this.#in_flight.freeAll();
   }
 
-  resendUnconfirmed(older_than_ms: number): number {
-    return this.#in_flight.resend(this.#clock.mono() - older_than_ms);
+  resendUnconfirmed({ older_than_ms, lazy }: Parameters<StoreRequests['resendUnconfirmed']>[0]): number {
+    const before_ms = this.#clock.mono() - older_than_ms;
+    return this.#in_flight.resend(before_ms, (lane) => lazy || laneRules[lane].durability === 'sync');
   }
 
   confirm({ epoch, ranges, last_seq }: CloudAck): Confirmed {
@@ -143,10 +144,14 @@ export class Store implements StoreRequests {
     }));
     const refs = is_known ? this.#in_flight.unconfirmed((id) => acked.has(id)) : [];
     if (refs.length > 0 || is_first) {
-      this.#file.write((tables, changes) => {
-        for (const lane of lanes) tables.lane(lane).removeRows(idsOf(lane, refs), 'delivered', changes);
-        if (is_first) writeMeta(tables.db, 'cloud_acks', 1);
-      });
+      // A power cut would only undo it: what was removed is sent once more.
+      this.#file.write(
+        (tables, changes) => {
+          for (const lane of lanes) tables.lane(lane).removeRows(idsOf(lane, refs), 'delivered', changes);
+          if (is_first) writeMeta(tables.db, 'cloud_acks', 1);
+        },
+        is_first ? 'now' : 'soon',
+      );
     }
     for (const { lane, id } of refs) this.#in_flight.gone(lane, id);
     const impossible = is_known ? acked.impossible : ranges.length;

@@ -1,6 +1,6 @@
 /** The thread that owns SQLite: a disk that takes its time stalls this thread and nothing else. */
 import { parentPort, type MessagePort } from 'node:worker_threads';
-import { batchBytes } from '../../contract/batch/pack.ts';
+import { historyBytes } from '../../contract/batch/pack.ts';
 import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts';
 import { store_clock } from './ages.ts';
 import { BatchDeflater } from './batch-deflater.ts';
@@ -27,7 +27,7 @@ function serve(port: MessagePort, options: StoreOptions): void {
   let store: Store;
   try {
     const onSalvage = (salvage: SalvageProgress): void => port.postMessage({ salvage } satisfies Notice);
-    const { store: opened_store, opened } = openStore({ ...options, onSalvage }, store_clock, batchBytes);
+    const { store: opened_store, opened } = openStore({ ...options, onSalvage }, store_clock, historyBytes);
     store = opened_store;
     port.postMessage({ id: 0, value: opened } satisfies Reply);
   } catch (error) {

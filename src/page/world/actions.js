@@ -2,7 +2,7 @@
 import { useLanguage, t } from '../words/words.js';
 import { readJson } from '../views/command/payload.js';
 import { needsConfirmation } from '../views/command/about.js';
-import { ask, randomId, Refused } from './api.js';
+import { ask, randomId, reasonOf, Refused } from './api.js';
 import { field } from './json.js';
 import { changeSetting, languageNow, themeNow } from './settings.js';
 import { fly_command } from './target.js';
@@ -169,7 +169,7 @@ async function cancelTask({ choices, session, changed }, task_id) {
     await ask('POST', `/api/kits/${choices.kit_id}/tasks/${task_id}/cancel`);
     session.note(`cancellation of task ${task_id} requested`);
   } catch (error) {
-    session.note(`task ${task_id} was not cancelled: ${reasonOf(error)}`);
+    session.note(`task ${task_id} was not cancelled: ${reasonOf(error, t.order.noAnswer)}`);
   }
   changed();
 }
@@ -187,7 +187,7 @@ async function register({ choices, session, changed }, body) {
     session.note(`asset ${String(field(created, 'id'))} registered`);
     choices.sheet = null;
   } catch (error) {
-    choices.registering = t.order.refused(reasonOf(error));
+    choices.registering = t.order.refused(reasonOf(error, t.order.noAnswer));
   }
   changed();
 }
@@ -221,12 +221,10 @@ async function saveMetadata({ choices, changed }, asset_id, text) {
     });
     choices.metadata.set(asset_id, { value: field(asset, 'metadata') ?? metadata, text: t.metadata.saved });
   } catch (error) {
-    choices.metadata.set(asset_id, { value: known?.value, text: t.order.refused(reasonOf(error)) });
+    choices.metadata.set(asset_id, {
+      value: known?.value,
+      text: t.order.refused(reasonOf(error, t.order.noAnswer)),
+    });
   }
   changed();
-}
-
-/** @param {unknown} error */
-function reasonOf(error) {
-  return error instanceof Refused ? error.message : t.order.noAnswer;
 }

@@ -1,7 +1,7 @@
 /** Sends requests to the service: with the session cookie, and with a header that a form of another site cannot send. */
 
 import { t } from '../words/words.js';
-import { field, parseJson } from './json.js';
+import { field, parseJson, textIn } from './json.js';
 
 /** @import { JsonValue } from '../types.d.ts' */
 
@@ -45,7 +45,7 @@ export async function ask(method, path, { body, headers = {} } = {}) {
   const text = await response.text();
   const answer = parseJson(text);
   if (response.ok) return answer;
-  throw new Refused(response.status, explain(response.status, answer), textOf(field(answer, 'instance')));
+  throw new Refused(response.status, explain(response.status, answer), textIn(field(answer, 'instance')));
 }
 
 /**
@@ -59,7 +59,7 @@ function explain(status, problem) {
   const places = Array.isArray(errors)
     ? errors.map(
         (each) =>
-          `${textOf(field(each, 'pointer')).replace(/^#\/payload\//u, '')}: ${textOf(field(each, 'detail'))}`,
+          `${textIn(field(each, 'pointer')).replace(/^#\/payload\//u, '')}: ${textIn(field(each, 'detail'))}`,
       )
     : [];
   const sentence = typeof detail === 'string' ? detail : t.trouble.answered(status);
@@ -67,11 +67,12 @@ function explain(status, problem) {
 }
 
 /**
- * @param {unknown} value
- * @returns {string}
+ * @param {unknown} error that `ask` threw
+ * @param {string} otherwise where the service did not answer
+ * @returns {string} the explanation of the service, or `otherwise`
  */
-function textOf(value) {
-  return typeof value === 'string' ? value : '';
+export function reasonOf(error, otherwise) {
+  return error instanceof Refused ? error.message : otherwise;
 }
 
 /**

@@ -3,7 +3,7 @@ import { field } from './json.js';
 
 /** @import { CommandDefinition } from '../types.d.ts' */
 
-/** Just before the movement would end by itself. */
+/** Just before the movement would end without a new command. */
 const share = 0.85;
 /** A lost stop costs 2 s at most, however long one movement may last. */
 const repeat_max_ms = 1_700;

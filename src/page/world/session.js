@@ -1,5 +1,5 @@
 /** The login, the chosen kit, and the link to it. */
-import { ask, Refused } from './api.js';
+import { ask, reasonOf, Refused } from './api.js';
 import { field } from './json.js';
 import { kitsOf } from './kits.js';
 import { ServiceLink } from './link.js';
@@ -73,7 +73,7 @@ export class Session {
       await this.#begin();
     } catch (error) {
       this.#choices.needsKey = true;
-      this.#choices.trouble = error instanceof Refused ? error.message : t.trouble.noAnswer;
+      this.#choices.trouble = reasonOf(error, t.trouble.noAnswer);
       this.#onNews();
     }
   }
@@ -145,7 +145,7 @@ export class Session {
       if (error instanceof Refused && error.status === 401) {
         choices.needsKey = true;
       } else {
-        choices.trouble = error instanceof Refused ? error.message : t.trouble.retrying;
+        choices.trouble = reasonOf(error, t.trouble.retrying);
         this.#beginLater();
       }
     }

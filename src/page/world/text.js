@@ -5,8 +5,7 @@ import { isRecord } from './json.js';
 
 const chars_max = 200;
 /** Control characters, marks that turn the direction of writing round, and characters without width. */
-// oxlint-disable-next-line no-control-regex -- these characters are what is looked for
-const hidden = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
+const hidden = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
 
 /**
  * Replaces each character that would hide or reorder others by a visible sign, and cuts the text at 200 characters.

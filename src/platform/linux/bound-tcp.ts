@@ -18,8 +18,13 @@ export interface TcpTarget {
 
 /** How a handshake ended. `refused` is an answer of the far side too: it is there. */
 type Handshake =
-  | { readonly outcome: 'connected'; readonly fd: number; readonly rtt_ms: number }
-  | { readonly outcome: 'refused'; readonly rtt_ms: number }
+  | {
+      readonly outcome: 'connected';
+      readonly fd: number;
+      readonly rtt_ms: number;
+      readonly isRepeated: boolean;
+    }
+  | { readonly outcome: 'refused'; readonly rtt_ms: number; readonly isRepeated: boolean }
   | { readonly outcome: 'failed'; readonly code: string };
 
 const sol_socket = 1;
@@ -30,6 +35,8 @@ const tcp_info = 11;
 const tcp_info_bytes = 104;
 /** `tcpi_rtt` of `struct tcp_info`, microseconds: the kernel's own figure, free of this process's delays. */
 const tcp_info_rtt_offset = 68;
+/** `tcpi_total_retrans`: packets that were sent again, those of the handshake included. */
+const tcp_info_total_retrans_offset = 100;
 const us_per_ms = 1_000;
 
 /**
@@ -49,8 +56,11 @@ export async function connectTcp(target: TcpTarget): Promise<Socket> {
   });
 }
 
-/** Result of one connection attempt: the time of the first round trip, or why there was none. */
-export type TcpEcho = { readonly rtt_ms: number } | { readonly code: string };
+/**
+ * Result of one connection attempt: the time of the first round trip, or why there was none. `isRepeated`: the kernel had to
+ * send its first packet more than once, so one of them or its answer was lost.
+ */
+export type TcpEcho = { readonly rtt_ms: number; readonly isRepeated: boolean } | { readonly code: string };
 
 /** Knocks at a port and hangs up with a reset: the cheapest question that a TCP server answers. */
 export async function knockTcp(target: TcpTarget): Promise<TcpEcho> {
@@ -62,7 +72,7 @@ export async function knockTcp(target: TcpTarget): Promise<TcpEcho> {
     c.setsockopt(result.fd, sol_socket, so_linger, new Uint8Array(new Int32Array([1, 0]).buffer), 8);
     c.close(result.fd);
   }
-  return { rtt_ms: result.rtt_ms };
+  return { rtt_ms: result.rtt_ms, isRepeated: result.isRepeated };
 }
 
 async function handshake(c: Libc, target: TcpTarget): Promise<Handshake> {
@@ -76,9 +86,11 @@ async function handshake(c: Libc, target: TcpTarget): Promise<Handshake> {
   const code = c.connect(fd, address, address.length) === 0 ? null : c.errno();
   const ended = code === 'EINPROGRESS' ? await settled(c, fd, target) : { code, at_ms: performance.now() };
   const rtt_ms = ended.at_ms - started_ms;
-  if (ended.code === null) return { outcome: 'connected', fd, rtt_ms: kernelRtt(c, fd) ?? rtt_ms };
+  const isRepeated = hasRepeated(c, fd);
+  if (ended.code === null)
+    return { outcome: 'connected', fd, rtt_ms: kernelRtt(c, fd) ?? rtt_ms, isRepeated };
   c.close(fd);
-  if (ended.code === 'ECONNREFUSED') return { outcome: 'refused', rtt_ms };
+  if (ended.code === 'ECONNREFUSED') return { outcome: 'refused', rtt_ms, isRepeated };
   return { outcome: 'failed', code: ended.code };
 }
 
@@ -126,6 +138,13 @@ function kernelRtt(c: Libc, fd: number): number | null {
   if (info === null) return null;
   const [rtt_us = 0] = new Uint32Array(info.buffer, tcp_info_rtt_offset, 1);
   return rtt_us > 0 ? rtt_us / us_per_ms : null;
+}
+
+function hasRepeated(c: Libc, fd: number): boolean {
+  const info = tcpInfo(c, fd);
+  if (info === null) return false;
+  const [repeats = 0] = new Uint32Array(info.buffer, tcp_info_total_retrans_offset, 1);
+  return repeats > 0;
 }
 
 function tcpInfo(c: Libc, fd: number): Uint8Array<ArrayBuffer> | null {

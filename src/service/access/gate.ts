@@ -7,6 +7,7 @@ import type { Principal } from './principal.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { Store } from '../store/store.ts';
+import { texts } from '../texts.ts';
 
 export const session_s = 12 * 3_600;
 const cookie_name = 'kit_session';
@@ -51,7 +52,7 @@ export class Gate {
     } catch (error) {
       const wait_s = text === undefined ? 0 : this.#wrongKeys.take(address, performance.now());
       if (wait_s === 0) throw error;
-      throw new RequestProblem('too-many-requests', `too many invalid keys; retry in ${wait_s} s`, {
+      throw new RequestProblem('too-many-requests', texts.too_many_keys(wait_s), {
         retry_after_s: wait_s,
       });
     }

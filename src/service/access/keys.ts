@@ -4,6 +4,7 @@ import { every } from '../../platform/time.ts';
 import { identify, type Principal } from './principal.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { ApiKey, Store } from '../store/store.ts';
+import { texts } from '../texts.ts';
 
 /** Another process may add and revoke keys in the same database. */
 const reload_every_ms = 2_000;
@@ -37,7 +38,7 @@ export class KeyRing {
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing && !signal.aborted) {
-        log.warn({ reason: messageOf(error) }, 'reading API keys failed; using the keys read before');
+        log.warn({ reason: messageOf(error) }, texts.log_keys_failed);
       }
       this.#isFailing = true;
     }

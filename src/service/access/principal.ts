@@ -2,6 +2,7 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { RequestProblem } from '../api/problem.ts';
 import type { ApiKey } from '../store/store.ts';
+import { texts } from '../texts.ts';
 
 export const scopes = ['read', 'assets:write', 'commands', 'history:erase', 'webhooks'] as const;
 export type Scope = (typeof scopes)[number];
@@ -55,7 +56,7 @@ export function identify(
   const expected = Buffer.from(key?.hash ?? hashOf(''), 'hex');
   const isRight = timingSafeEqual(Buffer.from(hashOf(secret), 'hex'), expected);
   if (!key || !isRight || (key.expires_ms !== null && key.expires_ms <= now_ms)) {
-    throw new RequestProblem('unauthorised', 'send a valid key in the X-API-Key header');
+    throw new RequestProblem('unauthorised', texts.no_valid_key);
   }
   return { key_id, user_id: key.user_id, label: key.label, scopes: key.scopes, kits: key.kits };
 }
@@ -63,7 +64,7 @@ export function identify(
 /** Throws `RequestProblem` `forbidden`. */
 export function demandScope(principal: Principal, scope: Scope): void {
   if (!principal.scopes.includes(scope)) {
-    throw new RequestProblem('forbidden', `this key lacks the scope "${scope}"`);
+    throw new RequestProblem('forbidden', texts.no_scope(scope));
   }
 }
 

@@ -1,7 +1,15 @@
 /** One example for each resource and request of the API, as the OpenAPI document shows it. A test reads each with its schema. */
 import type { z } from 'zod';
 import { gatewayResource, linkResource, locationResource, speedtestResource } from './kit-resources.ts';
-import { completeness, eventPage, historyPage, seriesList, track } from './history-resources.ts';
+import {
+  completeness,
+  eventPage,
+  historyPage,
+  historyRetention,
+  seriesList,
+  setRetention,
+  track,
+} from './history-resources.ts';
 import { map_archive_path, mapResource } from './map-resources.ts';
 import { titles } from './problem.ts';
 import { webhookExamples } from './webhook-examples.ts';
@@ -300,6 +308,9 @@ give(track, {
     ],
   },
 });
+const kept = { days: { event: 400, position: 30, feed: 30, kit: 90 }, figures_days: 400, kit_max_mb: null };
+give(setRetention, kept);
+give(historyRetention, { ...kept, source: 'configuration' });
 give(completeness, {
   since: time,
   epochs: [

@@ -113,3 +113,32 @@ export const completeness = z
   })
   .openapi('Completeness');
 export type CompletenessResource = z.output<typeof completeness>;
+
+const kept_days = z.int().min(1).max(4_000);
+const retention = {
+  days: z
+    .strictObject({
+      event: kept_days.describe('events, tasks and presence'),
+      position: kept_days.describe('positions'),
+      feed: kept_days.describe('messages of other feeds'),
+      kit: kept_days.describe('telemetry of kits and everything else'),
+    })
+    .describe('days that messages of each class are kept')
+    .openapi('RetentionDays'),
+  figures_days: kept_days.describe('days that the figures for ten minutes are kept'),
+  kit_max_mb: z
+    .int()
+    .min(1)
+    .max(10_000_000)
+    .nullable()
+    .describe(
+      'size of the messages of one kit, beyond which the oldest feeds go, then positions, then telemetry; null: that of the configuration, which is also the most',
+    ),
+};
+export const setRetention = z.strictObject(retention).openapi('SetRetention');
+export const historyRetention = z
+  .strictObject({
+    ...retention,
+    source: z.enum(['configuration', 'api']).describe('who has set it'),
+  })
+  .openapi('Retention');

@@ -1,10 +1,12 @@
 /**
  * Checks the payload of a command against the schema that the kit has published. The schema comes from outside, so only a
- * subset that cannot be slow is read: flat objects of numbers, strings, booleans, constants and choices of these, with bounds.
+ * subset that cannot be slow is read: objects of numbers, strings, booleans, constants and choices of these, with bounds, and of
+ * objects whose content the kit checks. Annotations (`x-...`) do not matter here.
  */
 import { z } from 'zod';
-import type { JsonObject } from '../../contract/json.ts';
+import { type Json, type JsonObject, jsonObject } from '../../contract/json.ts';
 import { escapePointer, fieldFaults, type FieldFault } from './problem.ts';
+import { texts } from '../texts.ts';
 
 const properties_max = 32;
 const choices_max = 256;
@@ -44,8 +46,16 @@ const scalar = z.union([
   }),
 ]);
 const choices = z.array(scalar).min(1).max(choices_max);
+/** An object with any content, as Zod writes one. */
+const anyObject = z.strictObject({
+  ...common,
+  type: z.literal('object'),
+  propertyNames: z.strictObject({ type: z.literal('string') }).optional(),
+  additionalProperties: z.union([z.literal(true), z.strictObject({})]).optional(),
+});
 const property = z.union([
   scalar,
+  anyObject,
   z.strictObject({ ...common, anyOf: choices }),
   z.strictObject({ ...common, oneOf: choices }),
 ]);
@@ -68,10 +78,11 @@ export function payloadFaults(input_schema: JsonObject, payload: JsonObject): re
     const [extra] = Object.keys(payload);
     return extra === undefined
       ? []
-      : [{ pointer: `#/payload/${escapePointer(extra)}`, detail: 'this command takes no payload' }];
+      : [{ pointer: `#/payload/${escapePointer(extra)}`, detail: texts.no_payload }];
   }
-  if (!readable.safeParse(input_schema).success) return [];
-  const read = z.fromJSONSchema({ ...input_schema }).safeParse(payload);
+  const schema = withoutAnnotations(input_schema);
+  if (!readable.safeParse(schema).success) return [];
+  const read = z.fromJSONSchema({ ...schema }).safeParse(payload);
   if (read.success) return [];
   return fieldFaults(read.error).map(({ pointer, detail }) => ({
     pointer: `#/payload${pointer.slice(1)}`,
@@ -81,5 +92,23 @@ export function payloadFaults(input_schema: JsonObject, payload: JsonObject): re
 
 /** Returns whether the schema is supported; otherwise only the kit can check the payload. */
 export function isReadable(input_schema: JsonObject): boolean {
-  return Object.keys(input_schema).length === 0 || readable.safeParse(input_schema).success;
+  return (
+    Object.keys(input_schema).length === 0 || readable.safeParse(withoutAnnotations(input_schema)).success
+  );
+}
+
+/** Leaves out what describes the command and its fields for consoles, such as `x-kit-unit`: no validation depends on it. */
+function withoutAnnotations({ properties, ...rest }: JsonObject): JsonObject {
+  const { data: fields } = jsonObject.safeParse(properties);
+  if (!fields) return properties === undefined ? plain(rest) : { ...plain(rest), properties };
+  const stripped: Record<string, Json | undefined> = { ...fields };
+  for (const [name, field] of Object.entries(fields)) {
+    const { data } = jsonObject.safeParse(field);
+    if (data) stripped[name] = plain(data);
+  }
+  return { ...plain(rest), properties: stripped };
+}
+
+function plain(schema: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(schema).filter(([name]) => !name.startsWith('x-')));
 }

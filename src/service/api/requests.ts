@@ -1,4 +1,7 @@
-/** What clients send. Unknown keys are refused: a misspelt one would be lost in silence. */
+/**
+ * What clients send. Unknown keys are refused: a misspelt one would be lost in silence. Null stands for an optional field that
+ * is not given, since many clients write all the fields they have; in a change it would be ambiguous, and is refused there.
+ */
 import { z } from '@hono/zod-openapi';
 import { latitude, longitude } from '../../contract/assets.ts';
 import { jsonObject } from '../../contract/json.ts';
@@ -25,10 +28,10 @@ export const createAsset = z
   .strictObject({
     name: label,
     type: label.describe('drone, camera, sensor, vehicle, or any other name'),
-    vendor: label.optional(),
-    model: label.optional(),
-    metadata: jsonObject.optional().describe(`free form, at most ${metadata_bytes_max} bytes`),
-    parent_id: z.uuid().toLowerCase().optional(),
+    vendor: label.nullish(),
+    model: label.nullish(),
+    metadata: jsonObject.nullish().describe(`free form, at most ${metadata_bytes_max} bytes`),
+    parent_id: z.uuid().toLowerCase().nullish(),
   })
   .openapi('CreateAsset');
 
@@ -43,19 +46,19 @@ export const changeAsset = z
   .openapi('ChangeAsset', { minProperties: 1 });
 
 export const sendCommand = z
-  .strictObject({ payload: jsonObject.optional().describe('according to the input_schema of the command') })
+  .strictObject({ payload: jsonObject.nullish().describe('according to the input_schema of the command') })
   .openapi('SendCommand');
 
 const fix = {
   lat: latitude,
   lon: longitude,
-  alt_m: z.number().min(-1_000).max(100_000).optional().describe('metres above the WGS-84 ellipsoid'),
-  bearing: z.number().min(0).max(360).optional().describe('degrees true north'),
-  speed_mps: z.number().min(0).max(100_000).optional().describe('metres per second'),
+  alt_m: z.number().min(-1_000).max(100_000).nullish().describe('metres above the WGS-84 ellipsoid'),
+  bearing: z.number().min(0).max(360).nullish().describe('degrees true north'),
+  speed_mps: z.number().min(0).max(100_000).nullish().describe('metres per second'),
   timestamp: z.iso
     .datetime({ offset: true })
     .max(time_chars_max)
-    .optional()
+    .nullish()
     .describe(
       'when the position was measured: at most 24 h ago, and at most a minute ahead, which counts as now; left out: now',
     ),

@@ -90,6 +90,9 @@ export const queue = z
   .openapi('Queue');
 export type QueueResource = z.output<typeof queue>;
 
+/** The protocols that the interface has. The contract has more, and later minor versions may add others. */
+export const interfaceProtocol = z.enum(['vendorcam', 'onvif', 'mavlink', 'vendorradio', 'partner']);
+
 export const asset = z
   .strictObject({
     id: z.uuid(),
@@ -98,7 +101,9 @@ export const asset = z
     type: z.string().describe('camera, drone, radio, sensor, vehicle, gateway, or a custom one of a partner'),
     vendor: z.string().nullable(),
     model: z.string().nullable(),
-    protocol: z.string().describe('vendorcam, onvif, mavlink, vendorradio, partner, or gateway'),
+    protocol: interfaceProtocol.describe(
+      'how the connector reaches it; another one than these is shown as that of its type (decision 0031)',
+    ),
     status: assetStatus,
     last_seen_at: timestamp,
     parent_id: z.uuid().nullable(),

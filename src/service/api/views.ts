@@ -10,15 +10,16 @@ import {
   wanOf,
   type WanResource,
 } from './kit-resources.ts';
-import type {
-  AssetDetails,
-  AssetResource,
-  CommandResource,
-  CreatedAsset,
-  KitResource,
-  KitTelemetrySnapshot,
-  QueueResource,
-  TaskResource,
+import {
+  type AssetDetails,
+  type AssetResource,
+  type CommandResource,
+  type CreatedAsset,
+  interfaceProtocol,
+  type KitResource,
+  type KitTelemetrySnapshot,
+  type QueueResource,
+  type TaskResource,
 } from './resources.ts';
 import type { StoredAsset, StoredKit, StoredTask } from '../store/store.ts';
 
@@ -32,7 +33,7 @@ const look_again_ms = 60_000;
 /** A fix older than this is stale (interface, Limits). */
 const stale_after_ms = 30_000;
 
-export function isOnline(kit: StoredKit, now_ms: number): boolean {
+export function isOnline(kit: Pick<StoredKit, 'state' | 'heard_ms' | 'vouched_ms'>, now_ms: number): boolean {
   const present_ms = Math.max(kit.heard_ms ?? 0, kit.vouched_ms ?? 0);
   return kit.state?.online === true && now_ms - present_ms < silent_after_ms;
 }
@@ -164,7 +165,7 @@ export function assetResource(asset: StoredAsset): AssetResource {
     type,
     vendor,
     model,
-    protocol,
+    protocol: protocolOf({ type, protocol }),
     status,
     last_seen_at,
     parent_id,
@@ -172,6 +173,18 @@ export function assetResource(asset: StoredAsset): AssetResource {
     lon,
     whep_url,
   };
+}
+
+/**
+ * The protocol of the interface. For one that it does not have, such as `gateway`, it is that of the connector for assets of
+ * this type, since clients may reject a whole list for one unknown word: a vendor's protocol, and never `partner`, which would
+ * allow Push Location.
+ */
+function protocolOf({ type, protocol }: Pick<StoredAsset, 'type' | 'protocol'>): AssetResource['protocol'] {
+  const { data } = interfaceProtocol.safeParse(protocol);
+  if (data) return data;
+  if (type === 'camera') return 'vendorcam';
+  return type === 'drone' ? 'mavlink' : 'vendorradio';
 }
 
 /** As Get Asset shows it: with the metadata of a partner asset. */

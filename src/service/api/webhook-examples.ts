@@ -1,5 +1,7 @@
 /** Examples of webhooks for the OpenAPI document. */
 import type { z } from 'zod';
+import type { WebhookType } from '../webhooks/events.ts';
+import { webhookBodies } from './webhook-events.ts';
 import {
   changeWebhook,
   createdWebhook,
@@ -32,7 +34,30 @@ const aWebhook: WebhookResource = {
   counts: { accepted: 120, delivered: 117, waiting: 2, dead: 1, purged: 0, missed: 0 },
 };
 
+const event = (type: WebhookType, data: object) => ({ type, timestamp: time, data: { kit_id, ...data } });
+
 export const webhookExamples: readonly (readonly [z.ZodType, unknown])[] = [
+  [
+    webhookBodies['task.ended'],
+    event('task.ended', {
+      task: {
+        id: '7d3b2c10-55aa-4c1e-8f00-0a1b2c3d4e5f',
+        asset_id,
+        command_name: 'return_home',
+        payload: {},
+        status: 'completed',
+        result: { flight_mode: 'RTL' },
+        requested_by: '0c6f8a2f-5a11-4d0e-8a44-b3d0c1de55c1',
+        requested_by_name: 'dispatch centre',
+        created_at: time,
+        updated_at: time,
+        progress: null,
+      },
+    }),
+  ],
+  [webhookBodies.alarm, event('alarm', { asset_id, feed: 'motion', message: { detected: true } })],
+  [webhookBodies['kit.online'], event('kit.online', { reason: null })],
+  [webhookBodies['kit.offline'], event('kit.offline', { reason: 'connection_lost' })],
   [webhook, aWebhook],
   [webhookList, { webhooks: [aWebhook] }],
   [createdWebhook, { ...aWebhook, secret }],

@@ -5,6 +5,7 @@ import type { ServiceLog } from '../service-log.ts';
 import { joinRanges, type Range } from '../store/received/ranges.ts';
 import type { Committed, Store } from '../store/store.ts';
 import { MessageRefused } from './message-refused.ts';
+import { texts } from '../texts.ts';
 
 const send_every_ms = 1_000;
 /** Newest epochs are read again at this interval: another replica may have stored a newer one. The broker may accept more, too. */
@@ -14,12 +15,16 @@ const kits_max = 100_000;
 /** Limit of pending acknowledgements per kit; the kit sends what is beyond it again, which acknowledges it then. */
 const epochs_max = 64;
 const ranges_max = 20 * ack_ranges_max;
+/** 2.4 kB at most. A broker of MQTT 3.1.1 drops what is too large, or closes the connection, and reports neither limit nor refusal. */
+const ranges_unreported = 100;
 
 export interface AckParts {
   readonly store: Pick<Store, 'newestEpoch'>;
   readonly log: Pick<ServiceLog, 'warn'>;
   /** `isRetained`: the broker keeps it. Rejects with `MessageRefused` when the broker did not accept it, else when it could not be sent. */
   readonly send: (kit_id: string, ack: CloudAck, isRetained: boolean) => Promise<void>;
+  /** Whether the broker reports that a message is too large: only with MQTT 5. */
+  readonly reportsRefusals: () => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -61,11 +66,12 @@ export class Acks {
     const due = this.#due;
     this.#due = new Map();
     const sent: Promise<void>[] = [];
+    const size = this.#parts.reportsRefusals() ? this.#ranges_fit : ranges_unreported;
     for (const [kit_id, ofKit] of due) {
       const newest = await this.#newestOf(kit_id, Math.max(...ofKit.keys())).catch(() => undefined);
       for (const [epoch, ranges] of ofKit) {
         const isNewest = newest === undefined || epoch >= newest;
-        for (const [n, some] of parted(ranges, this.#ranges_fit).entries())
+        for (const [n, some] of parted(ranges, size).entries())
           sent.push(this.#send(kit_id, ackOf(epoch, some), isNewest && n === 0));
       }
     }
@@ -92,7 +98,7 @@ export class Acks {
       if (this.#isRefusalLogged) return;
       this.#isRefusalLogged = true;
       const facts = { kit_id, epoch, reason: error.message };
-      log.warn(facts, 'broker refused an acknowledgement; the kit keeps its messages and sends them again');
+      log.warn(facts, texts.log_ack_refused);
     }
   }
 

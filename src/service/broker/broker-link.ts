@@ -17,6 +17,7 @@ import type { Dispatcher } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { TaskOrder } from '../store/store.ts';
 import { MessageRefused } from './message-refused.ts';
+import { texts } from '../texts.ts';
 
 const retry = { first_ms: 500, max_ms: 30_000 } as const;
 /** Messages that the broker sends before it must wait for a PUBACK: what one commit can take. */
@@ -66,6 +67,11 @@ export class BrokerLink implements Dispatcher {
     return this.#session !== undefined;
   }
 
+  /** Whether the broker announces its limits and reports which message it refused: MQTT 3.1.1 has no means to. */
+  get reports_refusals(): boolean {
+    return this.#session?.protocol === '5';
+  }
+
   /** Runs until `signal` aborts and the connection is closed. */
   async run(signal: AbortSignal): Promise<void> {
     const { broker, random = Math.random } = this.#parts;
@@ -101,7 +107,7 @@ export class BrokerLink implements Dispatcher {
         retain: false,
         expiry_s: Math.min(task_expiry_s, Math.ceil((due_ms - created_ms) / 1_000)),
       });
-      if (code === no_subscriber) throw new Error('the kit is not connected to the broker');
+      if (code === no_subscriber) throw new Error(texts.kit_not_connected);
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
     }
@@ -135,9 +141,9 @@ export class BrokerLink implements Dispatcher {
 
   /** Resolves with the reason code. Rejects with `MessageRefused`, and with `OutcomeUnknown` when no PUBACK comes. */
   async #publish(message: Outgoing): Promise<number> {
-    if (!this.#session) throw new Error('the service is not connected to the broker');
+    if (!this.#session) throw new Error(texts.service_not_connected);
     const puback = await within(puback_ms, this.#session.publishAndWait(message));
-    if (!puback) throw new OutcomeUnknown('the broker did not acknowledge the message in time');
+    if (!puback) throw new OutcomeUnknown(texts.broker_silent);
     if (puback.code >= 0x80) throw new MessageRefused(puback.code, puback.reason);
     return puback.code;
   }
@@ -159,8 +165,7 @@ export class BrokerLink implements Dispatcher {
           await this.#receive(message);
           return true;
         },
-        onOversize: ({ topic, bytes }) =>
-          log.warn({ topic, bytes }, 'kit message exceeded the size limit; discarding it'),
+        onOversize: ({ topic, bytes }) => log.warn({ topic, bytes }, texts.log_too_large),
       },
       signal,
     );
@@ -173,7 +178,7 @@ export class BrokerLink implements Dispatcher {
       await subscribe(session, share === undefined ? upFilter : `$share/${share}/${upFilter}`);
       this.#session = session;
       this.#isDownLogged = false;
-      log.info({ broker: broker.url, protocol: session.protocol }, 'service connected to the broker');
+      log.info({ broker: broker.url, protocol: session.protocol }, texts.log_connected);
       if (share !== undefined) void this.#sweep(session, signal);
       await Promise.race([session.closed, aborted(signal)]);
       this.#session = undefined;
@@ -197,10 +202,7 @@ export class BrokerLink implements Dispatcher {
     } catch (error) {
       // A connection that ended is reported where it is served.
       if (this.#session === session)
-        this.#parts.log.warn(
-          { reason: messageOf(error) },
-          'reading retained kit messages failed; retrying at the next connect',
-        );
+        this.#parts.log.warn({ reason: messageOf(error) }, texts.log_retained_failed);
     }
   }
 
@@ -235,7 +237,7 @@ export class BrokerLink implements Dispatcher {
     if (this.#isDownLogged) return;
     this.#isDownLogged = true;
     const { broker, log } = this.#parts;
-    log.warn({ broker: broker.url, reason }, 'broker connection of the service failed; retrying');
+    log.warn({ broker: broker.url, reason }, texts.log_connect_failed);
   }
 }
 
@@ -244,9 +246,7 @@ async function subscribe(session: Session, filter: string): Promise<void> {
   const refused = await session.subscribe([filter], { rap: false });
   const code = refused.get(filter);
   if (code === undefined) return;
-  throw new Error(
-    `the broker refused the subscription to ${filter}: ${codeInWords(code)}; ${reasonOf(code).remedy}`,
-  );
+  throw new Error(texts.subscription_refused(filter, codeInWords(code), reasonOf(code).remedy));
 }
 
 function isBatch(topic: string): boolean {

@@ -1,4 +1,5 @@
 /** A message that the broker, or the limit that it announced, did not take. */
+import { texts } from '../texts.ts';
 
 /** MQTT 5 section 2.4. */
 const packet_too_large = 0x95;
@@ -9,7 +10,7 @@ export class MessageRefused extends Error {
   readonly code: number;
 
   constructor(code: number, reason: string) {
-    super(`the broker refused the message: ${reason}`);
+    super(texts.broker_refused(reason));
     this.code = code;
   }
 

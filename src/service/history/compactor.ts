@@ -8,7 +8,7 @@ import { turn } from '../../platform/time.ts';
 import { isErased, type Tombstones } from './erasure.ts';
 import { newId } from './landing.ts';
 import { byTime, classOf, dayOf, type HistoryClass, type HistoryMessage, identityOf } from './message.ts';
-import { future_ms, past_ms } from './retention.ts';
+import { isMisdated } from './retention.ts';
 import { messagesOf, openSegment, packSegment } from './segment.ts';
 
 /** Messages of a kit that are divided as soon as they are there, and of a segment. */
@@ -135,8 +135,8 @@ async function partsOf(landed: readonly Row[], tombstones: Tombstones): Promise<
       const identity = identityOf(message);
       if (seen.has(identity) || isErased(tombstones, message)) continue;
       seen.add(identity);
-      const { time_ms, unsynced, epoch } = message;
-      const misdated = unsynced || time_ms > landed_ms + future_ms || time_ms < landed_ms - past_ms;
+      const { time_ms, epoch } = message;
+      const misdated = isMisdated(message, landed_ms);
       const place = {
         class: classOf(message.channel),
         day: dayOf(misdated ? landed_ms : time_ms),

@@ -11,7 +11,10 @@ export async function readTombstones(queries: Queries, kit_id: string): Promise<
   return new Map(rows.map((row) => [String(row['asset_id']), Number(row['before_ms'])]));
 }
 
-export function isErased(tombstones: Tombstones, message: HistoryMessage): boolean {
+export function isErased(
+  tombstones: Tombstones,
+  message: Pick<HistoryMessage, 'channel' | 'time_ms' | 'data'>,
+): boolean {
   if (tombstones.size === 0) return false;
   if (message.time_ms < (tombstones.get('') ?? 0)) return true;
   const asset_id = assetOf(message);

@@ -56,15 +56,33 @@ export function fieldPath(field: string): FieldPath {
 /** The number at the path, true as 1 and false as 0; undefined: none. */
 export function numberAt(value: Json | undefined, path: FieldPath): number | undefined {
   let at: Json | undefined = value;
-  for (const key of path) at = child(at, key);
+  for (let next = 0; next < path.length;) {
+    const step = childAt(at, path, next);
+    if (!step) return undefined;
+    at = step.child;
+    next += step.keys;
+  }
   if (typeof at === 'boolean') return at ? 1 : 0;
   return typeof at === 'number' ? at : undefined;
 }
 
-function child(value: Json | undefined, key: string): Json | undefined {
+/** Names of entries may hold points, as those of VLANs do (`eth0.100`): such a name takes several keys of the path, and the longest name counts. */
+function childAt(
+  value: Json | undefined,
+  path: FieldPath,
+  next: number,
+): { readonly child: Json | undefined; readonly keys: number } | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  if (isList(value)) return value.find((each) => nameOf(each) === key);
-  return Object.hasOwn(value, key) ? value[key] : undefined;
+  if (!isList(value)) {
+    const key = path[next] ?? '';
+    return Object.hasOwn(value, key) ? { child: value[key], keys: 1 } : undefined;
+  }
+  for (let keys = path.length - next; keys > 0; keys -= 1) {
+    const name = path.slice(next, next + keys).join('.');
+    const child = value.find((each) => nameOf(each) === name);
+    if (child !== undefined) return { child, keys };
+  }
+  return undefined;
 }
 
 function isList(value: Json): value is readonly Json[] {

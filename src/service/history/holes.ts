@@ -1,6 +1,6 @@
 /** What kits reported as dropped: why a number is missing from the history. */
 import type { DropReport } from '../../contract/drops.ts';
-import type { Queries, SqlValue } from '../store/sql/database.ts';
+import type { Queries, Row, SqlValue } from '../store/sql/database.ts';
 import { places, portions } from '../store/sql/many-rows.ts';
 
 export interface Hole {
@@ -52,4 +52,17 @@ function joined({ drops }: DropReport): DropReport['drops'] {
     const [first] = some;
     return first ? [{ ...first, rows: some.reduce((sum, { rows }) => sum + rows, 0) }] : [];
   });
+}
+
+/** A row of `history_holes`. */
+export function holeOf(row: Row): Hole {
+  return {
+    epoch: Number(row['epoch']),
+    lo: Number(row['lo']),
+    hi: Number(row['hi']),
+    lane: String(row['lane']),
+    reason: String(row['reason']),
+    messages: Number(row['messages']),
+    reported_ms: Number(row['reported_ms']),
+  };
 }

@@ -3,9 +3,11 @@ import { messageOf } from '../../errors.ts';
 import { sleep } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { HistoryStore } from './history-store.ts';
-import type { Retention } from './retention.ts';
+import type { HistoryRetention, Retention } from './retention.ts';
+import { texts } from '../texts.ts';
 
 export interface HistoryOptions {
+  /** Unless a client has set another one. */
   readonly retention: Retention;
   /** Between two rounds. */
   readonly every_ms: number;
@@ -26,6 +28,7 @@ const trim_every_ms = 3_600_000;
 
 interface KeeperParts {
   readonly store: HistoryStore;
+  readonly retention: HistoryRetention;
   readonly log: ServiceLog;
   readonly now: () => number;
 }
@@ -59,12 +62,13 @@ export class HistoryKeeper {
 
   async #round(signal: AbortSignal): Promise<void> {
     const { store, now } = this.#parts;
-    const { retention, divides_all } = this.#options;
+    const { divides_all } = this.#options;
     await this.#attempt(async () => {
       // Each call is a short transaction: the others have their turn between them.
       while (!signal.aborted && (await store.compactHistory(now(), divides_all)) > 0);
       while (!signal.aborted && (await store.rollUpHistory(now())));
       if (performance.now() - this.#trimmed_ms < trim_every_ms) return;
+      const { retention } = await this.#parts.retention.read();
       while (!signal.aborted && (await store.trimHistory(retention, now())) > 0);
       this.#trimmed_ms = performance.now();
     });
@@ -75,15 +79,14 @@ export class HistoryKeeper {
     const { landed_max } = this.#options;
     try {
       await work();
-      if (this.#isFailing) log.info({}, 'history writes restored');
+      if (this.#isFailing) log.info({}, texts.log_history_restored);
       this.#isFailing = false;
     } catch (error) {
       const reason = messageOf(error);
-      if (!this.#isFailing) log.error({ reason }, 'history write failed; retrying');
+      if (!this.#isFailing) log.error({ reason }, texts.log_history_failed);
       this.#isFailing = true;
       const dropped = landed_max === undefined ? 0 : await store.limitLanded(landed_max).catch(() => 0);
-      if (dropped > 0)
-        log.error({ reason, messages: dropped }, 'history messages dropped: the disk does not store them');
+      if (dropped > 0) log.error({ reason, messages: dropped }, texts.log_history_dropped);
     }
   }
 }

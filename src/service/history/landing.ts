@@ -69,12 +69,17 @@ export async function landFixes(queries: Queries, { kit_id, fixes, now_ms }: Pus
     unsynced: false,
     data,
   }));
-  await land(queries, [{ kit_id, messages: landing, batches: [] }], now_ms);
+  await landUnnumbered(queries, { kit_id, messages: landing, batches: [] }, now_ms);
+}
+
+/** Stores messages whose numbers no commit counts. */
+export async function landUnnumbered(queries: Queries, landing: Landing, now_ms: number): Promise<void> {
+  await land(queries, [landing], now_ms);
   await queries.all(
     `UPDATE kits SET landed_ms = CASE WHEN landed > 0 THEN landed_ms ELSE ? END, landed = landed + ? WHERE kit_id = ?`,
     now_ms,
-    landing.length,
-    kit_id,
+    sizeOf(landing),
+    landing.kit_id,
   );
 }
 

@@ -1,4 +1,5 @@
 /** How long the history keeps what. */
+import { z } from 'zod';
 import { day_ms, type HistoryClass } from './message.ts';
 
 export interface Retention {
@@ -10,9 +11,37 @@ export interface Retention {
   readonly kit_bytes_max?: number | undefined;
 }
 
+const days = z.int().positive();
+/** As a store keeps it. */
+export const storedRetention = z.object({
+  days: z.object({ event: days, position: days, feed: days, kit: days }),
+  figures_days: days,
+  kit_bytes_max: z.number().positive().optional(),
+});
+
+/** `api`: a client has set it. */
+export interface RetentionInEffect {
+  readonly retention: Retention;
+  readonly source: 'configuration' | 'api';
+}
+
+export interface HistoryRetention {
+  readonly read: () => Promise<RetentionInEffect>;
+  /** Sets it for all kits and replicas, and returns what is in effect then. */
+  readonly set: (retention: Retention) => Promise<RetentionInEffect>;
+}
+
 /** A message from the future, or older than what is kept, is stored with the day of its arrival. */
-export const future_ms = day_ms;
+const future_ms = day_ms;
 export const past_ms = 400 * day_ms;
+
+/** Whether the time of a message is not that of its observation, as far as its arrival shows. */
+export function isMisdated(
+  { time_ms, unsynced }: { readonly time_ms: number; readonly unsynced: boolean },
+  landed_ms: number,
+): boolean {
+  return unsynced || time_ms > landed_ms + future_ms || time_ms < landed_ms - past_ms;
+}
 
 /** What a gateway keeps: everything for the same time, within a size. */
 export function gatewayRetention({

@@ -2,25 +2,30 @@
 import type { Database, Row, SqlValue } from '../store/sql/database.ts';
 import { bodyOf, compactKit, waitingKit } from './compactor.ts';
 import { erase } from './erase.ts';
-import { readTombstones } from './erasure.ts';
+import { readTombstones, type Tombstones } from './erasure.ts';
 import type {
   DayQuery,
   Erasure,
   HistoryStore,
+  KitSize,
   SegmentQuery,
   StoredDay,
+  StoredLanded,
   StoredSegment,
 } from './history-store.ts';
-import type { Hole } from './holes.ts';
-import type { Retention } from './retention.ts';
+import { type Hole, holeOf } from './holes.ts';
+import type { HistoryMessage } from './message.ts';
+import { type Retention, storedRetention } from './retention.ts';
 import { rollUpDay } from './roll-up.ts';
+import { type KitRecord, readRecord, readSince, since_name, writeRecord } from './transfer/record.ts';
 import { limitLanded, trim } from './trim.ts';
 
 /** Rows of a kit that landed; what is more is divided before anybody reads so far. */
 const landed_rows_max = 20_000;
 const holes_max = 10_000;
+const retention_name = 'history_retention';
 
-export class SqlHistory implements HistoryStore {
+export abstract class SqlHistory implements HistoryStore {
   protected readonly database: Database;
 
   constructor(database: Database) {
@@ -30,7 +35,7 @@ export class SqlHistory implements HistoryStore {
   async historySegments({ kit_id, classes, from_ms, to_ms, order, after, limit }: SegmentQuery) {
     const [edge, compare, direction] = order === 'asc' ? ['lo_ms', '>', 'ASC'] : ['hi_ms', '<', 'DESC'];
     const rows = await this.database.all(
-      `SELECT id, lo_ms, hi_ms, messages, misdated, body FROM history
+      `SELECT id, lo_ms, hi_ms, messages, misdated, day, body FROM history
        WHERE kit_id = ? AND class IN (${classes.map(() => '?').join(', ')}) AND lo_ms < ? AND hi_ms >= ?
          ${after ? `AND (${edge}, id) ${compare} (?, ?)` : ''}
        ORDER BY ${edge} ${direction}, id ${direction} LIMIT ?`,
@@ -44,13 +49,17 @@ export class SqlHistory implements HistoryStore {
     return rows.map(segmentOf);
   }
 
-  async historyLanded(kit_id: string): Promise<readonly Uint8Array[]> {
+  async historyLanded(kit_id: string): Promise<readonly StoredLanded[]> {
     const rows = await this.database.all(
-      'SELECT body FROM history_in WHERE kit_id = ? ORDER BY id LIMIT ?',
+      'SELECT landed_ms, body FROM history_in WHERE kit_id = ? ORDER BY id LIMIT ?',
       kit_id,
       landed_rows_max,
     );
-    return rows.map(bodyOf);
+    return rows.map((row) => ({ landed_ms: Number(row['landed_ms']), body: bodyOf(row) }));
+  }
+
+  async historyErased(kit_id: string): Promise<Tombstones> {
+    return readTombstones(this.database, kit_id);
   }
 
   async historyDays({ kit_id, channel, from_day, to_day }: DayQuery): Promise<readonly StoredDay[]> {
@@ -80,14 +89,38 @@ export class SqlHistory implements HistoryStore {
 
   async beginHistory(now_ms: number): Promise<void> {
     await this.database.all(
-      `INSERT INTO service (name, value) VALUES ('history_since_ms', ?) ON CONFLICT (name) DO NOTHING`,
+      'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING',
+      since_name,
       String(now_ms),
     );
   }
 
-  async historySince(): Promise<number | undefined> {
-    const [row] = await this.database.all(`SELECT value FROM service WHERE name = 'history_since_ms'`);
-    return row && Number(row['value']);
+  async historySince(kit_id: string): Promise<number | undefined> {
+    return readSince(this.database, kit_id);
+  }
+
+  async historySizes(): Promise<readonly KitSize[]> {
+    const rows = await this.database.all(
+      `SELECT kits.kit_id, kits.landed, divided.messages, divided.bytes, divided.lo_ms, divided.hi_ms FROM kits
+       LEFT JOIN (SELECT kit_id, SUM(messages) AS messages, SUM(bytes) AS bytes, MIN(lo_ms) AS lo_ms, MAX(hi_ms) AS hi_ms
+         FROM history GROUP BY kit_id) AS divided ON divided.kit_id = kits.kit_id
+       WHERE kits.landed > 0 OR divided.messages > 0 ORDER BY kits.kit_id`,
+    );
+    return rows.map(sizeOf);
+  }
+
+  async historyRecord(kit_id: string): Promise<KitRecord> {
+    return readRecord(this.database, kit_id);
+  }
+
+  abstract importMessages(
+    kit_id: string,
+    messages: readonly HistoryMessage[],
+    arrived_ms: number,
+  ): Promise<void>;
+
+  async importRecord(kit_id: string, record: KitRecord, now_ms: number): Promise<void> {
+    await writeRecord(this.database, kit_id, record, now_ms);
   }
 
   async compactHistory(now_ms: number, all = false): Promise<number> {
@@ -99,6 +132,19 @@ export class SqlHistory implements HistoryStore {
 
   async rollUpHistory(now_ms: number): Promise<boolean> {
     return rollUpDay(this.database, now_ms);
+  }
+
+  async historyRetention(): Promise<Retention | undefined> {
+    const [row] = await this.database.all('SELECT value FROM service WHERE name = ?', retention_name);
+    return row && storedRetention.parse(JSON.parse(String(row['value'])));
+  }
+
+  async setHistoryRetention(retention: Retention): Promise<void> {
+    await this.database.all(
+      'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+      retention_name,
+      JSON.stringify(retention),
+    );
   }
 
   async trimHistory(retention: Retention, now_ms: number): Promise<number> {
@@ -125,18 +171,18 @@ function segmentOf(row: Row): StoredSegment {
     hi_ms: Number(row['hi_ms']),
     messages: Number(row['messages']),
     misdated: Number(row['misdated']) === 1,
+    day: Number(row['day']),
     body: bodyOf(row),
   };
 }
 
-function holeOf(row: Row): Hole {
+function sizeOf(row: Row): KitSize {
+  const { kit_id, landed, messages, bytes, lo_ms, hi_ms } = row;
   return {
-    epoch: Number(row['epoch']),
-    lo: Number(row['lo']),
-    hi: Number(row['hi']),
-    lane: String(row['lane']),
-    reason: String(row['reason']),
-    messages: Number(row['messages']),
-    reported_ms: Number(row['reported_ms']),
+    kit_id: String(kit_id),
+    messages: Number(messages ?? 0) + Number(landed),
+    bytes: Number(bytes ?? 0),
+    lo_ms: lo_ms === null ? null : Number(lo_ms),
+    hi_ms: hi_ms === null ? null : Number(hi_ms),
   };
 }

@@ -8,6 +8,7 @@ import type { Problem } from '../api/resources.ts';
 import { fieldFaults, type ProblemKind, RequestProblem } from '../api/problem.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Env } from './context.ts';
+import { texts } from '../texts.ts';
 
 const storage_retry_s = 5;
 
@@ -15,7 +16,7 @@ export function answerProblem(c: Context<Env>, thrown: unknown, log: ServiceLog)
   const found = asProblem(thrown);
   if (!found) {
     const request = c.var.request_id;
-    log.error({ err: thrown, request, path: c.req.path }, 'request failed with an internal error');
+    log.error({ err: thrown, request, path: c.req.path }, texts.log_internal_error);
     return document(c, { status: 500, type: '/problems/internal', title: 'Internal error' });
   }
   const { kind, message: detail, status, title, more } = found;
@@ -36,7 +37,7 @@ function document(c: Context<Env>, about: Omit<Problem, 'instance'>): Response {
 function asProblem(thrown: unknown): RequestProblem | undefined {
   if (thrown instanceof RequestProblem) return thrown;
   if (thrown instanceof StorageUnavailable) {
-    return new RequestProblem('unavailable', 'the database does not answer', {
+    return new RequestProblem('unavailable', texts.database_silent, {
       retry_after_s: storage_retry_s,
     });
   }
@@ -60,9 +61,8 @@ function statusOf(status: number): ContentfulStatusCode {
 
 /** Converts a schema mismatch of a request: not found for path parameters, otherwise the faults by field. */
 export function refuseMisfit(target: string, error: z.ZodError): RequestProblem {
-  if (target === 'param') return new RequestProblem('not-found', 'an id in the path is not a UUID');
+  if (target === 'param') return new RequestProblem('not-found', texts.no_uuid);
   const errors = fieldFaults(error);
-  if (target === 'json')
-    return new RequestProblem('invalid-payload', 'the body does not match its schema', { errors });
-  return new RequestProblem('bad-request', `invalid ${target} parameters`, { errors });
+  if (target === 'json') return new RequestProblem('invalid-payload', texts.body_mismatch, { errors });
+  return new RequestProblem('bad-request', texts.invalid_parameters(target), { errors });
 }

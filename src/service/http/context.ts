@@ -7,6 +7,7 @@ import { example_ids, examples, problemExample } from '../api/examples.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { problem } from '../api/resources.ts';
 import { readCursor } from '../api/task-cursor.ts';
+import { texts } from '../texts.ts';
 
 export interface Env {
   /** Given by the server of node. */
@@ -131,10 +132,10 @@ export function withForms<R extends { readonly content: object }>(
   response: R,
   forms: Readonly<Record<string, string>>,
 ) {
-  const texts = Object.fromEntries(
+  const textTypes = Object.fromEntries(
     Object.entries(forms).map(([type, example]) => [type, { schema: z.string(), example }]),
   );
-  return { ...response, content: { ...response.content, ...texts } };
+  return { ...response, content: { ...response.content, ...textTypes } };
 }
 
 /** As `okJson`, for a created resource: its path is in the header `Location`. */
@@ -157,6 +158,6 @@ export function optionalBody<S extends z.ZodType>(schema: S) {
 
 /** Returns the part, or throws `not-found` when the kit has never reported it. */
 export function reported<T>(value: T | undefined, what: string): T {
-  if (value === undefined) throw new RequestProblem('not-found', `the kit has not reported ${what} yet`);
+  if (value === undefined) throw new RequestProblem('not-found', texts.not_reported(what));
   return value;
 }

@@ -13,7 +13,7 @@ export function crossOrigin({ gate }: { readonly gate: Gate }): MiddlewareHandle
   if (origins.length === 0) return async (_, next) => next();
   return cors({
     origin: [...origins],
-    allowMethods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+    allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowHeaders: ['X-API-Key', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'Range', 'If-Range'],
     exposeHeaders: ['Location', 'Retry-After', 'ETag', 'Link', 'Content-Range', 'Accept-Ranges'],
     maxAge: preflight_s,

@@ -74,8 +74,7 @@ function openResponses(document: JsonObject): JsonObject {
       strict.has(name) ? schema : withoutLimits(schema),
     ]),
   );
-  const { webhooks: _, ...rest } = document;
-  return { ...rest, components: { ...jsonObject.parse(document['components']), schemas } };
+  return { ...document, components: { ...jsonObject.parse(document['components']), schemas } };
 }
 
 function referencesIn(value: Json): readonly string[] {

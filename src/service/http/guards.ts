@@ -9,6 +9,7 @@ import { map_archive_path } from '../api/map-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { RateLimit } from '../access/rate-limit.ts';
 import type { Env } from './context.ts';
+import { texts } from '../texts.ts';
 
 export const body_bytes_max = 64 * 1024;
 
@@ -82,10 +83,7 @@ export function hostGuard({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHandl
   return async (c, next) => {
     const { host } = askerOf(c).headers;
     if (!gate.serves(host)) {
-      throw new RequestProblem(
-        'misdirected-request',
-        `host name "${host ?? ''}" is not served; add it to service.hosts`,
-      );
+      throw new RequestProblem('misdirected-request', texts.host_not_served(host ?? ''));
     }
     await next();
   };
@@ -122,7 +120,7 @@ async function readBounded(stream: AsyncIterable<Uint8Array>): Promise<Buffer<Ar
 }
 
 function tooLarge(): RequestProblem {
-  return new RequestProblem('too-large', `the body is too large; at most ${body_bytes_max} bytes`);
+  return new RequestProblem('too-large', texts.body_too_large(body_bytes_max));
 }
 
 /** Requires the JSON content type, which a form of another site cannot send. */
@@ -131,7 +129,7 @@ export function jsonOnly(): MiddlewareHandler<Env> {
     const type = c.req.header('content-type');
     const hasBody = methods_with_body.has(c.req.method) && c.req.raw.body !== null;
     if (hasBody && !/^application\/json\s*(?:;|$)/iu.test(type ?? '')) {
-      throw new RequestProblem('unsupported-type', 'send the body as application/json');
+      throw new RequestProblem('unsupported-type', texts.body_not_json);
     }
     if (hasBody) boundJson(await c.req.text());
     await next();
@@ -143,7 +141,7 @@ function boundJson(text: string): void {
   try {
     countValues(text, request_limits);
   } catch (error) {
-    throw new RequestProblem('bad-request', `the body was rejected: ${messageOf(error)}`);
+    throw new RequestProblem('bad-request', texts.body_rejected(messageOf(error)));
   }
 }
 
@@ -191,15 +189,12 @@ function demandOwnPage(gate: Gate, asker: Asker, kind: 'read' | 'change'): void 
   const { origin, 'x-kit-page': mark, 'content-type': type } = asker.headers;
   const isMarked = origin !== undefined && mark === '1' && type?.startsWith('application/json') === true;
   if (gate.isOwnPage(asker) && (kind === 'read' || isMarked)) return;
-  throw new RequestProblem(
-    'forbidden',
-    'requests with the session cookie must come from the page of this service',
-  );
+  throw new RequestProblem('forbidden', texts.foreign_page);
 }
 
 function slowDown(wait_s: number): void {
   if (wait_s === 0) return;
-  throw new RequestProblem('too-many-requests', `too many requests; retry in ${wait_s} s`, {
+  throw new RequestProblem('too-many-requests', texts.too_many_requests(wait_s), {
     retry_after_s: wait_s,
   });
 }

@@ -24,6 +24,8 @@ import {
   requestId,
   securityHeaders,
 } from './guards.ts';
+import type { HistoryRetention } from '../history/retention.ts';
+import { retentionRoutes } from './history/retention-routes.ts';
 import { historyRoutes } from './history/routes.ts';
 import { kitRoutes } from './kit-routes.ts';
 import { locationRoutes } from './location-routes.ts';
@@ -33,7 +35,9 @@ import { servePage } from './page/page.ts';
 import { pictureRoutes } from './picture-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
+import { describeWebhooks } from './webhook-document.ts';
 import { webhookRoutes } from './webhook-routes.ts';
+import { texts } from '../texts.ts';
 
 export interface HttpParts extends GuardOptions {
   readonly service: Service;
@@ -41,6 +45,8 @@ export interface HttpParts extends GuardOptions {
   readonly log: ServiceLog;
   readonly version: string;
   readonly page: PageSource;
+  /** Undefined: no history is kept. */
+  readonly retention?: HistoryRetention | undefined;
   /** Undefined: no map is configured. */
   readonly map?: MapFile | undefined;
   /** Left out: a service that has no pictures. */
@@ -65,14 +71,16 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     locationRoutes(service),
     taskRoutes(service, store),
     ...historyRoutes(service, store),
+    retentionRoutes(parts.retention),
     mapRoutes(parts.map),
     webhookRoutes(parts.webhooks),
     sessionRoutes(gate, service),
   ];
   for (const routes of rooms) app.route('/', routes);
   app.on('GET', ['/api/ws', '/api/kits/:kit_id/ws'], () => {
-    throw new RequestProblem('upgrade-required', 'this address takes WebSocket handshakes only');
+    throw new RequestProblem('upgrade-required', texts.websocket_only);
   });
+  describeWebhooks(app);
   app.openAPIRegistry.registerComponent('securitySchemes', 'apiKey', {
     type: 'apiKey',
     in: 'header',
@@ -116,8 +124,8 @@ function refuseTheRest(app: OpenAPIHono<Env>, log: ServiceLog): void {
     const allow = methodsOf(path);
     const problem =
       allow.length > 0
-        ? new RequestProblem('method-not-allowed', `${path} supports ${allow.join(', ')}`, { allow })
-        : new RequestProblem('not-found', `${method} ${path} does not exist`);
+        ? new RequestProblem('method-not-allowed', texts.methods_of(path, allow.join(', ')), { allow })
+        : new RequestProblem('not-found', texts.no_route(method, path));
     return answerProblem(c, problem, log);
   });
 }

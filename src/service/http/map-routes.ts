@@ -8,6 +8,7 @@ import type { MapFile, MapVersion } from '../map/map-file.ts';
 import { readRange } from './byte-range.ts';
 import { asProblem, type Env, okJson, readProblem } from './context.ts';
 import { newRoutes } from './new-routes.ts';
+import { texts } from '../texts.ts';
 
 const tags = ['maps'];
 const archive_type = 'application/vnd.pmtiles';
@@ -66,7 +67,7 @@ export function mapRoutes(map: MapFile | undefined): OpenAPIHono<Env> {
   const routes = newRoutes();
   routes.openapi(getMap, async (c) => c.json(await describe(map), 200));
   routes.openapi(getArchive, async (c) => {
-    if (!map) throw new RequestProblem('not-found', 'no map is configured; name a PMTiles file as "map"');
+    if (!map) throw new RequestProblem('not-found', texts.no_map);
     return send(c, map);
   });
   return routes;
@@ -93,7 +94,7 @@ async function send(c: Context<Env>, map: MapFile): Promise<Response> {
   const since = c.req.header('if-range');
   const range = readRange(since === undefined || since === tag ? c.req.header('range') : undefined, bytes);
   if (range.kind === 'unsatisfiable') {
-    throw new RequestProblem('range-not-satisfiable', `the file has ${bytes} bytes`, { size: bytes });
+    throw new RequestProblem('range-not-satisfiable', texts.map_bytes(bytes), { size: bytes });
   }
   const [first, last] = range.kind === 'part' ? [range.first, range.last] : [0, bytes - 1];
   const length = last - first + 1;
@@ -109,7 +110,7 @@ async function versionOf(map: MapFile): Promise<MapVersion> {
   try {
     return await map.version();
   } catch (error) {
-    throw new RequestProblem('unavailable', `the map file cannot be read: ${messageOf(error)}`, {
+    throw new RequestProblem('unavailable', texts.map_unreadable(messageOf(error)), {
       retry_after_s: retry_s,
     });
   }

@@ -6,6 +6,7 @@ import { json, type Json } from '../../contract/json.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { RepeatableRequest, Store } from '../store/store.ts';
 import type { Env } from './context.ts';
+import { texts } from '../texts.ts';
 
 export type AnswerStore = Pick<Store, 'claim' | 'answer' | 'unclaim'>;
 
@@ -37,13 +38,10 @@ export async function once<T extends z.ZodType>(
   const claim = await store.claim(request, Date.now());
   if (claim.kind === 'known') {
     if (claim.request !== request.request) {
-      throw new RequestProblem('invalid-payload', 'this Idempotency-Key was used for another request');
+      throw new RequestProblem('invalid-payload', texts.key_used);
     }
     if (claim.answer === null) {
-      throw new RequestProblem(
-        'conflict',
-        'the first request with this Idempotency-Key is in progress or was interrupted',
-      );
+      throw new RequestProblem('conflict', texts.first_in_progress);
     }
     return schema.parse(claim.answer);
   }

@@ -8,6 +8,7 @@ import type { Service } from '../service.ts';
 import { readProblem, changeProblem, type Env, jsonBody, okJson } from './context.ts';
 import { askerOf } from './guards.ts';
 import { newRoutes } from './new-routes.ts';
+import { texts } from '../texts.ts';
 
 const tags = ['session'];
 
@@ -47,7 +48,7 @@ export function sessionRoutes(gate: Gate, service: Service): OpenAPIHono<Env> {
   routes.openapi(open, async (c) => {
     const asker = askerOf(c);
     if (!gate.isOwnPage(asker)) {
-      throw new RequestProblem('forbidden', 'a page of another origin may not start a session');
+      throw new RequestProblem('forbidden', texts.foreign_session);
     }
     c.header('Set-Cookie', await gate.openSession(c.req.valid('json').api_key, asker));
     return c.body(null, 204);

@@ -103,7 +103,7 @@ export function taskRoutes(service: Service, store: AnswerStore): OpenAPIHono<En
     demandScope(c.var.principal, 'commands');
     const { kit_id, asset_id, command_name } = c.req.valid('param');
     // A request without a body has no payload either.
-    const { payload = {} } = sendCommand.catch({}).parse(c.req.valid('json'));
+    const payload = sendCommand.catch({}).parse(c.req.valid('json')).payload ?? {};
     const order = { asset_id, command_name, payload };
     const sent = await once(c, { store, schema: task, body: payload }, async () =>
       service.sendCommand(c.var.principal, kit_id, order),

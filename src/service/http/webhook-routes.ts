@@ -27,6 +27,7 @@ import {
   webhookParams,
 } from './context.ts';
 import { newRoutes } from './new-routes.ts';
+import { texts } from '../webhooks/texts.ts';
 
 const tags = ['webhooks'];
 const place = '/api/webhooks';
@@ -149,7 +150,7 @@ export function webhookRoutes(webhooks: WebhookOperations | undefined): OpenAPIH
   const routes = newRoutes();
   const operations = (): WebhookOperations => {
     if (webhooks) return webhooks;
-    throw new RequestProblem('not-found', 'webhooks are switched off in the configuration of this service');
+    throw new RequestProblem('not-found', texts.switched_off);
   };
   routes.use('/api/webhooks/*', async (c, next) => {
     demandScope(c.var.principal, 'webhooks');
@@ -190,7 +191,7 @@ function addDead(routes: OpenAPIHono<Env>, operations: () => WebhookOperations):
     const { limit, cursor } = c.req.valid('query');
     const after = cursor === undefined ? undefined : readDeadCursor(cursor);
     if (cursor !== undefined && !after) {
-      throw new RequestProblem('bad-request', 'cursor: send the `next_cursor` of the page before');
+      throw new RequestProblem('bad-request', texts.cursor_of_page);
     }
     return c.json(await operations().dead(c.var.principal, { webhook_id, limit, after }), 200);
   });

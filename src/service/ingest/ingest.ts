@@ -6,6 +6,7 @@ import type { ServiceLog } from '../service-log.ts';
 import type { Committed, Store } from '../store/store.ts';
 import { halves, halvesByKit, halvesOf, refused } from './halves.ts';
 import type { Reception } from './read-message.ts';
+import { texts } from '../texts.ts';
 
 /** Receptions of one transaction. */
 const receptions_max = 500;
@@ -76,7 +77,7 @@ export class Ingest {
   async take(reception: Reception): Promise<void> {
     this.#logFaults(reception);
     if (this.#count >= waiting_max) {
-      throw new StorageUnavailable('too many messages wait for the database');
+      throw new StorageUnavailable(texts.database_behind);
     }
     this.#count += 1;
     this.#weight += weightOf(reception);
@@ -213,7 +214,7 @@ export class Ingest {
     }
     const { epoch, seq, channel } = only ?? {};
     const facts = { kit_id, epoch, seq, channel: channel?.kind, reason: messageOf(error) };
-    this.#parts.log.error(facts, 'database rejected a kit message; discarding it');
+    this.#parts.log.error(facts, texts.log_message_rejected);
     await this.#commit([refused(reception, messageOf(error))]).catch((reason: unknown) => {
       if (reason instanceof StorageUnavailable) throw reason;
     });
@@ -225,7 +226,7 @@ export class Ingest {
     this.#asked_ms ??= asked_ms;
     try {
       const committed = await store.commit(receptions, Date.now());
-      if (this.#isFailing) log.info({}, 'database writes restored');
+      if (this.#isFailing) log.info({}, texts.log_writes_restored);
       this.#isFailing = false;
       changes.publish(committed.changes);
       onCommitted(committed);
@@ -233,7 +234,7 @@ export class Ingest {
       if (!(error instanceof StorageUnavailable) || error instanceof StorageBusy) throw error;
       if (!this.#isFailing) {
         const facts = { reason: messageOf(error) };
-        log.error(facts, 'database write failed; the broker keeps the messages');
+        log.error(facts, texts.log_write_failed);
       }
       this.#isFailing = true;
       throw error;
@@ -246,7 +247,7 @@ export class Ingest {
     const [reason] = faults;
     if (reason === undefined || this.#faulty.has(kit_id) || this.#faulty.size >= faulty_kits_max) return;
     this.#faulty.add(kit_id);
-    this.#parts.log.warn({ kit_id, reason }, 'kit message violated the contract; ignoring it');
+    this.#parts.log.warn({ kit_id, reason }, texts.log_message_invalid);
   }
 }
 

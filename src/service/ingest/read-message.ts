@@ -40,6 +40,8 @@ export interface Reception {
   readonly retained: boolean;
   /** From the buffer of the kit: not current. */
   readonly historical: boolean;
+  /** From an export: nothing happens because of it beside storing it. */
+  readonly imported?: boolean;
   /** Faults of unreadable messages, a sentence each. */
   readonly faults: readonly string[];
   /** Characters of JSON that it holds; a small message when absent. */

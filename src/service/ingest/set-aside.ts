@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { messageOf } from '../../errors.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { tryReading } from './trial.ts';
+import { texts } from '../texts.ts';
 
 /** Ends of the process, without a complete reading between them, after which a message is quarantined whatever the trial gives. */
 const ends_max = 3;
@@ -49,7 +50,7 @@ export class SetAside {
       this.#digests.push(left);
       this.#remember();
       if (this.#isAside(left)) {
-        log.error({ digest: left }, 'message crashed the process three times; quarantining it');
+        log.error({ digest: left }, texts.log_crashed_process);
       }
     }
     // Written without a sync: it has to outlive the process, not the machine.
@@ -63,14 +64,15 @@ export class SetAside {
       this.#keep(digest, topic, payload);
       return undefined;
     }
-    writeSync(this.#reading, digest, 0);
+    const isSuspect = this.#digests.includes(digest);
+    // Without a mark: a trial cannot end the process, and is long enough to be killed in every time.
+    if (isSuspect && (await this.#isCondemned(digest, topic, payload))) return undefined;
+    if (!this.#isClosed) writeSync(this.#reading, digest, 0);
     try {
-      if (this.#digests.includes(digest) && (await this.#isCondemned(digest, topic, payload)))
-        return undefined;
       return read();
     } finally {
       if (!this.#isClosed) ftruncateSync(this.#reading);
-      if (this.#digests.includes(digest) && !this.#isAside(digest)) this.#clear(digest);
+      if (isSuspect) this.#clear(digest);
     }
   }
 
@@ -80,7 +82,7 @@ export class SetAside {
     if (reason === undefined) return false;
     this.#digests.push(...Array<string>(ends_max).fill(digest));
     this.#remember();
-    this.#log.error({ topic, digest, reason }, 'message crashed its reader; quarantining it');
+    this.#log.error({ topic, digest, reason }, texts.log_crashed_reader);
     this.#keep(digest, topic, payload);
     return true;
   }
@@ -108,16 +110,13 @@ export class SetAside {
 
   #keep(digest: string, topic: string, payload: Uint8Array): void {
     const facts = { topic, digest, bytes: payload.length };
-    this.#log.error(facts, 'quarantined message received; acknowledged without reading it');
+    this.#log.error(facts, texts.log_quarantined_again);
     if (this.#kept >= kept_max) return;
     this.#kept += 1;
     try {
       writeFileSync(join(this.#dir, `${digest}.batch`), payload, { mode: 0o640 });
     } catch (error) {
-      this.#log.warn(
-        { digest, reason: messageOf(error) },
-        'saving a quarantined message failed; keeping only its digest',
-      );
+      this.#log.warn({ digest, reason: messageOf(error) }, texts.log_quarantine_unsaved);
     }
   }
 }

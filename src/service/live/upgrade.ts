@@ -12,6 +12,7 @@ import type { Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
 import { serveFleetSocket } from './fleet-socket.ts';
 import { serveSocket } from './live-socket.ts';
+import { texts } from '../texts.ts';
 
 /** The only subprotocol that is answered. */
 const subprotocol = 'kit.v1';
@@ -51,26 +52,31 @@ const deflate = {
   zlibDeflateOptions: { level: 3, memLevel: 7 },
 } as const;
 
-/** Serves sockets on this server until the signal aborts. */
-export function acceptSockets(server: Server, parts: UpgradeParts): void {
-  const { gate, service, socket_limits } = parts;
-  const { sockets_per_key, kits_per_socket } = socket_limits;
-  const sockets = new WebSocketServer({
+/** Reads and writes the frames of all sockets. */
+export function newSocketServer(): WebSocketServer {
+  return new WebSocketServer({
     noServer: true,
     maxPayload: frame_bytes_max,
     perMessageDeflate: deflate,
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   });
+}
+
+/** Serves sockets on this server until the signal aborts. */
+export function acceptSockets(server: Server, parts: UpgradeParts): void {
+  const { gate, service, socket_limits } = parts;
+  const { sockets_per_key, kits_per_socket } = socket_limits;
+  const sockets = newSocketServer();
   const perKey = new Map<string, number>();
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
     const asker = askerOf(gate, request);
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
     // A connection closed during the key lookup emits no further event and would stay counted.
     if (stream.destroyed) return;
-    if (sockets.clients.size >= sockets_max) throw new RequestProblem('unavailable', 'too many sockets');
+    if (sockets.clients.size >= sockets_max) throw new RequestProblem('unavailable', texts.too_many_sockets);
     const key = principal?.key_id ?? `at ${asker.address}`;
     const open = perKey.get(key) ?? 0;
-    if (open >= sockets_per_key) throw new RequestProblem('too-many-requests', 'too many sockets');
+    if (open >= sockets_per_key) throw new RequestProblem('too-many-requests', texts.too_many_sockets);
     perKey.set(key, open + 1);
     stream.on('close', () => {
       const left = (perKey.get(key) ?? 1) - 1;
@@ -98,23 +104,23 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
 /** Returns kit (undefined: the socket for many) and principal; without credentials in the handshake the first frame must authenticate. Throws `RequestProblem`. */
 async function admit(gate: Gate, url: string, asker: Asker) {
   const { headers } = asker;
-  if (!gate.serves(headers.host)) throw new RequestProblem('misdirected-request', 'host name not served');
+  if (!gate.serves(headers.host)) throw new RequestProblem('misdirected-request', texts.socket_host);
   const kit_id = kitIn(url);
   if (!gate.isOwnPage(asker) && !isAllowedOrigin(gate, headers.origin)) {
-    throw new RequestProblem('forbidden', 'request from another origin');
+    throw new RequestProblem('forbidden', texts.socket_origin);
   }
   const isNamed = headers['x-api-key'] !== undefined || hasCookieOnly(headers);
   const principal = isNamed ? await gate.identify(asker) : undefined;
   if (principal) demandScope(principal, 'read');
   const isForeign = principal !== undefined && kit_id !== undefined && !maySee(principal, kit_id);
-  if (isForeign) throw new RequestProblem('not-found', 'kit not found');
+  if (isForeign) throw new RequestProblem('not-found', texts.socket_kit);
   return { kit_id, principal };
 }
 
 /** Returns the kit of the path; undefined: the socket for many. Throws `not-found`. */
 function kitIn(url: string): string | undefined {
   const kit_id = z.uuid().safeParse(address.exec(url)?.[1]).data?.toLowerCase();
-  if (!kit_id && !fleetAddress.test(url)) throw new RequestProblem('not-found', 'no socket at this path');
+  if (!kit_id && !fleetAddress.test(url)) throw new RequestProblem('not-found', texts.socket_path);
   return kit_id;
 }
 

@@ -10,6 +10,7 @@ import {
   readHeader,
   readMetadata,
 } from './pmtiles.ts';
+import { texts } from '../texts.ts';
 
 /** One read of a longer stream. */
 const portion_bytes = 256 * 1024;
@@ -87,7 +88,7 @@ export class MapFile {
   }
 
   async #bytes(version: MapVersion, first: number, length: number): Promise<Buffer> {
-    if (first + length > version.bytes) throw new Error('the archive is cut off; copy it again');
+    if (first + length > version.bytes) throw new Error(texts.map_cut);
     const handle = await this.#open(version);
     try {
       return await readFully(handle, first, length);
@@ -106,12 +107,12 @@ export class MapFile {
       throw error;
     }
     await handle.close();
-    throw new Error('the file was replaced while it was read');
+    throw new Error(texts.map_replaced);
   }
 }
 
 function versionOf(stats: BigIntStats): MapVersion {
-  if (!stats.isFile()) throw new Error('it is not a file');
+  if (!stats.isFile()) throw new Error(texts.map_no_file);
   const { dev, ino, size, mtimeNs } = stats;
   return {
     tag: `"${[dev, ino, size, mtimeNs].map((each) => each.toString(36)).join('-')}"`,
@@ -124,7 +125,7 @@ async function readFully(handle: FileHandle, first: number, length: number): Pro
   let filled = 0;
   while (filled < length) {
     const { bytesRead } = await handle.read(buffer, filled, length - filled, first + filled);
-    if (bytesRead === 0) throw new Error('the file became shorter while it was read');
+    if (bytesRead === 0) throw new Error(texts.map_shorter);
     filled += bytesRead;
   }
   return buffer;

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, zstdDecompress } from 'node:zlib';
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
+import { texts } from '../texts.ts';
 
 export const header_bytes = 127;
 const magic = 'PMTiles';
@@ -48,11 +49,11 @@ export type PmtilesMetadata = z.output<typeof metadataShape>;
 /** Returns the header; throws an `Error` that names what is wrong with the file. */
 export function readHeader(bytes: Buffer): PmtilesHeader {
   if (bytes.length < header_bytes || bytes.toString('latin1', 0, magic.length) !== magic) {
-    throw new Error('the file is no PMTiles archive');
+    throw new Error(texts.map_no_archive);
   }
   const found = bytes.readUInt8(7);
   if (found !== version) {
-    throw new Error(`the file is a PMTiles archive of version ${found}; convert it to version ${version}`);
+    throw new Error(texts.map_version(found, version));
   }
   const degrees = (at: number): number => bytes.readInt32LE(at) / degrees_e7;
   const header: PmtilesHeader = {
@@ -71,7 +72,7 @@ export function readHeader(bytes: Buffer): PmtilesHeader {
 
 function demandOnEarth([west, south, east, north]: PmtilesHeader['bounds']): void {
   if (west >= -180 && east <= 180 && south >= -90 && north <= 90 && west <= east && south <= north) return;
-  throw new Error('the bounds in the header of the archive are not on the Earth');
+  throw new Error(texts.map_bounds);
 }
 
 /** Returns the metadata of the archive; throws an `Error` when it cannot be read. `read`: bytes of the file. */
@@ -80,14 +81,14 @@ export async function readMetadata(
   read: (offset: number, length: number) => Promise<Buffer>,
 ): Promise<PmtilesMetadata> {
   if (metadata.bytes > metadata_bytes_max) {
-    throw new Error(`the metadata of the archive has ${metadata.bytes} bytes; at most ${metadata_bytes_max}`);
+    throw new Error(texts.map_metadata_large(metadata.bytes, metadata_bytes_max));
   }
   if (metadata.bytes === 0) return {};
   const packed = await read(metadata.offset, metadata.bytes);
   try {
     return metadataShape.parse(JSON.parse((await unpack(packed, compression)).toString('utf8')));
   } catch (error) {
-    throw new Error(`the metadata of the archive is damaged (${messageOf(error)})`, { cause: error });
+    throw new Error(texts.map_metadata_damaged(messageOf(error)), { cause: error });
   }
 }
 

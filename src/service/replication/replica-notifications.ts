@@ -11,6 +11,7 @@ import type { Queries } from '../store/sql/database.ts';
 import { keyOf } from '../live/snapshot.ts';
 import { connectionOf, type PostgresOptions } from '../store/sql/postgres.ts';
 import type { Change, Store } from '../store/store.ts';
+import { texts } from '../texts.ts';
 
 const channel = 'kit_changes';
 /** PostgreSQL takes less than 8,000 bytes in one notification. */
@@ -71,7 +72,7 @@ export class ReplicaNotifications {
     while (!signal.aborted) {
       try {
         await this.#listenOnce(parts, signal, async () => {
-          if (isLost) log.info({}, 'replica notifications restored');
+          if (isLost) log.info({}, texts.log_replicas_restored);
           // Notifications sent meanwhile are lost; the data is in the database.
           if (isLost) await publishEverything(parts);
           isLost = false;
@@ -79,7 +80,7 @@ export class ReplicaNotifications {
         });
       } catch (error) {
         if (!isLost && !signal.aborted) {
-          log.warn({ reason: messageOf(error) }, 'replica notifications lost; retrying');
+          log.warn({ reason: messageOf(error) }, texts.log_replicas_lost);
         }
         isLost = true;
       }

@@ -31,6 +31,7 @@ interface Delivery {
   vouched_ms: number | null;
   /** The kit itself has sent something now. */
   isLive: boolean;
+  isImported: boolean;
   /** A birth is among the messages. */
   isBorn: boolean;
 }
@@ -75,7 +76,9 @@ export async function commitReceptions(
   }
   changes.push(...feeds.changes);
   await land(queries, landings, now_ms);
-  const events = results.flatMap(({ delivery, done }) => eventsOf(delivery.kit_id, done));
+  const events = results.flatMap(({ delivery, done }) =>
+    delivery.isImported ? [] : eventsOf(delivery.kit_id, done),
+  );
   await enqueue(queries, events, now_ms);
   await known.write(queries, now_ms);
   await count(queries, counts, now_ms);
@@ -83,7 +86,7 @@ export async function commitReceptions(
     .filter(({ kit_id, isLive, messages }) => isLive && not_online.has(kit_id) && !messages.some(isState))
     .map(({ kit_id }) => kit_id);
   const births = deliveries.filter(({ isBorn }) => isBorn).map(({ kit_id }) => kit_id);
-  return { changes, acks, births, new_kits, without_presence };
+  return { changes, acks, births, new_kits, without_presence, has_events: events.length > 0 };
 }
 
 /** Returns all results after the last one has settled: after a failure no other work may still be writing. */
@@ -107,6 +110,7 @@ function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonl
       heard_ms: 0,
       vouched_ms: null,
       isLive: false,
+      isImported: false,
       isBorn: false,
     };
     byKit.set(kit_id, delivery);
@@ -117,6 +121,7 @@ function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonl
     delivery.refused += faults.length;
     delivery.heard_ms = Math.max(delivery.heard_ms, sentAt(reception, now_ms));
     if (isVouched(reception)) delivery.vouched_ms = now_ms;
+    delivery.isImported ||= reception.imported === true;
     delivery.isBorn ||= holdsBirth(reception);
     delivery.isLive ||= isSentByKit(reception);
   }

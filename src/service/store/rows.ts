@@ -128,3 +128,15 @@ export function keyOf(row: Row): ApiKey {
 
 const range = z.tuple([z.number(), z.number()]);
 export const rangesOf = jsonText.pipe(z.array(range));
+
+export const asset_select = `SELECT assets.data, asset_status.status, asset_status.reason,
+  (SELECT feeds.time_ms FROM feeds WHERE feeds.kit_id = assets.kit_id AND feeds.asset_id = assets.asset_id
+     AND (feeds.epoch, feeds.seq) >= (assets.epoch, assets.seq)
+   ORDER BY feeds.epoch DESC, feeds.seq DESC LIMIT 1) AS fed_ms,
+  partner_fixes.data AS fix, partner_fixes.alt_m AS fix_alt_m, partner_fixes.time_ms AS fix_ms FROM assets
+  LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id
+  LEFT JOIN partner_fixes ON partner_fixes.kit_id = assets.kit_id AND partner_fixes.asset_id = assets.asset_id`;
+
+export function withoutParent(asset: StoredAsset): StoredAsset {
+  return { ...asset, parent_id: null };
+}

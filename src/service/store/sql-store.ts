@@ -5,6 +5,8 @@ import type { PartnerChange } from '../../contract/partners.ts';
 import type { Reception } from '../ingest/read-message.ts';
 import { tasks_max } from './apply/apply-task.ts';
 import { landFixes } from '../history/landing.ts';
+import type { HistoryMessage } from '../history/message.ts';
+import { importMessages } from '../history/transfer/store-messages.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
 import { endOf } from '../webhooks/events.ts';
 import { SqlWebhooks } from '../webhooks/sql-webhooks.ts';
@@ -22,7 +24,7 @@ import {
 } from './partner-sync.ts';
 import { partnerAsset, putAsset, putFix } from './partners.ts';
 import { readStored } from './received/read-received.ts';
-import { assetOf, commandsOf, feedOf, jsonOf, keyOf, taskOf } from './rows.ts';
+import { asset_select, assetOf, commandsOf, feedOf, jsonOf, keyOf, taskOf, withoutParent } from './rows.ts';
 import type {
   ApiKey,
   Change,
@@ -45,14 +47,6 @@ import type {
 
 /** Answers to repeated requests are kept for so long. */
 const answers_kept_ms = 86_400_000;
-
-const asset_select = `SELECT assets.data, asset_status.status, asset_status.reason,
-  (SELECT feeds.time_ms FROM feeds WHERE feeds.kit_id = assets.kit_id AND feeds.asset_id = assets.asset_id
-     AND (feeds.epoch, feeds.seq) >= (assets.epoch, assets.seq)
-   ORDER BY feeds.epoch DESC, feeds.seq DESC LIMIT 1) AS fed_ms,
-  partner_fixes.data AS fix, partner_fixes.alt_m AS fix_alt_m, partner_fixes.time_ms AS fix_ms FROM assets
-  LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id
-  LEFT JOIN partner_fixes ON partner_fixes.kit_id = assets.kit_id AND partner_fixes.asset_id = assets.asset_id`;
 
 /** A task without a report by its due time. A later report still counts. */
 const no_answer = 'the kit did not answer before the deadline of the command; outcome unknown';
@@ -84,6 +78,17 @@ export class SqlStore extends SqlWebhooks implements Store {
       });
       await this.#announce(queries, committed.changes);
       return committed;
+    });
+  }
+
+  async importMessages(
+    kit_id: string,
+    messages: readonly HistoryMessage[],
+    arrived_ms: number,
+  ): Promise<void> {
+    await this.database.transaction(async (queries) => {
+      const { changes } = await importMessages(queries, { kit_id, messages, arrived_ms });
+      await this.#announce(queries, changes);
     });
   }
 
@@ -388,8 +393,4 @@ export class SqlStore extends SqlWebhooks implements Store {
   async close(): Promise<void> {
     await this.database.close();
   }
-}
-
-function withoutParent(asset: StoredAsset): StoredAsset {
-  return { ...asset, parent_id: null };
 }

@@ -108,6 +108,8 @@ export interface Committed {
   readonly new_kits: readonly string[];
   /** Kits that sent messages without a known online presence: it is missing here, or older than the messages. */
   readonly without_presence: readonly string[];
+  /** Messages may have been queued for webhooks. */
+  readonly has_events: boolean;
 }
 
 /** A request with an idempotency key, which its client may repeat. */

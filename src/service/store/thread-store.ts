@@ -2,7 +2,9 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts';
 import { sleep } from '../../platform/time.ts';
+import type { HistoryStore } from '../history/history-store.ts';
 import type { Store } from './store.ts';
+import { texts } from '../texts.ts';
 
 /** What the thread is started with. */
 export interface ThreadOptions {
@@ -85,7 +87,7 @@ class ThreadStore {
     method: K,
     args: Parameters<Store[K]>,
   ): Promise<Awaited<ReturnType<Store[K]>>> {
-    if (this.#isClosed) throw new StorageUnavailable('the database is closed');
+    if (this.#isClosed) throw new StorageUnavailable(texts.database_closed);
     if (!this.#worker) await this.open();
     this.#isClosed ||= method === 'close';
     const id = (this.#last_id += 1);
@@ -171,23 +173,15 @@ function methodsOf(method: Method): Store {
     noteUses: method('noteUses'),
     acks: method('acks'),
     newestEpoch: method('newestEpoch'),
-    historySegments: method('historySegments'),
-    historyLanded: method('historyLanded'),
-    historyDays: method('historyDays'),
-    historyHoles: method('historyHoles'),
-    beginHistory: method('beginHistory'),
-    historySince: method('historySince'),
-    compactHistory: method('compactHistory'),
-    rollUpHistory: method('rollUpHistory'),
-    trimHistory: method('trimHistory'),
-    limitLanded: method('limitLanded'),
-    eraseHistory: method('eraseHistory'),
+    ...historyMethods(method),
     webhooks: method('webhooks'),
     webhook: method('webhook'),
     addWebhook: method('addWebhook'),
     changeWebhook: method('changeWebhook'),
     removeWebhook: method('removeWebhook'),
+    noteSilences: method('noteSilences'),
     dueWebhooks: method('dueWebhooks'),
+    nextDue: method('nextDue'),
     claimMessages: method('claimMessages'),
     settleMessage: method('settleMessage'),
     deadMessages: method('deadMessages'),
@@ -199,4 +193,27 @@ function methodsOf(method: Method): Store {
 
 function errorOf({ unavailable, message }: NonNullable<ThreadReply['fault']>): Error {
   return unavailable ? new StorageUnavailable(message) : new InvariantBroken(message);
+}
+
+function historyMethods(method: Method): HistoryStore {
+  return {
+    historySegments: method('historySegments'),
+    historyLanded: method('historyLanded'),
+    historyErased: method('historyErased'),
+    historyDays: method('historyDays'),
+    historyHoles: method('historyHoles'),
+    beginHistory: method('beginHistory'),
+    historySince: method('historySince'),
+    historySizes: method('historySizes'),
+    historyRecord: method('historyRecord'),
+    importMessages: method('importMessages'),
+    importRecord: method('importRecord'),
+    compactHistory: method('compactHistory'),
+    rollUpHistory: method('rollUpHistory'),
+    historyRetention: method('historyRetention'),
+    setHistoryRetention: method('setHistoryRetention'),
+    trimHistory: method('trimHistory'),
+    limitLanded: method('limitLanded'),
+    eraseHistory: method('eraseHistory'),
+  };
 }

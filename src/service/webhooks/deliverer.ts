@@ -1,7 +1,7 @@
 /** Delivers queued messages: at least once each, by one replica at a time, with limits for each receiver. */
 import { randomBytes } from 'node:crypto';
 import { messageOf } from '../../errors.ts';
-import { sleep } from '../../platform/time.ts';
+import { every, sleep } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { messagePause, type Pauses, receiverPause } from './pauses.ts';
@@ -12,13 +12,20 @@ import type { QueuedMessage, Settlement, Webhook, WebhookStore } from './webhook
 
 /** Deliveries to one receiver at once; while it fails, one. */
 const at_once_max = 4;
-/** Interval of the search for messages that are due. */
+/** Interval of the search for messages that are due, while any wait. */
 const look_every_ms = 1_000;
+/** The same while none waits: for what another replica queued and left behind. What is queued here is searched for at once. */
+const look_idle_ms = 30_000;
+/** Interval of the search for kits that fell silent. */
+const silences_every_ms = 60_000;
 /** A claim ends after the timeout and this: then another replica delivers it. */
 const lease_grace_ms = 20_000;
 
 export interface DelivererParts {
-  readonly store: Pick<WebhookStore, 'dueWebhooks' | 'claimMessages' | 'settleMessage'>;
+  readonly store: Pick<
+    WebhookStore,
+    'noteSilences' | 'dueWebhooks' | 'nextDue' | 'claimMessages' | 'settleMessage'
+  >;
   readonly log: ServiceLog;
   readonly policy: AddressPolicy;
   readonly timeout_ms: number;
@@ -47,25 +54,40 @@ export class Deliverer {
 
   /** Delivers until the signal aborts; resolves when every attempt has ended. */
   async run(signal: AbortSignal): Promise<void> {
+    every(silences_every_ms, signal, () => void this.#noteSilences());
     while (!signal.aborted) {
       this.#wake = new AbortController();
       const { signal: woken } = this.#wake;
-      await this.#look(signal);
-      await sleep(look_every_ms, AbortSignal.any([signal, woken]));
+      const pause_ms = await this.#look(signal);
+      await sleep(pause_ms, AbortSignal.any([signal, woken]));
     }
     for (const running of this.#running.values()) await Promise.all(running);
   }
 
-  /** Starts what is due. */
-  async #look(signal: AbortSignal): Promise<void> {
+  /** To be called when messages may have become due. */
+  wake(): void {
+    this.#wake.abort();
+  }
+
+  async #noteSilences(): Promise<void> {
+    const { store, now } = this.#parts;
+    // A database that does not answer is logged by the search for messages.
+    if (await store.noteSilences(now()).catch(() => false)) this.wake();
+  }
+
+  /** Starts what is due. Returns when to look again, unless it is woken before. */
+  async #look(signal: AbortSignal): Promise<number> {
+    const { store, now, log } = this.#parts;
     try {
-      for (const webhook of await this.#parts.store.dueWebhooks(this.#parts.now())) {
-        await this.#start(webhook, signal);
-      }
+      for (const webhook of await store.dueWebhooks(now())) await this.#start(webhook, signal);
       this.#isLost = false;
+      const next_ms = await store.nextDue(now());
+      if (next_ms === undefined) return look_idle_ms;
+      return Math.min(look_idle_ms, Math.max(look_every_ms, next_ms - now()));
     } catch (error) {
-      if (!this.#isLost) this.#parts.log.warn({ reason: messageOf(error) }, texts.log_queue_failed);
+      if (!this.#isLost) log.warn({ reason: messageOf(error) }, texts.log_queue_failed);
       this.#isLost = true;
+      return look_every_ms;
     }
   }
 
@@ -100,7 +122,7 @@ export class Deliverer {
       const { disabled } = await store.settleMessage(settlement);
       this.#note(webhook, settlement, disabled);
     } catch (error) {
-      // The claim ends by itself, and the message is delivered once more.
+      // The claim expires, and the message is delivered once more.
       log.warn({ webhook: webhook_id, reason: messageOf(error) }, texts.log_queue_failed);
     }
   }

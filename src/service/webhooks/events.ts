@@ -86,6 +86,17 @@ function presenceOf(kit_id: string, turned: NonNullable<Extract<Change, { kind: 
   });
 }
 
+/** A kit that fell silent while its presence said online, or that sends again. `present_ms`: when it was last, or is again. */
+export function silenceOf(
+  kit_id: string,
+  { online, present_ms, time_ms }: { online: boolean; present_ms: number; time_ms: number },
+): WebhookEvent {
+  const type = online ? 'kit.online' : 'kit.offline';
+  const data = { reason: online ? null : 'silent' };
+  const about = { type, kit_id, asset_id: null, time_ms, data, shorter: data } as const;
+  return event(`${kit_id}/${online ? 'heard' : 'silent'}/${present_ms}`, about);
+}
+
 interface Content extends Omit<WebhookEvent, 'id' | 'body'> {
   readonly data: object;
   /** In place of data that is too large. */

@@ -32,7 +32,8 @@ export function openWebhooks(
   const now = Date.now;
   const deliverer = new Deliverer({ store, log, policy, now, random, count: meter?.webhook, ...settings });
   return {
-    operations: new WebhookOperations({ store, policy, now }),
+    operations: new WebhookOperations({ store, policy, now, wake: () => deliverer.wake() }),
+    wake: () => deliverer.wake(),
     run: async (signal: AbortSignal) => deliverer.run(signal),
   };
 }

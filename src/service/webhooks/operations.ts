@@ -24,6 +24,8 @@ export interface WebhookParts {
   readonly store: WebhookStore;
   readonly policy: AddressPolicy;
   readonly now: () => number;
+  /** Called when messages may have become due. */
+  readonly wake: () => void;
 }
 
 export class WebhookOperations {
@@ -66,7 +68,7 @@ export class WebhookOperations {
       delivered_ms: null,
     };
     if (!(await store.addWebhook(webhook))) {
-      throw new RequestProblem('conflict', `there are ${webhooks_max} webhooks already; delete one`);
+      throw new RequestProblem('conflict', texts.too_many(webhooks_max));
     }
     return { ...resourceOf(await this.#webhook(principal, webhook.webhook_id)), secret };
   }
@@ -85,6 +87,7 @@ export class WebhookOperations {
       key_id: principal.key_id,
       ...(enabled !== undefined && { disabled_reason: enabled ? null : texts.by_client }),
     });
+    this.#parts.wake();
     return this.get(principal, webhook_id);
   }
 
@@ -113,7 +116,10 @@ export class WebhookOperations {
 
   async replay(principal: Principal, webhook_id: string, ids: readonly string[] | '*'): Promise<number> {
     await this.#webhook(principal, webhook_id);
-    return this.#parts.store.replayDead(webhook_id, ids, this.#parts.now());
+    const { store, now, wake } = this.#parts;
+    const replayed = await store.replayDead(webhook_id, ids, now());
+    wake();
+    return replayed;
   }
 
   async purge(principal: Principal, webhook_id: string, ids: readonly string[] | '*'): Promise<number> {
@@ -121,11 +127,11 @@ export class WebhookOperations {
     return this.#parts.store.purgeDead(webhook_id, ids);
   }
 
-  /** One that names kits which the key does not have does not exist for it. */
+  /** A webhook that names kits which the key does not have does not exist for the key. */
   async #webhook(principal: Principal, webhook_id: string): Promise<Webhook> {
     const webhook = await this.#parts.store.webhook(webhook_id);
     if (webhook && covers(principal, webhook.kits)) return webhook;
-    throw new RequestProblem('not-found', `there is no webhook ${webhook_id}`);
+    throw new RequestProblem('not-found', texts.no_webhook(webhook_id));
   }
 
   #check(principal: Principal, { url, kits }: Pick<WebhookEdit, 'url' | 'kits'>): void {
@@ -134,10 +140,9 @@ export class WebhookOperations {
       ...(fault === undefined ? [] : [{ pointer: '#/url', detail: fault }]),
       ...(kits === undefined || covers(principal, kits)
         ? []
-        : [{ pointer: '#/kits', detail: 'names kits that the key does not have' }]),
+        : [{ pointer: '#/kits', detail: texts.foreign_kits }]),
     ];
-    if (errors.length > 0)
-      throw new RequestProblem('invalid-payload', 'the webhook was rejected', { errors });
+    if (errors.length > 0) throw new RequestProblem('invalid-payload', texts.rejected, { errors });
   }
 }
 

@@ -1,8 +1,9 @@
 /** Webhooks and their messages on an SQL database. */
 import { SqlHistory } from '../history/sql-history.ts';
-import type { SqlValue } from '../store/sql/database.ts';
+import type { Row, SqlValue } from '../store/sql/database.ts';
 import { countPurged, with_valid_key } from './enqueue.ts';
 import { settle } from './settle.ts';
+import { noteSilences } from './silences.ts';
 import { messageOf, webhookOf } from './webhook-rows.ts';
 import type {
   ClaimRequest,
@@ -17,9 +18,12 @@ import type {
 /** Receivers of a service. */
 export const webhooks_max = 64;
 
+/** Due messages among which the next ones are chosen. */
+const window_max = 64;
+
 const is_due = `state = 'waiting' AND next_ms <= ? AND lease_ms <= ?`;
 
-export class SqlWebhooks extends SqlHistory implements WebhookStore {
+export abstract class SqlWebhooks extends SqlHistory implements WebhookStore {
   async webhooks(): Promise<readonly Webhook[]> {
     return (await this.all('SELECT * FROM webhooks ORDER BY created_ms, webhook_id')).map(webhookOf);
   }
@@ -57,7 +61,7 @@ export class SqlWebhooks extends SqlHistory implements WebhookStore {
       secrets: secrets && JSON.stringify(secrets),
       key_id,
       disabled_reason,
-      // An enabled one begins anew, and so does one with another address.
+      // A webhook that was enabled or has another address starts without failures.
       ...((disabled_reason === null || url !== undefined) && {
         failing_since_ms: null,
         failures: 0,
@@ -87,6 +91,10 @@ export class SqlWebhooks extends SqlHistory implements WebhookStore {
     });
   }
 
+  async noteSilences(now_ms: number): Promise<boolean> {
+    return this.database.transaction(async (queries) => noteSilences(queries, now_ms));
+  }
+
   async dueWebhooks(now_ms: number): Promise<readonly Webhook[]> {
     const rows = await this.all(
       `SELECT * FROM webhooks WHERE disabled_reason IS NULL AND pause_until_ms <= ? AND ${with_valid_key}
@@ -99,6 +107,17 @@ export class SqlWebhooks extends SqlHistory implements WebhookStore {
     return rows.map(webhookOf);
   }
 
+  async nextDue(now_ms: number): Promise<number | undefined> {
+    const rows = await this.all(
+      `SELECT pause_until_ms, (SELECT MIN(next_ms) FROM webhook_messages
+         WHERE webhook_messages.webhook_id = webhooks.webhook_id AND state = 'waiting') AS next_ms
+       FROM webhooks WHERE disabled_reason IS NULL AND accepted - delivered - dead - purged > 0 AND ${with_valid_key}`,
+      now_ms,
+    );
+    const due = rows.map((row) => Math.max(now_ms, Number(row['pause_until_ms']), Number(row['next_ms'])));
+    return due.length === 0 ? undefined : Math.min(...due);
+  }
+
   async claimMessages({
     webhook_id,
     limit,
@@ -106,21 +125,24 @@ export class SqlWebhooks extends SqlHistory implements WebhookStore {
     lease_ms,
     lease,
   }: ClaimRequest): Promise<readonly QueuedMessage[]> {
-    // The condition stands in both places: a replica that waited for the rows of another one reads it again.
+    const due = await this.all(
+      `SELECT id, kit_id, asset_id, lease_ms FROM webhook_messages
+       WHERE webhook_id = ? AND state = 'waiting' AND next_ms <= ? ORDER BY next_ms, queued_ms, time_ms, id LIMIT ${window_max}`,
+      webhook_id,
+      now_ms,
+    );
+    const ids = firstOfSubjects(due, now_ms).slice(0, limit);
+    if (ids.length === 0) return [];
+    // What another replica took meanwhile is not due any more.
     const rows = await this.all(
       `UPDATE webhook_messages SET lease = ?, lease_ms = ?, attempts = attempts + 1
-       WHERE webhook_id = ? AND ${is_due} AND id IN (
-         SELECT id FROM webhook_messages WHERE webhook_id = ? AND ${is_due} ORDER BY next_ms, queued_ms, time_ms, id LIMIT ?)
-       RETURNING *`,
+       WHERE webhook_id = ? AND ${is_due} AND id IN (${ids.map(() => '?').join(', ')}) RETURNING *`,
       lease,
       lease_ms,
       webhook_id,
       now_ms,
       now_ms,
-      webhook_id,
-      now_ms,
-      now_ms,
-      limit,
+      ...ids,
     );
     return rows.map(messageOf);
   }
@@ -166,6 +188,17 @@ export class SqlWebhooks extends SqlHistory implements WebhookStore {
       return rows.length;
     });
   }
+}
+
+/** Ids of the messages that are first of their subject, unless they are in progress. `due`: in the order of the queue. */
+function firstOfSubjects(due: readonly Row[], now_ms: number): readonly string[] {
+  const subjects = new Set<string>();
+  return due.flatMap(({ id, kit_id, asset_id, lease_ms }) => {
+    const subject = JSON.stringify([kit_id, asset_id]);
+    if (subjects.has(subject)) return [];
+    subjects.add(subject);
+    return Number(lease_ms) <= now_ms ? [String(id)] : [];
+  });
 }
 
 function named(ids: readonly string[] | '*'): string {

@@ -1,4 +1,4 @@
-/** The tables of webhooks. What waits is derived: accepted - delivered - dead - purged. */
+/** The tables of webhooks. The length of the queue is derived: accepted - delivered - dead - purged. */
 
 export const webhook_tables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS webhooks (

@@ -16,4 +16,10 @@ export const texts = {
   log_restored: 'webhook deliveries restored',
   log_dead: 'webhook message given up; it is in the dead-letter list',
   log_queue_failed: 'webhook queue not available; retrying',
+  too_many: (max: number) => `there are ${max} webhooks already; delete one`,
+  no_webhook: (webhook_id: string) => `there is no webhook ${webhook_id}`,
+  foreign_kits: 'names kits that the key does not have',
+  rejected: 'the webhook was rejected',
+  switched_off: 'webhooks are switched off in the configuration of this service',
+  cursor_of_page: 'cursor: send the `next_cursor` of the page before',
 } as const;

@@ -84,9 +84,8 @@ async function costOf(kind: 'udp' | 'tcp', stream: Buffer): Promise<number> {
 function framesOf(forwarder: Forwarder, link: Pick<Link, 'name'>): StreamFramer {
   return new StreamFramer({
     tally: new LinkTally(),
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the forwarder reads the name only
     frame: (each) =>
-      forwarder.fromLink(link as Link, each, { peer: 'here', now_ms: performance.now(), verified: true }),
+      forwarder.fromLink(link, each, { peer: 'here', now_ms: performance.now(), verified: true }),
   });
 }
 

@@ -91,7 +91,7 @@ function obey(engine: Engine, order: Order): void {
 
 const begin_ms = performance.now();
 const engine = await open();
-growSlowly();
+growSlowly(new AbortController().signal);
 process.on('message', (order: Order) => obey(engine, order));
 process.on('disconnect', () => process.exit(0));
 void engine.lost.then(() => tell({ kind: 'lost', at_us: monotonic_us() }));

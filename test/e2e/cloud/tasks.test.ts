@@ -99,7 +99,7 @@ describe.skipIf(peerMissing('mosquitto'))('a task from the cloud', () => {
     });
   });
 
-  it('that cannot be carried out fails with a sentence that an operator understands', async () => {
+  it('fails with a sentence that an operator understands when it cannot be carried out', async () => {
     await withScene(async ({ kit, cloud, order, reported }) => {
       const stranger = randomUUID();
       const late = { created_at: '2026-11-21T10:00:00.000Z', deadline: '2026-11-21T10:00:10.000Z' };
@@ -128,7 +128,7 @@ describe.skipIf(peerMissing('mosquitto'))('a task from the cloud', () => {
     });
   });
 
-  it('that the broker kept is refused, since it would come again at each connect', async () => {
+  it('is refused when the broker kept it, since it would come again at each connect', async () => {
     await withScene(async ({ kit, cloud, daemon, order, reported }) => {
       await daemon.end('SIGTERM');
       const { kit_id } = kit;
@@ -159,7 +159,7 @@ describe.skipIf(peerMissing('mosquitto'))('a task from the cloud', () => {
     });
   });
 
-  it('that lands the drone takes the place of what runs and of what waits', async () => {
+  it('takes the place of what runs and of what is queued when it lands the drone', async () => {
     await withScene(async ({ kit, order, reported }) => {
       const running = await order({ payload: { ms: 30_000 } });
       await reported(running, 'running');
@@ -173,7 +173,7 @@ describe.skipIf(peerMissing('mosquitto'))('a task from the cloud', () => {
     });
   });
 
-  it('that a kill interrupts fails with an unknown outcome and is not carried out again', async () => {
+  it('fails with an unknown outcome after a kill, and is not carried out again', async () => {
     await withScene(async ({ kit, daemon, order, reported, cloud, reports }) => {
       const task_id = await order({ payload: { ms: 30_000 } });
       await reported(task_id, 'running');

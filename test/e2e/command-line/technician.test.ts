@@ -11,6 +11,7 @@ import { eventually } from '../../support/eventually.ts';
 import { type Kit, withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { run } from '../../support/temporary.ts';
+import { texts as cliTexts } from '../../../src/cli/texts.ts';
 
 /** Where ground stations are sent to, and setup listens. */
 const drone_port = 14_550;
@@ -155,7 +156,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))(
             await diagnosis(/^(?:ok|warn) +disk space/mu);
             await run('fallocate', '--length', '90M', join(dir, 'logs'));
             const trouble = await diagnosis(/^fail {2}disk space/mu);
-            expect(lineOf(trouble, 'disk space')).toContain('free some space');
+            expect(lineOf(trouble, 'disk space')).toContain(cliTexts.free_space);
             await daemon.end('SIGTERM');
           });
         });

@@ -208,7 +208,7 @@ describe('a reload without a broker', () => {
     });
   });
 
-  it('that is asked for many times at once is done as often as it takes, and then stops cleanly', async () => {
+  it('is done as often as needed when it is requested many times at once, and then stops cleanly', async () => {
     await withKit({ rehearsed: false }, async (kit) => {
       await kit.configure({ broker: nobody, drivers: [kit.gateway] });
       const daemon = await kit.start();

@@ -14,8 +14,11 @@ import { kit_id } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
+import { pmtilesArchive } from '../../support/service/pmtiles-archive.ts';
 import { type Proxy, served_name, startProxy } from '../../support/service/proxy.ts';
 import { freePort, makeDirectory, withDirectory } from '../../support/temporary.ts';
+
+const archive = pmtilesArchive({ filler_bytes: 300_000 });
 
 describe('check', () => {
   const check = async (dir: string, text: string) => {
@@ -63,12 +66,14 @@ describe.skipIf(peerMissing('mosquitto', 'openssl', 'nginx', 'haproxy'))('the st
     port = await freePort();
     metrics_port = await freePort();
     const file = join(dir, 'service.yaml');
+    await writeFile(join(dir, 'area.pmtiles'), archive);
     await writeFile(
       file,
       `broker: { url: ${broker.url} }
 database: service.db
 listen: 127.0.0.1:${port}
 hosts: [${served_name}]
+map: area.pmtiles
 metrics: { listen: 127.0.0.1:${metrics_port} }
 `,
     );
@@ -140,6 +145,24 @@ metrics: { listen: 127.0.0.1:${metrics_port} }
       const opened = await ask('/api/session', headers, JSON.stringify({ api_key: key }));
       expect(opened.status).toBe(204);
       expect(String(opened.headers['set-cookie'])).toContain('; Secure');
+    });
+
+    it('passes ranges of the map through, with a validator that stays strong', async () => {
+      const path = '/api/map/archive.pmtiles';
+      const range = { 'x-api-key': key, range: 'bytes=0-6' };
+      const first = await ask(path, { ...range, 'accept-encoding': 'gzip' });
+      expect(first.status).toBe(206);
+      expect(first.headers).toMatchObject({
+        'content-range': `bytes 0-6/${archive.length}`,
+        'content-length': '7',
+      });
+      expect(first.headers['content-encoding']).toBeUndefined();
+      const { etag } = first.headers;
+      expect(etag).toMatch(/^"/u);
+      expect((await ask(path, { ...range, 'if-range': etag ?? '' })).status).toBe(206);
+      expect((await ask(path, { ...range, 'if-range': '"another"' })).status).toBe(200);
+      const beyond = `bytes=${archive.length}-`;
+      expect((await ask(path, { 'x-api-key': key, range: beyond })).status).toBe(416);
     });
 
     it('passes WebSockets through', async () => {

@@ -152,7 +152,7 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
     await isShown('cloud');
   });
 
-  it('that were changed while the other side was away meet again', { timeout: 120_000 }, async () => {
+  it('are merged after they changed while the other side was away', { timeout: 120_000 }, async () => {
     const old = await register('kit', 'Old');
     const other = await register('cloud', 'Other');
     await isShown('cloud', 'Old', 'Other');

@@ -92,7 +92,7 @@ describe('a broker', () => {
     });
   });
 
-  it('that refuses a subscription is served all the same, and the kit reports what does not arrive', async () => {
+  it('is served also when it refuses a subscription, and the kit reports what does not arrive', async () => {
     const script: Script = {
       onSubscribe: (id, filters, peer) =>
         peer.write(
@@ -112,7 +112,7 @@ describe('a broker', () => {
     });
   });
 
-  it('that gives the session to another client has that named, with its reason text', async () => {
+  it('is named with its reason text when it gives the session to another client', async () => {
     await withKit(
       { onSubscribed: (_, peer) => peer.disconnect(0x8e, 'logged in elsewhere') },
       async (broker, kit, lines) => {
@@ -125,7 +125,7 @@ describe('a broker', () => {
     );
   });
 
-  it('that sends a two-byte DISCONNECT is understood', async () => {
+  it('may send a DISCONNECT of two bytes', async () => {
     await withKit({ onSubscribed: (_, peer) => peer.write(framed(0xe0)) }, async (_, kit) => {
       await eventually('it ended', () => kit.uplink.status().last_error !== null);
       expect(kit.uplink.status().last_error).toMatch(/normal disconnection \(0x00\)/);

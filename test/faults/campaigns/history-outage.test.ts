@@ -24,6 +24,22 @@ describe.skipIf(peerMissing('mosquitto'))('the history after six hours offline',
     test_ms,
   );
 
+  it(
+    'holds the same when the broker loses what it acknowledged while the service was away',
+    async () => {
+      const account = await playOutage({
+        database: 'SQLite',
+        kills: 0,
+        killsBroker: false,
+        losses: 2,
+        hz: 0.5,
+        backlog_kbps: 48,
+      });
+      expect(account).toMatchObject(each_once);
+    },
+    test_ms,
+  );
+
   it.each(databases)(
     'holds the same after kills of service and database during the drain, on %s',
     async (database) => {

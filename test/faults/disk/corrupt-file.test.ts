@@ -120,7 +120,7 @@ describe('a buffer file that is damaged when it is opened', () => {
     expect(drops).toMatchObject([{ lane: 'feed', reason: 'unreadable', rows: salvage?.rows_lost }]);
   });
 
-  test('that was cut off in the middle gives what stands before the cut', () => {
+  test('gives the rows before the cut when it was cut off in the middle', () => {
     using lab = filledLab();
     lab.store.close();
     truncateSync(lab.file, Math.floor(statSync(lab.file).size / 2 / page_bytes) * page_bytes);

@@ -89,7 +89,7 @@ describe.skipIf(diskMissing())('a disk that others have filled', () => {
     });
   });
 
-  test('that is full from the start makes a store that reports it and recovers', async () => {
+  test('makes a store that reports it and recovers when it is full from the start', async () => {
     await withTmpfs(8, (dir) => {
       const hog = fillUp(dir);
       const { store, opened } = openStore(storeOptions(dir));

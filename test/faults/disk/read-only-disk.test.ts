@@ -51,7 +51,7 @@ describe.skipIf(diskMissing())('a disk that becomes read-only', () => {
     });
   });
 
-  test('that is read-only from the start makes a store that reports it, and whose numbers are used by no other', async () => {
+  test('makes a store that reports it when it is read-only from the start, and no other store uses its numbers', async () => {
     await withExt4(64, (dir, disk) => {
       openStore(storeOptions(dir)).store.close();
       // A kit that was started very often.

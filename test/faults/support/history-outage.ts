@@ -27,6 +27,8 @@ export interface OutageSpec {
   readonly kills: number;
   /** Of the broker too, which keeps nothing on disk: what it acknowledged and the service does not have within a second is lost. */
   readonly killsBroker: boolean;
+  /** How often the service is away while the broker takes the backlog, and the broker then ends with nothing on disk. */
+  readonly losses?: number;
   /** Positions a second of each of the two drones. */
   readonly hz: number;
   /** Of the backlog, so that the drain lasts as long as the kills. 0: no limit. */
@@ -60,6 +62,8 @@ const commit_every = 500;
 const telemetry_every_s = 10;
 const event_every_s = 60;
 const drain_ms = 600_000;
+/** Several batches of the backlog. */
+const away_ms = 4_000;
 const left_max = 30;
 const drops_ms = 60_000;
 const page = 5_000;
@@ -225,6 +229,19 @@ async function killDuring(spec: OutageSpec, { kit, broker, server, cloud }: Kill
     await letPass(Math.random() * 300);
     await broker.start();
   };
+  const loseBoth = async (): Promise<void> => {
+    await cloud.service().end('SIGKILL');
+    await letPass(away_ms);
+    await broker.kill('SIGKILL');
+    await broker.start();
+    await cloud.restart();
+  };
+  for (let lost = 0; lost < (spec.losses ?? 0); lost += 1) {
+    // From then on the kit waits for the service.
+    const before = await bufferedOf(kit);
+    await eventually('the service has stored some', async () => (await bufferedOf(kit)) < before);
+    await loseBoth();
+  }
   const all = [killService, ...(server ? [killDatabase] : []), ...(spec.killsBroker ? [killBroker] : [])];
   let kills = 0;
   for (; kills < spec.kills; kills += 1) {

@@ -182,6 +182,7 @@ export class Kit {
       media: undefined,
       service: undefined,
       telemetry: telemetryOf(telemetrySection.parse({})),
+      low_battery: undefined,
       commands: {
         disabled: this.#disabled ? [{ asset: '*', command: 'probe' }] : [],
         max_risk: 'high',

@@ -33,6 +33,9 @@ export async function withExt4<T>(
   run('truncate', '-s', `${size_mb}M`, image);
   run('mkfs.ext4', '-q', '-F', image);
   const device = run('losetup', '--find', '--show', image).trim();
+  // `ip netns exec` of a test beside this one copies every mount: in a shared folder its copy goes when ours does.
+  run('mount', '--bind', home, home);
+  run('mount', '--make-shared', home);
   const mount = (): string => run('mount', '-o', 'errors=remount-ro', device, dir);
   const disk: Ext4 = {
     shutdown: () => shutDown(dir),
@@ -40,6 +43,8 @@ export async function withExt4<T>(
     remount: () => {
       run('umount', dir);
       mount();
+      if (run('findmnt', '-no', 'OPTIONS', dir).split(',').includes('shutdown'))
+        throw new Error(`${device} is still mounted in another mount namespace, so the cut did not end`);
     },
   };
   try {
@@ -47,6 +52,7 @@ export async function withExt4<T>(
     return await fn(dir, disk);
   } finally {
     unmount(dir);
+    unmount(home);
     run('losetup', '--detach', device);
     rmSync(home, { recursive: true, force: true });
   }

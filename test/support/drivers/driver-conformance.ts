@@ -14,6 +14,7 @@ import type { Command } from '../../../src/driver/command.ts';
 import type { Driver, DriverHost } from '../../../src/driver/driver.ts';
 import type { FeedSet } from '../../../src/contract/feeds.ts';
 import type { Draft } from '../../../src/outbox/api.ts';
+import { isReadable } from '../../../src/service/api/payload.ts';
 import type { Hub } from '../../../src/hub/hub.ts';
 import { every, within } from '../../../src/platform/time.ts';
 import { hubLab } from '../kit/hub-lab.ts';
@@ -123,6 +124,15 @@ export function driverConformance({
     }
   });
 
+  it('publishes schemas of its commands that the service checks payloads against', async ({ skip }) => {
+    skip(without.commands !== undefined, without.commands);
+    await peer.start();
+    const recorded = await run(driver, options());
+    await recorded.stop();
+    const unread = recorded.commands.filter(({ input_schema }) => !isReadable(input_schema));
+    expect(unread.map(({ name }) => name)).toEqual([]);
+  });
+
   it('ends within 3 s of the abort and leaves nothing open', async () => {
     await peer.start();
     // The first run loads modules and lets libraries open what they keep for good.
@@ -196,6 +206,7 @@ function recordingHost(driver: Driver, signal: AbortSignal) {
     reportLink: () => tell(),
     reportLocation: () => tell(),
     serveGateway: (more_commands) => void commands.push(...more_commands),
+    publishGateway: () => undefined,
     stateFile: (name) => join(state_dir, name),
     retract: () => undefined,
     reportStatus: () => undefined,

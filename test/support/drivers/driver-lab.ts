@@ -37,6 +37,7 @@ export function driverLab(driver: Driver, options: unknown, { state_dir }: { sta
     serveGateway(commands) {
       shown.commands = commands;
     },
+    publishGateway: () => undefined,
     stateFile: (name) => join(dir, name),
     reportStatus(facts) {
       shown.facts = facts;

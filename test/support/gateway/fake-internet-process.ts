@@ -1,6 +1,6 @@
 /**
  * The internet of the lab: answers STUN binding requests on port 3478, tells callers of port 8080 their address by HTTP,
- * gives them `/down?bytes=N` and takes what they post, and accepts and ends every connection to port 443. Arguments: its
+ * gives them `/down?bytes=N` and `/generate_204` and takes what they post, and accepts and ends every connection to port 443. Arguments: its
  * IPv4 addresses. Ends with its standard input.
  */
 import { createSocket } from 'node:dgram';
@@ -43,7 +43,8 @@ const web = createHttpServer((request, response) => {
   request.on('error', () => undefined).resume();
   const address = request.socket.remoteAddress?.replace('::ffff:', '');
   const body = pathname === '/down' ? Buffer.alloc(Number(searchParams.get('bytes')), 7) : address;
-  request.once('end', () => response.end(body));
+  if (pathname === '/generate_204') response.writeHead(204);
+  request.once('end', () => response.end(pathname === '/generate_204' ? undefined : body));
 }).listen(8080, '::');
 const accepting = createServer((socket) => {
   socket.on('error', () => undefined);

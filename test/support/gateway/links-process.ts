@@ -22,6 +22,7 @@ const host: DriverHost<typeof noFeeds> = {
   retract: silent,
   reportLocation: silent,
   serveGateway: silent,
+  publishGateway: silent,
   stateFile: (name) => join(state_dir, name),
   reportStatus: silent,
 };

@@ -15,6 +15,7 @@ const prober = startProber({
   targets: [{ ip, port: 443 }],
   interval_ms: 50,
   timeout_ms: 500,
+  tcp: true,
   signal: stopping.signal,
   log,
   onChange: () => undefined,

@@ -44,6 +44,10 @@ export const lab_targets_v6 = ['2001:db8:ffff::1', '2001:db8:ffff::2'] as const;
 export const lab_public_ip = { sat0: lab_wans.sat0.outside, wwan0: lab_wans.wwan0.outside } as const;
 /** What listens on the targets. */
 export const lab_ports = { stun: 3478, tcp: 443, what_is_my_ip: 8080 } as const;
+/** What the name server of the internet answers. */
+export const lab_name = { name: 'probe.example.org', address: '198.18.0.2' } as const;
+/** Of each provider's portal. */
+const portal = { http: 8081, dns: 5353, address: '192.0.2.80' } as const;
 
 export interface WanLab {
   /** Name of the gateway's namespace, and what is put before a command line to run it there. */
@@ -63,13 +67,18 @@ export interface WanLab {
   plug(wan: LabWan): Promise<void>;
   /** The provider drops echo requests. */
   filterIcmp(wan: LabWan, state: 'on' | 'off'): Promise<void>;
+  /**
+   * The provider's portal: it answers TCP and DNS in place of everybody and drops the rest. `echo`: all TCP and UDP is
+   * dropped, and ICMP passes.
+   */
+  portal(wan: LabWan, state: 'on' | 'echo' | 'off'): Promise<void>;
   stop(): Promise<void>;
 }
 
 let labs = 0;
 const name_start = 'kcw-';
 
-/** Builds the lab. Needs root, `ip` and `nft`. */
+/** Builds the lab. Needs root, `ip`, `nft` and `dnsmasq`. */
 export async function startWanLab(): Promise<WanLab> {
   await removeOrphans();
   const id = `${name_start}${process.pid}-${(labs += 1)}`;
@@ -94,6 +103,12 @@ export async function startWanLab(): Promise<WanLab> {
     await sysctl(spaces.gateway, 'net.ipv4.ping_group_range=0 2147483647');
     const internet = [program('ip'), 'netns', 'exec', spaces.internet, process.execPath];
     await startReady([...internet, script('fake-internet-process.ts'), ...lab_targets], children);
+    startNameServer(spaces.internet, [`--address=/${lab_name.name}/${lab_name.address}`], children);
+    for (const wan of ['sat0', 'wwan0'] as const) {
+      const inside_isp = [program('ip'), 'netns', 'exec', spaces[wan], process.execPath];
+      await startReady([...inside_isp, script('fake-portal-process.ts'), String(portal.http)], children);
+      startNameServer(spaces[wan], [`--address=/#/${portal.address}`, `--port=${portal.dns}`], children);
+    }
     return { ...handles(spaces, relay), stop };
   } catch (error) {
     await stop();
@@ -133,6 +148,35 @@ function handles(spaces: Spaces, relay: Relay): Omit<WanLab, 'stop'> {
       const echoes = ['meta', 'l4proto', '{ icmp, ipv6-icmp }', 'drop'];
       await nft(spaces[wan], 'add', 'rule', 'inet', 'lab', 'forward', ...echoes);
     },
+    async portal(wan, state) {
+      const isp = spaces[wan];
+      await nft(isp, 'flush', 'chain', 'inet', 'lab', 'forward');
+      await nft(isp, 'flush', 'chain', 'ip', 'nat', 'in');
+      if (state === 'echo') {
+        await nft(isp, 'add', 'rule', 'inet', 'lab', 'forward', 'meta', 'l4proto', '{ tcp, udp }', 'drop');
+      }
+      if (state !== 'on') return;
+      const redirect = async (protocol: string, from: string, to: number): Promise<void> =>
+        nft(
+          isp,
+          'add',
+          'rule',
+          'ip',
+          'nat',
+          'in',
+          'iifname',
+          'customer',
+          protocol,
+          'dport',
+          from,
+          'redirect',
+          'to',
+          `:${to}`,
+        );
+      await redirect('tcp', '1-65535', portal.http);
+      await redirect('udp', '53', portal.dns);
+      await nft(isp, 'add', 'rule', 'inet', 'lab', 'forward', 'drop');
+    },
   };
 }
 
@@ -170,6 +214,14 @@ async function translate(isp: string): Promise<void> {
   await nft(isp, 'add', 'table', 'ip', 'nat');
   await nft(isp, 'add', 'chain', 'ip', 'nat', 'out', '{ type nat hook postrouting priority 100; }');
   await nft(isp, 'add', 'rule', 'ip', 'nat', 'out', 'oifname', 'up0', 'masquerade');
+  await nft(isp, 'add', 'chain', 'ip', 'nat', 'in', '{ type nat hook prerouting priority -100; }');
+}
+
+/** dnsmasq in a namespace, with no name servers above it. */
+function startNameServer(namespace: string, settings: readonly string[], children: ChildProcess[]): void {
+  const plain = ['--keep-in-foreground', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--user=root'];
+  const args = ['netns', 'exec', namespace, program('dnsmasq'), ...plain, '--pid-file=', ...settings];
+  children.push(spawn(program('ip'), args, { stdio: 'ignore' }));
 }
 
 async function startRelay(spaces: Spaces, children: ChildProcess[]): Promise<Relay> {

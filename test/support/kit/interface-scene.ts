@@ -27,6 +27,7 @@ export interface Body {
   readonly id: string;
   readonly name: string;
   readonly type: string;
+  readonly protocol: string;
   readonly asset_id: string;
   readonly command_name: string;
   readonly status: string;
@@ -71,6 +72,7 @@ export interface Scene {
   readonly drone: string;
   readonly vendorcam: string;
   readonly onvif: string;
+  readonly gateway: string;
   readonly broker: Broker | undefined;
   /** Waits where the rate limit says so. */
   ask(path: string, asked?: Asked): Promise<Answer>;
@@ -154,7 +156,7 @@ export async function openScene(form: Form): Promise<Scene> {
       const feeds = await ask(`/api/kits/${kit_id}/assets/${assetId(kit_id, 'onvif')}/telemetry`);
       seen = `${JSON.stringify(list)} ${telemetry.text} ${feeds.text}`;
       await letPass(200);
-      const isComplete = Array.isArray(list.assets) && list.assets.length >= 3;
+      const isComplete = Array.isArray(list.assets) && list.assets.length >= 4;
       return isComplete && Boolean(telemetry.body.location) && feeds.text.includes('"online":true');
     });
   } catch (error) {
@@ -163,7 +165,12 @@ export async function openScene(form: Form): Promise<Scene> {
     throw new Error(`the scene did not come up: ${said}\n${seen}`, { cause: error });
   }
   const id = (asset_key: string): string => assetId(kit_id, asset_key);
-  const assets = { drone: id('drone'), vendorcam: id('vendorcam'), onvif: id('onvif') };
+  const assets = {
+    drone: id('drone'),
+    vendorcam: id('vendorcam'),
+    onvif: id('onvif'),
+    gateway: id('gateway'),
+  };
   return { form, url, key, kit_id, ...assets, broker, ask, newKey, close };
 }
 

@@ -87,6 +87,8 @@ export const drone = defineDriver({
 });
 
 const number = z.number();
+/** With what the real driver says of it. */
+const alt_m = number.meta({ 'x-kit-datum': 'relative', 'x-kit-unit': 'm' });
 
 function droneCommands(): Command[] {
   return [
@@ -100,7 +102,7 @@ function droneCommands(): Command[] {
     }),
     defineCommand({
       ...plain('goto_waypoint', 'high'),
-      input: z.strictObject({ lat: number.min(-90).max(90), lon: number.min(-180).max(180), alt_m: number }),
+      input: z.strictObject({ lat: number.min(-90).max(90), lon: number.min(-180).max(180), alt_m }),
       handle: async (target, context) => {
         context.progress('on the way', 50);
         await sleep(300, context.signal);
@@ -120,7 +122,9 @@ export const vendorcam = defineDriver({
     const sink = host.announce({ ...about, rtsp_url: 'rtsp://viewer:secret@127.0.0.1:554/1' }, [
       defineCommand({
         ...plain('ptz_move', 'low'),
-        input: z.strictObject({ direction, speed: z.int().min(1).max(64).optional() }),
+        input: z
+          .strictObject({ direction, speed: z.int().min(1).max(64).optional() })
+          .meta({ 'x-kit-move-ms': 1_000 }),
         handle: echo,
       }),
       defineCommand({
@@ -168,7 +172,18 @@ export const onvif = defineDriver({
   },
 });
 
-export const playedDrivers = [playedKit, drone, vendorcam, onvif];
+/** The kit's own gateway, whose protocol the interface does not have. */
+export const gateway = defineDriver({
+  name: 'played-gateway',
+  feeds: {},
+  options,
+  run: async (_, host) => {
+    host.announce({ asset_key: 'gateway', name: 'gw-7', type: 'gateway', protocol: 'gateway' });
+    await aborted(host.signal);
+  },
+});
+
+export const playedDrivers = [playedKit, drone, vendorcam, onvif, gateway];
 
 function plain(name: string, risk_level: 'low' | 'medium' | 'high') {
   return { name, description: `Plays ${name}.`, risk_level };

@@ -1,16 +1,24 @@
-/** A service's deliverer in a process of its own, to be killed: `node deliverer-process.ts DATABASE CLOCK_AHEAD_MS`. */
+/**
+ * A service's deliverer in a process of its own, to be killed: `node deliverer-process.ts DATABASE CLOCK_AHEAD_MS TIMEOUT_MS`.
+ * The database is a file of SQLite, or an address of PostgreSQL with its password in PGPASSWORD.
+ */
+import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
 import { AddressPolicy } from '../../../src/service/webhooks/address-policy.ts';
 import { Deliverer } from '../../../src/service/webhooks/deliverer.ts';
 import { recordingLog } from '../recording-log.ts';
 
-const [database = '', ahead_ms = '0'] = process.argv.slice(2);
+const [database = '', ahead_ms = '0', timeout_ms = '10000'] = process.argv.slice(2);
 const deliverer = new Deliverer({
-  store: new SqlStore(openSqlite(database)),
+  store: new SqlStore(
+    database.startsWith('postgres:')
+      ? await openPostgres({ url: database, password: process.env['PGPASSWORD'] })
+      : openSqlite(database),
+  ),
   log: recordingLog(),
   policy: new AddressPolicy({ allow: ['127.0.0.0/8'], allow_http: true }),
-  timeout_ms: 10_000,
+  timeout_ms: Number(timeout_ms),
   disable_after_ms: 3_600_000,
   now: () => Date.now() + Number(ahead_ms),
   random: () => 0,

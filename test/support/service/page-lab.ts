@@ -169,7 +169,7 @@ export const ids = {
 const here = { lat: 47.39, lon: 8.54 };
 
 /** The kit says what it has: a drone with a camera, and a silent drone. */
-async function playKit(lab: ServiceLab): Promise<void> {
+export async function playKit(lab: ServiceLab): Promise<void> {
   const now = new Date().toISOString();
   await lab.publish(channels.state, {
     ...samples['kitState'],

@@ -1,6 +1,7 @@
 /** A receiver of webhooks on loopback that misbehaves on command. */
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 
 export interface Received {
   readonly headers: IncomingHttpHeaders;
@@ -13,10 +14,18 @@ export type Manner = number | 'hang' | 'reset' | 'flood' | 'redirect' | { readon
 
 export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
 
-export async function startWebhookReceiver() {
+/** `tls`: PEM; left out: plain HTTP. */
+export async function startWebhookReceiver(tls?: { readonly cert: Buffer; readonly key: Buffer }) {
   const received: Received[] = [];
+  const open_ids = new Set<string>();
+  /** Ids that came while they were being answered. */
+  const overlaps: string[] = [];
   const state = { manner: 200 as Manner, retry_after: undefined as string | undefined, open: 0, open_max: 0 };
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
+    const id = String(request.headers['webhook-id']);
+    if (open_ids.has(id)) overlaps.push(id);
+    open_ids.add(id);
+    response.once('close', () => open_ids.delete(id));
     state.open += 1;
     state.open_max = Math.max(state.open_max, state.open);
     response.once('close', () => (state.open -= 1));
@@ -28,7 +37,8 @@ export async function startWebhookReceiver() {
       received.push({ headers: request.headers, body, at_ms: Date.now() });
       answer(response);
     });
-  });
+  };
+  const server = tls ? createSecureServer(tls, listener) : createServer(listener);
   const answer = (response: ServerResponse): void => {
     const { manner } = state;
     if (state.retry_after !== undefined) response.setHeader('retry-after', state.retry_after);
@@ -44,9 +54,10 @@ export async function startWebhookReceiver() {
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;
   return {
-    url: `http://127.0.0.1:${port}/hook`,
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}/hook`,
     port,
     received,
+    overlaps,
     state,
     async stop() {
       server.closeAllConnections();

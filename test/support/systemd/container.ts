@@ -48,15 +48,15 @@ export async function rootFileSystem(packages: readonly string[], architecture?:
   const unfinished = `${dir}.${process.pid}`;
   await mkdir(cache_dir, { recursive: true });
   try {
-    await run(
-      'mmdebstrap',
+    // What it mounts inside belongs to a namespace of its own: were the test killed, removing the directory would empty the machine.
+    const [command, ...guards] = [...dyingWithUs(), program('unshare'), '--mount', program('mmdebstrap')];
+    const options = [
       '--quiet',
       '--variant=minbase',
       ...(architecture === undefined ? [] : [`--arch=${architecture}`]),
       `--include=${packages.join(',')}`,
-      suite,
-      unfinished,
-    );
+    ];
+    await execute(command, [...guards, ...options, suite, unfinished]);
     await rename(unfinished, dir);
   } finally {
     await rm(unfinished, { recursive: true, force: true });

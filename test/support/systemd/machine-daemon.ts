@@ -6,7 +6,7 @@ import type { Machine } from './machine.ts';
 
 export const unit = 'kit-connector.service';
 /** Starting the daemon alone takes ten seconds on an emulated processor. */
-export const patience_ms = 420_000;
+export const patience_ms = 1_200_000;
 /** So many messages of the drone come in a few seconds. */
 const enough_messages = 10;
 

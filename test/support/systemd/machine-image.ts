@@ -44,8 +44,8 @@ const root_programs = ['sh', 'mount', 'modprobe', 'switch_root'];
 /** Nothing of these is wanted on a machine without network and people. */
 const masked_units = ['getty@tty1.service', 'getty-static.service', 'e2scrub_reap.service'];
 const disk_size = '1200M';
-/** For one script inside. To unpack the package takes minutes there. */
-export const script_s = 600;
+/** For one script inside. To unpack the package takes minutes there, and many more where other programs want the processor. */
+export const script_s = 1_800;
 
 export interface Image {
   readonly kernel: string;

@@ -65,7 +65,9 @@ export function machineMissing({ emulator, isForeign }: MachineKind): boolean {
 function emulationMissing(): boolean {
   if (peerMissing('qemu-aarch64-static', 'arch-test', 'aarch64-linux-gnu-strip')) return true;
   if (existsSync('/proc/sys/fs/binfmt_misc/qemu-aarch64')) return false;
-  console.warn('skipped: /proc/sys/fs/binfmt_misc has no qemu-aarch64; systemctl restart systemd-binfmt');
+  console.warn(
+    'skipped: /proc/sys/fs/binfmt_misc has no qemu-aarch64; systemctl restart systemd-binfmt, or as root mount it and write /usr/lib/binfmt.d/qemu-aarch64.conf to its register',
+  );
   return true;
 }
 

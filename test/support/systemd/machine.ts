@@ -24,7 +24,8 @@ export interface Machine {
   readonly stop: () => Promise<void>;
 }
 
-const boot_ms = 600_000;
+/** For a boot with an emulated processor on a machine that is busy with other things. */
+const boot_ms = 3_600_000;
 const answer_ms = (script_s + 30) * 1_000;
 const stop_ms = 30_000;
 const console_chars_max = 200_000;
@@ -55,6 +56,7 @@ export async function startMachine(deb: string, kind: MachineKind = amd64): Prom
     'stdio',
     ...kind.agent_args,
   ];
+  const began_ms = performance.now();
   const agent = once(server, 'connection') as Promise<[Socket]>;
   const emulator = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let console_text = '';
@@ -79,6 +81,7 @@ export async function startMachine(deb: string, kind: MachineKind = amd64): Prom
     await stop();
     throw new Error(`the machine did not start: ${console_text}`);
   }
+  console.info(`${kind.architecture}: booted in ${Math.round((performance.now() - began_ms) / 1_000)} s`);
   const attempt = async (script: string): Promise<Outcome> => {
     const answer = await within(answer_ms, Promise.race([ask(script), gone]));
     if (answer === undefined) throw new Error(`no answer to ${script}\n${console_text}`);

@@ -71,7 +71,7 @@ describe('the driver instances', () => {
     await lab.stop();
   });
 
-  it('that do not stop in time are abandoned, and the others change all the same', async () => {
+  it('are abandoned when they do not stop in time, and the others change all the same', async () => {
     const lab = await startAppLab(configured(instance('red', 'keys: [red], does: hang'), instance('blue')));
     const { drivers } = await lab.read(configured(instance('red'), instance('green')));
     const changed = lab.instances.change(drivers);

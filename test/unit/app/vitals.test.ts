@@ -9,6 +9,7 @@ import { fakeSystemd } from '../../fakes/fake-systemd.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { makeDirectory } from '../../support/temporary.ts';
+import { texts } from '../../../src/cli/texts.ts';
 
 const never = new Promise<never>(() => undefined);
 const refused = async (): Promise<never> => {
@@ -150,7 +151,7 @@ test('the watchdog is not fed while there is no progress, and the log has the re
   await systemd.until(/^WATCHDOG=1$/);
   await eventually('the end of the trouble is said', () => log.at('info').length > 0);
   expect(log.lines.map(({ level, sentence, facts }) => [level, sentence, Object.keys(facts)])).toEqual([
-    ['error', 'daemon made no progress; systemd will restart it if this continues', ['reason']],
+    ['error', texts.no_progress, ['reason']],
     ['info', 'progress resumed', ['down_s']],
   ]);
 });

@@ -67,6 +67,7 @@ const well: DegradedFacts = {
   drivers: [],
   assets: [],
   clock_synced: true,
+  low_battery: null,
   warnings: [],
 };
 const driver = {

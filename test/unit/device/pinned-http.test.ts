@@ -113,7 +113,7 @@ describe('the certificate', () => {
     expect(device).toMatchObject({ requests: 2, connections: 1 });
   });
 
-  it('that changed never gets the password, and the error of the check comes through', async () => {
+  it('never gets the password when it changed, and the error of the check comes through', async () => {
     const device = await listen(createTlsServer(first, echo));
     let pinned: string | undefined;
     const http = client(device.port, {
@@ -135,7 +135,7 @@ describe('the certificate', () => {
 });
 
 describe('a request', () => {
-  it('that is not answered ends at its deadline', async () => {
+  it('ends at its deadline without an answer', async () => {
     const device = await listen(createServer(() => undefined));
     const error = await failureOf(client(device.port).post('/', '', { deadline_ms: 100 }));
     expect(error).toEqual(new DeviceUnreachable(texts.answer_timeout(0.1)));

@@ -30,6 +30,7 @@ const degraded = ({ hub }: ReturnType<typeof hubLab>): readonly string[] =>
     drivers: hub.drivers(),
     assets: [],
     clock_synced: true,
+    low_battery: null,
     warnings: [],
   });
 const isOnline = ({ hub }: ReturnType<typeof hubLab>): boolean => hub.assets()[0]?.status === 'online';

@@ -16,8 +16,8 @@ const now_ms = (): number => performance.now();
 describe('the parsers under hostile input', () => {
   it.each(targets.map((target) => [target.name, target] as const))(
     '%s throws only its declared errors',
-    (_name, target) => {
-      const run = fuzzTarget(target, {
+    async (_name, target) => {
+      const run = await fuzzTarget(target, {
         seed: fresh_seed,
         inputs,
         coverage: blind,
@@ -72,9 +72,9 @@ describe('the fuzzing engine', () => {
     };
   }
 
-  it('finds a planted fault by keeping the inputs that get further', () => {
+  it('finds a planted fault by keeping the inputs that get further', async () => {
     const { target, coverage } = planted();
-    const run = fuzzTarget(target, {
+    const run = await fuzzTarget(target, {
       seed: 1,
       inputs: 20_000,
       coverage,
@@ -114,13 +114,13 @@ describe('the fuzzing engine', () => {
     });
   }
 
-  it('reports an input that takes too much processor time, three times in a row', () => {
-    const run = slow({ cpu_ms: 0, wall_ms: 0 }, { cpu_ms: 1_500, wall_ms: 1_500 });
+  it('reports an input that takes too much processor time, three times in a row', async () => {
+    const run = await slow({ cpu_ms: 0, wall_ms: 0 }, { cpu_ms: 1_500, wall_ms: 1_500 });
     expect(run.findings[0]?.what).toContain('took more than');
   });
 
-  it('does not blame an input for a machine that is busy elsewhere', () => {
-    const run = slow({ cpu_ms: 0, wall_ms: 0 }, { cpu_ms: 2, wall_ms: 60_000 });
+  it('does not blame an input for a machine that is busy elsewhere', async () => {
+    const run = await slow({ cpu_ms: 0, wall_ms: 0 }, { cpu_ms: 2, wall_ms: 60_000 });
     expect(run.findings).toEqual([]);
   });
 });

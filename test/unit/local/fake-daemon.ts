@@ -7,6 +7,7 @@ import type {
   TailMessage,
   TaskView,
 } from '../../../src/local/api.ts';
+import { texts } from '../../../drivers/links/texts.ts';
 
 export const time = '2026-11-21T10:00:00.000Z';
 export const drone = { id: 'a0000000-0000-4000-8000-000000000001', key: 'mavlink:1', name: 'Falcon' };
@@ -76,9 +77,9 @@ export function statusOf(changes: Partial<StatusReport> = {}): StatusReport {
         name: 'usb\u001B[31m0',
         type: 'cellular',
         status: 'offline',
-        reason: 'no carrier: check cable, dish or modem',
+        reason: texts.no_carrier,
       },
-      { name: 'wlan0', type: 'wifi', reason: 'the first probes are under way' },
+      { name: 'wlan0', type: 'wifi', reason: texts.first_probes },
     ],
     tasks: { pending: 0, running: 0, completed: 1, failed: 0, recent: [taskOf({ status: 'completed' })] },
     ...changes,

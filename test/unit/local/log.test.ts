@@ -1,4 +1,5 @@
 /** The log: what a machine and what a person reads, and what nobody may read. */
+import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { durationInWords } from '../../../src/platform/log/entry.ts';
 import { of_owner_max, of_subject_max, repeats_max, window_ms } from '../../../src/platform/log/repeats.ts';
@@ -99,8 +100,7 @@ test('a person reads time, level, driver, asset and a sentence with its facts wo
   const facts = { asset_key: 'onvif:1', err: new Error('timed out'), retry_ms: 2_000, up_s: 7_500, port: 80 };
   cameras.warn(facts, 'device is unavailable');
   cameras.info({ down_s: 241, firmware: 'V 2' }, 'device is back');
-  // oxlint-disable-next-line no-control-regex -- colours of the terminal
-  const plain = lines.map((line) => line.replaceAll(/\u001B\[\d+m/g, '').slice('12:00:00'.length));
+  const plain = lines.map((line) => stripVTControlCharacters(line).slice('12:00:00'.length));
   expect(plain).toEqual([
     '  warn   cameras onvif:1  device is unavailable (timed out), up for 2 h 5 min before, next try in 2 s  port=80\n',
     '  info   cameras  device is back after 4 min  firmware="V 2"\n',

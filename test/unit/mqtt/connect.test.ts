@@ -54,8 +54,11 @@ async function withBroker(
           ...changes,
         },
         end.signal,
+        (made) => {
+          made.client.on('error', () => undefined);
+          return made;
+        },
       );
-      connection.client.on('error', () => undefined);
       opened.push(connection);
       return connection;
     });

@@ -3,19 +3,10 @@
 import '../../../src/mqtt/client.ts';
 import { Writable } from 'node:stream';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { writeToStream } from 'mqtt-packet';
 import numbers from 'mqtt-packet/numbers.js';
 import { expect, test } from 'vitest';
-
-/** Bytes of all buffers that are still in use. */
-function bufferBytes(): number {
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
-  if (typeof collect === 'function') Reflect.apply(collect, undefined, []);
-  return process.memoryUsage().arrayBuffers;
-}
+import { bufferBytes } from '../../support/process-stats.ts';
 
 test('packets of three thousand different lengths leave no pool of buffers behind', async () => {
   const lengths = 3_000;

@@ -284,6 +284,17 @@ describe('Session', () => {
       });
     });
 
+    it.each([
+      ['a second CONNACK', Buffer.from([0x20, 3, 0, 0, 0])],
+      ['a DISCONNECT', Buffer.from([0xe0, 2, 0x98, 0])],
+    ])('ends with its reason when %s comes in one segment with the CONNACK', async (_name, next) => {
+      const together = Buffer.concat([Buffer.from([0x20, 3, 0, 0, 0]), next]);
+      await withBroker({ onConnect: (peer) => peer.write(together) }, async ({ open }) => {
+        const session = await open();
+        expect(await session.closed).not.toBe('');
+      });
+    });
+
     it('by its own will resolves with that reason', async () => {
       await withBroker({}, async ({ open }) => {
         const session = await open();

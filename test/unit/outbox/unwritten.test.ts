@@ -123,7 +123,7 @@ describe('A note of what a stop could not write', () => {
     expect(lab.reopen().drops).toEqual([]);
   });
 
-  it('that no stop has written is ignored', () => {
+  it('is ignored when no stop has written it', () => {
     using lab = new StoreLab();
     lab.reopen({ runtime_dir: lab.dir });
     const endless = [[lab.opened.epoch, 'alarm', 'memory_full', 2 ** 40, 0, 2 ** 40]];

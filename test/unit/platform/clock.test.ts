@@ -99,7 +99,7 @@ describe('the clock', () => {
     expect(lab.steps.at(-1)).toMatchObject({ by_ms: hour_ms });
   });
 
-  it('that is slewed, or read by a process that was stopped in between, is not stepped', () => {
+  it('is not stepped when it is slewed, or read by a process that was stopped in between', () => {
     const lab = machine({ error_us: 0 });
     for (let second = 0; second < 3_600; second += 1) {
       lab.pass(1_000);

@@ -93,7 +93,7 @@ describe('addresses', () => {
     },
   );
 
-  it('that are longer than any header may be are refused at once', async () => {
+  it('are refused at once when they are longer than any header may be', async () => {
     expect((await ask('GET', `/api/${'x'.repeat(9_000)}`, key())).status).toBe(431);
     expect((await ask('GET', `/api/${'x'.repeat(7_000)}`, key())).status).toBe(404);
   });
@@ -175,7 +175,7 @@ describe('sessions', () => {
 });
 
 describe('keys', () => {
-  it('that may only send commands or change assets read nothing, neither by request nor by socket', async () => {
+  it('read nothing, neither by request nor by socket, when they may only send commands or change assets', async () => {
     const blind = await lab.giveKey({ scopes: ['commands', 'assets:write'] });
     for (const path of ['/api/kits', `${kit}/telemetry`, `${kit}/assets`, `${kit}/tasks`]) {
       expect((await ask('GET', path, { 'x-api-key': blind })).status).toBe(403);
@@ -261,7 +261,7 @@ describe('answers of every kind', () => {
 });
 
 describe('connections', () => {
-  it('that say nothing, or only half of it, are cut', { timeout: 40_000 }, async () => {
+  it('are closed when they send nothing, or only half of a request', { timeout: 40_000 }, async () => {
     const host = 'HTTP/1.1\r\nHost: localhost\r\n';
     const body = 'Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{';
     const halves = ['', `GET /api/kits ${host}`, `POST /api/session ${host}${body}`];
@@ -286,12 +286,12 @@ describe('connections', () => {
     });
   });
 
-  it('that offer HTTP/2 beside are answered in HTTP/1.1', async () => {
+  it('are answered in HTTP/1.1 when they offer HTTP/2 beside it', async () => {
     const offer = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABk' };
     expect((await ask('GET', '/api/kits', { ...key(), ...offer })).status).toBe(200);
   });
 
-  it('that end while their key is looked up are not counted', async () => {
+  it('are not counted when they end while their key is looked up', async () => {
     let answer = (): void => undefined;
     let asked = 0;
     const session = async (): Promise<string> => {

@@ -126,7 +126,7 @@ describe('a jump of the time of day', () => {
     },
   );
 
-  it('that shows a waiting dispatch to be stale ends it before it starts', async () => {
+  it('ends a queued dispatch that it shows to be stale, before it starts', async () => {
     const lab = startLab();
     await lab.give({ n: 1 });
     const second = await lab.give({ n: 2 });

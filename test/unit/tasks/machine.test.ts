@@ -64,12 +64,12 @@ describe('a task', () => {
     });
   });
 
-  it('that succeeds is completed with its result', () => {
+  it('is completed with its result when it succeeds', () => {
     const result = { status: 'completed', revision: final_revision, result: { seen: true } };
     expect(transition(running, succeed)).toEqual({ kind: 'moved', state: result, report: result });
   });
 
-  it('that was running at a restart is interrupted, reports nothing, and leaves room for progress nobody journaled', () => {
+  it('is interrupted by a restart, reports nothing, and leaves room for progress that was not journaled', () => {
     expect(transition(running, { kind: 'restart', elapsed_ms: 60_000 })).toEqual({
       kind: 'moved',
       state: { status: 'running', revision: 60_000, interrupted: true },

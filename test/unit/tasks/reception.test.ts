@@ -34,7 +34,7 @@ describe('a dispatch', () => {
     expect(lab.disk.entry(id)).toMatchObject({ state: 'completed', result: '{"angle":3}' });
   });
 
-  it('that comes again while it is open or after it is over runs once, and the final report is sent again', async () => {
+  it('runs once when it comes again while it is open or over, and the final report is sent again', async () => {
     const lab = startLab();
     const id = await lab.give({ n: 7 });
     await lab.give({ task_id: id, n: 7 });
@@ -48,7 +48,7 @@ describe('a dispatch', () => {
     expect(again).toEqual([first, first]);
   });
 
-  it('that comes twice before the journal has answered runs once, and both copies are acknowledged together', async () => {
+  it('runs once when it comes twice before the journal has answered, and both copies are acknowledged together', async () => {
     const lab = startLab();
     const { id, taken } = lab.send();
     const second = lab.send({ task_id: id });
@@ -59,7 +59,7 @@ describe('a dispatch', () => {
     await pass(commit_ms);
   });
 
-  it('that is read from bytes is the same as from text', async () => {
+  it('is the same from bytes as from text', async () => {
     const lab = startLab();
     const id = randomUUID();
     const body = {

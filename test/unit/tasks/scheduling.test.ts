@@ -35,7 +35,7 @@ describe('tasks of one asset', () => {
     await finishAll(lab);
   });
 
-  it('that find their asset offline when their turn comes fail', async () => {
+  it('fail when they find their asset offline at their turn', async () => {
     const lab = startLab();
     await lab.give({ n: 1 });
     const second = await lab.give({ n: 2 });
@@ -45,7 +45,7 @@ describe('tasks of one asset', () => {
     expect(lab.error(second)).toBe('Falcon 1 is offline; command not sent');
   });
 
-  it('that wait beyond their deadline expire where they stand', async () => {
+  it('expire in the queue when they wait beyond their deadline', async () => {
     const lab = startLab();
     await lab.give({ n: 1, deadline: new Date(Date.now() + 60_000).toISOString() });
     const second = await lab.give({ n: 2 });
@@ -152,7 +152,7 @@ describe('a safety command', () => {
     expect(lab.kit.invocations.map(({ n }) => n)).toEqual([1, 3, 4]);
   });
 
-  it('that cannot be carried out stops nothing', async () => {
+  it('stops nothing when it cannot be carried out', async () => {
     const lab = startLab();
     await lab.give({ n: 1, command: 'goto' });
     const bad = await lab.give({ command: 'disarm', payload: { speed: 'fast' } });
@@ -175,7 +175,7 @@ describe('a safety command', () => {
     await finishAll(lab);
   });
 
-  it('that comes a second time stops nothing', async () => {
+  it('stops nothing when it comes a second time', async () => {
     const lab = startLab();
     const disarm = await lab.give({ n: 1, command: 'disarm' });
     await finishAll(lab);
@@ -188,7 +188,7 @@ describe('a safety command', () => {
 });
 
 describe('a cancelled task', () => {
-  it('that waits fails and is never started', async () => {
+  it('fails and is never started when it was still in the queue', async () => {
     const lab = startLab();
     await lab.give({ n: 1 });
     const second = await lab.give({ n: 2 });
@@ -198,7 +198,7 @@ describe('a cancelled task', () => {
     expect(lab.kit.invocations).toHaveLength(1);
   });
 
-  it('that is still on its way to the journal fails once it is there', async () => {
+  it('fails once it is in the journal when it was on its way there', async () => {
     const lab = startLab();
     const { id, taken } = lab.send();
     lab.runner.cancel(id);
@@ -222,7 +222,7 @@ describe('a cancelled task', () => {
     expect(lab.disk.entry(id)).toMatchObject({ state: 'failed' });
   });
 
-  it('that runs ends when its handler does, as the handler ends', async () => {
+  it('ends when its handler ends, and as it ends', async () => {
     const lab = startLab();
     const stopped = await lab.give();
     lab.runner.cancel(stopped);
@@ -238,7 +238,7 @@ describe('a cancelled task', () => {
     expect(lab.last(reached)).toMatchObject({ status: 'completed' });
   });
 
-  it('that nobody knows is logged', () => {
+  it('is logged when it is unknown', () => {
     const lab = startLab();
     lab.runner.cancel('nobody');
     expect(lab.log.at('info')).toEqual([texts.cancel_ignored]);

@@ -37,8 +37,23 @@ describe('the window of the uplink', () => {
     expect(window.batch_rows).toBe(200);
   });
 
-  it('requests the largest batches where they take a few milliseconds', () => {
-    const { window } = simulate({ rtt_ms: 1, bytes_per_ms: 1_000 }, 6_000, 2_000);
+  it.each([
+    [1_000, 400],
+    [4_000, 1_000],
+  ])('requests batches that take a few milliseconds: at %d bytes a millisecond %d rows', (rate, rows) => {
+    const { window } = simulate({ rtt_ms: 1, bytes_per_ms: rate }, 6_000, 2_000);
+    expect(window.batch_rows).toBe(rows);
+  });
+
+  it('measures a link that waits for the disk after each batch', () => {
+    let now_ms = 0;
+    const window = new Window(64, () => now_ms);
+    while (now_ms < 1_000) {
+      window.sent(1_000, { backlog: true });
+      now_ms += 1;
+      window.acked(1_000, { backlog: true, delay_ms: 1 });
+      now_ms += 4;
+    }
     expect(window.batch_rows).toBe(400);
   });
 

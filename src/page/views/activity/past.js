@@ -1,7 +1,7 @@
 /** The activity that the history holds: pages of events, the filter, and their sentences. */
-import { eventsOf } from '../../world/history/events.js';
-import { ask, Refused } from '../../world/api.js';
-import { field, listIn, textIn } from '../../world/json.js';
+import { eventsOf, nextOf } from '../../world/history/events.js';
+import { ask, reasonOf } from '../../world/api.js';
+import { listIn, textIn } from '../../world/json.js';
 import { label } from '../../world/text.js';
 import { t } from '../../words/words.js';
 
@@ -50,7 +50,11 @@ function questionOf(view, rows) {
  */
 export function pastOf(view) {
   const of = filterOf(view);
-  const { value, path, fault } = view.history.read(view, `activity ${of}`, questionOf(view, page_rows));
+  const { value, path, fault, isLoading } = view.history.read(
+    view,
+    `activity ${of}`,
+    questionOf(view, page_rows),
+  );
   const { older } = view.choices;
   const newest = eventsOf(value);
   if (older?.of === of && older.kit_id === view.choices.kit_id) {
@@ -58,14 +62,7 @@ export function pastOf(view) {
     const events = [...newest.filter(({ id }) => !known.has(id)), ...older.events];
     return { ...older, events };
   }
-  const next = field(value, 'next');
-  return {
-    events: newest,
-    next: typeof next === 'string' ? next : null,
-    path,
-    isLoading: path === '' && fault === '',
-    fault,
-  };
+  return { events: newest, next: nextOf(value), path, isLoading, fault };
 }
 
 /**
@@ -84,14 +81,9 @@ export async function loadOlder(view, { events, next, path, isLoading }) {
   let after = before;
   try {
     const page = await ask('GET', `${path}&cursor=${next}`);
-    const cursor = field(page, 'next');
-    after = {
-      ...before,
-      events: [...events, ...eventsOf(page)],
-      next: typeof cursor === 'string' ? cursor : null,
-    };
+    after = { ...before, events: [...events, ...eventsOf(page)], next: nextOf(page) };
   } catch (error) {
-    after = { ...before, fault: error instanceof Refused ? error.message : t.trouble.noAnswer };
+    after = { ...before, fault: reasonOf(error, t.trouble.noAnswer) };
   }
   // Another filter may have been chosen meanwhile.
   if (choices.older === before) choices.older = { ...after, isLoading: false };
@@ -111,8 +103,8 @@ export async function allEvents(view) {
   do {
     const page = await ask('GET', `${path}${cursor}`);
     events.push(...eventsOf(page));
-    const next = field(page, 'next');
-    cursor = typeof next === 'string' ? `&cursor=${next}` : '';
+    const next = nextOf(page);
+    cursor = next === null ? '' : `&cursor=${next}`;
   } while (cursor !== '' && events.length < export_rows_max);
   return events;
 }

@@ -22,13 +22,22 @@ export function eventsNow(view, { name, types, asset_id, span }) {
     `events ${name} ${span.hours}`,
     `/events?types=${types.join(',')}${assets}&limit=${page_rows}&${spanQuery(span)}`,
   );
-  const { value, fault, path } = answer;
+  const { value, fault, isLoading } = answer;
   return {
     events: eventsOf(value).toReversed(),
-    isCut: typeof field(value, 'next') === 'string',
-    isLoading: path === '' && fault === '',
+    isCut: nextOf(value) !== null,
+    isLoading,
     fault,
   };
+}
+
+/**
+ * @param {unknown} page of `/events`
+ * @returns {string | null} the cursor of the page with older events; null where there is none
+ */
+export function nextOf(page) {
+  const next = field(page, 'next');
+  return typeof next === 'string' ? next : null;
 }
 
 /** @type {WeakMap<object, readonly Event[]>} */

@@ -3,12 +3,13 @@
  * answer is shown until the next one is there.
  */
 import { t } from '../../words/words.js';
-import { ask, Refused } from '../api.js';
+import { ask, reasonOf, Refused } from '../api.js';
 import { field, listIn } from '../json.js';
 
 /** @import { Sample, View } from '../../types.d.ts' */
 
 /** @typedef {{ value: unknown, fault: string, status: number, path: string, wanted: string, from_ms: number }} Answer */
+/** @typedef {Readonly<Pick<Answer, 'value' | 'fault' | 'status' | 'path'>> & { readonly isLoading: boolean }} Reading `isLoading`: neither an answer nor a fault yet */
 /** @typedef {'asking' | 'on' | 'off' | 'missing' | 'failed'} HistoryState */
 /** @typedef {Pick<View, 'choices' | 'link' | 'time_ms' | 'history'>} Asker */
 
@@ -33,14 +34,15 @@ export class History {
    * @param {Asker} view
    * @param {string} name of the question; its path changes with the time
    * @param {string} path below the kit
-   * @returns {Answer}
+   * @returns {Reading}
    */
   read({ choices, link }, name, path) {
     const id = `${choices.kit_id} ${name}`;
     const answer = this.#answers.get(id) ?? this.#begin(id);
     answer.wanted = `/api/kits/${choices.kit_id}${path}`;
     if (link.state === 'live' && !this.#isBusy && isDue(answer)) void this.#work(answer);
-    return answer;
+    const { value, fault, status, path: answered } = answer;
+    return { value, fault, status, path: answered, isLoading: answered === '' && fault === '' };
   }
 
   /**
@@ -84,7 +86,7 @@ export class History {
       answer.status = 200;
       answer.path = path;
     } catch (error) {
-      answer.fault = error instanceof Refused ? error.message : t.trouble.noAnswer;
+      answer.fault = reasonOf(error, t.trouble.noAnswer);
       answer.status = error instanceof Refused ? error.status : 503;
       answer.from_ms = performance.now() + retry_ms;
     }
@@ -145,7 +147,7 @@ const repeated_ms = 330_000;
  */
 export function seriesNow(view, name, selected, span) {
   const select = selected.map(encodeURIComponent).join(',');
-  const { value, fault, path } = view.history.read(
+  const { value, fault, isLoading } = view.history.read(
     view,
     `series ${name} ${span.hours}`,
     `/series?select=${select}&points=${points}&${spanQuery(span)}`,
@@ -154,7 +156,7 @@ export function seriesNow(view, name, selected, span) {
   const samples = new Map(
     listIn(field(value, 'series')).map((each) => [String(field(each, 'select')), samplesOf(each, bucket_ms)]),
   );
-  return { samples, gap_ms: bucket_ms + repeated_ms, fault, isLoading: path === '' && fault === '' };
+  return { samples, gap_ms: bucket_ms + repeated_ms, fault, isLoading };
 }
 
 /**

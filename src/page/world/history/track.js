@@ -26,8 +26,8 @@ export function trackNow({ id }, view) {
     `track ${id} ${span.hours}`,
     `/assets/${id}/track?tolerance_m=${tolerance_m}&${spanQuery(span)}`,
   );
-  const { value, fault, path } = answer;
-  return { track: trackOf(value), fault, isLoading: path === '' && fault === '' };
+  const { value, fault, isLoading } = answer;
+  return { track: trackOf(value), fault, isLoading };
 }
 
 /**

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { RequestProblem } from '../../api/problem.ts';
 import { byTime, type HistoryMessage } from '../message.ts';
+import { texts } from '../../texts.ts';
 
 /** The place of a message in the order of a history. */
 export type Place = Pick<HistoryMessage, 'time_ms' | 'epoch' | 'seq' | 'channel'>;
@@ -20,13 +21,10 @@ export function cursorAfter(question: unknown, { time_ms, epoch, seq, channel }:
 /** Throws `bad-request` when it is no cursor, or one of another question. */
 export function readCursor(question: unknown, cursor: string): Place {
   const read = stored.safeParse(parsed(cursor));
-  if (!read.success) throw new RequestProblem('bad-request', 'the cursor is not one of this service');
+  if (!read.success) throw new RequestProblem('bad-request', texts.foreign_cursor);
   const [, hash, time_ms, epoch, seq, channel] = read.data;
   if (hash !== hashOf(question)) {
-    throw new RequestProblem(
-      'bad-request',
-      'the cursor belongs to another query; only the cursor may change between pages',
-    );
+    throw new RequestProblem('bad-request', texts.cursor_of_other);
   }
   return { time_ms, epoch, seq, channel };
 }

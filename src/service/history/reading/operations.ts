@@ -18,6 +18,7 @@ import { type Budget, newBudget } from './reader.ts';
 import { readSeries, type Series } from './series.ts';
 import type { Store } from '../../store/store.ts';
 import { readTrack, type Track, type TrackQuery } from './track.ts';
+import { texts } from '../../texts.ts';
 
 export interface Span {
   readonly from_ms: number;
@@ -120,7 +121,7 @@ export class HistoryOperations {
         { kit_id, ...selected(each), from_ms, to_ms, bucket_ms },
         budget,
       );
-      if (!read) throw tooMuch('ask for a shorter time, or for buckets of whole tens of minutes');
+      if (!read) throw tooMuch(texts.shorter_or_tens);
       series.push(seriesResource(each, read));
     }
     return { from: iso(from_ms), to: iso(to_ms), bucket_ms, series };
@@ -128,12 +129,12 @@ export class HistoryOperations {
 
   async track(query: TrackQuery): Promise<Track> {
     const read = await readTrack(this.#store, query, newBudget());
-    if (!read) throw tooMuch('ask for a shorter time');
+    if (!read) throw tooMuch(texts.shorter_time);
     return read;
   }
 
   async completeness(kit_id: string): Promise<CompletenessResource> {
-    const since_ms = await this.#store.historySince();
+    const since_ms = await this.#store.historySince(kit_id);
     const epochs = await readCompleteness(this.#store, kit_id);
     return {
       since: since_ms === undefined ? null : iso(since_ms),
@@ -170,7 +171,7 @@ export class HistoryOperations {
 }
 
 function tooMuch(remedy: string): RequestProblem {
-  return new RequestProblem('too-large', `the request reads too many messages; ${remedy}`);
+  return new RequestProblem('too-large', texts.reads_too_much(remedy));
 }
 
 /** Throws `bad-request`. */

@@ -8,6 +8,8 @@ import {
   history_classes,
   identityOf,
 } from '../message.ts';
+import { isErased, type Tombstones } from '../erasure.ts';
+import { isMisdated } from '../retention.ts';
 import { type Group, messagesOfGroup, openSegment } from '../segment.ts';
 
 /** What one request may cost. */
@@ -83,14 +85,42 @@ function newFilter(): (message: HistoryMessage) => boolean {
   };
 }
 
-/** The groups of what has landed, for figures that need no order. Read them before those of the segments. */
+/**
+ * The groups of what has landed, for figures that need no order, without messages whose times are no times of observation. Read
+ * them before those of the segments.
+ */
 export async function landedGroups(
   store: HistoryStore,
   stretch: Stretch,
   budget: Budget,
 ): Promise<readonly Group[]> {
-  const bodies = await store.historyLanded(stretch.kit_id);
-  return bodies.flatMap((body) => wantedIn(openSegment(body), stretch, budget));
+  const { landed, erased } = await landedOf(store, stretch.kit_id);
+  return landed.flatMap(({ body, landed_ms }) =>
+    wantedIn(openSegment(body), stretch, budget).map((group) => usable(group, landed_ms, erased)),
+  );
+}
+
+/** The group without what is misdated or erased. */
+function usable(group: Group, landed_ms: number, erased: Tombstones): Group {
+  const { channel, unsynced, seqs, times_ms, valuesOf, textOf } = group;
+  const kept = [...times_ms.keys()].filter((at) => {
+    const time_ms = times_ms[at] ?? 0;
+    return (
+      !isMisdated({ time_ms, unsynced }, landed_ms) &&
+      !(erased.size > 0 && isErased(erased, { channel, time_ms, data: textOf(at) }))
+    );
+  });
+  if (kept.length === times_ms.length) return group;
+  return {
+    ...group,
+    seqs: kept.map((at) => seqs[at] ?? 0),
+    times_ms: kept.map((at) => times_ms[at] ?? 0),
+    valuesOf: (key) => {
+      const values = valuesOf(key);
+      return values && kept.map((at) => values[at]);
+    },
+    textOf: (index) => textOf(kept[index] ?? 0),
+  };
 }
 
 /** The groups of the segments of a stretch, without those whose times are no times of observation. */
@@ -128,8 +158,16 @@ async function* segmentsOf(
 }
 
 async function readLanded(store: HistoryStore, stretch: Stretch, budget: Budget): Promise<HistoryMessage[]> {
-  const bodies = await store.historyLanded(stretch.kit_id);
-  return bodies.flatMap((body) => messagesIn(openSegment(body), stretch, budget));
+  const { landed, erased } = await landedOf(store, stretch.kit_id);
+  return landed
+    .flatMap(({ body }) => messagesIn(openSegment(body), stretch, budget))
+    .filter((message) => !isErased(erased, message));
+}
+
+/** What has landed, and what of it is erased: a message that was observed before an erasure may arrive after it. */
+async function landedOf(store: HistoryStore, kit_id: string) {
+  const [landed, erased] = await Promise.all([store.historyLanded(kit_id), store.historyErased(kit_id)]);
+  return { landed, erased };
 }
 
 function wantedIn(

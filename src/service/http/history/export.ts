@@ -10,6 +10,7 @@ import { csvLine } from './csv.ts';
 import type { HistoryGate } from './gate.ts';
 import { exportQuery, history_limit_max, spanOf } from './query.ts';
 import { newRoutes } from '../new-routes.ts';
+import { texts } from '../../texts.ts';
 
 /** The longest time of one export. */
 export const export_days_max = 31;
@@ -93,7 +94,7 @@ function streamOf(lines: AsyncGenerator<string, void, undefined>): ReadableStrea
           if (next.done === true) controller.close();
           else controller.enqueue(encoder.encode(next.value));
         } catch (error) {
-          controller.error(new Error(`the export broke off: ${messageOf(error)}`));
+          controller.error(new Error(texts.export_broken(messageOf(error))));
         }
       },
       async cancel() {

@@ -1,6 +1,7 @@
 /** Requests about the history read much: a key has two at once, and an export counts as one. */
 import type { Principal } from '../../access/principal.ts';
 import { RequestProblem } from '../../api/problem.ts';
+import { texts } from '../../texts.ts';
 
 const at_once_max = 2;
 const retry_s = 2;
@@ -22,13 +23,9 @@ export class HistoryGate {
   enter({ key_id }: Principal): () => void {
     const running = this.#running.get(key_id) ?? 0;
     if (running >= at_once_max) {
-      throw new RequestProblem(
-        'too-many-requests',
-        `${at_once_max} requests about the history at once for a key`,
-        {
-          retry_after_s: retry_s,
-        },
-      );
+      throw new RequestProblem('too-many-requests', texts.history_busy(at_once_max), {
+        retry_after_s: retry_s,
+      });
     }
     this.#running.set(key_id, running + 1);
     let isLeft = false;

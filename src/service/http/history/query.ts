@@ -1,6 +1,7 @@
 /** The parameters of requests about the history. */
 import { z } from '@hono/zod-openapi';
 import { day_ms, history_classes } from '../../history/message.ts';
+import { texts } from '../../texts.ts';
 
 export const history_limit_max = 5_000;
 export const series_max = 20;
@@ -19,7 +20,7 @@ const time = z
   .transform((text, context) => {
     const time_ms = /^\d+$/u.test(text) ? Number(text) : Date.parse(text);
     if (Number.isFinite(time_ms)) return time_ms;
-    context.addIssue({ code: 'custom', message: 'must be ISO 8601 or milliseconds since 1970' });
+    context.addIssue({ code: 'custom', message: texts.time_format });
     return z.NEVER;
   });
 

@@ -23,6 +23,7 @@ import {
 } from './query.ts';
 import { newRoutes } from '../new-routes.ts';
 import { seriesCsv, seriesRows } from './series-format.ts';
+import { texts } from '../../texts.ts';
 
 const tags = ['history'];
 const csv_type = 'text/csv; charset=utf-8';
@@ -187,10 +188,7 @@ function messageRoutes(service: Service, history: HistoryOperations, gate: Histo
     const known = (await service.kits(c.var.principal)).map(({ id }) => id);
     const wanted = kits ? known.filter((id) => kits.includes(id)) : known;
     if (wanted.length > fleet_kits_max) {
-      throw new RequestProblem(
-        'bad-request',
-        `${wanted.length} kits; name at most ${fleet_kits_max} in "kits"`,
-      );
+      throw new RequestProblem('bad-request', texts.too_many_kits(wanted.length, fleet_kits_max));
     }
     const filter = { ...query, ...spanOf(query, Date.now()) };
     const events = await gate.run(c.var.principal, async () => history.fleetEvents(wanted, filter));

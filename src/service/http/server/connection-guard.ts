@@ -3,6 +3,7 @@
  * 1,100 incomplete requests would lock out all others.
  */
 import type { Socket } from 'node:net';
+import { texts } from '../../texts.ts';
 
 /** Connections in all. */
 export const connections_max = 1_024;
@@ -90,10 +91,7 @@ export class ConnectionGuard {
     const now_ms = performance.now();
     if (now_ms - this.#logged_ms < log_every_ms) return;
     this.#logged_ms = now_ms;
-    this.#log.warn(
-      { address, connections: address_connections_max },
-      'address opened too many connections; refusing more from it',
-    );
+    this.#log.warn({ address, connections: address_connections_max }, texts.log_connections);
   }
 }
 

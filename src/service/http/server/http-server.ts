@@ -9,6 +9,7 @@ import { ConnectionGuard, connections_max } from './connection-guard.ts';
 import { acceptSockets, type UpgradeParts } from '../../live/upgrade.ts';
 import { connectionsBelow, createSecureServer, type TlsSource } from './secure-server.ts';
 import { httpApp, type HttpParts } from '../http-app.ts';
+import { texts } from '../../texts.ts';
 
 const headers_timeout_ms = 10_000;
 const request_timeout_ms = 15_000;
@@ -84,12 +85,7 @@ export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listen
 async function listen(server: Server, { host, port }: ListenAt): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) =>
-      reject(
-        new Error(
-          `the service cannot listen on ${host} port ${port} (${messageOf(error)}); choose another service.listen`,
-          { cause: error },
-        ),
-      ),
+      reject(new Error(texts.cannot_listen(host, port, messageOf(error)), { cause: error })),
     );
     server.listen(port, host, resolve);
   });

@@ -9,6 +9,7 @@ import { every } from '../../../platform/time.ts';
 import { networkOf } from './connection-guard.ts';
 import { RateLimit } from '../../access/rate-limit.ts';
 import type { ServiceLog } from '../../service-log.ts';
+import { texts } from '../../texts.ts';
 
 const handshake_timeout_ms = 10_000;
 /** How often the files are read again. Renewals replace links and directories, which a watch of a file would miss. */
@@ -74,7 +75,7 @@ export async function createSecureServer(
     if (reason === undefined) return;
     const address = socket.remoteAddress ?? '';
     if (limit.take(networkOf(address), performance.now()) === 0) {
-      log.warn({ address, reason, ...nameOf(socket) }, 'client certificate rejected; connection closed');
+      log.warn({ address, reason, ...nameOf(socket) }, texts.log_client_certificate);
     }
     socket.destroy();
   });
@@ -88,7 +89,7 @@ export async function createSecureServer(
  */
 function rejectionOf(socket: TLSSocket, asked: TlsSource['client_certificates']): string | undefined {
   if (asked === undefined) return undefined;
-  if (!socket.getPeerX509Certificate()) return asked === 'required' ? 'no certificate' : undefined;
+  if (!socket.getPeerX509Certificate()) return asked === 'required' ? texts.no_certificate : undefined;
   return socket.authorized ? undefined : String(socket.authorizationError);
 }
 
@@ -121,11 +122,11 @@ function followFiles(
       if (!isSame(current, read.value)) {
         server.setSecureContext({ ...versions, ...read.value });
         current = read.value;
-        log.info({}, 'service certificate renewed; new connections use it');
+        log.info({}, texts.log_certificate_renewed);
       }
-      logNew(read.warnings, 'service certificate needs attention');
+      logNew(read.warnings, texts.log_certificate_warning);
     } catch (error) {
-      logNew([messageOf(error)], 'renewed certificate rejected; keeping the old one');
+      logNew([messageOf(error)], texts.log_certificate_rejected);
     }
   };
   every(tls.reload_every_ms ?? reload_every_ms, signal, () => {

@@ -11,6 +11,7 @@ import {
   schema_version,
   tables,
 } from './tables.ts';
+import { texts } from '../../texts.ts';
 
 export interface PostgresOptions {
   /** `postgres://user@host:port/database`; parameters after `?` as in libpq, such as `sslmode=verify-full`. */
@@ -187,9 +188,7 @@ async function prepareTables(database: Database): Promise<void> {
     const [row] = await queries.all(`SELECT value FROM service WHERE name = 'schema_version'`);
     const found = Number(row?.['value'] ?? 0);
     if (found > schema_version) {
-      throw new StorageUnavailable(
-        `the database was written by a later version (${found}); install that version, or configure another database`,
-      );
+      throw new StorageUnavailable(texts.later_version_database(found));
     }
     await queries.all(
       `INSERT INTO service (name, value) VALUES ('schema_version', ?)

@@ -5,6 +5,7 @@ import { StorageUnavailable, messageOf } from '../../../errors.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { lasting_history } from './history-tables.ts';
 import { added_columns, after_columns, lasting_tables, schema_version, tables } from './tables.ts';
+import { texts } from '../../texts.ts';
 
 type Statement = Sqlite.Statement<SqlValue[], Row>;
 
@@ -102,9 +103,7 @@ function connect(file: string, { keeping = 'file', history_file }: SqliteOptions
     return connection;
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
-    throw new StorageUnavailable(
-      `cannot open ${file} (${messageOf(error)}); check the directory and its permissions`,
-    );
+    throw new StorageUnavailable(texts.cannot_open(file, messageOf(error)));
   }
 }
 
@@ -131,9 +130,7 @@ function prepareFile(connection: Sqlite.Database, home: Home): void {
   connection.pragma(`${home}.secure_delete = ON`);
   const found = Number(connection.pragma(`${home}.user_version`, { simple: true }));
   if (found > schema_version) {
-    throw new StorageUnavailable(
-      `the database was written by a later version (${found}); install that version, or configure another file`,
-    );
+    throw new StorageUnavailable(texts.later_version_file(found));
   }
 }
 

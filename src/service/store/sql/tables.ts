@@ -13,6 +13,8 @@ export const added_columns: readonly {
   readonly type: string;
 }[] = [
   { table: 'kits', column: 'vouched_ms', type: 'BIGINT' },
+  // When a kit was last present whose silence was announced; null: it is not silent.
+  { table: 'kits', column: 'silent_ms', type: 'BIGINT' },
   // Messages in `history_in`, and since when there are some.
   { table: 'kits', column: 'landed', type: 'BIGINT NOT NULL DEFAULT 0' },
   { table: 'kits', column: 'landed_ms', type: 'BIGINT NOT NULL DEFAULT 0' },

@@ -17,6 +17,7 @@ import { readConfig } from '../../../../src/config/config.ts';
 import { diskMissing, withExt4, withTmpfs } from '../../../support/disk/disks.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { withDirectory } from '../../../support/temporary.ts';
+import { texts as cliTexts } from '../../../../src/cli/texts.ts';
 
 const never = new AbortController().signal;
 const holding = (text: string): unknown => expect.stringContaining(text);
@@ -115,7 +116,7 @@ describe('the disk', () => {
     await withTmpfs(2, async (dir) => {
       await expect(writeFile(join(dir, 'logs'), Buffer.alloc(4_000_000))).rejects.toThrow('ENOSPC');
       expect(await checkDisk(diskOf(dir, 1_000_000))).toMatchObject([
-        { level: 'fail', what: 'disk space', remedy: holding('free some space') },
+        { level: 'fail', what: 'disk space', remedy: holding(cliTexts.free_space) },
         { level: 'fail', what: 'disk write', remedy: texts.free_space_full },
       ]);
     });

@@ -27,16 +27,23 @@ describe('probers', () => {
           jitter_ms: null,
           packet_loss_pct: 0,
         };
-        return { read: () => ({ ...reading, method: 'icmp', reason: null }) };
+        const rest = { method: 'icmp', reason: null, decided_by: 'probes', note: null } as const;
+        return { read: () => ({ ...reading, ...rest }) };
       },
       targets: [{ ip: '192.0.2.1', port: 443 }],
+      startChecker: () => {
+        throw new Error('there is nothing to check');
+      },
+      tcp: true,
+      checks: [],
       timeout_ms: 1_000,
+      check_timeout_ms: 1_000,
       signal,
       log: recordingLog(),
       onChange: nothing,
     });
-    const sat = { name: 'sat0', ifindex: 3, interval_ms: 2_000 };
-    const cell = { name: 'wwan0', ifindex: 4, interval_ms: 10_000 };
+    const sat = { name: 'sat0', ifindex: 3, interval_ms: 2_000, check_interval_ms: 60_000 };
+    const cell = { ...sat, name: 'wwan0', ifindex: 4, interval_ms: 10_000 };
     probing.follow([sat, cell]);
     probing.follow([sat, cell]);
     expect(started.map(({ device }) => device)).toEqual(['sat0', 'wwan0']);

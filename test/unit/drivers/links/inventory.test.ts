@@ -193,3 +193,17 @@ it('reads the main table of both families from /proc', async () => {
     { family: 6, metric: 0xff_ff_ff_ff, paths: [] },
   ]);
 });
+
+it('lists a multiplexed modem once, by the interface that carries its connection', async () => {
+  await add('wwan0', { devtype: 'wwan', type: 519 });
+  await add('qmapmux0.0', { type: 519, hardware: false, lowers: ['wwan0'] });
+  await add('mhi_hwip0', { driver: 'mhi_net', type: 519 });
+  await add('mhi_swip0', { driver: 'mhi_net', type: 519 });
+  await add('mhi_swip1', { driver: 'mhi_net', type: 519 });
+  expect(names(find())).toEqual(['mhi_hwip0', 'mhi_swip1', 'wwan0']);
+  await machine.setRoutes([{ device: 'qmapmux0.0' }, { device: 'mhi_swip0' }]);
+  expect(names(find())).toEqual(['mhi_hwip0', 'mhi_swip0', 'mhi_swip1', 'qmapmux0.0']);
+  expect(names(find({ configured: ['wwan0'] }))).toContain('wwan0');
+  await machine.setRoutes([{ device: 'qmapmux0.0' }, { device: 'wwan0' }]);
+  expect(names(find())).toEqual(['mhi_hwip0', 'mhi_swip1', 'qmapmux0.0', 'wwan0']);
+});

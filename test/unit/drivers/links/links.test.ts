@@ -136,6 +136,22 @@ it('keeps a link that was unplugged, over a restart too, with what it has carrie
   });
 });
 
+it('follows an interface that is renamed, with what it has carried', async () => {
+  await withDirectory(async (dir) => {
+    await withDriver(dir, {}, async (lab, link) => {
+      await eventually('counting', () => link('eth0')?.usage?.today_rx_gb === 0);
+      await machine.setInterface({ name: 'eth0', rx_bytes: 3_001_000 });
+      await eventually('usage', () => link('eth0')?.usage?.today_rx_gb === 0.003);
+      machine.removeInterface('eth0');
+      await machine.setInterface({ name: 'wan0', rx_bytes: 4_001_000 });
+      await machine.setRoutes([{ device: 'wan0' }]);
+      await eventually('renamed', () => link('wan0')?.usage?.today_rx_gb === 0.004);
+      expect(lab.hub.links().map(({ name }) => name)).toEqual(['wan0']);
+      expect(lab.log.lines.map(({ sentence }) => sentence)).toContain(texts.link_renamed);
+    });
+  });
+});
+
 it('counts all bytes of an interface that is plugged in while it runs, and no others', async () => {
   await withDirectory(async (dir) => {
     await withDriver(dir, {}, async (_, link) => {
@@ -225,7 +241,7 @@ it('reads routes and addresses of this machine over netlink', async () => {
   const lab = hubLab({ configured: ['links'] });
   void lab.run(links, 'links');
   await lab.outbox.until((draft) => kitTelemetry.safeParse(draft.data).data?.wans !== undefined);
-  expect(lab.hub.drivers()[0]?.facts).toEqual({ routes: 'netlink' });
+  expect(lab.hub.drivers()[0]?.facts).toMatchObject({ routes: 'netlink' });
   await lab.stop();
 });
 

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import {
   type DefaultRoute,
+  failoverOrder,
   plain_rules,
   refusesTraffic,
   type Routing,
@@ -54,6 +55,25 @@ it('selects the first of several IPv4 routes with one metric, and all of IPv6', 
   const dead = [{ ifindex: cell, weight: 1, alive: false }];
   expect(selected([route(cell, { paths: dead }), route(sat)])).toEqual([sat]);
   expect(selected([route(cell, { family: 6 }), route(sat, { family: 6 })])).toEqual([cell, sat]);
+});
+
+it('orders the links as the kernel would take them, one after the other', () => {
+  const order = (routes: readonly DefaultRoute[], rules: readonly Rule[] = []) =>
+    failoverOrder(
+      { routes, rules: [...rules, ...plain_rules], addresses: null },
+      (ifindex) => ifindex === vpn,
+    );
+  const other = 5;
+  const routes = [
+    route(other, { metric: 900 }),
+    route(vpn),
+    route(cell, { metric: 700 }),
+    route(sat, { metric: 100 }),
+  ];
+  expect(order(routes)).toEqual([sat, cell, other]);
+  expect(order([...routes, route(cell, { table: 100 })], [rule({})])).toEqual([cell, sat, other]);
+  expect(order([route(sat, { metric: 1, paths: [] }), route(cell, { metric: 2 })])).toEqual([]);
+  expect(order([])).toEqual([]);
 });
 
 it('detects a default route that refuses all traffic, and none behind a usable one', () => {

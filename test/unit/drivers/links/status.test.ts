@@ -26,8 +26,12 @@ const signs: Signs = {
   reachable: true,
   asked: ['198.51.100.1', '198.51.100.2'],
   probe_reason: null,
+  decided_by: 'probes',
 };
-const judged = (more: Partial<Signs>) => judge({ ...signs, ...more });
+const judged = (more: Partial<Signs>) => {
+  const { status, reason } = judge({ ...signs, ...more });
+  return { status, reason };
+};
 
 describe('the status of a link', () => {
   it('is online when it answers and is selected, standby when it answers and is not', () => {
@@ -47,11 +51,31 @@ describe('the status of a link', () => {
     [texts.no_address, { addresses: [] }],
     [texts.no_address, { addresses: ['169.254.3.4', 'fe80::1'] }],
     ['no answer; probed 198.51.100.1, 198.51.100.2', { reachable: false, probe_reason: 'no answer' }],
+    [
+      'http://198.51.100.1/ answered 302',
+      { reachable: false, probe_reason: 'http://198.51.100.1/ answered 302', decided_by: 'checks' },
+    ],
     [texts.no_default_route, { isRouted: false, asked: [], reachable: null }],
     [texts.no_default_route, { isRouted: false, isSelected: false, traffic: 'unrouted' }],
     [texts.traffic_refused, { isSelected: false, traffic: 'refused' }],
   ])('is offline, with the reason: %s', (reason, more) => {
     expect(judged(more)).toEqual({ status: 'offline', reason });
+  });
+
+  it.each<readonly [string | undefined, Partial<Signs>]>([
+    [undefined, {}],
+    [undefined, { isSelected: false }],
+    ['removed', { state: null }],
+    ['switched_off', { state: { ...state, isUp: false, carrier: undefined } }],
+    ['no_carrier', { state: { ...state, carrier: false } }],
+    ['not_connected', { state: { ...state, operstate: 'dormant' } }],
+    ['no_address', { addresses: [] }],
+    ['no_answer', { reachable: false }],
+    ['wrong_answer', { reachable: false, decided_by: 'checks' }],
+    ['no_route', { isRouted: false, asked: [], reachable: null }],
+    ['no_route', { isSelected: false, traffic: 'refused' }],
+  ])('has the cause %s', (cause, more) => {
+    expect(judge({ ...signs, ...more }).cause).toBe(cause);
   });
 
   it('names another link only where another link carries the traffic', () => {
@@ -96,6 +120,7 @@ describe('the status of a link', () => {
       asked: fc.constantFrom([], ['198.51.100.1', '198.51.100.2']),
       reachable: fc.option(fc.boolean()),
       probe_reason: fc.constantFrom(null, 'no answer'),
+      decided_by: fc.constantFrom('probes', 'checks'),
     });
     fc.assert(
       fc.property(any, (sign) => {

@@ -197,4 +197,40 @@ describe.skipIf(rootMissing() || peerMissing('ip'))('links over netlink in a pla
       });
     });
   });
+
+  it('sees routes by nexthop objects where the kernel does not name their paths', async () => {
+    await withNamespace(async ({ prefix }) => {
+      const ip = async (...args: readonly string[]) => run('ip', ...prefix.slice(1), program('ip'), ...args);
+      await run('ip', ...prefix.slice(1), program('sysctl'), '-qw', 'net.ipv4.nexthop_compat_mode=0');
+      for (const [device, net] of [
+        ['wan1', '10.1.0'],
+        ['wan2', '10.2.0'],
+      ] as const) {
+        await ip('link', 'add', device, 'type', 'veth', 'peer', 'name', `${device}p`);
+        await ip('addr', 'add', `${net}.2/24`, 'dev', device);
+        for (const end of [device, `${device}p`]) await ip('link', 'set', end, 'up');
+      }
+      await ip('nexthop', 'add', 'id', '1', 'via', '10.1.0.1', 'dev', 'wan1');
+      await ip('nexthop', 'add', 'id', '2', 'via', '10.2.0.1', 'dev', 'wan2');
+      await ip('nexthop', 'add', 'id', '10', 'group', '1,1/2,3');
+      await withDirectory(async (dir) => {
+        const links = startLinks(prefix, { interval_s: 30 }, dir);
+        try {
+          await links.until('no link yet', ({ wans }) => wans.length === 0);
+          await ip('route', 'add', 'default', 'nhid', '1');
+          await links.until('one link', () => links.statuses()['wan1'] === 'online', event_within_ms);
+          await ip('route', 'replace', 'default', 'nhid', '10');
+          const { wans } = await links.until('two links', (each) => each.wans.length === 2, event_within_ms);
+          expect(wans.map(({ name, status }) => [name, status])).toEqual([
+            ['wan2', 'online'],
+            ['wan1', 'online'],
+          ]);
+          await ip('nexthop', 'replace', 'id', '10', 'group', '1');
+          await links.until('one again', () => links.statuses()['wan2'] === 'offline', event_within_ms);
+        } finally {
+          await links.stop();
+        }
+      });
+    });
+  });
 });

@@ -21,13 +21,14 @@ export const drone_key = 'mavlink:00000000c0ffee01';
 
 /** Starts the driver with one UDP link. Everything ends with `stop`. */
 export async function mavlinkLab(
-  options: Readonly<Record<string, unknown>> = {},
+  /** `link`: more options of its link. */
+  { link = {}, ...options }: Readonly<Record<string, unknown>> & { readonly link?: object } = {},
   /** Retained announcements of an earlier run. */
   announced: Parameters<typeof hubLab>[0] = {},
 ) {
   const port = await freeUdpPort();
   const lab = hubLab({ configured: ['drones'], rates: { default: 1_000_000 }, ...announced });
-  const links = [{ kind: 'udp_listen', host: '127.0.0.1', port, name: 'field' }];
+  const links = [{ kind: 'udp_listen', host: '127.0.0.1', port, name: 'field', ...link }];
   void lab.run(mavlink, 'drones', { options: { links, ...options } });
   const drones: FakeDrone[] = [];
   const feed = (name: string, key = drone_key): string => channels.feed(assetId(kit_id, key), name);

@@ -1,7 +1,7 @@
 /** A hub with the links that modems may own, and the modem driver on a bus. */
 import { z } from 'zod';
 import { modem } from '../../../../drivers/modem/modem.ts';
-import { noFeeds } from '../../../../src/contract/feeds.ts';
+import { gatewayFeeds, noFeeds } from '../../../../src/contract/feeds.ts';
 import { defineDriver } from '../../../../src/driver/driver.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -19,11 +19,29 @@ const ports = defineDriver({
   },
 });
 
+/** The kit's gateway, on which the feed of the modems stands. */
+const gateway = defineDriver({
+  name: 'gateway',
+  feeds: gatewayFeeds,
+  options: z.strictObject({}),
+  async run(_options, host) {
+    host.announce({
+      asset_key: 'gw',
+      name: 'Gateway',
+      type: 'gateway',
+      protocol: 'gateway',
+      configured: true,
+    });
+    await aborted(host.signal);
+  },
+});
+
 export function modemLab(address: string, options: object = {}) {
-  const lab = hubLab({ configured: ['modem', 'ports'] });
+  const lab = hubLab({ configured: ['modem', 'ports', 'gateway'] });
   void lab.run(ports, 'ports');
   const watched = watchedDriver(modem);
   void lab.run(watched.driver, 'modem', { options: { bus: address, ...options } });
+  void lab.run(gateway, 'gateway');
   const view = () => lab.hub.drivers().find(({ name }) => name === 'modem');
   const link = (name = 'wwan0') => lab.hub.links().find((each) => each.name === name);
   return {

@@ -5,7 +5,7 @@ import { Fixes } from '../../../../drivers/modem/position/fix.ts';
 import { linksOf } from '../../../../drivers/modem/links.ts';
 import { bearerProperties, type Modem, modemProperties } from '../../../../drivers/modem/dbus/properties.ts';
 import { statusFacts } from '../../../../drivers/modem/status-facts.ts';
-import { reasonOf, technologyOf } from '../../../../drivers/modem/words.ts';
+import { causeOf, reasonOf, technologyOf } from '../../../../drivers/modem/words.ts';
 
 interface Told {
   readonly index?: number;
@@ -27,6 +27,8 @@ function modemOf({ index = 0, modem = {}, network = at_home, sim = {}, bearers =
     modem: modemProperties.parse({ State: 11, Ports: ports, ...modem }),
     network,
     location: {},
+    signal: {},
+    cells: [],
     sim,
     bearers: bearers.map((each) => bearerProperties.parse(each)),
   };
@@ -217,4 +219,16 @@ describe('a fix', () => {
       ),
     );
   });
+});
+
+it.each([
+  [null, { State: 11 }],
+  ['no_sim', { State: -1, StateFailedReason: 2 }],
+  ['no_sim', { State: 2, UnlockRequired: 2 }],
+  ['no_signal', { State: 7, SignalQuality: [0, true] }],
+  ['not_registered', { State: 7, SignalQuality: [30, true] }],
+  ['not_connected', { State: 8 }],
+  ['device', { State: 3 }],
+])('the cause %s follows from %j', (cause, modem) => {
+  expect(causeOf(modemOf({ modem }))).toBe(cause);
 });

@@ -177,7 +177,7 @@ it('serves a camera that drops every connection for events, and asks it seldom',
   camera.misbehave('CreatePullPointSubscription', 'abort');
   const { outbox, log } = await prepare();
   await outbox.until(online);
-  await eventually('it gives up', () => log.at('warn').includes('camera events unavailable; motion unknown'));
+  await eventually('it gives up', () => log.at('warn').includes(texts.events_unavailable));
   expect(camera.count('CreatePullPointSubscription')).toBeLessThanOrEqual(3);
   expect(outbox.drafts.filter(said('asset_status', (data) => data['status'] === 'offline'))).toEqual([]);
 });

@@ -12,6 +12,7 @@ import { type FakeCamera, startFakeCamera } from '../../../fakes/fake-onvif-came
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { withDirectory } from '../../../support/temporary.ts';
+import { texts } from '../../../../drivers/onvif/texts.ts';
 
 const cameras: FakeCamera[] = [];
 const forever = new AbortController().signal;
@@ -166,7 +167,7 @@ it('blames no camera for a thread that cannot run, and says once that it cannot 
     for (let round = 0; round < 2; round += 1) {
       expect(await large.read('x', forever)).toMatchObject({ why: 'interrupted' });
     }
-    expect(log.at('warn')).toEqual(['SOAP reply parser crashed; large replies cannot be read']);
+    expect(log.at('warn')).toEqual([texts.parser_crashed]);
     await writeFile(
       file,
       `import { parentPort } from 'node:worker_threads';
@@ -174,7 +175,7 @@ it('blames no camera for a thread that cannot run, and says once that it cannot 
       parentPort.postMessage('ready');`,
     );
     expect(await large.read('x', forever)).toMatchObject({ kind: 'read' });
-    expect(log.at('info')).toEqual(['SOAP reply parser restarted']);
+    expect(log.at('info')).toEqual([texts.parser_restarted]);
     expect(large.stalls).toBe(0);
   });
 });

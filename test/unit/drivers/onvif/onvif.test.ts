@@ -20,6 +20,7 @@ import { withDirectory } from '../../../support/temporary.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
+import { texts as driverTexts } from '../../../../src/driver/texts.ts';
 
 const cameras: FakeCamera[] = [];
 let lab: CameraLab;
@@ -200,7 +201,7 @@ it('does not serve another camera that answers at the address, and says what to 
   Object.assign(camera.settings, { serial: 'ANOTHER', mac: '00:1b:c5:00:00:99' });
   await camera.restore();
   await eventually('it is said', () => log.at('error').length > 0);
-  expect(log.at('error')).toEqual(['device claimed the identity of another one; not serving it']);
+  expect(log.at('error')).toEqual([driverTexts.identity_claimed]);
   expect(log.lines.find(({ level }) => level === 'error')?.facts['reason']).toMatch(
     /give its entry another name/u,
   );

@@ -56,6 +56,7 @@ async function serve(move_s = 0.2) {
     reportLink: nothing,
     reportLocation: nothing,
     serveGateway: nothing,
+    publishGateway: nothing,
     stateFile: (name) => join(state_dir, name),
     reportStatus: nothing,
   };

@@ -12,7 +12,7 @@ import {
 } from '../../../../drivers/starlink/api/messages.ts';
 import { decode, fields_max, floats, real, text, uint } from '../../../../drivers/starlink/api/protobuf.ts';
 import { texts } from '../../../../drivers/starlink/texts.ts';
-import { alertsText, reasonOf } from '../../../../drivers/starlink/words.ts';
+import { alertsText, causeOf, reasonOf } from '../../../../drivers/starlink/words.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
 import { bytes, double, float, varint } from '../../../fakes/fake-dish.ts';
 
@@ -195,6 +195,9 @@ describe('the words', () => {
 
   it('name the cause of an outage, also one that has no name yet and one that is left out because it is 0', () => {
     expect(reasonOf(status(bytes(1014, varint(1, 6))))).toBe('dish: obstructed');
+    const causes = [5, 6, 7, 8, 2].map((outage) => causeOf(status(bytes(1014, varint(1, outage)))));
+    expect(causes).toEqual(['no_satellite', 'obstructed', 'no_signal', 'no_answer', 'device']);
+    expect(causeOf(status())).toBeNull();
     expect(reasonOf(status(bytes(1014, varint(1, 77))))).toBe('dish: outage of unknown cause');
     expect(reasonOf(status(bytes(1014, '')))).toBe('dish: outage of unknown cause');
   });

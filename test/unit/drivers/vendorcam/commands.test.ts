@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { CommandRefused } from '../../../../src/errors.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
+import { texts } from '../../../../drivers/vendorcam/texts.ts';
 
 let lab: VendorcamLab | undefined;
 afterEach(async () => {
@@ -241,7 +242,7 @@ describe('reboot', () => {
       expect(await it.command('reboot')).toHaveProperty('back_after_s');
       expect(it.camera.count('Reboot')).toBe(1);
       const reasons = it.hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline');
-      expect(reasons.map((draft) => draft.data?.['reason'])).toContain('rebooting on command');
+      expect(reasons.map((draft) => draft.data?.['reason'])).toContain(texts.rebooting);
     },
   );
 

@@ -10,6 +10,7 @@ import {
   vendorcamLab,
   type VendorcamLab,
 } from '../../../support/cameras/vendorcam-lab.ts';
+import { texts } from '../../../../drivers/vendorcam/texts.ts';
 
 let lab: VendorcamLab | undefined;
 afterEach(async () => {
@@ -115,7 +116,7 @@ describe('a refused login', () => {
     expect(it.camera.sessions).toMatchObject({ failures: 1, logins: 2 });
   });
 
-  it('that another client caused by locking the account ends soon: this password was accepted before', async () => {
+  it('ends soon when another client locked the account: this password was accepted before', async () => {
     const it = await running();
     const away = it.hostOptions({ name: 'away', host: '127.0.0.2' });
     it.start({ ...it.options(), hosts: [it.hostOptions(), away] });
@@ -199,7 +200,7 @@ describe('the certificate', () => {
     await it.online();
   });
 
-  it('that changes while the camera is served ends that, loudly', async () => {
+  it('ends the session with a warning when it changes while the camera is served', async () => {
     const it = await running({ secure: true });
     it.start();
     await it.online();
@@ -211,7 +212,7 @@ describe('the certificate', () => {
     expect(it.camera.requests).toBe(requests);
   });
 
-  it('that the options name is demanded at the first contact too', async () => {
+  it('is demanded at the first contact too when the options name it', async () => {
     const it = await running({ secure: true });
     it.start(it.options({ certificate_sha256: '00'.repeat(32) }));
     expect(await rejected(it)).toMatch(/another certificate/u);
@@ -222,6 +223,6 @@ describe('the certificate', () => {
     const it = await running();
     it.start();
     await it.online();
-    expect(it.hub.log.at('warn')).toContain('tls is disabled; password sent without encryption');
+    expect(it.hub.log.at('warn')).toContain(texts.no_tls);
   });
 });

@@ -9,6 +9,7 @@ import { FakeVendorCamera, type Mood } from '../../../fakes/fake-vendor-camera.t
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { quick_limits, vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
+import { texts } from '../../../../drivers/vendorcam/texts.ts';
 
 let lab: VendorcamLab | undefined;
 afterEach(async () => {
@@ -126,7 +127,7 @@ describe('a camera', () => {
     await online();
     await eventually('it sees', () => feed('motion').at(-1)?.['detected'] === true);
     await hub.stop();
-    expect(feed('motion').at(-1)).toMatchObject({ detected: false, reason: 'the connector was stopped' });
+    expect(feed('motion').at(-1)).toMatchObject({ detected: false, reason: texts.connector_stopped });
   });
 
   it('is asked by one request at a time over one connection', async () => {

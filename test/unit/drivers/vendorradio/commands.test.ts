@@ -68,7 +68,7 @@ describe('set_channel', () => {
     expect(lab.radio.count('uci apply')).toBe(1);
   });
 
-  it('that cuts the link reverts by itself, and says so', async () => {
+  it('is reverted and reported when it cuts the link', async () => {
     lab.radio.wifi.stations[0]!.channel = 36;
     lab.radio.sessions.acls = {
       ...full_acls,
@@ -82,7 +82,7 @@ describe('set_channel', () => {
     expect(lab.radio.count('uci confirm')).toBe(0);
   });
 
-  it('that has no effect is not reported as done', async () => {
+  it('is not reported as done without an effect', async () => {
     lab.radio.wifi.settings.isObedient = false;
     await online();
     await expect(lab.command('set_channel', { channel: 40 })).rejects.toThrow(
@@ -90,7 +90,7 @@ describe('set_channel', () => {
     );
   });
 
-  it('that is stopped is taken back at once', async () => {
+  it('is reverted at once when it is stopped', async () => {
     lab.radio.wifi.stations[0]!.channel = 36;
     await online();
     const stopping = new AbortController();

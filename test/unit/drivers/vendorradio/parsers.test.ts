@@ -119,13 +119,13 @@ describe('a list of stations', () => {
     expect(station).toMatchObject({ rx_rate_bps: null });
   });
 
-  it('that is none is unknown, not empty', () => {
+  it('is unknown, not empty, when it is none', () => {
     expect(stationsOf({ results: [] })).toEqual([]);
     for (const body of [undefined, null, {}, { results: {} }, 'x', []])
       expect(stationsOf(body)).toBeUndefined();
   });
 
-  it('that is too long tells the living before the dead that linger with a better signal', () => {
+  it('names present stations before absent ones with a better signal when it is too long', () => {
     const row = (at: number, rssi: number, inactive_ms: number) => ({
       ...unknown_station,
       mac: `02:00:00:00:00:${at.toString(16).padStart(2, '0')}`,

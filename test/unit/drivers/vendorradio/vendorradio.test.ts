@@ -156,7 +156,7 @@ describe('the session', () => {
     await lab.until('online');
   });
 
-  it('that may do nothing is no success, and the remedy is told', async () => {
+  it('is no success when it has no rights, and the remedy is reported', async () => {
     lab = await vendorradioLab();
     lab.radio.sessions.acls = {};
     lab.start();
@@ -340,7 +340,7 @@ describe('radios of one kit', () => {
     await lab.until('online', 'Rover');
   });
 
-  it('that are one device under two addresses are said to be so', async () => {
+  it('are reported when they are one device under two addresses', async () => {
     lab = await vendorradioLab();
     const twin = new FakeRadio();
     await twin.start();
@@ -358,7 +358,7 @@ describe('radios of one kit', () => {
 });
 
 describe('the password file', () => {
-  it('that everybody can read is refused before anything is sent', async () => {
+  it('is refused before anything is sent when every user can read it', async () => {
     lab = await vendorradioLab();
     const password_file = join(lab.dir, 'open');
     await writeFile(password_file, 'secret', { mode: 0o604 });

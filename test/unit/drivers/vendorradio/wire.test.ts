@@ -160,7 +160,7 @@ describe('a request on the wire', () => {
     );
   });
 
-  it('that is too long for the web server is refused before it is sent, and the radio goes on', async () => {
+  it('is refused before it is sent when it is too long for the web server, and the radio continues', async () => {
     const radio = await radioOn();
     const ubus = ubusTo(radio);
     await ubus.open();
@@ -326,7 +326,7 @@ describe('firmware without batches', () => {
     expect(radio.count('system info')).toBe(2);
   });
 
-  it('that loses a session between two calls is logged in to anew', async () => {
+  it('is logged in to again when it loses a session between two calls', async () => {
     const radio = await radioOn();
     radio.mood = 'no batches';
     const ubus = ubusTo(radio);

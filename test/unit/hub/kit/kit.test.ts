@@ -6,6 +6,7 @@ import { kitTelemetry, type Link } from '../../../../src/contract/kit.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
 import { gone_max, linkEdges } from '../../../../src/hub/kit/link-edges.ts';
+import { KnownLinks } from '../../../../src/hub/kit/link-knowledge.ts';
 import { aborted, sleep } from '../../../../src/platform/time.ts';
 import { drone, type DroneHost, scriptedDriver } from '../../../fakes/scripted-driver.ts';
 import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
@@ -158,7 +159,7 @@ it('keeps the type of a link when the driver of its dish is lost, and reports wh
   );
   await vi.advanceTimersByTimeAsync(0);
   expect(lab.hub.links()).toMatchObject([
-    { type: 'satellite', isp: 'Skylink', latency_ms: 40, reason: null },
+    { type: 'satellite', isp: 'Skylink', latency_ms: 40, reason: null, cause: null },
   ]);
   await vi.advanceTimersByTimeAsync(1_500);
   const [link] = lab.hub.links();
@@ -172,7 +173,9 @@ it('reports the edges of links on the asset of the gateway', async () => {
   report({ wans: [wan('wwan0', 'online')] });
   report({ wans: [wan('wwan0', 'offline')] });
   const nameless = channels.event(assetId(kit_id, 'gateway'), 'link_status');
-  expect(outbox.on(nameless)).toEqual([{ name: 'wwan0', type: 'cellular', status: 'offline', reason: null }]);
+  expect(outbox.on(nameless)).toEqual([
+    { name: 'wwan0', type: 'cellular', status: 'offline', reason: null, cause: null, down_s: null },
+  ]);
   host.announce(drone('gateway:1234', { type: 'gateway', protocol: 'gateway' }));
   report({ wans: [wan('wwan0', 'online')] });
   const events = outbox.on(channels.event(assetId(kit_id, 'gateway:1234'), 'link_status'));
@@ -182,19 +185,44 @@ it('reports the edges of links on the asset of the gateway', async () => {
 });
 
 it('reports a missing link offline once, and its return online', () => {
-  const first = linkEdges(new Map(), [wan('wwan0', 'online'), wan('eth1', null)]);
+  const first = linkEdges(new Map(), [wan('wwan0', 'online'), wan('eth1', null)], 0);
   expect(first.edges).toEqual([]);
-  const gone = linkEdges(first.states, []);
+  const gone = linkEdges(first.states, [], 5_000);
   expect(gone.edges).toMatchObject([{ name: 'wwan0', status: 'offline', reason: 'the interface is gone' }]);
-  const still_gone = linkEdges(gone.states, []);
+  const still_gone = linkEdges(gone.states, [], 10_000);
   expect(still_gone.edges).toEqual([]);
-  expect(linkEdges(still_gone.states, [wan('wwan0', 'online')]).edges).toMatchObject([{ status: 'online' }]);
+  expect(linkEdges(still_gone.states, [wan('wwan0', 'online')], 65_000).edges).toMatchObject([
+    { status: 'online', cause: 'removed', down_s: 60 },
+  ]);
 });
 
 it('remembers a limited number of missing links', () => {
-  let states = linkEdges(new Map(), []).states;
+  let states = linkEdges(new Map(), [], 0).states;
   for (let index = 0; index < 10 * gone_max; index += 1) {
-    ({ states } = linkEdges(states, [wan(`ppp${index}`, 'online')]));
+    ({ states } = linkEdges(states, [wan(`ppp${index}`, 'online')], index));
   }
   expect(states.size).toBe(gone_max + 1);
+});
+
+it('reports an interruption with the cause behind the interface, and how long it took', async () => {
+  const wan = (status: Link['status']) => [{ name: 'sat0', type: 'satellite' as const, status }];
+  const known = new KnownLinks();
+  const cause = () => known.cause('sat0');
+  expect(cause()).toBeNull();
+  known.note('links', { name: 'sat0', cause: 'no_answer' });
+  expect(cause()).toBe('no_answer');
+  known.note('dish', { name: 'sat0', cause: 'obstructed' });
+  expect(cause()).toBe('obstructed');
+  const up = linkEdges(new Map(), wan('online'), 0);
+  const down = linkEdges(up.states, [{ ...wan('offline')[0], name: 'sat0', cause: cause() }], 1_000);
+  expect(down.edges).toMatchObject([{ status: 'offline', cause: 'obstructed', down_s: null }]);
+  const later = linkEdges(
+    down.states,
+    [{ ...wan('offline')[0], name: 'sat0', cause: 'no_satellite' }],
+    5_000,
+  );
+  expect(later.edges).toEqual([]);
+  const back = linkEdges(later.states, wan('standby'), 13_400);
+  expect(back.edges).toMatchObject([{ status: 'standby', cause: 'no_satellite', down_s: 12.4 }]);
+  expect(edgeEvents.link_status.parse(back.edges[0])).toEqual(back.edges[0]);
 });

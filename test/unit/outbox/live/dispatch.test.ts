@@ -3,7 +3,7 @@ import { makeDirectory } from '../../../support/temporary.ts';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { eventually } from '../../../support/eventually.ts';
+import { eventually, letPass } from '../../../support/eventually.ts';
 import { messagesIn, openLab, type OutboxLab } from '../../../support/disk/outbox-lab.ts';
 import type { Lane } from '../../../../src/contract/lanes.ts';
 import type { OutgoingMessage } from '../../../../src/outbox/live/outgoing.ts';
@@ -230,6 +230,55 @@ describe('Dispatch with cloud acknowledgements', () => {
     lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[seq, seq]] });
     await soon(() => lab.outbox.depth().get('alarm')?.rows === 0);
     expect(lab.outbox.ledger().delivered).toBe(2);
+  });
+
+  it('keeps what was buffered on disk until the cloud has confirmed it, of lazy lanes too', async () => {
+    const seqs = [lab.send('feed', 1), lab.send('kit', 2)];
+    await lab.outbox.flush();
+    lab.connect({ ack: 'cloud' });
+    expect(numbers(await lab.pump(heard)).sort(byValue)).toEqual([1, 2]);
+    await letPass(50);
+    expect(lab.outbox.ledger()).toMatchObject({ buffered: 2, delivered: 0, balanced: true });
+    lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: seqs.map((seq) => [seq, seq] as const) });
+    await soon(() => lab.outbox.ledger().delivered === 2);
+    expect(lab.outbox.ledger()).toMatchObject({ buffered: 0, balanced: true });
+  });
+
+  it('sends what the cloud has not confirmed again when the broker has forgotten the session', async () => {
+    const buffered = lab.send('feed', 1);
+    await lab.outbox.flush();
+    lab.connect({ ack: 'cloud' });
+    await lab.pump(heard);
+    lab.send('feed', 2);
+    const confirmed = lab.send('feed', 3);
+    await lab.pump(heard, () => lab.outbox.ledger().delivered === 2);
+    lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[confirmed, confirmed]] });
+    lab.outbox.dispatch.disconnected();
+    lab.connect({ ack: 'cloud', session_present: false });
+    const again: unknown[] = [];
+    await lab.pump(
+      (outgoing) => {
+        again.push(...numbers([outgoing]));
+        heard(outgoing);
+      },
+      () => again.length >= 2,
+    );
+    expect(again.toSorted(byValue)).toEqual([1, 2]);
+    lab.outbox.dispatch.disconnected();
+    lab.connect({ ack: 'cloud', session_present: true });
+    lab.outbox.dispatch.disconnected();
+    again.length = 0;
+    lab.connect({ ack: 'cloud', session_present: false });
+    await lab.pump(
+      (outgoing) => {
+        again.push(...numbers([outgoing]));
+        heard(outgoing);
+      },
+      () => again.length >= 2,
+    );
+    expect(again.toSorted(byValue)).toEqual([1, 2]);
+    lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[buffered, buffered]] });
+    await soon(() => lab.outbox.ledger().buffered === 0);
   });
 
   it('sends an unconfirmed message again after a restart', async () => {

@@ -28,7 +28,7 @@ const names = [
   'needs_cloud',
 ] as const satisfies readonly (keyof Circumstances)[];
 
-/** All that there are: a retained lane is a sync one and needs no cloud, and so does no lazy one. */
+/** All that there are: a retained lane is a sync one and needs no cloud. */
 const circumstances: readonly Circumstances[] = Array.from({ length: 2 ** names.length }, (_, bits) => {
   const [is_sync, is_retained, can_queue, can_skip_disk, is_disk_failing, needs_cloud] = names.map(
     (_name, at) => Math.floor(bits / 2 ** at) % 2 === 1,
@@ -42,8 +42,7 @@ const circumstances: readonly Circumstances[] = Array.from({ length: 2 ** names.
     needs_cloud: needs_cloud === true,
   };
 }).filter(
-  ({ is_sync, is_retained, needs_cloud }) =>
-    (is_sync || (!is_retained && !needs_cloud)) && !(is_retained && needs_cloud),
+  ({ is_sync, is_retained, needs_cloud }) => (is_sync || !is_retained) && !(is_retained && needs_cloud),
 );
 
 const alarm: Circumstances = {
@@ -223,6 +222,7 @@ describe('The state machine of a message, from its acceptance on', () => {
     ['task report that leaves from disk only', { ...alarm, can_skip_disk: false }],
     ['asset', asset],
     ['feed', feed],
+    ['feed with acknowledgements of the cloud', { ...feed, needs_cloud: true }],
   ] as const;
 
   it.each(lanes)('leaves no %s without an owner', (_name, about) => {

@@ -2,8 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../../../src/outbox/live/outgoing.ts';
 import { Replay } from '../../../../src/outbox/live/replay.ts';
+import { rowId } from '../../../../src/outbox/row.ts';
+import { bufferBytes } from '../../../support/process-stats.ts';
 
-const outgoing = (id: number, payload = '{}'): OutgoingMessage => ({
+const outgoing = (id: number, payload: string | Uint8Array = '{}'): OutgoingMessage => ({
   lane: 'feed',
   channel: 'feed/x/gps',
   payload,
@@ -47,6 +49,32 @@ describe('Replay', () => {
     expect(idsOf(replay)).toEqual([]);
   });
 
+  it('keeps a minute of what the cloud has not acknowledged, where it acknowledges', () => {
+    const replay = new Replay();
+    replay.hasCloudAcks = true;
+    const row = (id: number): OutgoingMessage => ({
+      ...outgoing(id),
+      content: {
+        kind: 'row',
+        row: {
+          id,
+          lane: 'feed',
+          channel: 'feed/x/gps',
+          time_ms: 0,
+          mono_ms: null,
+          body: '{}',
+          time_quality: undefined,
+        },
+      },
+    });
+    const ids = [1, 2, 3].map((seq) => rowId({ epoch: 5, seq }));
+    ids.forEach((id, at) => replay.remember(row(id), at * 29_000));
+    replay.cloudStored({ epoch: 5, ranges: [[2, 2]] });
+    replay.forget(59_000);
+    replay.connected({ session_present: false });
+    expect(idsOf(replay)).toEqual([ids[0], ids[2]]);
+  });
+
   it('keeps at most 1,024 messages, the newest', () => {
     const replay = new Replay();
     for (let id = 1; id <= 1_030; id += 1) replay.remember(outgoing(id), 0);
@@ -71,5 +99,16 @@ describe('Replay', () => {
     const first = replay.shift();
     if (first) replay.giveBack(first);
     expect(idsOf(replay)).toEqual([2, 1]);
+  });
+
+  it('releases the payloads that it has forgotten', () => {
+    const replay = new Replay();
+    const payload_bytes = 64 * 1024;
+    const before = bufferBytes();
+    for (let second = 0; second < 500; second += 1)
+      replay.remember(outgoing(second, Buffer.alloc(payload_bytes)), second * 1_000);
+    expect(bufferBytes() - before).toBeLessThanOrEqual(2 * payload_bytes);
+    replay.connected({ session_present: false });
+    expect(idsOf(replay)).toEqual([499]);
   });
 });

@@ -63,7 +63,7 @@ test('StoreClient transfers rows and row references unchanged', async () => {
   if (!first || !second || !third) throw new Error('rows were not made');
   const done = await client.commit(work({ delivered: [first, third], unconfirmed: [second] }));
   expect(done.depth.feed.rows).toBe(2);
-  expect(await client.resendUnconfirmed(0)).toBe(1);
+  expect(await client.resendUnconfirmed({ older_than_ms: 0, lazy: true })).toBe(1);
   await client.close();
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { lanes, type Lane } from '../../../../src/contract/lanes.ts';
 import { seq_max } from '../../../../src/outbox/row.ts';
+import { unconfirmed_max } from '../../../../src/outbox/store/in-flight-rows.ts';
 import { StoreLab, work } from '../../../support/disk/store-lab.ts';
 
 describe('an acknowledgement of the cloud', () => {
@@ -111,25 +112,26 @@ describe('an acknowledgement of the cloud', () => {
     lab.store.commit(work({ unconfirmed: rows }));
     lab.store.releaseAll();
     expect(lab.takeSeqs('task')).toEqual([]);
-    expect(lab.store.resendUnconfirmed(1_000)).toBe(0);
+    expect(lab.store.resendUnconfirmed({ older_than_ms: 1_000, lazy: true })).toBe(0);
     lab.clock.pass(1_500);
-    expect(lab.store.resendUnconfirmed(1_000)).toBe(2);
+    expect(lab.store.resendUnconfirmed({ older_than_ms: 1_000, lazy: true })).toBe(2);
     expect(lab.takeSeqs('task')).toEqual([1, 2]);
   });
 
   test('a lane goes on however many rows are unconfirmed, and in time all of them are sent again', () => {
     using lab = new StoreLab();
-    const rows = lab.rows('alarm', 1, 12_500);
+    const count = unconfirmed_max + 2_500;
+    const rows = lab.rows('alarm', 1, count);
     lab.store.commit(work({ rows }));
-    for (let n = 0; n < 3; n += 1) {
+    for (let n = 0; n < count; n += 5_000) {
       const taken = lab.store.take({ lane: 'alarm', form: 'rows', rows_max: 5_000, bytes_max: 1e9 });
       lab.store.commit(work({ unconfirmed: taken.rows }));
     }
-    lab.store.commit(work({ rows: lab.rows('alarm', 12_501, 12_501) }));
-    expect(lab.takeSeqs('alarm', 20_000)).toEqual([12_501]);
+    lab.store.commit(work({ rows: lab.rows('alarm', count + 1, count + 1) }));
+    expect(lab.takeSeqs('alarm', 2 * count)).toEqual([count + 1]);
     lab.clock.pass(61_000);
-    expect(lab.store.resendUnconfirmed(60_000)).toBeGreaterThan(0);
-    const again = lab.takeSeqs('alarm', 20_000);
+    expect(lab.store.resendUnconfirmed({ older_than_ms: 60_000, lazy: true })).toBeGreaterThan(0);
+    const again = lab.takeSeqs('alarm', 2 * count);
     expect(again).toEqual(rows.map((_, index) => index + 1));
     const refs = rows.map(({ lane, id }) => ({ lane, id }));
     lab.store.commit(work({ unconfirmed: refs.slice(0, 10_000) }));

@@ -80,7 +80,7 @@ const release = fc.constant<Step>((lab, model) => {
 const unconfirmed = fc.constant<Step>((lab, model) =>
   commit(lab, model, { unconfirmed: model.rows.splice(0, 5) }),
 );
-const resend = fc.constant<Step>((lab) => void lab.store.resendUnconfirmed(0));
+const resend = fc.constant<Step>((lab) => void lab.store.resendUnconfirmed({ older_than_ms: 0, lazy: true }));
 const releaseAll = fc.constant<Step>((lab, model) => {
   lab.store.releaseAll();
   model.forgetHands();

@@ -11,6 +11,7 @@ import { scopes } from '../../../../src/service/access/principal.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+import { texts } from '../../../../src/service/texts.ts';
 
 let lab: ServiceLab;
 beforeEach(async () => {
@@ -220,7 +221,7 @@ describe('a request that comes again', () => {
 describe('everything else', () => {
   it('tells whether it can serve', async () => {
     expect((await ask('GET', '/ready')).status).toBe(200);
-    lab.broker.fault = 'the service is not connected to the broker';
+    lab.broker.fault = texts.service_not_connected;
     expect((await ask('GET', '/ready')).status).toBe(503);
   });
 

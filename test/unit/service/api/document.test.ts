@@ -4,6 +4,7 @@ import formats from 'ajv-formats';
 import { expect, it } from 'vitest';
 import { examples } from '../../../../src/service/api/examples.ts';
 import { apiDocument } from '../../../../src/service/http/document.ts';
+import { webhookTypes } from '../../../../src/service/webhooks/events.ts';
 import { apiApp } from '../../../support/service/api-app.ts';
 
 interface Content {
@@ -24,11 +25,12 @@ interface Operation {
 interface Document {
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Record<string, Record<string, Operation>>;
+  readonly webhooks: Record<string, Record<string, Operation>>;
   readonly components: { readonly schemas: Record<string, object> };
 }
 
 const document = apiDocument(apiApp(), '1.2.3') as unknown as Document;
-const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+const operations = Object.entries({ ...document.paths, ...document.webhooks }).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
 );
 
@@ -48,6 +50,10 @@ it.each(operations)('$name has an id, texts, a tag, and examples that its schema
     const absolute = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/')) as object;
     expect(ajv.validate(absolute, example) ? [] : ajv.errors).toEqual([]);
   }
+});
+
+it('describes the delivery of each type of event', () => {
+  expect(Object.keys(document.webhooks).sort()).toEqual([...webhookTypes].sort());
 });
 
 it('gives each operation an id of its own', () => {

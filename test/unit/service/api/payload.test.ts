@@ -31,11 +31,31 @@ it('takes no payload for a command without one', () => {
   expect(payloadFaults({}, { 'm/s~': 1 })).toMatchObject([{ pointer: '#/payload/m~1s~0' }]);
 });
 
+it('reads a schema with annotations and with an object of any content', () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      speed: { type: 'number', minimum: 0, maximum: 1, 'x-kit-unit': 'm/s' },
+      plan: { type: 'object', propertyNames: { type: 'string' }, additionalProperties: {} },
+    },
+    required: ['speed'],
+    additionalProperties: false,
+    'x-kit-move-ms': 1_000,
+  };
+  const pointersOf = (payload: object) => payloadFaults(schema, { ...payload }).map(({ pointer }) => pointer);
+  expect(isReadable(schema)).toBe(true);
+  expect(pointersOf({ speed: 1, plan: { items: [{ deep: null }] } })).toEqual([]);
+  expect(pointersOf({ speed: 1.5 })).toEqual(['#/payload/speed']);
+  expect(pointersOf({ speed: 1, plan: 3 })).toEqual(['#/payload/plan']);
+  expect(pointersOf({})).toEqual(['#/payload/speed']);
+});
+
 it.each([
   [{ type: 'object', properties: { name: { type: 'string', pattern: '^(a+)+$' } } }],
   [{ type: 'object', properties: {}, not: {} }],
   [{ $ref: 'http://example.com/schema' }],
-  [{ type: 'object', properties: { deep: { type: 'object' } } }],
+  [{ type: 'object', properties: { deep: { type: 'object', properties: { more: {} } } } }],
+  [{ type: 'object', properties: [] }],
 ])('leaves a schema that could be slow or is not understood to the kit: %j', (schema) => {
   expect(isReadable(schema)).toBe(false);
   expect(payloadFaults(schema, { name: `${'a'.repeat(40)}!` })).toEqual([]);

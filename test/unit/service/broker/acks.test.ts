@@ -28,6 +28,7 @@ beforeEach(() => {
     store: { newestEpoch: async (kit) => newest[kit] ?? 0 },
     send: async (kit, ack, retained) => void sent.push({ kit_id: kit, ack: cloudAck.parse(ack), retained }),
     log,
+    reportsRefusals: () => true,
     signal: ends.signal,
   });
 });
@@ -95,6 +96,7 @@ it('goes on after a message that could not be sent', async () => {
       sent.push({ kit_id: kit, ack, retained });
     },
     log,
+    reportsRefusals: () => true,
     signal: ends.signal,
   });
   failing.note([{ kit_id, ack: { epoch: 17, ranges: [[1, 1]] } }]);
@@ -118,6 +120,7 @@ function limited(ranges_max: number, code: number): { readonly acks: Acks; reado
       sent.push({ kit_id: kit, ack, retained });
     },
     log,
+    reportsRefusals: () => true,
     signal: ends.signal,
   };
   return { acks: new Acks(link), refused };

@@ -8,7 +8,15 @@ import { describe, expect, it } from 'vitest';
 import { packBatch } from '../../../../src/contract/batch/pack.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { readMessage } from '../../../../src/service/ingest/read-message.ts';
+import { history_classes } from '../../../../src/service/history/message.ts';
+import {
+  landedGroups,
+  newBudget,
+  readHistory,
+  segmentGroups,
+} from '../../../../src/service/history/reading/reader.ts';
+import { exportKit } from '../../../../src/service/history/transfer/export.ts';
+import { readMessage, type Reception } from '../../../../src/service/ingest/read-message.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
@@ -19,6 +27,7 @@ import { peerMissing, program } from '../../../support/peers.ts';
 import { seededRandom } from '../../../support/random.ts';
 import { postgres_password, startPostgres } from '../../../support/service/postgres.ts';
 import { withDirectory } from '../../../support/temporary.ts';
+import { onEachDatabase } from '../each-database.ts';
 import { received, report, start_ms } from '../story.ts';
 
 const other_id = '2b671a64-40d5-591e-99b0-da01ff1f3342';
@@ -106,6 +115,44 @@ const erasures = [
   ['an asset', asset_id],
   ['the kit', undefined],
 ] as const;
+
+/** One message about each of the two assets, observed before the erasure and delivered after it. */
+const late = (): readonly Reception[] =>
+  [asset_id, other_id].map((id, at) =>
+    received({ channel: channels.feed(id, 'gps'), seq: 9_000 + at, data: { lat: 47, lon: 8, alt_m: 400 } }),
+  );
+
+onEachDatabase('an erasure', (open) => {
+  it.each(erasures)('of %s covers what arrives later, before and after it is divided', async (_, id) => {
+    const store = new SqlStore(await open());
+    await fill(store);
+    const before_ms = start_ms + hour_ms;
+    await store.eraseHistory({ kit_id, asset_id: id, before_ms }, start_ms);
+    await store.commit(late(), start_ms);
+    const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: before_ms, order: 'asc' } as const;
+    const isLate = (channel: string, seq: number): boolean =>
+      channel.endsWith('/gps') && (seq === 9_000 || seq === 9_001);
+    const seen = async () => {
+      const channels_seen: string[] = [];
+      for await (const { channel, seq } of readHistory(store, stretch, newBudget()))
+        if (isLate(channel, seq)) channels_seen.push(channel);
+      const exported: string[] = [];
+      for await (const line of exportKit(store, kit_id)) exported.push(line);
+      const groups = [...(await landedGroups(store, stretch, newBudget()))];
+      for await (const group of segmentGroups(store, stretch, newBudget())) groups.push(group);
+      return {
+        channels_seen,
+        exported: exported.some((line) => line.includes(asset_id) && line.includes('"seq":9000')),
+        figures: groups.flatMap(({ channel, seqs }) => seqs.filter((seq) => isLate(channel, seq))),
+      };
+    };
+    const rest = id === undefined ? [] : [channels.feed(other_id, 'gps')];
+    const expected = { channels_seen: rest, exported: false, figures: rest.map(() => 9_001) };
+    expect(await seen()).toEqual(expected);
+    while ((await store.compactHistory(start_ms, true)) > 0);
+    expect(await seen()).toEqual(expected);
+  });
+});
 
 describe('an erasure on SQLite', () => {
   it.each(erasures)('of %s leaves no trace in the file, its log and its free pages', async (_, id) => {

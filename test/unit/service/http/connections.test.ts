@@ -7,6 +7,7 @@ import { address_connections_max, networkOf } from '../../../../src/service/http
 import { kit_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+import { texts } from '../../../../src/service/texts.ts';
 
 let lab: ServiceLab;
 const opened: Socket[] = [];
@@ -49,7 +50,7 @@ describe('connections', () => {
     await eventually('the rest is cut', () => held('127.0.0.9') === address_connections_max);
     expect(await ask('127.0.0.9')).toBe(200);
     expect(await ask('127.0.0.2')).toBe(200);
-    expect(lab.log.at('warn')).toEqual(['address opened too many connections; refusing more from it']);
+    expect(lab.log.at('warn')).toEqual([texts.log_connections]);
   });
 
   it.each(['127.0.0.9', '127.0.0.1'])(
@@ -74,7 +75,7 @@ describe('connections', () => {
     expect(all).toBeLessThanOrEqual(768);
   });
 
-  it('that are answered count no more when they are closed', async () => {
+  it('are not counted once they are answered and closed', async () => {
     for (let n = 0; n < address_connections_max * 2; n += 1) expect(await ask('127.0.0.9')).toBe(200);
     expect(lab.log.at('warn')).toEqual([]);
   });

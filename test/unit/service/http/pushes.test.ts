@@ -134,7 +134,7 @@ describe('The timestamp of a fix', () => {
     expect(await historyOf(id)).toMatchObject({ messages: [{ data: { lat: 1 } }, { data: { lat: 2 } }] });
   });
 
-  it('that is a little ahead counts as now, so that it blocks no later fix', async () => {
+  it('counts as now when it is a little ahead, so that it blocks no later fix', async () => {
     const [id = ''] = await register(1);
     const timestamp = before(-30_000);
     expect((await post(`${kit}/assets/${id}/location`, { lat: 1, lon: 1, timestamp })).status).toBe(204);

@@ -17,6 +17,7 @@ import { kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
+import { texts } from '../../../../src/service/texts.ts';
 
 let dir: string;
 let ours: Certificates;
@@ -189,7 +190,7 @@ it('takes over a renewed certificate without a restart, and leaves open connecti
   long.write('GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
   const [bytes] = (await once(long, 'data')) as [Buffer];
   expect(bytes.toString()).toMatch(/^HTTP\/1.1 200/u);
-  expect(lab.log.at('info')).toEqual(['service certificate renewed; new connections use it']);
+  expect(lab.log.at('info')).toEqual([texts.log_certificate_renewed]);
   expect(await ask({ maxVersion: 'TLSv1.2' })).toMatchObject({ status: 200 });
 });
 
@@ -204,7 +205,7 @@ it('serves on with the old certificate while the new one is faulty, says so once
   expect(await shown()).toBe(before);
   const faulty = lab.log.lines.filter(({ level }) => level === 'warn');
   expect(faulty.map(({ sentence }) => sentence)).toEqual(
-    Array.from({ length: 2 }, () => 'renewed certificate rejected; keeping the old one'),
+    Array.from({ length: 2 }, () => texts.log_certificate_rejected),
   );
   expect(JSON.stringify(faulty)).toContain('not the key of the certificate');
   await install(await ours.clientOf('renewed-later'));

@@ -9,6 +9,7 @@ import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { gps, received } from '../story.ts';
+import { texts } from '../../../../src/service/texts.ts';
 
 const reception: Reception = {
   kit_id,
@@ -27,7 +28,7 @@ it('refuses what is beyond the limit, says once that the database is away, and s
   const commit = async (receptions: readonly Reception[]) => {
     if (isAway) throw new StorageUnavailable('the disk is full');
     stored += receptions.length;
-    return { changes: [], acks: [], births: [], new_kits: [], without_presence: [] };
+    return { changes: [], acks: [], births: [], new_kits: [], without_presence: [], has_events: false };
   };
   const { signal } = ends;
   const parts = { store: { commit }, changes: new Changes(), log, group_ms: 0, onCommitted: () => undefined };
@@ -39,14 +40,21 @@ it('refuses what is beyond the limit, says once that the database is away, and s
   isAway = false;
   await Promise.all(taken);
   expect(stored).toBe(waiting_max);
-  expect(log.at('error')).toEqual(['database write failed; the broker keeps the messages']);
-  expect(log.at('info')).toEqual(['database writes restored']);
+  expect(log.at('error')).toEqual([texts.log_write_failed]);
+  expect(log.at('info')).toEqual([texts.log_writes_restored]);
   await ingest.take(reception);
   expect(stored).toBe(waiting_max + 1);
   ends.abort();
 });
 
-const nothing: Committed = { changes: [], acks: [], births: [], new_kits: [], without_presence: [] };
+const nothing: Committed = {
+  changes: [],
+  acks: [],
+  births: [],
+  new_kits: [],
+  without_presence: [],
+  has_events: false,
+};
 
 const running: AbortController[] = [];
 afterEach(() => {
@@ -144,7 +152,7 @@ it('says that the database does not answer when a commit hangs', async () => {
     await vi.advanceTimersByTimeAsync(9_000);
     expect(ingest.unready).toBeUndefined();
     await vi.advanceTimersByTimeAsync(2_000);
-    expect(ingest.unready).toBe('the database does not answer');
+    expect(ingest.unready).toBe(texts.database_silent);
     answer.resolve(undefined);
     await taken;
     expect(ingest.unready).toBeUndefined();

@@ -11,6 +11,7 @@ import { SetAside } from '../../../../src/service/ingest/set-aside.ts';
 import { tryReading } from '../../../../src/service/ingest/trial.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
+import { texts as serviceTexts } from '../../../../src/service/texts.ts';
 
 let dir: string;
 beforeEach(() => {
@@ -59,6 +60,19 @@ describe('SetAside', () => {
     },
   );
 
+  it('does not condemn a message because the process was killed again and again during its trial', async () => {
+    const log = recordingLog();
+    writeFileSync(join(dir, 'reading'), digest);
+    for (let kill = 0; kill < 5; kill += 1) {
+      const aside = new SetAside(dir, log, async () => new Promise(() => undefined));
+      void aside.guard(topic, poison, () => 'read');
+    }
+    const aside = new SetAside(dir, log, async () => undefined);
+    expect(await aside.guard(topic, poison, () => 'read')).toBe('read');
+    expect(log.at('error')).toEqual([]);
+    aside.close();
+  });
+
   it('never reads again what was being read at three ends of the process in a row, and keeps it', async () => {
     const log = recordingLog();
     for (let end = 0; end < 3; end += 1) {
@@ -72,10 +86,8 @@ describe('SetAside', () => {
       aside.close();
     }
     expect(readFileSync(join(dir, `${digest}.batch`))).toEqual(poison);
-    expect(log.at('error')[0]).toBe('message crashed the process three times; quarantining it');
-    expect(log.at('error').slice(1)).toEqual(
-      Array(3).fill('quarantined message received; acknowledged without reading it'),
-    );
+    expect(log.at('error')[0]).toBe(serviceTexts.log_crashed_process);
+    expect(log.at('error').slice(1)).toEqual(Array(3).fill(serviceTexts.log_quarantined_again));
   });
 
   it(
@@ -96,9 +108,9 @@ describe('SetAside', () => {
       expect(reads).toBe(0);
       next.close();
       expect(log.at('error')).toEqual([
-        'message crashed its reader; quarantining it',
-        'quarantined message received; acknowledged without reading it',
-        'quarantined message received; acknowledged without reading it',
+        serviceTexts.log_crashed_reader,
+        serviceTexts.log_quarantined_again,
+        serviceTexts.log_quarantined_again,
       ]);
     },
   );

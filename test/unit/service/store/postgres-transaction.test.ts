@@ -111,7 +111,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     await store.commit([received(gps(1, 47))], start_ms);
   });
 
-  it('that holds the row of one kit does not stall the messages of the others', async () => {
+  it('does not stall the messages of other kits when it holds the row of one', async () => {
     await open();
     const store = new SqlStore(database);
     const ends = new AbortController();

@@ -17,6 +17,7 @@ import { peerMissing } from '../../../support/peers.ts';
 import { type Postgres, startPostgres } from '../../../support/service/postgres.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { everything, gps, received, start_ms, story } from '../story.ts';
+import { texts } from '../../../../src/service/texts.ts';
 
 describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on PostgreSQL', () => {
   let server: Postgres;
@@ -138,7 +139,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     heard.length = 0;
     await server.cutConnections();
     await eventually('it is back', () =>
-      log.at('info').some((each) => each.includes('replica notifications restored')),
+      log.at('info').some((each) => each.includes(texts.log_replicas_restored)),
     );
     await eventually('everything is sent', () => heard.some(({ kind }) => kind === 'task'));
     expect(new Set(heard.map(({ kind }) => kind))).toEqual(
@@ -188,7 +189,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     const other = { ...received(gps(1, 1)), kit_id: task_id };
     await Promise.all([odd, large, poison, other].map(async (each) => ingest.take(each)));
     expect((await store.kit(task_id))?.counts.received).toBe(1);
-    expect(log.at('error')).toEqual(['database rejected a kit message; discarding it']);
+    expect(log.at('error')).toEqual([texts.log_message_rejected]);
     expect(ingest.unready).toBeUndefined();
     // Its number counts, or the kit would send it again for ever.
     expect((await store.kit(kit_id))?.counts).toMatchObject({ received: 3, refused: 1 });

@@ -124,7 +124,7 @@ onEachDatabase('the numbers that were received', (open) => {
     expect(await store.feeds(kit_id, asset_id)).toEqual(feeds);
   });
 
-  it('go on from what an earlier version had stored', async () => {
+  it('continue from what an earlier version had stored', async () => {
     const database = await open();
     const store = new SqlStore(database);
     const write = 'INSERT INTO received (kit_id, epoch, ranges) VALUES (?, ?, ?)';

@@ -37,7 +37,7 @@ onEachDatabase('the roster of a kit', (open) => {
     expect((await idsOf(store)).sort()).toEqual([asset_id, other_id].sort());
   });
 
-  it('that is older than another one changes nothing', async () => {
+  it('changes nothing when it is older than another one', async () => {
     const store = await storeWith(announce(asset_id, 1), roster([asset_id], 5), roster([], 4));
     expect(await idsOf(store)).toEqual([asset_id]);
   });

@@ -12,6 +12,7 @@ import { openThreadStore } from '../../../../src/service/store/thread-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { gps, received, start_ms } from '../story.ts';
+import { texts } from '../../../../src/service/texts.ts';
 
 let dir: string;
 let store: Store;
@@ -62,13 +63,13 @@ describe('the thread of the database', () => {
     await Promise.all([...receptions, bomb()].map(async (reception) => ingest.take(reception)));
     const kit = await store.kit(kit_id);
     expect(kit?.counts).toMatchObject({ received: 5, refused: 1 });
-    expect(log.at('error')).toEqual(['database rejected a kit message; discarding it']);
+    expect(log.at('error')).toEqual([texts.log_message_rejected]);
     expect(await store.feeds(kit_id, asset_id)).toHaveLength(1);
     ends.abort();
   });
 
   it('is not started again once the store is closed', async () => {
     await store.close();
-    await expect(store.kits('*')).rejects.toThrow('the database is closed');
+    await expect(store.kits('*')).rejects.toThrow(texts.database_closed);
   });
 });

@@ -47,8 +47,8 @@ const ask = async (path: string, { method = 'GET', body }: { method?: string; bo
 };
 const register = async (url = receiver.url): Promise<Registered> =>
   (await ask('/api/webhooks', { method: 'POST', body: { label: 'test', url, types: ['alarm'] } })).body;
-const alarm = async (n = 0): Promise<void> =>
-  lab.publish(channels.event(asset_id, 'motion'), { detected: true, n });
+const alarm = async (n = 0, asset: string = asset_id): Promise<void> =>
+  lab.publish(channels.event(asset, 'motion'), { detected: true, n });
 const counts = async ({ id }: Registered): Promise<Record<string, number>> => {
   const { body }: { body: { counts: Record<string, number> } } = await ask(`/api/webhooks/${id}`);
   const { accepted = 0, delivered = 0, waiting = 0, dead = 0, purged = 0 } = body.counts;
@@ -119,7 +119,7 @@ describe('Deliveries', () => {
   it('never run more than four at once to one receiver', async () => {
     receiver.state.manner = { slow_ms: 100 };
     const webhook = await register();
-    for (let n = 0; n < 24; n += 1) await alarm(n);
+    for (let n = 0; n < 24; n += 1) await alarm(n, `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`);
     await reach(webhook, { delivered: 24 });
     expect(receiver.state.open_max).toBe(4);
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(24);

@@ -9,7 +9,6 @@ import { makeKey } from '../../../../src/service/access/principal.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { makeSecret } from '../../../../src/service/webhooks/signature.ts';
-import { asset_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startWebhookReceiver } from '../../../support/service/webhook-receiver.ts';
 import { withDirectory } from '../../../support/temporary.ts';
@@ -44,7 +43,11 @@ it('delivers every message at least once through kills of the process', async ()
       delivered_ms: null,
     });
     const alarms = Array.from({ length: messages }, (_, n) =>
-      received({ channel: channels.event(asset_id, 'motion'), seq: n + 1, data: { detected: true } }),
+      received({
+        channel: channels.event(`00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, 'motion'),
+        seq: n + 1,
+        data: { detected: true },
+      }),
     );
     await store.commit(alarms, start_ms);
     const counts = async () => (await store.webhook(webhook_id))?.counts;

@@ -1,20 +1,29 @@
 /** The queue of webhooks in the database: what is queued with a commit, and who may deliver it. */
 import { expect, it } from 'vitest';
+import { z } from 'zod';
 import { channels } from '../../../../src/contract/topics.ts';
+import { webhookBodies } from '../../../../src/service/api/webhook-events.ts';
+import { silent_after_ms } from '../../../../src/service/api/views.ts';
 import { makeKey } from '../../../../src/service/access/principal.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { waiting_max } from '../../../../src/service/webhooks/enqueue.ts';
-import type { WebhookType } from '../../../../src/service/webhooks/events.ts';
+import { webhookTypes, type WebhookType } from '../../../../src/service/webhooks/events.ts';
 import type { Settlement } from '../../../../src/service/webhooks/webhook-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, report, start_ms } from '../story.ts';
+import { texts } from '../../../../src/service/webhooks/texts.ts';
 
 const webhook_id = '00000000-0000-4000-8000-000000000001';
 const now_ms = start_ms + 10_000;
-const motion = (seq: number) =>
-  received({ channel: channels.event(asset_id, 'motion'), seq, data: { detected: true } });
+const motion = (seq: number, asset: string = asset_id) =>
+  received({ channel: channels.event(asset, 'motion'), seq, data: { detected: true } });
+/** Motions of as many assets. */
+const motions = (count: number) =>
+  Array.from({ length: count }, (_, n) =>
+    motion(n + 1, `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`),
+  );
 
 async function register(
   store: SqlStore,
@@ -52,6 +61,18 @@ async function counts(database: Database, store: SqlStore) {
 
 const claim = async (store: SqlStore, lease: string, at_ms = now_ms, limit = 10) =>
   store.claimMessages({ webhook_id, limit, now_ms: at_ms, lease_ms: at_ms + 30_000, lease });
+/** Claims, with a lease for each, until nothing is left that another one does not block. */
+const claimAll = async (store: SqlStore, at_ms: number) => {
+  const all = [];
+  for (let n = 0; n < 10; n += 1) {
+    const some = await claim(store, `all ${n}`, at_ms);
+    for (const { id } of some) {
+      await store.settleMessage(failed(id, `all ${n}`, { retry_ms: at_ms + 60_000 }));
+    }
+    all.push(...some);
+  }
+  return all;
+};
 const failed = (id: string, lease: string, more: object = {}): Settlement => ({
   webhook_id,
   id,
@@ -89,14 +110,15 @@ onEachDatabase('The queue of webhooks', (open) => {
     await store.commit([born, ...receptions], now_ms);
     await store.commit([born, ...receptions, will], now_ms);
     await store.commit([will, motion(2)], now_ms);
-    const messages = await claim(store, 'a');
-    expect(messages.map(({ type }) => type).sort()).toEqual([
-      'alarm',
-      'kit.offline',
-      'kit.online',
-      'task.ended',
-    ]);
-    const alarm = JSON.parse(messages.find(({ type }) => type === 'alarm')?.body ?? '{}') as object;
+    const messages = await database.all('SELECT type, body FROM webhook_messages ORDER BY type');
+    expect(messages.map(({ type }) => type)).toEqual(['alarm', 'kit.offline', 'kit.online', 'task.ended']);
+    for (const { type, body } of messages) {
+      const { data: known } = z.enum(webhookTypes).safeParse(type);
+      const read = known && webhookBodies[known].safeParse(JSON.parse(String(body)));
+      expect(read?.error).toBeUndefined();
+      expect(read?.success).toBe(true);
+    }
+    const alarm = JSON.parse(String(messages[0]?.['body'])) as object;
     expect(alarm).toEqual({
       type: 'alarm',
       timestamp: new Date(start_ms + 2).toISOString(),
@@ -124,10 +146,7 @@ onEachDatabase('The queue of webhooks', (open) => {
     const database = await open();
     const store = new SqlStore(database);
     await register(store);
-    await store.commit(
-      Array.from({ length: 20 }, (_, n) => motion(n + 1)),
-      now_ms,
-    );
+    await store.commit(motions(20), now_ms);
     const claims = await Promise.all(
       ['a', 'b', 'c', 'd'].map(async (lease) => claim(store, lease, now_ms, 5)),
     );
@@ -145,6 +164,79 @@ onEachDatabase('The queue of webhooks', (open) => {
     expect(await counts(database, store)).toMatchObject({ delivered: 1, waiting: 19 });
   });
 
+  it('gives the messages of one asset one after the other, and those of others meanwhile', async () => {
+    const store = new SqlStore(await open());
+    await register(store);
+    const other = '00000000-0000-4000-8000-000000000077';
+    await store.commit([motion(1), motion(2), motion(3, other), motion(4)], now_ms);
+    const seqsOf = (some: readonly { time_ms: number }[]) => some.map(({ time_ms }) => time_ms - start_ms);
+    const first = await claim(store, 'a');
+    expect(seqsOf(first).toSorted((a, b) => a - b)).toEqual([1, 3]);
+    expect(await claim(store, 'b')).toEqual([]);
+    const mine = first.find(({ time_ms }) => time_ms === start_ms + 1)?.id ?? '';
+    // One that failed waits for its next attempt, and those behind it do not.
+    await store.settleMessage(failed(mine, 'a'));
+    const second = await claim(store, 'c', now_ms + 4_999);
+    expect(seqsOf(second)).toEqual([2]);
+    await store.settleMessage({ webhook_id, id: second[0]?.id ?? '', lease: 'c', kind: 'delivered', now_ms });
+    expect(seqsOf(await claim(store, 'd', now_ms + 5_000))).toEqual([4]);
+  });
+
+  it('gets kit.offline of a kit that falls silent, once, and kit.online when it sends again', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    await register(store);
+    const born = received({ channel: channels.state, seq: 1, data: samples['kitState'] ?? {} });
+    await store.commit([born], now_ms);
+    const typesNow = async () => {
+      const rows = await database.all('SELECT type, body FROM webhook_messages ORDER BY queued_ms, type');
+      return rows.map(({ type }) => type);
+    };
+    const silent_ms = now_ms + silent_after_ms;
+    expect(await store.noteSilences(silent_ms - 1)).toBe(false);
+    expect(await store.noteSilences(silent_ms)).toBe(true);
+    expect(await store.noteSilences(silent_ms + 60_000)).toBe(false);
+    expect(await typesNow()).toEqual(['kit.online', 'kit.offline']);
+    const [, offline] = await database.all('SELECT body FROM webhook_messages ORDER BY queued_ms');
+    expect(webhookBodies['kit.offline'].parse(JSON.parse(String(offline?.['body'])))).toMatchObject({
+      timestamp: new Date(silent_ms).toISOString(),
+      data: { kit_id, reason: 'silent' },
+    });
+    await store.commit([motion(5)], silent_ms + 120_000);
+    expect(await store.noteSilences(silent_ms + 120_001)).toBe(true);
+    expect((await typesNow()).at(-1)).toBe('kit.online');
+    expect(await store.noteSilences(silent_ms + 120_002)).toBe(false);
+    // One that says goodbye after its silence is announced by that, and so is its next birth.
+    const late_ms = silent_ms + 120_000 + silent_after_ms;
+    expect(await store.noteSilences(late_ms)).toBe(true);
+    const state = (seq: number, online: boolean) =>
+      received({
+        channel: channels.state,
+        seq,
+        epoch: 18,
+        data: { ...samples['kitState'], epoch: 18, online, reason: online ? null : 'stopped' },
+        time_ms: late_ms + seq,
+      });
+    await store.commit([state(1, false)], late_ms + 1);
+    expect(await store.noteSilences(late_ms + 2)).toBe(false);
+  });
+
+  it('says when to search again', async () => {
+    const store = new SqlStore(await open());
+    await register(store);
+    expect(await store.nextDue(now_ms)).toBeUndefined();
+    await store.commit([motion(1)], now_ms);
+    expect(await store.nextDue(now_ms + 5)).toBe(now_ms + 5);
+    const [message] = await claim(store, 'a');
+    expect(await store.nextDue(now_ms + 5)).toBe(now_ms + 5);
+    await store.settleMessage(
+      failed(message?.id ?? '', 'a', { retry_ms: now_ms + 300_000, pause_until_ms: now_ms + 5_000 }),
+    );
+    expect(await store.nextDue(now_ms + 5)).toBe(now_ms + 300_000);
+    await store.changeWebhook(webhook_id, { disabled_reason: 'disabled by a client' });
+    expect(await store.nextDue(now_ms + 5)).toBeUndefined();
+  });
+
   it('keeps its books through failures, dead letters, replay, purge and erasure', async () => {
     const database = await open();
     const store = new SqlStore(database);
@@ -153,8 +245,10 @@ onEachDatabase('The queue of webhooks', (open) => {
       Array.from({ length: 6 }, (_, n) => motion(n + 1)),
       now_ms,
     );
-    const messages = await claim(store, 'a');
-    for (const { id } of messages.slice(0, 4)) await store.settleMessage(failed(id, 'a', { retry_ms: null }));
+    for (let n = 0; n < 4; n += 1) {
+      const [message] = await claim(store, 'a');
+      await store.settleMessage(failed(message?.id ?? '', 'a', { retry_ms: null }));
+    }
     expect(await counts(database, store)).toMatchObject({ accepted: 6, waiting: 2, dead: 4 });
     const dead = await store.deadMessages({ webhook_id, limit: 3 });
     const last = dead.at(-1);
@@ -163,8 +257,8 @@ onEachDatabase('The queue of webhooks', (open) => {
     expect(await store.replayDead(webhook_id, [dead[0]?.id ?? ''], now_ms)).toBe(1);
     expect(await store.purgeDead(webhook_id, [dead[1]?.id ?? ''])).toBe(1);
     expect(await counts(database, store)).toMatchObject({ accepted: 6, waiting: 3, dead: 2, purged: 1 });
-    const [again] = await claim(store, 'b', now_ms, 1);
-    expect([again?.id, again?.attempts]).toEqual([dead[0]?.id, 1]);
+    const again = await claimAll(store, now_ms);
+    expect(again.find(({ id }) => id === dead[0]?.id)?.attempts).toBe(1);
     await store.eraseHistory({ kit_id, asset_id, before_ms: now_ms }, now_ms);
     expect(await counts(database, store)).toMatchObject({ accepted: 6, waiting: 0, dead: 0, purged: 6 });
   });
@@ -176,7 +270,7 @@ onEachDatabase('The queue of webhooks', (open) => {
     await database.all('UPDATE webhooks SET accepted = ?', waiting_max - 1);
     await store.commit([motion(1), motion(2), motion(3)], now_ms);
     const dead = await store.deadMessages({ webhook_id, limit: 10 });
-    expect(dead.map(({ reason }) => reason)).toEqual(Array(2).fill('the queue of the webhook was full'));
+    expect(dead.map(({ reason }) => reason)).toEqual(Array(2).fill(texts.queue_full));
     expect((await store.webhook(webhook_id))?.counts).toMatchObject({ waiting: waiting_max, dead: 2 });
   });
 
@@ -184,7 +278,7 @@ onEachDatabase('The queue of webhooks', (open) => {
     const database = await open();
     const store = new SqlStore(database);
     await register(store);
-    await store.commit([motion(1), motion(2)], now_ms);
+    await store.commit(motions(2), now_ms);
     const [one, two] = await claim(store, 'a');
     const disable = { reason: 'every delivery failed for 72 h', failing_since_ms: now_ms - 1 };
     expect(await store.settleMessage(failed(one?.id ?? '', 'a', { disable }))).toEqual({ disabled: false });

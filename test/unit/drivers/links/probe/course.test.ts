@@ -65,6 +65,32 @@ describe('the course of a link', () => {
     expect(course.read(21_000)).toMatchObject({ reachable: true, method: 'icmp', latency_ms: 20 });
   });
 
+  it('reports that its figures are those of TCP while TCP stands in', () => {
+    const course = new ProbeCourse({ timeout_ms: 3_000 });
+    play(course, 0, [up, up]);
+    expect(course.read(2_000).note).toBeNull();
+    play(course, 2, times(5, filtered));
+    expect(course.read(7_000)).toMatchObject({ reachable: true, note: texts.tcp_stands_in });
+  });
+
+  it('counts a handshake that the kernel had to repeat as a loss, but not against the link', () => {
+    const course = new ProbeCourse({ timeout_ms: 1_000 });
+    play(course, 0, [up, up, ...times(5, filtered)]);
+    for (let sequence = 7; sequence < 26; sequence += 1) {
+      course.begin(sequence, 'target', sequence * 1_000);
+      course.settle(sequence, 'icmp', { reason: 'no answer' });
+      course.settle(sequence, 'tcp', { rtt_ms: 30, isRepeated: sequence % 4 === 1 });
+    }
+    expect(course.read(30_000)).toMatchObject({ reachable: true, method: 'tcp', packet_loss_pct: 25 });
+  });
+
+  it('never asks by TCP where that is switched off, and calls a link that answers no echo unreachable', () => {
+    const course = new ProbeCourse({ timeout_ms: 3_000, tcp: false });
+    const asked = play(course, 0, [up, up, ...times(20, filtered)]);
+    expect(new Set(asked.flat())).toEqual(new Set(['icmp']));
+    expect(course.read(30_000)).toMatchObject({ reachable: false, method: 'icmp', packet_loss_pct: 100 });
+  });
+
   it('keeps ICMP when a link recovers and TCP, which retransmits, is answered first', () => {
     const course = new ProbeCourse({ timeout_ms: 3_000 });
     play(course, 0, [up, up, ...times(4, down)]);

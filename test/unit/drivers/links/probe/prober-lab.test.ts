@@ -69,6 +69,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
       targets,
       interval_ms,
       timeout_ms,
+      tcp: true,
       signal: stopping.signal,
       log,
       onChange: () => changes.push(prober.read().reachable),
@@ -182,6 +183,19 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     await eventually('ICMP is used', () => prober.read().method === 'icmp');
     expect(prober.changes).toEqual([true]);
     expect(prober.log.at('info')).toEqual([texts.icmp_unanswered, texts.icmp_answered]);
+  });
+
+  it('reports what is lost while TCP stands in, although the kernel repeats it', async () => {
+    await lab.filterIcmp('sat0', 'on');
+    try {
+      await lab.set('sat0', { loss_pct: 25 });
+      const prober = await probe('sat0', { interval_ms: 20, timeout_ms: 2_500 });
+      await reachable(prober, 15_000);
+      await eventually('a window is full', () => (prober.read().packet_loss_pct ?? 0) > 8, 15_000);
+      expect(prober.read()).toMatchObject({ method: 'tcp', note: texts.tcp_stands_in });
+    } finally {
+      await lab.filterIcmp('sat0', 'off');
+    }
   });
 
   it('excludes a target that never answers from the loss and names it', async () => {

@@ -27,6 +27,8 @@ const params: Readonly<Record<string, Record<string, unknown>>> = {
   set_altitude: { alt_m: 30 },
   set_speed: { speed_mps: 5 },
   upload_mission: { plan },
+  orbit: { ...near, radius_m: 40 },
+  get_params: { names: ['RTL_ALT'] },
 };
 /** What moves a vehicle that is in the air; `arm` and `disarm` are for one on the ground. */
 const in_the_air = ['return_home', 'set_mode', 'goto_waypoint'] as const;

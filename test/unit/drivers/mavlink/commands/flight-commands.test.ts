@@ -70,6 +70,19 @@ describe.concurrent('hold', () => {
     });
   });
 
+  it('stops a PX4 whose position is requested rarely and is not sent by itself', async () => {
+    await withLab(
+      async (lab) => {
+        const drone = await lab.fly({ autopilot: 'px4', airborne: true });
+        drone.stopStream('GLOBAL_POSITION_INT');
+        await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
+        await lab.command('goto_waypoint', { lat: field.lat + 0.01, lon: field.lon, alt_m: 40 });
+        expect(await lab.command('hold')).toMatchObject({ flight_mode: 'LOITER' });
+      },
+      { streams: { position_hz: 0.1, status_hz: 0.1 } },
+    );
+  });
+
   it('and land pre-empt other commands', async () => {
     await withDrone({ airborne: true }, async (lab) => {
       const isSafety = (name: string, payload = {}): boolean => {

@@ -18,6 +18,7 @@ const home = { lat: 47, lon: 8, alt_amsl_m: 488 };
 const flying: Situation = {
   autopilot: 'ardupilot',
   kind: 'copter',
+  is_high_latency: false,
   armed: true,
   mode: 'GUIDED',
   modes: new Map(),

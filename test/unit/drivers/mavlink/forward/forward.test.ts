@@ -55,7 +55,7 @@ describe.concurrent('An endpoint', () => {
     });
   });
 
-  it('that is read-only forwards frames to stations and blocks theirs, with a count', async () => {
+  it('forwards frames to stations and blocks theirs, with a count, when it is read-only', async () => {
     const port = await freeUdpPort();
     const endpoint = { kind: 'udp_listen', port, name: 'gcs', read_only: true };
     await withEndpoints([endpoint], async ({ drone, station, facts }) => {

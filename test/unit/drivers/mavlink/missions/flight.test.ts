@@ -61,6 +61,28 @@ describe.concurrent('A stored mission', () => {
     });
   });
 
+  it('shows its progress by the items that are reached where the vehicle reports no state', async () => {
+    await withMission({ airborne: false }, async (lab, drone) => {
+      await lab.command('upload_mission', { plan });
+      drone.stopStream('MISSION_CURRENT');
+      const about = {
+        total: 5,
+        mission_state: 0,
+        mission_mode: 0,
+        mission_id: 0,
+        fence_id: 0,
+        rally_points_id: 0,
+      };
+      drone.send('MISSION_CURRENT', { ...about, seq: 2 });
+      expect(await lab.sees('mission', ({ state }) => state === null)).toMatchObject({ progress_pct: null });
+      drone.send('MISSION_ITEM_REACHED', { seq: 1 });
+      await lab.sees('mission', ({ state, progress_pct }) => state === null && progress_pct === 20);
+      drone.send('MISSION_CURRENT', { ...about, seq: 5 });
+      drone.send('MISSION_ITEM_REACHED', { seq: 5 });
+      await lab.sees('mission', ({ progress_pct }) => progress_pct === 100);
+    });
+  });
+
   it('is started where the status is requested rarely', async () => {
     const streams = { status_hz: 0.1 };
     await withMission(

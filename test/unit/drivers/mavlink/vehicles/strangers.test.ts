@@ -23,6 +23,8 @@ const link: Link = {
   name: 'field',
   send: () => true,
   discard: () => undefined,
+  hasRoom: () => true,
+  high_latency: false,
   stats: () => {
     throw new Error('not used');
   },

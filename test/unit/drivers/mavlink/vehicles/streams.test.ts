@@ -55,12 +55,14 @@ describe('Stream requests', () => {
     expect(asks[0]).toMatchObject({ command: 512, msgid: 148, at_ms: 0 });
   });
 
-  it('keep once a second, at low rates of the status too, what commands wait for', () => {
-    const slow = wantedMessages('ardupilot', { ...rates, status_hz: 0.1 });
+  it('keep a minimum rate of what commands depend on, at low configured rates too', () => {
+    const slow = wantedMessages('ardupilot', { ...rates, position_hz: 0.1, status_hz: 0.1 });
     const intervals = new Map(slow.map(({ name, interval_ms }) => [name, interval_ms]));
     expect(intervals.get('MISSION_CURRENT')).toBe(1_000);
     expect(intervals.get('EXTENDED_SYS_STATE')).toBe(1_000);
-    expect(intervals.get('SYS_STATUS')).toBe(10_000);
+    expect(intervals.get('GLOBAL_POSITION_INT')).toBe(1_000);
+    expect(intervals.get('SYS_STATUS')).toBe(2_000);
+    expect(intervals.get('VFR_HUD')).toBe(10_000);
   });
 
   it('include only messages that the autopilot has', () => {
@@ -202,6 +204,8 @@ describe('The clock of an autopilot', () => {
         name: 'l',
         send: () => true,
         discard: () => undefined,
+        hasRoom: () => true,
+        high_latency: false,
         stats: unused,
         ended: Promise.resolve(),
       },

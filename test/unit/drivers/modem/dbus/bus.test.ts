@@ -98,6 +98,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
     ['hangs up', ''],
     ['is none', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
     ['sends garbage after the greeting', `OK 0123456789abcdef\r\n${'\u00ff'.repeat(64)}`],
+    ['sends an array of empty structures', `OK 0123456789abcdef\r\n${endlessArray().toString('latin1')}`],
   ])('that %s is a lost device', async (_what, answer) => {
     await withDirectory(async (dir) => {
       const path = join(dir, 'bus');
@@ -133,4 +134,13 @@ async function serve(path: string, answer: string): Promise<Server> {
     server.listen(path, resolve);
   });
   return server;
+}
+
+/** A signal whose body is an array with 8 bytes of structures that have no members (D-Bus specification, "Message Protocol"). */
+function endlessArray(): Buffer {
+  const head = Buffer.from([0x6c, 4, 0, 1, 16, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0]);
+  const signature = Buffer.from('\u0008\u0001g\0\u0003a()\0'.padEnd(16, '\0'), 'latin1');
+  const body = Buffer.alloc(16);
+  body.writeUInt32LE(8);
+  return Buffer.concat([head, signature, body]);
 }

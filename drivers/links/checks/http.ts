@@ -1,0 +1,111 @@
+/** Asks a web server over one network device, and compares what it answers (RFC 9110). */
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
+import { isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { messageOf } from '../../../src/errors.ts';
+import { connectTcp } from '../../../src/platform/linux/bound-tcp.ts';
+import { within } from '../../../src/platform/time.ts';
+import { texts } from '../texts.ts';
+import type { CheckOutcome, CheckWay, HttpCheck } from './api.ts';
+import { askDns } from './dns.ts';
+import { record_type } from './dns-message.ts';
+
+/** Of an answer that is searched for the expected text. */
+const body_bytes_max = 65_536;
+
+/** Passes when status and text are the expected ones. A redirect is never followed: it is what a portal answers. */
+export async function checkHttp(check: HttpCheck, way: CheckWay): Promise<CheckOutcome> {
+  const ending = new AbortController();
+  const signal = AbortSignal.any([way.signal, ending.signal]);
+  try {
+    const outcome = await within(way.timeout_ms, ask(check, { ...way, signal }), way.signal);
+    return outcome === undefined ? texts.http_silent(check.url.href) : outcome;
+  } catch (error) {
+    return texts.http_failed(check.url.href, messageOf(error));
+  } finally {
+    ending.abort();
+  }
+}
+
+async function ask(check: HttpCheck, way: CheckWay): Promise<CheckOutcome> {
+  const host_ip = await addressOf(check, way);
+  if (host_ip === null) return texts.dns_silent(hostOf(check.url), check.resolver ?? '');
+  const isTls = check.url.protocol === 'https:';
+  const port = Number(check.url.port) || (isTls ? 443 : 80);
+  const socket = await connectTcp({ ...way, host_ip, port });
+  const destroy = (): void => void socket.destroy();
+  socket.on('error', () => undefined);
+  way.signal.addEventListener('abort', destroy, { once: true });
+  if (way.signal.aborted) destroy();
+  try {
+    return await compare(check, isTls ? secured(socket, check.url) : socket);
+  } finally {
+    way.signal.removeEventListener('abort', destroy);
+    destroy();
+  }
+}
+
+/** The certificate must be that of the host: a portal has none. */
+function secured(socket: Socket, url: URL): Socket {
+  const host = hostOf(url);
+  const secure = connectTls({ socket, host, ...(isIP(host) === 0 ? { servername: host } : {}) });
+  return secure;
+}
+
+async function compare(check: HttpCheck, socket: Socket): Promise<CheckOutcome> {
+  const { url, status, body } = check;
+  const response = await get(url, socket);
+  if (response.statusCode !== status) {
+    const to = response.headers.location;
+    return texts.http_unexpected(url.href, response.statusCode ?? 0, { expected: status, to });
+  }
+  if (body === null) return null;
+  const text = await readText(response);
+  return text.includes(body) ? null : texts.http_other_text(url.href);
+}
+
+async function get(url: URL, socket: Socket): Promise<IncomingMessage> {
+  const agent = Object.assign(new Agent({ maxSockets: 1 }), { createConnection: () => socket });
+  const answered = Promise.withResolvers<IncomingMessage>();
+  const headers = {
+    host: url.host,
+    'user-agent': 'kit-connector',
+    accept: '*/*',
+    'accept-encoding': 'identity',
+  };
+  const path = `${url.pathname}${url.search}`;
+  const request = httpRequest(
+    { agent, path, headers: { ...headers, connection: 'close' } },
+    answered.resolve,
+  );
+  request.on('error', answered.reject);
+  request.end();
+  return answered.promise;
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= body_bytes_max) break;
+  }
+  return Buffer.concat(chunks).subarray(0, body_bytes_max).toString('utf8');
+}
+
+/** Over the link, since the system's resolver leaves by the default route; IPv4 first. Null: the resolver is silent. */
+async function addressOf({ url, ip, resolver }: HttpCheck, way: CheckWay): Promise<string | null> {
+  if (ip !== null) return ip;
+  const name = hostOf(url);
+  for (const type of [record_type.a, record_type.aaaa]) {
+    const answer = await askDns({ server: resolver ?? '', name, type }, way);
+    if (answer && 'addresses' in answer && answer.addresses[0] !== undefined) return answer.addresses[0];
+  }
+  return null;
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replaceAll(/[[\]]/gu, '');
+}

@@ -1,0 +1,36 @@
+/** Joins what the probes and the checks of a link say. Pure. */
+import type { ProbeReading } from '../probe/api.ts';
+import { texts } from '../texts.ts';
+import type { CheckReading } from './api.ts';
+
+/**
+ * An expected answer is stronger evidence than an echo, both ways: checks that fail make a link unreachable whose probes are
+ * answered, since a portal or an accelerator answers those itself; and a check that passed after the probes fell silent
+ * shows that only the probes are filtered.
+ */
+export function joined(probe: ProbeReading | null, check: CheckReading | null): ProbeReading | null {
+  if (!check) return probe;
+  if (!probe) return byChecks(check);
+  if (check.passed === false && probe.reachable !== false) return byChecks(check);
+  if (probe.reachable !== false || !isNewer(check, probe)) return probe;
+  return { ...byChecks(check), note: texts.only_checks_answer };
+}
+
+/** It passed in a round that began after the last answer to a probe. */
+function isNewer({ passed, passed_ms }: CheckReading, { since_ms }: ProbeReading): boolean {
+  return passed === true && passed_ms !== null && passed_ms > (since_ms ?? Number.NEGATIVE_INFINITY);
+}
+
+function byChecks({ passed, failing_since_ms, reason }: CheckReading): ProbeReading {
+  return {
+    reachable: passed,
+    since_ms: passed === false ? failing_since_ms : null,
+    latency_ms: null,
+    jitter_ms: null,
+    packet_loss_pct: passed === false ? 100 : null,
+    method: 'none',
+    reason: passed === true ? null : (reason ?? texts.first_probes),
+    decided_by: 'checks',
+    note: null,
+  };
+}

@@ -1,0 +1,159 @@
+/** Reads parameters of a vehicle (MAVLink guide, "Parameter Protocol"): requests are repeated until they are answered. */
+import type { CommandContext } from '../../../src/driver/command.ts';
+import { CommandRefused } from '../../../src/errors.ts';
+import { type Addressee, report_reserve_ms } from '../commands/exchange.ts';
+import type { Messages } from '../wire/messages.ts';
+import { texts } from './texts.ts';
+import { valueOf } from './value.ts';
+
+/** More would not fit the report of a task. */
+export const parameters_max = 1_900;
+/** Of one parameter; with every fifth frame lost in each direction, one of 3,000 is not read. */
+const requests_max = 8;
+const answer_wait_ms = 500;
+/** Requests on their way at the same time. */
+const window = 8;
+/** A vehicle that sends its list pauses no longer than this, also over a slow radio. */
+const pause_max_ms = 2_500;
+const progress_every = 50;
+/** Index of a request by name. */
+const by_name = -1;
+
+export interface ReadParameters {
+  /** By name; null: not a number. */
+  readonly values: ReadonlyMap<string, number | null>;
+  /** Names that were not answered: the vehicle has no such parameter. */
+  readonly unanswered: readonly string[];
+}
+
+interface Request {
+  readonly param_id: string;
+  readonly param_index: number;
+  requests: number;
+  sent_ms: number;
+}
+
+/** Resolves with the named parameters, or with all of them. Throws `CommandRefused` if the vehicle does not answer. */
+export async function readParameters(
+  to: Addressee,
+  names: readonly string[] | undefined,
+  context: CommandContext,
+): Promise<ReadParameters> {
+  const reading = new Reading(to, names, context);
+  const time_ms = Math.max(0, context.remaining_ms() - report_reserve_ms);
+  const end = await to.changes.until(() => reading.look(performance.now()), time_ms, context.signal);
+  if (end === 'complete') return reading.result;
+  const done = reading.result.values.size;
+  if (context.signal.aborted) throw new CommandRefused(texts.stopped(to.name, done));
+  throw new CommandRefused(end?.reason ?? texts.too_late(to.name, done));
+}
+
+type End = 'complete' | { readonly reason: string };
+
+class Reading {
+  readonly #to: Addressee;
+  readonly #context: CommandContext;
+  readonly #incarnation: string;
+  readonly #values = new Map<string, number | null>();
+  /** Indices that were received, while all are read. */
+  readonly #indices = new Set<number>();
+  readonly #unanswered: string[] = [];
+  #open: Request[] | undefined;
+  #count: number | undefined;
+  #lists = 0;
+  #received_ms = Number.NEGATIVE_INFINITY;
+  #latest: Messages['PARAM_VALUE'] | undefined;
+
+  constructor(to: Addressee, names: readonly string[] | undefined, context: CommandContext) {
+    this.#to = to;
+    this.#context = context;
+    this.#incarnation = to.incarnation();
+    this.#latest = to.contact.latest.last('PARAM_VALUE');
+    if (names) this.#open = [...new Set(names)].map((param_id) => requestOf(param_id, by_name));
+  }
+
+  get result(): ReadParameters {
+    return { values: this.#values, unanswered: this.#unanswered };
+  }
+
+  /** Takes what was received, sends what is due, and returns how the reading ended. Called with each message. */
+  look(now_ms: number): End | undefined {
+    const { name, contact } = this.#to;
+    if (this.#to.incarnation() !== this.#incarnation) return { reason: texts.interrupted(name) };
+    const value = contact.latest.last('PARAM_VALUE');
+    if (value && value !== this.#latest) this.#take(value, now_ms);
+    this.#latest = value;
+    if (this.#count !== undefined && this.#count > parameters_max)
+      return { reason: texts.too_many(name, this.#count, parameters_max) };
+    if (this.#indices.size === this.#count) return 'complete';
+    return this.#open ? this.#request(this.#open, now_ms) : this.#list(now_ms);
+  }
+
+  #take(value: Messages['PARAM_VALUE'], now_ms: number): void {
+    const { param_id, param_index, param_count } = value;
+    const isNamed = this.#open?.some((each) => each.param_index === by_name && each.param_id === param_id);
+    const isListed = this.#isAll && param_index < param_count;
+    if (isNamed !== true && !isListed) return;
+    this.#values.set(param_id, valueOf(value, this.#to.contact.autopilot));
+    this.#open = this.#open?.filter((each) => each.param_id !== param_id || each.param_index !== by_name);
+    if (!isListed) return;
+    if (!this.#indices.has(param_index)) this.#received_ms = now_ms;
+    this.#count = param_count;
+    this.#indices.add(param_index);
+    this.#open = this.#open?.filter((each) => each.param_index !== param_index);
+    if (this.#indices.size % progress_every !== 0) return;
+    const pct = Math.floor((100 * this.#indices.size) / param_count);
+    this.#context.progress(texts.reading(this.#to.name, this.#indices.size, param_count), pct);
+  }
+
+  /** Whether all parameters are read, and not named ones. */
+  get #isAll(): boolean {
+    return this.#lists > 0;
+  }
+
+  /** Requests the list; once it pauses, the parameters that are missing. */
+  #list(now_ms: number): End | undefined {
+    if (now_ms - this.#received_ms < pause_max_ms) return undefined;
+    const { contact, name } = this.#to;
+    if (this.#count !== undefined) {
+      const indices = Array.from({ length: this.#count }, (_, index) => index);
+      this.#open = indices.filter((each) => !this.#indices.has(each)).map((each) => requestOf('', each));
+      return this.#request(this.#open, now_ms);
+    }
+    if (this.#lists >= requests_max) return { reason: texts.unanswered(name, requests_max) };
+    this.#lists += 1;
+    this.#received_ms = now_ms;
+    const { sysid: target_system, compid: target_component } = contact;
+    contact.send('PARAM_REQUEST_LIST', { target_system, target_component });
+    return undefined;
+  }
+
+  /** Sends what is due of the first requests; those that were sent too often are given up. */
+  #request(open: readonly Request[], now_ms: number): End | undefined {
+    const { contact, name } = this.#to;
+    const { sysid: target_system, compid: target_component } = contact;
+    for (const each of open.slice(0, window)) {
+      if (now_ms - each.sent_ms < answer_wait_ms) continue;
+      if (each.requests >= requests_max) this.#giveUp(each);
+      else {
+        const { param_id, param_index } = each;
+        contact.send('PARAM_REQUEST_READ', { target_system, target_component, param_id, param_index });
+        each.requests += 1;
+        each.sent_ms = now_ms;
+      }
+    }
+    if (this.#open?.length !== 0) return undefined;
+    if (this.#count !== undefined && this.#indices.size < this.#count)
+      return { reason: texts.incomplete(name, this.#indices.size, this.#count) };
+    return this.#values.size === 0 ? { reason: texts.unanswered(name, requests_max) } : 'complete';
+  }
+
+  #giveUp(request: Request): void {
+    this.#open = this.#open?.filter((each) => each !== request);
+    if (request.param_index === by_name) this.#unanswered.push(request.param_id);
+  }
+}
+
+function requestOf(param_id: string, param_index: number): Request {
+  return { param_id, param_index, requests: 0, sent_ms: Number.NEGATIVE_INFINITY };
+}

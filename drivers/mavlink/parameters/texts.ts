@@ -1,0 +1,16 @@
+/** Sentences about parameters that people read; tests refer to them by name. */
+export const texts = {
+  reading: (vehicle: string, done: number, all: number) => `${vehicle}: ${done} of ${all} parameters read`,
+  unanswered: (vehicle: string, requests: number) =>
+    `${vehicle} did not answer ${requests} requests for its parameters`,
+  incomplete: (vehicle: string, done: number, all: number) =>
+    `${vehicle} sent ${done} of its ${all} parameters; the others were not answered`,
+  too_many: (vehicle: string, count: number, max: number) =>
+    `${vehicle} has ${count} parameters; ${max} can be read at once, name those that are needed`,
+  interrupted: (vehicle: string) => `${vehicle} restarted or changed its link while its parameters were read`,
+  too_late: (vehicle: string, done: number) =>
+    `the time of the task ended after ${done} parameters of ${vehicle}`,
+  stopped: (vehicle: string, done: number) =>
+    `the task was stopped after ${done} parameters of ${vehicle} were read`,
+  names_and_prefix: 'give names or prefix, not both',
+} as const;

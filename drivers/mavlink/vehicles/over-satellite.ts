@@ -1,0 +1,30 @@
+/** Recognises vehicles that are heard over a satellite. */
+import type { MavlinkOptions } from '../options.ts';
+import type { Decoded } from '../wire/messages.ts';
+import type { Contact } from './contact.ts';
+import { isProvisional } from './identity.ts';
+import { senderOf } from './kind.ts';
+import type { Vehicle } from './vehicle.ts';
+
+/** Whether an autopilot reports itself, near or over a satellite. */
+export function isOfAutopilot({ name, fields }: Decoded): boolean {
+  return (name === 'HEARTBEAT' || name === 'HIGH_LATENCY2') && senderOf(fields).is === 'autopilot';
+}
+
+/** Over a satellite a vehicle reports no hardware id: the known vehicle with its system id is the same one. */
+export function assumeIdentity(contact: Contact, vehicles: readonly Vehicle[]): void {
+  const { isHighLatency, uid, sysid, compid, asset_key } = contact;
+  if (!isHighLatency || uid !== undefined || !isProvisional(asset_key)) return;
+  const same = vehicles.filter(
+    ({ active, asset_key: key }) => !isProvisional(key) && active.sysid === sysid && active.compid === compid,
+  );
+  if (same.length === 1 && same[0]) contact.assume(same[0].asset_key);
+}
+
+/** Returns the silence after which a vehicle is offline: over a satellite it reports every minute or so. */
+export function offlineAfter_ms(
+  { isHighLatency }: Contact,
+  { offline_after_s, high_latency_offline_after_s }: MavlinkOptions,
+): number {
+  return 1_000 * (isHighLatency ? high_latency_offline_after_s : offline_after_s);
+}

@@ -1,0 +1,54 @@
+/** Signal figures and serving cells, which ModemManager reads from the modem only for those who may control it. */
+import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { Bus } from './bus.ts';
+import { cellProperties, mm, type Modem } from './properties.ts';
+import { texts } from '../texts.ts';
+
+/** Cells of one modem that are looked at. */
+const cells_max = 32;
+
+/** Asks for figures at a pace, and for cells with each reading. A refusal is logged once for each modem. */
+export class Radio {
+  readonly #interval_s: number;
+  readonly #log: DriverLog;
+  /** Modems that refused; a modem that is plugged in again is another object. */
+  readonly #refused = new Set<string>();
+
+  /** `interval_s` 0: nothing is asked. */
+  constructor(interval_s: number, log: DriverLog) {
+    this.#interval_s = interval_s;
+    this.#log = log;
+  }
+
+  /** The modems with the cells that they reported. */
+  async read(bus: Bus, modems: readonly Modem[]): Promise<readonly Modem[]> {
+    if (this.#interval_s === 0) return modems;
+    const present = new Set(modems.map(({ path }) => path));
+    for (const path of this.#refused) if (!present.has(path)) this.#refused.delete(path);
+    const read: Modem[] = [];
+    for (const modem of modems) read.push(await this.#one(bus, modem));
+    return read;
+  }
+
+  async #one(bus: Bus, modem: Modem): Promise<Modem> {
+    const { path, signal } = modem;
+    if (this.#refused.has(path) || modem.modem.State === undefined || modem.modem.State < 8) return modem;
+    const about = { destination: mm, path };
+    if (signal.Rate !== this.#interval_s) {
+      const setup = { interface: `${mm}.Modem.Signal`, member: 'Setup', signature: 'u' };
+      const reply = await bus.call({ ...about, ...setup, body: [this.#interval_s] });
+      if (!reply.ok) return this.#refuse(modem, reply.reason);
+    }
+    const reply = await bus.call({ ...about, interface: `${mm}.Modem`, member: 'GetCellInfo' });
+    // Older releases and some modems list no cells; the figures do not depend on it.
+    const cells = reply.ok ? cellProperties.safeParse(reply.value).data : undefined;
+    return cells ? { ...modem, cells: cells.slice(0, cells_max) } : modem;
+  }
+
+  #refuse(modem: Modem, reason: string): Modem {
+    this.#refused.add(modem.path);
+    const facts = { modem: modem.modem.Model ?? modem.path, reason, remedy: texts.allow_signal };
+    this.#log.warn(facts, texts.signal_refused);
+    return modem;
+  }
+}

@@ -1,0 +1,114 @@
+/** Saves power while the battery of the kit is low, as `low_battery` of the configuration says. */
+import type { LowBatteryConfig } from '../config/low-battery.ts';
+import type { KitTelemetry } from '../contract/kit.ts';
+import type { Streams } from '../hub/assets/assets.ts';
+import type { FeedRates } from '../hub/rate.ts';
+import type { Log } from '../platform/log/log.ts';
+import { texts } from './texts.ts';
+
+/** Between two looks at the battery. */
+export const battery_look_ms = 5_000;
+
+type Battery = Pick<KitTelemetry, 'battery' | 'battery_charging'>;
+
+interface LowBatteryParts {
+  /** What the file says now; undefined: nothing is saved. */
+  readonly config: () => LowBatteryConfig | undefined;
+  readonly battery: () => Battery;
+  /** Rates and allowed commands are others now. */
+  readonly onChange: () => void;
+  /** The stream of this asset is another now. */
+  readonly onStream: (asset_key: string) => void;
+  readonly log: Pick<Log, 'info' | 'warn'>;
+}
+
+export class LowBattery {
+  readonly #parts: LowBatteryParts;
+  /** Streams that the drivers want, by asset; the hub limits the number of assets. */
+  readonly #wanted = new Map<string, string>();
+  #streams: Streams | undefined;
+  #isLow = false;
+  #hidesVideo = false;
+
+  constructor(parts: LowBatteryParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks at battery and configuration, and applies what changed. */
+  look(): void {
+    const before = this.#isLow;
+    const config = this.#parts.config();
+    const { battery = null, battery_charging = null } = this.#parts.battery();
+    this.#isLow = config !== undefined && isLow({ battery, battery_charging }, before, config);
+    if (this.#isLow !== before) {
+      const { log, onChange } = this.#parts;
+      if (this.#isLow) log.warn({ battery_pct: battery }, texts.saving_power);
+      else log.info({ battery_pct: battery }, texts.power_back);
+      onChange();
+    }
+    this.#showVideo(this.#isLow && config?.camera_video === false);
+  }
+
+  /** Limits of the feeds; undefined: none. */
+  rates(): Partial<FeedRates> | undefined {
+    return this.#active()?.rates_hz;
+  }
+
+  /** True, or the sentence an operator reads in `result.error`. */
+  allows(command_name: string): true | string {
+    const active = this.#active();
+    const isSaved =
+      (command_name === 'speedtest' && active?.speed_tests === false) ||
+      (command_name === 'snapshot' && active?.camera_video === false);
+    return isSaved ? texts.command_saved(command_name) : true;
+  }
+
+  /** Why the kit is degraded; null: it saves nothing. */
+  reason(): string | null {
+    const active = this.#active();
+    if (!active) return null;
+    const savings = [
+      texts.rates_reduced,
+      ...(active.speed_tests ? [] : [texts.no_speed_tests]),
+      ...(active.camera_video ? [] : [texts.events_only]),
+    ];
+    return texts.battery_low(this.#parts.battery().battery ?? null, savings.join(', '));
+  }
+
+  /** Passes on what drivers want of the media server, and nothing while video is saved. */
+  streams(inner: Streams): Streams {
+    this.#streams = inner;
+    return {
+      want: (asset_key, rtsp_url) => {
+        if (rtsp_url === null) this.#wanted.delete(asset_key);
+        else this.#wanted.set(asset_key, rtsp_url);
+        inner.want(asset_key, this.#hidesVideo ? null : rtsp_url);
+      },
+      urlOf: (asset_key) => (this.#hidesVideo ? null : inner.urlOf(asset_key)),
+    };
+  }
+
+  #showVideo(isHidden: boolean): void {
+    if (isHidden === this.#hidesVideo) return;
+    this.#hidesVideo = isHidden;
+    for (const [asset_key, rtsp_url] of this.#wanted) {
+      this.#streams?.want(asset_key, isHidden ? null : rtsp_url);
+      this.#parts.onStream(asset_key);
+    }
+  }
+
+  #active(): LowBatteryConfig | undefined {
+    return this.#isLow ? this.#parts.config() : undefined;
+  }
+}
+
+/** An unknown charge keeps the state before: a driver that restarts must not change the rates. */
+function isLow(
+  { battery, battery_charging }: Battery,
+  before: boolean,
+  { below_pct, until_pct }: LowBatteryConfig,
+): boolean {
+  if (battery_charging === true) return false;
+  if (typeof battery !== 'number') return before;
+  return battery < (before ? until_pct : below_pct);
+}

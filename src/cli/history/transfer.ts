@@ -1,0 +1,123 @@
+/** `kit-connector history`: what the service has of each kit, and its way into another service. The service may run meanwhile. */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip } from 'node:zlib';
+import { z } from 'zod';
+import { messageOf } from '../../errors.ts';
+import { readDatabase } from '../../config/standalone.ts';
+import type { HistoryStore, KitSize } from '../../service/history/history-store.ts';
+import { exportKit } from '../../service/history/transfer/export.ts';
+import { type Imported, importLines } from '../../service/history/transfer/import.ts';
+import { linesIn } from '../../service/history/transfer/lines.ts';
+import { openStore } from '../../service/store/open-store.ts';
+import type { Store } from '../../service/store/store.ts';
+import { complain, exit, printJson, say, type Shell, size, table } from '../terminal/shell.ts';
+import { texts } from '../texts.ts';
+
+export interface HistoryOptions {
+  readonly config: string;
+  readonly database?: string;
+  readonly json?: boolean;
+}
+
+export interface ExportOptions extends HistoryOptions {
+  readonly kit: readonly string[];
+}
+
+export async function listHistory(options: HistoryOptions, shell: Shell): Promise<number> {
+  const kits = (await withStore(options, async (store) => store.historySizes())).map(shown);
+  if (options.json) printJson(shell, kits);
+  else if (kits.length === 0) say(shell, texts.no_history);
+  else {
+    const rows = kits.map(({ kit_id, messages, bytes, from, to }) => [
+      kit_id,
+      messages.toLocaleString('en'),
+      size(bytes),
+      from ?? texts.unknown,
+      to ?? texts.unknown,
+    ]);
+    say(shell, ...table([['kit', 'messages', 'size', 'from', 'to'], ...rows]));
+  }
+  return exit.ok;
+}
+
+export async function exportHistory(file: string, options: ExportOptions, shell: Shell): Promise<number> {
+  if (!z.array(z.uuid()).safeParse(options.kit).success) {
+    complain(shell, texts.invalid_uuid);
+    return exit.usage;
+  }
+  return withStore(options, async (store) => {
+    const known = (await store.historySizes()).map(({ kit_id }) => kit_id);
+    const kits = options.kit.length > 0 ? options.kit.map((id) => id.toLowerCase()) : known;
+    const missing = kits.find((kit_id) => !known.includes(kit_id));
+    if (missing !== undefined || kits.length === 0) {
+      complain(shell, missing === undefined ? texts.no_history : texts.no_history_of(missing));
+      return exit.failed;
+    }
+    // A file of this name is always whole.
+    const partial = `${file}.part`;
+    try {
+      const packed = file.endsWith('.gz') ? [createGzip()] : [];
+      const target = createWriteStream(partial, { mode: 0o600 });
+      await pipeline([Readable.from(linesOf(store, kits)), ...packed, target], { signal: shell.signal });
+      await rename(partial, file);
+    } catch (error) {
+      await rm(partial, { force: true });
+      complain(shell, texts.not_exported(file, messageOf(error)));
+      return exit.failed;
+    }
+    if (options.json) printJson(shell, { kits, file });
+    else say(shell, texts.exported(kits.length, file));
+    return exit.ok;
+  });
+}
+
+export async function importHistory(file: string, options: HistoryOptions, shell: Shell): Promise<number> {
+  return withStore(options, async (store) => {
+    try {
+      const read = async (source: AsyncIterable<Uint8Array>): Promise<Imported> =>
+        importLines(store, linesIn(source), Date.now);
+      const source = createReadStream(file);
+      const { signal } = shell;
+      const imported = file.endsWith('.gz')
+        ? await pipeline(source, createGunzip(), read, { signal })
+        : await pipeline(source, read, { signal });
+      await divide(store, shell.signal);
+      if (options.json) printJson(shell, imported);
+      else say(shell, texts.imported(imported.messages, imported.kits));
+      return exit.ok;
+    } catch (error) {
+      complain(shell, texts.not_imported(file, messageOf(error)));
+      return exit.failed;
+    }
+  });
+}
+
+async function* linesOf(store: Store, kits: readonly string[]): AsyncGenerator<string, void, undefined> {
+  for (const kit_id of kits) yield* exportKit(store, kit_id);
+}
+
+/** Divides what was imported, so that the service answers at once as the other one did. */
+async function divide(store: HistoryStore, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await store.compactHistory(Date.now(), true)) > 0);
+  while (!signal.aborted && (await store.rollUpHistory(Date.now())));
+}
+
+function shown({ kit_id, messages, bytes, lo_ms, hi_ms }: KitSize) {
+  const iso = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+  return { kit_id, messages, bytes, from: iso(lo_ms), to: iso(hi_ms) };
+}
+
+async function withStore<T>(
+  { config, database }: HistoryOptions,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  const { store } = await openStore(await readDatabase(config, database));
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,12 @@
+/** Sentences about exports that people read; tests refer to them by name. */
+export const texts = {
+  ends_early: (kit_id: string) =>
+    `the export ends before the end of kit ${kit_id}; import the whole file (what was read is imported)`,
+  no_kit_line: (line: number) =>
+    `line ${line}: no kit; the file is not an export of "kit-connector history export"`,
+  line_unreadable: (line: number) =>
+    `line ${line} is not a line of an export; import the file as it was written (what was read is imported)`,
+  line_too_long: (line: number, most: number) => `line ${line} has more than ${most} characters`,
+  later_version: (version: number) =>
+    `the export was written by a later version (format ${version}); import it with that version`,
+} as const;

@@ -1,0 +1,150 @@
+/** The main paths of the console in Firefox: every screen, live values, the page link lost, a command, a held command, themes. */
+import type { Browser } from 'puppeteer-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { channels } from '../../../src/contract/topics.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type FirefoxLab, openInFirefox, startFirefox } from '../../support/service/firefox-lab.ts';
+import { more_ids, playMore } from '../../support/service/page-kit.ts';
+import { fly, ids, page_kit_id } from '../../support/service/page-lab.ts';
+import { playPast } from '../../support/service/page-past.ts';
+import { word } from '../../support/service/page-words.ts';
+import { peerMissing } from '../../support/peers.ts';
+
+const test_ms = 120_000;
+/** Each screen with something that stands there once it is complete. */
+const screens = {
+  '': '.assets .asset-row',
+  '/map': '.mapbox',
+  '/assets': '.asset-row',
+  [`/a/${ids.drone}`]: '#commands',
+  [`/a/${more_ids.camera}`]: '.ptz-pad',
+  [`/a/${more_ids.radio}`]: 'main .card',
+  [`/a/${more_ids.gateway}`]: 'main .card',
+  '/links': '#completeness',
+  '/activity': '#log .event',
+  '/settings': 'main .card',
+};
+
+describe.skipIf(peerMissing('firefox-esr'))('The console in Firefox', () => {
+  let browser: Browser;
+  let open: FirefoxLab | undefined;
+  beforeAll(async () => {
+    browser = await startFirefox();
+  }, test_ms);
+  afterEach(async () => {
+    await open?.stop();
+    open = undefined;
+  });
+  afterAll(async () => browser.close());
+
+  const show = async (options?: Parameters<typeof openInFirefox>[1]): Promise<FirefoxLab> => {
+    open = await openInFirefox(browser, options);
+    await open.see(word('state.live'));
+    return open;
+  };
+
+  it.each([320, 1_280])(
+    'shows every screen without errors and not wider than %i px',
+    async (width_px) => {
+      const lab = await show({ width_px, hasHistory: true });
+      await playMore(lab.lab);
+      await playPast(lab.lab);
+      const wide: string[] = [];
+      for (const [path, complete] of Object.entries(screens)) {
+        await lab.visit(path);
+        await lab.page.waitForSelector(complete);
+        const overhang = await lab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (overhang > 0) wide.push(`${path}: ${overhang} px`);
+      }
+      expect(wide).toEqual([]);
+      expect(lab.complaints).toEqual([]);
+    },
+    test_ms,
+  );
+
+  it(
+    'shows new values, says that its link is dead, locks commands, and comes back',
+    async () => {
+      const lab = await show();
+      await lab.visit(`/a/${ids.drone}`);
+      await lab.page.waitForSelector('#commands');
+      await fly(lab.lab, 5);
+      await lab.see('47.392250');
+      lab.link.stall();
+      await lab.see(word('lost.title'));
+      await lab.page.locator('.command-row button').click();
+      await lab.see(word('lock.noLink'));
+      await fly(lab.lab, 7);
+      lab.link.resume();
+      await lab.see('47.392350');
+      expect(lab.lab.dispatched).toEqual([]);
+    },
+    test_ms,
+  );
+
+  it(
+    'sends a command at one tap and shows how its task ended',
+    async () => {
+      const lab = await show();
+      await lab.visit(`/a/${ids.drone}`);
+      await lab.page.locator('.command-row button').click();
+      await lab.page.locator('form.command button[type=submit]').click();
+      await eventually('it is dispatched', () => lab.lab.dispatched.length === 1);
+      const [order] = lab.lab.dispatched;
+      expect(order).toMatchObject({ asset_id: ids.drone, command_name: 'beep', payload: {} });
+      const task_id = order?.task_id ?? '';
+      await lab.lab.publish(channels.task(task_id), {
+        task_id,
+        asset_id: ids.drone,
+        command_name: 'beep',
+        status: 'failed',
+        revision: 1,
+        result: { error: 'the compass is not calibrated' },
+      });
+      await lab.see('the compass is not calibrated');
+      expect(lab.complaints).toEqual([]);
+    },
+    test_ms,
+  );
+
+  it(
+    'moves a camera while an arrow is held, and stops it when the pointer is lifted elsewhere',
+    async () => {
+      const lab = await show();
+      await playMore(lab.lab);
+      await lab.visit(`/a/${more_ids.camera}`);
+      const pad = await lab.page.waitForSelector('.ptz-pad');
+      await pad?.scrollIntoView();
+      const box = await pad?.boundingBox();
+      const [x, y] = [(box?.x ?? 0) + (box?.width ?? 0) - 22, (box?.y ?? 0) + (box?.height ?? 0) / 2];
+      const directions = (): readonly unknown[] =>
+        lab.lab.dispatched.map(({ payload }) => (payload as { direction?: unknown }).direction);
+      await lab.page.mouse.move(x, y);
+      await lab.page.mouse.down();
+      await eventually('it moves', () => directions().includes('right'), 8_000);
+      await lab.page.mouse.move(5, 5);
+      await lab.page.mouse.up();
+      await eventually('it is stopped', () => directions().at(-1) === 'stop', 8_000);
+    },
+    test_ms,
+  );
+
+  it(
+    'remembers the theme and the language',
+    async () => {
+      const lab = await show();
+      await lab.page.evaluate(() => {
+        localStorage.setItem('kit-console', JSON.stringify({ theme: 'night', language: 'de' }));
+      });
+      await lab.page.reload();
+      await lab.page.waitForFunction(() => document.documentElement.lang === 'de');
+      const ground = await lab.page.evaluate(
+        () => getComputedStyle(document.documentElement).backgroundColor,
+      );
+      expect(ground).toBe('rgb(11, 15, 14)');
+      expect(lab.page.url()).toContain(page_kit_id);
+      expect(lab.complaints).toEqual([]);
+    },
+    test_ms,
+  );
+});

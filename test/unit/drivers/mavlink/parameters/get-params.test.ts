@@ -1,0 +1,57 @@
+/** The command `get_params`: reads parameters of both autopilots, at losses and within limits. */
+import { describe, expect, it } from 'vitest';
+import { texts } from '../../../../../drivers/mavlink/parameters/texts.ts';
+import { autopilots } from '../commands/commands-lab.ts';
+import { withDrone } from '../mavlink-lab.ts';
+
+describe.concurrent('get_params', () => {
+  it.each(autopilots)('reads named parameters and says which the vehicle has not: %s', async (autopilot) => {
+    await withDrone({ autopilot }, async (lab) => {
+      const names = ['BATT_LOW_VOLT', 'LOG_OFFSET', 'NO_SUCH'];
+      expect(await lab.command('get_params', { names }, { remaining_ms: 30_000 })).toEqual({
+        count: 2,
+        // The integer stands in the bits of the float of a PX4, and -1 would be no number.
+        parameters: { BATT_LOW_VOLT: 14.4, LOG_OFFSET: -1 },
+        unanswered: ['NO_SUCH'],
+      });
+    });
+  });
+
+  it.each(autopilots)(
+    'reads all of them while every fifth frame is lost: %s',
+    async (autopilot) => {
+      await withDrone({ autopilot }, async (lab, drone) => {
+        for (let each = 0; each < 300; each += 1)
+          drone.parameters.stored.set(`TEST_${each}`, { value: each, isInteger: each % 2 === 0 });
+        drone.lose_every = 5;
+        const steps: (number | undefined)[] = [];
+        const progress = (_sentence: string, pct?: number): void => void steps.push(pct);
+        const result = await lab.command('get_params', {}, { remaining_ms: 60_000, progress });
+        expect(result).toMatchObject({ count: drone.parameters.stored.size });
+        const expected = [...drone.parameters.stored].map(([name, { value }]) => [name, value]);
+        expect(result['parameters']).toEqual(Object.fromEntries(expected));
+        expect(steps.length).toBeGreaterThan(3);
+        drone.lose_every = 0;
+        const some = await lab.command('get_params', { prefix: 'BATT_' }, { remaining_ms: 60_000 });
+        expect(some).toEqual({ count: 2, parameters: { BATT_CAPACITY: 5_200, BATT_LOW_VOLT: 14.4 } });
+      });
+    },
+    90_000,
+  );
+
+  it('fails when the vehicle does not answer, sends only a part, or has too many', async () => {
+    await withDrone({}, async (lab, drone) => {
+      const both = lab.command('get_params', { names: ['RTL_ALT'], prefix: 'RTL' });
+      await expect(both).rejects.toThrow(texts.names_and_prefix);
+      const late = lab.command('get_params', {}, { remaining_ms: 2_000 });
+      drone.withheld.add('PARAM_VALUE');
+      await expect(late).rejects.toThrow(texts.too_late('Quadrotor 1', 0));
+      const silent = lab.command('get_params', { names: ['RTL_ALT'] });
+      await expect(silent).rejects.toThrow(texts.unanswered('Quadrotor 1', 8));
+      drone.withheld.clear();
+      for (let each = 0; each < 1_900; each += 1)
+        drone.parameters.stored.set(`TEST_${each}`, { value: each, isInteger: true });
+      await expect(lab.command('get_params')).rejects.toThrow(texts.too_many('Quadrotor 1', 1_906, 1_900));
+    });
+  }, 60_000);
+});

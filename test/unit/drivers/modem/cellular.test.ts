@@ -1,0 +1,116 @@
+/** Signal, band, operator and SIM as data of the gateway, against a real dbus-daemon. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { servingCell, strengthOf } from '../../../../drivers/modem/cell.ts';
+import { texts } from '../../../../drivers/modem/texts.ts';
+import { gatewayFeeds } from '../../../../src/contract/feeds.ts';
+import { type FakeModemManager, startFakeModemManager } from '../../../fakes/fake-modem-manager.ts';
+import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
+import { peerMissing } from '../../../support/peers.ts';
+import { modemLab } from './modem-lab.ts';
+
+const mm = 'org.freedesktop.ModemManager1';
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+describe.skipIf(peerMissing('dbus-daemon'))('The feed of the modems', () => {
+  let bus: MessageBusDaemon;
+  beforeAll(async () => {
+    bus = await makeMessageBus();
+    await bus.start();
+  });
+  afterAll(async () => bus.stop());
+
+  async function start(options: object, prepare: (manager: FakeModemManager) => void = () => undefined) {
+    const manager = await startFakeModemManager(bus.address);
+    closing.push(async () => manager.stop());
+    prepare(manager);
+    manager.add({ index: 0 });
+    const lab = modemLab(bus.address, options);
+    closing.push(lab.stop);
+    const next = async (fits: (modem: Readonly<Record<string, unknown>>) => boolean) => {
+      const draft = await lab.outbox.until(({ channel, data }) => {
+        if (!channel.startsWith('feed/') || !channel.endsWith('/cellular')) return false;
+        const [modem] = gatewayFeeds.cellular.parse(data).modems;
+        return modem !== undefined && fits(modem);
+      });
+      return gatewayFeeds.cellular.parse(draft.data).modems[0];
+    };
+    return { lab, manager, next };
+  }
+
+  it('stands on the gateway, with the last four digits of SIM and IMEI and no figure that was not read', async () => {
+    const { next, manager } = await start({});
+    expect(await next(() => true)).toEqual({
+      name: 'wwan0',
+      state: 'connected',
+      signal_pct: 70,
+      technology: '4G',
+      band: null,
+      freq_mhz: null,
+      rssi_dbm: null,
+      rsrp_dbm: null,
+      rsrq_db: null,
+      snr_db: null,
+      operator: 'TestTel',
+      operator_code: '24001',
+      roaming: false,
+      sim_operator: 'TestTel',
+      sim_iccid_end: '0000',
+      model: 'RM520N-GL',
+      imei_end: '4321',
+    });
+    expect([manager.calls.get('Setup'), manager.calls.get('GetCellInfo')]).toEqual([undefined, undefined]);
+    manager.set('Modem/0', `${mm}.Modem.Modem3gpp`, {
+      OperatorName: ['s', 'Orange F'],
+      RegistrationState: ['u', 5],
+    });
+    expect(await next(({ roaming }) => roaming === true)).toMatchObject({ operator: 'Orange F' });
+  });
+
+  it('has strength and band where the configuration asks for them', async () => {
+    const { next } = await start({ signal_interval_s: 5, interval_s: 1 });
+    expect(await next(({ band }) => band !== null)).toMatchObject({ band: 'B20' });
+  });
+
+  it('goes on without them where ModemManager refuses, and says once what to allow', async () => {
+    const { lab, next, manager } = await start({ signal_interval_s: 5, interval_s: 1 }, (fake) => {
+      fake.mayControl = false;
+    });
+    expect(await next(() => true)).toMatchObject({ band: null, rsrp_dbm: null, signal_pct: 70 });
+    manager.set('Modem/0', `${mm}.Modem`, { AccessTechnologies: ['u', 1 << 15] });
+    expect(await next(({ technology }) => technology === '5G')).toMatchObject({ rsrp_dbm: null });
+    const warnings = lab.log.lines.filter(({ sentence }) => sentence === texts.signal_refused);
+    expect(warnings).toMatchObject([{ facts: { remedy: texts.allow_signal } }]);
+  });
+});
+
+describe('The serving cell', () => {
+  it.each([
+    [{ earfcn: 6_300 }, { band: 'B20', freq_mhz: null }],
+    [{ earfcn: 1_300 }, { band: 'B3', freq_mhz: null }],
+    [{ earfcn: 66_786 }, { band: 'B66', freq_mhz: null }],
+    [{ earfcn: 60_000 }, { band: null, freq_mhz: null }],
+    [{ nrarfcn: 632_628 }, { band: null, freq_mhz: 3_489.42 }],
+    [{ nrarfcn: 156_510 }, { band: null, freq_mhz: 782.55 }],
+  ])('is that of %j', (cell, expected) => {
+    expect(
+      servingCell([
+        { serving: false, earfcn: 100 },
+        { ...cell, serving: true },
+      ]),
+    ).toEqual(expected);
+  });
+
+  it('gives no strength of a technology that reports none', () => {
+    const none = { rssi_dbm: null, rsrp_dbm: null, rsrq_db: null, snr_db: null };
+    expect(strengthOf({ signal: {} })).toEqual(none);
+    expect(strengthOf({ signal: { Lte: { rsrp: -32_768 } } })).toEqual(none);
+    expect(strengthOf({ signal: { Nr5g: {}, Lte: { rsrp: -97.04, rsrq: -11 } } })).toEqual({
+      ...none,
+      rsrp_dbm: -97,
+      rsrq_db: -11,
+    });
+  });
+});
