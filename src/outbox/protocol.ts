@@ -255,7 +255,10 @@ export interface StoreRequests {
   release(given: { readonly rows: readonly RowRef[]; readonly batches: readonly number[] }): void;
   /** After a lost connection: everything handed out is free again. */
   releaseAll(): void;
-  /** Frees rows unconfirmed for longer than `older_than_ms`, `lazy`: also of lazy lanes; answers how many. */
+  /**
+   * Frees rows unconfirmed for longer than `older_than_ms`, with `lazy` also those of lazy lanes; answers how many. Without `lazy`,
+   * and where no other waits, one row of a lazy lane: its acknowledgement tells that the cloud is back.
+   */
   resendUnconfirmed(due: { readonly older_than_ms: number; readonly lazy: boolean }): number;
   /** `down/ack`: releases the unconfirmed rows that it names, and nothing else. */
   confirm(ack: CloudAck): Confirmed;

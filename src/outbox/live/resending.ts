@@ -12,7 +12,7 @@ export interface Due {
   readonly older_than_ms: number;
   /**
    * Also of lazy lanes, which may be a whole backlog: while the cloud is away, a second copy would only lie at the broker beside the
-   * first.
+   * first. Then one row asks whether the cloud is back, and its acknowledgement brings the others.
    */
   readonly lazy: boolean;
 }

@@ -100,6 +100,16 @@ export class InFlightRows {
     return freed;
   }
 
+  /** Frees the row that waits longest, if since before `before_ms`, or the spans where no row is tracked; returns how many. */
+  resendOldest(before_ms: number): number {
+    const [oldest] = this.#unconfirmed;
+    if (!oldest) return this.resend(before_ms, () => true);
+    const [id, { lane, since_ms }] = oldest;
+    if (since_ms > before_ms) return 0;
+    this.free(lane, id);
+    return 1;
+  }
+
   /** Rows that the broker acknowledged in this run and that wait for the cloud. */
   unconfirmed(isMeant: (id: RowId) => boolean): readonly RowRef[] {
     const refs: RowRef[] = [];

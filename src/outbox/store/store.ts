@@ -133,7 +133,8 @@ export class Store implements StoreRequests {
 
   resendUnconfirmed({ older_than_ms, lazy }: Parameters<StoreRequests['resendUnconfirmed']>[0]): number {
     const before_ms = this.#clock.mono() - older_than_ms;
-    return this.#in_flight.resend(before_ms, (lane) => lazy || laneRules[lane].durability === 'sync');
+    const freed = this.#in_flight.resend(before_ms, (lane) => lazy || laneRules[lane].durability === 'sync');
+    return freed > 0 || lazy ? freed : this.#in_flight.resendOldest(before_ms);
   }
 
   confirm({ epoch, ranges, last_seq }: CloudAck): Confirmed {

@@ -118,6 +118,32 @@ describe('an acknowledgement of the cloud', () => {
     expect(lab.takeSeqs('task')).toEqual([1, 2]);
   });
 
+  test('one row of a lazy lane asks a silent cloud whether it is back', () => {
+    using lab = new StoreLab();
+    const rows = lab.rows('feed', 1, 3);
+    lab.store.commit(work({ rows }));
+    lab.takeSeqs('feed');
+    lab.store.commit(work({ unconfirmed: rows }));
+    const due = { older_than_ms: 1_000, lazy: false };
+    expect(lab.store.resendUnconfirmed(due)).toBe(0);
+    lab.clock.pass(1_500);
+    expect(lab.store.resendUnconfirmed(due)).toBe(1);
+    expect(lab.takeSeqs('feed')).toEqual([1]);
+  });
+
+  test('rows of a sync lane are sent again to a silent cloud, and none of a lazy lane beside them', () => {
+    using lab = new StoreLab();
+    const rows = [...lab.rows('feed', 1, 3), ...lab.rows('task', 4, 5)];
+    lab.store.commit(work({ rows }));
+    lab.takeSeqs('feed');
+    lab.takeSeqs('task');
+    lab.store.commit(work({ unconfirmed: rows }));
+    lab.clock.pass(1_500);
+    expect(lab.store.resendUnconfirmed({ older_than_ms: 1_000, lazy: false })).toBe(2);
+    expect(lab.takeSeqs('task')).toEqual([4, 5]);
+    expect(lab.takeSeqs('feed')).toEqual([]);
+  });
+
   test('a lane goes on however many rows are unconfirmed, and in time all of them are sent again', () => {
     using lab = new StoreLab();
     const count = unconfirmed_max + 2_500;
