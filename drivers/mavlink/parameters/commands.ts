@@ -12,10 +12,12 @@ const names_max = 100;
 /** Length of the field. */
 const name_chars_max = 16;
 
+// Without a pattern in the published schema: the service reads no foreign regular expressions.
 const name = z
   .string()
-  .regex(/^[A-Za-z0-9_-]+$/u)
-  .max(name_chars_max);
+  .min(1)
+  .max(name_chars_max)
+  .refine((text) => /^[A-Za-z0-9_-]+$/u.test(text), 'must have only letters, digits, _ and -');
 
 export function parameterCommands(vehicle: Bounded): readonly Command[] {
   const names = z

@@ -1,7 +1,7 @@
 /**
  * Checks the payload of a command against the schema that the kit has published. The schema comes from outside, so only a
- * subset that cannot be slow is read: objects of numbers, strings, booleans, constants and choices of these, with bounds, and of
- * objects whose content the kit checks. Annotations (`x-...`) do not matter here.
+ * subset that cannot be slow is read: objects of numbers, strings, booleans, constants, choices and lists of these, with bounds,
+ * and of objects whose content the kit checks. Annotations (`x-...`) do not matter here.
  */
 import { z } from 'zod';
 import { type Json, type JsonObject, jsonObject } from '../../contract/json.ts';
@@ -11,6 +11,7 @@ import { texts } from '../texts.ts';
 const properties_max = 32;
 const choices_max = 256;
 const text_max = 4_096;
+const items_max = 256;
 
 const common = {
   title: z.string().optional(),
@@ -46,6 +47,13 @@ const scalar = z.union([
   }),
 ]);
 const choices = z.array(scalar).min(1).max(choices_max);
+const list = z.strictObject({
+  ...common,
+  type: z.literal('array'),
+  items: scalar,
+  minItems: z.int().nonnegative().optional(),
+  maxItems: z.int().nonnegative().max(items_max),
+});
 /** An object with any content, as Zod writes one. */
 const anyObject = z.strictObject({
   ...common,
@@ -56,6 +64,7 @@ const anyObject = z.strictObject({
 const property = z.union([
   scalar,
   anyObject,
+  list,
   z.strictObject({ ...common, anyOf: choices }),
   z.strictObject({ ...common, oneOf: choices }),
 ]);

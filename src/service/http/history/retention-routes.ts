@@ -4,7 +4,7 @@ import { demandScope, type Principal } from '../../access/principal.ts';
 import { historyRetention, setRetention } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import type { HistoryRetention } from '../../history/retention.ts';
-import { anyProblem, type Env, jsonBody, okJson } from '../context.ts';
+import { anyProblem, changeProblem, type Env, jsonBody, okJson } from '../context.ts';
 import { newRoutes } from '../new-routes.ts';
 
 const path = '/api/history/retention';
@@ -29,7 +29,7 @@ const putRoute = createRoute({
     'Replaces the values of the configuration, for all kits and replicas; what is beyond them is deleted within the hour. Needs the scope `history:erase` and a key for all kits.',
   tags,
   request: { body: jsonBody(setRetention) },
-  responses: { 200: okJson(historyRetention, 'what is in effect now'), ...anyProblem },
+  responses: { 200: okJson(historyRetention, 'what is in effect now'), ...changeProblem },
 });
 
 /** `retention`: undefined where no history is kept. */

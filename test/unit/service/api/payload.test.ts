@@ -50,7 +50,20 @@ it('reads a schema with annotations and with an object of any content', () => {
   expect(pointersOf({})).toEqual(['#/payload/speed']);
 });
 
+it('reads lists of plain values with a maximum', () => {
+  const names = { type: 'array', items: { type: 'string', maxLength: 16 }, minItems: 1, maxItems: 2 };
+  const schema = { type: 'object', properties: { names }, additionalProperties: false };
+  const pointersOf = (list: unknown[]) =>
+    payloadFaults(schema, { names: list as string[] }).map(({ pointer }) => pointer);
+  expect(isReadable(schema)).toBe(true);
+  expect(pointersOf(['WPNAV_SPEED'])).toEqual([]);
+  expect(pointersOf([])).toEqual(['#/payload/names']);
+  expect(pointersOf(['a', 'b', 'c'])).toEqual(['#/payload/names']);
+  expect(pointersOf(['a', 7])).toEqual(['#/payload/names/1']);
+});
+
 it.each([
+  [{ type: 'object', properties: { names: { type: 'array', items: { type: 'string' } } } }],
   [{ type: 'object', properties: { name: { type: 'string', pattern: '^(a+)+$' } } }],
   [{ type: 'object', properties: {}, not: {} }],
   [{ $ref: 'http://example.com/schema' }],
