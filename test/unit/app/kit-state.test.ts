@@ -26,6 +26,7 @@ function startedAt(how: { readonly synced_at_start: boolean; readonly synced: bo
     config: { warnings: [] },
     hub: { drivers: none, assets: none },
     uplink: { problems: none },
+    lowBattery: () => null,
     outbox: {
       epoch: 1,
       depth: () => new Map(),

@@ -180,8 +180,8 @@ describe('The sources', () => {
   const text = (file: string): string => readFileSync(join(root, file), 'utf8');
 
   it('of every driver make no address of what a device reports in another place', () => {
-    // The address of a server that the configuration names, and that of a request that `reachable` allowed.
-    const configured = ['speedtest/speedtest.ts', 'onvif/soap/guarded-cam.ts'];
+    // The addresses of servers that the configuration names, and that of a request that `reachable` allowed.
+    const configured = ['speedtest/speedtest.ts', 'onvif/soap/guarded-cam.ts', 'links/checks/options.ts'];
     const makers = sources('drivers').filter((file) =>
       /\bURL\.(?:can)?[pP]arse\(|new URL\((?!.*import\.meta)|deviceAddress\(/u.test(text(file)),
     );

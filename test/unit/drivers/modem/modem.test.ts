@@ -70,7 +70,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       manager.add({ index: 0 });
       const { isp, link, fact } = startLab(bus.address);
       await isp('TestTel');
-      expect(link()).toEqual({ name: 'wwan0', type: 'cellular', isp: 'TestTel', reason: null });
+      expect(link()).toEqual({ name: 'wwan0', type: 'cellular', isp: 'TestTel', reason: null, cause: null });
       expect(link('wwan1')?.type).toBeUndefined();
       expect(fact('wwan0')).toBe('connected, 4G, 70 %, TestTel, RM520N-GL, IMEI ...4321');
     });

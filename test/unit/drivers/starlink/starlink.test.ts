@@ -108,6 +108,7 @@ describe('a dish that works', () => {
       latency_ms: 38,
       packet_loss_pct: 5,
       reason: null,
+      cause: null,
     });
     await eventually('the facts are there', () => fact('dish') === 'connected');
     expect(fact('down_mbps')).toBe(42);
