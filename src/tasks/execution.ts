@@ -121,7 +121,8 @@ function conclude(task: Task, command: Command, outcome: Outcome, { recorder, lo
   const { thrown } = outcome;
   const error = thrownSentence(thrown);
   // The report has another sentence then; the log keeps what the device did.
-  if (ending) log.info({ task_id: task.id, reason: error }, `${command.name} stopped on request`);
+  if (ending)
+    log.info({ task_id: task.id, reason: error }, `${command.name} stopped: ${reasons[ending.kind]}`);
   // The next run may do it again, and does so with what it finds in the journal.
   if (ending?.kind === 'stop' && command.repeatable) return;
   const explained = thrown instanceof CommandRefused && thrown !== task.stop.signal.reason;

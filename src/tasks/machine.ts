@@ -5,9 +5,14 @@ import { notSent } from '../errors.ts';
 
 export type TaskState =
   | { readonly status: 'pending'; readonly revision: number }
-  /** `interrupted`: an earlier run of the connector started it, and no handler runs now. */
-  | { readonly status: 'running'; readonly revision: number; readonly interrupted: boolean }
+  | { readonly status: 'running'; readonly revision: number; readonly attempt: Attempt }
   | TerminalState;
+
+/**
+ * `first`: its handler runs for the first time. `interrupted`: an earlier run of the connector started it, and no handler
+ * runs now. `repeated`: its handler runs once more, and what the earlier run did is not known.
+ */
+export type Attempt = 'first' | 'interrupted' | 'repeated';
 
 export interface TerminalState {
   readonly status: 'completed' | 'failed';
@@ -47,6 +52,8 @@ export const received: TaskState = { status: 'pending', revision: 0 };
 
 /** Error when it is unknown whether the device carried out the command. */
 export const interrupted_error = 'interrupted by restart, outcome unknown';
+/** Follows the error of a repeated run: the earlier run may have carried out the command. */
+const earlier_unknown = 'an earlier run was interrupted by restart, outcome unknown';
 
 /** What `event` makes of a task in `state`, and what is to be reported. Nothing leaves a final state. */
 export function transition(state: TaskState, event: TaskEvent): Transition {
@@ -69,7 +76,7 @@ export function isTerminal(state: TaskState): state is TerminalState {
 function fromPending(state: TaskState & { status: 'pending' }, event: TaskEvent): Transition {
   switch (event.kind) {
     case 'start':
-      return running(state.revision + 1);
+      return running(state.revision + 1, 'first');
     case 'fail':
       return failed(event.error);
     case 'cancel':
@@ -92,20 +99,20 @@ function fromPending(state: TaskState & { status: 'pending' }, event: TaskEvent)
 }
 
 function fromRunning(state: TaskState & { status: 'running' }, event: TaskEvent): Transition {
-  if (state.interrupted) return fromInterrupted(state, event);
+  if (state.attempt === 'interrupted') return fromInterrupted(state, event);
   switch (event.kind) {
     case 'start':
       break;
     case 'progress':
-      return running(state.revision + 1, { message: event.message, pct: event.pct });
+      return running(state.revision + 1, state.attempt, { message: event.message, pct: event.pct });
     case 'succeed':
       return { kind: 'moved', ...final('completed', event.result) };
     case 'fail':
-      return failed(event.error);
+      return failed(ofAttempt(state, event.error));
     case 'cancel':
-      return failed(detailed('cancelled while running', event.detail));
+      return failed(ofAttempt(state, detailed('cancelled while running', event.detail)));
     case 'supersede':
-      return failed(detailed(`superseded by ${event.by}`, event.detail));
+      return failed(ofAttempt(state, detailed(`superseded by ${event.by}`, event.detail)));
     case 'expire':
       return failed('no answer before the deadline, outcome unknown');
     case 'restart':
@@ -118,9 +125,9 @@ function fromRunning(state: TaskState & { status: 'running' }, event: TaskEvent)
 function fromInterrupted(state: TaskState & { status: 'running' }, event: TaskEvent): Transition {
   switch (event.kind) {
     case 'start':
-      return running(state.revision + 1);
+      return running(state.revision + 1, 'repeated');
     case 'fail':
-      return failed(event.error);
+      return failed(ofAttempt(state, event.error));
     case 'cancel':
     case 'supersede':
     case 'expire':
@@ -134,13 +141,18 @@ function fromInterrupted(state: TaskState & { status: 'running' }, event: TaskEv
   return { kind: 'refused', why: 'the task was interrupted and has not started again' };
 }
 
-function running(revision: number, progress?: ReportBody['progress']): Transition {
+/** What is true of the last run is not all that is true of the machine when there was an earlier one. */
+function ofAttempt({ attempt }: TaskState & { status: 'running' }, error: string): string {
+  return attempt === 'first' || error === interrupted_error ? error : `${error}; ${earlier_unknown}`;
+}
+
+function running(revision: number, attempt: Attempt, progress?: ReportBody['progress']): Transition {
   const report: ReportBody = { status: 'running', revision, result: {}, ...(progress ? { progress } : {}) };
-  return { kind: 'moved', state: { status: 'running', revision, interrupted: false }, report };
+  return { kind: 'moved', state: { status: 'running', revision, attempt }, report };
 }
 
 function interrupted(before: TaskState, elapsed_ms: number): Transition {
-  const state: TaskState = { status: 'running', revision: leapt(before, elapsed_ms), interrupted: true };
+  const state: TaskState = { status: 'running', revision: leapt(before, elapsed_ms), attempt: 'interrupted' };
   return { kind: 'moved', state, report: undefined };
 }
 

@@ -50,7 +50,7 @@ function refusalOf(task: Task, judged: object, repeatable: boolean): string | un
 
 function journaledState({ state, received_ms }: JournalEntry, stamp: Stamp): TaskState {
   const left: TaskState =
-    state === 'running' ? { status: 'running', revision: 1, interrupted: false } : received;
+    state === 'running' ? { status: 'running', revision: 1, attempt: 'first' } : received;
   const moved = transition(left, { kind: 'restart', elapsed_ms: stamp.time_ms - received_ms });
   return moved.kind === 'moved' ? moved.state : left;
 }

@@ -11,8 +11,10 @@ import {
   transition,
 } from '../../../src/tasks/machine.ts';
 
-const running: TaskState = { status: 'running', revision: 3, interrupted: false };
-const interrupted: TaskState = { status: 'running', revision: 3, interrupted: true };
+const running: TaskState = { status: 'running', revision: 3, attempt: 'first' };
+const interrupted: TaskState = { status: 'running', revision: 3, attempt: 'interrupted' };
+const repeated: TaskState = { status: 'running', revision: 3, attempt: 'repeated' };
+const earlier = 'an earlier run was interrupted by restart, outcome unknown';
 
 const start: TaskEvent = { kind: 'start' };
 const progress: TaskEvent = { kind: 'progress', message: 'half way', pct: 50 };
@@ -31,16 +33,21 @@ const failures: readonly [TaskState, TaskEvent, string][] = [
   [running, cancel, 'cancelled while running'],
   [running, supersede, 'superseded by disarm'],
   [running, expire, 'no answer before the deadline, outcome unknown'],
-  [interrupted, fail, 'low battery'],
+  [interrupted, fail, `low battery; ${earlier}`],
   [interrupted, cancel, 'interrupted by restart, outcome unknown'],
   [interrupted, supersede, 'interrupted by restart, outcome unknown'],
   [interrupted, expire, 'interrupted by restart, outcome unknown'],
+  [repeated, fail, `low battery; ${earlier}`],
+  [repeated, cancel, `cancelled while running; ${earlier}`],
+  [repeated, supersede, `superseded by disarm; ${earlier}`],
+  [repeated, expire, 'no answer before the deadline, outcome unknown'],
 ];
 
 const refusals: readonly [TaskState, TaskEvent][] = [
   [received, progress],
   [received, succeed],
   [running, start],
+  [repeated, start],
   [interrupted, progress],
   [interrupted, succeed],
 ];
@@ -55,11 +62,14 @@ describe('a task', () => {
     expect(transition(state, event).kind).toBe('refused');
   });
 
-  it.each([received, interrupted])('in %j starts with the next revision', (state) => {
+  it.each([
+    [received, 'first'],
+    [interrupted, 'repeated'],
+  ] as const)('in %j starts with the next revision, as its %s run', (state, attempt) => {
     const revision = state.revision + 1;
     expect(transition(state, start)).toEqual({
       kind: 'moved',
-      state: { status: 'running', revision, interrupted: false },
+      state: { status: 'running', revision, attempt },
       report: { status: 'running', revision, result: {} },
     });
   });
@@ -72,7 +82,7 @@ describe('a task', () => {
   it('is interrupted by a restart, reports nothing, and leaves room for progress that was not journaled', () => {
     expect(transition(running, { kind: 'restart', elapsed_ms: 60_000 })).toEqual({
       kind: 'moved',
-      state: { status: 'running', revision: 60_000, interrupted: true },
+      state: { status: 'running', revision: 60_000, attempt: 'interrupted' },
       report: undefined,
     });
     expect(transition(running, { kind: 'restart', elapsed_ms: -5 })).toMatchObject({

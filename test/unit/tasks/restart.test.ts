@@ -1,5 +1,6 @@
 /** What the next run makes of the tasks that the last one left. */
 import { describe, expect, it } from 'vitest';
+import { CommandRefused } from '../../../src/errors.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { commit_ms, iso, Kit, type Lab, pass, startLab } from '../../support/kit/task-lab.ts';
 
@@ -245,6 +246,18 @@ describe('a task that was running', () => {
     ]);
     const revisions = reports.map(({ revision }) => revision);
     expect(revisions).toEqual([...new Set(revisions)].toSorted((a, b) => a - b));
+  });
+
+  it('and is repeatable does not hide behind the failure of the second run what the first may have done', async () => {
+    const lab = startLab();
+    const id = await lab.give({ command: 'probe' });
+    const next = await restart(lab);
+    expect(lab.kit.invocations).toHaveLength(2);
+    lab.kit.last.fail(new CommandRefused('the battery is low'));
+    await pass(commit_ms);
+    expect(next.error(id)).toBe(
+      'the battery is low; an earlier run was interrupted by restart, outcome unknown',
+    );
   });
 
   it('and is repeatable fails with an unknown outcome when it is out of time, or cancelled before its asset is back', async () => {
