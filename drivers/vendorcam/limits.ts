@@ -37,6 +37,21 @@ export const limits = {
   reboot_deadline_ms: 240_000,
   /** Pause between two attempts while a reboot is awaited. */
   reboot_retry_ms: 2_000,
+  /** From the connection to the vendor's own port to the accepted subscription. */
+  push_login_ms: 8_000,
+  /** Some firmware closes a connection that was silent for ten seconds. */
+  push_keep_alive_ms: 9_000,
+  /** A device that sends nothing for this long, though it is asked meanwhile, is lost. */
+  push_silent_ms: 20_000,
+  /** Where nothing listens, or the login fails, polling is enough. */
+  push_retry_first_ms: 30_000,
+  push_retry_max_ms: 3_600_000,
+  /** After a refusal, also over restarts of the daemon. */
+  push_refused_ms: 3_600_000,
+  push_frame_bytes_max: 262_144,
+  push_frames_per_s_max: 200,
+  /** Answers to polls lag behind: they do not replace what was pushed less than this before. */
+  push_settle_ms: 1_000,
   /** For the last Stop and the logout when the driver stops. */
   farewell_ms: 2_300,
 };

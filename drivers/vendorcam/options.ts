@@ -60,6 +60,18 @@ const hostOptions = z.strictObject({
     .max(64)
     .optional()
     .describe('serial number from the label, only for a device that reports neither a UID nor a MAC address'),
+  push: z
+    .enum(['auto', 'always', 'never'])
+    .default('auto')
+    .describe(
+      'receive events from its own port as they happen; auto: not with certificate_sha256, since that port has no TLS',
+    ),
+  push_port: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .optional()
+    .describe('port of push; the one that the device reports when left out, usually 9000'),
   channels: z
     .array(
       z

@@ -72,7 +72,7 @@ export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
     try {
       return await exchange(request, body, { ...limits, reply_bytes_max });
     } catch (error) {
-      throw plain(error, refused_remedy);
+      throw unreachable(error, refused_remedy);
     }
   };
   return {
@@ -155,8 +155,8 @@ const sentences_by_code: Readonly<Record<string, string>> = {
   EPROTO: texts.not_tls,
 };
 
-/** Converts a thrown error into one of the connector's. */
-function plain(error: unknown, refused_remedy: string): Error {
+/** Converts an error of a connection to a device into one of the connector's. */
+export function unreachable(error: unknown, refused_remedy: string): Error {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') {
     return error instanceof Error && error.constructor !== Error
       ? error

@@ -6,6 +6,9 @@ import { readMatches } from '../../drivers/onvif/discovery.ts';
 import { readTpv } from '../../drivers/location/gpsd-reports.ts';
 import { readingOf, wordsOf } from '../../drivers/power/nut-lines.ts';
 import { parseHistory, parseLocation, parseStatus } from '../../drivers/starlink/api/messages.ts';
+import { nonceIn, reportsIn } from '../../drivers/vendorcam/push/alarm-events.ts';
+import { aesKey, textIn } from '../../drivers/vendorcam/push/cipher.ts';
+import { classes, frameBytes, FrameReader } from '../../drivers/vendorcam/push/wire.ts';
 import { readReplies } from '../../drivers/vendorcam/host/replies.ts';
 import { answersIn, isBatchRefused, listIn } from '../../drivers/vendorradio/ubus/ubus-wire.ts';
 import { readGrants } from '../../drivers/vendorradio/ubus/grants.ts';
@@ -49,6 +52,14 @@ const soap = `<?xml version="1.0"?><s:Envelope xmlns:s="http://www.w3.org/2003/0
 <tds:GetDeviceInformationResponse><tds:Model>A &amp; B</tds:Model></tds:GetDeviceInformationResponse></s:Body></s:Envelope>`;
 const match = `<d:ProbeMatch><a:Address>urn:uuid:1</a:Address><d:XAddrs>http://192.0.2.1/onvif</d:XAddrs>
 <d:Scopes>onvif://www.onvif.org/name/Cam</d:Scopes></d:ProbeMatch>`;
+
+const alarms = `<?xml version="1.0"?><body><AlarmEventList version="1.1"><AlarmEvent version="1.1"><channelId>0</channelId>
+<status>MD</status><AItype>people,dog_cat</AItype></AlarmEvent></AlarmEventList></body>`;
+const push_key = aesKey('NONCE', 'secret');
+
+function pushed(text: string): Buffer {
+  return frameBytes({ command: 33, id: 250, status: 200, class: classes.reply, payload: Buffer.from(text) });
+}
 
 export const deviceTargets: readonly Target[] = [
   {
@@ -113,6 +124,34 @@ export const deviceTargets: readonly Target[] = [
       '[{"cmd":"Login","code":1,"error":{"rspCode":-7}}]',
     ],
     dictionary: json_tokens,
+    bytes_max,
+  },
+  {
+    name: 'vendorcam-push',
+    read: (input) => {
+      const cut = (input[0] ?? 0) % Math.max(1, input.length);
+      const reader = new FrameReader(4_096);
+      const frames = [...reader.take(input.subarray(0, cut)), ...reader.take(input.subarray(cut))];
+      for (const text of [...frames.map((frame) => textIn(frame, push_key) ?? ''), input.toString()]) {
+        reportsIn(text);
+        nonceIn(text);
+      }
+    },
+    allows: unreachable,
+    seeds: [pushed(alarms), Buffer.concat([pushed(alarms), pushed('')]), alarms],
+    dictionary: [
+      '<AlarmEvent>',
+      '</AlarmEvent>',
+      '<channelId>',
+      '<nonce>',
+      '</',
+      '/>',
+      '<?',
+      '<!',
+      '>',
+      'MD',
+      '\u00f0\u00de\u00bc\u000a',
+    ],
     bytes_max,
   },
   {

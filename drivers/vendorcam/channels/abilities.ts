@@ -11,6 +11,7 @@ export interface ChannelAbilities {
   readonly hasPresets: boolean;
   readonly canSetMotion: boolean;
   readonly hasPictures: boolean;
+  readonly hasBattery: boolean;
 }
 
 export interface Abilities {
@@ -34,6 +35,7 @@ const channelAbility = z.looseObject({
   floodLight: ability,
   supportFLswitch: ability,
   supportMd: ability,
+  battery: ability,
 });
 
 export const abilityReply = z.looseObject({
@@ -69,6 +71,7 @@ function channelAbilitiesOf(found: z.output<typeof channelAbility>): ChannelAbil
     hasLight: isThere(found.floodLight) || isThere(found.supportFLswitch),
     // Old firmware does not report it.
     hasPictures: snap?.ver !== 0,
+    hasBattery: isThere(found.battery),
     canSetMotion: allows(alarmMd, may_write) && supportMd?.ver !== 0,
   };
 }

@@ -8,6 +8,8 @@ export interface Alarms {
   readonly motion: boolean | null;
   /** Current state of the detector. */
   readonly ai: readonly AiType[] | null;
+  /** What the detector can see. */
+  readonly fitted: readonly AiType[];
   /** Somebody rings; absent without a doorbell. */
   readonly visitor?: boolean;
 }
@@ -42,26 +44,22 @@ export function alarmsOfEvents(outcome: Outcome | undefined): Alarms | undefined
   const bell = visitor?.support === 1 ? { visitor: isOn(visitor) } : {};
   // Battery cameras have no motion detector; their infrared sensor is reported as the detector "other".
   const sensors = [md, ai?.get('other')].filter((found) => found !== undefined && isFitted(found));
-  return { motion: sensors.length === 0 ? null : sensors.some(isOn), ai: ai ? typesOf(ai) : null, ...bell };
+  return { motion: sensors.length === 0 ? null : sensors.some(isOn), ...typesOf(ai), ...bell };
 }
 
 /** GetMdState and GetAiState, either of which may have failed. */
 export function alarmsOfStates(md: Outcome | undefined, ai: Outcome | undefined): Alarms {
   const state = valueOf(md, motionState)?.state;
   const found = valueOf(ai, detectors);
-  return { motion: state === undefined ? null : state === 1, ai: found ? typesOf(found) : null };
+  return { motion: state === undefined ? null : state === 1, ...typesOf(found) };
 }
 
-function typesOf(found: ReadonlyMap<string, Detector>): readonly AiType[] | null {
+function typesOf(found: ReadonlyMap<string, Detector> = new Map()): Pick<Alarms, 'ai' | 'fitted'> {
   const fitted = aiType.options.filter((type) => {
     const one = found.get(type);
     return one !== undefined && isFitted(one);
   });
-  if (fitted.length === 0) return null;
-  return fitted.filter((type) => {
-    const one = found.get(type);
-    return one !== undefined && isOn(one);
-  });
+  return { ai: fitted.length === 0 ? null : fitted.filter((type) => isOn(found.get(type))), fitted };
 }
 
 function isFitted(found: Detector | undefined): boolean {

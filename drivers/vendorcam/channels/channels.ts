@@ -12,6 +12,7 @@ import type { Device } from '../host/device.ts';
 import { type Preset, presetsIn, presetsQuestion } from '../commands/presets.ts';
 import { savedZone } from '../commands/motion-switch.ts';
 import type { HostOptions } from '../options.ts';
+import type { Reported } from '../push/alarm-events.ts';
 import { type Asking, newAsking, type Seen } from './poll.ts';
 import { texts } from '../texts.ts';
 import { Publisher } from './publishing.ts';
@@ -25,6 +26,8 @@ export interface ChannelLayoutParts {
   readonly device: Device;
   readonly controls: Controls;
   readonly heartbeat_ms: number;
+  /** Polls do not replace what the device reported by itself less than this before. */
+  readonly settle_ms: number;
   /** False when another host of this driver already announced the asset. */
   readonly claim: (asset_key: string) => boolean;
 }
@@ -40,7 +43,11 @@ interface Channel {
   readonly asking: Asking;
   readonly publisher: Publisher;
   failures: number;
+  /** When the camera last reported detections by itself (monotonic). */
+  reported_mono_ms: number;
 }
+
+const fresh = { failures: 0, reported_mono_ms: Number.NEGATIVE_INFINITY } as const;
 
 /** Polls in a row that fail for one channel before it counts as lost. */
 const channel_failures_max = 3;
@@ -87,7 +94,7 @@ export class ChannelLayout {
       );
       if (!publisher) continue;
       if (away === undefined) {
-        found.set(channel.channel, { asking: newAsking(channel.channel), publisher, failures: 0 });
+        found.set(channel.channel, { asking: newAsking(channel.channel), publisher, ...fresh });
       } else {
         publisher.lose(away);
       }
@@ -96,20 +103,36 @@ export class ChannelLayout {
     this.#channels = found;
   }
 
-  /** Publishes the detections. A channel that fails repeatedly is lost alone. */
-  see(seen: ReadonlyMap<number, Seen>): void {
-    this.#recorder?.see({ motion: null, ai: null });
+  /**
+   * Publishes the detections of a poll that began at `asked_mono_ms`. A channel that fails repeatedly is lost alone. Returns
+   * whether a detection began or ended that no report announced.
+   */
+  see(seen: ReadonlyMap<number, Seen>, asked_mono_ms: number): boolean {
+    let isNews = false;
+    this.#recorder?.see({ motion: null, ai: null, fitted: [] });
     for (const [number, channel] of this.#channels) {
       const told = seen.get(number);
       if (!told) continue;
       if ('alarms' in told) {
         channel.failures = 0;
-        channel.publisher.see(told.alarms);
+        const isOvertaken = asked_mono_ms < channel.reported_mono_ms + this.#parts.settle_ms;
+        if (!isOvertaken) isNews = channel.publisher.see(told.alarms) || isNews;
       } else {
         channel.failures += 1;
         const isGone = told.fault.kind === 'channel_offline' || channel.failures >= channel_failures_max;
         if (isGone) channel.publisher.lose(told.fault.sentence);
       }
+    }
+    return isNews;
+  }
+
+  /** Publishes detections that the device reports by itself. Channels that are away, such as a camera that sleeps, are left out. */
+  report(reports: readonly Reported[]): void {
+    for (const report of reports) {
+      const channel = this.#channels.get(report.channel);
+      if (!channel) continue;
+      channel.reported_mono_ms = performance.now();
+      channel.publisher.report(report);
     }
   }
 

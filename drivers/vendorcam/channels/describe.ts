@@ -25,6 +25,8 @@ export interface HostFacts {
   readonly abilities: Abilities;
   /** RTSP port; null when RTSP is switched off. */
   readonly rtsp_port: number | null;
+  /** Port of the vendor's own protocol. */
+  readonly push_port: number;
 }
 
 export const text = z
@@ -47,6 +49,7 @@ const netPort = z.looseObject({
   NetPort: z.looseObject({
     rtspEnable: z.number().optional(),
     rtspPort: z.int().min(1).max(65_535).optional().catch(undefined),
+    mediaPort: z.int().min(1).max(65_535).optional().catch(undefined),
   }),
 });
 const rtspReply = z.looseObject({ rtspUrl: z.looseObject({ subStream: text, mainStream: text }) });
@@ -78,6 +81,7 @@ export async function describeHost(device: Device, options: HostOptions, limits:
     isRecorder: about.channelNum > 1 || /NVR|HUB|BASE/iu.test(`${about.type} ${about.exactType}`),
     abilities,
     rtsp_port: rtspPort(ports),
+    push_port: valueOf(ports, netPort)?.NetPort.mediaPort ?? push_port_default,
   };
 }
 
@@ -91,6 +95,7 @@ function rtspPort(reply: Outcome | undefined): number | null {
   return port?.rtspEnable === 0 ? null : (port?.rtspPort ?? rtsp_port_default);
 }
 const rtsp_port_default = 554;
+const push_port_default = 9_000;
 
 interface Identities {
   readonly mac: string | undefined | false;

@@ -1,6 +1,7 @@
 /** Converts detections of a channel into feed messages: edges at once, the status also as a rare heartbeat; a loss ends detections. */
 import type { AiType, vendorcamFeeds } from '../../../src/contract/feeds.ts';
 import type { AssetSink } from '../../../src/driver/driver.ts';
+import type { Reported } from '../push/alarm-events.ts';
 import type { Alarms } from './alarms.ts';
 import { texts } from '../texts.ts';
 
@@ -11,7 +12,9 @@ export class Publisher {
   readonly #heartbeat_ms: number;
   #motion: boolean | null = null;
   #ai: readonly AiType[] | null = null;
-  #visitor = false;
+  /** Null: no doorbell. */
+  #visitor: boolean | null = null;
+  #fitted: readonly AiType[] = [];
   #status = '';
   #status_mono_ms = 0;
 
@@ -20,23 +23,31 @@ export class Publisher {
     this.#heartbeat_ms = heartbeat_ms;
   }
 
-  /** The channel answers with these detections. */
-  see({ motion, ai, visitor = false }: Alarms): void {
+  /** The channel answers with these detections. Returns whether one began or ended since the answer before. */
+  see({ motion, ai, fitted, visitor: rings }: Alarms): boolean {
+    const visitor = rings ?? null;
+    const before = [this.#motion, kindsOf(this.#ai), this.#visitor];
+    const after = [motion, kindsOf(ai), visitor];
     this.#sink.setOnline(true);
-    const timestamp = new Date().toISOString();
-    if (motion !== null && motion !== this.#motion)
-      this.#sink.publish('motion', { detected: motion, timestamp });
-    if (ai !== null && ai.join() !== this.#ai?.join()) {
-      this.#sink.publish('ai_detection', { detected: ai.length > 0, types: [...ai], timestamp });
-    }
-    if (visitor !== this.#visitor) this.#sink.publish('doorbell', { detected: visitor, timestamp });
-    this.#visitor = visitor;
-    // A detector that stops reporting ends its detection.
-    if (motion === null) this.#endMotion(timestamp, texts.no_longer_reported);
-    if (ai === null) this.#endAi(timestamp, texts.no_longer_reported);
+    this.#publish({ motion, ai, isRinging: visitor === true });
     this.#motion = motion;
     this.#ai = ai;
+    this.#fitted = fitted;
+    this.#visitor = visitor;
     this.#tell({ online: true, motion_alarm: motion, ai_alarm: ai && ai.length > 0 });
+    return before.some((earlier, at) => earlier !== null && earlier !== after[at]);
+  }
+
+  /** The camera reports these detections by itself. Only detectors that a poll has shown count, else the next poll would end them. */
+  report({ motion, ai, visitor }: Reported): void {
+    if (this.#motion === null && this.#ai === null) return;
+    const fitted = this.#fitted;
+    this.see({
+      motion: this.#motion === null ? null : (motion ?? this.#motion),
+      ai: this.#ai && (ai?.filter((type) => fitted.includes(type)) ?? this.#ai),
+      fitted,
+      ...(this.#visitor === null ? {} : { visitor: visitor ?? this.#visitor }),
+    });
   }
 
   /** The channel cannot be polled: its detections end, with the reason. */
@@ -51,10 +62,24 @@ export class Publisher {
     const timestamp = new Date().toISOString();
     this.#endMotion(timestamp, reason);
     this.#endAi(timestamp, reason);
-    if (this.#visitor) this.#sink.publish('doorbell', { detected: false, timestamp, reason });
-    this.#visitor = false;
+    if (this.#visitor === true) this.#sink.publish('doorbell', { detected: false, timestamp, reason });
+    this.#visitor = null;
     this.#motion = null;
     this.#ai = null;
+  }
+
+  /** Publishes what differs from before. A detector that stops reporting ends its detection. */
+  #publish({ motion, ai, isRinging }: Pick<Alarms, 'motion' | 'ai'> & { readonly isRinging: boolean }): void {
+    const timestamp = new Date().toISOString();
+    if (motion === null) this.#endMotion(timestamp, texts.no_longer_reported);
+    else if (motion !== this.#motion) this.#sink.publish('motion', { detected: motion, timestamp });
+    if (ai === null) this.#endAi(timestamp, texts.no_longer_reported);
+    else if (kindsOf(ai) !== kindsOf(this.#ai)) {
+      this.#sink.publish('ai_detection', { detected: ai.length > 0, types: [...ai], timestamp });
+    }
+    if (isRinging !== (this.#visitor === true)) {
+      this.#sink.publish('doorbell', { detected: isRinging, timestamp });
+    }
   }
 
   #endMotion(timestamp: string, reason: string): void {
@@ -75,4 +100,8 @@ export class Publisher {
     this.#status_mono_ms = now_ms;
     this.#sink.publish('status', status);
   }
+}
+
+function kindsOf(ai: readonly AiType[] | null): string | null {
+  return ai && ai.join();
 }

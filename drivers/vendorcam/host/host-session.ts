@@ -21,6 +21,7 @@ import { Switches } from '../commands/switches.ts';
 import { texts } from '../texts.ts';
 import { type HostOptions, portOf, type VendorcamOptions } from '../options.ts';
 import { poll } from '../channels/poll.ts';
+import { Push } from '../push/push.ts';
 
 export interface HostSessionParts {
   readonly host: Host;
@@ -44,6 +45,13 @@ interface Served extends HostSessionParts {
   readonly motors: Motors;
   readonly switches: Switches;
   readonly layout: ChannelLayout;
+  readonly push: Push;
+  readonly show: (status: HostStatus) => void;
+}
+
+interface HostStatus {
+  readonly text: string;
+  readonly isServed: boolean;
 }
 
 /** Runs until the host's signal aborts. */
@@ -57,7 +65,7 @@ export async function serveHost(parts: HostSessionParts): Promise<void> {
   if (!camera.tls) {
     host.log.warn({ host: camera.name }, texts.no_tls);
   }
-  const serving = keepServed(served);
+  const serving = Promise.all([keepServed(served), served.push.serve()]);
   try {
     await Promise.race([serving, aborted(host.signal)]);
     await within(limits.farewell_ms, farewell(served));
@@ -70,57 +78,57 @@ export async function serveHost(parts: HostSessionParts): Promise<void> {
 
 function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Served {
   const { host, camera, limits, options, claim } = parts;
-  const device = new Device({
-    http: pinnedHttp({
-      host: camera.host,
-      port: portOf(camera),
-      tls: camera.tls,
-      legacy_tls: camera.legacy_tls,
-      check: certificateCheck({
-        configured: camera.certificate_sha256,
-        memory,
-        address: `${camera.host}:${portOf(camera)}`,
-        log: host.log,
-      }),
-      connect_ms: limits.request_ms,
-      reply_bytes_max: limits.reply_bytes_max,
-      refused_remedy: texts.refused_remedy,
-    }),
-    username: camera.username,
-    password: async () => readPassword(camera.password_file),
-    saved: memory.facts.session,
-    save: async (session) => memory.change({ session }),
-    guard: new LoginGuard({ memory, limits }),
-    limits,
-    signal: host.signal,
-  });
+  const guard = new LoginGuard({ memory, limits });
+  const device = openDevice(parts, memory, guard);
   const contact = new Contact();
   const save = async (owed_stops: readonly number[]) => memory.change({ owed_stops: [...owed_stops] });
   const owed = new OwedStops({ owed: memory.facts.owed_stops, save });
   const motors = new Motors({ device, limits, owed, signal: life });
-  const switches = new Switches({
-    device,
-    limits,
-    owed: new OwedStops({
-      owed: memory.facts.owed_offs,
-      save: async (owed_offs) => memory.change({ owed_offs: [...owed_offs] }),
-    }),
-    stopping: host.signal,
-    signal: life,
+  const owed_offs = new OwedStops({
+    owed: memory.facts.owed_offs,
+    save: async (offs) => memory.change({ owed_offs: [...offs] }),
   });
-  const controls = {
-    device,
-    motors,
-    switches,
-    contact,
-    limits,
-    allowed: camera.commands,
-    ptz_move_max_ms: options.ptz_move_max_s * 1_000,
-    signal: host.signal,
+  const switches = new Switches({ device, limits, owed: owed_offs, stopping: host.signal, signal: life });
+  const ptz_move_max_ms = options.ptz_move_max_s * 1_000;
+  const shared = { device, contact, limits, signal: host.signal };
+  const controls = { ...shared, motors, switches, allowed: camera.commands, ptz_move_max_ms };
+  const waits = { heartbeat_ms: options.heartbeat_s * 1_000, settle_ms: limits.push_settle_ms };
+  const layout = new ChannelLayout({ host, options: camera, device, controls, ...waits, claim });
+  let status: HostStatus = { text: '', isServed: false };
+  const show = (next: HostStatus): void => {
+    status = next;
+    parts.showStatus(next.isServed && push.status !== '' ? `${next.text}; ${push.status}` : next.text);
   };
-  const heartbeat_ms = options.heartbeat_s * 1_000;
-  const layout = new ChannelLayout({ host, options: camera, device, controls, heartbeat_ms, claim });
-  return { ...parts, device, contact, motors, switches, layout };
+  const onReports = layout.report.bind(layout);
+  const onState = (): void => show(status);
+  const push = new Push({ host, camera, limits, memory, guard, contact, onReports, onState });
+  return { ...parts, device, contact, motors, switches, layout, push, show };
+}
+
+function openDevice({ host, camera, limits }: HostSessionParts, memory: Memory, guard: LoginGuard): Device {
+  const { certificate_sha256: configured, tls, legacy_tls } = camera;
+  const port = portOf(camera);
+  const address = `${camera.host}:${port}`;
+  const http = pinnedHttp({
+    host: camera.host,
+    port,
+    tls,
+    legacy_tls,
+    check: certificateCheck({ configured, memory, address, log: host.log }),
+    connect_ms: limits.request_ms,
+    reply_bytes_max: limits.reply_bytes_max,
+    refused_remedy: texts.refused_remedy,
+  });
+  return new Device({
+    http,
+    username: camera.username,
+    password: async () => readPassword(camera.password_file),
+    saved: memory.facts.session,
+    save: async (session) => memory.change({ session }),
+    guard,
+    limits,
+    signal: host.signal,
+  });
 }
 
 /** Stops moves, ends detections, and logs out. */
@@ -154,7 +162,7 @@ async function keepServed(served: Served): Promise<void> {
       if ('reason' in state) {
         contact.down();
         layout.lose(state.reason);
-        served.showStatus(state.reason);
+        served.show({ text: state.reason, isServed: false });
       }
       served.onState(state);
     },
@@ -163,7 +171,7 @@ async function keepServed(served: Served): Promise<void> {
 
 /** Serves one connection until the signal aborts; rejects when the host is lost or rejects the login. */
 async function serve(served: Served, onUp: () => void): Promise<void> {
-  const { host, camera, limits, device, layout, contact } = served;
+  const { host, camera, limits, device, layout, contact, push } = served;
   device.startAnew();
   const password = await readPassword(camera.password_file);
   let known = await describe(served, password);
@@ -178,7 +186,7 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
     try {
       const { seen, channels } = await poll(device, layout.askings, known);
       failures = 0;
-      layout.see(seen);
+      if (layout.see(seen, begin_ms)) push.distrust();
       // A camera that was away for less than a poll is never lost, and still needs its Stop.
       await settle(served).catch(() => undefined);
       if (isOutdated(known, channels, limits)) known = await describe(served, password);
@@ -206,8 +214,8 @@ function isFinal(error: unknown): boolean {
 }
 
 /** Time from the begin of one poll to the begin of the next, with a minimum pause between them. */
-function pauseOf({ options, limits, contact }: Served, took_ms: number, failures: number): number {
-  const isSlow = failures > 0 || took_ms > limits.slow_reply_ms;
+function pauseOf({ options, limits, contact, push }: Served, took_ms: number, failures: number): number {
+  const isSlow = failures > 0 || took_ms > limits.slow_reply_ms || push.isReporting;
   const interval_ms = (isSlow && !contact.isExpectedBack ? options.poll_slow_s : options.poll_s) * 1_000;
   return Math.max(interval_ms - took_ms, interval_ms / 4);
 }
@@ -220,7 +228,7 @@ interface Known {
 }
 
 async function describe(served: Served, password: string): Promise<Known> {
-  const { device, camera, limits, identify, layout, showStatus } = served;
+  const { device, camera, limits, identify, layout, push, show } = served;
   const described = await describeHost(device, camera, limits);
   const identified = identify(described.asset_keys);
   if ('refusal' in identified) throw new DeviceUnreachable(identified.refusal);
@@ -230,7 +238,9 @@ async function describe(served: Served, password: string): Promise<Known> {
     : { channels: [onlyChannel(facts)], shape: '', isReported: false };
   await layout.arrange(facts, channels, password);
   const away = channels.filter(({ online, asleep }) => !online || asleep).length;
-  showStatus(facts.isRecorder ? texts.online_channels(channels.length, away) : 'online');
+  push.describe(facts);
+  const text = facts.isRecorder ? texts.online_channels(channels.length, away) : 'online';
+  show({ text, isServed: true });
   return { hasChannelList: isReported, shape, read_mono_ms: performance.now() };
 }
 

@@ -15,6 +15,8 @@ const hostMemory = z.object({
   fingerprint: z.string().optional(),
   session: savedSession.optional(),
   ...loginRecord,
+  /** Refusal of the login for events. */
+  push_refused: loginRecord.refused,
   /** Channels with a pending Stop. */
   owed_stops: z.array(z.int()).catch([]),
   /** Sirens and lights with a pending Off. */

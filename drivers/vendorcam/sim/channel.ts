@@ -44,6 +44,7 @@ export class SimChannel {
   online = true;
   asleep = false;
   hasPictures = true;
+  hasBattery = false;
   hasSiren = false;
   hasLight = false;
   siren = false;
@@ -113,6 +114,7 @@ export class SimChannel {
       supportAudioAlarm: { permit: 6, ver: this.hasSiren ? 1 : 0 },
       floodLight: { permit: 6, ver: this.hasLight ? 1 : 0 },
       snap: { permit: 6, ver: this.hasPictures ? 1 : 0 },
+      battery: { permit: 4, ver: this.hasBattery ? 1 : 0 },
     };
   }
 

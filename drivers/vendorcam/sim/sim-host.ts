@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { samplePicture } from '../../../src/device/sample-picture.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
 import { type Firmware, new_firmware, SimChannel } from './channel.ts';
+import { SimPush } from './push.ts';
 import { SimSessions } from './sessions.ts';
 import { errorReply, okReply, type SimCommand, type SimReply } from './wire.ts';
 
@@ -31,9 +32,16 @@ const commands = z.array(
 const login = z.looseObject({ userName: z.unknown(), password: z.unknown() });
 const channelParam = z.looseObject({ channel: z.int().optional() });
 
-/** Listens until the signal aborts, and sees a person now and then. Rejects when the port is taken. */
+export interface SimDevice {
+  readonly password: string;
+  readonly name: string;
+  /** It pushes its events there; left out: it has no such port. */
+  readonly push_port?: number | undefined;
+}
+
+/** Listens until the signal aborts, and sees a person now and then. Rejects when a port is taken. */
 export async function startSimHost(
-  { password, name }: { readonly password: string; readonly name: string },
+  { password, name, push_port }: SimDevice,
   port: number,
   signal: AbortSignal,
 ): Promise<SimHost> {
@@ -41,8 +49,13 @@ export async function startSimHost(
   host.sessions.password = password;
   host.camera.name = name;
   await host.listen(port);
-  signal.addEventListener('abort', () => void host.close(), { once: true });
-  host.onReboot = () => void restart(host, signal);
+  const push = push_port === undefined ? undefined : new SimPush(host.sessions, host.channels);
+  await push?.listen(push_port);
+  const close = async (): Promise<void> => {
+    await Promise.all([host.close(), push?.close()]);
+  };
+  signal.addEventListener('abort', () => void close(), { once: true });
+  host.onReboot = () => void restart(host, push, signal);
   const first_ms = performance.now() + first_visit_ms;
   every(visit_step_ms, signal, () => {
     const since_ms = performance.now() - first_ms;
@@ -55,11 +68,11 @@ export async function startSimHost(
 }
 
 /** Goes offline briefly and drops all sessions. */
-async function restart(host: SimHost, signal: AbortSignal): Promise<void> {
-  await host.close();
+async function restart(host: SimHost, push: SimPush | undefined, signal: AbortSignal): Promise<void> {
+  await Promise.all([host.close(), push?.close()]);
   host.sessions.forgetAll();
   await sleep(reboot_ms, signal);
-  if (!signal.aborted) await host.listen();
+  if (!signal.aborted) await Promise.all([host.listen(), push?.listen()]);
 }
 
 export class SimHost {

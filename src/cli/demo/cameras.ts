@@ -13,7 +13,11 @@ const username = 'admin';
 export async function demoCameras(dir: string): Promise<string> {
   const password_file = join(dir, 'camera-password');
   await writePassword(password_file);
-  const [onvif_port, vendor_port] = await Promise.all([freeTcpPort(), freeTcpPort()]);
+  const [onvif_port, vendor_port, push_port] = await Promise.all([
+    freeTcpPort(),
+    freeTcpPort(),
+    freeTcpPort(),
+  ]);
   const login = `username: ${username}, password_file: ${JSON.stringify(password_file)}`;
   return `  # The demo simulates these two cameras; remove a section to remove its camera.
   - driver: onvif
@@ -23,7 +27,7 @@ export async function demoCameras(dir: string): Promise<string> {
   - driver: vendorcam
     options:
       hosts:
-        - { name: ${yard}, host: ${loopback}, port: ${vendor_port}, tls: false, ${login} }
+        - { name: ${yard}, host: ${loopback}, port: ${vendor_port}, push_port: ${push_port}, tls: false, ${login} }
       ptz_move_max_s: 2
 `;
 }
@@ -66,7 +70,10 @@ async function startOnvif({ port, password_file }: DemoEntry, signal: AbortSigna
   await startSimCamera(settings, port, signal);
 }
 
-async function startVendor({ port, password_file }: DemoEntry, signal: AbortSignal): Promise<void> {
+async function startVendor(
+  { port, push_port, password_file }: DemoEntry,
+  signal: AbortSignal,
+): Promise<void> {
   const { startSimHost } = await import('../../../drivers/vendorcam/sim/sim-host.ts');
-  await startSimHost({ password: await passwordIn(password_file), name: yard }, port, signal);
+  await startSimHost({ password: await passwordIn(password_file), name: yard, push_port }, port, signal);
 }

@@ -11,6 +11,7 @@ const entry = z.looseObject({
   name: z.string(),
   host: z.string(),
   port: z.int(),
+  push_port: z.int().optional(),
   password_file: z.string(),
 });
 export type DemoEntry = z.output<typeof entry>;

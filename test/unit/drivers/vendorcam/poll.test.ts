@@ -34,7 +34,7 @@ it('asks a camera that refuses GetEvents in the older way, from the next poll on
   const asking = newAsking(0);
   expect((await poll(host, [asking], { hasChannelList: false })).seen.size).toBe(0);
   const { seen } = await poll(host, [asking], { hasChannelList: false });
-  expect(seen.get(0)).toEqual({ alarms: { motion: true, ai: ['people'] } });
+  expect(seen.get(0)).toMatchObject({ alarms: { motion: true, ai: ['people'] } });
   await poll(host, [asking], { hasChannelList: false });
   expect(host.asked.filter((cmd) => cmd === 'GetEvents')).toHaveLength(1);
 });
@@ -50,7 +50,7 @@ it('tries GetEvents again after a while: the camera may only have been busy', as
     GetEvents: { md: { alarm_state: 0, support: 0 }, ai: { other: { alarm_state: 1 } } },
   });
   const { seen } = await poll(host, [asking], { hasChannelList: false });
-  expect(seen.get(0)).toEqual({ alarms: { motion: true, ai: null } });
+  expect(seen.get(0)).toMatchObject({ alarms: { motion: true, ai: null } });
   expect(host.asked).toEqual(['GetEvents']);
 });
 
@@ -64,7 +64,7 @@ it.each([-1, -4, -8, -12, -13, -17, -26])(
     });
     await poll(host, [asking], { hasChannelList: false });
     const { seen } = await poll(host, [asking], { hasChannelList: false });
-    expect(seen.get(0)).toEqual({ alarms: { motion: true, ai: ['people'] } });
+    expect(seen.get(0)).toMatchObject({ alarms: { motion: true, ai: ['people'] } });
     const again_ms = asking.events_again_mono_ms - performance.now();
     expect(again_ms).toBeGreaterThan(50_000);
     expect(again_ms).toBeLessThanOrEqual(600_000);
