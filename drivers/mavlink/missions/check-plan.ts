@@ -15,6 +15,7 @@ import {
   frame_relative,
   type ItemCommand,
   item_commands,
+  type PlaceUse,
   plainFrame,
   type PlannedItem,
 } from './item.ts';
@@ -57,10 +58,15 @@ function checkItem(planned: PlannedItem, situation: Situation, limits: Limits): 
   const framed = checkFrame(planned);
   if (framed !== undefined) return framed;
   const isPlaceless = item.x === 0 && item.y === 0;
-  if (isPlaceless && place === 'flown') return texts.fault(`${path}.params[4]`, texts.place_unset);
+  if (isPlaceless && needsPlace(place, situation)) return texts.fault(`${path}.params[4]`, texts.place_unset);
   const placed = isPlaceless ? undefined : checkPlace(planned, situation, limits, known);
   if (placed !== undefined || (place !== 'flown' && place !== 'here_or_place')) return placed;
   return checkHeight(planned, situation, limits);
+}
+
+/** Without a place an ArduPilot takes off and lands where it is; a PX4 flies to latitude 0, longitude 0. */
+function needsPlace(place: PlaceUse, { autopilot }: Situation): boolean {
+  return place === 'flown' || (autopilot === 'px4' && place !== 'seen');
 }
 
 function checkSpeed({ path, item: { param2 } }: PlannedItem, { speed_max_mps }: Limits): string | undefined {

@@ -20,6 +20,7 @@ const standing: Situation = {
   mode: 'LOITER',
   modes: new Map(),
   airborne: false,
+  vtol_flight: null,
   position: home,
   home,
   undulation_m: 47,
@@ -63,6 +64,19 @@ describe('A mission of a plan', () => {
     ];
     expect(fault(planFile(items))).toBeUndefined();
   });
+
+  it.each([21, 22, 84, 85])(
+    'must give a PX4, which flies to latitude 0, longitude 0, the place of command %i',
+    (command) => {
+      const placeless = planFile([waypoint(10, 10), simpleItem(command, [0, 0, 0, null, 0, 0, 20])]);
+      expect(fault(placeless)).toBeUndefined();
+      expect(fault(placeless, { autopilot: 'px4' })).toBe(
+        texts.fault('mission.items[1].params[4]', texts.place_unset),
+      );
+      const placed = planFile([simpleItem(command, [0, 0, 0, null, ...placeAt(10, 10), 20])]);
+      expect(fault(placed, { autopilot: 'px4' })).toBeUndefined();
+    },
+  );
 
   it.each<[string, Readonly<Record<string, unknown>>, string]>([
     [
