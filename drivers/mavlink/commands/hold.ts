@@ -19,9 +19,10 @@ export async function hold(
   { to, situation }: Admitted,
   context: CommandContext,
 ): Promise<JsonObject> {
-  const numbers = holdNumbers(situation.autopilot, situation.kind);
+  const { autopilot, kind, vtol_flight } = situation;
+  const numbers = holdNumbers(autopilot, kind, vtol_flight);
   if (!numbers) throw notSent(texts.mode_unsupported(to.name, 'hold'));
-  const order = situation.autopilot === 'px4' ? px4HoldOrder(numbers) : modeOrder('hold', numbers, situation);
+  const order = autopilot === 'px4' ? px4HoldOrder(numbers) : modeOrder('hold', numbers, situation);
   const evidence = await carryOut(to, { ...order, what }, context);
   return { flight_mode: modeOf(to.contact), ...evidence };
 }

@@ -182,15 +182,20 @@ export function px4HoldOrder({ custom_mode }: ModeNumbers): Order {
   };
 }
 
-/** ArduPilot takes the height above home, PX4 the altitude above sea level; the place is where the vehicle stands. */
-export function takeoffOrder(height: Height, { autopilot }: Situation): Order {
+/**
+ * PX4 gets the altitude above sea level, an ArduCopter the height above home, a quadplane the height above where it stands. The
+ * place is where the vehicle stands.
+ */
+export function takeoffOrder(height: Height, { autopilot, kind, position }: Situation): Order {
   const is_px4 = autopilot === 'px4';
+  const isFromGround = kind === 'vtol' && position !== undefined;
+  const ardupilot_m = isFromGround ? height.amsl_m - position.alt_amsl_m : height.above_home_m;
   const here = is_px4 ? Number.NaN : 0;
   const param4 = is_px4 ? Number.NaN : 0;
   const place = {
     lat: here,
     lon: here,
-    z_m: is_px4 ? height.amsl_m : height.above_home_m,
+    z_m: is_px4 ? height.amsl_m : ardupilot_m,
     frame: frame_global,
   };
   return {
@@ -208,10 +213,14 @@ export function takeoffOrder(height: Height, { autopilot }: Situation): Order {
   };
 }
 
+/** Whether the speed of the vehicle is that through the air. PX4 ignores a speed over ground in forward flight. */
+export function isAirspeed({ autopilot, kind, vtol_flight }: Situation): boolean {
+  return kind === 'plane' || (kind === 'vtol' && (autopilot === 'ardupilot' || vtol_flight === 'forward'));
+}
+
 /** No autopilot reports the speed that was set: its answer is all that can be known. */
-export function speedOrder(speed_mps: number, { autopilot, kind }: Situation): Order {
-  const is_airspeed = kind === 'plane' || (kind === 'vtol' && autopilot === 'ardupilot');
-  const param1 = is_airspeed ? speed_airspeed : speed_ground;
+export function speedOrder(speed_mps: number, situation: Situation): Order {
+  const param1 = isAirspeed(situation) ? speed_airspeed : speed_ground;
   return {
     what: 'set_speed',
     command: command_change_speed,

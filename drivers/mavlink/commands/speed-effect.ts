@@ -3,6 +3,7 @@ import type { CommandContext } from '../../../src/driver/command.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { type Addressee, report_reserve_ms } from './exchange.ts';
+import { isAirspeed } from './orders.ts';
 
 /** A vehicle that hovers, turns or is held back by the wind shows nothing, so that the wait is short. */
 const observe_max_ms = 6_000;
@@ -38,9 +39,8 @@ export async function observeSpeed(
 }
 
 /** Returns the speed that the command sets: through the air for planes, over ground for others. */
-export function speedOf({ latest }: Contact, { kind, autopilot }: Situation): number | undefined {
+export function speedOf({ latest }: Contact, situation: Situation): number | undefined {
   const hud = latest.fresh('VFR_HUD', speed_fresh_ms, performance.now());
-  const isAirspeed = kind === 'plane' || (kind === 'vtol' && autopilot === 'ardupilot');
-  const speed = isAirspeed ? hud?.airspeed : hud?.groundspeed;
+  const speed = isAirspeed(situation) ? hud?.airspeed : hud?.groundspeed;
   return Number.isFinite(speed) ? speed : undefined;
 }

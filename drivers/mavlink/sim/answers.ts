@@ -1,9 +1,9 @@
 /** Answers and actions of the simulated vehicle, as observed of both autopilots. */
 import type { Messages } from '../wire/messages.ts';
 import { assetTypeOf } from '../vehicles/kind.ts';
-import { holdNumbers, mode_names, modeNumbers } from '../vehicles/modes.ts';
+import { mode_names, modeNumbers } from '../vehicles/modes.ts';
 import type { Flight } from './flight.ts';
-import type { SimState } from './telemetry.ts';
+import { simHoldNumbers, type SimState } from './telemetry.ts';
 
 export interface Answer {
   /** MAV_RESULT. */
@@ -33,7 +33,7 @@ const change_mode = 1;
 const orbit_speed_max_mps = 10;
 const orbit_acceleration_max_mps2 = 2;
 
-type Answerable = Pick<SimState, 'autopilot' | 'flight' | 'gps' | 'pre_arm_ok' | 'kind'>;
+type Answerable = Pick<SimState, 'autopilot' | 'flight' | 'gps' | 'pre_arm_ok' | 'kind' | 'vtol_state'>;
 
 /** Executes `COMMAND_LONG`. */
 export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable): Answer {
@@ -112,9 +112,11 @@ function startMission({ autopilot, flight }: Answerable): Answer {
   return { result: accepted };
 }
 
-function takeOff({ param7 }: Messages['COMMAND_LONG'], { autopilot, flight }: Answerable): Answer {
+function takeOff({ param7 }: Messages['COMMAND_LONG'], { autopilot, flight, kind }: Answerable): Answer {
   if (!flight.armed || (autopilot === 'ardupilot' && flight.mode !== 'GUIDED')) return { result: failed };
-  const height_m = autopilot === 'px4' ? param7 - flight.home.alt_amsl_m : param7;
+  // A quadplane climbs from where it stands.
+  const from_m = kind === 'vtol' ? flight.height_m : 0;
+  const height_m = autopilot === 'px4' ? param7 - flight.home.alt_amsl_m : from_m + param7;
   flight.target = { lat: flight.lat, lon: flight.lon, height_m };
   if (autopilot === 'px4') flight.mode = 'TAKEOFF';
   return { result: accepted };
@@ -140,15 +142,13 @@ function disarm({ autopilot, flight, kind }: Answerable): Answer {
   return { result: accepted };
 }
 
-function setMode(
-  { param2, param3 }: Messages['COMMAND_LONG'],
-  { autopilot, flight, kind }: Answerable,
-): Answer {
+function setMode({ param2, param3 }: Messages['COMMAND_LONG'], state: Answerable): Answer {
+  const { autopilot, flight, kind } = state;
   const mode = mode_names.findLast((name) => {
     const numbers = modeNumbers(autopilot, kind, name);
     return numbers?.main === param2 && numbers.sub === param3;
   });
-  if (autopilot === 'ardupilot' && holdNumbers(autopilot, kind)?.main === param2) {
+  if (autopilot === 'ardupilot' && simHoldNumbers(state)?.main === param2) {
     flight.mode = 'HOLD';
     flight.target = undefined;
     return { result: accepted };

@@ -70,6 +70,8 @@ export class SimVehicle {
   flight: Flight;
   gps: SimState['gps'] = 'ok';
   pre_arm_ok = true;
+  /** MAV_VTOL_STATE of a quadplane: 3 while it hovers, 4 in forward flight. */
+  vtol_state = 3;
   /** Set: it sends nothing by itself but HIGH_LATENCY2, at this interval. */
   high_latency_ms: number | undefined;
   readonly missions: SimMissions;
@@ -263,7 +265,7 @@ export class SimVehicle {
 
   #state(): SimState {
     const { autopilot, type = type_quadrotor, quadplane = false } = this.options;
-    const { uid, flight, gps, pre_arm_ok, missions } = this;
+    const { uid, flight, gps, pre_arm_ok, missions, vtol_state } = this;
     return {
       autopilot,
       type,
@@ -273,6 +275,7 @@ export class SimVehicle {
       gps,
       pre_arm_ok,
       missions,
+      vtol_state,
       boot_ms: Math.round(performance.now() - this.#booted_ms),
     };
   }

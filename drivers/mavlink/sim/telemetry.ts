@@ -20,6 +20,8 @@ export interface SimState {
   /** 16 hexadecimal digits. */
   readonly uid: string;
   readonly missions: Pick<SimMissions, 'report'>;
+  /** MAV_VTOL_STATE of a quadplane. */
+  readonly vtol_state: number;
 }
 
 const undulation_m = 47.3;
@@ -29,7 +31,6 @@ const estimator_good = { ardupilot: 831, px4_ground: 1023, px4_air: 895 } as con
 const estimator_without_gps = 167;
 const flight_software = { ardupilot: 0x04_06_00_ff, px4: 0x01_10_00_ff } as const;
 const failed_compass = 32;
-const vtol_state_multicopter = 3;
 /** What a rover of ArduPilot reports as the altitude of its home, wherever it is. */
 const rover_home_alt_mm = 190;
 const radians_per_degree = Math.PI / 180;
@@ -39,8 +40,8 @@ type Build = { readonly [K in keyof Messages]?: (state: SimState) => Messages[K]
 
 /** By name. */
 export const telemetry = {
-  HEARTBEAT: ({ autopilot, flight, type, kind }) => ({
-    custom_mode: modeNumber(autopilot, kind, flight.mode),
+  HEARTBEAT: ({ autopilot, flight, type, kind, ...state }) => ({
+    custom_mode: modeNumber({ ...state, autopilot, kind }, flight.mode),
     type,
     autopilot: autopilot === 'px4' ? 12 : 3,
     base_mode: 1 | 16 | (flight.armed ? 128 : 0),
@@ -175,7 +176,7 @@ export const telemetry = {
     time_usec: 0,
   }),
   EXTENDED_SYS_STATE: (state) => ({
-    vtol_state: state.kind === 'vtol' ? vtol_state_multicopter : 0,
+    vtol_state: state.kind === 'vtol' ? state.vtol_state : 0,
     landed_state: landedState(state),
   }),
   POSITION_TARGET_GLOBAL_INT: ({ autopilot, flight, boot_ms }) => {
@@ -209,8 +210,8 @@ export const telemetry = {
       frame: 0,
     };
   },
-  HIGH_LATENCY2: ({ autopilot, type, kind, flight, boot_ms, gps, pre_arm_ok }) => {
-    const custom_mode = modeNumber(autopilot, kind, flight.mode);
+  HIGH_LATENCY2: ({ autopilot, type, kind, flight, boot_ms, gps, pre_arm_ok, vtol_state }) => {
+    const custom_mode = modeNumber({ autopilot, kind, vtol_state }, flight.mode);
     const failure_flags = (gps === 'ok' ? 0 : 1) | (pre_arm_ok ? 0 : failed_compass);
     return {
       timestamp: boot_ms,
@@ -268,10 +269,23 @@ export const telemetry = {
   AUTOPILOT_VERSION: ({ uid, autopilot }) => autopilotVersion(uid, flight_software[autopilot]),
 } as const satisfies Build;
 
-function modeNumber(autopilot: SimState['autopilot'], kind: Kind, mode: SimMode): number {
+const vtol_state_multicopter = 3;
+
+/** Returns the numbers of the mode in which the vehicle holds, or undefined. */
+export function simHoldNumbers({
+  autopilot,
+  kind,
+  vtol_state,
+}: Pick<SimState, 'autopilot' | 'kind' | 'vtol_state'>): ReturnType<typeof holdNumbers> {
+  const isHovering = kind === 'vtol' && vtol_state === vtol_state_multicopter;
+  return holdNumbers(autopilot, kind, isHovering ? 'hover' : null);
+}
+
+function modeNumber(about: Pick<SimState, 'autopilot' | 'kind' | 'vtol_state'>, mode: SimMode): number {
+  const { autopilot, kind } = about;
   if (mode === 'TAKEOFF') return px4_takeoff_mode;
   if (mode === 'ORBIT') return px4_orbit_mode;
-  const numbers = mode === 'HOLD' ? holdNumbers(autopilot, kind) : modeNumbers(autopilot, kind, mode);
+  const numbers = mode === 'HOLD' ? simHoldNumbers(about) : modeNumbers(autopilot, kind, mode);
   return numbers?.custom_mode ?? 0;
 }
 

@@ -108,7 +108,7 @@ export function modeNumbers(
 
 /**
  * Modes in which a vehicle stops and stays. Copters brake: in LOITER they would descend without a pilot's throttle. Planes
- * circle.
+ * circle, and so do quadplanes in forward flight; one that hovers would accelerate to forward flight for it.
  */
 const hold_modes: Readonly<Record<Kind, string | undefined>> = {
   copter: 'BRAKE',
@@ -120,9 +120,13 @@ const hold_modes: Readonly<Record<Kind, string | undefined>> = {
 };
 
 /** Returns the numbers of the mode in which the vehicle holds; undefined if it has none. */
-export function holdNumbers(autopilot: Autopilot, kind: Kind): ModeNumbers | undefined {
+export function holdNumbers(
+  autopilot: Autopilot,
+  kind: Kind,
+  vtol_flight: 'forward' | 'hover' | null = null,
+): ModeNumbers | undefined {
   if (autopilot === 'px4') return modeNumbers('px4', kind, 'LOITER');
-  const name = hold_modes[kind];
+  const name = vtol_flight === 'hover' ? 'QLOITER' : hold_modes[kind];
   if (autopilot !== 'ardupilot' || name === undefined) return undefined;
   const main = ardupilot_modes[kind].indexOf(name);
   return { main, sub: 0, custom_mode: main };

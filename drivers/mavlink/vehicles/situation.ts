@@ -20,6 +20,8 @@ export interface Situation {
   readonly modes: ReadonlyMap<number, string>;
   /** Null: unknown. */
   readonly airborne: boolean | null;
+  /** How a VTOL flies; null: it does not report it, or the vehicle is none. */
+  readonly vtol_flight: 'forward' | 'hover' | null;
   /** Undefined: no valid, recent position. */
   readonly position: (Place & { readonly alt_amsl_m: number }) | undefined;
   readonly home: (Place & { readonly alt_amsl_m: number }) | undefined;
@@ -63,6 +65,7 @@ export function situationOf(contact: Contact, now_ms: number): Situation {
     mode,
     modes: contact.modes,
     airborne: isAirborne(contact, now_ms),
+    vtol_flight: vtolFlightOf(contact, now_ms),
     position: positionOf(contact, now_ms),
     home: homeOf(contact, now_ms),
     undulation_m: gps && undulation(gps),
@@ -145,6 +148,15 @@ function isAirborne(contact: Contact, now_ms: number): boolean | null {
   const position = positionOf(contact, now_ms);
   const home = homeOf(contact, now_ms);
   return position && home ? position.alt_amsl_m - home.alt_amsl_m > flying_height_m : null;
+}
+
+/** MAV_VTOL_STATE: in transition it counts as what it is about to be. */
+const vtol_flights = [null, 'forward', 'hover', 'hover', 'forward'] as const;
+
+function vtolFlightOf({ kind, latest }: Contact, now_ms: number): Situation['vtol_flight'] {
+  if (kind !== 'vtol') return null;
+  const state = latest.fresh('EXTENDED_SYS_STATE', status_fresh_ms, now_ms)?.vtol_state;
+  return vtol_flights[state ?? 0] ?? null;
 }
 
 /** Returns the checks that PX4 reports as failed in its current mode; none without events. */

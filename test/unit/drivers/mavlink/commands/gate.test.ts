@@ -23,6 +23,7 @@ const flying: Situation = {
   mode: 'GUIDED',
   modes: new Map(),
   airborne: true,
+  vtol_flight: null,
   position: { lat: 47, lon: 8, alt_amsl_m: 518 },
   home,
   undulation_m: 47,

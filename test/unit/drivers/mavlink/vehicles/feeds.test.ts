@@ -26,6 +26,7 @@ const state: SimState = {
   boot_ms: 1_000,
   gps: 'ok',
   pre_arm_ok: true,
+  vtol_state: 0,
   type: 2,
   kind: 'copter',
   uid: '0000000000000001',
