@@ -128,6 +128,10 @@ class Attempt {
   readonly #order: Order;
   readonly #context: CommandContext;
   #sent_ms = performance.now();
+  /** Answers that may still arrive to copies of an earlier command with this number. */
+  #others = 0;
+  /** The effect was seen, also if the pilot has ended it since. */
+  #was_seen = false;
   /** When the last unanswered copy was sent. */
   #unanswered_ms: number | undefined;
   readonly #incarnation: string;
@@ -145,23 +149,29 @@ class Attempt {
   /** Resolves with the final answer, however late; undefined when none came, or when the effect was observed first. */
   async answer(form: Form): Promise<Ack | undefined> {
     this.#sent_ms = performance.now();
+    this.#others = this.#to.contact.unanswered.count(this.#order.command, this.#sent_ms);
     for (let slice = 0; slice < answer_slices; slice += 1) {
       if (slice === 0 || this.#order.may_resend) this.#send(form, slice);
-      const ack = await this.#wait(() => this.#newestAck(), this.#slice_ms);
+      const ack = await this.#wait(() => {
+        this.#wasSeen();
+        return this.#newestAck();
+      }, this.#slice_ms);
       if (ack) return ack.result === result_in_progress ? this.#awaitCompletion(ack) : ack;
-      if (this.#isNewlyObserved()) return undefined;
+      // A further copy would take the vehicle back from a pilot who has taken over.
+      if (this.#was_seen) return undefined;
     }
     const late = await this.#wait(
-      () => this.#newestAck() ?? (this.#isNewlyObserved() ? 'observed' : undefined),
+      () => this.#newestAck() ?? (this.#wasSeen() ? 'observed' : undefined),
       this.#isFar ? satellite.late_wait_ms : late_wait_ms,
     );
     if (late === undefined || late === 'observed') return undefined;
     return late.result === result_in_progress ? this.#awaitCompletion(late) : late;
   }
 
-  /** Whether the effect is seen: not a state that was as expected before, which is no evidence without an answer. */
-  #isNewlyObserved(): boolean {
-    return !this.#was_already && this.#isObserved();
+  /** Whether the effect was seen: not a state that was as expected before, which is no evidence without an answer. */
+  #wasSeen(): boolean {
+    this.#was_seen ||= !this.#was_already && this.#isObserved();
+    return this.#was_seen;
   }
 
   /** Whether the vehicle is heard over a satellite. */
@@ -175,8 +185,11 @@ class Attempt {
 
   #send(form: Form, confirmation: number): void {
     const { name, contact } = this.#to;
-    if (this.#order.send(contact, { form, confirmation })) this.#unanswered_ms = performance.now();
-    else if (confirmation === 0) this.#fail(texts.not_sent(texts.link_stalled(name)));
+    const now_ms = performance.now();
+    if (this.#order.send(contact, { form, confirmation })) {
+      contact.unanswered.sent(this.#order.command, now_ms);
+      this.#unanswered_ms = performance.now();
+    } else if (confirmation === 0) this.#fail(texts.not_sent(texts.link_stalled(name)));
   }
 
   /** Discards copies that have not left this machine: the command has ended, and they would still be executed. */
@@ -192,7 +205,7 @@ class Attempt {
   /** Awaits the effect of an accepted command: acceptance is no evidence of it. */
   async effect(): Promise<Evidence> {
     const began_ms = performance.now();
-    if (await this.#observeEffect()) return { acknowledged: true };
+    if (this.#was_seen || (await this.#observeEffect())) return { acknowledged: true };
     return this.#failUnobserved(began_ms, texts.accepted(this.#to.name, this.#order.what));
   }
 
@@ -220,7 +233,7 @@ class Attempt {
   }
 
   withoutAnswer(): Evidence {
-    if (this.#isNewlyObserved()) return { acknowledged: false };
+    if (this.#wasSeen()) return { acknowledged: false };
     const { name, contact } = this.#to;
     const { what, expected } = this.#order;
     const silence_ms = performance.now() - contact.last_ms;
@@ -263,10 +276,18 @@ class Attempt {
     return this.#wait(finalAck, this.#context.remaining_ms());
   }
 
+  /** Returns the newest answer that is not to an earlier command: a refusal of that one says nothing about this one. */
   #newestAck(): Ack | undefined {
-    const { acks } = this.#to.contact;
-    return acks.findLast(({ ack, at_ms }) => ack.command === this.#order.command && at_ms >= this.#sent_ms)
-      ?.ack;
+    const answers = this.#to.contact.acks.filter(
+      ({ ack, at_ms }) => ack.command === this.#order.command && at_ms >= this.#sent_ms,
+    );
+    let others = this.#others;
+    let newest: Ack | undefined;
+    for (const { ack } of answers) {
+      if (others === 0) newest = ack;
+      else if (ack.result !== result_in_progress) others -= 1;
+    }
+    return newest;
   }
 
   #isObserved(): boolean {

@@ -11,6 +11,7 @@ import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type StreamRequest, Streams, type StreamRates } from './streams.ts';
+import { UnansweredCopies } from './unanswered.ts';
 
 type CommandAck = Messages['COMMAND_ACK'];
 
@@ -48,6 +49,7 @@ const beat_fresh_ms = 3_000;
 const command_set_interval = 511;
 const command_request_message = 512;
 const command_request_capabilities = 520;
+const result_in_progress = 5;
 const stream_requests: ReadonlySet<number> = new Set([
   command_set_interval,
   command_request_message,
@@ -81,6 +83,7 @@ export class Contact {
   /** Names of its flight modes by number, from its own list. */
   readonly modes = new Map<number, string>();
   readonly events = new EventIntake();
+  readonly unanswered = new UnansweredCopies();
   readonly #out: Outgoing;
   readonly #onEvent: ContactParts['onEvent'];
   readonly #onText: ContactParts['onText'];
@@ -246,6 +249,7 @@ export class Contact {
       this.#streams?.acknowledged(ack.command, ack.result);
       return;
     }
+    if (ack.result !== result_in_progress) this.unanswered.answered(ack.command);
     this.acks.push({ ack, at_ms: now_ms });
     if (this.acks.length > acks_max) this.acks.shift();
   }

@@ -1,0 +1,27 @@
+/** Counts the copies of commands that a vehicle has not answered: its next answers may be to them, and not to a newer command. */
+
+/** A later answer is not expected. */
+const answer_max_ms = 4_000;
+const copies_max = 64;
+
+export class UnansweredCopies {
+  readonly #copies: { readonly command: number; readonly at_ms: number }[] = [];
+
+  /** `now_ms` is monotonic. */
+  sent(command: number, now_ms: number): void {
+    this.#copies.push({ command, at_ms: now_ms });
+    if (this.#copies.length > copies_max) this.#copies.shift();
+  }
+
+  /** Notes one answer, which is to the oldest copy: a vehicle executes commands in their order. */
+  answered(command: number): void {
+    const oldest = this.#copies.findIndex((each) => each.command === command);
+    if (oldest >= 0) this.#copies.splice(oldest, 1);
+  }
+
+  /** Returns the number of copies of this command whose answer may still arrive. */
+  count(command: number, now_ms: number): number {
+    return this.#copies.filter((each) => each.command === command && now_ms - each.at_ms < answer_max_ms)
+      .length;
+  }
+}
