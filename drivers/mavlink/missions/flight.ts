@@ -77,7 +77,7 @@ async function begin(vehicle: Bounded, { context, digest, from }: Beginning): Pr
   // Asked now: another station may have cleared it.
   const count = (await new Transfer(first.to, 'mission', context).count()) - own;
   if (count < 1) throw notSent(command_texts.about(first.to.name, texts.no_mission));
-  if (from === 'first') await goToItem(first.to, own, context);
+  if (from === 'first') await goToItem(vehicle, first.to, { seq: own, context });
   // That took time: everything is checked again before the vehicle moves.
   const { to, situation } = admit(vehicle, context, obstacleToStart);
   requireDigest(vehicle, to, digest);
@@ -95,10 +95,16 @@ function requireDigest({ stored }: Bounded, to: Addressee, digest: string | unde
 }
 
 /** Makes an item the current one: a vehicle that is not on its mission does not move for it. */
-async function goToItem(to: Addressee, seq: number, context: CommandContext): Promise<void> {
+async function goToItem(
+  vehicle: Bounded,
+  to: Addressee,
+  { seq, context }: { readonly seq: number; readonly context: CommandContext },
+): Promise<void> {
   const { sysid: target_system, compid: target_component } = to.contact;
   const since_ms = performance.now();
   for (let tries = 0; tries < set_current_tries; tries += 1) {
+    // A vehicle that a pilot has put on its mission meanwhile would go back to its first item.
+    admit(vehicle, context, obstacleToStart);
     to.contact.send('MISSION_SET_CURRENT', { target_system, target_component, seq });
     const wait_ms = Math.max(0, Math.min(set_current_wait_ms, context.remaining_ms()));
     const look = (): true | undefined => {

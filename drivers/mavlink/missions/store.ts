@@ -114,13 +114,20 @@ export async function clearItems(
 }
 
 /** Returns the reason without an acknowledgement. */
-async function requestClearing(to: Addressee, { kind, context }: Storing): Promise<string | undefined> {
+async function requestClearing(
+  to: Addressee,
+  { kind, context, obstacle }: Storing,
+): Promise<string | undefined> {
   const until_ms = performance.now() + context.remaining_ms() * sending_share;
   const transfer = new Transfer(to, kind, { ...context, until_ms });
   try {
     await transfer.exchange(
       texts.the_clearing(kind),
-      () => to.contact.send('MISSION_CLEAR_ALL', transfer.target),
+      () => {
+        const reason = obstacle();
+        if (reason !== undefined) throw new CommandRefused(reason);
+        return to.contact.send('MISSION_CLEAR_ALL', transfer.target);
+      },
       (since_ms) => (transfer.received('MISSION_ACK', since_ms)?.type === ack_accepted ? true : undefined),
     );
     return undefined;

@@ -39,12 +39,15 @@ export async function sendItems(
   task: UploadTask,
 ): Promise<Sent> {
   let last: Sent = { is: 'cut', sent: 0, reason: texts.unanswered(to.name, texts.the_upload(kind), 0) };
+  const incarnation = to.incarnation();
   for (let attempt = 1; attempt <= attempts_max; attempt += 1) {
     const upload = new Upload(to, kind, { items, task });
     const result = await upload.run();
     if (result !== 'again') return result;
     last = { is: 'cut', sent: upload.sent, reason: texts.gave_up(to.name, attempt) };
     await sleep(Math.max(0, Math.min(attempt_pause_ms, upload.left_ms)), task.signal);
+    // What was checked before the upload was true of the vehicle before its restart.
+    if (to.incarnation() !== incarnation) return { ...last, reason: texts.interrupted(to.name) };
   }
   return last;
 }
@@ -134,12 +137,17 @@ class Upload extends Transfer {
 
   /** MISSION_REQUEST is the older form of MISSION_REQUEST_INT; both are answered by MISSION_ITEM_INT. */
   #request(since_ms: number): Messages['MISSION_REQUEST'] | undefined {
-    return this.received('MISSION_REQUEST_INT', since_ms) ?? this.received('MISSION_REQUEST', since_ms);
+    const request =
+      this.received('MISSION_REQUEST_INT', since_ms) ?? this.received('MISSION_REQUEST', since_ms);
+    // A vehicle requests in order: one that is ahead still requests items of an earlier upload.
+    return request && request.seq <= this.sent ? request : undefined;
   }
 
   #ack(): Messages['MISSION_ACK'] | undefined {
     const ack = this.received('MISSION_ACK', this.#began_ms);
-    return ack?.type === ack_sequence ? undefined : ack;
+    // Accepted before it has all items: the late answer to an earlier transfer.
+    const isOther = ack?.type === ack_accepted && this.sent < this.#items.length;
+    return ack?.type === ack_sequence || isOther ? undefined : ack;
   }
 
   async #ended({ type }: Messages['MISSION_ACK']): Promise<Sent | 'again'> {

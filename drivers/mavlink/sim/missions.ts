@@ -45,6 +45,7 @@ const error = 1;
 const no_space = 4;
 const invalid_param1 = 6;
 const invalid_sequence = 13;
+const refused = 14;
 const cancelled = 15;
 const capacity = 724;
 const no_mission_total = 65_535;
@@ -130,9 +131,18 @@ export class SimMissions {
     this.is_complete = false;
   }
 
-  handle({ name, fields }: MissionMessage, from: Station, now_ms: number): void {
+  handle(message: MissionMessage, from: Station, now_ms: number): void {
+    const { name, fields } = message;
     if (name === 'MISSION_SET_CURRENT') this.#setCurrent(fields.seq);
-    else if (name === 'MISSION_REQUEST_LIST')
+    else if (name !== 'MISSION_ACK') {
+      if (!this.#isBusy(name, fields.mission_type, from)) this.#transfer(message, from, now_ms);
+    }
+    // An ArduPilot does not end an upload when it is told so: it waits until it gives up.
+    else if (fields.type === cancelled && this.#parts.autopilot === 'px4') this.receiving = undefined;
+  }
+
+  #transfer({ name, fields }: MissionMessage, from: Station, now_ms: number): void {
+    if (name === 'MISSION_REQUEST_LIST')
       this.#parts.reply('MISSION_COUNT', {
         ...addressOf(from),
         count: this.stored[fields.mission_type]?.length ?? 0,
@@ -143,7 +153,17 @@ export class SimMissions {
     else if (name === 'MISSION_COUNT') this.#begin(fields, from, now_ms);
     else if (name === 'MISSION_ITEM_INT') this.#receive(fields, from, now_ms);
     else if (name === 'MISSION_CLEAR_ALL') this.#clear(fields, from);
-    else if (fields.type === cancelled) this.receiving = undefined;
+  }
+
+  /** While it receives an ArduPilot refuses the rest, and a PX4 ignores it. */
+  #isBusy(name: MissionMessage['name'], mission_type: number, from: Station): boolean {
+    const { receiving } = this;
+    if (receiving?.type !== mission_type || name === 'MISSION_ITEM_INT') return false;
+    const isSame = from.sysid === receiving.from.sysid && from.compid === receiving.from.compid;
+    if (name === 'MISSION_COUNT' && isSame) return false;
+    if (this.#parts.autopilot === 'ardupilot')
+      this.ack(from, mission_type, name === 'MISSION_CLEAR_ALL' ? error : refused);
+    return true;
   }
 
   /** Repeats requests, and gives up. */
@@ -207,8 +227,11 @@ export class SimMissions {
 
   #receive(item: Item, from: Station, now_ms: number): void {
     const { receiving } = this;
-    if (receiving?.type !== item.mission_type) return;
     const isArduPilot = this.#parts.autopilot === 'ardupilot';
+    if (receiving?.type !== item.mission_type) {
+      if (isArduPilot) this.ack(from, item.mission_type, error);
+      return;
+    }
     if (item.seq !== receiving.items.length) {
       if (isArduPilot) this.ack(from, item.mission_type, invalid_sequence);
       return;

@@ -98,6 +98,26 @@ describe.concurrent('A stored mission', () => {
     );
   });
 
+  it('is not set back to its first item after a pilot has started it', async () => {
+    await withMission({ airborne: true }, async (lab, drone) => {
+      await lab.command('upload_mission', { plan, allow_airborne: true });
+      drone.missions.current = drone.missions.first + 3;
+      drone.flight.mode = 'LOITER';
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
+      drone.missions.intercept = ({ name }) => {
+        if (name !== 'MISSION_REQUEST_LIST' || drone.flight.mode === 'AUTO') return false;
+        drone.flight.mode = 'AUTO';
+        // The request is lost and repeated: the heartbeat with the new mode arrives before its answer.
+        const about = { type: 2, autopilot: 3, system_status: 4, mavlink_version: 3 };
+        drone.send('HEARTBEAT', { ...about, base_mode: 1 | 128, custom_mode: 3 });
+        return true;
+      };
+      await expect(lab.command('start_mission')).rejects.toThrow(texts.on_mission);
+      expect(drone.missions.received).not.toContain('MISSION_SET_CURRENT');
+      expect(drone.missions.current).toBe(drone.missions.first + 3);
+    });
+  });
+
   it('is not started when there is none, or another one than expected', async () => {
     await withMission({ airborne: false }, async (lab, drone) => {
       drone.flight.armed = true;

@@ -142,6 +142,26 @@ describe.concurrent('upload_mission', () => {
     60_000,
   );
 
+  it('takes late messages of an earlier upload for what they are', async () => {
+    await withMission(on_the_ground, async (lab, drone) => {
+      const to = { target_system: 245, target_component: 191, mission_type: 0 };
+      drone.missions.intercept = ({ name: message }) => {
+        if (message !== 'MISSION_COUNT') return false;
+        drone.missions.intercept = undefined;
+        drone.send('MISSION_ACK', { ...to, type: 0, opaque_id: 0 });
+        drone.send('MISSION_REQUEST', { ...to, seq: 3 });
+        return false;
+      };
+      const received: number[] = [];
+      drone.missions.onReceived = (seq) => received.push(seq);
+      expect(await lab.command('upload_mission', { plan }, long)).toMatchObject({
+        items: items.length,
+        acknowledged: true,
+      });
+      expect(received).toEqual(Array.from({ length: items.length + 1 }, (_, seq) => seq));
+    });
+  });
+
   it('names what the autopilot did not keep', async () => {
     await withMission(on_the_ground, async (lab) => {
       const turned = simpleItem(16, [0, 0, 0, 90, ...placeAt(10, 10), 20]);
@@ -215,6 +235,9 @@ describe.concurrent('An upload that is cut in the middle', () => {
       drone.missions.onReceived = (seq) => {
         if (seq !== 2) return;
         drone.missions.onReceived = undefined;
+        // It takes a while until it takes items again.
+        drone.missions.intercept = ({ name: message }) =>
+          message === 'MISSION_COUNT' || message === 'MISSION_ITEM_INT';
         void drone.reboot({ keep_port: true });
       };
       const short = planFile([waypoint(10, 10), waypoint(20, 10), waypoint(30, 10)]) as Payload;
@@ -270,6 +293,21 @@ describe.concurrent('What the vehicle may not get', () => {
       };
       const upload = lab.command('upload_mission', { plan }, { remaining_ms: 20_000 });
       await expect(upload).rejects.toThrow(texts.underway);
+    });
+  }, 40_000);
+
+  it('is not removed once the vehicle takes off, however often the request was lost', async () => {
+    await withMission(on_the_ground, async (lab, drone) => {
+      await lab.command('upload_mission', { plan }, long);
+      drone.missions.intercept = ({ name: message }) => {
+        if (message !== 'MISSION_CLEAR_ALL') return false;
+        drone.flight.armed = true;
+        drone.flight.height_m = 20;
+        return true;
+      };
+      const clearing = lab.command('clear_mission', {}, { remaining_ms: 20_000 });
+      await expect(clearing).rejects.toThrow(`${texts.underway}; ${name} still has`);
+      expect(drone.mission).toHaveLength(items.length + 1);
     });
   }, 40_000);
 
