@@ -11,7 +11,7 @@ import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type StreamRequest, Streams, type StreamRates } from './streams.ts';
-import { UnansweredCopies } from './unanswered.ts';
+import { UnansweredCopies } from '../commands/unanswered.ts';
 
 type CommandAck = Messages['COMMAND_ACK'];
 
