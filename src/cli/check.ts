@@ -8,6 +8,7 @@ import { isStandaloneFile, readStandalone } from '../config/standalone.ts';
 import { ConfigInvalid } from '../errors.ts';
 import { nearestExisting } from './doctor/disk.ts';
 import { installedUser, isAllowed, type ServiceUser } from './doctor/service-user.ts';
+import { replicationWarnings } from '../service/store/sql/replication.ts';
 import { type Shell, complain, exit, painter, say } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 
@@ -32,7 +33,7 @@ export async function check(file: string, shell: Shell, { quiet }: CheckOptions 
   return exit.ok;
 }
 
-/** The file of the service that runs alone. Neither the broker nor the database is touched. */
+/** The file of the service that runs alone. Of a PostgreSQL, its replication is looked at, unless quiet: a start must not wait for it. */
 async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptions): Promise<number> {
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
   if (quiet) return exit.ok;
@@ -41,6 +42,9 @@ async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptio
   complain(shell, ...config.warnings.map((warning) => `${file}: warning: ${warning}`));
   const at = `${config.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const { database } = config;
+  const warnings =
+    database.kind === 'sqlite' ? [] : await replicationWarnings(database, database.is_replicated);
+  complain(shell, ...warnings.map((warning) => `${file}: warning: ${warning}`));
   const name = database.kind === 'sqlite' ? database.file : database.url.replace(/\?.*$/u, '');
   say(
     shell,

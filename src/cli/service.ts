@@ -7,8 +7,7 @@ import { aborted } from '../platform/time.ts';
 import { server_round_ms } from '../service/history/keeper.ts';
 import { pageOnDemand } from '../service/http/page/page-files.ts';
 import type { ServiceMetrics } from '../service/metrics.ts';
-import { startStandalone } from '../service/standalone.ts';
-import type { RunningService } from '../service/start.ts';
+import { type StandaloneService, startStandalone } from '../service/standalone.ts';
 import { type DatabaseChoice, nameOf, openStore } from '../service/store/open-store.ts';
 import { keepMetrics } from './daemon/metrics.ts';
 import { exit, type Shell } from './terminal/shell.ts';
@@ -62,13 +61,16 @@ export async function service(file: string, shell: Shell): Promise<number> {
 /** Serves /metrics and /healthz on the loopback. */
 async function serveFigures(
   metrics: ServiceMetrics,
-  { store, unready, url }: RunningService,
+  { store, unready, url, attention }: StandaloneService,
   { listen, log, shell }: ListenAt & { readonly log: Log; readonly shell: Shell },
 ): Promise<{ readonly closed: Promise<void> }> {
   const { content_type, scrape } = metrics;
   const page = {
-    openMetrics: async () => ({ content_type, scrape: async () => scrape(store, await unready()) }),
-    vitals: { check: unready, summary: () => url },
+    openMetrics: async () => ({
+      content_type,
+      scrape: async () => scrape(store, await unready(), attention.topics),
+    }),
+    vitals: { check: unready, summary: () => [url, ...attention.sentences].join('; ') },
   };
   return keepMetrics(page, { listen, log, signal: shell.signal });
 }

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigInvalid } from '../errors.ts';
+import { addressesOf } from '../platform/host-list.ts';
 import { type BrokerConfig, readBroker } from './broker.ts';
 import { addIssues } from './faults.ts';
 import { configFile, type LogLevel, splitListen } from './schema.ts';
@@ -53,7 +54,15 @@ const standaloneFile = serviceSection.extend({
     .string()
     .min(1)
     .default('/var/lib/kit-connector/service.db')
-    .describe('SQLite file, made when it is missing; or postgres://user@host:5432/name'),
+    .describe(
+      'SQLite file, made when it is missing; or postgres://user@host:5432/name, of several servers postgres://user@one:5432,two:5432/name: the one that takes writes is used',
+    ),
+  database_replicated: z
+    .boolean()
+    .optional()
+    .describe(
+      'PostgreSQL has standbys: warn whenever commits do not wait for one. Left out: warn when standbys are connected',
+    ),
   database_password_file: z
     .string()
     .min(1)
@@ -65,7 +74,12 @@ const standaloneFile = serviceSection.extend({
 
 export type DatabaseConfig =
   | { readonly kind: 'sqlite'; readonly file: string }
-  | { readonly kind: 'postgres'; readonly url: string; readonly password: string | undefined };
+  | {
+      readonly kind: 'postgres';
+      readonly url: string;
+      readonly password: string | undefined;
+      readonly is_replicated: boolean;
+    };
 
 /** How long the history is kept. */
 export interface HistoryConfig {
@@ -157,7 +171,9 @@ export async function readDatabase(file: string, named: string | undefined): Pro
   const source =
     named === undefined ? parseSource(file, await readSource(file)) : parseSource('--database', '{}');
   const faults = faultList(source);
-  const parts = standaloneFile.pick({ database: true, database_password_file: true }).strip();
+  const parts = standaloneFile
+    .pick({ database: true, database_password_file: true, database_replicated: true })
+    .strip();
   const section = parts.parse(named === undefined ? source.value : { database: named });
   const database = await databaseOf(section, dirname(file), faults);
   const lines = faults.lines();
@@ -165,13 +181,16 @@ export async function readDatabase(file: string, named: string | undefined): Pro
   return database;
 }
 
-type DatabaseSection = Pick<z.output<typeof standaloneFile>, 'database' | 'database_password_file'> & {
+type DatabaseSection = Pick<
+  z.output<typeof standaloneFile>,
+  'database' | 'database_password_file' | 'database_replicated'
+> & {
   readonly share?: string | undefined;
 };
 
 /** Undefined when a fault was added. */
 async function databaseOf(
-  { database, database_password_file, share }: DatabaseSection,
+  { database, database_password_file, database_replicated: is_replicated = false, share }: DatabaseSection,
   dir: string,
   faults: FaultList,
 ): Promise<DatabaseConfig | undefined> {
@@ -182,22 +201,26 @@ async function databaseOf(
         'is for replicas, which share a PostgreSQL; name one in "database", or remove "share"',
       );
     }
+    if (is_replicated)
+      faults.add(['database_replicated'], 'is for PostgreSQL; remove it, or name a PostgreSQL in "database"');
     return { kind: 'sqlite', file: resolve(dir, database) };
   }
-  if (!URL.canParse(database) || holdsPassword(new URL(database))) {
+  const servers = addressesOf(database);
+  if (!servers.every((each) => URL.canParse(each) && !holdsPassword(new URL(each)))) {
     faults.add(
       ['database'],
       'must be like postgres://user@host:5432/name; a password stands in a file named by database_password_file',
     );
     return undefined;
   }
-  if (database_password_file === undefined) return { kind: 'postgres', url: database, password: undefined };
+  const postgres = { kind: 'postgres' as const, url: database, is_replicated };
+  if (database_password_file === undefined) return { ...postgres, password: undefined };
   const read = await readSecret(resolve(dir, database_password_file), { secret: true });
   if ('fault' in read) {
     faults.add(['database_password_file'], read.fault);
     return undefined;
   }
-  return { kind: 'postgres', url: database, password: read.value.replace(/\r?\n$/u, '') };
+  return { ...postgres, password: read.value.replace(/\r?\n$/u, '') };
 }
 
 function holdsPassword({ password, searchParams }: URL): boolean {

@@ -1,6 +1,7 @@
 /** The figures of the standalone service for Prometheus. Loaded only where the configuration asks for them. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Store } from './store/store.ts';
+import { type AttentionTopic, attention_topics } from './attention.ts';
 import { isOnline } from './api/views.ts';
 
 /** Counts what the service does; called on the way of every request and message. */
@@ -15,7 +16,11 @@ export interface ServiceMetrics {
   readonly meter: Meter;
   readonly content_type: string;
   /** The text exposition format. `unready`: why messages and tasks do not get through; undefined: they do. */
-  readonly scrape: (store: Pick<Store, 'kits' | 'webhooks'>, unready: string | undefined) => Promise<string>;
+  readonly scrape: (
+    store: Pick<Store, 'kits' | 'webhooks'>,
+    unready: string | undefined,
+    attention?: readonly AttentionTopic[],
+  ) => Promise<string>;
 }
 
 const request_buckets_s = [0.005, 0.02, 0.1, 0.5, 2, 10];
@@ -76,11 +81,21 @@ function makeMetrics(registers: Registry[]) {
   return { requests, durations, messages, sockets, kits, ready, database, webhooks };
 }
 
+function attentionGauge(registers: Registry[]) {
+  return new Gauge({
+    name: 'kit_service_attention',
+    help: '1 while the service works and something about it should not stay as it is; the log and /healthz have the sentence',
+    labelNames: ['about'] as const,
+    registers,
+  });
+}
+
 export function openServiceMetrics(version: string): ServiceMetrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   const { requests, durations, messages, sockets, kits, ready, database, webhooks } = makeMetrics(registers);
+  const attention = attentionGauge(registers);
   new Gauge({ name: 'kit_service_info', help: 'version', labelNames: ['version'] as const, registers }).set(
     { version },
     1,
@@ -96,7 +111,8 @@ export function openServiceMetrics(version: string): ServiceMetrics {
       webhook: (outcome) => webhooks.attempts.inc({ outcome }),
     },
     content_type: registry.contentType,
-    async scrape(store, unready) {
+    async scrape(store, unready, open = []) {
+      for (const about of attention_topics) attention.set({ about }, open.includes(about) ? 1 : 0);
       ready.set(unready === undefined ? 1 : 0);
       const known = await store.kits('*').catch(() => undefined);
       database.set(known ? 1 : 0);

@@ -1,8 +1,11 @@
 /** Runs the service for many kits: with its own database, connected to a broker. */
 import type { BrokerOptions } from '../mqtt/broker.ts';
 import type { OpenBrokerSocket } from '../mqtt/socket.ts';
+import { every } from '../platform/time.ts';
+import { Attention } from './attention.ts';
 import { Acks } from './broker/acks.ts';
 import { BrokerLink } from './broker/broker-link.ts';
+import type { CloudLink } from './broker/cloud-link.ts';
 import { PartnerUpdates } from './broker/partner-updates.ts';
 import { SyncRequests } from './broker/sync-requests.ts';
 import { Changes } from './live/changes.ts';
@@ -13,6 +16,8 @@ import type { Committed } from './store/store.ts';
 
 /** Messages that arrive within this time are committed together. */
 const group_ms = 5;
+/** A promoted server may have other settings. */
+const replication_every_ms = 60_000;
 
 export interface StandaloneOptions extends Omit<
   ServiceOptions,
@@ -23,10 +28,16 @@ export interface StandaloneOptions extends Omit<
   /** Name of the shared subscription of all replicas; undefined: a single service. */
   readonly share?: string | undefined;
   readonly followReplicas?: OpenedStore['followReplicas'];
+  readonly replicationFault?: OpenedStore['replicationFault'];
   /** Directory of the quarantine for messages that crashed the process; left out: no quarantine. */
   readonly aside_dir?: string | undefined;
   /** Left out: a socket of the operating system. */
   readonly openSocket?: OpenBrokerSocket | undefined;
+}
+
+export interface StandaloneService extends RunningService {
+  /** What works and should not stay as it is. */
+  readonly attention: Attention;
 }
 
 /** Starts the service. Rejects when the database cannot be read or the address cannot be bound. An unreachable broker is retried. */
@@ -35,14 +46,16 @@ export async function startStandalone({
   client_id,
   share,
   followReplicas,
+  replicationFault,
   aside_dir,
   openSocket,
   ...options
-}: StandaloneOptions): Promise<RunningService> {
+}: StandaloneOptions): Promise<StandaloneService> {
   const { log, store } = options;
   const ends = new AbortController();
   const { signal } = ends;
   const changes = new Changes();
+  const attention = new Attention(log);
   const aside = aside_dir === undefined ? undefined : new SetAside(aside_dir, options.log);
   const link = new BrokerLink({
     broker,
@@ -54,19 +67,7 @@ export async function startStandalone({
     room: async () => service.room(),
     aside,
   });
-  const acks = new Acks({
-    store,
-    log,
-    send: async (kit_id, ack, isNewest) => link.acknowledge(kit_id, ack, isNewest),
-    reportsRefusals: () => link.reports_refusals,
-    signal,
-  });
-  const syncs = new SyncRequests({
-    isOnline: async (kit_id) => (await store.kit(kit_id))?.state?.online === true,
-    request: async (kit_id) => link.requestSync(kit_id),
-    signal,
-  });
-  const partners = new PartnerUpdates({ store, link, signal });
+  const { acks, syncs, partners } = followers({ store, log, link, signal });
   const onCommitted = noteIn({ acks, syncs, partners });
   const unready = (): string | undefined =>
     link.isUp ? undefined : 'the service is not connected to the broker';
@@ -80,8 +81,10 @@ export async function startStandalone({
     changes,
   });
   const linked = Promise.all([link.run(signal), followReplicas?.(changes, log, signal)]);
+  if (replicationFault) keepLooking(replicationFault, attention, signal);
   return {
     ...service,
+    attention,
     async stop() {
       ends.abort();
       await linked;
@@ -89,6 +92,43 @@ export async function startStandalone({
       await service.stop();
     },
   };
+}
+
+/** While the database does not answer, what is known stays. */
+function keepLooking(
+  replicationFault: () => Promise<string | undefined>,
+  attention: Attention,
+  signal: AbortSignal,
+): void {
+  const look = async (): Promise<void> => attention.set('replication', await replicationFault());
+  const check = (): void => void look().catch(() => undefined);
+  check();
+  every(replication_every_ms, signal, check);
+}
+
+/** What goes back to the kits after commits. */
+function followers({
+  store,
+  log,
+  link,
+  signal,
+}: Pick<ServiceOptions, 'store' | 'log'> & {
+  readonly link: CloudLink;
+  readonly signal: AbortSignal;
+}): Followers {
+  const acks = new Acks({
+    store,
+    log,
+    send: async (kit_id, ack, isNewest) => link.acknowledge(kit_id, ack, isNewest),
+    reportsRefusals: () => link.reports_refusals,
+    signal,
+  });
+  const syncs = new SyncRequests({
+    isOnline: async (kit_id) => (await store.kit(kit_id))?.state?.online === true,
+    request: async (kit_id) => link.requestSync(kit_id),
+    signal,
+  });
+  return { acks, syncs, partners: new PartnerUpdates({ store, link, signal }) };
 }
 
 interface Followers {

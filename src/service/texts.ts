@@ -100,6 +100,18 @@ export const texts = {
   map_no_file: 'it is not a file',
   map_shorter: 'the file became shorter while it was read',
   database_behind: 'too many messages wait for the database',
+  database_standby: 'the server is a standby; none of the hosts in "database" takes writes yet',
+  asynchronous_standbys: (standbys: number) =>
+    `the database has ${standbys === 1 ? '1 standby' : `${standbys} standbys`} and synchronous_standby_names is empty: a failover would lose messages that kits have deleted already; set synchronous_standby_names (Patroni: synchronous_mode: true)`,
+  commit_without_standby: (commit: string) =>
+    `synchronous_commit is ${commit}: commits do not wait for a standby, and a failover would lose messages that kits have deleted already; set it to on for this user and database`,
+  commit_off:
+    'synchronous_commit is off: a crash of the database server would lose messages that kits have deleted already; set it to on for this user and database',
+  commit_not_replicated: (reason: string) => `PostgreSQL: ${reason}; storing the messages again`,
+  replication_unknown: (reason: string) =>
+    `whether the database replicates synchronously is not known: ${reason}`,
+  log_attention: 'service needs attention',
+  log_attention_over: 'service no longer needs attention',
   database_closed: 'the database is closed',
   cannot_open: (file: string, reason: string) =>
     `cannot open ${file} (${reason}); check the directory and its permissions`,

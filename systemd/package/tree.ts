@@ -33,6 +33,8 @@ const plain_files = [
   ['systemd/broker/emqx-acl.conf', 'usr/share/kit-connector/broker/emqx-acl.conf'],
   ['systemd/proxy/nginx.conf', 'usr/share/kit-connector/proxy/nginx.conf'],
   ['systemd/proxy/haproxy.cfg', 'usr/share/kit-connector/proxy/haproxy.cfg'],
+  ['systemd/database/patroni.yml', 'usr/share/kit-connector/database/patroni.yml'],
+  ['systemd/database/haproxy.cfg', 'usr/share/kit-connector/database/haproxy.cfg'],
   ['systemd/package/debian/kit-connector.sh', 'usr/bin/kit-connector'],
   ['systemd/package/debian/lintian-overrides', 'usr/share/lintian/overrides/kit-connector'],
 ] as const;

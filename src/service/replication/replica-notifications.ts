@@ -9,6 +9,7 @@ import type { Changes } from '../live/changes.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Queries } from '../store/sql/database.ts';
 import { keyOf } from '../live/snapshot.ts';
+import { Addresses } from '../store/sql/addresses.ts';
 import { connectionOf, type PostgresOptions } from '../store/sql/postgres.ts';
 import type { Change, Store } from '../store/store.ts';
 import { texts } from '../texts.ts';
@@ -66,12 +67,14 @@ export class ReplicaNotifications {
 
   /** Passes the changes of other replicas to `changes` until `signal` aborts. */
   async listen(parts: ReplicaNotificationsParts, signal: AbortSignal): Promise<void> {
-    const { log } = parts;
+    const { log, options } = parts;
+    const addresses = new Addresses(options.url);
     let pauses = backoff(pause_ms.first, pause_ms.max);
     let isLost = false;
     while (!signal.aborted) {
       try {
-        await this.#listenOnce(parts, signal, async () => {
+        const here = { ...parts, options: { ...options, url: addresses.current } };
+        await this.#listenOnce(here, signal, async () => {
           if (isLost) log.info({}, texts.log_replicas_restored);
           // Notifications sent meanwhile are lost; the data is in the database.
           if (isLost) await publishEverything(parts);
@@ -83,6 +86,7 @@ export class ReplicaNotifications {
           log.warn({ reason: messageOf(error) }, texts.log_replicas_lost);
         }
         isLost = true;
+        addresses.failed(addresses.current);
       }
       await sleep(pauses.next().value, signal);
     }

@@ -5,13 +5,18 @@ import type { Changes } from '../live/changes.ts';
 import { ReplicaNotifications } from '../replication/replica-notifications.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { openPostgres, type PostgresOptions } from './sql/postgres.ts';
+import { replicationFault } from './sql/replication.ts';
 import { SharedStore } from './shared-store.ts';
 import type { Store } from './store.ts';
 import { openThreadStore } from './thread-store.ts';
 
 export type DatabaseChoice =
   | { readonly kind: 'sqlite'; readonly file: string }
-  | ({ readonly kind: 'postgres' } & PostgresOptions);
+  | ({
+      readonly kind: 'postgres';
+      /** It has standbys, also while none is connected; left out: found out from the server. */
+      readonly is_replicated?: boolean;
+    } & PostgresOptions);
 
 export interface OpenedStore {
   readonly store: Store;
@@ -19,6 +24,8 @@ export interface OpenedStore {
   readonly followReplicas:
     | ((changes: Changes, log: ServiceLog, signal: AbortSignal) => Promise<void>)
     | undefined;
+  /** Returns why a failover would lose acknowledged messages; undefined where there are no standbys. */
+  readonly replicationFault: (() => Promise<string | undefined>) | undefined;
 }
 
 /** Opens the store. Rejects with `StorageUnavailable` and what to do about it. */
@@ -28,7 +35,11 @@ export async function openStore(
 ): Promise<OpenedStore> {
   if (choice.kind === 'sqlite') {
     await mkdir(dirname(choice.file), { recursive: true, mode: 0o750 });
-    return { store: await openThreadStore(choice.file, { keepsHistory }), followReplicas: undefined };
+    return {
+      store: await openThreadStore(choice.file, { keepsHistory }),
+      followReplicas: undefined,
+      replicationFault: undefined,
+    };
   }
   const replicas = new ReplicaNotifications();
   const database = await openPostgres(choice);
@@ -38,6 +49,7 @@ export async function openStore(
   });
   return {
     store,
+    replicationFault: async () => replicationFault(database, choice.is_replicated ?? false),
     followReplicas: async (changes, log, signal) =>
       replicas.listen({ options: choice, changes, store, log }, signal),
   };

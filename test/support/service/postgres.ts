@@ -24,6 +24,10 @@ export interface Postgres {
   cutConnections(): Promise<void>;
   /** The server dies at once. */
   kill(): Promise<void>;
+  /** Adds a setting, which a running server reads at once where it can. */
+  set(name: string, value: string): Promise<void>;
+  /** Makes a standby take writes. */
+  promote(): Promise<void>;
   /** Starts again on the same port, with what it had. */
   start(): Promise<void>;
   /** Ends it and removes its directory. */
@@ -37,8 +41,14 @@ export const postgres_password = 'p%41ss w:o/r@d?#&é';
 /** The server refuses to run as root. */
 const plain_user = 'postgres';
 
-/** `durable`: as in the field; else it does not wait for the disk, which tests need not either. */
-export async function startPostgres({ durable } = { durable: false }): Promise<Postgres> {
+interface PostgresChoice {
+  /** As in the field; else it does not wait for the disk, which tests need not either. */
+  readonly durable?: boolean;
+  /** Begins as a standby of this server, under the name `application_name`. */
+  readonly standby_of?: { readonly url: string; readonly application_name: string };
+}
+
+export async function startPostgres({ durable = false, standby_of }: PostgresChoice = {}): Promise<Postgres> {
   const dir = await makeDirectory();
   const data = join(dir, 'data');
   await mkdir(data, { mode: 0o700 });
@@ -47,16 +57,17 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
   const asPlain = isRoot
     ? [program('setpriv'), '--reuid', plain_user, '--regid', plain_user, '--clear-groups', '--']
     : [];
-  const secret = join(dir, 'password');
-  await writeFile(secret, `${postgres_password}\n`, { mode: 0o644 });
-  const access = ['-A', 'scram-sha-256', `--pwfile=${secret}`];
-  const flags = ['-D', data, '-U', superuser, ...access, '--no-sync', '-E', 'UTF8', '--locale', 'C'];
-  const [first, ...words] = [...asPlain, program('initdb'), ...flags];
-  await promisify(execFile)(first ?? '', words);
+  if (standby_of) await copyServer(standby_of, data, asPlain);
+  else await initialise(dir, data, asPlain);
   const port = await freePort();
   const url = `postgres://${superuser}@127.0.0.1:${port}/postgres`;
   let child: ChildProcess | undefined;
-  const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
+  const settings = [
+    `port=${port}`,
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    'hot_standby=on',
+  ];
   if (!durable) settings.push('fsync=off');
   const ask = async (sql: string): Promise<void> => {
     const client = new Client(clientOf(url));
@@ -91,6 +102,11 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
       ask(
         'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL',
       ),
+    set: async (name, value) => {
+      await ask(`ALTER SYSTEM SET ${name} = '${value}'`);
+      await ask('SELECT pg_reload_conf()');
+    },
+    promote: async () => ask('SELECT pg_promote()'),
     kill,
     start: async () => {
       const flags = settings.flatMap((setting) => ['-c', setting]);
@@ -120,6 +136,29 @@ export async function startPostgres({ durable } = { durable: false }): Promise<P
     await postgres.stop();
     throw error;
   }
+}
+
+async function initialise(dir: string, data: string, asPlain: readonly string[]): Promise<void> {
+  const secret = join(dir, 'password');
+  await writeFile(secret, `${postgres_password}\n`, { mode: 0o644 });
+  const access = ['-A', 'scram-sha-256', `--pwfile=${secret}`];
+  const flags = ['-D', data, '-U', superuser, ...access, '--no-sync', '-E', 'UTF8', '--locale', 'C'];
+  const [first, ...words] = [...asPlain, program('initdb'), ...flags];
+  await promisify(execFile)(first ?? '', words);
+}
+
+/** Copies the files of a running server; the copy follows it. */
+async function copyServer(
+  { url, application_name }: { readonly url: string; readonly application_name: string },
+  data: string,
+  asPlain: readonly string[],
+): Promise<void> {
+  const { host, port, user } = clientOf(url);
+  const quoted = postgres_password.replaceAll(/['\\]/gu, String.raw`\$&`);
+  const primary = `host=${host} port=${port} user=${user} password='${quoted}' application_name=${application_name}`;
+  const flags = ['-D', data, '-d', primary, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
+  const [first, ...words] = [...asPlain, program('pg_basebackup'), ...flags];
+  await promisify(execFile)(first ?? '', words);
 }
 
 /** Settings of a plain client for this address of such a server. */

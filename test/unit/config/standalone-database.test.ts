@@ -26,7 +26,7 @@ it('takes an address of PostgreSQL, its password from a file, and a shared subsc
   const lines = `database: ${url}\ndatabase_password_file: secrets/db\nshare: kits-1`;
   const read = async (): Promise<unknown> => reading(lines, async (file) => readStandalone(file, undefined));
   const [one, two] = [await read(), await read()];
-  const database = { kind: 'postgres', url, password: 'se cret' };
+  const database = { kind: 'postgres', url, password: 'se cret', is_replicated: false };
   expect(one).toMatchObject({
     database,
     share: 'kits-1',
@@ -37,6 +37,13 @@ it('takes an address of PostgreSQL, its password from a file, and a shared subsc
   expect(one).not.toEqual(two);
 });
 
+it('takes an address of several servers of one database', async () => {
+  const several = 'postgres://kits@db1:5432,[fd00::2]:5433/kits?sslmode=require';
+  const lines = `database: '${several}'\ndatabase_replicated: true`;
+  const read = await reading(lines, async (file) => readStandalone(file, undefined));
+  expect(read).toMatchObject({ database: { kind: 'postgres', url: several, is_replicated: true } });
+});
+
 it('keeps the client id of a single service, so that the broker resumes its session', async () => {
   const read = await reading('database: ./x/kits.db', async (file) => readStandalone(file, undefined));
   expect(read).toMatchObject({ client_id: 'kit-service', share: undefined, database: { kind: 'sqlite' } });
@@ -44,6 +51,9 @@ it('keeps the client id of a single service, so that the broker resumes its sess
 
 it.each([
   ['share: kits', 'share', 'PostgreSQL'],
+  ['database_replicated: true', 'database_replicated', 'PostgreSQL'],
+  ['database: postgres://kits:secret@db1,db2/kits', 'database', 'database_password_file'],
+  ['database: postgres://kits@db1,db2:99999/kits', 'database', 'postgres://user@host:5432/name'],
   [`database: ${url}\nshare: a/b`, 'share', 'letters, digits'],
   ['database: postgres://kits:secret@db/kits', 'database', 'database_password_file'],
   ['database: postgres://kits@db/kits?password=secret@', 'database', 'database_password_file'],
@@ -64,11 +74,17 @@ it('the commands for keys take the database of the file, or another one that is 
   const lines = `database: ${url}\ndatabase_password_file: secrets/db\nshare: kits`;
   const named = async (database: string | undefined): Promise<unknown> =>
     reading(lines, async (file) => readDatabase(file, database));
-  expect(await named(undefined)).toEqual({ kind: 'postgres', url, password: 'se cret' });
+  expect(await named(undefined)).toEqual({
+    kind: 'postgres',
+    url,
+    password: 'se cret',
+    is_replicated: false,
+  });
   expect(await named('/tmp/other.db')).toEqual({ kind: 'sqlite', file: '/tmp/other.db' });
   expect(await named('postgresql://a@b/c')).toEqual({
     kind: 'postgres',
     url: 'postgresql://a@b/c',
     password: undefined,
+    is_replicated: false,
   });
 });

@@ -2,6 +2,7 @@
 import { Writable } from 'node:stream';
 import { DatabaseError, Pool, type PoolClient } from 'pg';
 import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../errors.ts';
+import { Addresses } from './addresses.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import {
   added_columns,
@@ -14,7 +15,10 @@ import {
 import { texts } from '../../texts.ts';
 
 export interface PostgresOptions {
-  /** `postgres://user@host:port/database`; parameters after `?` as in libpq, such as `sslmode=verify-full`. */
+  /**
+   * `postgres://user@host:port/database`; parameters after `?` as in libpq, such as `sslmode=verify-full`. Several hosts, with commas
+   * between them: the one that can be written is used.
+   */
   readonly url: string;
   readonly password: string | undefined;
 }
@@ -39,15 +43,19 @@ const schema_lock = 7_236_401;
 /** SQLSTATE classes of permanent errors: data, integrity, syntax. */
 const permanent: ReadonlySet<string> = new Set(['22', '23', '42']);
 
+/** SQLSTATE of a warning of no special class. */
+const warning_code = '01000';
+/** SQLSTATE: the server is a standby, or was made one. */
+const read_only = '25006';
 /** The message of `pg` after `query_timeout_ms`. */
 const timed_out = 'Query read timeout';
 /** SQLSTATE: another transaction holds the lock. */
 const lock_not_available = '55P03';
 
-/** Settings of a connection. Its 64-bit integers come as text, which the readers of rows turn into numbers. */
+/** Settings of a connection to one host. Its 64-bit integers come as text, which the readers of rows turn into numbers. */
 export function connectionOf({ url, password }: PostgresOptions) {
   return {
-    connectionString: password === undefined ? url : withPassword(url, password),
+    connectionString: addressWith(url, password),
     connectionTimeoutMillis: connect_timeout_ms,
     query_timeout: query_timeout_ms,
     keepAlive: true,
@@ -56,40 +64,87 @@ export function connectionOf({ url, password }: PostgresOptions) {
 }
 
 /** `pg` ignores its option `password` beside an address: what the address lacks overrides it with nothing. */
-function withPassword(url: string, password: string): string {
+function addressWith(url: string, password: string | undefined): string {
+  if (password === undefined) return url;
   return `${url}${url.includes('?') ? '&' : '?'}password=${encodeURIComponent(password)}`;
 }
 
-/** Connects and makes the tables. Rejects with `StorageUnavailable` and what to do about it. */
-export async function openPostgres(options: PostgresOptions): Promise<Database> {
+interface Servers {
+  readonly pool: Pool;
+  readonly connect: () => Promise<PoolClient>;
+  /** Runs it on a connection; where the server failed, the following connections use the next one. */
+  readonly run: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+function serversOf(options: PostgresOptions): Servers {
+  const addresses = new Addresses(options.url);
   const pool = new Pool({
-    ...connectionOf(options),
+    ...connectionOf({ ...options, url: addresses.current }),
     // Statements are pipelined: a commit reads many kits at once.
     pipeline: true,
     max: connections_max,
     idleTimeoutMillis: idle_timeout_ms,
+    ...(addresses.count > 1 && { verify: refuseStandby }),
   });
   // A connection that breaks while idle is replaced at the next statement.
   pool.on('error', () => undefined);
   // A connection that breaks within a transaction fails its next statement.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const statements = statementMaker();
-  const ask = async (client: Pick<PoolClient, 'query'>, sql: string, values: readonly SqlValue[]) => {
+  const run: Servers['run'] = async (work) => {
+    const { current } = addresses;
+    pool.options.connectionString = addressWith(current, options.password);
     try {
-      const { rows } = await client.query<Row>({ ...statements(sql), values: values.map(storable) });
-      return rows;
+      return await work();
     } catch (error) {
+      if (isOfServer(error)) addresses.failed(current);
       throw asOurs(error);
     }
   };
+  const connect = async (): Promise<PoolClient> => {
+    for (let left = addresses.count - 1; ; left -= 1) {
+      try {
+        return await run(async () => pool.connect());
+      } catch (error) {
+        if (left === 0) throw error;
+      }
+    }
+  };
+  return { pool, connect, run };
+}
+
+/** Connects and makes the tables, unless `prepares` is false. Rejects with `StorageUnavailable` and what to do about it. */
+export async function openPostgres(
+  options: PostgresOptions,
+  { prepares = true }: { readonly prepares?: boolean } = {},
+): Promise<Database> {
+  const { pool, connect, run } = serversOf(options);
+  const statements = statementMaker();
+  const ask = async (client: PoolClient, sql: string, values: readonly SqlValue[]) =>
+    run(async () => {
+      const { rows } = await client.query<Row>({ ...statements(sql), values: values.map(storable) });
+      return rows;
+    });
+  const all: Queries['all'] = async (sql, ...values) => {
+    const client = await connect();
+    try {
+      const rows = await ask(client, sql, values);
+      client.release();
+      return rows;
+    } catch (error) {
+      // What a statement was refused for says nothing about its connection.
+      client.release(error instanceof StorageUnavailable);
+      throw error;
+    }
+  };
   const database: Database = {
-    all: async (sql, ...values) => ask(pool, sql, values),
-    transaction: async (work) => transact({ connect: async () => connectTo(pool), ask }, work),
+    all,
+    transaction: async (work) => transact({ connect, ask }, work),
     forget: async () => {
-      for (const table of erasable_tables) await ask(pool, `VACUUM ${table}`, []);
+      for (const table of erasable_tables) await all(`VACUUM ${table}`);
     },
     close: async () => pool.end(),
   };
+  if (!prepares) return database;
   await prepareTables(database).catch(async (error: unknown) => {
     await database.close();
     throw error;
@@ -100,14 +155,20 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 /** The connection ended, or the server aborted for another transaction: a retry may succeed at once. */
 class Interrupted extends StorageUnavailable {}
 
+/** The next host may be the primary. */
+class Standby extends Interrupted {}
+
 interface Connecting {
   readonly connect: () => Promise<PoolClient>;
   readonly ask: (client: PoolClient, sql: string, values: readonly SqlValue[]) => Promise<readonly Row[]>;
 }
 
-async function connectTo(pool: Pool): Promise<PoolClient> {
-  return pool.connect().catch((error: unknown) => {
-    throw asOurs(error);
+/** Of several hosts, one is the primary: it takes writes. */
+function refuseStandby(client: PoolClient, done: (error?: Error) => void): void {
+  client.query<{ transaction_read_only: string }>('SHOW transaction_read_only', (error: unknown, result) => {
+    if (error instanceof Error) done(error);
+    else
+      done(result.rows[0]?.transaction_read_only === 'on' ? new Standby(texts.database_standby) : undefined);
   });
 }
 
@@ -127,7 +188,7 @@ async function transact<T>({ connect, ask }: Connecting, work: (queries: Queries
       await begin(queries);
       const value = await work(queries);
       isCommitting = true;
-      await queries.all('COMMIT');
+      await commit(client, queries);
       client.release();
       return value;
     } catch (error) {
@@ -137,6 +198,30 @@ async function transact<T>({ connect, ask }: Connecting, work: (queries: Queries
       if (!mayHelp || attempt === attempts_max) throw error;
     }
   }
+}
+
+/**
+ * A COMMIT whose wait for the standby was cancelled, as by `pg_cancel_backend`, succeeds with a warning: the primary alone has it. What
+ * follows is the same as for an unknown outcome: the messages are stored again, which counts once and waits for the standby again.
+ */
+async function commit(client: PoolClient, queries: Queries): Promise<void> {
+  let warning: string | undefined;
+  const note = ({
+    code,
+    message,
+  }: {
+    readonly code?: string | undefined;
+    readonly message?: string | undefined;
+  }): void => {
+    if (code === warning_code) warning = message;
+  };
+  client.on('notice', note);
+  try {
+    await queries.all('COMMIT');
+  } finally {
+    client.off('notice', note);
+  }
+  if (warning !== undefined) throw new StorageUnavailable(texts.commit_not_replicated(warning));
 }
 
 /**
@@ -223,6 +308,12 @@ function statementMaker(): (sql: string) => Statement {
 /** Replaces NUL, which PostgreSQL rejects in texts: one kit must not make the commit of others fail. */
 function storable(value: SqlValue): SqlValue {
   return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
+}
+
+/** Another server may answer: this one ended the connection, is not reachable, or is a standby. */
+function isOfServer(error: unknown): boolean {
+  if (!(error instanceof DatabaseError)) return !(error instanceof InvariantBroken);
+  return error.code === read_only || error.code?.startsWith('57P') === true;
 }
 
 /** Converts errors: a permanent one is a fault of the statement or a value; any other may be retried. */
