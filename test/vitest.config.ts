@@ -9,7 +9,6 @@ const measuring = ['test/unit/drivers/links/**/*.test.ts'];
 /** Set by `.ci/run`, which runs these with `npm run coverage`. */
 const covered_elsewhere = process.env['KIT_CONNECTOR_COVERED'] === '1';
 
-// oxlint-disable-next-line import/no-default-export -- vitest reads its settings from a default export
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,

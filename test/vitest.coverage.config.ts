@@ -5,7 +5,6 @@
 import { defineConfig } from 'vitest/config';
 import { covered_rooms, covered_tests } from './covered-rooms.ts';
 
-// oxlint-disable-next-line import/no-default-export -- vitest reads its settings from a default export
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,

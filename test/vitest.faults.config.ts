@@ -1,6 +1,5 @@
 import { defineConfig } from 'vitest/config';
 
-// oxlint-disable-next-line import/no-default-export -- vitest reads its settings from a default export
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,

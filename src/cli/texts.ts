@@ -12,6 +12,10 @@ export const texts = {
   kit: 'kit',
   task: 'task',
   unknown: 'unknown',
+  no_position: 'no driver has reported a position yet',
+  no_power_driver: 'driver power is not configured',
+  no_battery: 'no battery was found',
+  no_broker: 'no broker is configured',
   /** A removed asset. */
   removed: 'removed',
   /** A cleared retained topic. */

@@ -21,7 +21,5 @@ export function expectPicture(bytes: Buffer, type: string | undefined): Buffer {
   if (bytes.subarray(0, jpeg_start.length).equals(jpeg_start) && isWhole && bytes.includes(jpeg_end)) {
     return bytes;
   }
-  throw new DeviceUnreachable(
-    texts.picture_not_jpeg((type ?? 'data without a type').slice(0, type_chars_max)),
-  );
+  throw new DeviceUnreachable(texts.picture_not_jpeg((type ?? texts.no_type).slice(0, type_chars_max)));
 }

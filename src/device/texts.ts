@@ -27,6 +27,7 @@ export const texts = {
   // Pictures
   snapshot_command:
     'Takes a picture; completed once the kit has it, with the path where its service serves it.',
+  no_type: 'data without a type',
   picture_not_jpeg: (type: string) => `answers with ${type} in place of a JPEG picture`,
   picture_too_large: (bytes_max: number) => `its picture is larger than ${bytes_max} bytes`,
 

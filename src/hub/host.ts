@@ -8,6 +8,7 @@ import { cleanText, cleanTexts } from '../platform/foreign-text.ts';
 import type { Asset } from './assets/asset.ts';
 import type { Assets } from './assets/assets.ts';
 import type { Kit } from './kit/kit.ts';
+import { texts } from './texts.ts';
 
 export type StatusFacts = Readonly<Record<string, string | number | boolean | null>>;
 
@@ -131,7 +132,7 @@ function sinkOf(
     },
     remove() {
       const alive = live();
-      if (alive) assets.remove(alive, 'its driver removed it');
+      if (alive) assets.remove(alive, texts.driver_removed_it);
     },
   };
 }

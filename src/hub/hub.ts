@@ -209,7 +209,7 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
       show({ state: state.state, reason, next_try_at, failures, ...(isSame ? {} : { since: nowIso() }) });
       if (state.state === 'starting' || state.state === 'up') return;
       shut();
-      assets.lose(name, reason ?? 'the driver was stopped');
+      assets.lose(name, reason ?? texts.driver_stopped);
       kit.withdraw(name, reason);
     },
     run: async (signal, onUp) => {

@@ -37,7 +37,7 @@ export async function supervise({ log, signal, run, onState }: Supervised): Prom
     run: async (run_signal, onUp) => {
       const ending = await runUntilDeadline(async () => run(run_signal, onUp), run_signal);
       if (ending === 'hung') isHung = true;
-      else if (!signal.aborted) throw new DeviceUnreachable('driver ended before it was stopped');
+      else if (!signal.aborted) throw new DeviceUnreachable(texts.driver_ended);
     },
     onState: (state) => {
       logOutage(state);

@@ -4,5 +4,4 @@ import type { h, VNode } from 'preact';
 type Html = (strings: TemplateStringsArray, ...values: readonly unknown[]) => VNode;
 
 declare const htm: { readonly bind: (create: typeof h) => Html };
-// oxlint-disable-next-line import/no-default-export -- the library exports nothing else
 export { htm as default };

@@ -10,6 +10,25 @@ const remedies: Readonly<Record<string, string>> = {
   EISDIR: 'name a file',
 };
 
+/** Of a socket that is bound to a network device, by errno. */
+const socket_reasons: Readonly<Record<string, string>> = {
+  ENETDOWN: 'the device is down',
+  ENETUNREACH: 'no route by this device',
+  EHOSTUNREACH: 'the next hop does not answer',
+  EADDRNOTAVAIL: 'the device has no address of this family',
+  EAFNOSUPPORT: 'this kernel has no such address family',
+  ENODEV: 'the device is gone',
+  ENXIO: 'the device is gone',
+  ENOBUFS: 'the queue of the device is full',
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  ETIMEDOUT: 'no answer',
+  EPERM: 'a firewall of this machine forbids it',
+  EACCES: 'a firewall or route of this machine forbids it',
+  EINVAL: 'the device has no route to this address',
+  EMFILE: 'too many open files',
+};
+
 export const texts = {
   // Files with secrets
   /** Why a file could not be read, and the remedy; the file stands before it. */
@@ -37,6 +56,7 @@ export const texts = {
   path_too_long: (path: string) => `${path} is too long for a Unix socket`,
 
   // Network
+  socket_reasons,
   bind_needs_raw: (device: string) =>
     `a socket may not be bound to ${device}: before Linux 5.7 this takes CAP_NET_RAW (AmbientCapabilities= of the unit)`,
   no_device: (device: string) => `there is no network device ${device}`,

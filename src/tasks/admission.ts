@@ -5,6 +5,7 @@ import { notSent } from '../errors.ts';
 import type { Stamp } from '../platform/clock.ts';
 import { readPayload, type Runnable } from './payload.ts';
 import { type Delivery, type Due, type Judged, judgeTime } from './timing.ts';
+import { texts } from './texts.ts';
 
 /** Knows the assets: the live command, or a sentence for the operator (unknown, not offered, disabled). */
 export type FindCommand = (
@@ -38,9 +39,7 @@ export function judge(dispatch: TaskDispatch, parts: Judge): Judged<Admitted> {
   const { findCommand, stamp, delivery, full } = parts;
   if (delivery.retained) {
     return {
-      refusal: notSent(
-        'expired: a retained dispatch is refused, since the broker repeats it at each connect',
-      ),
+      refusal: notSent(texts.expired_retained),
     };
   }
   const found = findCommand(dispatch.asset_id, dispatch.command_name);
@@ -68,5 +67,5 @@ function awaited(dispatch: TaskDispatch, { stamp, delivery, full }: Judge): Judg
 
 /** The sentence for a task whose asset cannot be reached now. */
 export function offline({ name }: { readonly name: string }): string {
-  return notSent(`${name} is offline`);
+  return notSent(texts.asset_offline(name));
 }

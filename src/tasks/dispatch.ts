@@ -6,6 +6,7 @@ import { type TaskDispatch, taskDispatch, type TaskOrigin, taskOrigin } from '..
 import { messageOf } from '../errors.ts';
 import { dispatch_chars_max } from './limits.ts';
 import { faultSentence } from './sentences.ts';
+import { texts } from './texts.ts';
 
 /** `refusal`: why it is not carried out; undefined when it may be. `text`: the beginning of what cannot be read. */
 export type ReadDispatch =
@@ -18,19 +19,16 @@ export function readDispatch(raw: unknown, task_id: string): ReadDispatch {
   try {
     const text = textOf(raw);
     if (text.length > dispatch_chars_max) {
-      return unreadable(
-        `the dispatch has ${text.length} characters; at most ${dispatch_chars_max} are taken`,
-        text,
-      );
+      return unreadable(texts.dispatch_too_long(text.length, dispatch_chars_max), text);
     }
     const parsed = taskDispatch.safeParse(readJson(text, message_limits));
     if (!parsed.success)
-      return unreadable(`the dispatch is not understood: ${faultSentence(parsed.error, '')}`, text);
+      return unreadable(texts.dispatch_not_understood(faultSentence(parsed.error, '')), text);
     const dispatch = withLowerCaseIds(parsed.data);
     if (dispatch.task_id.toLowerCase() === task_id) return { dispatch, refusal: undefined };
-    return { dispatch, refusal: `task_id: ${dispatch.task_id} in the dispatch, ${task_id} in the topic` };
+    return { dispatch, refusal: texts.other_task_id(dispatch.task_id, task_id) };
   } catch (error) {
-    return unreadable(`the dispatch is not JSON: ${messageOf(error)}`, '');
+    return unreadable(texts.dispatch_not_json(messageOf(error)), '');
   }
 }
 

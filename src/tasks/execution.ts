@@ -5,7 +5,7 @@ import type { Clock } from '../platform/clock.ts';
 import { aborted, sleep } from '../platform/time.ts';
 import type { ObserveTasks } from './activity.ts';
 import { deadline_grace_ms, supersede_grace_ms } from './limits.ts';
-import { interrupted_error, type TaskEvent } from './machine.ts';
+import type { TaskEvent } from './machine.ts';
 import type { Runnable } from './payload.ts';
 import { pacedProgress } from './progress.ts';
 import { reportable } from './result.ts';
@@ -41,11 +41,11 @@ export async function execute(
     // A slow disk must not hold back a task beyond its deadline, nor a safety command behind it.
     await Promise.race([recorder.start(task), aborted(task.stop.signal)]);
   } catch (error) {
-    recorder.finish(task, { kind: 'fail', error: again ? interrupted_error : cannotRecord(error) });
+    recorder.finish(task, { kind: 'fail', error: again ? texts.interrupted : cannotRecord(error) });
     return;
   }
   if (task.ending) {
-    recorder.finish(task, { kind: 'fail', error: again ? interrupted_error : notStarted(task.ending) });
+    recorder.finish(task, { kind: 'fail', error: again ? texts.interrupted : notStarted(task.ending) });
     return;
   }
   task.started_mono_ms = clock.stamp().mono_ms;
@@ -87,10 +87,10 @@ const graces_ms: Readonly<Record<Ending['kind'], number | undefined>> = {
 };
 
 const reasons: Readonly<Record<Ending['kind'], string>> = {
-  cancel: 'the task was cancelled',
-  supersede: 'a safety command replaced the task',
-  expire: 'the deadline of the task has passed',
-  stop: 'the connector is stopping',
+  cancel: texts.cancelled,
+  supersede: texts.superseded,
+  expire: texts.deadline_passed,
+  stop: texts.stopping,
 };
 
 async function invoke(
@@ -135,16 +135,15 @@ function conclude(task: Task, command: Command, outcome: Outcome, { recorder, lo
 
 /** `running` was on its way to the disk, and the handler was not called. */
 function notStarted(ending: Ending): string {
-  if (ending.kind === 'supersede') return `superseded by ${ending.by}`;
-  if (ending.kind === 'cancel') return 'cancelled before it started';
-  if (ending.kind === 'expire') return notSent('expired: its deadline passed before it started');
-  return notSent('the connector stopped before it started');
+  if (ending.kind === 'supersede') return texts.superseded_by(ending.by);
+  if (ending.kind === 'cancel') return texts.cancelled_early;
+  if (ending.kind === 'expire') return notSent(texts.expired_early);
+  return notSent(texts.stopped_early);
 }
 
 function stoppedBy(ending: Ending | undefined, detail?: string): TaskEvent {
   if (ending?.kind === 'cancel' || ending?.kind === 'supersede')
     return { ...ending, ...(detail === undefined ? {} : { detail }) };
-  if (!ending || ending.kind === 'stop')
-    return { kind: 'fail', error: 'interrupted by a stop of the connector, outcome unknown' };
+  if (!ending || ending.kind === 'stop') return { kind: 'fail', error: texts.interrupted_by_stop };
   return ending;
 }

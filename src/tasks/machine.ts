@@ -2,6 +2,7 @@
 import type { JsonObject } from '../contract/json.ts';
 import type { TaskReport } from '../contract/tasks.ts';
 import { notSent } from '../errors.ts';
+import { texts } from './texts.ts';
 
 export type TaskState =
   | { readonly status: 'pending'; readonly revision: number }
@@ -50,11 +51,6 @@ const restart_revision_max = 2 ** 30;
 
 export const received: TaskState = { status: 'pending', revision: 0 };
 
-/** Error when it is unknown whether the device carried out the command. */
-export const interrupted_error = 'interrupted by restart, outcome unknown';
-/** Follows the error of a repeated run: the earlier run may have carried out the command. */
-const earlier_unknown = 'an earlier run was interrupted by restart, outcome unknown';
-
 /** What `event` makes of a task in `state`, and what is to be reported. Nothing leaves a final state. */
 export function transition(state: TaskState, event: TaskEvent): Transition {
   switch (state.status) {
@@ -80,11 +76,11 @@ function fromPending(state: TaskState & { status: 'pending' }, event: TaskEvent)
     case 'fail':
       return failed(event.error);
     case 'cancel':
-      return failed('cancelled before it started');
+      return failed(texts.cancelled_early);
     case 'supersede':
-      return failed(`superseded by ${event.by}`);
+      return failed(texts.superseded_by(event.by));
     case 'expire':
-      return failed(notSent('expired: its deadline passed before it started'));
+      return failed(notSent(texts.expired_early));
     case 'restart':
       return {
         kind: 'moved',
@@ -110,11 +106,11 @@ function fromRunning(state: TaskState & { status: 'running' }, event: TaskEvent)
     case 'fail':
       return failed(ofAttempt(state, event.error));
     case 'cancel':
-      return failed(ofAttempt(state, detailed('cancelled while running', event.detail)));
+      return failed(ofAttempt(state, detailed(texts.cancelled_running, event.detail)));
     case 'supersede':
-      return failed(ofAttempt(state, detailed(`superseded by ${event.by}`, event.detail)));
+      return failed(ofAttempt(state, detailed(texts.superseded_by(event.by), event.detail)));
     case 'expire':
-      return failed('no answer before the deadline, outcome unknown');
+      return failed(texts.no_answer);
     case 'restart':
       return interrupted(state, event.elapsed_ms);
   }
@@ -131,7 +127,7 @@ function fromInterrupted(state: TaskState & { status: 'running' }, event: TaskEv
     case 'cancel':
     case 'supersede':
     case 'expire':
-      return failed(interrupted_error);
+      return failed(texts.interrupted);
     case 'restart':
       return interrupted(state, event.elapsed_ms);
     case 'progress':
@@ -143,7 +139,9 @@ function fromInterrupted(state: TaskState & { status: 'running' }, event: TaskEv
 
 /** What is true of the last run is not all that is true of the machine when there was an earlier one. */
 function ofAttempt({ attempt }: TaskState & { status: 'running' }, error: string): string {
-  return attempt === 'first' || error === interrupted_error ? error : `${error}; ${earlier_unknown}`;
+  return attempt === 'first' || error === texts.interrupted
+    ? error
+    : `${error}; ${texts.earlier_interrupted}`;
 }
 
 function running(revision: number, attempt: Attempt, progress?: ReportBody['progress']): Transition {

@@ -2,6 +2,7 @@
 import { InvariantBroken, notSent } from '../errors.ts';
 import type { TaskLimits } from './limits.ts';
 import type { Task } from './task.ts';
+import { texts } from './texts.ts';
 
 export interface Line {
   readonly running: Task | undefined;
@@ -44,9 +45,9 @@ export class TaskQueue {
     if (is_safety) return undefined;
     const { waiting_per_asset_max, waiting_max } = this.#limits;
     const here = this.#lines.get(asset_id)?.waiting.length ?? 0;
-    if (here >= waiting_per_asset_max) return notSent(`too many tasks waiting: ${here} for this asset`);
+    if (here >= waiting_per_asset_max) return notSent(texts.asset_full(here));
     const all = this.lines().reduce((sum, { waiting }) => sum + waiting.length, 0);
-    return all >= waiting_max ? notSent(`too many tasks waiting: ${all} on this kit`) : undefined;
+    return all >= waiting_max ? notSent(texts.kit_full(all)) : undefined;
   }
 
   /** Puts the task at the end of the line of its asset. */

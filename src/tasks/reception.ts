@@ -57,7 +57,7 @@ export class Reception {
 
   async receive(raw: unknown, meta: DispatchMeta): Promise<void> {
     const { scheduler, recorder, log } = this.#parts;
-    if (scheduler.halted) throw new CommandRefused('the connector is stopping and accepts no tasks');
+    if (scheduler.halted) throw new CommandRefused(texts.stopping_refused);
     const id = z.uuid().safeParse(meta.task_id_in_topic);
     if (!id.success) {
       this.#unreadable += 1;

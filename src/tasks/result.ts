@@ -3,6 +3,7 @@ import { type JsonObject, jsonObject } from '../contract/json.ts';
 import { messageOf } from '../errors.ts';
 import { cleanTexts } from '../platform/foreign-text.ts';
 import { result_chars_max } from './limits.ts';
+import { texts } from './texts.ts';
 
 /** The task is completed either way: its effect was seen, only the account of it is lost. */
 export function reportable(result: unknown): JsonObject {
@@ -10,14 +11,14 @@ export function reportable(result: unknown): JsonObject {
   try {
     text = JSON.stringify(result ?? {});
   } catch (error) {
-    return { truncated: true, reason: `the result cannot be written as JSON: ${messageOf(error)}` };
+    return { truncated: true, reason: texts.result_not_json(messageOf(error)) };
   }
   const chars = text?.length ?? 0;
   if (chars > result_chars_max) {
-    const reason = `the result has ${chars} characters of JSON; at most ${result_chars_max} are reported`;
+    const reason = texts.result_too_long(chars, result_chars_max);
     return { truncated: true, reason };
   }
-  return cleanTexts(readResult(text ?? '')) ?? { truncated: true, reason: 'the result is not a JSON object' };
+  return cleanTexts(readResult(text ?? '')) ?? { truncated: true, reason: texts.result_no_object };
 }
 
 /** A result as JSON text, read back; undefined when it is not a JSON object. */

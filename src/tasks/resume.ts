@@ -3,9 +3,10 @@ import { notSent } from '../errors.ts';
 import type { JournalEntry } from '../outbox/protocol.ts';
 import type { Stamp } from '../platform/clock.ts';
 import { readJournaled } from './dispatch.ts';
-import { interrupted_error, received, type TaskState, transition } from './machine.ts';
+import { received, type TaskState, transition } from './machine.ts';
 import { createTask, type Task } from './task.ts';
 import { judgeAgain } from './timing.ts';
+import { texts } from './texts.ts';
 
 export interface TakenUp {
   readonly task: Task;
@@ -17,7 +18,7 @@ export function takeUp(entry: JournalEntry, stamp: Stamp): TakenUp {
   const { dispatch, origin, repeatable } = readJournaled(entry.dispatch);
   const judged = dispatch
     ? judgeAgain(dispatch, entry.deadline_ms, stamp)
-    : { refusal: notSent('the kit restarted and cannot read the dispatch') };
+    : { refusal: notSent(texts.restart_unreadable) };
   const due =
     'refusal' in judged
       ? {
@@ -45,7 +46,7 @@ function refusalOf(task: Task, judged: object, repeatable: boolean): string | un
   const late = 'refusal' in judged && typeof judged.refusal === 'string' ? judged.refusal : undefined;
   if (task.state.status !== 'running') return late;
   // Its outcome stays unknown, however long its asset or its deadline takes: it is reported at once.
-  return late === undefined && repeatable ? undefined : interrupted_error;
+  return late === undefined && repeatable ? undefined : texts.interrupted;
 }
 
 function journaledState({ state, received_ms }: JournalEntry, stamp: Stamp): TaskState {

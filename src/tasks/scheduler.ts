@@ -3,11 +3,12 @@ import { sleep } from '../platform/time.ts';
 import { type FindCommand, offline } from './admission.ts';
 import { execute, type ExecutionParts, interrupt } from './execution.ts';
 import type { TaskLimits } from './limits.ts';
-import { interrupted_error, type TaskEvent } from './machine.ts';
+import type { TaskEvent } from './machine.ts';
 import { readingBy, type Runnable } from './payload.ts';
 import { type Line, TaskQueue } from './queue.ts';
 import type { Ending, Task } from './task.ts';
 import { isPast } from './timing.ts';
+import { texts } from './texts.ts';
 
 interface SchedulerParts extends ExecutionParts {
   readonly findCommand: FindCommand;
@@ -111,7 +112,7 @@ export class Scheduler {
     const found = findCommand(task.asset_id ?? '', task.command_name ?? '');
     if ('refusal' in found) return task.patient ? { kind: 'wait' } : fail(found.refusal);
     const { asset, command } = found;
-    if (task.state.status === 'running' && !command.repeatable) return fail(interrupted_error);
+    if (task.state.status === 'running' && !command.repeatable) return fail(texts.interrupted);
     if (!asset.online) return task.patient ? { kind: 'wait' } : fail(offline(asset));
     const reading = readingBy(command, task);
     return 'refusal' in reading ? fail(reading.refusal) : { kind: 'run', reading };

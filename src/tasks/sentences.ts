@@ -5,6 +5,7 @@ import { messageOf, notSent } from '../errors.ts';
 import { cleanText } from '../platform/foreign-text.ts';
 import { faults_named_max, sentence_chars_max } from './limits.ts';
 import { isTerminal, type TaskState, type TerminalState } from './machine.ts';
+import { texts } from './texts.ts';
 
 /** Why a value breaks its schema, each fault with its key: `payload.speed: Too big: expected number to be <=1`. */
 export function faultSentence(error: ZodError, root: string): string {
@@ -18,13 +19,12 @@ export function faultSentence(error: ZodError, root: string): string {
 
 /** What a handler threw, as a sentence. A schema that the device's answer broke is no fault of the payload. */
 export function thrownSentence(thrown: unknown): string {
-  if (thrown instanceof ZodError)
-    return bounded(`invalid reply from the device: ${faultSentence(thrown, '')}`);
-  return bounded(messageOf(thrown) || 'the command failed and gave no reason');
+  if (thrown instanceof ZodError) return bounded(texts.device_invalid(faultSentence(thrown, '')));
+  return bounded(messageOf(thrown) || texts.no_reason);
 }
 
 export function cannotRecord(why: unknown): string {
-  return bounded(notSent(`the kit cannot record tasks now: ${messageOf(why)}`));
+  return bounded(notSent(texts.not_recorded(messageOf(why))));
 }
 
 /**
@@ -33,8 +33,8 @@ export function cannotRecord(why: unknown): string {
 export function unrecordedNote(state: TaskState, reason: string): string {
   const error = isTerminal(state) ? errorOf(state) : '';
   const how = error.replace(notSent(''), '') || state.status;
-  const why = how.includes(reason) ? '' : ` (${reason})`;
-  return bounded(`not final, since the kit cannot record it${why}: ${how}`);
+  const why = how.includes(reason) ? '' : reason;
+  return bounded(texts.not_final(why, how));
 }
 
 /** The error of a failed task; empty for a completed task. */

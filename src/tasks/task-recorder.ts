@@ -7,7 +7,7 @@ import type { Clock } from '../platform/clock.ts';
 import { backoff, sleep, within } from '../platform/time.ts';
 import type { ObserveTasks } from './activity.ts';
 import { unrecorded_max } from './limits.ts';
-import { interrupted_error, isTerminal, type TaskEvent, transition } from './machine.ts';
+import { isTerminal, type TaskEvent, transition } from './machine.ts';
 import type { Progress } from './progress.ts';
 import { takeUp } from './resume.ts';
 import { errorOf, unrecordedNote } from './sentences.ts';
@@ -153,7 +153,7 @@ export class TaskRecorder {
     if (known?.state === 'running') {
       // An earlier run started it and the file could not be read at the start: `command not sent` would be false.
       const { task } = takeUp(known, this.#options.clock.stamp());
-      this.finish(task, { kind: 'fail', error: interrupted_error });
+      this.finish(task, { kind: 'fail', error: texts.interrupted });
       return;
     }
     this.#announce(end);

@@ -7,6 +7,7 @@ import { type Command, command_timeout_default_ms } from '../driver/command.ts';
 import { notSent } from '../errors.ts';
 import type { Stamp } from '../platform/clock.ts';
 import { clock_disagreement_ms, deadline_max_ms } from './limits.ts';
+import { texts } from './texts.ts';
 
 export interface Due {
   /** UTC, as the dispatch says. */
@@ -40,7 +41,7 @@ export function judgeTime(times: Times, command: Risk, stamp: Stamp, delivery: D
   const created_ms = Date.parse(times.created_at);
   const deadline_ms = deadlineOf(times, command.timeout_ms);
   const span_ms = deadline_ms - created_ms;
-  if (span_ms <= 0) return { refusal: notSent('expired: its deadline is not after its creation') };
+  if (span_ms <= 0) return { refusal: notSent(texts.expired_at_creation) };
   if (!stamp.synced && delivery.local !== true) {
     const late_ms = (delivery.at_least_ms ?? Number.NEGATIVE_INFINITY) - deadline_ms;
     if (late_ms > 0) return { refusal: expired(late_ms, 'by dispatches that were created later') };
@@ -50,9 +51,7 @@ export function judgeTime(times: Times, command: Risk, stamp: Stamp, delivery: D
   const ahead_ms = created_ms - stamp.time_ms;
   if (ahead_ms > clock_disagreement_ms && command.risk_level !== 'low') {
     return {
-      refusal: notSent(
-        `the clocks of the kit and the cloud disagree: the dispatch was created ${seconds(ahead_ms)} in the future`,
-      ),
+      refusal: notSent(texts.clocks_disagree(seconds(ahead_ms))),
     };
   }
   return dueFrom(deadline_ms, created_ms, stamp);
@@ -62,9 +61,7 @@ export function judgeTime(times: Times, command: Risk, stamp: Stamp, delivery: D
 export function judgeAgain(times: Times, journaled_ms: number | null, stamp: Stamp): Judged<Due> {
   if (!stamp.synced) {
     return {
-      refusal: notSent(
-        'expired: the kit restarted and its clock is not set, so whether the task is in time is unknown',
-      ),
+      refusal: notSent(texts.expired_unknown),
     };
   }
   const deadline_ms = journaled_ms ?? deadlineOf(times, command_timeout_default_ms);
@@ -83,9 +80,7 @@ export function isPast(due: Due, stamp: Stamp): boolean {
 function refusalWithoutClock(command: Risk, delivery: Delivery): string | undefined {
   const fresh_safety = command.is_safety && !delivery.duplicate && delivery.queued !== true;
   if (command.risk_level === 'low' || fresh_safety) return undefined;
-  return notSent(
-    `the kit's clock is not set, so whether this ${command.risk_level}-risk command is stale is unknown`,
-  );
+  return notSent(texts.clock_not_set(command.risk_level));
 }
 
 /** A dispatch never has more time than it was given, even when the cloud's clock is ahead of ours. */
@@ -96,7 +91,7 @@ function dueFrom(deadline_ms: number, created_ms: number, stamp: Stamp): Judged<
 }
 
 function expired(late_ms: number, by: string): string {
-  return notSent(`expired: its deadline passed ${seconds(late_ms)} ago ${by}`);
+  return notSent(texts.expired_ago(seconds(late_ms), by));
 }
 
 interface Span {

@@ -7,6 +7,7 @@ import { every } from '../platform/time.ts';
 import { Budget } from './budget.ts';
 import type { Suspicion } from './suspicion.ts';
 import { Window } from './window.ts';
+import { texts } from './texts.ts';
 
 /** Silence of the broker while something is in flight, before the connection is given up. */
 const silence_ms = 4_000;
@@ -20,13 +21,13 @@ const kit_expiry_s = 3_600;
 /** Fixed header, packet identifier, lengths and properties, at most. */
 const packet_overhead_bytes = 32;
 
-/** PUBACK codes of refusals (MQTT 5 section 3.4.2.1), for brokers that send no reason with them. */
+/** By the code of the PUBACK (MQTT 5 section 3.4.2.1), for brokers that send no reason with it. */
 const refusals: ReadonlyMap<number, string> = new Map([
-  [0x87, 'not authorised to publish here'],
-  [0x90, 'topic name invalid'],
-  [0x95, 'packet too large'],
-  [0x97, 'quota exceeded'],
-  [0x99, 'payload format invalid'],
+  [0x87, texts.not_authorised],
+  [0x90, texts.topic_invalid],
+  [0x95, texts.packet_too_large],
+  [0x97, texts.quota_exceeded],
+  [0x99, texts.format_invalid],
 ]);
 const too_large = 0x95;
 
@@ -227,7 +228,7 @@ export class Sender {
       dispatch.setBatchRows(this.window.batch_rows);
       return;
     }
-    dispatch.refused(outgoing, code, reason || (refusals.get(code) ?? 'no reason given'));
+    dispatch.refused(outgoing, code, reason || (refusals.get(code) ?? texts.no_reason));
   }
 
   #watch(): void {

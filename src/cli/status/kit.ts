@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { kitTelemetry } from '../../contract/kit.ts';
 import type { StatusReport } from '../../local/api.ts';
 import { duration, type Paint } from '../terminal/shell.ts';
+import { texts } from '../texts.ts';
 
 const kitPart = z.looseObject(
   kitTelemetry.pick({ location: true, battery: true, battery_charging: true }).shape,
@@ -23,7 +24,7 @@ function locationText(
   paint: Paint,
 ): string {
   const reason = view?.reason ?? null;
-  if (!known) return `${paint('warn', 'unknown')}  ${reason ?? 'no driver has reported a position yet'}`;
+  if (!known) return `${paint('warn', 'unknown')}  ${reason ?? texts.no_position}`;
   const { latitude, longitude, altitude, source, stale, kit_location } = known;
   const facts = [
     `${latitude.toFixed(5)}, ${longitude.toFixed(5)}`,
@@ -61,8 +62,8 @@ function batteryText(
 
 function batteryReason(drivers: StatusReport['drivers']): string {
   const power = drivers.find(({ driver }) => driver === 'power');
-  if (!power) return 'driver power is not configured';
+  if (!power) return texts.no_power_driver;
   const fact = power.facts['reason'];
   if (typeof fact === 'string') return fact;
-  return power.reason ?? 'no battery was found';
+  return power.reason ?? texts.no_battery;
 }

@@ -6,6 +6,7 @@ import { drainText } from '../terminal/drain.ts';
 import { fold } from '../terminal/width.ts';
 import { linkLines } from './links.ts';
 import { kitLines } from './kit.ts';
+import { texts } from '../texts.ts';
 
 /** `columns`: sentences are folded and rows of tables cut to it; undefined: neither. */
 export function statusLines(report: StatusReport, paint: Paint, columns?: number): readonly string[] {
@@ -47,9 +48,7 @@ function overall(
 function uplinkLines(uplink: StatusReport['uplink'], paint: Paint): readonly string[] {
   const { state, broker, protocol, since, rtt_ms, in_flight, next_try_ms, attempts, last_error } = uplink;
   if (broker === no_broker) {
-    return [
-      `${paint('bold', 'uplink')}   ${paint('warn', 'no broker is configured')}; messages are buffered`,
-    ];
+    return [`${paint('bold', 'uplink')}   ${paint('warn', texts.no_broker)}; messages are buffered`];
   }
   const facts = [
     protocol ? `MQTT ${protocol}` : '',

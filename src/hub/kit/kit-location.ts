@@ -63,7 +63,7 @@ export class KitLocation {
   view(): LocationView {
     const place = this.#place();
     if (!place) {
-      return { age_s: null, driver: null, reason: 'no driver has reported a position yet' };
+      return { age_s: null, driver: null, reason: texts.no_position };
     }
     const age_s = place.age_ms === null ? null : Math.round(place.age_ms / 1_000);
     return { age_s, driver: place.owner, reason: reasonOf(place) };

@@ -1,5 +1,6 @@
 /** Finds the WAN links whose status changed between two reports. */
 import type { Link, LinkCause, LinkStatus, LinkType } from '../../contract/kit.ts';
+import { texts } from '../texts.ts';
 
 interface LinkEdge {
   readonly name: string;
@@ -81,7 +82,7 @@ function goneLinks(before: LinkStates, present: ReadonlySet<string>, now_ms: num
 }
 
 function goneEdge([name, { type }]: readonly [string, LinkState]): LinkEdge {
-  return { name, type, status: 'offline', reason: 'the interface is gone', cause: 'removed', down_s: null };
+  return { name, type, status: 'offline', reason: texts.interface_gone, cause: 'removed', down_s: null };
 }
 
 function seconds(ms: number): number {

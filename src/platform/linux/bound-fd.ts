@@ -54,25 +54,7 @@ function refusal(code: string, what: string): Error {
   return new DeviceUnreachable(texts.not_opened(what, reasonOf(code)), { cause });
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ENETDOWN: 'the device is down',
-  ENETUNREACH: 'no route by this device',
-  EHOSTUNREACH: 'the next hop does not answer',
-  EADDRNOTAVAIL: 'the device has no address of this family',
-  EAFNOSUPPORT: 'this kernel has no such address family',
-  ENODEV: 'the device is gone',
-  ENXIO: 'the device is gone',
-  ENOBUFS: 'the queue of the device is full',
-  ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'connection reset',
-  ETIMEDOUT: 'no answer',
-  EPERM: 'a firewall of this machine forbids it',
-  EACCES: 'a firewall or route of this machine forbids it',
-  EINVAL: 'the device has no route to this address',
-  EMFILE: 'too many open files',
-};
-
 /** What a technician understands of an error's code; the code itself when it is a rare one. */
 export function reasonOf(code: string): string {
-  return reasons[code] ?? code;
+  return texts.socket_reasons[code] ?? code;
 }

@@ -1,35 +1,36 @@
 /** The few functions of the C library that Node.js has no door to: sockets that are bound to a network device, memory. */
 import type { KoffiFunc } from 'koffi';
 
-/* oxlint-disable max-params -- the signatures of the C library are not ours to choose */
 /** Names as in the manual pages; -1 means an error, see `errno`. Buffers are written in place. */
 export interface Libc {
   readonly socket: (domain: number, type: number, protocol: number) => number;
   readonly bind: (fd: number, address: Uint8Array, bytes: number) => number;
   readonly connect: (fd: number, address: Uint8Array, bytes: number) => number;
-  readonly setsockopt: (fd: number, level: number, name: number, value: Uint8Array, bytes: number) => number;
+  readonly setsockopt: (
+    ...args: [fd: number, level: number, name: number, value: Uint8Array, bytes: number]
+  ) => number;
   readonly getsockopt: (
-    fd: number,
-    level: number,
-    name: number,
-    value: Uint8Array,
-    bytes: Uint8Array,
+    ...args: [fd: number, level: number, name: number, value: Uint8Array, bytes: Uint8Array]
   ) => number;
   readonly sendto: (
-    fd: number,
-    data: Uint8Array,
-    bytes: number,
-    flags: number,
-    address: Uint8Array | null,
-    address_bytes: number,
+    ...args: [
+      fd: number,
+      data: Uint8Array,
+      bytes: number,
+      flags: number,
+      address: Uint8Array | null,
+      address_bytes: number,
+    ]
   ) => number;
   readonly recvfrom: (
-    fd: number,
-    data: Uint8Array,
-    bytes: number,
-    flags: number,
-    address: Uint8Array | null,
-    address_bytes: Uint8Array | null,
+    ...args: [
+      fd: number,
+      data: Uint8Array,
+      bytes: number,
+      flags: number,
+      address: Uint8Array | null,
+      address_bytes: Uint8Array | null,
+    ]
   ) => number;
   readonly ioctl: (fd: number, request: number, value: Uint8Array) => number;
   readonly tcflush: (fd: number, queue: number) => number;

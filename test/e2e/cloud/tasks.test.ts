@@ -12,6 +12,7 @@ import type { Cloud } from '../../support/kit/cloud.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
 import { withKit, type Kit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
+import { texts } from '../../../src/tasks/texts.ts';
 
 interface Order {
   readonly task_id?: string;
@@ -149,7 +150,7 @@ describe.skipIf(peerMissing('mosquitto'))('a task from the cloud', () => {
       await reported(running, 'running');
       const waiting = await order({ payload: { ms: 30_000 } });
       await cloud.send({ kind: 'cancel', task_id: waiting }, '');
-      expect((await reported(waiting, 'failed')).result).toEqual({ error: 'cancelled before it started' });
+      expect((await reported(waiting, 'failed')).result).toEqual({ error: texts.cancelled_early });
       await cloud.send({ kind: 'cancel', task_id: running }, { reason: 'changed my mind' });
       expect((await reported(running, 'failed')).result).toEqual({ error: 'cancelled while running' });
       const soon = new Date(Date.now() + 1_000).toISOString();
@@ -180,7 +181,7 @@ describe.skipIf(peerMissing('mosquitto'))('a task from the cloud', () => {
       await daemon.end('SIGKILL');
       await kit.start();
       const { result } = await reported(task_id, 'failed');
-      expect(result).toEqual({ error: 'interrupted by restart, outcome unknown' });
+      expect(result).toEqual({ error: texts.interrupted });
       const before = reports(task_id).length;
       await order({ task_id, payload: { ms: 30_000 } });
       await cloud.until('the same answer', () => reports(task_id).length > before);

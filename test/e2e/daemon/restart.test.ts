@@ -7,6 +7,7 @@ import { startCloud } from '../../support/kit/cloud.ts';
 import { eventually } from '../../support/eventually.ts';
 import { withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
+import { texts as hub_texts } from '../../../src/hub/texts.ts';
 
 describe.skipIf(peerMissing('mosquitto'))('a daemon that is started again', () => {
   let broker: Broker;
@@ -35,7 +36,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is started again', () =
         'offline',
         ({ channel, data }) => channel === drone && data?.['status'] === 'offline',
       );
-      expect(gone.data).toMatchObject({ status_reason: 'the driver was stopped' });
+      expect(gone.data).toMatchObject({ status_reason: hub_texts.driver_stopped });
 
       const second = await kit.start();
       const back = await cloud.until(

@@ -12,6 +12,7 @@ import { command_file, withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { startProxy } from '../../support/brokers/proxy.ts';
 import { texts } from '../../../src/outbox/texts.ts';
+import { texts as task_texts } from '../../../src/tasks/texts.ts';
 
 /** What the README promises. */
 const stop_ms = 10_000;
@@ -58,7 +59,7 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is told to stop', () =>
       await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
       expect(cloud.on(`task/${task_id}`).at(-1)?.data).toMatchObject({
         status: 'failed',
-        result: { error: 'interrupted by a stop of the connector, outcome unknown' },
+        result: { error: task_texts.interrupted_by_stop },
       });
       expect(cloud.on(`asset/${kit.drone()}`).at(-1)?.data).toMatchObject({ status: 'offline' });
       expect(cloud.heard.at(-1)?.channel).toBe('state');

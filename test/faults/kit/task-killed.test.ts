@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import type { TaskAnswer, TaskProcessSettings, TaskQuestion } from '../../support/kit/task-process.ts';
+import { texts } from '../../../src/tasks/texts.ts';
 
 const entry = new URL('../../support/kit/task-process.ts', import.meta.url);
 
@@ -102,7 +103,7 @@ describe('a connector that is killed', () => {
       const second = await start();
       dispatch(second);
       await second.hear('taken');
-      const over = { state: 'failed', result: { error: 'interrupted by restart, outcome unknown' } };
+      const over = { state: 'failed', result: { error: texts.interrupted } };
       await eventually('the end is recorded', async () => {
         second.ask({ kind: 'find', task_id });
         return isDeepStrictEqual(await second.hear('found'), { kind: 'found', ...over });

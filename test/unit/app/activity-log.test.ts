@@ -5,6 +5,7 @@ import { journalDatagram } from '../../../src/platform/systemd/journal.ts';
 import { readEntry } from '../../../src/platform/log/entry.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { journalFields } from '../../fakes/fake-systemd.ts';
+import { texts } from '../../../src/tasks/texts.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
 const falcon = {
@@ -58,7 +59,7 @@ describe('the activity log of tasks', () => {
   it('has the reason of a command that failed, also when it never started', () => {
     const { activity_log, sentences, fields } = opened();
     activity_log.task({ kind: 'failed', task: arm, ran_ms: 1_000, error: 'the vehicle is not ready' });
-    activity_log.task({ kind: 'failed', task: arm, ran_ms: null, error: 'cancelled before it started' });
+    activity_log.task({ kind: 'failed', task: arm, ran_ms: null, error: texts.cancelled_early });
     expect(sentences()).toEqual([
       'drones Falcon: arm failed after 1 s (the vehicle is not ready)  via=cloud  user=ada',
       'drones Falcon: arm failed (cancelled before it started)  via=cloud  user=ada',

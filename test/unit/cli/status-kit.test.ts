@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { kitLines } from '../../../src/cli/status/kit.ts';
 import type { StatusReport } from '../../../src/local/api.ts';
 import { statusOf } from '../local/fake-daemon.ts';
+import { texts } from '../../../src/cli/texts.ts';
 
 const lines = (news: Partial<StatusReport>) => kitLines(statusOf(news), (_colour, text) => text);
 const power = (facts: StatusReport['drivers'][number]['facts'], reason: string | null = null) => ({
@@ -47,10 +48,10 @@ it('gives a manual position no age', () => {
 });
 
 it.each<[string, Partial<StatusReport>, string]>([
-  ['no driver', { drivers: [] }, 'driver power is not configured'],
+  ['no driver', { drivers: [] }, texts.no_power_driver],
   ['its own reason', { drivers: [power({ reason: 'the UPS is stale' })] }, 'the UPS is stale'],
   ['that it is down', { drivers: [power({}, 'upsd is gone')] }, 'upsd is gone'],
-  ['no battery', { drivers: [power({})] }, 'no battery was found'],
+  ['no battery', { drivers: [power({})] }, texts.no_battery],
 ])('tells why the battery is unknown: %s', (_what, news, reason) => {
   expect(lines({ ...news, kit: {} })[1]).toBe(`battery  unknown  ${reason}`);
 });

@@ -22,7 +22,7 @@ describe('expectPicture', () => {
       'image/jpeg',
     ],
   ])('refuses %s', (_what, bytes, type) => {
-    expect(() => expectPicture(bytes, type)).toThrow(texts.picture_not_jpeg(type ?? 'data without a type'));
+    expect(() => expectPicture(bytes, type)).toThrow(texts.picture_not_jpeg(type ?? texts.no_type));
   });
 
   it('refuses a picture above the limit', () => {

@@ -6,6 +6,7 @@ import { aborted } from '../../../src/platform/time.ts';
 import { drone, type DroneHost, scriptedDriver } from '../../fakes/scripted-driver.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
+import { texts } from '../../../src/hub/texts.ts';
 
 useFakeTime();
 
@@ -74,7 +75,7 @@ it('reports an announcement that changes commands, since a task may wait for one
 it('reports the removal of an asset with its reason', async () => {
   const { lab, sink, activities } = await observed();
   sink.remove();
-  expect(activities.at(-1)).toMatchObject({ kind: 'removed', reason: 'its driver removed it' });
+  expect(activities.at(-1)).toMatchObject({ kind: 'removed', reason: texts.driver_removed_it });
   const second = await observed();
   second.sink.setOnline(false, 'no heartbeat');
   expect(second.lab.hub.forgetAsset(id)).toBeUndefined();

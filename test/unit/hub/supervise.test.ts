@@ -114,7 +114,7 @@ it('treats a driver that throws before its first await like any other failure', 
 it('treats a driver that ends by itself as lost', async () => {
   const { stopping, states, done } = start(async () => undefined);
   await vi.advanceTimersByTimeAsync(0);
-  expect(states.at(-1)).toMatchObject({ state: 'down', reason: 'driver ended before it was stopped' });
+  expect(states.at(-1)).toMatchObject({ state: 'down', reason: texts.driver_ended });
   stopping.abort();
   await done;
 });

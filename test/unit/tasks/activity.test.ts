@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { commit_ms, type Lab, pass, startLab } from '../../support/kit/task-lab.ts';
+import { texts } from '../../../src/tasks/texts.ts';
 
 useFakeTime();
 
@@ -61,7 +62,7 @@ describe('an observer of tasks', () => {
     next.runner.resume();
     await pass(2 * commit_ms);
     expect(next.activities).toMatchObject([
-      { kind: 'failed', task: { id: running }, error: 'interrupted by restart, outcome unknown' },
+      { kind: 'failed', task: { id: running }, error: texts.interrupted },
       { kind: 'started', task: { id: waiting } },
     ]);
     lab.kit.last.succeed();

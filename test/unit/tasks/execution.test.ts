@@ -19,7 +19,7 @@ describe('at its deadline', () => {
     await pass(1_999 + commit_ms);
     expect(lab.last(id)).toMatchObject({ status: 'running' });
     await pass(1);
-    expect(lab.error(id)).toBe('no answer before the deadline, outcome unknown');
+    expect(lab.error(id)).toBe(texts.no_answer);
     await lab.give({ n: 2 });
     expect(lab.kit.last.n).toBe(2);
     lab.kit.invocations[0]?.fail(new Error('too late'));
@@ -30,7 +30,7 @@ describe('at its deadline', () => {
   });
 
   it.each([
-    ['gives up without a word', new Error('aborted'), 'no answer before the deadline, outcome unknown'],
+    ['gives up without a word', new Error('aborted'), texts.no_answer],
     [
       'explains itself',
       new CommandRefused('the drone did not confirm DISARM'),

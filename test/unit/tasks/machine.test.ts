@@ -10,11 +10,12 @@ import {
   type TaskState,
   transition,
 } from '../../../src/tasks/machine.ts';
+import { texts } from '../../../src/tasks/texts.ts';
 
 const running: TaskState = { status: 'running', revision: 3, attempt: 'first' };
 const interrupted: TaskState = { status: 'running', revision: 3, attempt: 'interrupted' };
 const repeated: TaskState = { status: 'running', revision: 3, attempt: 'repeated' };
-const earlier = 'an earlier run was interrupted by restart, outcome unknown';
+const earlier = texts.earlier_interrupted;
 
 const start: TaskEvent = { kind: 'start' };
 const progress: TaskEvent = { kind: 'progress', message: 'half way', pct: 50 };
@@ -26,21 +27,21 @@ const expire: TaskEvent = { kind: 'expire' };
 
 const failures: readonly [TaskState, TaskEvent, string][] = [
   [received, fail, 'low battery'],
-  [received, cancel, 'cancelled before it started'],
+  [received, cancel, texts.cancelled_early],
   [received, supersede, 'superseded by disarm'],
   [received, expire, 'expired: its deadline passed before it started; command not sent'],
   [running, fail, 'low battery'],
   [running, cancel, 'cancelled while running'],
   [running, supersede, 'superseded by disarm'],
-  [running, expire, 'no answer before the deadline, outcome unknown'],
+  [running, expire, texts.no_answer],
   [interrupted, fail, `low battery; ${earlier}`],
-  [interrupted, cancel, 'interrupted by restart, outcome unknown'],
-  [interrupted, supersede, 'interrupted by restart, outcome unknown'],
-  [interrupted, expire, 'interrupted by restart, outcome unknown'],
+  [interrupted, cancel, texts.interrupted],
+  [interrupted, supersede, texts.interrupted],
+  [interrupted, expire, texts.interrupted],
   [repeated, fail, `low battery; ${earlier}`],
   [repeated, cancel, `cancelled while running; ${earlier}`],
   [repeated, supersede, `superseded by disarm; ${earlier}`],
-  [repeated, expire, 'no answer before the deadline, outcome unknown'],
+  [repeated, expire, texts.no_answer],
 ];
 
 const refusals: readonly [TaskState, TaskEvent][] = [

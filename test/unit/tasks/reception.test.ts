@@ -82,7 +82,7 @@ describe('a dispatch', () => {
   it('is refused once the connector stops, so that it is delivered again', async () => {
     const lab = startLab();
     lab.end.abort();
-    await expect(lab.send().taken).rejects.toThrow('the connector is stopping and accepts no tasks');
+    await expect(lab.send().taken).rejects.toThrow(texts.stopping_refused);
     expect(lab.disk.drafts).toEqual([]);
   });
 });

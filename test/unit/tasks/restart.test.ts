@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CommandRefused } from '../../../src/errors.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { commit_ms, iso, Kit, type Lab, pass, startLab } from '../../support/kit/task-lab.ts';
+import { texts } from '../../../src/tasks/texts.ts';
 
 useFakeTime();
 
@@ -174,14 +175,14 @@ describe('a task that was running', () => {
     const id = await lab.give({ command: 'goto', deadline });
     lab.kit.drone.announced = false;
     const next = await restart(lab);
-    expect(next.error(id)).toBe('interrupted by restart, outcome unknown');
+    expect(next.error(id)).toBe(texts.interrupted);
   });
 
   it('fails with an unknown outcome, and nothing is done again', async () => {
     const lab = startLab();
     const id = await lab.give({ command: 'goto' });
     const next = await restart(lab);
-    expect(next.error(id)).toBe('interrupted by restart, outcome unknown');
+    expect(next.error(id)).toBe(texts.interrupted);
     expect(lab.kit.invocations).toHaveLength(1);
     await next.give({ task_id: id, command: 'goto' });
     expect(lab.kit.invocations).toHaveLength(1);
@@ -196,7 +197,7 @@ describe('a task that was running', () => {
     await pass(2 * commit_ms - 1);
     lab.disk.entries.set(id, { ...lab.disk.entries.get(id)!, state: 'running' });
     const next = await restart(lab);
-    expect(next.error(id)).toBe('interrupted by restart, outcome unknown');
+    expect(next.error(id)).toBe(texts.interrupted);
     expect(lab.kit.invocations).toHaveLength(0);
   });
 
@@ -216,7 +217,7 @@ describe('a task that was running', () => {
       await pass(2_000);
       expect(next.last(id)).toMatchObject({
         status: 'failed',
-        result: { error: 'interrupted by restart, outcome unknown' },
+        result: { error: texts.interrupted },
       });
       expect(lab.kit.invocations).toHaveLength(1);
       const revisions = next.disk.reports(id).map(({ revision }) => revision);
@@ -264,14 +265,14 @@ describe('a task that was running', () => {
     const lab = startLab();
     const late = await lab.give({ command: 'probe' });
     const next = await restart(lab, 20_000);
-    expect(next.error(late)).toBe('interrupted by restart, outcome unknown');
+    expect(next.error(late)).toBe(texts.interrupted);
 
     const cancelled = await next.give({ command: 'probe' });
     lab.kit.drone.announced = false;
     const last = await restart(next);
     last.runner.cancel(cancelled);
     await pass(commit_ms);
-    expect(last.error(cancelled)).toBe('interrupted by restart, outcome unknown');
+    expect(last.error(cancelled)).toBe(texts.interrupted);
   });
 
   it('and cannot be read any more fails with a sentence', async () => {
@@ -315,7 +316,7 @@ describe('a stop of the connector', () => {
     await pass(100);
     expect(lab.disk.entry(id)).toMatchObject({ state: 'running' });
     const next = await restart(lab);
-    expect(next.error(id)).toBe('interrupted by restart, outcome unknown');
+    expect(next.error(id)).toBe(texts.interrupted);
   });
 
   it('leaves a repeatable task to the next run', async () => {

@@ -194,7 +194,7 @@ describe('a cancelled task', () => {
     const second = await lab.give({ n: 2 });
     lab.runner.cancel(second.toUpperCase());
     await finishAll(lab);
-    expect(lab.error(second)).toBe('cancelled before it started');
+    expect(lab.error(second)).toBe(texts.cancelled_early);
     expect(lab.kit.invocations).toHaveLength(1);
   });
 
@@ -218,7 +218,7 @@ describe('a cancelled task', () => {
     lab.runner.cancel(id);
     await pass(2 * commit_ms);
     expect(lab.kit.invocations).toHaveLength(0);
-    expect(lab.error(id)).toBe('cancelled before it started');
+    expect(lab.error(id)).toBe(texts.cancelled_early);
     expect(lab.disk.entry(id)).toMatchObject({ state: 'failed' });
   });
 

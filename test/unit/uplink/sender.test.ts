@@ -8,6 +8,7 @@ import { type Acknowledged, type Pace, Sender } from '../../../src/uplink/sender
 import { Suspicion } from '../../../src/uplink/suspicion.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { test_drones, test_kit } from '../../support/gps.ts';
+import { texts } from '../../../src/uplink/texts.ts';
 
 useFakeTime();
 
@@ -229,7 +230,7 @@ describe('Sender', () => {
 
     it.each([
       ['the words of the broker', 'no such tenant'],
-      ['words of its own where the broker sends none', 'not authorised to publish here'],
+      ['words of its own where the broker sends none', texts.not_authorised],
     ])('passes on a refusal in %s', async (_, reason) => {
       await withSender({}, async ({ waiting, sent, refused, wake }) => {
         waiting.push(outgoing());

@@ -16,6 +16,7 @@ import {
 } from '../../../fakes/scripted-driver.ts';
 import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
+import { texts } from '../../../../src/hub/texts.ts';
 
 useFakeTime();
 
@@ -90,7 +91,7 @@ it('reports an asset offline once when its driver fails, and online again withou
   await lab.stop();
   expect(lab.outbox.on(channels.asset(id)).at(-1)).toMatchObject({
     status: 'offline',
-    status_reason: 'the driver was stopped',
+    status_reason: texts.driver_stopped,
   });
 });
 

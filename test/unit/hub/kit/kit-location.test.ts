@@ -15,6 +15,7 @@ import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 import { drone, type DroneHost, scriptedDriver } from '../../../fakes/scripted-driver.ts';
+import { texts } from '../../../../src/hub/texts.ts';
 
 useFakeTime();
 
@@ -176,7 +177,7 @@ it('looks up the city again only after 500 m, and reports why a location is not 
     expect(where.view()).toEqual({
       age_s: null,
       driver: null,
-      reason: 'no driver has reported a position yet',
+      reason: texts.no_position,
     });
     for (const latitude of [10, 10.001, 10.004, 10.005, 10.0051]) {
       where.note('gps', fix('satellite', latitude));

@@ -188,7 +188,7 @@ it('reports a missing link offline once, and its return online', () => {
   const first = linkEdges(new Map(), [wan('wwan0', 'online'), wan('eth1', null)], 0);
   expect(first.edges).toEqual([]);
   const gone = linkEdges(first.states, [], 5_000);
-  expect(gone.edges).toMatchObject([{ name: 'wwan0', status: 'offline', reason: 'the interface is gone' }]);
+  expect(gone.edges).toMatchObject([{ name: 'wwan0', status: 'offline', reason: texts.interface_gone }]);
   const still_gone = linkEdges(gone.states, [], 10_000);
   expect(still_gone.edges).toEqual([]);
   expect(linkEdges(still_gone.states, [wan('wwan0', 'online')], 65_000).edges).toMatchObject([

@@ -20,6 +20,7 @@ import {
   startWanLab,
   type WanLab,
 } from '../../../../support/gateway/wan-lab.ts';
+import { texts as platform_texts } from '../../../../../src/platform/texts.ts';
 
 const interval_ms = 50;
 const timeout_ms = 1_000;
@@ -164,7 +165,11 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     await lab.ip('-6', 'addr', 'flush', 'dev', 'wwan0', 'scope', 'global');
     await lab.ip('-6', 'route', 'flush', 'dev', 'wwan0');
     // Sooner than a timeout, since nothing has to be waited for.
-    await eventually('it is lost', () => prober.read().reason === 'no route by this device', slack_ms);
+    await eventually(
+      'it is lost',
+      () => prober.read().reason === platform_texts.socket_reasons['ENETUNREACH'],
+      slack_ms,
+    );
     expect(prober.read().reachable).toBe(false);
     await lab.unplug('wwan0');
     await lab.plug('wwan0');

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { each_command, payloadOf, prepare, withBoth } from './commands-lab.ts';
 import { withDrone } from '../mavlink-lab.ts';
+import { texts } from '../../../../../src/tasks/texts.ts';
 
 describe.concurrent('A command without an answer', () => {
   const copies_sent: Readonly<Record<string, number>> = {
@@ -54,7 +55,7 @@ describe.concurrent('A command without an answer', () => {
         prepare(drone, name);
         const cancelled = new AbortController();
         drone.react = () => {
-          setTimeout(() => cancelled.abort(new Error('the task was cancelled')), 100);
+          setTimeout(() => cancelled.abort(new Error(texts.cancelled)), 100);
           return undefined;
         };
         await expect(lab.command(name, payloadOf(name), { signal: cancelled.signal })).rejects.toThrow(

@@ -11,6 +11,7 @@ import { kit_id } from '../../../../support/kit/hub-lab.ts';
 import { MissionDrone, missionItem } from '../../../../fakes/mission-drone.ts';
 import { drone_key, type MavlinkLab, withLab } from '../mavlink-lab.ts';
 import { payloadOf } from './commands-lab.ts';
+import { texts as task_texts } from '../../../../../src/tasks/texts.ts';
 
 const readme = new URL('../../../../../drivers/mavlink/README.md', import.meta.url);
 const [begin, end] = ['<!-- outcomes -->\n', '<!-- end of outcomes -->'];
@@ -207,7 +208,7 @@ async function outcomeOf(
   if (name === 'get_params' && !(scenario in readings)) return none;
   await prepare(lab, drone, name);
   const cancelled = new AbortController();
-  const cancel = (): void => cancelled.abort(new Error('the task was cancelled'));
+  const cancel = (): void => cancelled.abort(new Error(task_texts.cancelled));
   arrange(drone, name, scenario, cancel);
   try {
     await lab.command(name, payloadOf(name), { signal: cancelled.signal, remaining_ms: 20_000 });
