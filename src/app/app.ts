@@ -17,7 +17,7 @@ import { Tail } from './tail.ts';
 import { type Vitals, vitals } from './vitals.ts';
 import type { Config } from '../config/config.ts';
 import { no_broker } from '../config/broker.ts';
-import { cityFinder } from '../geo/cities.ts';
+import { cityAt } from '../geo/cities.ts';
 import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
 import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/outbox.ts';
@@ -227,7 +227,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     rates: pace.rates(),
     isOnline: () => uplink.online,
     ...telemetryPace(config),
-    cityOf: cityFinder(),
+    cityOf: cityAt,
     allow: allowed(live, low_battery),
     streams: low_battery.streams(openStreams(config.media, { onUrl, log, signal })),
     observe(activity) {

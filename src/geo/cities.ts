@@ -17,13 +17,9 @@ interface Index {
   readonly names: Buffer;
 }
 
-/** Gives the function that names the city at a position, or null. The index (1.2 MB) is read at the first call. */
-export function cityFinder(): (at: Point) => string | null {
-  let index: Index | undefined;
-  return (at) => {
-    index ??= openIndex(readFileSync(cities_file));
-    return findCity(index, at);
-  };
+/** Names the city at a position, or null. Reads the index each time: a kit seldom moves to another place, and 1 MB would stay. */
+export function cityAt(at: Point): string | null {
+  return findCity(openIndex(readFileSync(cities_file)), at);
 }
 
 /** Reads the tables where they stand; throws `InvariantBroken` when the bytes are not such an index. */

@@ -4,11 +4,9 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { InvariantBroken } from '../../../src/errors.ts';
 import { cities_file } from '../../../src/geo/cities-format.ts';
-import { cityFinder, findCity, openIndex, reach_km } from '../../../src/geo/cities.ts';
+import { cityAt, findCity, openIndex, reach_km } from '../../../src/geo/cities.ts';
 import { distance_m } from '../../../src/device/distance.ts';
 import { allCities, packCities } from '../../../src/geo/pack-cities.ts';
-
-const find = cityFinder();
 
 it.each<[string, number, number, string | null]>([
   ['the centre of a capital', 59.3293, 18.0686, 'Stockholm'],
@@ -22,7 +20,7 @@ it.each<[string, number, number, string | null]>([
   ['the ocean', 0, 0, null],
   ['the middle of the Pacific', -40, -140, null],
 ])('names %s', (_what, latitude, longitude, name) => {
-  expect(find({ latitude, longitude })).toBe(name);
+  expect(cityAt({ latitude, longitude })).toBe(name);
 });
 
 it('answers the same a turn around the globe later', () => {
@@ -30,7 +28,7 @@ it('answers the same a turn around the globe later', () => {
   fc.assert(
     fc.property(fc.double({ min: -90, max: 90, noNaN: true }), longitude, (latitude, east) => {
       const at = { latitude, longitude: Math.round(east) };
-      expect(find({ latitude, longitude: at.longitude + 360 })).toBe(find(at));
+      expect(cityAt({ latitude, longitude: at.longitude + 360 })).toBe(cityAt(at));
     }),
     { numRuns: 200 },
   );
