@@ -181,6 +181,9 @@ function reachedBy(
   const addressed =
     target === undefined || target === 0 ? active : active.filter(({ sysid }) => sysid === target);
   if (addressed.length === 0) return 'no_vehicle';
+  // The station means one of them, and does not know the other.
+  if (target !== undefined && target !== 0 && addressed.some(({ is_shared }) => is_shared))
+    return 'shared_id';
   const allowed = asset_keys ? addressed.filter((route) => isAmong(asset_keys, route)) : addressed;
   // A command to all systems would also reach vehicles that share the address and are not forwarded here.
   const others = target === 0 && asset_keys ? active.filter((route) => !isAmong(asset_keys, route)) : [];

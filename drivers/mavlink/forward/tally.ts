@@ -5,10 +5,14 @@ export const drop_reasons = {
   /** From vehicles: no station is connected; the station does not read fast enough. */
   no_peer: 0,
   slow: 0,
-  /** To vehicles: the endpoint or the driver is read-only; the vehicle is not forwarded here; its system is unknown. */
+  /**
+   * To vehicles: the endpoint or the driver is read-only; the vehicle is not forwarded here; its system is unknown; two vehicles
+   * have that system id.
+   */
   read_only: 0,
   filtered: 0,
   no_vehicle: 0,
+  shared_id: 0,
   /** It came back through a router or another endpoint; it has the ids of this kit; it would change the signing key. */
   looped: 0,
   own_ids: 0,

@@ -12,10 +12,13 @@ export interface Route {
   readonly asset_key: string | undefined;
   /** Whether commands take this route: a vehicle may be received over several. */
   readonly is_active: boolean;
+  /** Whether another vehicle uses its system id: what is sent to it could reach the other one. */
+  readonly is_shared: boolean;
 }
 
 export function routeOf(contact: Contact, vehicle: Vehicle | undefined): Route {
   const { sysid, compid, link, peer } = contact;
   const is_active = !vehicle || vehicle.active === contact;
-  return { sysid, compid, link, peer, asset_key: vehicle?.asset_key, is_active };
+  const is_shared = vehicle?.conflict !== undefined || contact.isShared(performance.now());
+  return { sysid, compid, link, peer, asset_key: vehicle?.asset_key, is_active, is_shared };
 }

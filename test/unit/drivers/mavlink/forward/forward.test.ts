@@ -101,6 +101,20 @@ describe.concurrent('An endpoint', () => {
     });
   });
 
+  it('forwards no command for a system id that two vehicles have, whatever the station means', async () => {
+    const port = await freeUdpPort();
+    await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async (scene) => {
+      const { lab, drone, station, facts } = scene;
+      const gcs = await station({ kind: 'udp', port });
+      const other = await lab.fly({ uid: '00000000c0ffee02', airborne: true });
+      await lab.sees('sys_status', ({ alarms }) => Array.isArray(alarms) && alarms.length > 0);
+      gcs.command(return_home, 1);
+      await eventually('the drop is counted', () => facts().includes('shared_id 1'));
+      expect([...drone.commands, ...other.commands]).toEqual([]);
+      expect(gcs.frames.length).toBeGreaterThan(0);
+    });
+  });
+
   it('blocks SETUP_SIGNING, which contains the key, and forwards what the station sends after it', async () => {
     const port = await freeUdpPort();
     await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station, facts }) => {
