@@ -24,6 +24,8 @@ import type { CommandName, MavlinkOptions } from '../options.ts';
 import { parameterCommands } from '../parameters/commands.ts';
 import { orbitCommand } from './orbit.ts';
 import { armOrder, gotoOrder, modeOf, modeOrder, returnOrder } from './orders.ts';
+import { isTargetShown } from './target-shown.ts';
+import { refreshChecks } from './pre-arm.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
 
@@ -67,6 +69,7 @@ function armCommand(vehicle: Bounded, options: MavlinkOptions): Command {
     requires_approval: true,
     input: noInput,
     handle: async (_input, context) => {
+      await refreshChecks(vehicle, context, options.arm);
       const { to } = admit(vehicle, context, (situation) => obstacleToArm(situation, options.arm));
       const evidence = await carryOut(to, armOrder(true), context);
       return { armed: true, ...evidence };
@@ -164,6 +167,7 @@ async function goTo(
   const height = admitTarget(target, situation, options.goto);
   if (typeof height === 'string') throw notSent(texts.about(to.name, height));
   const evidence = await carryOut(to, gotoOrder(target, height, situation), context);
+  const isGoingAround = !isTargetShown(to.contact, target, height);
   const arrived = target.wait_for_arrival;
   if (arrived) await awaitArrival(to, journeyTo(target, height, situation), context);
   return {
@@ -177,6 +181,7 @@ async function goTo(
           height_above_home_m: height.above_home_m,
           alt_datum: options.goto.datum,
         }),
+    ...(isGoingAround ? { going_around: true } : {}),
     ...evidence,
   };
 }

@@ -48,6 +48,17 @@ function turns(a: Place, b: Place, c: Place): boolean {
 
 const metres_per_degree = 111_195;
 
+/** Returns the place in this direction and distance, at most some kilometres away. */
+export function offset(
+  { lat, lon }: Place,
+  { bearing_deg, metres }: { readonly bearing_deg: number; readonly metres: number },
+): Place {
+  const angle = (bearing_deg * Math.PI) / 180;
+  const degrees = metres / metres_per_degree;
+  const scale = Math.cos((lat * Math.PI) / 180);
+  return { lat: lat + degrees * Math.cos(angle), lon: lon + (degrees * Math.sin(angle)) / scale };
+}
+
 /** Returns the distance from a place to the nearest side of a polygon in metres. */
 export function distanceToSides_m(place: Place, polygon: readonly Place[]): number {
   const scale = Math.cos((place.lat * Math.PI) / 180);

@@ -5,7 +5,8 @@ import type { Situation } from '../vehicles/situation.ts';
 import type { Height } from './altitude.ts';
 import type { Order } from './exchange.ts';
 import type { Waypoint } from './gate.ts';
-import { gotoOrder, isNear, sendCommand } from './orders.ts';
+import { gotoOrder, sendCommand } from './orders.ts';
+import { isNear } from './target-shown.ts';
 import { texts } from './texts.ts';
 
 export interface Orbit extends Waypoint {
@@ -62,7 +63,7 @@ function circleOrder(orbit: Orbit, { amsl_m }: Height, { autopilot, kind }: Situ
     command: command_orbit,
     forms: ['int', 'long'],
     send: (contact, how) => {
-      contact.requestOrbitStatus();
+      contact.requestReport('circle');
       return sendCommand(contact, { ...fields, place: { lat, lon, z_m: amsl_m, frame: frame_global } }, how);
     },
     may_resend: false,

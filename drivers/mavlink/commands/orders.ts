@@ -2,10 +2,10 @@
 import type { Height } from './altitude.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import type { Form, Order } from './exchange.ts';
+import { isOnWayTo, isTargetShown, mayGoAround } from './target-shown.ts';
 import type { Waypoint } from './gate.ts';
 import { distance_m } from './geo.ts';
 import { texts } from './texts.ts';
-import type { Messages } from '../wire/messages.ts';
 import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from '../vehicles/modes.ts';
 import { armingCauses, isArmed, modeCauses, type Situation } from '../vehicles/situation.ts';
 
@@ -23,13 +23,12 @@ const landed_taking_off = 3;
 /** Motors spool up, and the vehicle reports its state once a second. */
 const takeoff_effect_wait_ms = 10_000;
 const effect_wait_ms = 3_000;
-/** The vehicle reports its target once a second. */
-const goto_effect_wait_ms = 4_000;
+/** The vehicle reports its target once a second, and its way to it when it is asked. */
+const goto_effect_wait_ms = 6_000;
 const base_mode_custom = 1;
 const base_mode_armed = 128;
 const frame_global = 0;
 const frame_global_relative_int = 6;
-const target_tolerance_m = 1;
 /** A vehicle stops this near, and this far for its speed. */
 const stop_near_m = 15;
 const stop_time_s = 4;
@@ -131,6 +130,7 @@ export function gotoOrder(
     // COMMAND_LONG has no frame: only PX4 is known to interpret its altitude as above sea level.
     forms: autopilot === 'px4' ? ['int', 'long'] : ['int'],
     send: (contact, how) => {
+      if (mayGoAround(contact)) contact.requestReport('way');
       const place = { lat, lon, z_m, frame };
       const fields = { command: command_reposition, ...reposition, ...clockwise, ...circle, place };
       return sendCommand(contact, fields, how);
@@ -141,15 +141,11 @@ export function gotoOrder(
     may_resend: false,
     expected: texts.expects_target,
     effect_wait_ms: goto_effect_wait_ms,
-    isObserved: ({ latest }, since_ms) => {
-      const report = latest.since('POSITION_TARGET_GLOBAL_INT', since_ms);
-      const is_guided = latest.since('HEARTBEAT', since_ms)?.custom_mode === guided?.custom_mode;
-      // Rovers report no meaningful altitude.
-      return (
-        is_guided &&
-        report !== undefined &&
-        isNear(report, { lat, lon, amsl_m: kind === 'rover' ? undefined : height.amsl_m })
-      );
+    isObserved: (contact, since_ms) => {
+      const is_guided = contact.latest.since('HEARTBEAT', since_ms)?.custom_mode === guided?.custom_mode;
+      if (!is_guided) return false;
+      const isShown = isTargetShown(contact, { lat, lon }, height, since_ms);
+      return isShown || isOnWayTo(contact, { lat, lon }, since_ms);
     },
   };
 }
@@ -233,23 +229,6 @@ export function speedOrder(speed_mps: number, situation: Situation): Order {
     is_unobservable: true,
     isObserved: () => false,
   };
-}
-
-interface Target {
-  readonly lat: number;
-  readonly lon: number;
-  readonly amsl_m: number | undefined;
-}
-
-export function isNear(
-  report: Pick<Messages['POSITION_TARGET_GLOBAL_INT'], 'alt' | 'lat_int' | 'lon_int'>,
-  { lat, lon, amsl_m }: Target,
-): boolean {
-  const off_m = distance_m({ lat: report.lat_int / 1e7, lon: report.lon_int / 1e7 }, { lat, lon });
-  return (
-    off_m <= target_tolerance_m &&
-    (amsl_m === undefined || Math.abs(report.alt - amsl_m) <= target_tolerance_m)
-  );
 }
 
 /** Returns the mode of a heartbeat received after `since_ms`. */

@@ -27,6 +27,7 @@ const command_orbit = 34;
 const command_reposition = 192;
 const command_mission_start = 300;
 const command_arm = 400;
+const command_run_checks = 401;
 const frames_relative: ReadonlySet<number> = new Set([3, 6]);
 const frames_amsl: ReadonlySet<number> = new Set([0, 5]);
 const change_mode = 1;
@@ -41,6 +42,8 @@ export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable):
   switch (fields.command) {
     case command_arm:
       return fields.param1 === 1 ? arm(state) : disarm(state);
+    case command_run_checks:
+      return runChecks(state);
     case command_return:
       flight.mode = 'RTL';
       return { result: accepted };
@@ -130,6 +133,16 @@ function arm({ autopilot, flight, gps, pre_arm_ok }: Answerable): Answer {
   return autopilot === 'px4'
     ? { result: rejected, texts: ['Arming denied: Resolve system health failures first\t'] }
     : { result: failed, texts: [gps === 'ok' ? 'Arm: Compass not calibrated' : 'PreArm: GPS 1: Bad fix'] };
+}
+
+/** Accepted whatever the result is, which the texts report. */
+function runChecks({ flight, gps, pre_arm_ok }: Answerable): Answer {
+  if (flight.armed) return { result: rejected };
+  const reasons = [
+    ...(pre_arm_ok ? [] : ['PreArm: Compass not calibrated']),
+    ...(gps === 'ok' ? [] : ['PreArm: GPS 1: Bad fix']),
+  ];
+  return { result: accepted, texts: reasons };
 }
 
 function disarm({ autopilot, flight, kind }: Answerable): Answer {

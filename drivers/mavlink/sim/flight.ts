@@ -44,6 +44,8 @@ export class Flight {
   mode: SimMode;
   /** Where it flies to, in GUIDED. */
   target: Target | undefined;
+  /** Where it flies first, around an obstacle on the way to its target. */
+  around: Target | undefined;
   /** What it flies around, in ORBIT. */
   circle: Circle | undefined;
   north_mps = 0;
@@ -63,6 +65,11 @@ export class Flight {
     this.height_m = airborne ? circle_height_m : 0;
     this.armed = airborne;
     this.mode = airborne ? 'AUTO' : 'LOITER';
+  }
+
+  /** What it reports as its target. */
+  get shown_target(): Target | undefined {
+    return this.target && (this.around ?? this.target);
   }
 
   get is_airborne(): boolean {
@@ -93,7 +100,7 @@ export class Flight {
         return this.route ? this.#onRoute(this.route) : this.#onCircle(seconds);
       case 'GUIDED':
       case 'TAKEOFF':
-        return this.target;
+        return this.shown_target;
       case 'LAND':
         return { lat, lon, height_m: 0 };
       case 'RTL':

@@ -1,4 +1,5 @@
 /** Messages of the simulated vehicle, filled as by the simulated autopilot. */
+import { distance_m } from '../commands/geo.ts';
 import type { Messages } from '../wire/messages.ts';
 import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
 import { holdNumbers, modeNumbers, px4_orbit_mode, px4_takeoff_mode } from '../vehicles/modes.ts';
@@ -180,7 +181,7 @@ export const telemetry = {
     landed_state: landedState(state),
   }),
   POSITION_TARGET_GLOBAL_INT: ({ autopilot, flight, boot_ms }) => {
-    const { lat, lon, height_m } = flight.target ?? flight;
+    const { lat, lon, height_m } = flight.shown_target ?? flight;
     return {
       time_boot_ms: boot_ms,
       lat_int: Math.round(lat * 1e7),
@@ -196,6 +197,21 @@ export const telemetry = {
       yaw_rate: 0,
       type_mask: 0xdf8,
       coordinate_frame: autopilot === 'px4' ? 5 : 0,
+    };
+  },
+  NAV_CONTROLLER_OUTPUT: ({ flight }) => {
+    const { lat, lon } = flight.target ?? flight;
+    const north = lat - flight.lat;
+    const east = (lon - flight.lon) * Math.cos(lat * radians_per_degree);
+    return {
+      nav_roll: 0,
+      nav_pitch: 0,
+      alt_error: 0,
+      aspd_error: 0,
+      xtrack_error: 0,
+      nav_bearing: 0,
+      target_bearing: Math.round(Math.atan2(east, north) / radians_per_degree),
+      wp_dist: Math.round(distance_m(flight, { lat, lon })),
     };
   },
   ORBIT_EXECUTION_STATUS: ({ flight, boot_ms }) => {
@@ -310,6 +326,7 @@ export const telemetry_ids: ReadonlyMap<number, Telemetry> = new Map([
   [30, 'ATTITUDE'],
   [33, 'GLOBAL_POSITION_INT'],
   [42, 'MISSION_CURRENT'],
+  [62, 'NAV_CONTROLLER_OUTPUT'],
   [74, 'VFR_HUD'],
   [87, 'POSITION_TARGET_GLOBAL_INT'],
   [147, 'BATTERY_STATUS'],

@@ -10,7 +10,7 @@ import { needsModeList } from './modes.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
-import { type StreamRequest, Streams, type StreamRates } from './streams.ts';
+import { type EffectReport, type StreamRequest, Streams, type StreamRates } from './streams.ts';
 import { UnansweredCopies } from '../commands/unanswered.ts';
 
 type CommandAck = Messages['COMMAND_ACK'];
@@ -167,9 +167,9 @@ export class Contact {
     this.link.discard(this.peer, sent_ms);
   }
 
-  /** Requests the report about a circle that is about to be flown. */
-  requestOrbitStatus(): void {
-    this.#streams?.requestOrbitStatus();
+  /** Requests what will show the effect of a command. */
+  requestReport(report: EffectReport): void {
+    this.#streams?.requestReport(report);
   }
 
   receive(message: Decoded, now_ms: number): void {

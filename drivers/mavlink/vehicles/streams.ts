@@ -80,13 +80,15 @@ const command_request_capabilities = 520;
 
 const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
 
-/** Sent while the vehicle orbits, so that it is requested only for that. */
-const orbit_status: Wanted = {
-  name: 'ORBIT_EXECUTION_STATUS',
-  msgid: 360,
-  interval_ms: effect_interval_ms,
-  once: true,
-};
+/** What only some commands need, and is requested for them. */
+const reports = {
+  /** Sent while the vehicle orbits. */
+  circle: { name: 'ORBIT_EXECUTION_STATUS', msgid: 360, interval_ms: effect_interval_ms, once: true },
+  /** Direction and distance of the target, also while the vehicle avoids an obstacle on its way. */
+  way: { name: 'NAV_CONTROLLER_OUTPUT', msgid: 62, interval_ms: effect_interval_ms, once: true },
+} as const satisfies Record<string, Wanted>;
+
+export type EffectReport = keyof typeof reports;
 
 export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readonly Wanted[] {
   const hud_ms = 1_000 / rates.position_hz;
@@ -161,9 +163,10 @@ export class Streams {
     if (!this.#wants.has(available_modes.name)) this.#want(available_modes);
   }
 
-  /** Requests the report about a circle that is about to be flown. */
-  requestOrbitStatus(): void {
-    if (!this.#wants.has(orbit_status.name)) this.#want(orbit_status);
+  /** Requests what will show the effect of a command. */
+  requestReport(report: EffectReport): void {
+    const wanted = reports[report];
+    if (!this.#wants.has(wanted.name)) this.#want(wanted);
   }
 
   /** Whether the autopilot has refused to report its identity. */

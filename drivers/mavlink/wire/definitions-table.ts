@@ -102,6 +102,7 @@ export const layouts = `
 46 MISSION_ITEM_REACHED: uint16_t seq
 47 MISSION_ACK: uint8_t target_system, uint8_t target_component, uint8_t type, uint8_t mission_type, uint32_t opaque_id
 51 MISSION_REQUEST_INT: uint16_t seq, uint8_t target_system, uint8_t target_component, uint8_t mission_type
+62 NAV_CONTROLLER_OUTPUT: float nav_roll, float nav_pitch, float alt_error, float aspd_error, float xtrack_error, int16_t nav_bearing, int16_t target_bearing, uint16_t wp_dist
 66 REQUEST_DATA_STREAM: uint16_t req_message_rate, uint8_t target_system, uint8_t target_component, uint8_t req_stream_id, uint8_t start_stop
 73 MISSION_ITEM_INT: float param1, float param2, float param3, float param4, int32_t x, int32_t y, float z, uint16_t seq, uint16_t command, uint8_t target_system, uint8_t target_component, uint8_t frame, uint8_t current, uint8_t autocontinue, uint8_t mission_type
 74 VFR_HUD: float airspeed, float groundspeed, float alt, float climb, int16_t heading, uint16_t throttle

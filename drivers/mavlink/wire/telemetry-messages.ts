@@ -74,6 +74,16 @@ export const telemetryDecoders = {
     heading: i16(v, 16),
     throttle: u16(v, 18),
   }),
+  NAV_CONTROLLER_OUTPUT: (v: DataView) => ({
+    nav_roll: f32(v, 0),
+    nav_pitch: f32(v, 4),
+    alt_error: f32(v, 8),
+    aspd_error: f32(v, 12),
+    xtrack_error: f32(v, 16),
+    nav_bearing: i16(v, 20),
+    target_bearing: i16(v, 22),
+    wp_dist: u16(v, 24),
+  }),
   POSITION_TARGET_GLOBAL_INT: (v: DataView) => ({
     time_boot_ms: u32(v, 0),
     lat_int: i32(v, 4),
