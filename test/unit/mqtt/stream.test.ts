@@ -1,0 +1,152 @@
+/** The stream between a socket and MQTT.js, over a real TCP connection whose other end the test holds. */
+import { once } from 'node:events';
+import { createServer, connect, type Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { MalformedPacket, type Oversize } from '../../../src/mqtt/frames.ts';
+import { MqttStream } from '../../../src/mqtt/stream.ts';
+import { framed, string, uint16 } from '../../support/brokers/scripted-broker.ts';
+import { eventually } from '../../support/eventually.ts';
+
+const puback = (id: number, ...code: number[]): Buffer => framed(0x40, uint16(id), Buffer.from(code));
+const publish = (payload: Buffer): Buffer =>
+  framed(0x32, string('k1/x/down/task'), uint16(9), Buffer.from([0]), payload);
+
+async function pair(packet_bytes_max = 1_000) {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const accepted = once(server, 'connection') as Promise<[Socket]>;
+  const socket = connect(port, '127.0.0.1');
+  const oversize: Oversize[] = [];
+  const skipped: Oversize[] = [];
+  const stream = new MqttStream(socket, {
+    protocol: '5',
+    packet_bytes_max,
+    onOversize: (message) => oversize.push(message),
+    onSkipped: (message) => skipped.push(message),
+  });
+  const wasConnected = stream.connected;
+  const [broker] = await accepted;
+  broker.on('error', () => undefined);
+  onTestFinished(() => {
+    stream.destroy();
+    broker.destroy();
+    server.close();
+  });
+  return { stream, broker, port, oversize, skipped, wasConnected };
+}
+
+describe('MqttStream', () => {
+  it('is connected once the transport is, and knows both addresses from then on', async () => {
+    const { stream, wasConnected } = await pair();
+    expect(wasConnected).toBe(false);
+    await eventually('it is connected', () => stream.connected);
+    expect(stream.endpoints).toEqual({ local_ip: '127.0.0.1', remote_ip: '127.0.0.1' });
+    stream.destroy();
+    await eventually('its addresses are gone', () => stream.endpoints === null);
+    expect(stream.connected).toBe(true);
+  });
+
+  it('passes on what arrives, however it was cut, and ends with the broker', async () => {
+    const { stream, broker } = await pair();
+    const sent = Buffer.concat([puback(1), publish(Buffer.alloc(500, 7)), puback(2)]);
+    const read = buffer(stream);
+    for (let at = 0; at < sent.length; at += 100) broker.write(sent.subarray(at, at + 100));
+    broker.end();
+    expect(await read).toEqual(sent);
+    expect(stream.failure).toBeUndefined();
+  });
+
+  it('sends the pieces of a packet in the order in which they were written', async () => {
+    const { stream, broker } = await pair();
+    const received = buffer(broker);
+    stream.cork();
+    for (const piece of ['a', 'b', 'c']) stream.write(piece);
+    stream.uncork();
+    stream.end(Buffer.from('d'));
+    expect((await received).toString()).toBe('abcd');
+  });
+
+  it('reads past a packet above the limit, names it while it does, and passes on what follows', async () => {
+    const { stream, broker, oversize, skipped } = await pair(100);
+    const chunks: Buffer[] = [];
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    const large = publish(Buffer.alloc(5_000, 1));
+    broker.write(large.subarray(0, 3_000));
+    await eventually('it is being read past', () => stream.skipping !== undefined);
+    expect(oversize).toMatchObject([{ topic: 'k1/x/down/task', packet_id: 9 }]);
+    broker.write(Buffer.concat([large.subarray(3_000), puback(4)]));
+    await eventually('what follows arrives', () => Buffer.concat(chunks).equals(puback(4)));
+    expect(skipped).toHaveLength(1);
+    expect(stream.skipping).toBeUndefined();
+  });
+
+  it('counts every byte as a sign of life, those that are read past included', async () => {
+    const { stream, broker } = await pair(100);
+    stream.on('data', () => undefined);
+    const large = publish(Buffer.alloc(50_000, 1));
+    broker.write(large.subarray(0, 1_000));
+    await eventually('it is being read past', () => stream.skipping !== undefined);
+    const before_ms = stream.last_received_ms;
+    broker.write(large.subarray(1_000, 2_000));
+    await eventually('a later byte counts', () => stream.last_received_ms > before_ms);
+  });
+
+  it('takes a broker for alive while it does not read itself', async () => {
+    const { stream, broker } = await pair(1_000_000);
+    for (let each = 0; each < 40; each += 1) broker.write(publish(Buffer.alloc(50_000, each)));
+    // Nothing reads the stream: its buffer fills, and it stops reading the socket.
+    await eventually('it has stopped reading', () => {
+      const first_ms = stream.last_received_ms;
+      const until_ms = performance.now() + 5;
+      while (performance.now() < until_ms);
+      return stream.last_received_ms > first_ms && stream.readableLength > 0;
+    });
+    expect(performance.now() - stream.last_received_ms).toBeLessThan(1_000);
+  });
+
+  it('hands out the code of a PUBACK that MQTT 5 does not list, once', async () => {
+    const { stream, broker } = await pair();
+    const chunks: Buffer[] = [];
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    broker.write(puback(5, 0xa2));
+    await eventually('it arrives', () => chunks.length > 0);
+    expect(Buffer.concat(chunks)).toEqual(puback(5, 0x80));
+    expect([stream.takeForeignCode(5), stream.takeForeignCode(5), stream.takeForeignCode(6)]).toEqual([
+      0xa2,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('ends a connection that is not MQTT, and keeps why', async () => {
+    const { stream, broker } = await pair();
+    stream.on('data', () => undefined);
+    const closed = once(stream, 'close');
+    broker.write('HTTP/1.1 400 Bad Request\r\n\r\n');
+    await closed;
+    expect(stream.failure).toBeInstanceOf(MalformedPacket);
+  });
+
+  it('keeps the first of several reasons', async () => {
+    const { stream } = await pair();
+    const [first, second] = [new Error('no answer'), new Error('too late')];
+    stream.fail(first);
+    stream.fail(second);
+    expect(stream.failure).toBe(first);
+    expect(stream.destroyed).toBe(true);
+  });
+
+  it('finishes a write that waits for the broker when the connection is lost', async () => {
+    const { stream, broker } = await pair();
+    broker.pause();
+    await eventually('the broker takes no more', () => !stream.write(Buffer.alloc(1_000_000)));
+    stream.on('error', () => undefined);
+    broker.destroy();
+    await eventually('nothing waits any more', () => stream.closed);
+    expect(stream.writableNeedDrain).toBe(false);
+  });
+});
