@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=2
+#!/usr/bin/env -S node --max-semi-space-size=1
 // A gateway has little memory; see src/platform/memory.ts for the rest.
 // The command `kit-connector`: an old Node can read this file and be told so; it cannot read TypeScript.
 import './node-version.mjs';

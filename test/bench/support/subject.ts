@@ -53,7 +53,7 @@ export interface Subject {
 }
 
 /** As the daemon is started (src/kit-connector.mjs), for every engine alike. */
-export const node_flags = ['--max-semi-space-size=2'] as const;
+export const node_flags = ['--max-semi-space-size=1'] as const;
 
 const open_ms = 60_000;
 const load_max_ms = 600_000;

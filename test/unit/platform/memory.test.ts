@@ -36,7 +36,7 @@ async function collectionsOf(pause: string, first: string): Promise<number> {
     for (let times = 0; times < 60; times += 1) { allocate(); ${pause} }
     console.log(collections);
     end.abort();`;
-  const child = startChild(['--max-semi-space-size=2', '--input-type=module', '--eval', script]);
+  const child = startChild(['--max-semi-space-size=1', '--input-type=module', '--eval', script]);
   const { code, stdout, stderr } = await child.ended;
   // V8 prints a warning for a setting that it does not have.
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
