@@ -147,6 +147,7 @@ export const rooms: readonly Room[] = [
     packages: [
       '@hono/node-server',
       '@hono/zod-openapi',
+      'amqplib',
       'better-sqlite3',
       'hono',
       'pg',

@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { drivers } from '../../drivers/index.ts';
 import { type Config, config_file_default, readConfig } from '../config/config.ts';
 import { state_dir_default } from '../config/schema.ts';
-import { isStandaloneFile, readStandalone } from '../config/standalone.ts';
+import { isStandaloneFile, readStandalone, type StandaloneConfig } from '../config/standalone.ts';
 import { ConfigInvalid } from '../errors.ts';
 import { nearestExisting } from './doctor/disk.ts';
 import { installedUser, isAllowed, type ServiceUser } from './doctor/service-user.ts';
@@ -33,6 +33,11 @@ export async function check(file: string, shell: Shell, { quiet }: CheckOptions 
   return exit.ok;
 }
 
+/** Where the messages of kits come from, for people. */
+function sourceOf({ broker, amqp }: Pick<StandaloneConfig, 'broker' | 'amqp'>): string {
+  return amqp ? `queue ${amqp.queue} at ${amqp.urls.join(', ')}` : `broker ${broker?.url}`;
+}
+
 /** The file of the service that runs alone. Of a PostgreSQL, its replication is looked at, unless quiet: a start must not wait for it. */
 async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptions): Promise<number> {
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
@@ -46,10 +51,7 @@ async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptio
     database.kind === 'sqlite' ? [] : await replicationWarnings(database, database.is_replicated);
   complain(shell, ...warnings.map((warning) => `${file}: warning: ${warning}`));
   const name = database.kind === 'sqlite' ? database.file : database.url.replace(/\?.*$/u, '');
-  say(
-    shell,
-    `${file}: ${paint('good', 'ok')}, service at ${at}, broker ${config.broker.url}, database ${name}`,
-  );
+  say(shell, `${file}: ${paint('good', 'ok')}, service at ${at}, ${sourceOf(config)}, database ${name}`);
   return exit.ok;
 }
 

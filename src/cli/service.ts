@@ -40,7 +40,11 @@ export async function service(file: string, shell: Shell): Promise<number> {
     log: log.child({ part: 'service' }),
   });
   log.info(
-    { url: running.url, broker: config.broker.url, database: nameOf(config.database) },
+    {
+      url: running.url,
+      broker: config.broker?.url ?? config.amqp?.urls.join(', '),
+      database: nameOf(config.database),
+    },
     'service started',
   );
   if ((await running.store.keys()).length === 0) {

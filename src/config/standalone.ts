@@ -4,9 +4,10 @@ import { basename, dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigInvalid } from '../errors.ts';
 import { addressesOf } from '../platform/host-list.ts';
-import { type BrokerConfig, readBroker } from './broker.ts';
+import { type BrokerConfig, type BrokerContext, readBroker } from './broker.ts';
 import { addIssues } from './faults.ts';
 import { configFile, type LogLevel, splitListen } from './schema.ts';
+import { type AmqpConfig, ingestSection, readAmqp } from './service/amqp.ts';
 import { checkService, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
 import { readSecret } from './secrets.ts';
 import { type FaultList, faultList, parseSource, readSource } from './source.ts';
@@ -34,7 +35,13 @@ const standaloneFile = serviceSection.extend({
     ])
     .prefault({})
     .describe('what the page and the API show of the past; off: only the newest values'),
-  broker: configFile.shape.broker.unwrap().describe('username: "cloud" when left out'),
+  broker: configFile.shape.broker
+    .unwrap()
+    .optional()
+    .describe('the MQTT broker; username: "cloud" when left out'),
+  ingest: ingestSection
+    .optional()
+    .describe('in place of broker: messages of kits from a queue of RabbitMQ, to which kits publish by MQTT'),
   client_id: z
     .string()
     .min(1)
@@ -93,7 +100,9 @@ export interface HistoryConfig {
 export interface StandaloneConfig extends ServiceConfig {
   /** Undefined: no history is kept. */
   readonly retention: HistoryConfig | undefined;
-  readonly broker: BrokerConfig;
+  /** Undefined: `amqp` has the messages. */
+  readonly broker: BrokerConfig | undefined;
+  readonly amqp: AmqpConfig | undefined;
   readonly client_id: string;
   readonly share: string | undefined;
   readonly database: DatabaseConfig;
@@ -130,18 +139,17 @@ export async function readStandalone(
   if (!read.success)
     addIssues(faults, { schema: standaloneFile, value: source.value, at: [] }, read.error.issues);
   const warnings: string[] = [];
-  const broker =
-    read.data &&
-    (await readBroker(read.data.broker, username_default, { source, faults, warnings, credentials_dir }));
+  const context = { source, faults, warnings, credentials_dir };
+  const from = read.data && (await originOf(read.data, file, context));
   const database = read.data && (await databaseOf(read.data, dirname(file), faults));
   if (read.data) await checkService(read.data, { dir: dirname(file) }, { faults, warnings, at: [] });
   const lines = faults.lines();
-  if (!read.success || !broker || !database || lines.length > 0) throw new ConfigInvalid(lines);
+  if (!read.success || !from || !database || lines.length > 0) throw new ConfigInvalid(lines);
   const { client_id, share, log, metrics } = read.data;
   return {
     ...serviceOf(read.data, { dir: dirname(file) }),
     retention: retentionOf(read.data.history),
-    broker,
+    ...from,
     // A replica keeps no session at the broker: it may be another one each time.
     client_id: share === undefined ? client_id : `${client_id}-${randomBytes(4).toString('hex')}`,
     share,
@@ -150,6 +158,31 @@ export async function readStandalone(
     log,
     warnings,
   };
+}
+
+/** Where the messages of kits come from. Undefined when a fault was added. */
+async function originOf(
+  { broker, ingest, share }: z.output<typeof standaloneFile>,
+  file: string,
+  context: BrokerContext,
+): Promise<Pick<StandaloneConfig, 'broker' | 'amqp'> | undefined> {
+  const { faults } = context;
+  if (ingest) {
+    if (broker) faults.add(['ingest'], 'takes the place of "broker"; remove one of the two');
+    if (share !== undefined)
+      faults.add(['share'], 'is for MQTT; the replicas of a queue divide its messages without it: remove it');
+    const amqp = await readAmqp(ingest, dirname(file), context);
+    return amqp && { broker: undefined, amqp };
+  }
+  if (!broker) {
+    faults.add(
+      [],
+      'names no source of messages; write the address of the MQTT broker as broker.url, or the section ingest',
+    );
+    return undefined;
+  }
+  const read = await readBroker(broker, username_default, context);
+  return read && { broker: read, amqp: undefined };
 }
 
 function retentionOf(history: z.output<typeof standaloneFile>['history']): HistoryConfig | undefined {

@@ -9,6 +9,8 @@ export interface Meter {
   readonly answered: (method: string, status: number, seconds: number) => void;
   readonly stored: (messages: number) => void;
   readonly sockets: (open: number) => void;
+  /** `connected`: a session with the broker began; `redelivered`: it delivered a message again (AMQP). */
+  readonly broker: (event: 'connected' | 'redelivered') => void;
   readonly webhook: (outcome: 'delivered' | 'failed' | 'dead' | 'disabled') => void;
 }
 
@@ -81,6 +83,15 @@ function makeMetrics(registers: Registry[]) {
   return { requests, durations, messages, sockets, kits, ready, database, webhooks };
 }
 
+function brokerCounter(registers: Registry[]) {
+  return new Counter({
+    name: 'kit_service_broker_events_total',
+    help: 'sessions with the broker that began (connected), and messages that it delivered again (redelivered, AMQP only)',
+    labelNames: ['event'] as const,
+    registers,
+  });
+}
+
 function attentionGauge(registers: Registry[]) {
   return new Gauge({
     name: 'kit_service_attention',
@@ -96,6 +107,7 @@ export function openServiceMetrics(version: string): ServiceMetrics {
   collectDefaultMetrics({ register: registry });
   const { requests, durations, messages, sockets, kits, ready, database, webhooks } = makeMetrics(registers);
   const attention = attentionGauge(registers);
+  const broker = brokerCounter(registers);
   new Gauge({ name: 'kit_service_info', help: 'version', labelNames: ['version'] as const, registers }).set(
     { version },
     1,
@@ -108,6 +120,7 @@ export function openServiceMetrics(version: string): ServiceMetrics {
       },
       stored: (count) => messages.inc(count),
       sockets: (open) => sockets.set(open),
+      broker: (event) => broker.inc({ event }),
       webhook: (outcome) => webhooks.attempts.inc({ outcome }),
     },
     content_type: registry.contentType,

@@ -1,14 +1,17 @@
 /** Runs the service for many kits: with its own database, connected to a broker. */
+import { InvariantBroken } from '../errors.ts';
 import type { BrokerOptions } from '../mqtt/broker.ts';
 import type { OpenBrokerSocket } from '../mqtt/socket.ts';
 import { every } from '../platform/time.ts';
 import { Attention } from './attention.ts';
 import { Acks } from './broker/acks.ts';
+import type { AmqpOptions } from './amqp/session.ts';
 import { BrokerLink } from './broker/broker-link.ts';
 import type { CloudLink } from './broker/cloud-link.ts';
 import { PartnerUpdates } from './broker/partner-updates.ts';
 import { SyncRequests } from './broker/sync-requests.ts';
 import { Changes } from './live/changes.ts';
+import type { ReceiverParts } from './ingest/receiver.ts';
 import { SetAside } from './ingest/set-aside.ts';
 import { type RunningService, type ServiceOptions, startService } from './start.ts';
 import type { OpenedStore } from './store/open-store.ts';
@@ -23,7 +26,10 @@ export interface StandaloneOptions extends Omit<
   ServiceOptions,
   'dispatcher' | 'group_ms' | 'unready' | 'onCommitted' | 'onPartner' | 'changes'
 > {
-  readonly broker: BrokerOptions;
+  /** Undefined with `amqp`. */
+  readonly broker: BrokerOptions | undefined;
+  /** Left out: MQTT. */
+  readonly amqp?: AmqpOptions | undefined;
   readonly client_id: string;
   /** Name of the shared subscription of all replicas; undefined: a single service. */
   readonly share?: string | undefined;
@@ -43,6 +49,7 @@ export interface StandaloneService extends RunningService {
 /** Starts the service. Rejects when the database cannot be read or the address cannot be bound. An unreachable broker is retried. */
 export async function startStandalone({
   broker,
+  amqp,
   client_id,
   share,
   followReplicas,
@@ -57,16 +64,16 @@ export async function startStandalone({
   const changes = new Changes();
   const attention = new Attention(log);
   const aside = aside_dir === undefined ? undefined : new SetAside(aside_dir, options.log);
-  const link = new BrokerLink({
-    broker,
-    client_id,
-    share,
-    log,
-    openSocket,
-    take: async (reception) => service.take(reception),
-    room: async () => service.room(),
-    aside,
-  });
+  const link = await linkOf(
+    { broker, amqp, client_id, share, openSocket },
+    {
+      log,
+      take: async (reception) => service.take(reception),
+      room: async () => service.room(),
+      aside,
+      count: (event) => options.meter?.broker(event),
+    },
+  );
   const { acks, syncs, partners } = followers({ store, log, link, signal });
   const onCommitted = noteIn({ acks, syncs, partners });
   const unready = (): string | undefined =>
@@ -92,6 +99,22 @@ export async function startStandalone({
       await service.stop();
     },
   };
+}
+
+type LinkOptions = Pick<StandaloneOptions, 'broker' | 'amqp' | 'client_id' | 'share' | 'openSocket'>;
+interface LinkParts extends ReceiverParts {
+  readonly log: ServiceOptions['log'];
+  readonly count: (event: 'connected' | 'redelivered') => void;
+}
+
+/** AMQP is loaded only where it is configured. */
+async function linkOf(
+  { broker, amqp, client_id, share, openSocket }: LinkOptions,
+  parts: LinkParts,
+): Promise<CloudLink> {
+  if (amqp) return new (await import('./amqp/amqp-link.ts')).AmqpLink({ ...parts, amqp });
+  if (!broker) throw new InvariantBroken('the service has neither a broker nor a queue');
+  return new BrokerLink({ ...parts, broker, client_id, share, openSocket });
 }
 
 /** While the database does not answer, what is known stays. */

@@ -100,6 +100,22 @@ export const texts = {
   map_no_file: 'it is not a file',
   map_shorter: 'the file became shorter while it was read',
   database_behind: 'too many messages wait for the database',
+  connection_closed: 'the broker closed the connection',
+  consumer_cancelled: (queue: string) => `the broker ended the consumer of queue ${queue}`,
+  queue_differs: (reason: string, queue: string) =>
+    `${reason}; queue ${queue} exists with other properties: delete it when it is empty, or name another one as ingest.amqp.queue`,
+  amqp_refused: (
+    reason: string,
+    {
+      username,
+      vhost,
+      queue,
+      exchange,
+    }: Readonly<Record<'username' | 'vhost' | 'queue' | 'exchange', string>>,
+  ) =>
+    `${reason}; check the password, and give user ${username} in virtual host ${vhost} the rights to configure, write and read queue ${queue} and to write and read exchange ${exchange}`,
+  log_blocked: 'broker takes no messages for lack of memory or disk; waiting',
+  log_unblocked: 'broker takes messages again',
   database_standby: 'the server is a standby; none of the hosts in "database" takes writes yet',
   asynchronous_standbys: (standbys: number) =>
     `the database has ${standbys === 1 ? '1 standby' : `${standbys} standbys`} and synchronous_standby_names is empty: a failover would lose messages that kits have deleted already; set synchronous_standby_names (Patroni: synchronous_mode: true)`,

@@ -1,22 +1,21 @@
 /** The broker connection of the service, reconnecting without limit: receives what kits publish, sends tasks, acks and sync requests. */
-import { cut, name_chars_max } from '../../contract/limits.ts';
 import type { PartnerChange } from '../../contract/partners.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
-import { channels, downTopic, parseUp, retainedFilters, upFilter } from '../../contract/topics.ts';
+import { downTopic, retainedFilters, upFilter } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, reasonOf } from '../../mqtt/codes.ts';
-import type { Received } from '../../mqtt/handling.ts';
 import { keepConnected } from '../../mqtt/reconnect.ts';
 import { openSession, type Outgoing, OutcomeUnknown, type Session } from '../../mqtt/session.ts';
 import type { OpenBrokerSocket } from '../../mqtt/socket.ts';
 import { aborted, within } from '../../platform/time.ts';
-import { payload_bytes_max, type Reception, readMessage } from '../ingest/read-message.ts';
-import type { SetAside } from '../ingest/set-aside.ts';
-import type { Dispatcher } from '../service.ts';
+import { payload_bytes_max } from '../ingest/read-message.ts';
+import { Receiver, type ReceiverParts } from '../ingest/receiver.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { TaskOrder } from '../store/store.ts';
+import type { CloudLink } from './cloud-link.ts';
 import { MessageRefused } from './message-refused.ts';
+import { cancelOrder, taskOrder } from './orders.ts';
 import { texts } from '../texts.ts';
 
 const retry = { first_ms: 500, max_ms: 30_000 } as const;
@@ -27,40 +26,34 @@ const packet_bytes_max = payload_bytes_max + 64 * 1024;
 const puback_ms = 10_000;
 /** PUBACK: accepted without a subscriber (MQTT 5, section 3.4.2.1). */
 const no_subscriber = 0x10;
-/** A kit does not execute older tasks; the broker need not keep them longer. */
-const task_expiry_s = 15 * 60;
 const session_expiry_s = 86_400;
 /** Time for the retained messages to arrive after the subscription; MQTT does not mark the last one. */
 const sweep_ms = 15_000;
 
-export interface BrokerLinkParts {
+export interface BrokerLinkParts extends ReceiverParts {
   readonly broker: BrokerOptions;
   /** The same at each start, so that the broker keeps the session. */
   readonly client_id: string;
   /** Name of the shared subscription of the replicas: each message goes to one of them. Undefined: a single service. */
   readonly share: string | undefined;
-  /** Resolves when it is stored. */
-  readonly take: (reception: Reception) => Promise<void>;
   readonly log: ServiceLog;
-  /** Resolves when the messages that wait for the database leave room for another batch. Left out: at once. */
-  readonly room?: (() => Promise<void>) | undefined;
-  /** Quarantine of messages that crashed the process. Left out: none. */
-  readonly aside?: SetAside | undefined;
   /** Left out: a socket of the operating system. */
   readonly openSocket?: OpenBrokerSocket | undefined;
+  /** Counts connections; left out: they are not counted. */
+  readonly count?: ((event: 'connected') => void) | undefined;
   /** Left out: `Math.random`. Spreads the attempts of replicas. */
   readonly random?: (() => number) | undefined;
 }
 
-export class BrokerLink implements Dispatcher {
+export class BrokerLink implements CloudLink {
   readonly #parts: BrokerLinkParts;
+  readonly #receiver: Receiver;
   #session: Session | undefined;
   #isDownLogged = false;
-  /** Resolves when the batch before was read: a few packed bytes can hold megabytes. */
-  #batches: Promise<void> = Promise.resolve();
 
   constructor(parts: BrokerLinkParts) {
     this.#parts = parts;
+    this.#receiver = new Receiver(parts);
   }
 
   get isUp(): boolean {
@@ -95,18 +88,9 @@ export class BrokerLink implements Dispatcher {
    * Resolves when the broker has accepted the task, and also when the outcome is unknown: the kit reports it if it got it.
    * Rejects when the task certainly did not reach a kit. It is never sent a second time.
    */
-  async dispatch({ kit_id, task_id, created_ms, due_ms, ...order }: TaskOrder): Promise<void> {
-    const { asset_id, command_name, payload, requested_by } = order;
-    const requested_by_name = cut(order.requested_by_name, name_chars_max);
-    const created_at = new Date(created_ms).toISOString();
-    const body = { task_id, asset_id, command_name, payload, requested_by, requested_by_name, created_at };
+  async dispatch(order: TaskOrder): Promise<void> {
     try {
-      const code = await this.#publish({
-        topic: downTopic(kit_id, { kind: 'task', task_id }),
-        payload: JSON.stringify(body),
-        retain: false,
-        expiry_s: Math.min(task_expiry_s, Math.ceil((due_ms - created_ms) / 1_000)),
-      });
+      const code = await this.#publish({ ...taskOrder(order), retain: false });
       if (code === no_subscriber) throw new Error(texts.kit_not_connected);
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
@@ -114,12 +98,7 @@ export class BrokerLink implements Dispatcher {
   }
 
   async cancel(kit_id: string, task_id: string): Promise<void> {
-    await this.#publish({
-      topic: downTopic(kit_id, { kind: 'cancel', task_id }),
-      payload: '{}',
-      retain: false,
-      expiry_s: task_expiry_s,
-    });
+    await this.#publish({ ...cancelOrder(kit_id, task_id), retain: false });
   }
 
   /** Sends what this side has of a partner asset. */
@@ -162,7 +141,7 @@ export class BrokerLink implements Dispatcher {
         packet_bytes_max,
         unhandled_max: receive_maximum,
         onMessage: async (message) => {
-          await this.#receive(message);
+          await this.#receiver.receive(message);
           return true;
         },
         onOversize: ({ topic, bytes }) => log.warn({ topic, bytes }, texts.log_too_large),
@@ -178,6 +157,7 @@ export class BrokerLink implements Dispatcher {
       await subscribe(session, share === undefined ? upFilter : `$share/${share}/${upFilter}`);
       this.#session = session;
       this.#isDownLogged = false;
+      this.#parts.count?.('connected');
       log.info({ broker: broker.url, protocol: session.protocol }, texts.log_connected);
       if (share !== undefined) void this.#sweep(session, signal);
       await Promise.race([session.closed, aborted(signal)]);
@@ -206,33 +186,6 @@ export class BrokerLink implements Dispatcher {
     }
   }
 
-  async #receive(received: Received): Promise<void> {
-    const { topic, payload, retained } = received;
-    if (isBatch(topic)) return this.#receiveBatch(received);
-    const reception = readMessage(topic, payload, retained);
-    // A message of no kit is acknowledged as well, or the broker would deliver it again without end.
-    if (reception) await this.#parts.take(reception);
-  }
-
-  /** Processes batches one at a time, each when there is room for it; single messages do not wait. */
-  async #receiveBatch({ topic, payload, retained }: Received): Promise<void> {
-    const { take, room, aside } = this.#parts;
-    const before = this.#batches;
-    const turn = Promise.withResolvers<void>();
-    this.#batches = turn.promise;
-    let stored: Promise<void> | undefined;
-    try {
-      await before;
-      await room?.();
-      const read = (): Reception | undefined => readMessage(topic, payload, retained);
-      const reception = aside ? await aside.guard(topic, payload, read) : read();
-      if (reception) stored = take(reception);
-    } finally {
-      turn.resolve();
-    }
-    await stored;
-  }
-
   #logDown(reason: string): void {
     if (this.#isDownLogged) return;
     this.#isDownLogged = true;
@@ -247,8 +200,4 @@ async function subscribe(session: Session, filter: string): Promise<void> {
   const code = refused.get(filter);
   if (code === undefined) return;
   throw new Error(texts.subscription_refused(filter, codeInWords(code), reasonOf(code).remedy));
-}
-
-function isBatch(topic: string): boolean {
-  return parseUp(topic)?.channel === channels.batch;
 }

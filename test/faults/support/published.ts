@@ -1,5 +1,4 @@
 /** Kits of a campaign against the service: they publish at a steady pace, leave numbers out, repeat themselves, and note what was said to them. */
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { packBatch } from '../../../src/contract/batch/pack.ts';
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
@@ -7,7 +6,7 @@ import { assetId } from '../../../src/contract/identity.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { cloudAck } from '../../../src/contract/tasks.ts';
 import { channels, downFilter, parseDown, upTopic } from '../../../src/contract/topics.ts';
-import { every } from '../../../src/platform/time.ts';
+import { every, sleep, within } from '../../../src/platform/time.ts';
 import { samples } from '../../support/contract-samples.ts';
 import {
   connectPacket,
@@ -37,8 +36,27 @@ interface Item {
   readonly data: JsonObject;
 }
 
+/** Ports of a broker's nodes, tried in turn after a connection has ended, and a login. */
+export interface Nodes {
+  readonly ports: readonly number[];
+  readonly username: string;
+  readonly password: string;
+}
+
+/** What the broker has not acknowledged; it is sent again on the next connection. */
+interface UnderWay {
+  readonly seqs: readonly number[];
+  readonly packet: Buffer;
+}
+
+const reconnect_ms = 250;
+/** A node that dies may not answer a connection. */
+const connack_ms = 5_000;
+
 export class PublishingKit {
   readonly kit_id: string;
+  /** Why its connections ended, each with the time since it was opened. */
+  readonly ends: { readonly reason: string; readonly after_ms: number }[] = [];
   /** Numbers of messages that the broker has acknowledged. */
   readonly published = new Set<number>();
   /** Numbers that `down/ack` has named, and that were published: a range may hold no other. */
@@ -47,34 +65,83 @@ export class PublishingKit {
   readonly invented = new Set<number>();
   /** Newest number of each channel. */
   readonly newest = new Map<string, Item>();
-  readonly #socket: Socket;
+  #socket: Socket | undefined;
+  readonly #nodes: Nodes | undefined;
+  #at = 0;
+  #hasLeft = false;
+  /** Ids of dispatched tasks. */
+  readonly tasks: string[] = [];
   readonly #sent = new Set<number>();
-  readonly #under_way = new Map<number, readonly number[]>();
+  readonly #under_way = new Map<number, UnderWay>();
   #seq = 0;
   #packet = 0;
   #last: Buffer | undefined;
 
-  private constructor(kit_id: string, socket: Socket) {
+  private constructor(kit_id: string, nodes: Nodes | undefined) {
     this.kit_id = kit_id;
-    this.#socket = socket;
+    this.#nodes = nodes;
   }
 
-  static async connect(kit_id: string, port: number): Promise<PublishingKit> {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    const kit = new PublishingKit(kit_id, socket);
-    const connected = Promise.withResolvers<undefined>();
-    const read = packetReader((packet) => {
-      if (packet.type === packetTypes.connack) connected.resolve(undefined);
-      if (packet.type === packetTypes.puback) kit.#acknowledged(packet.body.readUInt16BE(0));
-      if (packet.type === packetTypes.publish) kit.#receive(readPublish(packet));
-    });
-    socket.on('data', read);
-    await once(socket, 'connect');
-    socket.write(connectPacket({ client_id: kit_id, clean: true }));
-    await connected.promise;
-    socket.write(subscribePacket(packet_ids + 1, [downFilter(kit_id)]));
+  /** Connects to one port, or to the nodes of a cluster, with a session that they keep, and reconnects to those. */
+  static async connect(kit_id: string, to: number | Nodes): Promise<PublishingKit> {
+    const kit = new PublishingKit(kit_id, typeof to === 'number' ? undefined : to);
+    await kit.#open(typeof to === 'number' ? to : (to.ports[0] ?? 0));
     kit.#send(channels.state, JSON.stringify(samples['kitState']), []);
     return kit;
+  }
+
+  async #open(port: number): Promise<void> {
+    const { username, password } = this.#nodes ?? {};
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    const opened_ms = performance.now();
+    let refusal: string | undefined;
+    const connected = Promise.withResolvers<undefined>();
+    const read = packetReader((packet) => {
+      if (packet.type === packetTypes.connack) {
+        const code = packet.body.readUInt8(1);
+        if (code === 0) connected.resolve(undefined);
+        else refusal = `CONNACK ${code}`;
+      }
+      if (packet.type === packetTypes.puback) this.#acknowledged(packet.body.readUInt16BE(0));
+      if (packet.type === packetTypes.publish) this.#receive(readPublish(packet));
+    });
+    socket.on('data', read);
+    socket.on('error', (error) => (refusal ??= error.message));
+    socket.on('close', () => {
+      const reason = refusal ?? 'closed by the broker';
+      connected.reject(new Error(reason));
+      if (this.#nodes && !this.#hasLeft) {
+        this.ends.push({ reason, after_ms: performance.now() - opened_ms });
+        void this.#reopen();
+      }
+    });
+    const login = { username, password };
+    socket.once('connect', () =>
+      socket.write(connectPacket({ client_id: this.kit_id, clean: this.#nodes === undefined, ...login })),
+    );
+    connected.promise.catch(() => undefined);
+    if (
+      (await within(
+        connack_ms,
+        connected.promise.then(() => true),
+      )) === undefined
+    ) {
+      refusal ??= 'no CONNACK';
+      socket.destroy();
+      await connected.promise;
+    }
+    this.#socket = socket;
+    socket.write(subscribePacket(packet_ids + 1, [downFilter(this.kit_id)]));
+    for (const { packet } of this.#under_way.values()) socket.write(packet);
+  }
+
+  async #reopen(): Promise<void> {
+    this.#socket = undefined;
+    await sleep(reconnect_ms, new AbortController().signal);
+    const ports = this.#nodes?.ports ?? [];
+    this.#at += 1;
+    // A failure closes the socket, which tries the next one.
+    if (!this.#hasLeft) await this.#open(ports[this.#at % ports.length] ?? 0).catch(() => undefined);
   }
 
   /** So many messages a second, until the signal aborts. */
@@ -92,12 +159,37 @@ export class PublishingKit {
     return this.#under_way.size === 0;
   }
 
+  /** Announces an asset and its commands. */
+  announce(asset_id: string, announcement: JsonObject, commands: JsonObject): void {
+    const items = [
+      [channels.asset(asset_id), announcement],
+      [channels.commands(asset_id), commands],
+    ] as const;
+    for (const [channel, data] of items) {
+      this.#seq += 1;
+      this.#publishItem({ channel, seq: this.#seq, data });
+    }
+  }
+
+  /** Ends its session at the broker. */
+  async forget(): Promise<void> {
+    this.leave();
+    const { ports, username, password } = this.#nodes ?? { ports: [] };
+    const socket = connect({ port: ports[0] ?? 0, host: '127.0.0.1' });
+    const done = Promise.withResolvers<undefined>();
+    socket.on('data', () => done.resolve(undefined));
+    socket.write(connectPacket({ client_id: this.kit_id, clean: true, username, password }));
+    await done.promise;
+    socket.end(Buffer.from([0xe0, 0]));
+  }
+
   leave(): void {
-    this.#socket.destroy();
+    this.#hasLeft = true;
+    this.#socket?.destroy();
   }
 
   #publishNext(n: number): void {
-    if (n % every_repeat === 0 && this.#last) this.#socket.write(this.#last);
+    if (n % every_repeat === 0 && this.#last) this.#socket?.write(this.#last);
     if (n % 20 === 0) this.#publishBatch();
     else this.#publishItem(this.#next(n));
   }
@@ -171,20 +263,22 @@ export class PublishingKit {
 
   #write(channel: string, payload: string | Uint8Array, seqs: readonly number[]): void {
     this.#packet = (this.#packet % packet_ids) + 1;
-    this.#under_way.set(this.#packet, seqs);
     const packet = publishPacket(this.#packet, upTopic(this.kit_id, channel), payload);
+    this.#under_way.set(this.#packet, { seqs, packet });
     this.#last = packet;
-    this.#socket.write(packet);
+    this.#socket?.write(packet);
   }
 
   #acknowledged(packet_id: number): void {
-    for (const seq of this.#under_way.get(packet_id) ?? []) this.published.add(seq);
+    for (const seq of this.#under_way.get(packet_id)?.seqs ?? []) this.published.add(seq);
     this.#under_way.delete(packet_id);
   }
 
   #receive({ topic, payload, packet_id }: ReturnType<typeof readPublish>): void {
-    if (packet_id !== undefined) this.#socket.write(pubackPacket(packet_id));
-    if (parseDown(this.kit_id, topic)?.kind !== 'ack') return;
+    if (packet_id !== undefined) this.#socket?.write(pubackPacket(packet_id));
+    const down = parseDown(this.kit_id, topic);
+    if (down?.kind === 'task') this.tasks.push(down.task_id);
+    if (down?.kind !== 'ack') return;
     const ack = cloudAck.parse(JSON.parse(payload.toString()));
     for (const [first, last] of ack.ranges) {
       for (let seq = first; seq <= last; seq += 1)

@@ -1,4 +1,4 @@
-/** RabbitMQ and ejabberd as child processes on free loopback ports, in directories of their own. */
+/** ejabberd as a child process on free loopback ports in a directory of its own, and what it has in common with RabbitMQ. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -19,45 +19,24 @@ export interface ErlangBroker {
 const start_ms = 100_000;
 const stop_ms = 5_000;
 const log_chars_max = 1_000_000;
-/** The wrapper in /usr/sbin would change to a user of its own. */
-const rabbitmq = '/usr/lib/rabbitmq/bin/rabbitmq-server';
-
-interface Program {
+export interface Program {
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly started?: RegExp;
 }
 
 /** Runs programs one after the other; answers what ends them, and removes the directory. */
-async function runAll(dir: string, programs: readonly Program[]): Promise<() => Promise<void>> {
+export async function runAll(dir: string, programs: readonly Program[]): Promise<() => Promise<void>> {
   const children: ChildProcess[] = [];
   const stop = async (): Promise<void> => {
     for (const child of children.toReversed()) await end(child);
     await rm(dir, { recursive: true, force: true, maxRetries: 5 });
   };
   try {
-    for (const { command, env, started } of programs) {
-      const [file = '', ...args] = [...dyingWithUs(), ...command];
-      const child = spawn(file, args, {
-        cwd: dir,
-        env: { ...process.env, HOME: dir, ...env },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
+    for (const each of programs) {
+      const { child, running } = launch(dir, each);
       children.push(child);
-      let text = '';
-      const note = (chunk: Buffer): void => {
-        if (text.length < log_chars_max) text += chunk.toString();
-      };
-      child.stdout.on('data', note);
-      child.stderr.on('data', note);
-      await eventually(
-        `${file} runs`,
-        () => {
-          if (child.exitCode !== null) throw new Error(`${args.join(' ')} ended: ${text.slice(-2_000)}`);
-          return started === undefined || started.test(text);
-        },
-        start_ms,
-      );
+      await running;
     }
     return stop;
   } catch (error) {
@@ -66,47 +45,41 @@ async function runAll(dir: string, programs: readonly Program[]): Promise<() => 
   }
 }
 
-async function end(child: ChildProcess): Promise<void> {
+/** Starts a program; `running` resolves when it prints that it has started. */
+export function launch(
+  dir: string,
+  { command, env, started }: Program,
+): { readonly child: ChildProcess; readonly running: Promise<void> } {
+  const [file = '', ...args] = [...dyingWithUs(), ...command];
+  const child = spawn(file, args, {
+    cwd: dir,
+    env: { ...process.env, HOME: dir, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  const note = (chunk: Buffer): void => {
+    if (text.length < log_chars_max) text += chunk.toString();
+  };
+  child.stdout.on('data', note);
+  child.stderr.on('data', note);
+  const running = eventually(
+    `${file} runs`,
+    () => {
+      if (child.exitCode !== null) throw new Error(`${args.join(' ')} ended: ${text.slice(-2_000)}`);
+      return started === undefined || started.test(text);
+    },
+    start_ms,
+  );
+  return { child, running };
+}
+
+export async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
   if ((await within(stop_ms, exited)) !== undefined) return;
   child.kill('SIGKILL');
   await exited;
-}
-
-/** It closes the connection on a CONNECT of MQTT 5, and gives nothing retained to subscriptions with wildcards. */
-export async function startRabbitmq(): Promise<ErlangBroker> {
-  const dir = await makeDirectory();
-  const [port, names_port, nodes_port] = [await freePort(), await freePort(), await freePort()];
-  await writeFile(join(dir, 'plugins'), '[rabbitmq_mqtt].\n');
-  await writeFile(
-    join(dir, 'rabbitmq.conf'),
-    ['listeners.tcp = none', `mqtt.listeners.tcp.1 = 127.0.0.1:${port}`, 'loopback_users = none', ''].join(
-      '\n',
-    ),
-  );
-  const names = { ERL_EPMD_PORT: String(names_port), ERL_EPMD_ADDRESS: '127.0.0.1' };
-  const env = {
-    ...names,
-    // The script then becomes the server instead of keeping it as a child.
-    RUNNING_UNDER_SYSTEMD: '1',
-    RABBITMQ_NODENAME: `kit-connector-${port}@localhost`,
-    RABBITMQ_DIST_PORT: String(nodes_port),
-    RABBITMQ_MNESIA_BASE: join(dir, 'mnesia'),
-    RABBITMQ_LOG_BASE: join(dir, 'log'),
-    RABBITMQ_LOGS: '-',
-    RABBITMQ_CONFIG_FILE: join(dir, 'rabbitmq'),
-    RABBITMQ_ADVANCED_CONFIG_FILE: join(dir, 'none'),
-    RABBITMQ_CONF_ENV_FILE: join(dir, 'none'),
-    RABBITMQ_ENABLED_PLUGINS_FILE: join(dir, 'plugins'),
-    RABBITMQ_PID_FILE: join(dir, 'pid'),
-  };
-  const stop = await runAll(dir, [
-    { command: [program('epmd'), '-address', '127.0.0.1', '-port', String(names_port)] },
-    { command: [rabbitmq], env, started: /Server startup complete/u },
-  ]);
-  return { port, username: 'guest', password: 'guest', stop };
 }
 
 export async function startEjabberd(): Promise<ErlangBroker> {

@@ -8,13 +8,19 @@ import { withDirectory } from '../../support/temporary.ts';
 
 const url = 'postgres://kits@db.example.com:5432/kits?sslmode=verify-full';
 
+/** The section of a queue of RabbitMQ at this address. */
+function queue(address: string): string {
+  return `{ amqp: { urls: ['${address}'], password_file: secrets/db } }`;
+}
+
 /** What `work` makes of a file with these lines beside the broker's; faults as one text. */
 async function reading<T>(lines: string, work: (file: string) => Promise<T>): Promise<T | string> {
   return withDirectory(async (dir) => {
+    const broker = lines.startsWith('ingest:') ? '' : "broker: { url: 'mqtt://127.0.0.1:1883' }\n";
     await mkdir(join(dir, 'secrets'));
     await writeFile(join(dir, 'secrets/db'), 'se cret\n', { mode: 0o600 });
     const file = join(dir, 'service.yaml');
-    await writeFile(file, `broker: { url: 'mqtt://127.0.0.1:1883' }\n${lines}\n`);
+    await writeFile(file, `${broker}${lines}\n`);
     return work(file).catch((error: unknown) => {
       if (error instanceof ConfigInvalid) return error.faults.join('\n');
       throw error;
@@ -44,6 +50,32 @@ it('takes an address of several servers of one database', async () => {
   expect(read).toMatchObject({ database: { kind: 'postgres', url: several, is_replicated: true } });
 });
 
+it('takes a queue of RabbitMQ in place of a broker, and warns of a password that crosses a network unencrypted', async () => {
+  const lines = `ingest: ${queue('amqp://rabbit.example.com:5672')}`;
+  const read = await reading(lines, async (file) => readStandalone(file, undefined));
+  expect(read).toMatchObject({
+    broker: undefined,
+    amqp: {
+      urls: ['amqp://rabbit.example.com:5672'],
+      username: 'cloud',
+      password: 'se cret',
+      queue: 'kit-service',
+      exchange: 'amq.topic',
+    },
+    warnings: [expect.stringContaining('write amqps://')],
+  });
+});
+
+it('names what is missing where neither a broker nor a queue is configured', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'service.yaml');
+    await writeFile(file, 'database: kits.db\n');
+    await expect(readStandalone(file, undefined)).rejects.toMatchObject({
+      faults: [expect.stringContaining('broker.url')],
+    });
+  });
+});
+
 it('keeps the client id of a single service, so that the broker resumes its session', async () => {
   const read = await reading('database: ./x/kits.db', async (file) => readStandalone(file, undefined));
   expect(read).toMatchObject({ client_id: 'kit-service', share: undefined, database: { kind: 'sqlite' } });
@@ -51,6 +83,15 @@ it('keeps the client id of a single service, so that the broker resumes its sess
 
 it.each([
   ['share: kits', 'share', 'PostgreSQL'],
+  [
+    `ingest: ${queue('amqp://one:5672')}\nbroker: { url: 'mqtt://127.0.0.1' }`,
+    'ingest',
+    'remove one of the two',
+  ],
+  [`ingest: ${queue('amqp://one:5672')}\nshare: kits`, 'share', 'remove it'],
+  [`ingest: ${queue('mqtt://one:1883')}`, 'urls', 'amqps://rabbit.example.com:5671'],
+  [`ingest: ${queue('amqps://me:secret@one')}`, 'urls', 'keys of their own'],
+  [`ingest: ${queue('amqps://one').replace('secrets/db', 'none')}`, 'password_file', 'cannot be read'],
   ['database_replicated: true', 'database_replicated', 'PostgreSQL'],
   ['database: postgres://kits:secret@db1,db2/kits', 'database', 'database_password_file'],
   ['database: postgres://kits@db1,db2:99999/kits', 'database', 'postgres://user@host:5432/name'],

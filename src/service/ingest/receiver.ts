@@ -1,0 +1,56 @@
+/** Reads what brokers deliver, by MQTT or AMQP, and passes it on to be stored. */
+import { channels, parseUp } from '../../contract/topics.ts';
+import { type Reception, readMessage } from './read-message.ts';
+import type { SetAside } from './set-aside.ts';
+
+export interface Delivered {
+  readonly topic: string;
+  readonly payload: Uint8Array;
+  readonly retained: boolean;
+}
+
+export interface ReceiverParts {
+  /** Resolves when it is stored. */
+  readonly take: (reception: Reception) => Promise<void>;
+  /** Resolves when the messages that wait for the database leave room for another batch. Left out: at once. */
+  readonly room?: (() => Promise<void>) | undefined;
+  /** Quarantine of messages that crashed the process. Left out: none. */
+  readonly aside?: SetAside | undefined;
+}
+
+export class Receiver {
+  readonly #parts: ReceiverParts;
+  /** Resolves when the batch before was read: a few packed bytes can hold megabytes. */
+  #batches: Promise<void> = Promise.resolve();
+
+  constructor(parts: ReceiverParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when it is stored, and also for a message of no kit: the broker would deliver it again without end. */
+  async receive(delivered: Delivered): Promise<void> {
+    const { topic, payload, retained } = delivered;
+    if (parseUp(topic)?.channel === channels.batch) return this.#receiveBatch(delivered);
+    const reception = readMessage(topic, payload, retained);
+    if (reception) await this.#parts.take(reception);
+  }
+
+  /** Processes batches one at a time, each when there is room for it; single messages do not wait. */
+  async #receiveBatch({ topic, payload, retained }: Delivered): Promise<void> {
+    const { take, room, aside } = this.#parts;
+    const before = this.#batches;
+    const turn = Promise.withResolvers<void>();
+    this.#batches = turn.promise;
+    let stored: Promise<void> | undefined;
+    try {
+      await before;
+      await room?.();
+      const read = (): Reception | undefined => readMessage(topic, payload, retained);
+      const reception = aside ? await aside.guard(topic, payload, read) : read();
+      if (reception) stored = take(reception);
+    } finally {
+      turn.resolve();
+    }
+    await stored;
+  }
+}
