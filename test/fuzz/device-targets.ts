@@ -39,6 +39,7 @@ const sink = {
   frame: decodeMavlink,
 };
 const envelope = { sysid: 1, compid: 1, seq: 0 };
+const to_kit = { target_system: 245, target_component: 191 };
 const frames = [
   encode('STATUSTEXT', { severity: 4, text: 'PreArm: gyros', id: 0, chunk_seq: 0 }, envelope),
   encode(
@@ -46,6 +47,26 @@ const frames = [
     { custom_mode: 0, type: 2, autopilot: 3, base_mode: 81, system_status: 3, mavlink_version: 3 },
     envelope,
   ),
+  encode(
+    'PARAM_VALUE',
+    { param_id: 'RTL_ALT', param_index: 1, param_count: 2, param_type: 9, param_value: 0x44_bb_80_00 },
+    envelope,
+  ),
+  encode('MISSION_ACK', { ...to_kit, type: 0, mission_type: 1, opaque_id: 7 }, envelope),
+  encode(
+    'MISSION_CURRENT',
+    {
+      seq: 2,
+      total: 5,
+      mission_state: 3,
+      mission_mode: 1,
+      mission_id: 7,
+      fence_id: 8,
+      rally_points_id: 9,
+    },
+    envelope,
+  ),
+  encode('COMMAND_ACK', { ...to_kit, command: 34, result: 5, progress: 40, result_param2: 0 }, envelope),
 ].map((frame) => Buffer.from(frame));
 
 const soap = `<?xml version="1.0"?><s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body>
