@@ -10,6 +10,7 @@ import {
   command_inclusion_polygon,
   command_jump,
   command_speed,
+  command_waypoint,
   frame_global,
   frame_mission,
   frame_relative,
@@ -52,16 +53,30 @@ function checkItem(planned: PlannedItem, situation: Situation, limits: Limits): 
   const { path, item } = planned;
   const known = item_commands.get(item.command);
   if (!known) return texts.fault(`${path}.command`, texts.command_unsupported(item.command));
-  const { place } = known;
   if (item.command === command_speed) return checkSpeed(planned, limits);
-  if (place === 'none') return undefined;
-  const framed = checkFrame(planned);
-  if (framed !== undefined) return framed;
+  if (isUnkept(planned, situation)) return texts.fault(`${path}.params[0]`, texts.no_hold_time);
+  if (known.place === 'none') return undefined;
+  return checkFrame(planned) ?? checkPlaced(planned, known, { situation, limits });
+}
+
+function checkPlaced(
+  planned: PlannedItem,
+  known: ItemCommand,
+  { situation, limits }: { readonly situation: Situation; readonly limits: Limits },
+): string | undefined {
+  const { path, item } = planned;
+  const { place } = known;
   const isPlaceless = item.x === 0 && item.y === 0;
   if (isPlaceless && needsPlace(place, situation)) return texts.fault(`${path}.params[4]`, texts.place_unset);
   const placed = isPlaceless ? undefined : checkPlace(planned, situation, limits, known);
   if (placed !== undefined || (place !== 'flown' && place !== 'here_or_place')) return placed;
   return checkHeight(planned, situation, limits);
+}
+
+/** An ArduPlane does not store the time for which to hold at a waypoint, and flies on. */
+function isUnkept({ item }: PlannedItem, { autopilot, kind }: Situation): boolean {
+  const isPlane = autopilot === 'ardupilot' && (kind === 'plane' || kind === 'vtol');
+  return isPlane && item.command === command_waypoint && Math.trunc(item.param1) > 0;
 }
 
 /** Without a place an ArduPilot takes off and lands where it is; a PX4 flies to latitude 0, longitude 0. */

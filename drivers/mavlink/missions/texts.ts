@@ -67,6 +67,7 @@ export const texts = {
     `speed ${given} m/s; above 0 up to ${max} m/s are allowed (speed_max_mps)`,
   frame_terrain: 'heights above the terrain cannot be checked; use heights above home or above sea level',
   frame: (frame: number) => `frame ${frame} is not supported; use 0 (above sea level) or 3 (above home)`,
+  no_hold_time: 'this autopilot does not hold at waypoints; use a loiter item instead',
   place_unset: 'coordinates are not set (latitude 0, longitude 0)',
   latitude: (given: number) => `latitude ${given} is not within -90 and 90`,
   longitude: (given: number) => `longitude ${given} is not within -180 and 180`,

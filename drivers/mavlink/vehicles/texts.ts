@@ -2,6 +2,9 @@
 export const texts = {
   went_offline: (type: string) => `${type} went offline`,
   back_online: (type: string) => `${type} back online`,
+  armed: 'vehicle armed',
+  disarmed: 'vehicle disarmed',
+  mode_changed: 'flight mode changed',
   silent: (seconds: number, link: string) => `no message for ${seconds} s over ${link}`,
   part_silent: (seconds: number) => `no message for ${seconds} s`,
   address_reused: 'another vehicle sends from its address',

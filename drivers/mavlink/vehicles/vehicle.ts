@@ -5,10 +5,12 @@ import type { Contact } from './contact.ts';
 import { radioFeed } from './feeds.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { type DroneSink, Publishing } from './publishing.ts';
-import { situationOf } from './situation.ts';
+import { flightMode } from './modes.ts';
+import { isArmed, situationOf } from './situation.ts';
 import { texts } from './texts.ts';
 import type { Commanded } from '../commands/admission.ts';
 import { kindOfType } from '../missions/kinds.ts';
+import { FlightLog } from '../reports/flight-log.ts';
 import { StoredMissions } from '../missions/stored.ts';
 import { Changes } from '../commands/await-change.ts';
 import { texts as command_texts } from '../commands/texts.ts';
@@ -53,6 +55,7 @@ export class Vehicle {
   readonly #commands: readonly Command[];
   readonly #sink: DroneSink;
   readonly #publishing: Publishing;
+  readonly #flightLog: FlightLog;
 
   constructor(parts: VehicleParts) {
     this.#parts = parts;
@@ -64,6 +67,7 @@ export class Vehicle {
       : parts.commandsOf({ address: () => this.#address(), stored: this.#stored });
     this.#sink = this.#announce();
     this.#publishing = new Publishing(this.#sink);
+    this.#flightLog = new FlightLog(parts.log);
   }
 
   get active(): Contact {
@@ -125,8 +129,16 @@ export class Vehicle {
   #publishStatus(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
     const conflict = this.#conflictAt(now_ms);
     const alarms = [conflict, this.warning].filter((each) => each !== undefined);
-    if (this.#active.isShared(now_ms)) this.#publishing.warn(alarms);
-    else this.#publishing.status(heartbeat, this.#active, { now_ms, alarms });
+    if (this.#active.isShared(now_ms)) {
+      this.#publishing.warn(alarms);
+      return;
+    }
+    this.#publishing.status(heartbeat, this.#active, { now_ms, alarms });
+    const { autopilot, kind, modes: offered } = this.#active;
+    const mode = flightMode(autopilot, kind, { ...heartbeat, offered });
+    const { asset_key, name } = this;
+    if (conflict === undefined)
+      this.#flightLog.note({ armed: isArmed(heartbeat), mode }, { asset_key, name });
   }
 
   #publishHighLatency(report: Messages['HIGH_LATENCY2'], contact: Contact, now_ms: number): void {

@@ -249,6 +249,12 @@ test('ports, hosts and secrets are found in the options of every driver, with th
               { kind: 'udp_listen', host: '127.0.0.1', port: 14_550 },
               { kind: 'tcp_client', host: '10.0.0.9', port: 5_761 },
             ],
+            endpoints: [
+              { kind: 'tcp_listen', port: 5_770 },
+              { kind: 'udp_listen', host: '10.0.0.1', port: 14_560 },
+              { kind: 'tcp_client', host: '10.0.0.8', port: 5_772 },
+              { kind: 'udp_client', host: '10.0.0.8', port: 14_550 },
+            ],
           },
         },
         {
@@ -273,6 +279,7 @@ test('ports, hosts and secrets are found in the options of every driver, with th
       hosts: [
         { driver: 'location', host: '127.0.0.1', port: 2_947 },
         { driver: 'drones', host: '10.0.0.9', port: 5_761 },
+        { driver: 'drones', host: '10.0.0.8', port: 5_772 },
         { driver: 'onvif', name: 'Gate', host: '10.0.0.5', port: 80 },
         { driver: 'onvif', name: 'Yard', host: '10.0.0.6', port: 443 },
         { driver: 'vendorcam', name: 'Door', host: '10.0.0.7', port: 443 },
@@ -281,7 +288,11 @@ test('ports, hosts and secrets are found in the options of every driver, with th
         { driver: 'onvif', path: '/secrets/gate' },
         { driver: 'vendorcam', path: '/secrets/door' },
       ],
-      listeners: [{ what: 'driver drones', protocol: 'udp', host: '127.0.0.1', port: 14_550 }],
+      listeners: [
+        { what: 'driver drones', protocol: 'udp', host: '127.0.0.1', port: 14_550 },
+        { what: 'driver drones', protocol: 'tcp', host: '127.0.0.1', port: 5_770 },
+        { what: 'driver drones', protocol: 'udp', host: '10.0.0.1', port: 14_560 },
+      ],
     });
   });
 });

@@ -1,6 +1,7 @@
 /** A command while an earlier one is unanswered, or while a pilot takes over. */
 import { describe, expect, it } from 'vitest';
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
+import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { withDrone } from '../mavlink-lab.ts';
 
 const set_mode = 176;
@@ -73,6 +74,11 @@ describe.concurrent('A command whose effect a pilot has ended', () => {
       };
       expect(await lab.command('return_home')).toEqual({ flight_mode: 'LOITER', acknowledged: false });
       expect(drone.commands).toHaveLength(1);
+      const changes = lab.log.lines.filter(({ sentence }) => sentence === texts.mode_changed);
+      expect(changes.map(({ facts }) => [facts['before'], facts['flight_mode']])).toEqual([
+        ['AUTO', 'RTL'],
+        ['RTL', 'LOITER'],
+      ]);
     });
   });
 });

@@ -65,6 +65,14 @@ describe('A mission of a plan', () => {
     expect(fault(planFile(items))).toBeUndefined();
   });
 
+  it('has no time to hold at a waypoint for an ArduPlane, which would not store it', () => {
+    const holding = planFile([simpleItem(16, [5, 0, 0, null, ...placeAt(10, 10), 30])]);
+    expect(fault(holding)).toBeUndefined();
+    expect(fault(holding, { kind: 'plane', autopilot: 'px4' })).toBeUndefined();
+    for (const kind of ['plane', 'vtol'] as const)
+      expect(fault(holding, { kind })).toBe(texts.fault(`${first}.params[0]`, texts.no_hold_time));
+  });
+
   it.each([21, 22, 84, 85])(
     'must give a PX4, which flies to latitude 0, longitude 0, the place of command %i',
     (command) => {
