@@ -51,6 +51,20 @@ it('imports nothing that is not served', async () => {
   }
 });
 
+it('joins the style sheets of the first view but the last, which others are put before', async () => {
+  const { index, files } = await loadPage();
+  const links = [
+    ...index.bodies.identity.toString().matchAll(/rel="stylesheet" href="\/page\/[^/]+\/([^"]+)"/gu),
+  ];
+  expect(links.map(([, name]) => name)).toEqual(['styles.css', 'styles/screens.css']);
+  expect(files.has('styles/asset.css')).toBe(true);
+  expect(files.has('styles/tokens.css')).toBe(false);
+  const styles = files.get('styles.css')?.bodies.identity.toString() ?? '';
+  // The colours come first, the box of the map late.
+  expect(styles.indexOf('--ground')).toBeGreaterThanOrEqual(0);
+  expect(styles.indexOf('--ground')).toBeLessThan(styles.indexOf('.mapbox'));
+});
+
 it('sends no file again that the browser has, and compresses as the browser takes it', async () => {
   const first = await ask('/', { 'accept-encoding': 'gzip, deflate' });
   expect(first.headers['content-encoding']).toBe('gzip');

@@ -1,6 +1,7 @@
 /** A small chart of one figure. Where no value was observed the line is left open and the plot hatched. */
 import { t } from '../../words/words.js';
 import { html } from './html.js';
+import { lineThrough } from './line.js';
 
 /** @import { Sample } from '../../types.d.ts' */
 
@@ -36,13 +37,7 @@ export function spark(samples, { what, unit, width, low, top, isAccent = false }
   const y = (/** @type {number} */ value) => height - 3 - ((value - floor) / span) * (height - 7);
   const runs = runsOf(samples);
   const path = runs
-    .map((run) =>
-      run
-        .map(
-          ({ time_ms, value }, i) => `${i === 0 ? 'M' : 'L'}${x(time_ms).toFixed(1)} ${y(value).toFixed(1)}`,
-        )
-        .join(''),
-    )
+    .map((run) => lineThrough(run.map(({ time_ms, value }) => [x(time_ms), y(value)])))
     .join('');
   const fill = runs
     .filter((run) => run.length > 1)
