@@ -2,6 +2,7 @@
 import { parseForwarding } from '../../drivers/clients/lan.ts';
 import { parseLeases } from '../../drivers/clients/leases.ts';
 import { parseCpu } from '../../drivers/gateway/proc.ts';
+import { dnsQuestion, readDnsAnswer, record_type } from '../../drivers/links/checks/dns-message.ts';
 import { readBindingResponse } from '../../drivers/links/probe/stun.ts';
 import { decodeAddress, decodeDefaultRoute, decodeRule } from '../../drivers/links/routes/decode.ts';
 import { parseSource } from '../../src/config/source.ts';
@@ -13,6 +14,7 @@ import type { Target } from './engine.ts';
 
 const never = (): boolean => false;
 const transaction_id = Buffer.alloc(12, 7);
+const dns_question = dnsQuestion(7, 'a.example', record_type.aaaa);
 
 export const machineTargets: readonly Target[] = [
   {
@@ -45,6 +47,14 @@ export const machineTargets: readonly Target[] = [
     seeds: [stunResponse()],
     dictionary: ['\u0000\u0020\u0000\u0008', '\u0001\u0001', '\u0021\u0012\u00a4\u0042'],
     bytes_max: 1_500,
+  },
+  {
+    name: 'dns-answers',
+    read: (input) => readDnsAnswer(input, dns_question),
+    allows: never,
+    seeds: [dnsAnswer()],
+    dictionary: ['\u00c0\u000c', '\u0000\u001c\u0000\u0001', '\u0000\u0010', '\u0000\u0005', '\u00ff\u00ff'],
+    bytes_max: 4_096,
   },
   {
     name: 'dhcp-leases',
@@ -120,4 +130,14 @@ function stunResponse(): Buffer {
   header.writeUInt32BE(0x21_12_a4_42, 4);
   transaction_id.copy(header, 8);
   return Buffer.concat([header, Buffer.from('002000080001a147e112a643', 'hex')]);
+}
+
+/** An alias of the name, and the address of that. */
+function dnsAnswer(): Buffer {
+  const question = Buffer.from(dns_question);
+  question.writeUInt16BE(0x81_80, 2);
+  question.writeUInt16BE(2, 6);
+  const alias = Buffer.from('c00c000500010000003c0004016bc00c', 'hex');
+  const address = Buffer.from('c00c001c00010000003c001020010db8000000000000000000000001', 'hex');
+  return Buffer.concat([question, alias, address]);
 }
