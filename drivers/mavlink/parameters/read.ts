@@ -94,9 +94,14 @@ class Reading {
     const isNamed = this.#open?.some((each) => each.param_index === by_name && each.param_id === param_id);
     const isListed = this.#isAll && param_index < param_count;
     if (isNamed !== true && !isListed) return;
+    // Whoever gives one index ever new names would fill the memory and the report.
+    if (isListed && this.#indices.has(param_index) && !this.#values.has(param_id)) return;
     this.#values.set(param_id, valueOf(value, this.#to.contact.autopilot));
     this.#open = this.#open?.filter((each) => each.param_id !== param_id || each.param_index !== by_name);
-    if (!isListed) return;
+    if (isListed) this.#note(value, now_ms);
+  }
+
+  #note({ param_index, param_count }: Messages['PARAM_VALUE'], now_ms: number): void {
     if (!this.#indices.has(param_index)) this.#received_ms = now_ms;
     this.#count = param_count;
     this.#indices.add(param_index);

@@ -39,6 +39,24 @@ describe.concurrent('get_params', () => {
     90_000,
   );
 
+  it('takes one name for each index, whoever sends more', async () => {
+    await withDrone({}, async (lab, drone) => {
+      for (let each = 0; each < 100; each += 1)
+        drone.parameters.stored.set(`TEST_${each}`, { value: each, isInteger: true });
+      const param_count = drone.parameters.stored.size;
+      const lies = Array.from({ length: 50 }, (_none, at) => `LIE_${at}`);
+      const lie = (): void => {
+        for (const param_id of lies.splice(0))
+          drone.send('PARAM_VALUE', { param_id, param_index: 0, param_count, param_type: 9, param_value: 0 });
+      };
+      const result = await lab.command('get_params', {}, { remaining_ms: 60_000, progress: lie });
+      expect(lies).toEqual([]);
+      const expected = [...drone.parameters.stored].map(([name, { value }]) => [name, value]);
+      expect(result['count']).toBe(param_count);
+      expect(result['parameters']).toEqual(Object.fromEntries(expected));
+    });
+  }, 60_000);
+
   it('fails when the vehicle does not answer, sends only a part, or has too many', async () => {
     await withDrone({}, async (lab, drone) => {
       const both = lab.command('get_params', { names: ['RTL_ALT'], prefix: 'RTL' });
