@@ -1,4 +1,6 @@
 /** Reads the lines of an export into a service. Repeated, also after it broke off, it adds what is not there yet. */
+import { message_limits, readJson } from '../../../contract/bounded-json.ts';
+import { sentence_chars_max } from '../../../contract/limits.ts';
 import type { HistoryStore } from '../history-store.ts';
 import type { HistoryMessage } from '../message.ts';
 import { past_ms } from '../retention.ts';
@@ -8,6 +10,20 @@ import { texts } from './texts.ts';
 
 /** Messages of one transaction. */
 const messages_at_once = 2_000;
+/** Characters of their bodies: large messages are imported in smaller transactions. */
+export const chars_at_once = 8 * 1024 * 1024;
+/** Of a message as a kit may send it, with its place and times. */
+const message_line_limits = {
+  ...message_limits,
+  bytes_max: message_limits.bytes_max + 1_024,
+  depth_max: message_limits.depth_max + 1,
+};
+const record_limits = {
+  bytes_max: line_chars_max,
+  depth_max: 8,
+  values_max: line_chars_max,
+  string_max: sentence_chars_max,
+};
 /** Messages of one transaction arrive at the same time, which must not be far from any of them. */
 const span_max_ms = past_ms / 2;
 
@@ -27,6 +43,8 @@ interface Kit {
   readonly record: Records;
   messages: number;
   waiting: HistoryMessage[];
+  /** Of the bodies of the waiting ones. */
+  waiting_chars: number;
   /** When the waiting ones arrived; undefined: at the time of the last of them. */
   arrived_ms: number | undefined;
 }
@@ -49,7 +67,14 @@ export async function importLines(
       if (kit) throw new ExportUnreadable(texts.ends_early(kit.kit_id));
       if (line.version > format_version) throw new ExportUnreadable(texts.later_version(line.version));
       const record: Records = { received: [], dropped: [], holes: [], erased: [] };
-      kit = { kit_id: line.kit_id, record, messages: 0, waiting: [], arrived_ms: undefined };
+      kit = {
+        kit_id: line.kit_id,
+        record,
+        messages: 0,
+        waiting: [],
+        waiting_chars: 0,
+        arrived_ms: undefined,
+      };
       continue;
     }
     if (!kit) throw new ExportUnreadable(texts.no_kit_line(number));
@@ -68,13 +93,18 @@ export async function importLines(
   return { kits, messages };
 }
 
+/** Records begin with their name; whatever begins otherwise has to fit a message. */
+function isRecord(text: string): boolean {
+  return /^\{"(?:received|dropped|hole|erased|end|format)":/u.test(text);
+}
+
 function readLine(text: string, number: number): ExportLine {
   if (text.length > line_chars_max) throw new ExportUnreadable(texts.line_too_long(number, line_chars_max));
   try {
-    const read = exportLine.safeParse(JSON.parse(text));
-    if (read.success) return read.data;
+    const read = exportLine.safeParse(readJson(text, isRecord(text) ? record_limits : message_line_limits));
+    if (read.success && 'time' in read.data !== isRecord(text)) return read.data;
   } catch {
-    // No JSON: reported below.
+    // No JSON, or beyond a limit: reported below.
   }
   throw new ExportUnreadable(texts.line_unreadable(number));
 }
@@ -95,10 +125,13 @@ async function take(store: HistoryStore, kit: Kit, line: MessageLine): Promise<v
   const arrived_ms = arrived === undefined ? undefined : Date.parse(arrived);
   const first_ms = kit.waiting[0]?.time_ms ?? time_ms;
   const isOther = arrived_ms !== kit.arrived_ms || Math.abs(time_ms - first_ms) > span_max_ms;
-  if (kit.waiting.length >= messages_at_once || isOther) await flush(store, kit);
+  const isFull = kit.waiting.length >= messages_at_once || kit.waiting_chars >= chars_at_once;
+  if (isFull || isOther) await flush(store, kit);
   kit.arrived_ms = arrived_ms;
   const unsynced = time_quality === 'unsynced';
-  kit.waiting.push({ channel, epoch, seq, time_ms, unsynced, data: JSON.stringify(data) });
+  const body = JSON.stringify(data);
+  kit.waiting.push({ channel, epoch, seq, time_ms, unsynced, data: body });
+  kit.waiting_chars += body.length;
   kit.messages += 1;
 }
 
@@ -107,6 +140,7 @@ async function flush(store: HistoryStore, kit: Kit): Promise<void> {
   const { kit_id, waiting, arrived_ms } = kit;
   if (waiting.length === 0) return;
   kit.waiting = [];
+  kit.waiting_chars = 0;
   const newest_ms = waiting.reduce((newest, { time_ms }) => Math.max(newest, time_ms), 0);
   await store.importMessages(kit_id, waiting, arrived_ms ?? newest_ms);
 }

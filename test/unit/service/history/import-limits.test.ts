@@ -1,0 +1,78 @@
+/** A file that was written to fill the memory or the database of the service that imports it. */
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { message_limits } from '../../../../src/contract/bounded-json.ts';
+import type { HistoryMessage } from '../../../../src/service/history/message.ts';
+import { chars_at_once, importLines } from '../../../../src/service/history/transfer/import.ts';
+import {
+  writeKitLine,
+  writeMessageLine,
+  writeRecordLines,
+} from '../../../../src/service/history/transfer/lines.ts';
+import { texts } from '../../../../src/service/history/transfer/texts.ts';
+import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
+import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { kit_id } from '../../../support/contract-samples.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
+
+const now_ms = Date.now();
+
+/** Notes how many characters each transaction has. */
+class MeteredStore extends SqlStore {
+  readonly transactions: number[] = [];
+
+  override async importMessages(
+    kit: string,
+    messages: readonly HistoryMessage[],
+    arrived_ms: number,
+  ): Promise<void> {
+    this.transactions.push(messages.reduce((sum, { data }) => sum + data.length, 0));
+    await super.importMessages(kit, messages, arrived_ms);
+  }
+}
+
+let store: MeteredStore;
+beforeEach(async () => {
+  store = new MeteredStore(openSqlite(join(await makeDirectory(), 'kits.db')));
+});
+afterEach(async () => store.close());
+
+async function imported(bodies: readonly string[]): Promise<unknown> {
+  const messages = bodies.map((data, seq) => ({
+    channel: 'telemetry',
+    epoch: 1,
+    seq,
+    time_ms: now_ms,
+    unsynced: false,
+    data,
+  }));
+  const record = { since_ms: null, received: [], dropped: [], holes: [], erased: [] };
+  const lines = [
+    writeKitLine(kit_id),
+    ...messages.map((message) => writeMessageLine(message, undefined)),
+    ...writeRecordLines(record, messages.length),
+  ];
+  return importLines(store, arriving(lines), () => now_ms);
+}
+
+async function* arriving(lines: readonly string[]): AsyncGenerator<string, void, undefined> {
+  for (const line of lines) yield line.trimEnd();
+}
+
+describe('the import of a history', () => {
+  it('refuses a message that no kit could have sent', async () => {
+    const large = JSON.stringify({ text: 'x'.repeat(message_limits.bytes_max) });
+    await expect(imported([large])).rejects.toThrow(texts.line_unreadable(2));
+    const deep = `{"a":${'['.repeat(200)}${']'.repeat(200)}}`;
+    await expect(imported(['{}', deep])).rejects.toThrow(texts.line_unreadable(3));
+    expect(store.transactions).toEqual([]);
+  });
+
+  it('holds no more of large messages than one transaction should have', async () => {
+    const large = JSON.stringify({ text: 'x'.repeat(200_000) });
+    const count = Math.ceil((3 * chars_at_once) / large.length);
+    await imported(Array.from({ length: count }, () => large));
+    expect(store.transactions.length).toBeGreaterThan(2);
+    expect(Math.max(...store.transactions)).toBeLessThanOrEqual(chars_at_once + large.length);
+  });
+});
