@@ -1,4 +1,4 @@
-/** A thousand kits against one mosquitto and one service: how fast it stores, how late a WebSocket hears, what a kit costs; and two replicas. */
+/** A thousand kits, and ten thousand, against one mosquitto and one service that keeps the history: how fast it stores, how late a WebSocket hears, what a kit costs; and two replicas. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -19,6 +19,8 @@ import { type Fleet, startFleet } from '../support/fleet-kits.ts';
 import { node_flags } from '../support/subject.ts';
 
 const kits = 1_000;
+/** The size that one PostgreSQL has to carry; each sends fewer messages at once. */
+const large: Size = { kits: 10_000, of_each: 5 };
 /** They come first, so that what the program needs for itself is not counted as the kits'. */
 const early_kits = 50;
 const early_of_each = 300;
@@ -31,11 +33,18 @@ const heard_share_min = 0.95;
 /** A position every five seconds of each asset. */
 const steady_per_s = 1_000;
 
+interface Size {
+  readonly kits: number;
+  /** Messages of each kit in a burst. */
+  readonly of_each: number;
+}
+
 interface Side {
   readonly name: string;
   readonly replicas: number;
   /** File of SQLite, or address of PostgreSQL. */
   readonly database: string;
+  readonly size: Size;
 }
 
 interface Measured {
@@ -49,7 +58,10 @@ interface Measured {
 
 async function run(context: BenchContext): Promise<readonly Figure[]> {
   const { dir, say } = context;
-  const lite = await measure({ name: 'SQLite', replicas: 1, database: join(dir, 'service.db') }, context);
+  const lite = await measure(
+    { name: 'SQLite', replicas: 1, database: join(dir, 'service.db'), size: usual(context) },
+    context,
+  );
   const shared = await onPostgres(context);
   if (!shared) say('PostgreSQL is not installed: replicas are not measured');
   const rate = 'messages/s';
@@ -73,6 +85,14 @@ async function run(context: BenchContext): Promise<readonly Figure[]> {
       ...than('SQLite', lite.ingest_per_s),
     },
     {
+      ...figure('postgres_10000_kits_ingest_per_s', shared?.many.ingest_per_s, rate, '>= 10000'),
+      ...than('1,000 kits', shared?.one.ingest_per_s),
+    },
+    {
+      ...figure('postgres_10000_kits_cpu_us', shared?.many.cpu_us, 'us of one core', ''),
+      ...than('1,000 kits', shared?.one.cpu_us),
+    },
+    {
       ...figure('two_replicas_ingest_per_s', shared?.two.ingest_per_s, rate, ''),
       ...than('one replica', shared?.one.ingest_per_s),
     },
@@ -88,41 +108,51 @@ async function onPostgres(context: BenchContext) {
   const server: Postgres = await startPostgres({ durable: true });
   try {
     const [first, second] = [await server.newDatabase('one'), await server.newDatabase('two')];
-    const one = await measure({ name: 'one replica', replicas: 1, database: first }, context);
-    const two = await measure({ name: 'two replicas', replicas: 2, database: second }, context);
-    return { one, two };
+    const third = await server.newDatabase('large');
+    const one = await measure(
+      { name: 'one replica', replicas: 1, database: first, size: usual(context) },
+      context,
+    );
+    const two = await measure(
+      { name: 'two replicas', replicas: 2, database: second, size: usual(context) },
+      context,
+    );
+    const many = await measure({ name: '10,000 kits', replicas: 1, database: third, size: large }, context);
+    return { one, two, many };
   } finally {
     await server.stop();
   }
 }
 
+const usual = ({ long }: BenchContext): Size => ({ kits, of_each: long ? 40 : 20 });
+
 async function measure(side: Side, { dir, long, say, calm }: BenchContext): Promise<Measured> {
   await calm();
   const conf = [...unthrottled, 'max_connections -1'];
   const broker = await startMosquitto({ conf });
-  const [early, fleet] = [startFleet(early_kits), startFleet(kits)];
+  const { kits: count, of_each } = side.size;
+  const [early, fleet] = [startFleet(early_kits), startFleet(count)];
   const services: Service[] = [];
   try {
     for (let n = 0; n < side.replicas; n += 1) services.push(await startService(side, broker, dir));
     const [service] = services;
     if (!service) throw new Error('no service');
-    const of_each = long ? 40 : 20;
     await early.order({ kind: 'connect', port: broker.port, kit_ids: early.kit_ids });
     const warm = (await early.order({ kind: 'burst', of_each: early_of_each })) - early_kits;
     await stored(side, warm);
     const before_mb = await residentMb(service.child.pid);
     const introduced = await fleet.order({ kind: 'connect', port: broker.port, kit_ids: fleet.kit_ids });
     // Presence is not counted.
-    await stored(side, warm + introduced - kits);
+    await stored(side, warm + introduced - count);
     await sleep(settle_ms, new AbortController().signal);
-    const kb_per_kit = (((await residentMb(service.child.pid)) - before_mb) * 1_024) / kits;
+    const kb_per_kit = (((await residentMb(service.child.pid)) - before_mb) * 1_024) / count;
     const rates: number[] = [];
     const cpu_before_s = await processorsOf(services);
     for (let round = 1; round <= (long ? 5 : 3); round += 1) {
       rates.push(await burst(side, fleet, of_each));
     }
     const cpu_s = (await processorsOf(services)) - cpu_before_s;
-    const cpu_us = (cpu_s * 1e6) / (rates.length * of_each * kits);
+    const cpu_us = (cpu_s * 1e6) / (rates.length * of_each * count);
     const ingest_per_s = median(rates);
     const p99_ms = await steady(services, fleet, { seconds: long ? 60 : 15 });
     const late = p99_ms === null ? 'too slow for the steady pace' : `p99 ${p99_ms} ms`;
@@ -197,9 +227,10 @@ async function burst(side: Side, fleet: Fleet, of_each: number): Promise<number>
   const before = await countOf(side);
   const start_ms = performance.now();
   const sent = fleet.order({ kind: 'burst', of_each });
-  await stored(side, before + of_each * kits);
+  const size = fleet.kit_ids.length;
+  await stored(side, before + of_each * size);
   await sent;
-  return (of_each * kits) / ((performance.now() - start_ms) / 1_000);
+  return (of_each * size) / ((performance.now() - start_ms) / 1_000);
 }
 
 /** At a steady rate: the 99th percentile of the time from the kit to a WebSocket, over all replicas. */
@@ -217,7 +248,7 @@ async function steady(services: readonly Service[], fleet: Fleet, { seconds }: {
   await fleet.order({ kind: 'pace', per_s: steady_per_s, seconds });
   await sleep(1_000, new AbortController().signal);
   for (const socket of sockets) socket.terminate();
-  const expected = (steady_per_s * seconds * watched_kits) / kits;
+  const expected = (steady_per_s * seconds * watched_kits) / fleet.kit_ids.length;
   if (delays.length < expected * heard_share_min) return null;
   return delays.sort((a, b) => a - b)[Math.floor(delays.length * 0.99)] ?? null;
 }

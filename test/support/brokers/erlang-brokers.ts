@@ -45,10 +45,11 @@ export async function runAll(dir: string, programs: readonly Program[]): Promise
   }
 }
 
-/** Starts a program; `running` resolves when it prints that it has started. */
+/** Starts a program; `running` resolves when it prints that it has started, and rejects after `within_ms`. */
 export function launch(
   dir: string,
   { command, env, started }: Program,
+  within_ms = start_ms,
 ): { readonly child: ChildProcess; readonly running: Promise<void> } {
   const [file = '', ...args] = [...dyingWithUs(), ...command];
   const child = spawn(file, args, {
@@ -68,7 +69,7 @@ export function launch(
       if (child.exitCode !== null) throw new Error(`${args.join(' ')} ended: ${text.slice(-2_000)}`);
       return started === undefined || started.test(text);
     },
-    start_ms,
+    within_ms,
   );
   return { child, running };
 }

@@ -10,6 +10,9 @@ import { end, type ErlangBroker, launch, runAll } from './erlang-brokers.ts';
 /** The wrapper in /usr/sbin would change to a user of its own. */
 const server = '/usr/lib/rabbitmq/bin/rabbitmq-server';
 
+/** A killed node first recovers what it had, and waits for the others. */
+const start_ms = 300_000;
+
 export interface RabbitNode {
   readonly mqtt_port: number;
   readonly amqp_url: string;
@@ -140,7 +143,7 @@ async function nodeAt({ dir, home, names, at, ...ports }: Place): Promise<Rabbit
       await exited;
     },
     async start() {
-      const launched = launch(dir, { command: [server], env, started: /Server startup complete/u });
+      const launched = launch(dir, { command: [server], env, started: /Server startup complete/u }, start_ms);
       child = launched.child;
       await launched.running.catch(async (error: unknown) => {
         await end(launched.child);
