@@ -24,7 +24,7 @@ export function rangeChips(view) {
     choices.moment_ms = null;
     act.changed();
   };
-  return html`<div class="chips" role="group" aria-label=${t.history.range}>
+  return html`<div class="chips ranges" role="group" aria-label=${t.history.range}>
     ${spans_h.map((hours) => html`<button type="button" key=${hours} class="chip" aria-pressed=${String(choices.hours === hours)} onClick=${choose(hours)}>${spanText(hours)}</button>`)}
   </div>`;
 }
