@@ -1,19 +1,27 @@
 /** The onvif driver: serves each configured camera independently. */
 import { onvifFeeds } from '../../src/contract/feeds.ts';
 import { texts } from '../../src/device/texts.ts';
+import { DeviceGroup } from '../../src/device/device-group.ts';
 import { DeviceReports } from '../../src/device/device-reports.ts';
 import { openIdentities } from '../../src/device/identities.ts';
-import { defineDriver, type DeviceReport, type Driver, type DriverHost } from '../../src/driver/driver.ts';
+import {
+  defineDriver,
+  type DeviceReport,
+  type Driver,
+  type DriverHost,
+  type OnOptions,
+} from '../../src/driver/driver.ts';
 import { aborted, within } from '../../src/platform/time.ts';
-import { serveCamera } from './camera/camera.ts';
+import { type CameraParts, serveCamera } from './camera/camera.ts';
 import { LargeReplies } from './soap/large-replies.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { entryOf, type OnvifOptions, onvifOptions, portOf } from './options.ts';
+import { type CameraOptions, entryOf, type OnvifOptions, onvifOptions, portOf } from './options.ts';
 import { lookAround } from './surroundings.ts';
 import { Webhook } from './events/webhook.ts';
 
 /** The driver has 3 s to end: moving cameras are stopped first. */
 const last_stops_ms = 1_800;
+const end_ms = 2_000;
 
 export const onvif = onvifWith(usual_limits);
 
@@ -23,50 +31,60 @@ export function onvifWith(limits: Limits): Driver {
     name: 'onvif',
     feeds: onvifFeeds,
     options: onvifOptions,
-    run: async (options, host) => runOnvif(options, host, limits),
+    devices: 'cameras',
+    run: async (options, host, onOptions) => runOnvif({ options, host, onOptions, limits }),
   });
 }
 
-async function runOnvif(
-  options: OnvifOptions,
-  host: DriverHost<typeof onvifFeeds>,
-  limits: Limits,
-): Promise<void> {
+interface OnvifRun {
+  readonly options: OnvifOptions;
+  readonly host: DriverHost<typeof onvifFeeds>;
+  readonly onOptions: OnOptions<OnvifOptions>;
+  readonly limits: Limits;
+}
+
+async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise<void> {
   const ending = new AbortController();
   const large = new LargeReplies({ log: host.log, signal: ending.signal });
   const webhook = new Webhook(options.webhook);
-  const stops = new Set<Promise<unknown>>();
   const unknown = { count: 0, names: '' };
   const reports = new DeviceReports(() => report());
   const report = (): void => host.reportStatus(factsOf(reports.all, unknown, large.stalls), reports.all);
   const owners = new Map<string, string>();
   const bindings = await openIdentities(host, options.cameras.map(entryOf));
-  const cameras = options.cameras.map(async (camera) => {
-    const device = {
-      name: camera.name,
-      tried: `${camera.host}:${portOf(camera)}`,
-      asset_key: () => bindings.keyOf(entryOf(camera)),
-      weakness: camera.tls?.legacy === true ? texts.legacy_tls(camera.name) : undefined,
-    };
-    return serveCamera({
-      camera,
-      options,
-      host,
-      large,
-      webhook,
-      owners,
-      bindings,
-      limits,
-      onState: (state) => reports.take(device, state),
-      stopping: (stop) => {
-        stops.add(stop);
-        void stop.finally(() => stops.delete(stop));
-      },
-      ending: ending.signal,
-    });
+  let { cameras } = options;
+  const group = new DeviceGroup<CameraOptions, typeof onvifFeeds>({
+    host,
+    onEnd: ({ name }) => reports.forget(name),
+    serve: async (camera, { host: member, onState }) => {
+      const device = {
+        name: camera.name,
+        tried: `${camera.host}:${portOf(camera)}`,
+        asset_key: () => bindings.keyOf(entryOf(camera)),
+        weakness: camera.tls?.legacy === true ? texts.legacy_tls(camera.name) : undefined,
+      };
+      const shared = { options, large, webhook, owners, bindings, limits, ending: ending.signal };
+      await serveUntilStopped({
+        ...shared,
+        camera,
+        host: member,
+        onState(state) {
+          if (!member.signal.aborted) reports.take(device, state);
+          onState(state);
+        },
+      });
+    },
+  });
+  group.change(cameras);
+  onOptions((next) => {
+    if (group.isOver) return undefined;
+    ({ cameras } = next);
+    bindings.keep(cameras.map(entryOf));
+    return group.change(cameras);
   });
   const looking = lookAround({
     options,
+    cameras: () => cameras,
     host,
     onFound: (found) => {
       Object.assign(unknown, found);
@@ -75,15 +93,34 @@ async function runOnvif(
   });
   try {
     await aborted(host.signal);
-    // Movements receive the abort now as well; by the next turn each has registered its stop.
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
-    await within(last_stops_ms, Promise.all([...stops, ...cameras, looking]));
+    await within(end_ms, Promise.all([group.ended(), looking]));
   } finally {
     ending.abort();
     await webhook.stop();
     await large.ended();
+  }
+}
+
+/** Serves a camera until its host's signal aborts, and then sends the stop of its movements before its connections close. */
+async function serveUntilStopped(parts: Omit<CameraParts, 'stopping'>): Promise<void> {
+  const stops = new Set<Promise<unknown>>();
+  const over = new AbortController();
+  try {
+    await serveCamera({
+      ...parts,
+      ending: AbortSignal.any([parts.ending, over.signal]),
+      stopping: (stop) => {
+        stops.add(stop);
+        void stop.finally(() => stops.delete(stop));
+      },
+    });
+    // Movements receive the abort now as well; by the next turn each has registered its stop.
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+    await within(last_stops_ms, Promise.all(stops));
+  } finally {
+    over.abort();
   }
 }
 

@@ -8,6 +8,8 @@ import { texts } from './texts.ts';
 
 interface SurroundingsParts {
   readonly options: OnvifOptions;
+  /** As configured now. */
+  readonly cameras: () => OnvifOptions['cameras'];
   readonly host: DriverHost<typeof onvifFeeds>;
   readonly onFound: (found: { readonly count: number; readonly names: string }) => void;
 }
@@ -16,14 +18,14 @@ const window_ms = 3_000;
 const names_max = 16;
 
 /** Runs until the signal aborts, or ends at once when disabled. */
-export async function lookAround({ options, host, onFound }: SurroundingsParts): Promise<void> {
+export async function lookAround({ options, cameras, host, onFound }: SurroundingsParts): Promise<void> {
   const { interval_s, device } = options.discovery;
   if (interval_s === 0) return;
-  const known = new Set(options.cameras.map((camera) => `${camera.host}:${portOf(camera)}`));
   let told = '';
   while (!host.signal.aborted) {
     const found = await discover({ signal: host.signal, window_ms, device });
     if (host.signal.aborted) return;
+    const known = new Set(cameras().map((camera) => `${camera.host}:${portOf(camera)}`));
     const strangers = found.filter((each) => !known.has(`${each.host}:${each.port}`));
     const names = strangers
       .slice(0, names_max)

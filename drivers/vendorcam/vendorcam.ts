@@ -4,7 +4,7 @@ import { texts } from '../../src/device/texts.ts';
 import { DeviceReports } from '../../src/device/device-reports.ts';
 import { openIdentities } from '../../src/device/identities.ts';
 import { serveDevices } from '../../src/device/serve-devices.ts';
-import { defineDriver, type Driver, type DriverHost } from '../../src/driver/driver.ts';
+import { defineDriver, type Driver, type DriverHost, type OnOptions } from '../../src/driver/driver.ts';
 import { serveHost } from './host/host-session.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
 import { entryOf, portOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
@@ -17,56 +17,75 @@ export function vendorcamWith(limits: Limits): Driver {
     name: 'vendorcam',
     feeds: vendorcamFeeds,
     options: vendorcamOptions,
-    run: async (options, host) => runVendorcam(options, host, limits),
+    devices: 'hosts',
+    run: async (options, host, onOptions) => runVendorcam({ options, host, onOptions, limits }),
   });
 }
 
+interface VendorcamRun {
+  readonly options: VendorcamOptions;
+  readonly host: DriverHost<typeof vendorcamFeeds>;
+  readonly onOptions: OnOptions<VendorcamOptions>;
+  readonly limits: Limits;
+}
+
 /** Rejects with DeviceRejected when every host rejects the connector; runs while at least one does not. */
-async function runVendorcam(
-  options: VendorcamOptions,
-  host: DriverHost<typeof vendorcamFeeds>,
-  limits: Limits,
-): Promise<void> {
+async function runVendorcam({ options, host, onOptions, limits }: VendorcamRun): Promise<void> {
   const statuses = new Map<string, string>();
   /** Which host serves which asset. */
   const owners = new Map<string, string>();
   const bindings = await openIdentities(host, options.hosts.map(entryOf));
   const reports = new DeviceReports((devices) => host.reportStatus(Object.fromEntries(statuses), devices));
-  await serveDevices(options.hosts, host.signal, async (camera, { signal, onState }) => {
-    const entry = entryOf(camera);
-    const { name } = camera;
-    const weakness = camera.tls && camera.legacy_tls ? texts.legacy_tls(name) : undefined;
-    const device = {
-      weakness,
-      name,
-      tried: `${camera.host}:${portOf(camera)}`,
-      asset_key: () => bindings.keyOf(entry),
-    };
-    return serveHost({
-      host: { ...host, signal },
-      options,
-      camera,
-      limits,
-      onState(state) {
-        reports.take(device, state);
-        onState(state);
-      },
-      identify(asset_keys) {
-        const bound = bindings.keyOf(entry);
-        const asset_key = asset_keys.find((key) => key === bound) ?? asset_keys[0];
-        const refusal = bindings.claim(entry, asset_key);
-        return refusal === undefined ? { asset_key } : { refusal };
-      },
-      claim(asset_key) {
-        if (bindings.isOthers(entry, asset_key)) return false;
-        const owner = owners.get(asset_key) ?? camera.name;
-        owners.set(asset_key, owner);
-        return owner === camera.name;
-      },
-      showStatus(status) {
-        statuses.set(camera.name, status);
-        host.reportStatus(Object.fromEntries(statuses), reports.all);
-      },
-    });
+  await serveDevices({
+    host,
+    devices: options.hosts,
+    onStart: (change) =>
+      onOptions(({ hosts }) => {
+        bindings.keep(hosts.map(entryOf));
+        return change(hosts);
+      }),
+    onEnd({ name }) {
+      for (const [asset_key, owner] of owners) if (owner === name) owners.delete(asset_key);
+      statuses.delete(name);
+      reports.forget(name);
+    },
+    serve: async (camera, { host: member, onState }) => {
+      const entry = entryOf(camera);
+      const { name } = camera;
+      const weakness = camera.tls && camera.legacy_tls ? texts.legacy_tls(name) : undefined;
+      const device = {
+        weakness,
+        name,
+        tried: `${camera.host}:${portOf(camera)}`,
+        asset_key: () => bindings.keyOf(entry),
+      };
+      return serveHost({
+        host: member,
+        options,
+        camera,
+        limits,
+        onState(state) {
+          if (!member.signal.aborted) reports.take(device, state);
+          onState(state);
+        },
+        identify(asset_keys) {
+          const bound = bindings.keyOf(entry);
+          const asset_key = asset_keys.find((key) => key === bound) ?? asset_keys[0];
+          const refusal = bindings.claim(entry, asset_key);
+          return refusal === undefined ? { asset_key } : { refusal };
+        },
+        claim(asset_key) {
+          if (bindings.isOthers(entry, asset_key)) return false;
+          const owner = owners.get(asset_key) ?? name;
+          owners.set(asset_key, owner);
+          return owner === name;
+        },
+        showStatus(status) {
+          if (member.signal.aborted) return;
+          statuses.set(name, status);
+          host.reportStatus(Object.fromEntries(statuses), reports.all);
+        },
+      });
+    },
   });
 }

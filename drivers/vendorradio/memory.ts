@@ -1,6 +1,7 @@
 /** State of one radio that is kept over restarts. */
 import { z } from 'zod';
 import { DeviceMemory } from '../../src/device/device-memory.ts';
+import { loginRecord } from '../../src/device/login-guard.ts';
 import type { DriverLog } from '../../src/driver/driver.ts';
 
 const radioMemory = z.object({
@@ -8,6 +9,7 @@ const radioMemory = z.object({
   fingerprint: z.string().optional(),
   /** MAC address of the radio that answered last, so that its peers find it before it answers again. */
   mac: z.string().optional(),
+  ...loginRecord,
 });
 export type Memory = DeviceMemory<typeof radioMemory>;
 

@@ -1,5 +1,6 @@
 /** Opens the protocol client of a radio that its options select. */
 import { certificateCheck } from '../../src/device/certificate-check.ts';
+import { LoginGuard } from '../../src/device/login-guard.ts';
 import { readSecretFile } from '../../src/device/secret-file.ts';
 import { pinnedHttp } from '../../src/device/pinned-http.ts';
 import type { Memory } from './memory.ts';
@@ -18,7 +19,8 @@ interface SourceParts extends RadioAssetParts {
 
 export function openSource({ host, radio, options, limits, memory, hooks }: SourceParts): RadioSource {
   const { log } = host;
-  if (radio.kind === 'snmp') return snmpSource({ radio, options, limits, log });
+  const guard = new LoginGuard({ memory, limits });
+  if (radio.kind === 'snmp') return snmpSource({ radio, options, limits, log, guard });
   const { path, tls, username, password_file } = radio;
   const port = portOf(radio);
   if (!tls) log.warn({ radio: radio.name }, texts.no_tls);
@@ -34,6 +36,6 @@ export function openSource({ host, radio, options, limits, memory, hooks }: Sour
     refused_remedy: texts.refused_remedy,
   });
   const password = async (): Promise<string> => readSecretFile('password_file', password_file);
-  const ubus = new Ubus({ http, path, username, password, limits });
+  const ubus = new Ubus({ http, path, username, password, limits, guard });
   return ubusSource({ ubus, close: http.close, radio, options, limits, log, hooks });
 }

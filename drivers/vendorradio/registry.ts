@@ -23,6 +23,11 @@ export class Registry {
     if (![...this.#macs.values()].includes(mac)) this.#macs.set(name, mac);
   }
 
+  /** The radio is not configured any more, or in another way. */
+  forget(name: string): void {
+    this.#macs.delete(name);
+  }
+
   has(mac: string): boolean {
     return [...this.#macs.values()].includes(mac);
   }

@@ -15,6 +15,8 @@ export interface DriverInstance {
   readonly driver: Driver;
   /** As its schema read them: two instances with the same need no restart. */
   readonly options: unknown;
+  /** As the file has them. */
+  readonly raw: unknown;
   readonly run: ConfiguredRun;
 }
 
@@ -43,7 +45,13 @@ export async function configureDrivers(
     const driver = await loadDriver(named.driver, index, list, faults);
     const run = driver && configure(driver, named.options, index, faults);
     if (driver && run)
-      instances.push({ name: named.name, driver, options: driver.options.parse(named.options), run });
+      instances.push({
+        name: named.name,
+        driver,
+        options: driver.options.parse(named.options),
+        raw: named.options,
+        run,
+      });
   }
   return instances;
 }

@@ -39,6 +39,11 @@ export class DeviceReports {
     this.#reports.set(name, { ...about, ...failure, ...(weakness === undefined ? {} : { weakness }) });
     this.#report(this.all);
   }
+
+  /** The device is not configured any more, or in another way. */
+  forget(name: string): void {
+    if (this.#reports.delete(name)) this.#report(this.all);
+  }
 }
 
 const shown = { starting: 'starting', up: 'online', down: 'offline', rejected: 'rejected' } as const;

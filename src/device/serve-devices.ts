@@ -1,41 +1,54 @@
-/** Serves the devices of one driver concurrently: the loss of one does not affect the others. */
+/** Serves the devices of one driver that is rejected as a whole once all of them reject the connector. */
+import type { FeedSet } from '../contract/feeds.ts';
 import { DeviceRejected } from '../errors.ts';
+import { DeviceGroup, type DeviceGroupParts } from './device-group.ts';
 import type { SessionState } from './device-session.ts';
 
-export interface MemberSession {
-  /** Aborts when the driver must stop, and when all its devices reject the connector. */
-  readonly signal: AbortSignal;
-  /** Receives each state of the member's device session. */
-  readonly onState: (state: SessionState) => void;
+export interface ServedDevices<D extends { readonly name: string }, F extends FeedSet> extends Omit<
+  DeviceGroupParts<D, F>,
+  'onState'
+> {
+  readonly devices: readonly D[];
+  /** Receives a function that takes another list; it returns undefined once the driver ends (see `DeviceGroup.change`). */
+  readonly onStart?: (change: (devices: readonly D[]) => readonly string[] | undefined) => void;
 }
 
 /**
- * Runs until `signal` aborts. Rejects with `DeviceRejected` when every device rejects the connector at the same time: then
- * the driver as a whole is shown as rejected. `serve` resolves when its signal has aborted.
+ * Runs until the host's signal aborts. Rejects with `DeviceRejected` when every device rejects the connector at the same time:
+ * then the driver as a whole is shown as rejected.
  */
-export async function serveDevices<D extends { readonly name: string }>(
-  devices: readonly D[],
-  signal: AbortSignal,
-  serve: (device: D, session: MemberSession) => Promise<void>,
-): Promise<void> {
-  const over = new AbortController();
-  const ended = AbortSignal.any([signal, over.signal]);
-  const rejections = new Map<D, Rejection>();
-  const stateOf = (device: D) => (state: SessionState) => {
-    if (ended.aborted) return;
-    if (state.state === 'rejected') rejections.set(device, state);
-    else rejections.delete(device);
-    if (rejections.size === devices.length) over.abort();
+export async function serveDevices<D extends { readonly name: string }, F extends FeedSet>({
+  devices,
+  onStart,
+  ...parts
+}: ServedDevices<D, F>): Promise<void> {
+  const rejections = new Map<string, Rejection>();
+  let count = devices.length;
+  const endIfRejected = (): void => {
+    if (count > 0 && rejections.size === count) group.end();
   };
-  try {
-    await Promise.all(
-      devices.map(async (device) => serve(device, { signal: ended, onState: stateOf(device) })),
-    );
-  } finally {
-    over.abort();
-  }
-  if (signal.aborted) return;
-  const sentences = Array.from(rejections, ([{ name }, { reason }]) => `${name} ${reason}`);
+  const group = new DeviceGroup({
+    ...parts,
+    onState({ name }, state) {
+      if (state.state === 'rejected') rejections.set(name, state);
+      else rejections.delete(name);
+      endIfRejected();
+    },
+  });
+  group.change(devices);
+  onStart?.((next) => {
+    if (group.isOver) return undefined;
+    count = next.length;
+    const again = group.change(next);
+    const names = new Set(next.map(({ name }) => name));
+    for (const name of rejections.keys())
+      if (!names.has(name) || again.includes(name)) rejections.delete(name);
+    endIfRejected();
+    return again;
+  });
+  await group.ended();
+  if (parts.host.signal.aborted) return;
+  const sentences = Array.from(rejections, ([name, { reason }]) => `${name} ${reason}`);
   throw new DeviceRejected(sentences.join('; '), { may_pass: rejections.values().some(mayPass) });
 }
 

@@ -32,6 +32,7 @@ export const texts = {
   picture_too_large: (bytes_max: number) => `its picture is larger than ${bytes_max} bytes`,
 
   // Sessions
+  device_changed: 'its configuration has changed',
   ended_early: 'ended before it was stopped',
   is_back: (kind: string) => `${kind} is back`,
   is_rejected: (kind: string) => `${kind} cannot be served; retrying rarely`,

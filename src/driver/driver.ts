@@ -135,7 +135,16 @@ export interface DriverHost<F extends FeedSet> {
     facts: Readonly<Record<string, string | number | boolean | null>>,
     devices?: readonly DeviceReport[],
   ) => void;
+  /** See `OnOptions`; the options are those of the configuration file. */
+  readonly onOptions: OnOptions<unknown>;
 }
+
+/**
+ * Registers what takes the options of a reload while the driver runs, where only the list of its devices differs, or nothing.
+ * It returns the names of devices that are tried again because they rejected the connector, or undefined when the driver must
+ * be restarted.
+ */
+export type OnOptions<O> = (take: (options: O) => readonly string[] | undefined) => void;
 
 interface DriverSpec<F extends FeedSet, S extends z.ZodType> {
   /** Value of `driver:` in the configuration file. */
@@ -143,12 +152,18 @@ interface DriverSpec<F extends FeedSet, S extends z.ZodType> {
   readonly feeds: F;
   /** Its section of the configuration. */
   readonly options: S;
+  /** Option that lists its devices, when `run` takes another list through its third argument, `onOptions`. */
+  readonly devices?: keyof z.output<S> & string;
   /**
    * Serves its devices until `host.signal` aborts, then resolves. Rejects when the device is lost (any error: the hub
    * tries again soon) or rejects the connector (`DeviceRejected`: the hub tries again hours later). Either way it leaves no
    * timer, socket or listener behind.
    */
-  readonly run: (options: z.output<S>, host: DriverHost<F>) => Promise<void>;
+  readonly run: (
+    options: z.output<S>,
+    host: DriverHost<F>,
+    onOptions: OnOptions<z.output<S>>,
+  ) => Promise<void>;
 }
 
 /** A driver whose options are read: what the hub runs. */
@@ -161,6 +176,8 @@ export interface Driver {
   readonly options: z.ZodType;
   /** Pure: checks the options without touching a device. Throws `z.ZodError`. */
   readonly configure: (raw: unknown) => ConfiguredRun;
+  /** Option that lists its devices, when a running driver takes another list. */
+  readonly devices: string | undefined;
 }
 
 /** Joins a driver's options schema, feeds and run function, so that `run` never sees unchecked options. */
@@ -171,7 +188,9 @@ export function defineDriver<F extends FeedSet, S extends z.ZodType>(spec: Drive
     options: spec.options,
     configure(raw) {
       const options = spec.options.parse(raw);
-      return async (host) => spec.run(options, host);
+      return async (host) =>
+        spec.run(options, host, (take) => host.onOptions((next) => take(spec.options.parse(next))));
     },
+    devices: spec.devices,
   };
 }

@@ -42,6 +42,14 @@ export class IdentityBindings {
     this.#bindings = earlier.filter((bound) => parts.entries.some((entry) => isOf(bound, entry)));
   }
 
+  /** These entries are configured now; bindings of others are removed. */
+  keep(entries: readonly BoundEntry[]): void {
+    const kept = this.#bindings.filter((bound) => entries.some((entry) => isOf(bound, entry)));
+    if (kept.length === this.#bindings.length) return;
+    this.#bindings = kept;
+    this.#save();
+  }
+
   /** Returns undefined when the entry may serve the device with this key, else why not and the remedy. Logs each claim once. */
   claim(entry: BoundEntry, asset_key: string): string | undefined {
     const owner = this.#bindings.find((bound) => bound.asset_key === asset_key);
@@ -69,6 +77,10 @@ export class IdentityBindings {
 
   #bind({ name, place, asset_key }: Binding): void {
     this.#bindings = [...this.#bindings, { name, place, asset_key }];
+    this.#save();
+  }
+
+  #save(): void {
     // Serialized: an earlier list must not overwrite a later one.
     this.#saving = this.#saving
       .then(async () => this.#parts.save(JSON.stringify(this.#bindings)))

@@ -25,6 +25,7 @@ export interface HostParts {
   /** The device answered: the first announcement or report of this run. */
   readonly onUp: () => void;
   readonly onFacts: (facts: StatusFacts, devices: readonly DeviceReport[]) => void;
+  readonly onOptions: DriverHost<FeedSet>['onOptions'];
 }
 
 /** Facts of one driver that status shows. */
@@ -36,7 +37,7 @@ export function openHost(parts: HostParts): {
   readonly host: DriverHost<FeedSet>;
   readonly shut: () => void;
 } {
-  const { name, driver, log, signal, assets, kit, state_dir, onUp, onFacts } = parts;
+  const { name, driver, log, signal, assets, kit, state_dir, onUp, onFacts, onOptions } = parts;
   const owner = { name, feeds: driver.feeds, log };
   const door = { open: true };
   /** Runs `act`, which shows that the device answered, unless the run is over. */
@@ -86,6 +87,7 @@ export function openHost(parts: HostParts): {
       onFacts(cleanTexts(Object.fromEntries(Object.entries(facts).slice(0, facts_max))), shown);
       for (const device of shown) assets.explain(name, device);
     },
+    onOptions: (take) => (door.open ? onOptions(take) : undefined),
   };
   return {
     host,

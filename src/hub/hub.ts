@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { KitTelemetry } from '../contract/kit.ts';
 import { cut, sentence_chars_max } from '../contract/limits.ts';
 import { cleanText } from '../platform/foreign-text.ts';
-import type { ConfiguredRun, DeviceReport, Driver, DriverLog } from '../driver/driver.ts';
+import type { FeedSet } from '../contract/feeds.ts';
+import type { ConfiguredRun, DeviceReport, Driver, DriverHost, DriverLog } from '../driver/driver.ts';
 import { CommandRefused } from '../errors.ts';
 import type { Appender } from '../outbox/api.ts';
 import type { Opened } from '../outbox/protocol.ts';
@@ -87,6 +88,11 @@ export interface DriverView {
 export interface Hub {
   /** Keeps the driver running. Resolves when it has stopped, was rejected by its device, or was abandoned. Never rejects. */
   readonly runDriver: (run: DriverRun) => Promise<void>;
+  /**
+   * Gives other options to a running driver (see `OnOptions`). Returns the devices that are tried again; undefined when the
+   * driver must be restarted for them.
+   */
+  readonly changeOptions: (name: string, raw: unknown) => readonly string[] | undefined;
   /** Publishes every retained message and a whole kit snapshot again: for `down/sync` and for a broker that lost its memory. */
   readonly announceAll: () => void;
   /** Takes over what an earlier run left announced, when the buffer file could not be read at the start. */
@@ -134,10 +140,13 @@ export function createHub(options: HubOptions): Hub {
   const assets = new Assets({ ...options, pacer, observe, pictures });
   const kit = openKit(options, assets);
   const drivers = new Map<string, DriverView>();
+  const takers = new Map<string, TakeOptions>();
   ready = true;
 
   return {
-    runDriver: async (order) => runOne(order, { drivers, assets, kit, clock, state_dir: options.state_dir }),
+    runDriver: async (order) =>
+      runOne(order, { drivers, takers, assets, kit, clock, state_dir: options.state_dir }),
+    changeOptions: (name, raw) => takers.get(name)?.(raw),
     announceAll() {
       assets.announceAgain();
       kit.announce();
@@ -180,8 +189,12 @@ function openKit(options: HubOptions, assets: Assets): Kit {
   });
 }
 
+type TakeOptions = Parameters<DriverHost<FeedSet>['onOptions']>[0];
+
 /** What a driver's run works on. */
 interface RunParts {
+  /** Of the runs that take other options, by driver instance. */
+  readonly takers: Map<string, TakeOptions>;
   readonly drivers: Map<string, DriverView>;
   readonly assets: Assets;
   readonly kit: Kit;
@@ -190,7 +203,7 @@ interface RunParts {
 }
 
 async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunParts): Promise<void> {
-  const { drivers, assets, kit, clock } = parts;
+  const { drivers, takers, assets, kit, clock } = parts;
   const nowIso = (ahead_ms = 0): string => new Date(clock.stamp().time_ms + ahead_ms).toISOString();
   drivers.set(name, firstView(name, driver, nowIso()));
   const show = (news: Partial<DriverView>): void => {
@@ -209,6 +222,7 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
       show({ state: state.state, reason, next_try_at, failures, ...(isSame ? {} : { since: nowIso() }) });
       if (state.state === 'starting' || state.state === 'up') return;
       shut();
+      takers.delete(name);
       assets.lose(name, reason ?? texts.driver_stopped);
       kit.withdraw(name, reason);
     },
@@ -216,8 +230,9 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
       show({ runs: (drivers.get(name)?.runs ?? 0) + 1 });
       const onFacts = (facts: StatusFacts, devices: readonly DeviceReport[]): void =>
         show({ facts, devices });
+      const onOptions = (take: TakeOptions): void => void takers.set(name, take);
       const state_dir = join(parts.state_dir, name);
-      const door = openHost({ name, driver, log, signal, assets, kit, state_dir, onUp, onFacts });
+      const door = openHost({ name, driver, log, signal, assets, kit, state_dir, onUp, onFacts, onOptions });
       shut = door.shut;
       await run(door.host);
     },

@@ -51,6 +51,25 @@ class Runs {
   }
 }
 
+/** A driver that takes other keys while it runs; `tries` is returned as what it tries again. */
+function fleetDriver(events: string[]): Driver {
+  return defineDriver({
+    name: 'fleet',
+    feeds: droneFeeds,
+    options: options.extend({ tries: z.array(z.string()).default([]) }),
+    devices: 'keys',
+    run: async ({ keys }, host, onOptions) => {
+      events.push(`fleet ${keys.join('+')} starts`);
+      for (const key of keys) host.announce(drone(key));
+      onOptions((next) => {
+        events.push(`fleet takes ${next.keys.join('+')}`);
+        return next.tries;
+      });
+      await aborted(host.signal);
+    },
+  });
+}
+
 const about = { description: '', input: noInput, handle: async () => ({}) };
 const commands = [
   defineCommand({ ...about, name: 'land', risk_level: 'low' }),
@@ -60,10 +79,8 @@ const commands = [
 /** Starts the parts with the text of a configuration file, which needs no `kit_id`. */
 export async function startAppLab(text: string) {
   const runs = new Runs();
-  const list: DriverList = ['drones', 'others'].map((name) => {
-    const driver = runs.driver(name);
-    return { name, load: async () => driver };
-  });
+  const all = [runs.driver('drones'), runs.driver('others'), fleetDriver(runs.events)];
+  const list: DriverList = all.map((driver) => ({ name: driver.name, load: async () => driver }));
   const read = async (body: string): Promise<Config> =>
     withDirectory(async (dir) => {
       const file = join(dir, 'config.yaml');

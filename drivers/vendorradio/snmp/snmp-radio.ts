@@ -1,12 +1,13 @@
 /** A radio over SNMP: the common minimum of facts. Read only, without commands. */
 import { readSecretFile } from '../../../src/device/secret-file.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
+import { credentialsHash, type LoginGuard } from '../../../src/device/login-guard.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import type { Limits } from '../limits.ts';
 import { oid_names, type OidName, portOf, type SnmpRadio, type VendorradioOptions } from '../options.ts';
 import { dbmOf, type Reading, type Station, unknown_link, unknown_station } from '../reading.ts';
 import { airos_probe, oid, type Preset, presetOf, type Scaled } from './snmp-presets.ts';
-import { openSnmp, type SnmpLogin, type SnmpSession, type SnmpValue } from './snmp-session.ts';
+import { openSnmp, SnmpRefused, type SnmpLogin, type SnmpSession, type SnmpValue } from './snmp-session.ts';
 import type { Known, RadioSource } from '../source.ts';
 import { texts } from '../texts.ts';
 
@@ -15,6 +16,7 @@ interface SnmpParts {
   readonly options: VendorradioOptions;
   readonly limits: Limits;
   readonly log: DriverLog;
+  readonly guard: LoginGuard;
 }
 
 interface Found {
@@ -25,7 +27,7 @@ interface Found {
   readonly figures: Readonly<Partial<Record<OidName, Scaled>>>;
 }
 
-export function snmpSource({ radio, options, limits, log }: SnmpParts): RadioSource {
+export function snmpSource({ radio, options, limits, log, guard }: SnmpParts): RadioSource {
   let found: Found | undefined;
   let isClosed = false;
   const leave = (): void => {
@@ -41,15 +43,18 @@ export function snmpSource({ radio, options, limits, log }: SnmpParts): RadioSou
         log.warn({ radio: radio.name }, texts.snmp_public);
       }
       if (isClosed) throw new DeviceUnreachable(texts.connector_stopping);
+      const credentials = credentialsOf(login);
+      guard.admit(credentials);
       const session = openSnmp(radio.host, portOf(radio), login, { limits });
       try {
         const { known, ...about } = await describe(session, radio);
+        await guard.accept(credentials);
         if (isClosed) throw new DeviceUnreachable(texts.connector_stopping);
         found = { session, ...about };
         return known;
       } catch (error) {
         session.close();
-        throw error;
+        throw error instanceof SnmpRefused ? await guard.refuse(credentials, error.message) : error;
       }
     },
     async poll() {
@@ -62,6 +67,12 @@ export function snmpSource({ radio, options, limits, log }: SnmpParts): RadioSou
       leave();
     },
   };
+}
+
+function credentialsOf(login: SnmpLogin): string {
+  if (login.version === '2c') return credentialsHash('', login.community);
+  const { username, auth, priv } = login;
+  return credentialsHash(username, JSON.stringify([auth, priv]));
 }
 
 async function loginOf(radio: SnmpRadio): Promise<SnmpLogin> {

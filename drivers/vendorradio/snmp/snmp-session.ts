@@ -28,6 +28,9 @@ export interface SnmpSession {
   readonly close: () => void;
 }
 
+/** The agent refused the user or its passwords. */
+export class SnmpRefused extends DeviceRejected {}
+
 /** `openUdp`: left out, a socket of the operating system. */
 export function openSnmp(
   host: string,
@@ -175,7 +178,7 @@ function failureOf(error: Error, login: SnmpLogin): Error {
     });
   }
   if (login.version === '3' && error instanceof snmp.ResponseInvalidError) {
-    return new DeviceRejected(texts.snmp_user_refused(messageOf(error)), { cause: error });
+    return new SnmpRefused(texts.snmp_user_refused(messageOf(error)), { cause: error });
   }
   return new DeviceUnreachable(texts.snmp_failed(messageOf(error)), { cause: error });
 }

@@ -1,12 +1,7 @@
 /** Asks one radio over ubus: one request at a time, in one session that is renewed once when it was lost. */
 import { z } from 'zod';
-import {
-  CommandRefused,
-  DeviceRejected,
-  DeviceUnreachable,
-  notSent,
-  RetryLater,
-} from '../../../src/errors.ts';
+import { CommandRefused, DeviceUnreachable, notSent, RetryLater } from '../../../src/errors.ts';
+import { credentialsHash, type LoginGuard } from '../../../src/device/login-guard.ts';
 import type { PinnedHttp } from '../../../src/device/pinned-http.ts';
 import { type Grants, readGrants } from './grants.ts';
 import type { Limits } from '../limits.ts';
@@ -30,6 +25,7 @@ export interface UbusParts {
   /** Read again for each login. */
   readonly password: () => Promise<string>;
   readonly limits: Limits;
+  readonly guard: LoginGuard;
 }
 
 const loginReply = z.looseObject({
@@ -117,11 +113,14 @@ export class Ubus {
 
   async #open(): Promise<Session> {
     if (this.#session) return this.#session;
-    const { username, password, limits } = this.#parts;
-    const args = { username, password: await password() };
+    const { username, limits, guard } = this.#parts;
+    const password = await this.#parts.password();
+    const credentials = credentialsHash(username, password);
+    guard.admit(credentials);
+    const args = { username, password };
     const [answer] = await this.#exchange([{ object: 'session', method: 'login', args }], no_session, {});
     if (answer?.kind === 'status' && answer.code === ubus_status.permission_denied) {
-      throw new DeviceRejected(texts.login_refused(username));
+      throw await guard.refuse(credentials, texts.login_refused(username));
     }
     if (answer?.kind === 'absent') throw this.#rpcdIsDown();
     if (answer?.kind !== 'ok') {
@@ -129,6 +128,7 @@ export class Ubus {
     }
     const read = loginReply.safeParse(answer.body);
     if (!read.success) throw new DeviceUnreachable(texts.login_no_session);
+    await guard.accept(credentials);
     const grants = readGrants(read.data.acls);
     if (grants.isEmpty) {
       throw new RetryLater(texts.login_no_rights(username), limits.rightless_retry_ms);

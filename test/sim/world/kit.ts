@@ -189,7 +189,7 @@ export class Kit {
       },
       metrics: undefined,
       log: { level: 'info', drivers: {} },
-      drivers: [{ name: 'drones', driver, options, run: driver.configure(options) }],
+      drivers: [{ name: 'drones', driver, options, raw: options, run: driver.configure(options) }],
     };
   }
 

@@ -210,6 +210,7 @@ function recordingHost(driver: Driver, signal: AbortSignal) {
     stateFile: (name) => join(state_dir, name),
     retract: () => undefined,
     reportStatus: () => undefined,
+    onOptions: () => undefined,
   };
   return { host, commands, invalid, heard };
 }

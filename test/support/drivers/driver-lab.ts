@@ -42,6 +42,7 @@ export function driverLab(driver: Driver, options: unknown, { state_dir }: { sta
     reportStatus(facts) {
       shown.facts = facts;
     },
+    onOptions: () => undefined,
   };
   const ended = driver.configure(options)(host);
   ended.catch(() => undefined);

@@ -25,5 +25,6 @@ const host: DriverHost<typeof noFeeds> = {
   publishGateway: silent,
   stateFile: (name) => join(state_dir, name),
   reportStatus: silent,
+  onOptions: () => undefined,
 };
 await links.configure(JSON.parse(options_text))(host);

@@ -47,6 +47,20 @@ describe('the driver instances', () => {
     await lab.stop();
   });
 
+  it('take another list of devices without a restart, and restart for any other change', async () => {
+    const fleet = (options: string): string => configured(instance('cameras', options, 'fleet'));
+    const change = async (options: string) => lab.instances.change((await lab.read(fleet(options))).drivers);
+    const lab = await startAppLab(fleet('keys: [a]'));
+    expect(await change('keys: [a, b]')).toMatchObject({ changed: ['cameras'], tried_again: [] });
+    expect(lab.events).toEqual(['fleet a starts', 'fleet takes a+b']);
+    expect(await change('keys: [a, b]')).toMatchObject({ changed: [], tried_again: [] });
+    expect(await change('keys: [b], tries: [b]')).toMatchObject({ changed: ['cameras'], tried_again: [] });
+    await pass(0);
+    expect(await change('keys: [b], tries: [b]')).toMatchObject({ changed: [], tried_again: ['cameras'] });
+    expect(lab.events.slice(2)).toEqual(['fleet takes a+b', 'fleet b starts', 'fleet takes b']);
+    await lab.stop();
+  });
+
   it('restart when another driver has their name', async () => {
     const lab = await startAppLab(configured(instance('red')));
     const next = configured(instance('red', 'keys: [red]', 'others'));

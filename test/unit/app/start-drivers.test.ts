@@ -21,7 +21,7 @@ test('drivers start when they are told to, and the kit answers without them unti
       started.push('own');
       await aborted(signal);
     };
-    const drivers = [{ name: 'own', driver: probe, options: {}, run }];
+    const drivers = [{ name: 'own', driver: probe, options: {}, raw: {}, run }];
     const log = createLog({ level: 'fatal', out: { write: () => true }, readable: false });
     const clock = systemClock({ evidence: vouched });
     const app = await startApp({ ...config, drivers }, { log, clock, version: '0.0.0', broker });

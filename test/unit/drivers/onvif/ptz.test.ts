@@ -59,6 +59,7 @@ async function serve(move_s = 0.2) {
     publishGateway: nothing,
     stateFile: (name) => join(state_dir, name),
     reportStatus: nothing,
+    onOptions: () => undefined,
   };
   running = onvif.configure({ cameras: [entry], ptz: { move_s }, pull_s: 5 })(host);
   const commands = await promise;

@@ -66,4 +66,64 @@ describe('a radio that rejects the login', () => {
       await other.stop();
     }
   });
+
+  it('is not tried again with the same password by a daemon that restarts in a loop', async () => {
+    lab = await vendorradioLab();
+    lab.radio.sessions.user = { name: 'kit', password: 'another' };
+    lab.start();
+    await eventually('the radio rejects the login', () => lab.radio.sessions.logins === 1);
+    for (let turn = 0; turn < 3; turn += 1) {
+      await lab.restart();
+      await eventually('the refusal is shown', () => /password/u.test(lab.devices()[0]?.reason ?? ''));
+    }
+    expect(lab.radio.sessions.logins).toBe(1);
+    await writeFile(lab.password_file, 'another', { mode: 0o600 });
+    await lab.restart();
+    await lab.until('online');
+    expect(lab.radio.sessions.logins).toBe(2);
+  });
+
+  it('is back soon where it accepted this password before, as while it boots', async () => {
+    lab = await vendorradioLab({ limits: { may_pass_ms: [400, 800] } });
+    const other = new FakeRadio({ mac: '02:00:00:AA:BB:09' });
+    await other.start();
+    try {
+      const boat = lab.radioOptions({ name: 'boat', port: other.port });
+      lab.start({ ...lab.options(), radios: [lab.radioOptions(), boat] });
+      await eventually('it is served', () => lab.asset('boat')?.status === 'online');
+      const { user } = other.sessions;
+      other.sessions.user = { name: 'kit', password: 'not there yet' };
+      other.sessions.forgetAll();
+      await eventually('it is rejected', () => lab.asset('boat')?.status === 'offline');
+      other.sessions.user = user;
+      await eventually('it is served again', () => lab.asset('boat')?.status === 'online');
+      expect(other.sessions.logins).toBeLessThanOrEqual(4);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('is tried again by a reload once its password file was corrected; the others keep their session', async () => {
+    lab = await vendorradioLab();
+    const other = new FakeRadio({ mac: '02:00:00:AA:BB:09', user: { name: 'kit', password: 'another' } });
+    await other.start();
+    try {
+      const password_file = join(lab.dir, 'boat');
+      await writeFile(password_file, 'wrong', { mode: 0o600 });
+      const boat = lab.radioOptions({ name: 'boat', port: other.port, password_file });
+      const options = { ...lab.options(), radios: [lab.radioOptions(), boat] };
+      lab.start(options);
+      await lab.until('online');
+      await eventually('the radio rejects the login', () => lab.logged(/cannot be served/u).length === 1);
+      await writeFile(password_file, 'another', { mode: 0o600 });
+      expect(lab.hub.hub.changeOptions('radios', options)).toEqual(['boat']);
+      await eventually('it is served', () => lab.asset('boat')?.status === 'online');
+      expect(lab.radio.sessions.logins).toBe(1);
+      expect(lab.hub.hub.changeOptions('radios', { ...options, radios: [lab.radioOptions()] })).toEqual([]);
+      await eventually('its asset is removed', () => lab.asset('boat') === undefined);
+      expect(lab.asset('mast')?.status).toBe('online');
+    } finally {
+      await other.stop();
+    }
+  });
 });

@@ -12,6 +12,7 @@ import {
   requestText,
 } from '../../../../drivers/vendorradio/ubus/ubus-wire.ts';
 import { CommandRefused, DeviceRejected, DeviceUnreachable } from '../../../../src/errors.ts';
+import { LoginGuard } from '../../../../src/device/login-guard.ts';
 import { pinnedHttp, type PinnedHttp } from '../../../../src/device/pinned-http.ts';
 import { FakeRadio } from '../../../fakes/fake-radio.ts';
 import { quick_limits } from '../../../support/drivers/vendorradio-lab.ts';
@@ -42,7 +43,8 @@ function ubusTo(radio: FakeRadio, password = 'secret'): Ubus {
   });
   clients.push(http);
   const limits = { ...quick_limits, request_ms: 10_000 };
-  return new Ubus({ http, path: '/ubus', username: 'kit', password: async () => password, limits });
+  const guard = new LoginGuard({ memory: { facts: {}, change: async () => undefined }, limits });
+  return new Ubus({ http, path: '/ubus', username: 'kit', password: async () => password, limits, guard });
 }
 
 const info: Call = { object: 'iwinfo', method: 'info', args: { device: 'wlan0' } };
