@@ -1,12 +1,13 @@
 /** The driver of MAVLink drones and vehicles: ArduPilot and PX4, over several UDP, TCP and serial links. */
 import { droneFeeds } from '../../src/contract/feeds.ts';
+import { DeviceReports } from '../../src/device/device-reports.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { messageOf } from '../../src/errors.ts';
 import { aborted, every } from '../../src/platform/time.ts';
 import { endpointFacts } from './forward/endpoint-facts.ts';
 import { Forwarder } from './forward/forwarder.ts';
 import { VehicleRegistry } from './vehicles/vehicle-registry.ts';
-import { type Link, openLink } from './links/link.ts';
+import { addressOf, type Link, openLink } from './links/link.ts';
 import { linkLog } from './links/link-log.ts';
 import { type MavlinkOptions, mavlinkOptions } from './options.ts';
 import { Outgoing } from './links/outgoing.ts';
@@ -37,7 +38,10 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   const forwarder = new Forwarder({ endpoints, passive, out, signal, log, routes: () => registry.routes });
   const factsOfEndpoints = endpointFacts();
   let has_failed = false;
+  const reports = new DeviceReports(() => undefined);
   const links = options.links.map((link_options) => {
+    const tried = addressOf(link_options);
+    const device = { name: link_options.name ?? tried, tried, asset_key: () => undefined };
     let logState: ReturnType<typeof linkLog> | undefined;
     const link: Link = openLink(
       link_options,
@@ -55,6 +59,7 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
           logState ??= linkLog(log, link.name);
           logState(up, reason);
         },
+        session: (state) => reports.take(device, state),
         mismatched: (problem, { sysid }) => {
           log.warn({ link: link.name, system_id: sysid }, texts.signature[problem]);
         },
@@ -71,11 +76,12 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   every(status_every_ms, signal, () => {
     const { vehicles } = registry;
     const rivals = links.filter((link) => registry.hasRival(link, performance.now()));
-    host.reportStatus({
+    const facts = {
       ...statusFacts(links, { vehicles, radioOf: (link) => registry.radioOf(link) }),
       ...factsOfEndpoints(forwarder.stats(), performance.now()),
       ...(rivals.length > 0 ? { 'own ids': texts.own_ids(rivals.map(({ name }) => name)) } : {}),
-    });
+    };
+    host.reportStatus(facts, reports.all);
   });
   if (!passive) sendHeartbeats(links, { out, role, signal });
   await aborted(signal);

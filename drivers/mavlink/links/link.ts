@@ -1,5 +1,5 @@
 /** One link to vehicles: turns received bytes into verified frames, sends frames, reopens after a loss, ends with its signal. */
-import { retry_limits, serveDevice } from '../../../src/device/device-session.ts';
+import { retry_limits, serveDevice, type SessionState } from '../../../src/device/device-session.ts';
 import { DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram, StreamFramer } from '../wire/framer.ts';
@@ -40,6 +40,8 @@ export interface LinkListener {
   frame(frame: Frame, peer: string, at_ms: number): void;
   /** Reports that the medium was opened or lost, once for each change; `reason` is for the technician. */
   state(up: boolean, reason?: string): void;
+  /** Receives each state of the link's session, with the reason and the pause after each failed attempt. */
+  session?(state: SessionState): void;
   /** Receives each frame that is dropped because of its signature. */
   rejected?(frame: Frame, peer: string, at_ms: number): void;
   /** Reports the first frame whose signature does not fit our settings, once for each problem. */
@@ -102,7 +104,7 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
     stream: (peer) => openStream(tally, (frame, at_ms) => accept(frame, peer, at_ms), signal),
   };
   return {
-    name: options.name ?? nameOf(options),
+    name: options.name ?? addressOf(options),
     high_latency,
     ...limited(budget, tally, (bytes, peer) => send?.(bytes, peer) ?? false),
     discard: (peer, sent_ms) => discard?.(peer, sent_ms),
@@ -125,6 +127,7 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
           discard = undefined;
         }
         if ('reason' in state) report(false, state.reason);
+        on.session?.(state);
       },
     }),
   };
@@ -267,7 +270,8 @@ async function runMedium(options: LinkOptions, host: MediumHost): Promise<void> 
   }
 }
 
-function nameOf(options: LinkOptions): string {
+/** What the link opens, as people write it. */
+export function addressOf(options: LinkOptions): string {
   return options.kind === 'serial'
     ? options.path
     : `${options.kind.replace('_', ' ')} ${options.host}:${options.port}`;

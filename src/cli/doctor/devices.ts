@@ -52,7 +52,7 @@ function assetFinding({ name, key, type, reason, last_seen_at }: AssetReport): F
 }
 
 /** Splits a sentence of the connector into the fault and, after the last semicolon, the remedy. */
-function halves(sentence: string): [fault: string, remedy?: string] {
+export function halves(sentence: string): [fault: string, remedy?: string] {
   const at = sentence.lastIndexOf('; ');
   return at < 0 ? [sentence] : [sentence.slice(0, at), sentence.slice(at + 2)];
 }

@@ -3,7 +3,7 @@ import { channelKind } from '../../contract/topics.ts';
 import type { QuarantinedMessage, StatusReport } from '../../local/api.ts';
 import { clockTime, duration } from '../terminal/shell.ts';
 import { balance } from '../status/view.ts';
-import { assetFindings, deviceFindings } from './devices.ts';
+import { assetFindings, deviceFindings, halves } from './devices.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, type Places } from './places.ts';
 import { texts } from './texts.ts';
@@ -112,27 +112,37 @@ function driverFinding({
   state,
   since,
   reason,
-  devices,
+  next_try_at = null,
+  facts,
+  devices = [],
 }: StatusReport['drivers'][number]): Finding {
   const what = name === driver ? `driver ${name}` : `driver ${name} (${driver})`;
   const why = plain(reason ?? 'unknown reason');
+  const next = next_try_at === null ? '' : `; ${texts.next_attempt(clockTime(next_try_at))}`;
   switch (state) {
     case 'up':
-      return ok(what, upText(clockTime(since), devices ?? []));
+      return upFinding(what, upText(clockTime(since), devices), facts);
     case 'starting':
-      if (devices?.some((device) => device.reason !== null)) {
+      if (devices.some((device) => device.reason !== null)) {
         return warn(what, texts.no_device_online, texts.see_devices);
       }
       return warn(what, texts.no_data_yet, texts.check_devices_on);
     case 'down':
-      return fail(what, texts.no_device(clockTime(since), why), texts.check_device);
+      return fail(what, texts.no_device(clockTime(since), why), `${texts.check_device}${next}`);
     case 'rejected':
-      return fail(what, `rejected: ${why}`, texts.correct_options);
+      return fail(what, `rejected: ${why}`, `${texts.correct_options}${next}`);
     case 'hung':
       return fail(what, texts.does_not_stop(why), texts.restart_and_report);
     default:
       return warn(what, state, 'restart kit-connector');
   }
+}
+
+/** A driver may be connected to a device that gives nothing, such as a receiver without a fix; it reports why. */
+function upFinding(what: string, up: string, { reason }: StatusReport['drivers'][number]['facts']): Finding {
+  if (typeof reason !== 'string') return ok(what, up);
+  const [fault, remedy = texts.check_device] = halves(plain(reason));
+  return warn(what, `${up}; ${fault}`, remedy);
 }
 
 function upText(since: string, devices: readonly { readonly state: string }[]): string {

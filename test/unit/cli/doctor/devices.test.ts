@@ -49,3 +49,27 @@ test('a refused password and a camera without an answer are named, with what was
   expect(about[1]?.remedy).toMatch(/^unlock it;.*\d\d:\d\d:\d\d$/u);
   expect(findings.filter(({ what }) => what.includes(`(${asset.key})`))).toEqual([]);
 });
+
+test('a driver with one device names its answer and the next attempt, and why a connected device gives nothing', () => {
+  const [driver] = statusOf().drivers;
+  if (!driver) throw new Error('the sample has a driver');
+  const location = { ...driver, name: 'location', driver: 'location' };
+  const reason = 'gpsd at 127.0.0.1:2947: connection refused';
+  const mute = { receiver: 'mute', reason: 'receiver sends nothing; check its cable' };
+  const of = (more: object) =>
+    kitFindings(statusOf({ drivers: [{ ...location, ...more }] }), []).find(({ what }) =>
+      what.includes('location'),
+    );
+  for (const state of ['down', 'rejected']) {
+    const found = of({ state, reason, next_try_at: time });
+    expect(found).toMatchObject({ level: 'fail' });
+    expect(found?.finding).toContain(reason);
+    expect(found?.remedy).toMatch(/; next attempt at \d\d:\d\d:\d\d$/u);
+  }
+  expect(of({ state: 'up', reason: null, facts: mute })).toMatchObject({
+    level: 'warn',
+    remedy: 'check its cable',
+  });
+  expect(of({ state: 'up', reason: null, facts: mute })?.finding).toContain('receiver sends nothing');
+  expect(of({ state: 'up', reason: null, facts: { receiver: 'fix' } })).toMatchObject({ level: 'ok' });
+});
