@@ -92,7 +92,8 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
     },
   });
   try {
-    await aborted(host.signal);
+    // It rejects when a camera cannot be served for a reason of this machine, such as its disk.
+    await Promise.race([aborted(host.signal), group.ended()]);
     await within(end_ms, Promise.all([group.ended(), looking]));
   } finally {
     ending.abort();
