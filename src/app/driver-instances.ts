@@ -36,7 +36,7 @@ export class DriverInstances {
     for (const instance of instances) this.#start(instance);
   }
 
-  /** Starts, stops and replaces instances to match these. Unchanged instances keep running, and those that can take their new options. */
+  /** Starts, stops and replaces instances to match these. Unchanged instances keep running, as do instances whose driver takes the new options. */
   async change(next: readonly DriverInstance[]): Promise<DriverChange> {
     const kept = new Map(next.map((instance) => [instance.name, instance]));
     const names = [...this.#running.keys()];

@@ -1,6 +1,6 @@
 /**
  * Serves the devices of one driver concurrently, each independently: the loss of one does not affect the others, and another
- * list of devices starts and ends only those that differ.
+ * list of devices starts and ends only the devices that differ.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { FeedSet } from '../contract/feeds.ts';
@@ -42,7 +42,7 @@ interface Member<D, F extends FeedSet> {
 export class DeviceGroup<D extends NamedDevice, F extends FeedSet> {
   readonly #parts: DeviceGroupParts<D, F>;
   readonly #members = new Map<string, Member<D, F>>();
-  /** Those that end: their successors start afterwards, since both use the same device and files. */
+  /** Devices that end: their successors start afterwards, since both use the same device and files. */
   #leaving: Promise<void> | undefined;
   readonly #over = new AbortController();
   readonly #ended: AbortSignal;
@@ -58,8 +58,8 @@ export class DeviceGroup<D extends NamedDevice, F extends FeedSet> {
   }
 
   /**
-   * Serves these devices from now on. One that is configured as before continues, unless it rejects the connector: that one is
-   * tried again at once. Returns the names of those. The assets of a device that is not listed any more are removed.
+   * Serves these devices from now on. A device with the same options continues, unless it rejects the connector: then it is
+   * tried again at once, and its name is returned. The assets of a device that is not listed any more are removed.
    */
   change(devices: readonly D[]): readonly string[] {
     const next = new Map(devices.map((device) => [device.name, device]));
