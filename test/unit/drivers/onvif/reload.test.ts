@@ -52,10 +52,13 @@ describe('a reload', () => {
       if (!('command' in found)) throw new Error(found.refusal);
       const moved = found.command.read({ direction: 'up' }).run(context()).catch(String);
       await eventually('it moves', () => yard.motor.y !== 0);
+      yard.forget();
       reload(...next);
       await eventually('it stands still', () => yard.motor.y === 0);
       expect(await moved).toMatch(/cancelled/u);
-      const expected = next.length === 2 ? 'online' : undefined;
+      const isServed = next.length === 2;
+      if (isServed) await yard.next('GetDeviceInformation');
+      const expected = isServed ? 'online' : undefined;
       await eventually('it is served as configured', () => statusOf('yard') === expected);
     }
     expect(statusOf('gate')).toBe('online');
