@@ -129,9 +129,9 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/device',
     purpose:
-      'toolkit of drivers: supervised device session, secret file, state file, pinned HTTP, `/proc` and `/sys`, distances',
+      'toolkit of drivers: supervised device session, secret file, state file, pinned HTTP, D-Bus, `/proc` and `/sys`, distances',
     imports: ['contract', 'driver', 'errors.ts', 'platform'],
-    packages: ['zod'],
+    packages: ['dbus-native', 'zod'],
   },
   {
     folder: 'src/platform',
@@ -184,7 +184,6 @@ export const rooms: readonly Room[] = [
 export const driver_packages: Readonly<Record<string, readonly string[]>> = {
   gateway: ['systeminformation'],
   mavlink: ['node-mavlink', 'serialport'],
-  modem: ['dbus-native'],
   onvif: ['onvif'],
   vendorradio: ['net-snmp'],
 };

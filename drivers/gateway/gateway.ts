@@ -3,14 +3,20 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { gatewayFeeds } from '../../src/contract/feeds.ts';
 import type { Gateway } from '../../src/contract/kit.ts';
+import { type Command, defineCommand, noInput } from '../../src/driver/command.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
+import { StateFile } from '../../src/device/state-file.ts';
 import { readTextSync } from '../../src/device/system-files.ts';
 import { deviceTreeModel, gatewayKey, machineFacts } from './identity.ts';
 import { type GatewayOptions, gatewayOptions } from './options.ts';
 import { cpuPct, type CpuTimes, groupMemPct, memPct, parseCpu, uptime_s } from './proc.ts';
+import { rebootOrder } from './reboot-order.ts';
 import { texts } from './texts.ts';
+
+/** Stop, firmware, start, and a clock that is set again. */
+const reboot_timeout_ms = 600_000;
 
 export const gateway = defineDriver({
   name: 'gateway',
@@ -28,7 +34,7 @@ async function runGateway(options: GatewayOptions, host: DriverHost<typeof gatew
   const model = options.model ?? deviceTreeModel(roots) ?? facts.model;
   const asset_key = gatewayKey(roots);
   const about = { asset_key, name, vendor: facts.vendor, model, configured: true } as const;
-  host.announce({ ...about, type: 'gateway', protocol: 'gateway' });
+  host.announce({ ...about, type: 'gateway', protocol: 'gateway' }, commandsOf(options, host));
   // Not the reading from before: what reading the facts has cost is no load of the kit.
   let cpu: CpuTimes | undefined;
   while (!host.signal.aborted) {
@@ -37,6 +43,26 @@ async function runGateway(options: GatewayOptions, host: DriverHost<typeof gatew
     cpu = now;
     await sleep(interval_s * 1_000, host.signal);
   }
+}
+
+/** The code of the bus is loaded by the first command that needs it. */
+function commandsOf(options: GatewayOptions, host: DriverHost<typeof gatewayFeeds>): readonly Command[] {
+  if (!options.commands.includes('reboot')) return [];
+  const order = new StateFile(host.stateFile('reboot.json'), rebootOrder);
+  const reboot = defineCommand({
+    name: 'reboot',
+    description: texts.reboot,
+    risk_level: 'high',
+    timeout_ms: reboot_timeout_ms,
+    // Run again after the restart, it concludes what the first run ordered.
+    repeatable: true,
+    input: noInput,
+    handle: async (_input, context) => {
+      const { rebootGateway } = await import('./reboot.ts');
+      return rebootGateway({ options, order }, context);
+    },
+  });
+  return [reboot];
 }
 
 interface Reading {

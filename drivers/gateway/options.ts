@@ -1,5 +1,6 @@
 /** The options of the gateway driver. */
 import { z } from 'zod';
+import { busAddress } from '../../src/device/dbus/address.ts';
 
 export const gatewayOptions = z.strictObject({
   interval_s: z.number().min(1).max(3_600).default(5).describe('seconds between two reports'),
@@ -9,6 +10,12 @@ export const gatewayOptions = z.strictObject({
     .optional()
     .describe("shown name of the gateway; the machine's host name when left out"),
   model: z.string().min(1).optional().describe('hardware model; read from the machine when left out'),
+  commands: z
+    .array(z.enum(['reboot']))
+    .max(1)
+    .default([])
+    .describe('reboot: lets operators restart this machine; none by default'),
+  bus: busAddress.describe('D-Bus address on which systemd-logind is found, for reboot'),
   roots: z
     .strictObject({
       proc: z.string().default('/proc').describe('where /proc is'),

@@ -1,4 +1,17 @@
 /** Sentences of the gateway driver that people read; tests refer to them by name. */
 export const texts = {
   proc_unreadable: (path: string) => `${path} cannot be read; check options.roots.proc`,
+
+  // Restart
+  reboot: 'Restarts the gateway. The kit is offline for a minute or more; the task is completed after the restart.',
+  restarting: 'gateway is restarting',
+  restart_ordered: 'the restart was ordered and cannot be cancelled',
+  not_restarted: 'the gateway accepted the restart and has not restarted',
+  order_unknown: 'no restart is on record for the interrupted task; it is not ordered again',
+  stopped_before_order: 'the task was stopped before the restart was ordered',
+  order_not_saved: (reason: string) => `cannot record the restart (${reason})`,
+  boot_unknown: (path: string, reason: string) => `cannot read ${path} (${reason})`,
+  logind_failed: (reason: string) => `systemd-logind refused: ${reason}`,
+  reboot_not_allowed: (answer: string) =>
+    `systemd-logind does not allow the restart (${answer}); allow org.freedesktop.login1.reboot for the user of the daemon in a polkit rule`,
 } as const;

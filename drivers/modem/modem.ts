@@ -3,7 +3,7 @@ import { type CellularModem, noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { type Bus, type BusSignal, daemon, openBus } from './dbus/bus.ts';
+import { type Bus, type BusSignal, daemon, openBus } from '../../src/device/dbus/bus.ts';
 import { cellularOf } from './cellular.ts';
 import { Radio } from './dbus/radio.ts';
 import { linksOf } from './links.ts';

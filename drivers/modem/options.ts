@@ -1,14 +1,11 @@
 /** The options of the modem driver. */
 import { z } from 'zod';
+import { busAddress } from '../../src/device/dbus/address.ts';
 
 const interfaceName = z.string().min(1).max(15);
 
 export const modemOptions = z.strictObject({
-  bus: z
-    .string()
-    .regex(/^unix:(?:path|abstract)=[^,;]+$/u, 'must be unix:path=/some/socket or unix:abstract=name')
-    .default('unix:path=/run/dbus/system_bus_socket')
-    .describe('D-Bus address on which ModemManager is found'),
+  bus: busAddress.describe('D-Bus address on which ModemManager is found'),
   interval_s: z
     .number()
     .min(1)

@@ -16,6 +16,8 @@ export interface CommandContext {
    * clock was not set when it arrived. Absent outside the task runner.
    */
   readonly age_ms?: () => number | null;
+  /** True: a restart of the connector interrupted an earlier run of this task. Only commands that are `repeatable` see it. */
+  readonly repeated?: boolean;
 }
 
 /** A validated payload, ready to run once. */

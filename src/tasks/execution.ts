@@ -50,7 +50,7 @@ export async function execute(
   }
   task.started_mono_ms = clock.stamp().mono_ms;
   observe({ kind: 'started', task });
-  const settled = invoke(task, invocation, parts);
+  const settled = invoke(task, invocation, { ...parts, again });
   const outcome = await Promise.race([settled, task.given_up.promise]);
   if (outcome) {
     conclude(task, command, outcome, parts);
@@ -96,13 +96,14 @@ const reasons: Readonly<Record<Ending['kind'], string>> = {
 async function invoke(
   task: Task,
   invocation: Invocation,
-  { recorder, clock }: ExecutionParts,
+  { recorder, clock, again }: ExecutionParts & { readonly again: boolean },
 ): Promise<Outcome> {
   try {
     const result = await invocation.run({
       signal: task.stop.signal,
       progress: pacedProgress(task.gone.signal, (progress) => recorder.progress(task, progress)),
       remaining_ms: () => Math.max(0, task.due_mono_ms - clock.stamp().mono_ms),
+      repeated: again,
       age_ms: () => (task.created_mono_ms === null ? null : clock.stamp().mono_ms - task.created_mono_ms),
     });
     return { kind: 'succeeded', result };

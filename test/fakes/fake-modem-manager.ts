@@ -2,11 +2,11 @@
  * ModemManager on a private bus, as far as mmcli and our driver look: modems in its object manager, bearers and SIM cards
  * beside it, signals for every change. It answers at the level of messages, so that it can answer wrongly too.
  */
-import { createConnection, type DBusConnection, type Message } from 'dbus-native';
+import type { Message } from 'dbus-native';
+import { type BusService, ownName } from '../support/drivers/bus-service.ts';
 
 const mm = 'org.freedesktop.ModemManager1';
 const root = '/org/freedesktop/ModemManager1';
-const bus_name = 'org.freedesktop.DBus';
 const object_manager = 'org.freedesktop.DBus.ObjectManager';
 const properties_name = 'org.freedesktop.DBus.Properties';
 
@@ -46,12 +46,10 @@ export interface FakeModemManager {
 
 /** Takes ModemManager's name on the bus. */
 export async function startFakeModemManager(address: string): Promise<FakeModemManager> {
-  const connection = createConnection({ busAddress: address, authMethods: ['EXTERNAL'] });
-  connection.on('error', () => undefined);
   const objects = new Map<string, Interfaces>([[root, { [mm]: { Version: ['s', '1.20.4'] } }]]);
   const calls = new Map<string, number>();
-  let serial = 1;
-  const send = (message: Message): void => void connection.message({ ...message, serial: serial++ });
+  let server: BusService | undefined;
+  const send = (message: Message): void => server?.send(message);
 
   const news = { type: 4, path: root, interface: object_manager };
 
@@ -82,9 +80,9 @@ export async function startFakeModemManager(address: string): Promise<FakeModemM
       const about = { type: 4, path, interface: properties_name, member: 'PropertiesChanged' };
       send({ ...about, signature: 'sa{sv}as', body });
     },
-    stop: () => void connection.end(),
+    stop: () => server?.stop(),
   };
-  await ownName(connection, send, (call) => {
+  server = await ownName(address, mm, (call) => {
     calls.set(call.member ?? '', (calls.get(call.member ?? '') ?? 0) + 1);
     if (fake.mood === 'silent') return;
     const reply = replyTo(call, objects, fake);
@@ -96,24 +94,6 @@ export async function startFakeModemManager(address: string): Promise<FakeModemM
     );
   });
   return fake;
-}
-
-/** Says hello, takes the name, and hands over the calls that come from then on. */
-async function ownName(
-  connection: DBusConnection,
-  send: (message: Message) => void,
-  onCall: (call: Message) => void,
-): Promise<void> {
-  const daemon = { type: 1, destination: bus_name, path: '/org/freedesktop/DBus', interface: bus_name };
-  await new Promise<void>((resolve) => {
-    connection.on('message', (message) => {
-      if (message.type === 1) onCall(message);
-      // The second serial is the request for the name.
-      if (message.type === 2 && message.replySerial === 2) resolve();
-    });
-    send({ ...daemon, member: 'Hello' });
-    send({ ...daemon, member: 'RequestName', signature: 'su', body: [mm, 4] });
-  });
 }
 
 type Reply = { readonly signature: string; readonly body: unknown[] } | { readonly error: string };

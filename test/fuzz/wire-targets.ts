@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
 import { parser } from 'mqtt-packet';
 import { unmarshalMessages } from 'dbus-native/lib/message.js';
-import { type Bus, reading_options } from '../../drivers/modem/dbus/bus.ts';
+import { type Bus, reading_options } from '../../src/device/dbus/bus.ts';
 import { readLocation, readModems } from '../../drivers/modem/dbus/manager.ts';
 import { Fixes } from '../../drivers/modem/position/fix.ts';
 import { limits as radio_limits } from '../../drivers/vendorradio/limits.ts';

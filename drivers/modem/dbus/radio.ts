@@ -1,6 +1,6 @@
 /** Signal figures and serving cells, which ModemManager reads from the modem only for those who may control it. */
 import type { DriverLog } from '../../../src/driver/driver.ts';
-import type { Bus } from './bus.ts';
+import type { Bus } from '../../../src/device/dbus/bus.ts';
 import { cellProperties, mm, type Modem } from './properties.ts';
 import { texts } from '../texts.ts';
 

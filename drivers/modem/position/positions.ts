@@ -1,6 +1,6 @@
 /** Reads the position from the modem whose satellite receiver is on, and says once when there is none to read. */
 import type { DriverLog, Fix } from '../../../src/driver/driver.ts';
-import type { Bus } from '../dbus/bus.ts';
+import type { Bus } from '../../../src/device/dbus/bus.ts';
 import { Fixes, gps_raw_source } from './fix.ts';
 import { readLocation } from '../dbus/manager.ts';
 import type { Modem } from '../dbus/properties.ts';

@@ -232,8 +232,10 @@ describe('a task that was running', () => {
       lab.kit.last.context.progress('probing', pct);
       await pass(1_000);
     }
+    expect(lab.kit.last.context.repeated).toBe(false);
     const next = await restart(lab);
     expect(lab.kit.invocations).toHaveLength(2);
+    expect(lab.kit.last.context.repeated).toBe(true);
     lab.kit.last.succeed({ ok: true });
     await pass(commit_ms);
     const reports = next.disk.reports(id);

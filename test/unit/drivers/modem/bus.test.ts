@@ -2,15 +2,15 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openBus } from '../../../../../drivers/modem/dbus/bus.ts';
-import { DeviceUnreachable } from '../../../../../src/errors.ts';
-import { startFakeModemManager } from '../../../../fakes/fake-modem-manager.ts';
-import { letPass } from '../../../../support/eventually.ts';
-import { makeMessageBus } from '../../../../support/drivers/message-bus.ts';
-import { eventually } from '../../../../support/eventually.ts';
-import { peerMissing } from '../../../../support/peers.ts';
-import { withDirectory } from '../../../../support/temporary.ts';
-import { modemLab } from '../modem-lab.ts';
+import { openBus } from '../../../../src/device/dbus/bus.ts';
+import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { startFakeModemManager } from '../../../fakes/fake-modem-manager.ts';
+import { letPass } from '../../../support/eventually.ts';
+import { makeMessageBus } from '../../../support/drivers/message-bus.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { peerMissing } from '../../../support/peers.ts';
+import { withDirectory } from '../../../support/temporary.ts';
+import { modemLab } from './modem-lab.ts';
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -3,10 +3,17 @@
  * run that ends leaves none behind. No file outside of this folder imports dbus-native.
  */
 import './nonempty-containers.ts';
-import { createClient, DBusError, type Message, type MessageBus, TimeoutError } from 'dbus-native';
+import {
+  ConnectionClosedError,
+  createClient,
+  DBusError,
+  type Message,
+  type MessageBus,
+  TimeoutError,
+} from 'dbus-native';
 import { createConnection, type Socket } from 'node:net';
-import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
-import { texts } from '../texts.ts';
+import { DeviceUnreachable, messageOf } from '../../errors.ts';
+import { texts } from './texts.ts';
 
 /** Reply of a method: its first value, or the reason of its error. */
 export type Reply =
@@ -117,6 +124,7 @@ async function invoke(client: MessageBus, about: Call, lost: AbortSignal): Promi
       if (lost.aborted)
         reject(lost.reason instanceof Error ? lost.reason : new DeviceUnreachable(texts.bus_lost));
       else if (!error) resolve({ ok: true, value });
+      else if (error instanceof ConnectionClosedError) reject(new DeviceUnreachable(texts.bus_closed));
       else if (error instanceof TimeoutError) {
         reject(new DeviceUnreachable(texts.call_timeout(about.destination, about.member)));
       } else if (error instanceof DBusError && error.dbusName !== undefined) {
