@@ -3,7 +3,8 @@ export const texts = {
   proc_unreadable: (path: string) => `${path} cannot be read; check options.roots.proc`,
 
   // Restart
-  reboot: 'Restarts the gateway. The kit is offline for a minute or more; the task is completed after the restart.',
+  reboot:
+    'Restarts the gateway. The kit is offline for a minute or more; the task is completed after the restart.',
   restarting: 'gateway is restarting',
   restart_ordered: 'the restart was ordered and cannot be cancelled',
   not_restarted: 'the gateway accepted the restart and has not restarted',

@@ -8,6 +8,7 @@ import { cellularOf } from './cellular.ts';
 import { Radio } from './dbus/radio.ts';
 import { linksOf } from './links.ts';
 import { mm_path, readModems } from './dbus/manager.ts';
+import { OfferedCommands } from './offered-commands.ts';
 import { type ModemOptions, modemOptions } from './options.ts';
 import { Positions } from './position/positions.ts';
 import { mm } from './dbus/properties.ts';
@@ -76,6 +77,7 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
   const radio = new Radio(options.signal_interval_s, host.log);
   const news_of_cells = new CellularNews();
   const known = new Set<string>();
+  const offered = new OfferedCommands(options, host);
   // Marks the driver as running: without a modem nothing else is reported.
   host.reportLocation(null);
   const ending = AbortSignal.any([host.signal, gone, bus.lost]);
@@ -84,6 +86,7 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
     news.waking = new AbortController();
     const modems = await radio.read(bus, await readModems(bus));
     const links = linksOf(modems, options.interfaces);
+    offered.update(bus, modems);
     for (const name of known) {
       if (!links.has(name))
         host.reportLink({ name, type: 'cellular', reason: texts.unplugged, cause: 'removed' });

@@ -30,6 +30,11 @@ export const modemOptions = z.strictObject({
     .describe(
       'seconds between two readings of signal strength and band, which need the right to control modems (polkit: Device.Control); 0: not read',
     ),
+  commands: z
+    .array(z.enum(['reset']))
+    .max(1)
+    .default([])
+    .describe('reset: lets operators reset a modem; none by default'),
   location: z
     .boolean()
     .default(false)

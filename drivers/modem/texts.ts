@@ -14,4 +14,14 @@ export const texts = {
   signal_refused: 'ModemManager does not read signal figures for this user',
   allow_signal:
     'allow org.freedesktop.ModemManager1.Device.Control for the daemon in a polkit rule, or set signal_interval_s to 0',
+
+  // Reset
+  reset:
+    'Resets a modem. Its link is down for a minute or more; completed when ModemManager lists the modem again.',
+  reset_interface: 'network interface of the modem',
+  resetting: 'modem is restarting',
+  modem_absent: (name: string) => `no modem with the interface ${name} is listed now`,
+  reset_refused: (reason: string) =>
+    `ModemManager refused the reset: ${reason}; it needs the right org.freedesktop.ModemManager1.Device.Control (polkit)`,
+  modem_not_back: 'the modem accepted the reset and was not listed again as a new one',
 } as const;

@@ -20,6 +20,9 @@ export interface DishPosition {
   readonly refusal?: { readonly denied: boolean; readonly reason: string };
 }
 
+/** What a dish can be ordered to do. */
+export type DishOrder = 'reboot' | 'stow' | 'unstow';
+
 /** All throw `DeviceUnreachable` when no reply arrives. */
 export interface Dish {
   /** Throws also when the device is not a dish. */
@@ -27,6 +30,8 @@ export interface Dish {
   /** Undefined when this dish keeps no history. */
   history(): Promise<DishHistory | undefined>;
   location(): Promise<DishPosition>;
+  /** Sends one order, once. Resolves with the reason of a refusal, undefined when the dish accepted. */
+  order(order: DishOrder): Promise<string | undefined>;
 }
 
 export function openDish(channel: Channel): Dish {
@@ -46,6 +51,10 @@ export function openDish(channel: Channel): Dish {
     async history() {
       const answer = await ask(requests.history);
       return 'message' in answer ? parseHistory(answer.message) : undefined;
+    },
+    async order(order) {
+      const answer = await ask(requests[order]);
+      return 'message' in answer ? undefined : answer.reason;
     },
     async location() {
       const answer = await ask(requests.location);

@@ -26,6 +26,11 @@ export const starlinkOptions = z.strictObject({
     .max(60)
     .default(5)
     .describe('seconds that the dish has for each answer; then it counts as lost'),
+  commands: z
+    .array(z.enum(['reboot', 'stow', 'unstow']))
+    .max(3)
+    .default([])
+    .describe('what operators may do with this dish: reboot, stow, unstow; nothing by default'),
   location: z
     .boolean()
     .default(false)

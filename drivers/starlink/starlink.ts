@@ -4,6 +4,7 @@ import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { dial } from './api/dial.ts';
+import { dishCommands, type DishContact } from './commands.ts';
 import { type Dish, openDish } from './dish.ts';
 import { openChannel } from './api/grpc.ts';
 import { qualityOf } from './history.ts';
@@ -49,14 +50,39 @@ function named(error: unknown, { link, host, port }: StarlinkOptions): unknown {
   return new DeviceUnreachable(message, { cause: error });
 }
 
+/** The dish as the last run saw it. By options of the instance. */
+const contacts = new WeakMap<StarlinkOptions, DishContact>();
+
 /** Polls the dish until the signal aborts; each round sends at most three requests, one after the other. */
 async function watch(dish: Dish, options: StarlinkOptions, host: Host): Promise<void> {
   const permit = permits.get(options) ?? new Permit();
   permits.set(options, permit);
+  const contact = contacts.get(options) ?? { dish: undefined, status: undefined, read_ms: 0 };
+  contacts.set(options, contact);
+  try {
+    contact.dish = dish;
+    await poll({ dish, permit, contact }, options, host);
+  } finally {
+    contact.dish = undefined;
+  }
+}
+
+interface Watched {
+  readonly dish: Dish;
+  readonly permit: Permit;
+  readonly contact: DishContact;
+}
+
+async function poll({ dish, permit, contact }: Watched, options: StarlinkOptions, host: Host): Promise<void> {
   let uptime_s = 0;
+  let isOffered = options.commands.length === 0;
   let hasHistory = true;
   while (!host.signal.aborted) {
     const status = await dish.status();
+    contact.status = status;
+    contact.read_ms = performance.now();
+    if (!isOffered) host.serveGateway(dishCommands(options, contact));
+    isOffered = true;
     if ((status.uptime_s ?? uptime_s) < uptime_s)
       host.log.info({ uptime_s: status.uptime_s }, texts.restarted);
     uptime_s = status.uptime_s ?? uptime_s;

@@ -11,6 +11,24 @@ export const texts = {
   status_refused: (reason: string) => `refused the status request: ${reason}`,
   not_a_dish: 'replied, but is not a dish; a Starlink router replies like this on its own address',
 
+  // Commands
+  orders: {
+    reboot: (link: string) =>
+      `Restarts the Starlink dish of ${link}. Its link is down for two minutes or more.`,
+    stow: (link: string) =>
+      `Lays the Starlink dish of ${link} flat, for transport. Its link is down until it is unstowed.`,
+    unstow: (link: string) => `Raises the Starlink dish of ${link}.`,
+  },
+  dish_absent: 'the dish is not reached now',
+  no_uptime: 'the dish does not report its uptime, so a restart could not be seen',
+  order_refused: (reason: string) => `the dish refused: ${reason}`,
+  order_accepted: 'sent to the dish; waiting for its effect',
+  effect_not_seen: {
+    reboot: 'the dish was not seen to restart in time, outcome unknown',
+    stow: 'the dish was not seen to be stowed in time, outcome unknown',
+    unstow: 'the dish was not seen to leave its stowed position in time, outcome unknown',
+  },
+
   // gRPC
   answer_timeout: (timeout_ms: number) => `no answer within ${timeout_ms} ms`,
   connection_closed: 'connection was closed',

@@ -2,10 +2,13 @@
 import type { LinkCause } from '../../src/contract/kit.ts';
 import type { DishStatus } from './api/messages.ts';
 
+/** `DishOutage.Cause` of a dish that lies flat. */
+export const outage_stowed = 2;
+
 /** `DishOutage.Cause`. */
 const outages: Readonly<Record<number, string>> = {
   1: 'starting up',
-  2: 'stowed',
+  [outage_stowed]: 'stowed',
   3: 'shut down because it is too hot',
   4: 'waiting for a satellite schedule',
   5: 'no satellites in view',

@@ -30,6 +30,8 @@ export interface DishState {
   /** The newest last, one each second since it booted; the ring is filled from it. */
   samples: { drop: number; latency_ms: number }[];
   hasHistory: boolean;
+  /** What comes of reboot and stow: `ignored` is accepted without an effect, `deaf` gives no answer but the effect. */
+  orders: 'obeyed' | 'refused' | 'ignored' | 'deaf';
   /** `in band`: refused inside an answer that gRPC calls a success. */
   location: 'allowed' | 'denied' | 'denied in band' | 'unknown';
   lat: number;
@@ -38,6 +40,7 @@ export interface DishState {
   gps_valid: boolean;
 }
 
+export const refused_text = 'Permission denied';
 export const ring_length = 900;
 export const denied_text = 'GetLocation requests are not enabled on this device';
 
@@ -61,6 +64,7 @@ export function dishState(): DishState {
     uptime_s: 4_000,
     samples: Array.from({ length: 100 }, () => ({ drop: 0, latency_ms: 40 })),
     hasHistory: true,
+    orders: 'obeyed',
     location: 'denied',
     lat: 59.3293,
     lon: 18.0686,
@@ -119,11 +123,27 @@ async function serve(stream: ServerHttp2Stream, state: DishState, asked: Map<num
   const body = Buffer.concat(chunks).subarray(5);
   const question = ((body[0]! & 0x7f) | (body[1]! << 7)) >> 3;
   asked.set(question, (asked.get(question) ?? 0) + 1);
+  if (question === 1001 || question === 2002) {
+    if (state.orders === 'obeyed' || state.orders === 'deaf') obey(question, body, state);
+    if (state.orders === 'deaf') return stream.session?.destroy();
+    const refused = { status: 7, reason: refused_text };
+    const answered = state.orders === 'refused' ? refused : { status: 0, reason: '' };
+    return answer(stream, state.orders === 'refused' ? undefined : framed(bytes(question, Buffer.alloc(0))), {
+      'grpc-status': String(answered.status),
+      'grpc-message': answered.reason,
+    });
+  }
   if (state.mood === 'farewell') stream.session?.close();
   const misbehave = moods[state.mood];
   if (misbehave) return misbehave(stream);
   const { status, reason, message } = answerTo(question, state);
   answer(stream, message && framed(message), { 'grpc-status': String(status), 'grpc-message': reason });
+}
+
+/** A restart begins its uptime again; to stow is an outage of its own kind. */
+function obey(question: number, body: Buffer, state: DishState): void {
+  if (question === 1001) state.uptime_s = 0;
+  else state.outage = body.length > 3 ? undefined : 2;
 }
 
 const moods: Readonly<Partial<Record<DishMood, (stream: ServerHttp2Stream) => void>>> = {

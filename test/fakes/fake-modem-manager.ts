@@ -37,6 +37,10 @@ export interface FakeModemManager {
   location: readonly (readonly [source: number, signature: string, value: unknown])[] | undefined;
   /** Calls that came so far, by member. */
   readonly calls: ReadonlyMap<string, number>;
+  /** Called with the number of each modem that is reset. */
+  onReset: (index: number) => void;
+  /** Whether a reset is refused, is answered, or the answer is lost. */
+  reset: 'accepted' | 'refused' | 'unanswered';
   add(modem: FakeModem): void;
   remove(index: number): void;
   /** Changes a property and signals it; `silently`: the signal is lost. */
@@ -57,6 +61,8 @@ export async function startFakeModemManager(address: string): Promise<FakeModemM
     mood: 'well',
     location: [],
     mayControl: true,
+    onReset: () => undefined,
+    reset: 'accepted',
     calls,
     add(modem) {
       for (const [path, interfaces] of objectsOf(modem)) objects.set(path, interfaces);
@@ -85,6 +91,9 @@ export async function startFakeModemManager(address: string): Promise<FakeModemM
   server = await ownName(address, mm, (call) => {
     calls.set(call.member ?? '', (calls.get(call.member ?? '') ?? 0) + 1);
     if (fake.mood === 'silent') return;
+    if (call.member === 'Reset' && fake.reset !== 'refused')
+      fake.onReset(Number(call.path?.split('/').at(-1)));
+    if (call.member === 'Reset' && fake.reset === 'unanswered') return;
     const reply = replyTo(call, objects, fake);
     const about = { destination: call.sender ?? '', replySerial: call.serial ?? 0 };
     send(
@@ -115,6 +124,10 @@ function replyTo(
   const interfaces = objects.get(path);
   if (member === 'Setup' || member === 'GetCellInfo')
     return radioReply(member, Number(body[0]), interfaces, fake);
+  if (member === 'Reset') {
+    const error = 'org.freedesktop.ModemManager1.Error.Core.Unauthorized';
+    return fake.reset === 'refused' ? { error } : { signature: '', body: [] };
+  }
   if (member === 'GetLocation' && interfaces && fake.location) {
     return {
       signature: 'a{uv}',

@@ -3,6 +3,7 @@ import {
   bool,
   decode,
   encodeEmptyField,
+  encodeField,
   type Fields,
   floats,
   message,
@@ -18,6 +19,10 @@ export const requests = {
   status: encodeEmptyField(1004),
   history: encodeEmptyField(1007),
   location: encodeEmptyField(1017),
+  reboot: encodeEmptyField(1001),
+  stow: encodeEmptyField(2002),
+  // The field `unstow` of the request, true.
+  unstow: encodeField(2002, [0x08, 0x01]),
 } as const;
 
 export interface DishStatus {

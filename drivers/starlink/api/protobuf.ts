@@ -126,7 +126,12 @@ function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
 
 /** A message whose only field is an empty message: how a dish is asked for something. */
 export function encodeEmptyField(number: number): Uint8Array {
-  return Uint8Array.from([...encodeVarint(number * 8 + wire.bytes), 0]);
+  return encodeField(number, []);
+}
+
+/** A message whose only field is a message of these bytes. */
+export function encodeField(number: number, bytes: readonly number[]): Uint8Array {
+  return Uint8Array.from([...encodeVarint(number * 8 + wire.bytes), ...encodeVarint(bytes.length), ...bytes]);
 }
 
 function encodeVarint(value: number): readonly number[] {

@@ -35,7 +35,7 @@ describe('the gateway driver', () => {
       restore: async () => machine.setPresent(true),
       stop: async () => machine.setPresent(true),
     },
-    without: { commands: 'the gateway has none yet' },
+    without: { commands: 'reboot is tested with systemd-logind' },
   });
 });
 

@@ -31,7 +31,9 @@ async function startKit(options: object = {}) {
   const lab = hubLab({ state_dir });
   closing.push(lab.stop);
   const { roots } = machine;
-  void lab.run(gateway, 'gateway', { options: { roots, bus: bus.address, commands: ['reboot'], ...options } });
+  void lab.run(gateway, 'gateway', {
+    options: { roots, bus: bus.address, commands: ['reboot'], ...options },
+  });
   await eventually('the gateway is announced', () => lab.hub.assets().length === 1);
   const found = lab.hub.findCommand(lab.hub.assets()[0]?.id ?? '', 'reboot');
   return { ...lab, reboot: 'command' in found ? found.command : undefined };
@@ -125,12 +127,15 @@ describe.skipIf(peerMissing('dbus-daemon'))('reboot of the gateway', () => {
     second.stop();
   });
 
-  it.each(['no', 'challenge', 'na'] as const)('is refused with the remedy when logind answers %s', async (can) => {
-    logind.can = can;
-    const { reboot } = await startKit();
-    await expect(start(reboot).done).rejects.toThrow(notSent(texts.reboot_not_allowed(can)));
-    expect(logind.orders).toEqual([]);
-  });
+  it.each(['no', 'challenge', 'na'] as const)(
+    'is refused with the remedy when logind answers %s',
+    async (can) => {
+      logind.can = can;
+      const { reboot } = await startKit();
+      await expect(start(reboot).done).rejects.toThrow(notSent(texts.reboot_not_allowed(can)));
+      expect(logind.orders).toEqual([]);
+    },
+  );
 
   it('is refused with the words of logind, and a later run finds no order', async () => {
     logind.reboot = 'refuses';

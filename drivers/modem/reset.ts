@@ -1,0 +1,77 @@
+/** Resets a modem through ModemManager, and waits until it is listed again as another object. */
+import { z } from 'zod';
+import type { JsonObject } from '../../src/contract/json.ts';
+import type { Bus, Reply } from '../../src/device/dbus/bus.ts';
+import { type Command, type CommandContext, defineCommand } from '../../src/driver/command.ts';
+import { CommandRefused, DeviceUnreachable, notSent } from '../../src/errors.ts';
+import { sleep } from '../../src/platform/time.ts';
+import { mm, type Modem } from './dbus/properties.ts';
+import { interfacesOf } from './links.ts';
+import { texts } from './texts.ts';
+
+/** Modems are back after 20 to 60 s; a slow one with a SIM that is asked again takes two minutes. */
+const reset_timeout_ms = 180_000;
+const look_ms = 250;
+
+/** What ModemManager lists now; outlives a run of the driver, so that a reset also survives its restart. */
+export interface ModemList {
+  /** Undefined while ModemManager is not reached. */
+  bus: Bus | undefined;
+  modems: readonly Modem[];
+}
+
+/** The command for the modems that are listed, by the names of their interfaces; none while there are none. */
+export function resetCommands(list: ModemList, interfaces: Readonly<Record<string, string>>): Command[] {
+  const named = new Map(
+    list.modems.flatMap((modem) => interfacesOf(modem, interfaces).map((name) => [name, modem])),
+  );
+  const [first, ...others] = named.keys();
+  if (first === undefined) return [];
+  const input = z.strictObject({ interface: z.enum([first, ...others]).describe(texts.reset_interface) });
+  const reset = defineCommand({
+    name: 'reset_modem',
+    description: texts.reset,
+    risk_level: 'high',
+    timeout_ms: reset_timeout_ms,
+    input,
+    handle: async (payload, context) => {
+      const modem = list.modems.find((each) => interfacesOf(each, interfaces).includes(payload.interface));
+      if (!modem || !list.bus || list.bus.lost.aborted)
+        throw new CommandRefused(notSent(texts.modem_absent(payload.interface)));
+      return resetModem({ list, bus: list.bus, modem, name: payload.interface }, context);
+    },
+  });
+  return [reset];
+}
+
+interface Resetting {
+  readonly list: ModemList;
+  readonly bus: Bus;
+  readonly modem: Modem;
+  readonly name: string;
+}
+
+async function resetModem(
+  { list, bus, modem, name }: Resetting,
+  context: CommandContext,
+): Promise<JsonObject> {
+  const begin_ms = performance.now();
+  const call = { destination: mm, path: modem.path, interface: `${mm}.Modem`, member: 'Reset' };
+  // Sent once. A lost answer counts as accepted: a modem that restarts can take the answer with it.
+  const reply = await bus.call(call).catch((error: unknown): Reply => {
+    if (error instanceof DeviceUnreachable) return { ok: true, value: undefined };
+    throw error;
+  });
+  if (!reply.ok) throw new CommandRefused(notSent(texts.reset_refused(reply.reason)));
+  context.progress(texts.resetting);
+  const identity = modem.modem.EquipmentIdentifier;
+  const isBack = (each: Modem): boolean =>
+    each.path !== modem.path && (identity === undefined || each.modem.EquipmentIdentifier === identity);
+  while (!context.signal.aborted) {
+    if (list.modems.some(isBack)) {
+      return { interface: name, away_s: Math.round((performance.now() - begin_ms) / 1_000) };
+    }
+    await sleep(look_ms, context.signal);
+  }
+  throw new CommandRefused(texts.modem_not_back);
+}
