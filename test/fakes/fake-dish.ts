@@ -123,16 +123,7 @@ async function serve(stream: ServerHttp2Stream, state: DishState, asked: Map<num
   const body = Buffer.concat(chunks).subarray(5);
   const question = ((body[0]! & 0x7f) | (body[1]! << 7)) >> 3;
   asked.set(question, (asked.get(question) ?? 0) + 1);
-  if (question === 1001 || question === 2002) {
-    if (state.orders === 'obeyed' || state.orders === 'deaf') obey(question, body, state);
-    if (state.orders === 'deaf') return stream.session?.destroy();
-    const refused = { status: 7, reason: refused_text };
-    const answered = state.orders === 'refused' ? refused : { status: 0, reason: '' };
-    return answer(stream, state.orders === 'refused' ? undefined : framed(bytes(question, Buffer.alloc(0))), {
-      'grpc-status': String(answered.status),
-      'grpc-message': answered.reason,
-    });
-  }
+  if (question === 1001 || question === 2002) return serveOrder(stream, { question, body }, state);
   if (state.mood === 'farewell') stream.session?.close();
   const misbehave = moods[state.mood];
   if (misbehave) return misbehave(stream);
@@ -140,10 +131,22 @@ async function serve(stream: ServerHttp2Stream, state: DishState, asked: Map<num
   answer(stream, message && framed(message), { 'grpc-status': String(status), 'grpc-message': reason });
 }
 
+interface Order {
+  readonly question: number;
+  readonly body: Buffer;
+}
+
 /** A restart begins its uptime again; to stow is an outage of its own kind. */
-function obey(question: number, body: Buffer, state: DishState): void {
-  if (question === 1001) state.uptime_s = 0;
-  else state.outage = body.length > 3 ? undefined : 2;
+function serveOrder(stream: ServerHttp2Stream, { question, body }: Order, state: DishState): void {
+  if (state.orders === 'refused') {
+    answer(stream, undefined, { 'grpc-status': '7', 'grpc-message': refused_text });
+    return;
+  }
+  const isUnstow = body.length > 3;
+  if (state.orders !== 'ignored' && question === 1001) state.uptime_s = 0;
+  if (state.orders !== 'ignored' && question === 2002) state.outage = isUnstow ? undefined : 2;
+  if (state.orders === 'deaf') stream.session?.destroy();
+  else answer(stream, framed(bytes(question, Buffer.alloc(0))));
 }
 
 const moods: Readonly<Partial<Record<DishMood, (stream: ServerHttp2Stream) => void>>> = {

@@ -91,10 +91,8 @@ export async function startFakeModemManager(address: string): Promise<FakeModemM
   server = await ownName(address, mm, (call) => {
     calls.set(call.member ?? '', (calls.get(call.member ?? '') ?? 0) + 1);
     if (fake.mood === 'silent') return;
-    if (call.member === 'Reset' && fake.reset !== 'refused')
-      fake.onReset(Number(call.path?.split('/').at(-1)));
-    if (call.member === 'Reset' && fake.reset === 'unanswered') return;
-    const reply = replyTo(call, objects, fake);
+    const reply = call.member === 'Reset' ? resetReply(call, fake) : replyTo(call, objects, fake);
+    if (!reply) return;
     const about = { destination: call.sender ?? '', replySerial: call.serial ?? 0 };
     send(
       'error' in reply
@@ -124,10 +122,6 @@ function replyTo(
   const interfaces = objects.get(path);
   if (member === 'Setup' || member === 'GetCellInfo')
     return radioReply(member, Number(body[0]), interfaces, fake);
-  if (member === 'Reset') {
-    const error = 'org.freedesktop.ModemManager1.Error.Core.Unauthorized';
-    return fake.reset === 'refused' ? { error } : { signature: '', body: [] };
-  }
   if (member === 'GetLocation' && interfaces && fake.location) {
     return {
       signature: 'a{uv}',
@@ -135,6 +129,13 @@ function replyTo(
     };
   }
   return propertyReply(member, interfaces?.[String(body[0])], String(body[1]));
+}
+
+/** Undefined: the modem takes the answer with it. */
+function resetReply({ path = '' }: Message, fake: FakeModemManager): Reply | undefined {
+  if (fake.reset === 'refused') return { error: 'org.freedesktop.ModemManager1.Error.Core.Unauthorized' };
+  fake.onReset(Number(path.split('/').at(-1)));
+  return fake.reset === 'unanswered' ? undefined : { signature: '', body: [] };
 }
 
 /** Figures are there from the moment on in which somebody asked for them. */

@@ -74,7 +74,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('reset_modem', () => {
     const command = found();
     expect(command).toMatchObject({ risk_level: 'high', requires_approval: true });
     expect(command?.input_schema).toMatchObject({ properties: { interface: { enum: ['wwan0'] } } });
-    expect(() => command?.read({ interface: 'wwan7' })).toThrow();
+    expect(() => command?.read({ interface: 'wwan7' })).toThrow(/expected ..wwan0/u);
     const modem = losesModem(manager);
     const task = run(command);
     await eventually('the modem restarts', () => task.notes.includes(texts.resetting));
