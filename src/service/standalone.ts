@@ -9,7 +9,9 @@ import type { AmqpOptions } from './amqp/session.ts';
 import { BrokerLink } from './broker/broker-link.ts';
 import type { CloudLink } from './broker/cloud-link.ts';
 import { PartnerUpdates } from './broker/partner-updates.ts';
+import { ShareCheck, share_times } from './broker/share-check.ts';
 import { SyncRequests } from './broker/sync-requests.ts';
+import { isOnline } from './api/views.ts';
 import { Changes } from './live/changes.ts';
 import type { ReceiverParts } from './ingest/receiver.ts';
 import { SetAside } from './ingest/set-aside.ts';
@@ -35,6 +37,8 @@ export interface StandaloneOptions extends Omit<
   readonly share?: string | undefined;
   readonly followReplicas?: OpenedStore['followReplicas'];
   readonly replicationFault?: OpenedStore['replicationFault'];
+  /** Looks whether a message is stored; left out: the shared subscription is not looked at. */
+  readonly isReceived?: OpenedStore['isReceived'];
   /** Directory of the quarantine for messages that crashed the process; left out: no quarantine. */
   readonly aside_dir?: string | undefined;
   /** Left out: a socket of the operating system. */
@@ -54,6 +58,7 @@ export async function startStandalone({
   share,
   followReplicas,
   replicationFault,
+  isReceived,
   aside_dir,
   openSocket,
   ...options
@@ -71,6 +76,7 @@ export async function startStandalone({
       take: async (reception) => service.take(reception),
       room: async () => service.room(),
       aside,
+      shareCheck: shareCheckOf({ share, isReceived, store, attention }),
       count: (event) => options.meter?.broker(event),
     },
   );
@@ -104,7 +110,24 @@ export async function startStandalone({
 type LinkOptions = Pick<StandaloneOptions, 'broker' | 'amqp' | 'client_id' | 'share' | 'openSocket'>;
 interface LinkParts extends ReceiverParts {
   readonly log: ServiceOptions['log'];
+  readonly shareCheck: ShareCheck | undefined;
   readonly count: (event: 'connected' | 'redelivered') => void;
+}
+
+interface Sharing extends Pick<StandaloneOptions, 'share' | 'isReceived' | 'store'> {
+  readonly attention: Attention;
+}
+
+function shareCheckOf({ share, isReceived, store, attention }: Sharing): ShareCheck | undefined {
+  if (share === undefined || !isReceived) return undefined;
+  return new ShareCheck({
+    share,
+    isReceived,
+    times: share_times,
+    random: Math.random,
+    hasOnlineKits: async () => (await store.kits('*')).some((kit) => isOnline(kit, Date.now())),
+    report: (fault) => attention.set('subscription', fault),
+  });
 }
 
 /** AMQP is loaded only where it is configured. */

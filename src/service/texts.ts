@@ -100,6 +100,10 @@ export const texts = {
   map_no_file: 'it is not a file',
   map_shorter: 'the file became shorter while it was read',
   database_behind: 'too many messages wait for the database',
+  share_silent: (share: string) =>
+    `the broker accepts $share/${share} and delivers nothing on it while kits publish; this replica subscribes without it until the next connect: use a broker with shared subscriptions of MQTT 5, allow user and client to read $share/${share}/k1/+/up/#, take ingest.amqp with RabbitMQ, or run a single service without share`,
+  nothing_arrives:
+    'the broker delivers nothing, also nothing retained, though kits are online by what they reported last; check that the user of the service may read k1/+/up/#',
   connection_closed: 'the broker closed the connection',
   consumer_cancelled: (queue: string) => `the broker ended the consumer of queue ${queue}`,
   queue_differs: (reason: string, queue: string) =>

@@ -16,6 +16,7 @@ import type { TaskOrder } from '../store/store.ts';
 import type { CloudLink } from './cloud-link.ts';
 import { MessageRefused } from './message-refused.ts';
 import { cancelOrder, taskOrder } from './orders.ts';
+import type { ShareCheck } from './share-check.ts';
 import { texts } from '../texts.ts';
 
 const retry = { first_ms: 500, max_ms: 30_000 } as const;
@@ -28,7 +29,7 @@ const puback_ms = 10_000;
 const no_subscriber = 0x10;
 const session_expiry_s = 86_400;
 /** Time for the retained messages to arrive after the subscription; MQTT does not mark the last one. */
-const sweep_ms = 15_000;
+const sweep_default_ms = 15_000;
 
 export interface BrokerLinkParts extends ReceiverParts {
   readonly broker: BrokerOptions;
@@ -39,6 +40,10 @@ export interface BrokerLinkParts extends ReceiverParts {
   readonly log: ServiceLog;
   /** Left out: a socket of the operating system. */
   readonly openSocket?: OpenBrokerSocket | undefined;
+  /** Looks whether the shared subscription delivers; left out: it is not looked at. */
+  readonly shareCheck?: ShareCheck | undefined;
+  /** Time for the retained messages to arrive. Left out: 15 s. */
+  readonly sweep_ms?: number | undefined;
   /** Counts connections; left out: they are not counted. */
   readonly count?: ((event: 'connected') => void) | undefined;
   /** Left out: `Math.random`. Spreads the attempts of replicas. */
@@ -141,6 +146,7 @@ export class BrokerLink implements CloudLink {
         packet_bytes_max,
         unhandled_max: receive_maximum,
         onMessage: async (message) => {
+          await this.#parts.shareCheck?.pass(message);
           await this.#receiver.receive(message);
           return true;
         },
@@ -159,8 +165,10 @@ export class BrokerLink implements CloudLink {
       this.#isDownLogged = false;
       this.#parts.count?.('connected');
       log.info({ broker: broker.url, protocol: session.protocol }, texts.log_connected);
-      if (share !== undefined) void this.#sweep(session, signal);
+      const ends = new AbortController();
+      if (share !== undefined) void this.#followShare(session, AbortSignal.any([signal, ends.signal]));
       await Promise.race([session.closed, aborted(signal)]);
+      ends.abort();
       this.#session = undefined;
       if (!signal.aborted) this.#logDown(await session.closed);
     } catch (error) {
@@ -170,6 +178,16 @@ export class BrokerLink implements CloudLink {
     return 'later';
   }
 
+  async #followShare(session: Session, signal: AbortSignal): Promise<void> {
+    await this.#sweep(session, signal);
+    const subscriptions = {
+      subscribe: async (filter: string) => subscribe(session, filter),
+      unsubscribe: async (filter: string) => session.unsubscribe(filter),
+      gives_retained: session.protocol === '5' && session.retains,
+    };
+    await this.#parts.shareCheck?.run(subscriptions, signal);
+  }
+
   /**
    * Reads the retained state of all kits once at each connect: a shared subscription delivers no retained messages (MQTT 5,
    * section 4.8.2), and messages in flight to a crashed replica are lost. What other replicas have stored counts once.
@@ -177,7 +195,7 @@ export class BrokerLink implements CloudLink {
   async #sweep(session: Session, signal: AbortSignal): Promise<void> {
     try {
       for (const filter of retainedFilters) await subscribe(session, filter);
-      await within(sweep_ms, session.closed, signal);
+      await within(this.#parts.sweep_ms ?? sweep_default_ms, session.closed, signal);
       for (const filter of retainedFilters) await session.unsubscribe(filter);
     } catch (error) {
       // A connection that ended is reported where it is served.

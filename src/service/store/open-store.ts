@@ -1,9 +1,11 @@
 /** Opens the database that the configuration names: a file of SQLite, or a PostgreSQL that replicas share. */
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { ShareDatabase } from '../broker/share-check.ts';
 import type { Changes } from '../live/changes.ts';
 import { ReplicaNotifications } from '../replication/replica-notifications.ts';
 import type { ServiceLog } from '../service-log.ts';
+import { readStored } from './received/read-received.ts';
 import { openPostgres, type PostgresOptions } from './sql/postgres.ts';
 import { replicationFault } from './sql/replication.ts';
 import { SharedStore } from './shared-store.ts';
@@ -24,6 +26,8 @@ export interface OpenedStore {
   readonly followReplicas:
     | ((changes: Changes, log: ServiceLog, signal: AbortSignal) => Promise<void>)
     | undefined;
+  /** Whether a message is stored, by whichever replica; undefined: replicas are not possible. */
+  readonly isReceived: ShareDatabase['isReceived'] | undefined;
   /** Returns why a failover would lose acknowledged messages; undefined where there are no standbys. */
   readonly replicationFault: (() => Promise<string | undefined>) | undefined;
 }
@@ -38,6 +42,7 @@ export async function openStore(
     return {
       store: await openThreadStore(choice.file, { keepsHistory }),
       followReplicas: undefined,
+      isReceived: undefined,
       replicationFault: undefined,
     };
   }
@@ -49,6 +54,10 @@ export async function openStore(
   });
   return {
     store,
+    isReceived: async (kit_id, epoch, seq) =>
+      (await readStored(database, kit_id)).some(
+        (ack) => ack.epoch === epoch && ack.ranges.some(([first, last]) => first <= seq && seq <= last),
+      ),
     replicationFault: async () => replicationFault(database, choice.is_replicated ?? false),
     followReplicas: async (changes, log, signal) =>
       replicas.listen({ options: choice, changes, store, log }, signal),
