@@ -6,10 +6,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/contract/json.ts';
 import { openBus, type Bus, type Reply } from '../../src/device/dbus/bus.ts';
+import { orderOnce } from '../../src/device/dbus/order-once.ts';
 import type { StateFile } from '../../src/device/state-file.ts';
 import { readTextSync } from '../../src/device/system-files.ts';
 import type { CommandContext } from '../../src/driver/command.ts';
-import { CommandRefused, DeviceUnreachable, messageOf, notSent } from '../../src/errors.ts';
+import { CommandRefused, messageOf, notSent } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import type { GatewayOptions } from './options.ts';
 import { uptime_s } from './proc.ts';
@@ -17,7 +18,7 @@ import type { rebootOrder } from './reboot-order.ts';
 import { texts } from './texts.ts';
 
 /** Stopping every service of a gateway takes less; systemd itself kills a service after 90 s. */
-export const restart_begins_max_ms = 120_000;
+const restart_begins_max_ms = 120_000;
 const answer_timeout_ms = 5_000;
 
 const logind = {
@@ -88,13 +89,8 @@ async function demandPermission(bus: Bus): Promise<void> {
   if (reply.value !== 'yes') throw new CommandRefused(notSent(texts.reboot_not_allowed(String(reply.value))));
 }
 
-/** Sent once. A lost answer counts as accepted: the bus ends with the machine. */
 async function sendOrder(bus: Bus): Promise<void> {
-  const call = { ...logind, member: 'Reboot', signature: 'b', body: [false] };
-  const reply = await bus.call(call).catch((error: unknown): Reply => {
-    if (error instanceof DeviceUnreachable) return { ok: true, value: undefined };
-    throw error;
-  });
+  const reply = await orderOnce(bus, { ...logind, member: 'Reboot', signature: 'b', body: [false] });
   if (!reply.ok) throw new CommandRefused(notSent(texts.logind_failed(reply.reason)));
 }
 

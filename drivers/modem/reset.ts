@@ -1,9 +1,10 @@
 /** Resets a modem through ModemManager, and waits until it is listed again as another object. */
 import { z } from 'zod';
 import type { JsonObject } from '../../src/contract/json.ts';
-import type { Bus, Reply } from '../../src/device/dbus/bus.ts';
+import type { Bus } from '../../src/device/dbus/bus.ts';
+import { orderOnce } from '../../src/device/dbus/order-once.ts';
 import { type Command, type CommandContext, defineCommand } from '../../src/driver/command.ts';
-import { CommandRefused, DeviceUnreachable, notSent } from '../../src/errors.ts';
+import { CommandRefused, notSent } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { mm, type Modem } from './dbus/properties.ts';
 import { interfacesOf } from './links.ts';
@@ -22,10 +23,7 @@ export interface ModemList {
 
 /** The command for the modems that are listed, by the names of their interfaces; none while there are none. */
 export function resetCommands(list: ModemList, interfaces: Readonly<Record<string, string>>): Command[] {
-  const named = new Map(
-    list.modems.flatMap((modem) => interfacesOf(modem, interfaces).map((name) => [name, modem])),
-  );
-  const [first, ...others] = named.keys();
+  const [first, ...others] = new Set(list.modems.flatMap((modem) => interfacesOf(modem, interfaces)));
   if (first === undefined) return [];
   const input = z.strictObject({ interface: z.enum([first, ...others]).describe(texts.reset_interface) });
   const reset = defineCommand({
@@ -36,8 +34,7 @@ export function resetCommands(list: ModemList, interfaces: Readonly<Record<strin
     input,
     handle: async (payload, context) => {
       const modem = list.modems.find((each) => interfacesOf(each, interfaces).includes(payload.interface));
-      if (!modem || !list.bus || list.bus.lost.aborted)
-        throw new CommandRefused(notSent(texts.modem_absent(payload.interface)));
+      if (!modem || !list.bus) throw new CommandRefused(notSent(texts.modem_absent(payload.interface)));
       return resetModem({ list, bus: list.bus, modem, name: payload.interface }, context);
     },
   });
@@ -57,11 +54,7 @@ async function resetModem(
 ): Promise<JsonObject> {
   const begin_ms = performance.now();
   const call = { destination: mm, path: modem.path, interface: `${mm}.Modem`, member: 'Reset' };
-  // Sent once. A lost answer counts as accepted: a modem that restarts can take the answer with it.
-  const reply = await bus.call(call).catch((error: unknown): Reply => {
-    if (error instanceof DeviceUnreachable) return { ok: true, value: undefined };
-    throw error;
-  });
+  const reply = await orderOnce(bus, call);
   if (!reply.ok) throw new CommandRefused(notSent(texts.reset_refused(reply.reason)));
   context.progress(texts.resetting);
   const identity = modem.modem.EquipmentIdentifier;
