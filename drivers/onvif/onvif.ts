@@ -56,7 +56,8 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
   const group = new DeviceGroup<CameraOptions, typeof onvifFeeds>({
     host,
     onEnd: ({ name }) => reports.forget(name),
-    serve: async (camera, { host: member, onState }) => {
+    serve: async (camera, session) => {
+      const { host: member } = session;
       const device = {
         name: camera.name,
         tried: `${camera.host}:${portOf(camera)}`,
@@ -68,10 +69,7 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
         ...shared,
         camera,
         host: member,
-        onState(state) {
-          if (!member.signal.aborted) reports.take(device, state);
-          onState(state);
-        },
+        onState: reports.follow(device, session),
       });
     },
   });

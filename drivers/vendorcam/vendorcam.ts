@@ -49,7 +49,8 @@ async function runVendorcam({ options, host, onOptions, limits }: VendorcamRun):
       statuses.delete(name);
       reports.forget(name);
     },
-    serve: async (camera, { host: member, onState }) => {
+    serve: async (camera, session) => {
+      const { host: member } = session;
       const entry = entryOf(camera);
       const { name } = camera;
       const weakness = camera.tls && camera.legacy_tls ? texts.legacy_tls(name) : undefined;
@@ -64,10 +65,7 @@ async function runVendorcam({ options, host, onOptions, limits }: VendorcamRun):
         options,
         camera,
         limits,
-        onState(state) {
-          if (!member.signal.aborted) reports.take(device, state);
-          onState(state);
-        },
+        onState: reports.follow(device, session),
         identify(asset_keys) {
           const bound = bindings.keyOf(entry);
           const asset_key = asset_keys.find((key) => key === bound) ?? asset_keys[0];

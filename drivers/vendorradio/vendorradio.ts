@@ -53,7 +53,8 @@ async function runVendorradio({ options, host, onOptions, limits }: VendorradioR
       statuses.delete(name);
       reports.forget(name);
     },
-    serve: async (radio, { host: member, onState }) => {
+    serve: async (radio, session) => {
+      const { host: member } = session;
       const device = {
         name: radio.name,
         tried: `${radio.host}:${portOf(radio)}`,
@@ -65,10 +66,7 @@ async function runVendorradio({ options, host, onOptions, limits }: VendorradioR
         options,
         limits,
         registry,
-        onState(state) {
-          if (!member.signal.aborted) reports.take(device, state);
-          onState(state);
-        },
+        onState: reports.follow(device, session),
         identify: (mac) => bindings.claim(entryOf(radio), assetKeyOf(mac)),
         showStatus(status) {
           if (member.signal.aborted || statuses.get(radio.name) === status) return;

@@ -1,5 +1,7 @@
 /** Reports of the devices of one driver for status, doctor and the assets: what was tried, the answer, the next attempt. */
+import type { FeedSet } from '../contract/feeds.ts';
 import type { DeviceReport } from '../driver/driver.ts';
+import type { MemberSession } from './device-group.ts';
 import type { SessionState } from './device-session.ts';
 
 export interface ReportedDevice {
@@ -38,6 +40,14 @@ export class DeviceReports {
     const about = { name, tried, asset_key: asset_key() ?? null, state: shown[state.state] };
     this.#reports.set(name, { ...about, ...failure, ...(weakness === undefined ? {} : { weakness }) });
     this.#report(this.all);
+  }
+
+  /** Takes the states of the session with a member of a group while it is served, and passes each on. */
+  follow<F extends FeedSet>(device: ReportedDevice, member: MemberSession<F>): (state: SessionState) => void {
+    return (state) => {
+      if (!member.host.signal.aborted) this.take(device, state);
+      member.onState(state);
+    };
   }
 
   /** The device is not configured any more, or in another way. */
