@@ -1,13 +1,13 @@
 /** The command that restarts the gateway, with systemd-logind on a real message bus. */
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { gateway } from '../../../../drivers/gateway/gateway.ts';
 import { texts } from '../../../../drivers/gateway/texts.ts';
-import { texts as bus_texts } from '../../../../src/device/dbus/texts.ts';
-import type { Command, CommandContext } from '../../../../src/driver/command.ts';
-import { CommandRefused, notSent } from '../../../../src/errors.ts';
+import { notSent } from '../../../../src/errors.ts';
 import { type FakeLogind, startFakeLogind } from '../../../fakes/fake-logind.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
+import { startCommand } from '../../../support/drivers/started-command.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { fakeMachine, type FakeMachine } from '../../../support/gateway/fake-machine.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
@@ -27,8 +27,8 @@ let state_dir: string;
 const boot = async (id: string) => machine.write('proc/sys/kernel/random/boot_id', `${id}\n`);
 
 /** The kit as it runs now; a second one is its next run. */
-async function startKit(options: object = {}) {
-  const lab = hubLab({ state_dir });
+async function startKit(options: object = {}, dir = state_dir) {
+  const lab = hubLab({ state_dir: dir });
   closing.push(lab.stop);
   const { roots } = machine;
   void lab.run(gateway, 'gateway', {
@@ -39,19 +39,14 @@ async function startKit(options: object = {}) {
   return { ...lab, reboot: 'command' in found ? found.command : undefined };
 }
 
-function start(command: Command | undefined, { repeated = false } = {}) {
-  if (!command) throw new Error('the gateway has no command reboot');
-  const stopping = new AbortController();
-  const notes: string[] = [];
-  const context: CommandContext = {
-    signal: stopping.signal,
-    progress: (message) => void notes.push(message),
-    remaining_ms: () => 60_000,
-    repeated,
-  };
-  const done = command.read({}).run(context);
-  done.catch(() => undefined);
-  return { done, notes, stop: () => stopping.abort(new CommandRefused('the connector is stopping')) };
+/** A run of the kit orders the restart and ends before it has a result, as it does when the machine goes down. */
+async function orderRestart(): Promise<void> {
+  const kit = await startKit();
+  const task = startCommand(kit.reboot);
+  await eventually('the restart is ordered', () => task.notes.includes(texts.restarting));
+  task.stop();
+  await expect(task.done).rejects.toThrow(texts.restart_ordered);
+  await kit.stop();
 }
 
 describe.skipIf(peerMissing('dbus-daemon'))('reboot of the gateway', () => {
@@ -75,54 +70,38 @@ describe.skipIf(peerMissing('dbus-daemon'))('reboot of the gateway', () => {
   it('is of high risk, needs approval, and is concluded by the run after the restart', async () => {
     const before = await startKit();
     expect(before.reboot).toMatchObject({ risk_level: 'high', requires_approval: true });
-    const first = start(before.reboot);
-    await eventually('the restart is ordered', () => first.notes.includes(texts.restarting));
-    expect(logind.orders).toEqual([false]);
-    first.stop();
-    await expect(first.done).rejects.toThrow(texts.restart_ordered);
     await before.stop();
-
+    await orderRestart();
+    expect(logind.orders).toEqual([false]);
     await boot('boot-2');
     await machine.write('proc/uptime', '21.50 40.00\n');
     const after = await startKit();
-    await expect(start(after.reboot, { repeated: true }).done).resolves.toEqual({ uptime_s: 21 });
+    await expect(startCommand(after.reboot, { repeated: true }).done).resolves.toEqual({ uptime_s: 21 });
     expect(logind.orders).toHaveLength(1);
   });
 
   it('counts an answer that is lost with the bus as accepted, and is never ordered twice', async () => {
     logind.reboot = 'vanishes';
-    const before = await startKit();
-    const first = start(before.reboot);
-    await eventually('the restart is ordered', () => first.notes.includes(texts.restarting));
-    first.stop();
-    await before.stop();
+    await orderRestart();
     await boot('boot-2');
     const after = await startKit();
-    await expect(start(after.reboot, { repeated: true }).done).resolves.toHaveProperty('uptime_s');
-    await expect(start(after.reboot, { repeated: true }).done).rejects.toThrow(texts.order_unknown);
+    await expect(startCommand(after.reboot, { repeated: true }).done).resolves.toHaveProperty('uptime_s');
+    await expect(startCommand(after.reboot, { repeated: true }).done).rejects.toThrow(texts.order_unknown);
     expect(logind.orders).toHaveLength(1);
   });
 
   it('fails when only the connector was restarted', async () => {
-    const before = await startKit();
-    const first = start(before.reboot);
-    await eventually('the restart is ordered', () => first.notes.includes(texts.restarting));
-    first.stop();
-    await before.stop();
+    await orderRestart();
     const after = await startKit();
-    await expect(start(after.reboot, { repeated: true }).done).rejects.toThrow(texts.not_restarted);
+    await expect(startCommand(after.reboot, { repeated: true }).done).rejects.toThrow(texts.not_restarted);
     expect(logind.orders).toHaveLength(1);
   });
 
   it('a new task after a restart orders another one', async () => {
-    const before = await startKit();
-    const first = start(before.reboot);
-    await eventually('the restart is ordered', () => first.notes.includes(texts.restarting));
-    first.stop();
-    await before.stop();
+    await orderRestart();
     await boot('boot-2');
     const after = await startKit();
-    const second = start(after.reboot);
+    const second = startCommand(after.reboot);
     await eventually('the next restart is ordered', () => logind.orders.length === 2);
     second.stop();
   });
@@ -132,7 +111,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('reboot of the gateway', () => {
     async (can) => {
       logind.can = can;
       const { reboot } = await startKit();
-      await expect(start(reboot).done).rejects.toThrow(notSent(texts.reboot_not_allowed(can)));
+      await expect(startCommand(reboot).done).rejects.toThrow(notSent(texts.reboot_not_allowed(can)));
       expect(logind.orders).toEqual([]);
     },
   );
@@ -140,20 +119,32 @@ describe.skipIf(peerMissing('dbus-daemon'))('reboot of the gateway', () => {
   it('is refused with the words of logind, and a later run finds no order', async () => {
     logind.reboot = 'refuses';
     const { reboot } = await startKit();
-    await expect(start(reboot).done).rejects.toThrow(notSent(texts.logind_failed('Already in progress')));
-    await expect(start(reboot, { repeated: true }).done).rejects.toThrow(texts.order_unknown);
+    await expect(startCommand(reboot).done).rejects.toThrow(
+      notSent(texts.logind_failed('Already in progress')),
+    );
+    await expect(startCommand(reboot, { repeated: true }).done).rejects.toThrow(texts.order_unknown);
   });
 
-  it('is refused where there is no bus, no boot id, or no room for the record', async () => {
+  it('is refused where the order cannot be recorded, and logind is not asked', async () => {
+    const file = join(state_dir, 'file');
+    await writeFile(file, '');
+    const { reboot } = await startKit({}, file);
+    await expect(startCommand(reboot).done).rejects.toThrow(
+      /^cannot record the restart \(.+; command not sent$/u,
+    );
+    expect(logind.orders).toEqual([]);
+  });
+
+  it('is refused where there is no bus or no boot id', async () => {
     const lost = await startKit({ bus: `unix:path=${join(state_dir, 'none')}` });
-    await expect(start(lost.reboot).done).rejects.toThrow(
-      notSent(bus_texts.bus_failed(`unix:path=${join(state_dir, 'none')}`, '')).slice(0, 10),
+    await expect(startCommand(lost.reboot).done).rejects.toThrow(
+      /^D-Bus at unix:path=.+none: .+; command not sent$/u,
     );
     await lost.stop();
     const strange = await fakeMachine();
     closing.push(async () => strange.remove());
     const unknown = await startKit({ roots: strange.roots });
-    await expect(start(unknown.reboot).done).rejects.toThrow(/boot_id .*; command not sent/u);
+    await expect(startCommand(unknown.reboot).done).rejects.toThrow(/boot_id .*; command not sent/u);
     expect(logind.orders).toEqual([]);
   });
 });

@@ -1,10 +1,10 @@
 /** The command that resets a modem, against a real dbus-daemon. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { texts } from '../../../../drivers/modem/texts.ts';
-import type { CommandContext } from '../../../../src/driver/command.ts';
-import { CommandRefused } from '../../../../src/errors.ts';
+import type { Command } from '../../../../src/driver/command.ts';
 import { type FakeModemManager, startFakeModemManager } from '../../../fakes/fake-modem-manager.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
+import { startCommand } from '../../../support/drivers/started-command.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { modemLab } from './modem-lab.ts';
@@ -50,19 +50,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('reset_modem', () => {
     };
   }
 
-  function run(command: ReturnType<Awaited<ReturnType<typeof start>>['found']>, name = 'wwan0') {
-    if (!command) throw new Error('the gateway has no command reset_modem');
-    const ending = new AbortController();
-    const notes: string[] = [];
-    const context: CommandContext = {
-      signal: ending.signal,
-      progress: (message) => void notes.push(message),
-      remaining_ms: () => 60_000,
-    };
-    const done = command.read({ interface: name }).run(context);
-    done.catch(() => undefined);
-    return { done, notes, expire: () => ending.abort(new CommandRefused('late')) };
-  }
+  const run = (command: Command | undefined) => startCommand(command, { payload: { interface: 'wwan0' } });
 
   it('is not offered unless the configuration allows it', async () => {
     const { found } = await start({});
@@ -92,7 +80,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('reset_modem', () => {
     await eventually('the modem restarts', () => task.notes.includes(texts.resetting));
     modem.comeBack();
     await eventually('the other modem is listed', () => found() !== undefined);
-    task.expire();
+    task.stop();
     await expect(task.done).rejects.toThrow(texts.modem_not_back);
   });
 

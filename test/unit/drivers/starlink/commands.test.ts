@@ -3,9 +3,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { gateway } from '../../../../drivers/gateway/gateway.ts';
 import { starlink } from '../../../../drivers/starlink/starlink.ts';
 import { texts } from '../../../../drivers/starlink/texts.ts';
-import type { CommandContext } from '../../../../src/driver/command.ts';
-import { CommandRefused, notSent } from '../../../../src/errors.ts';
+import { notSent } from '../../../../src/errors.ts';
 import { refused_text, startFakeDish } from '../../../fakes/fake-dish.ts';
+import { startCommand } from '../../../support/drivers/started-command.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
 
@@ -35,21 +35,7 @@ async function start(commands: readonly string[] = ['reboot', 'stow', 'unstow'])
   };
   const view = () => lab.hub.drivers().find(({ name }) => name === 'dish');
   await eventually('the dish is read', () => view()?.state === 'up' && lab.hub.assets().length === 1);
-  /** Starts the command; `expire` ends its time. */
-  const run = (name: string) => {
-    const command = find(name);
-    if (!command) throw new Error(`the gateway has no command ${name}`);
-    const ending = new AbortController();
-    const notes: string[] = [];
-    const context: CommandContext = {
-      signal: ending.signal,
-      progress: (message) => void notes.push(message),
-      remaining_ms: () => 60_000,
-    };
-    const done = command.read({}).run(context);
-    done.catch(() => undefined);
-    return { done, notes, expire: () => ending.abort(new CommandRefused('late')) };
-  };
+  const run = (name: string) => startCommand(find(name));
   return { dish, lab, find, run, view };
 }
 
@@ -90,7 +76,7 @@ describe('The commands of a dish', () => {
     await eventually('the dish accepted', () => task.notes.includes(texts.order_accepted));
     const before = dish.asked.get(1004) ?? 0;
     await eventually('the dish is read again', () => (dish.asked.get(1004) ?? 0) > before + 1);
-    task.expire();
+    task.stop();
     await expect(task.done).rejects.toThrow(texts.effect_not_seen.reboot);
     expect(dish.asked.get(1001)).toBe(1);
   });
@@ -102,11 +88,6 @@ describe('The commands of a dish', () => {
     const stow = find('stow');
     await dish.lose();
     await eventually('the dish is lost', () => view()?.state === 'down');
-    const context = {
-      signal: new AbortController().signal,
-      progress: () => undefined,
-      remaining_ms: () => 1_000,
-    };
-    await expect(stow?.read({}).run(context)).rejects.toThrow(notSent(texts.dish_absent));
+    await expect(startCommand(stow).done).rejects.toThrow(notSent(texts.dish_absent));
   });
 });
