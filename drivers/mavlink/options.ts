@@ -108,7 +108,7 @@ export const mavlinkOptions = z.strictObject({
     .min(10)
     .max(7_200)
     .default(240)
-    .describe('the same for a vehicle that is heard by HIGH_LATENCY2 alone, over a satellite'),
+    .describe('the same for a vehicle that is received by HIGH_LATENCY2 alone, over a satellite'),
   streams: z
     .strictObject({
       position_hz: hertz.default(2).describe('position messages per second'),

@@ -6,7 +6,7 @@ import type { Modem } from './dbus/properties.ts';
 import type { ModemOptions } from './options.ts';
 import { type ModemList, resetCommands } from './reset.ts';
 
-/** By options of the instance: a reset goes on while the driver reconnects. */
+/** By options of the instance: a reset continues while the driver reconnects. */
 const lists = new WeakMap<ModemOptions, ModemList>();
 
 /** Offers the commands that are allowed for the modems that are there, again when there are others. */

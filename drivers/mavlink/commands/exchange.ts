@@ -174,7 +174,7 @@ class Attempt {
     return this.#was_seen;
   }
 
-  /** Whether the vehicle is heard over a satellite. */
+  /** Whether the vehicle is received over a satellite only. */
   get #isFar(): boolean {
     return this.#to.contact.isHighLatency;
   }

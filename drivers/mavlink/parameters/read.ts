@@ -94,7 +94,7 @@ class Reading {
     const isNamed = this.#open?.some((each) => each.param_index === by_name && each.param_id === param_id);
     const isListed = this.#isAll && param_index < param_count;
     if (isNamed !== true && !isListed) return;
-    // Whoever gives one index ever new names would fill the memory and the report.
+    // A vehicle that sends ever new names for one index would fill the memory and the report.
     if (isListed && this.#indices.has(param_index) && !this.#values.has(param_id)) return;
     this.#values.set(param_id, valueOf(value, this.#to.contact.autopilot));
     this.#open = this.#open?.filter((each) => each.param_id !== param_id || each.param_index !== by_name);

@@ -1,4 +1,4 @@
-/** Logs changes of flight mode and arming, whoever made them: the kit, a pilot or the vehicle itself. */
+/** Logs changes of flight mode and arming, made by the kit, a pilot or the vehicle itself. */
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { texts } from '../vehicles/texts.ts';
 

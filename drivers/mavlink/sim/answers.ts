@@ -88,7 +88,7 @@ function flyTo(flight: Flight, { x, y }: Messages['COMMAND_INT'], height_m: numb
   return { result: accepted };
 }
 
-/** PX4 accepts each circle, and keeps the speed that it has instead of one that it cannot fly. */
+/** PX4 accepts each circle, and keeps its speed where it cannot fly the requested one. */
 function orbit(flight: Flight, { param1, param2, x, y, z }: Messages['COMMAND_INT']): Answer {
   const isFlyable =
     param2 < orbit_speed_max_mps && param2 ** 2 < orbit_acceleration_max_mps2 * Math.abs(param1);

@@ -137,7 +137,7 @@ export class SimMissions {
     else if (name !== 'MISSION_ACK') {
       if (!this.#isBusy(name, fields.mission_type, from)) this.#transfer(message, from, now_ms);
     }
-    // An ArduPilot does not end an upload when it is told so: it waits until it gives up.
+    // An ArduPilot does not end an upload on a MISSION_ACK: it waits for its own timeout.
     else if (fields.type === cancelled && this.#parts.autopilot === 'px4') this.receiving = undefined;
   }
 

@@ -72,7 +72,7 @@ export class SimVehicle {
   pre_arm_ok = true;
   /** MAV_VTOL_STATE of a quadplane: 3 while it hovers, 4 in forward flight. */
   vtol_state = 3;
-  /** Set: it sends nothing by itself but HIGH_LATENCY2, at this interval. */
+  /** Set: it sends nothing unrequested but HIGH_LATENCY2, at this interval. */
   high_latency_ms: number | undefined;
   readonly missions: SimMissions;
   readonly parameters: SimParameters;
@@ -122,7 +122,7 @@ export class SimVehicle {
     await this.#openSocket();
   }
 
-  /** Sends a message no longer by itself. */
+  /** Stops sending a message unrequested. */
   stopStream(name: Telemetry): void {
     this.#streams.delete(name);
   }

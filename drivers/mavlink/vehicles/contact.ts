@@ -44,7 +44,7 @@ const modes_max = 128;
 /** One vehicle sends one heartbeat a second. More than this within `beats_window_ms` may come from two. */
 const beats_max = 7;
 const beats_window_ms = 5_000;
-/** Without a heartbeat for this long, a vehicle is heard by HIGH_LATENCY2 alone. */
+/** Without a heartbeat for this long, a vehicle is received by HIGH_LATENCY2 alone. */
 const beat_fresh_ms = 3_000;
 const command_set_interval = 511;
 const command_request_message = 512;
@@ -120,7 +120,7 @@ export class Contact {
     this.#onEvent = onEvent;
   }
 
-  /** Whether it is heard by HIGH_LATENCY2 alone. */
+  /** Whether it is received by HIGH_LATENCY2 alone. */
   get isHighLatency(): boolean {
     return this.#isHighLatency;
   }

@@ -1,4 +1,4 @@
-/** Recognises vehicles that are heard over a satellite. */
+/** Recognises vehicles that are received over a satellite. */
 import type { MavlinkOptions } from '../options.ts';
 import type { Decoded } from '../wire/messages.ts';
 import type { Contact } from './contact.ts';

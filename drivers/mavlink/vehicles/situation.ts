@@ -11,7 +11,7 @@ import { flightMode } from './modes.ts';
 export interface Situation {
   readonly autopilot: Autopilot;
   readonly kind: Kind;
-  /** It is heard by HIGH_LATENCY2 alone: what it reports is coarse and minutes old. */
+  /** It is received by HIGH_LATENCY2 alone: what it reports is coarse and minutes old. */
   readonly is_high_latency: boolean;
   /** Null: no recent heartbeat. */
   readonly armed: boolean | null;

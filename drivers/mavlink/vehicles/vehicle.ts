@@ -19,7 +19,7 @@ export interface VehicleParts {
   readonly asset_key: string;
   readonly contact: Contact;
   readonly passive: boolean;
-  /** Silence after which a vehicle that is heard so is offline. */
+  /** Silence after which a vehicle received in this way is offline. */
   readonly offlineAfter_ms: (contact: Contact) => number;
   /** Whether the configuration names it. */
   readonly isConfigured: boolean;

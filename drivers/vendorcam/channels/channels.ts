@@ -26,7 +26,7 @@ export interface ChannelLayoutParts {
   readonly device: Device;
   readonly controls: Controls;
   readonly heartbeat_ms: number;
-  /** Polls do not replace what the device reported by itself less than this before. */
+  /** Polls do not replace what the device pushed less than this before. */
   readonly settle_ms: number;
   /** False when another host of this driver already announced the asset. */
   readonly claim: (asset_key: string) => boolean;
@@ -43,7 +43,7 @@ interface Channel {
   readonly asking: Asking;
   readonly publisher: Publisher;
   failures: number;
-  /** When the camera last reported detections by itself (monotonic). */
+  /** When the camera last pushed detections (monotonic). */
   reported_mono_ms: number;
 }
 
@@ -126,7 +126,7 @@ export class ChannelLayout {
     return isNews;
   }
 
-  /** Publishes detections that the device reports by itself. Channels that are away, such as a camera that sleeps, are left out. */
+  /** Publishes detections that the device pushes. Channels that are away, such as a camera that sleeps, are left out. */
   report(reports: readonly Reported[]): void {
     for (const report of reports) {
       const channel = this.#channels.get(report.channel);

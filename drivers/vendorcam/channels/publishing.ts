@@ -38,7 +38,7 @@ export class Publisher {
     return before.some((earlier, at) => earlier !== null && earlier !== after[at]);
   }
 
-  /** The camera reports these detections by itself. Only detectors that a poll has shown count, else the next poll would end them. */
+  /** The camera pushes these detections. Only detectors that a poll has shown count, else the next poll would end them. */
   report({ motion, ai, visitor }: Reported): void {
     if (this.#motion === null && this.#ai === null) return;
     const fitted = this.#fitted;

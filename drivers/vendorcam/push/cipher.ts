@@ -1,4 +1,4 @@
-/** Hashes and ciphers of the vendor's own protocol. They hide texts from nobody who knows them: only the password matters. */
+/** Hashes and ciphers of the vendor's own protocol. Their constants are published: security depends on the password alone. */
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
 import type { Frame } from './wire.ts';
 
