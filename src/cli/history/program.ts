@@ -1,15 +1,15 @@
 /** The subcommand `history` and its options. */
 import type { Command } from 'commander';
-import { standalone_file_default } from '../../config/standalone.ts';
 import type { Shell } from '../terminal/shell.ts';
-import type { ExportOptions, HistoryOptions } from './transfer.ts';
+import type { ExportOptions } from './transfer.ts';
+import { type DatabaseOptions, each, withDatabase } from '../service/database-options.ts';
 
 export function addHistory(program: Command, shell: Shell, finish: (code: number) => void): void {
   const history = program
     .command('history')
     .description('list, export and import the history of the service');
   withDatabase(history.command('list', { isDefault: true }).description('list the kits with history')).action(
-    async (options: HistoryOptions) =>
+    async (options: DatabaseOptions) =>
       finish(await (await import('./transfer.ts')).listHistory(options, shell)),
   );
   withDatabase(history.command('export').description('write the history of kits to a file'))
@@ -22,18 +22,7 @@ export function addHistory(program: Command, shell: Shell, finish: (code: number
     history.command('import').description('add an export to the history; repeating it adds nothing'),
   )
     .argument('<file>', 'file of "history export"')
-    .action(async (file: string, options: HistoryOptions) =>
+    .action(async (file: string, options: DatabaseOptions) =>
       finish(await (await import('./transfer.ts')).importHistory(file, options, shell)),
     );
-}
-
-function withDatabase(command: Command): Command {
-  return command
-    .option('-c, --config <file>', 'configuration file of the service', standalone_file_default)
-    .option('--database <file>', 'database; default: that of the configuration')
-    .option('--json', 'as JSON');
-}
-
-function each(text: string, before: readonly string[]): readonly string[] {
-  return [...before, text];
 }

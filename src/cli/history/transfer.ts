@@ -6,27 +6,21 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
-import { readDatabase } from '../../config/standalone.ts';
 import type { HistoryStore, KitSize } from '../../service/history/history-store.ts';
 import { exportKit } from '../../service/history/transfer/export.ts';
 import { type Imported, importLines } from '../../service/history/transfer/import.ts';
 import { linesIn } from '../../service/history/transfer/lines.ts';
-import { openStore } from '../../service/store/open-store.ts';
 import type { Store } from '../../service/store/store.ts';
 import { complain, exit, printJson, say, type Shell, size, table } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
+import { withStore } from '../service/database.ts';
+import type { DatabaseOptions } from '../service/database-options.ts';
 
-export interface HistoryOptions {
-  readonly config: string;
-  readonly database?: string;
-  readonly json?: boolean;
-}
-
-export interface ExportOptions extends HistoryOptions {
+export interface ExportOptions extends DatabaseOptions {
   readonly kit: readonly string[];
 }
 
-export async function listHistory(options: HistoryOptions, shell: Shell): Promise<number> {
+export async function listHistory(options: DatabaseOptions, shell: Shell): Promise<number> {
   const kits = (await withStore(options, async (store) => store.historySizes())).map(shown);
   if (options.json) printJson(shell, kits);
   else if (kits.length === 0) say(shell, texts.no_history);
@@ -74,7 +68,7 @@ export async function exportHistory(file: string, options: ExportOptions, shell:
   });
 }
 
-export async function importHistory(file: string, options: HistoryOptions, shell: Shell): Promise<number> {
+export async function importHistory(file: string, options: DatabaseOptions, shell: Shell): Promise<number> {
   return withStore(options, async (store) => {
     try {
       const read = async (source: AsyncIterable<Uint8Array>): Promise<Imported> =>
@@ -108,16 +102,4 @@ async function divide(store: HistoryStore, signal: AbortSignal): Promise<void> {
 function shown({ kit_id, messages, bytes, lo_ms, hi_ms }: KitSize) {
   const iso = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
   return { kit_id, messages, bytes, from: iso(lo_ms), to: iso(hi_ms) };
-}
-
-async function withStore<T>(
-  { config, database }: HistoryOptions,
-  work: (store: Store) => Promise<T>,
-): Promise<T> {
-  const { store } = await openStore(await readDatabase(config, database));
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
 }

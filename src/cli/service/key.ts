@@ -1,19 +1,13 @@
 /** `kit-connector service key`: manages the API keys of the service. A running service applies changes within seconds. */
 import { z } from 'zod';
-import { readDatabase } from '../../config/standalone.ts';
 import { makeKey, scopes } from '../../service/access/principal.ts';
-import { openStore } from '../../service/store/open-store.ts';
-import type { ApiKey, Store } from '../../service/store/store.ts';
+import type { ApiKey } from '../../service/store/store.ts';
 import { complain, exit, say, printJson, type Shell, table } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
+import { withStore } from './database.ts';
+import type { DatabaseOptions } from './database-options.ts';
 
-export interface KeyOptions {
-  readonly config: string;
-  readonly database?: string;
-  readonly json?: boolean;
-}
-
-export interface AddKeyOptions extends KeyOptions {
+export interface AddKeyOptions extends DatabaseOptions {
   readonly kit: readonly string[];
   readonly allKits?: boolean;
   readonly scope: readonly string[];
@@ -57,7 +51,7 @@ function addKeyFault({ allKits, kit, scope }: AddKeyOptions): string | undefined
   return unknown === undefined ? undefined : texts.invalid_scope(unknown, scopes.join(', '));
 }
 
-export async function listKeys(options: KeyOptions, shell: Shell): Promise<number> {
+export async function listKeys(options: DatabaseOptions, shell: Shell): Promise<number> {
   const keys = (await withStore(options, async (store) => store.keys())).map(shown);
   if (options.json) printJson(shell, keys);
   else if (keys.length === 0) say(shell, texts.no_api_keys);
@@ -76,7 +70,7 @@ export async function listKeys(options: KeyOptions, shell: Shell): Promise<numbe
 }
 
 /** `id`: as `list` shows it, or the key itself. */
-export async function revokeKey(id: string, options: KeyOptions, shell: Shell): Promise<number> {
+export async function revokeKey(id: string, options: DatabaseOptions, shell: Shell): Promise<number> {
   const key_id = id.startsWith('kc_') ? (id.split('_')[1] ?? '') : id;
   if (await withStore(options, async (store) => store.revokeKey(key_id))) {
     say(shell, texts.key_revoked(key_id));
@@ -91,16 +85,4 @@ function shown({ key_id, label, scopes, kits, created_ms, expires_ms, used_ms }:
   const expires_at = expires_ms === null ? null : new Date(expires_ms).toISOString();
   const used_at = used_ms === null ? null : new Date(used_ms).toISOString();
   return { id: key_id, label, scopes: [...scopes], kits, created_at, expires_at, used_at };
-}
-
-async function withStore<T>(
-  { config, database }: KeyOptions,
-  work: (store: Store) => Promise<T>,
-): Promise<T> {
-  const { store } = await openStore(await readDatabase(config, database));
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
 }

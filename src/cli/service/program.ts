@@ -1,8 +1,9 @@
 /** The subcommand `service` and its options. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { standalone_file_default } from '../../config/standalone.ts';
-import type { AddKeyOptions, KeyOptions } from './key.ts';
+import type { AddKeyOptions } from './key.ts';
 import type { Shell } from '../terminal/shell.ts';
+import { type DatabaseOptions, each, withDatabase } from './database-options.ts';
 
 export function addService(program: Command, shell: Shell, finish: (code: number) => void): void {
   const service = program.command('service').description('HTTP API for kits, assets, telemetry and tasks');
@@ -15,7 +16,7 @@ export function addService(program: Command, shell: Shell, finish: (code: number
     );
   const key = service.command('key').description('manage API keys');
   withDatabase(key.command('list', { isDefault: true }).description('list the keys')).action(
-    async (options: KeyOptions) => finish(await (await import('./key.ts')).listKeys(options, shell)),
+    async (options: DatabaseOptions) => finish(await (await import('./key.ts')).listKeys(options, shell)),
   );
   withDatabase(key.command('add').description('create a key, which is shown once'))
     .argument('<label>', 'name of the client')
@@ -23,7 +24,7 @@ export function addService(program: Command, shell: Shell, finish: (code: number
     .option('--all-kits', 'access to all kits, including later ones')
     .option(
       '--scope <scope>',
-      'read, assets:write, commands or history:erase; repeatable; default: all',
+      'read, assets:write, commands, history:erase or webhooks; repeatable; default: all',
       each,
       [],
     )
@@ -34,20 +35,9 @@ export function addService(program: Command, shell: Shell, finish: (code: number
     );
   withDatabase(key.command('revoke').description('revoke a key'))
     .argument('<id>', 'as "list" shows it')
-    .action(async (id: string, options: KeyOptions) =>
+    .action(async (id: string, options: DatabaseOptions) =>
       finish(await (await import('./key.ts')).revokeKey(id, options, shell)),
     );
-}
-
-function withDatabase(command: Command): Command {
-  return command
-    .option('-c, --config <file>', 'configuration file of the service', standalone_file_default)
-    .option('--database <file>', 'database; default: that of the configuration')
-    .option('--json', 'as JSON');
-}
-
-function each(text: string, before: readonly string[]): readonly string[] {
-  return [...before, text];
 }
 
 function moment(text: string): number {
