@@ -4,6 +4,7 @@ import type { DriverView } from '../hub/hub.ts';
 import type { LedgerReport } from '../outbox/ledger.ts';
 import type { DiskHealth, Salvage } from '../outbox/protocol.ts';
 import type { RefusedKind } from '../outbox/live/pauses/refusals.ts';
+import { texts } from './texts.ts';
 
 export interface DegradedFacts {
   readonly health: DiskHealth;
@@ -29,16 +30,16 @@ export function degradedReasons(facts: DegradedFacts): string[] {
     ...facts.broker,
     ...facts.drivers.flatMap(driverReasons),
     ...withheldStreams(facts.assets),
-    ...(facts.clock_synced ? [] : ['the clock is not set yet: times are corrected once it is; check NTP']),
+    ...(facts.clock_synced ? [] : [texts.clock_not_set]),
     ...(facts.low_battery === null ? [] : [facts.low_battery]),
     ...facts.warnings,
   ];
 }
 
 function diskReasons({ state, detail }: DiskHealth): string[] {
-  if (state === 'full') return [`the disk is full: ${detail}; free some space`];
+  if (state === 'full') return [texts.disk_full(detail)];
   if (state === 'ok') return [];
-  return [`disk write failed: ${detail}; messages are kept in memory, check the disk and its mount`];
+  return [texts.disk_write_failed(detail)];
 }
 
 /** Reasons that no other part of the report shows. */
@@ -47,31 +48,22 @@ export function otherReasons({ salvage, warnings }: Pick<DegradedFacts, 'salvage
 }
 
 function salvageReason({ kind, cause, rows_saved, rows_lost, moved_to }: Salvage): string {
-  if (kind === 'other_kit')
-    return `the buffer file belongs to another kit (${cause}): it was moved to ${moved_to}, and a new one was created`;
-  if (kind === 'too_new')
-    return `the buffer file needs a later release (${cause}): it was moved to ${moved_to}, and a new one was created`;
-  const lost = rows_lost === null ? 'an unknown number' : String(rows_lost);
-  return `the buffer file was damaged (${cause}): ${rows_saved} messages saved, ${lost} lost; it is kept as ${moved_to}`;
+  if (kind === 'other_kit') return texts.file_other_kit(cause, moved_to);
+  if (kind === 'too_new') return texts.file_too_new(cause, moved_to);
+  const lost = rows_lost === null ? texts.unknown_number : String(rows_lost);
+  return texts.file_damaged(cause, rows_saved, lost, moved_to);
 }
 
 function bufferReasons({ ledger, unheard, refused }: DegradedFacts): string[] {
   const reasons: string[] = [];
   if (ledger.quarantined > 0) {
-    reasons.push(
-      `${ledger.quarantined} messages are refused by the broker; see kit-connector buffer quarantine list`,
-    );
+    reasons.push(texts.quarantined(ledger.quarantined));
   }
   if (unheard.length > 0) {
-    reasons.push(
-      `no client of the broker is subscribed to ${unheard.join(', ')}: these messages wait; check the cloud's subscriptions`,
-    );
+    reasons.push(texts.no_subscriber(unheard.join(', ')));
   }
-  for (const { kind, reason } of refused)
-    reasons.push(
-      `broker refuses messages of kind ${kind} (${reason}): they are kept; check its access rules`,
-    );
-  if (!ledger.balanced) reasons.push('the books of the buffer do not balance: please report this');
+  for (const { kind, reason } of refused) reasons.push(texts.kind_refused(kind, reason));
+  if (!ledger.balanced) reasons.push(texts.accounting_mismatch);
   return reasons;
 }
 
@@ -82,8 +74,8 @@ export function withheldStreams(assets: DegradedFacts['assets']): string[] {
     if (stream_fault !== null) names.set(stream_fault, [...(names.get(stream_fault) ?? []), name]);
   }
   return Array.from(names, ([fault, all]) => {
-    const more = all.length > named_cameras_max ? ` and ${all.length - named_cameras_max} more` : '';
-    return `no video of ${all.slice(0, named_cameras_max).join(', ')}${more}: ${fault}`;
+    const more = all.length > named_cameras_max ? texts.and_more(all.length - named_cameras_max) : '';
+    return texts.no_video(all.slice(0, named_cameras_max).join(', ') + more, fault);
   });
 }
 const named_cameras_max = 4;
@@ -94,9 +86,7 @@ function driverReasons(driver: DriverView): string[] {
 }
 
 function stateReasons({ name, state, reason }: DriverView): string[] {
-  if (state === 'rejected')
-    return [`driver ${name} was refused: ${reason ?? 'no reason given'}; correct its options, then reload`];
-  if (state === 'hung')
-    return [`driver ${name} does not stop: ${reason ?? 'it was abandoned'}; restart the service`];
+  if (state === 'rejected') return [texts.driver_rejected(name, reason ?? texts.no_reason)];
+  if (state === 'hung') return [texts.driver_hung(name, reason ?? texts.driver_abandoned)];
   return [];
 }

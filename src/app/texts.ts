@@ -13,6 +13,36 @@ export const texts = {
     `the battery is low${pct === null ? '' : ` (${pct} %)`}: ${savings}; charge it`,
   command_saved: (name: string) =>
     `${name} is off while the battery of the kit is low (low_battery); charge it`,
+
+  // Why a kit is degraded, for status, console and cloud; README.md explains each
+  disk_full: (detail: string) => `the disk is full: ${detail}; free some space`,
+  disk_write_failed: (detail: string) =>
+    `disk write failed: ${detail}; messages are kept in memory, check the disk and its mount`,
+  file_other_kit: (cause: string, moved_to: string) =>
+    `the buffer file belongs to another kit (${cause}): it was moved to ${moved_to}, and a new one was created`,
+  file_too_new: (cause: string, moved_to: string) =>
+    `the buffer file needs a later release (${cause}): it was moved to ${moved_to}, and a new one was created`,
+  file_damaged: (cause: string, saved: number, lost: string, moved_to: string) =>
+    `the buffer file was damaged (${cause}): ${saved} messages saved, ${lost} lost; it is kept as ${moved_to}`,
+  unknown_number: 'an unknown number',
+  quarantined: (messages: number) =>
+    `${messages} messages are refused by the broker; see kit-connector buffer quarantine list`,
+  no_subscriber: (kinds: string) =>
+    `no client of the broker is subscribed to ${kinds}: these messages are kept; check the cloud's subscriptions`,
+  kind_refused: (kind: string, reason: string) =>
+    `broker refuses messages of kind ${kind} (${reason}): they are kept; check its access rules`,
+  accounting_mismatch:
+    'the accounting of the buffer does not balance: report this with the output of status --json',
+  no_video: (cameras: string, fault: string) => `no video of ${cameras}: ${fault}`,
+  and_more: (more: number) => ` and ${more} more`,
+  driver_rejected: (name: string, reason: string) =>
+    `driver ${name} was rejected: ${reason}; correct its options, then reload`,
+  driver_hung: (name: string, reason: string) =>
+    `driver ${name} does not stop: ${reason}; restart the service`,
+  no_reason: 'no reason given',
+  driver_abandoned: 'it was abandoned',
+  clock_not_set: 'the clock is not set yet: times are corrected once it is; check NTP',
+
   key_created: 'API key created; stored in the file',
   level_configured: 'log level reset to the configured one',
   level_set: (level: string, time: string) => `log level set to ${level} for ${time}`,

@@ -155,9 +155,9 @@ function wrongWord(words: readonly string[], value: unknown): string {
 function wrongFormat(issue: z.core.$ZodIssueInvalidStringFormat, value: unknown): string {
   if (issue.format === 'regex') return `is ${show(value)}, which ${issue.message}`;
   if (issue.format === 'uuid') {
-    return `is ${show(value)}, which is no UUID; write it like 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10`;
+    return `is ${show(value)}, which is not a UUID; write it like 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10`;
   }
-  return `is ${show(value)}, which is no ${issue.format}; correct it`;
+  return `is ${show(value)}, which is not a valid ${issue.format}; correct it`;
 }
 
 /** A value as it stands in a sentence; long ones are cut. */

@@ -35,7 +35,7 @@ export async function readSource(file: string): Promise<string> {
     throw new ConfigInvalid([`${file}: ${texts.unreadable(error)}`]);
   });
   if (bytes.length > file_bytes_max) {
-    throw new ConfigInvalid([`${file}: is larger than 1 MB, so it is no configuration; name the right file`]);
+    throw new ConfigInvalid([`${file}: is larger than 1 MB, which no configuration is; name the right file`]);
   }
   return bytes.toString('utf8');
 }

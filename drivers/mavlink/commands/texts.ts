@@ -61,7 +61,7 @@ export const texts = {
     `the task was stopped on the way (${metres}); ${vehicle} continues unless it is stopped`,
   metres_left: (metres: number | undefined) =>
     metres === undefined ? 'distance unknown' : `${metres} m left`,
-  abandoned: (vehicle: string, mode: string) => `${vehicle} left its way: its flight mode is ${mode} now`,
+  abandoned: (vehicle: string, mode: string) => `${vehicle} left its course: its flight mode is now ${mode}`,
   expects_answer: 'its answer',
   expects_airborne: 'an airborne vehicle',
   no_orbit: (kind: string) => `orbit does not support vehicles of kind ${kind} with this autopilot`,

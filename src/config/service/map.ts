@@ -13,7 +13,7 @@ export async function mapFault(file: string): Promise<string | undefined> {
     if (!(await handle.stat()).isFile()) return unusable(file, 'is not a file');
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(beginning.length), 0, beginning.length, 0);
     const isArchive = bytesRead === beginning.length && buffer.equals(beginning);
-    return isArchive ? undefined : unusable(file, 'is no PMTiles archive of version 3');
+    return isArchive ? undefined : unusable(file, 'is not a PMTiles archive of version 3');
   } catch (error) {
     return unusable(file, `cannot be read (${systemReason(error)})`);
   }

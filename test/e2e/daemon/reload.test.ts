@@ -185,7 +185,7 @@ describe('a reload without a broker', () => {
       await kit.configure({ broker: nobody, drivers: [kit.rehearse({ refused_while })] });
       const daemon = await kit.start();
       await daemon.printed(/device cannot be served/);
-      expect((await kit.status()).degraded.join()).toContain('driver rehearsal was refused: wrong password');
+      expect((await kit.status()).degraded.join()).toContain('driver rehearsal was rejected: wrong password');
       await rm(refused_while);
       expect(await reload(daemon)).toEqual({ drivers_tried_again: 'rehearsal' });
       await eventually('it is up', async () => (await drivers(kit)).get('rehearsal')?.state === 'up');

@@ -62,6 +62,6 @@ it('warns of a map that cannot be used, and takes one that can', async () => {
     warnings: [expect.stringContaining('is not a file') as string],
   });
   expect(await read(`${broker}map: secrets/mqtt-password\n`)).toMatchObject({
-    warnings: [expect.stringContaining('no PMTiles archive') as string],
+    warnings: [expect.stringContaining('not a PMTiles archive') as string],
   });
 });

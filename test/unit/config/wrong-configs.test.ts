@@ -83,7 +83,7 @@ const cases: readonly Case[] = [
     'a kit_id that is no UUID',
     'kit_id: kit-7\n',
     [
-      'config.yaml:1:1 kit_id: is "kit-7", which is no UUID; write it like 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10',
+      'config.yaml:1:1 kit_id: is "kit-7", which is not a UUID; write it like 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10',
     ],
   ],
   ['a misspelt key', `${id}kit_nam: x\n`, ['config.yaml:2:1 kit_nam: unknown key; did you mean "kit_name"?']],

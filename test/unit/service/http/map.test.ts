@@ -69,7 +69,7 @@ describe('GET /api/map', () => {
   });
 
   it.each([
-    ['a file that is no archive', Buffer.from('<html>'), 'no PMTiles archive'],
+    ['a file that is no archive', Buffer.from('<html>'), 'not a PMTiles archive'],
     [
       'an archive of version 2',
       Buffer.concat([Buffer.from('PMTiles\u0002'), Buffer.alloc(200)]),
