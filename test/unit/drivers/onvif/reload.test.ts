@@ -36,8 +36,9 @@ describe('a reload', () => {
     gate.forget();
     yard.forget();
     outbox.clear();
+    const reconnected = yard.next('GetDeviceInformation');
     expect(reload(first, { ...second, auth: 'digest' })).toEqual([]);
-    await yard.next('GetDeviceInformation');
+    await reconnected;
     await eventually('it is online', () => statusOf('yard') === 'online');
     expect(gate.count('GetDeviceInformation')).toBe(0);
     expect(gate.count('Unsubscribe')).toBe(0);
@@ -52,12 +53,12 @@ describe('a reload', () => {
       if (!('command' in found)) throw new Error(found.refusal);
       const moved = found.command.read({ direction: 'up' }).run(context()).catch(String);
       await eventually('it moves', () => yard.motor.y !== 0);
-      yard.forget();
+      const reconnected = yard.next('GetDeviceInformation');
       reload(...next);
       await eventually('it stands still', () => yard.motor.y === 0);
       expect(await moved).toMatch(/cancelled/u);
       const isServed = next.length === 2;
-      if (isServed) await yard.next('GetDeviceInformation');
+      if (isServed) await reconnected;
       const expected = isServed ? 'online' : undefined;
       await eventually('it is served as configured', () => statusOf('yard') === expected);
     }
