@@ -1,7 +1,7 @@
 /** Puts together, at each reading, what is known of every WAN link. */
 import { join } from 'node:path';
 import type { DataCap } from '../../src/contract/feeds.ts';
-import type { Link, LinkCause, LinkStatus } from '../../src/contract/kit.ts';
+import { type Link, type LinkCause, type LinkStatus, wans_max } from '../../src/contract/kit.ts';
 import type { DriverLog } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { ownPublicAddress } from './interfaces/addresses.ts';
@@ -16,7 +16,7 @@ import type { Availability, Boot, ProbeReading } from './probe/api.ts';
 import { labelOf } from './checks/api.ts';
 import type { Probing } from './probing.ts';
 import type { PublicAddresses } from './probe/public-addresses.ts';
-import { pppoeDevices } from './interfaces/pppoe.ts';
+import { readPppoe } from './interfaces/pppoe.ts';
 import type { RouteSource } from './routes/route-source.ts';
 import {
   failoverOrder,
@@ -61,7 +61,8 @@ interface Sight {
   readonly routed: ReadonlySet<number>;
   readonly selected: readonly number[];
   readonly traffic: Signs['traffic'];
-  readonly hasPppoe: boolean;
+  /** PPP interfaces over Ethernet. */
+  readonly pppoe: ReadonlySet<string>;
 }
 
 /** What one reading shows of a link. */
@@ -78,6 +79,7 @@ export class LinkTable {
   readonly #dayOf: (wall_ms: number) => string | null;
   readonly #ledger: Ledger;
   readonly #offline = new Set<string>();
+  #left_out = '';
 
   constructor(parts: LinkTableParts) {
     const { options, memory, boot } = parts;
@@ -108,17 +110,21 @@ export class LinkTable {
     };
     const nameOf = (ifindex: number): string | undefined => byIndex.get(ifindex)?.name;
     for (const name of memory.followRenames(this.#parts.boot.id, nameOf)) this.#offline.delete(name);
-    const pppoe = pppoeDevices(options.roots.proc);
+    const stateOf = remembering((name) => this.#interfaces.state(name));
+    const pppoe = readPppoe(options.roots.proc, natures, stateOf);
     const routed = routedInterfaces(routing);
-    const wans = findWans({
+    const order = failoverOrder(routing, isTunnelIndex);
+    const { wans, left_out } = findWans({
       natures,
-      stateOf: remembering((name) => this.#interfaces.state(name)),
+      stateOf,
       routed,
+      order,
       pppoe,
       configured: Object.keys(options.wan),
       ignored: options.ignore,
       remembered: memory.names(),
     });
+    this.#logLeftOut(left_out);
     const selected = selectedInterfaces(routing, isTunnelIndex);
     const sight: Sight = {
       at,
@@ -127,25 +133,25 @@ export class LinkTable {
       routed,
       selected,
       traffic: selected.length > 0 ? 'carried' : refusesTraffic(routing) ? 'refused' : 'unrouted',
-      hasPppoe: pppoe.length > 0,
+      pppoe: pppoe.links,
     };
     this.#remember(wans, sight);
-    probing.follow(wans.flatMap((wan) => this.#probed(wan, sight.hasPppoe)));
+    probing.follow(wans.flatMap((wan) => this.#probed(wan, sight.pppoe)));
     const links = wans.map((wan) => ({ wan, known: this.#linkOf(wan, sight) }));
     const listed = new Set(wans.map(({ name }) => name));
     this.#ledger.endReading(byIndex.keys(), listed);
     for (const name of this.#offline) if (!listed.has(name)) this.#offline.delete(name);
     this.#parts.public_addresses.keepOnly(listed);
-    return inOrder(links, failoverOrder(routing, isTunnelIndex));
+    return inOrder(links, order);
   }
 
-  #remember(wans: readonly Wan[], { at, day, hasPppoe }: Sight): void {
+  #remember(wans: readonly Wan[], { at, day, pppoe }: Sight): void {
     const seen_ms = day === null ? null : at.wall_ms;
     const { options, memory } = this.#parts;
     const known = wans.map(({ name }) => name);
     const evident = wans.filter(({ isEvident }) => isEvident);
     for (const { name, present } of evident) {
-      if (present) memory.update(name, typeOf(present.nature, hasPppoe), { seen_ms });
+      if (present) memory.update(name, typeOf(present.nature, pppoe), { seen_ms });
     }
     const hidden = memory.names().filter((name) => !known.includes(name) && !options.ignore.includes(name));
     // What stands below another link for now is not listed, and comes back when that link goes.
@@ -153,24 +159,35 @@ export class LinkTable {
     memory.prune(kept, new Set([...evident.map(({ name }) => name), ...Object.keys(options.wan)]), seen_ms);
   }
 
+  /** Once for each set of them. */
+  #logLeftOut(left_out: readonly string[]): void {
+    const names = left_out.toSorted().join(', ');
+    if (names !== this.#left_out && names !== '')
+      this.#parts.log.warn(
+        { interfaces: left_out, max: wans_max, remedy: texts.ignore_some },
+        texts.too_many,
+      );
+    this.#left_out = names;
+  }
+
   #isMember(name: string): boolean {
     return this.#interfaces.state(name).hasMaster;
   }
 
-  #typeOf({ name, present }: Wan, hasPppoe: boolean) {
+  #typeOf({ name, present }: Wan, pppoe: ReadonlySet<string>) {
     const { options, memory } = this.#parts;
     const configured = wanOptions(options, name)?.type;
     if (configured) return configured;
-    if (present) return typeOf(present.nature, hasPppoe);
+    if (present) return typeOf(present.nature, pppoe);
     return memory.get(name)?.type ?? typeByName(name);
   }
 
-  #probed(wan: Wan, hasPppoe: boolean) {
+  #probed(wan: Wan, pppoe: ReadonlySet<string>) {
     const { options } = this.#parts;
     const { probe, checks } = options;
     // A verdict from before an outage of the interface says nothing of the link after it.
     if (!wan.present || interfaceFault(wan.present.state) !== null) return [];
-    const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, hasPppoe) === 'cellular';
+    const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, pppoe) === 'cellular';
     const pace = isMetered ? 'metered_interval_s' : 'interval_s';
     const interval_ms = probe[pace] * 1_000;
     const check_interval_ms = checks[pace] * 1_000;
@@ -180,7 +197,7 @@ export class LinkTable {
   #linkOf(wan: Wan, sight: Sight): TableLink {
     const { options, availability, probing } = this.#parts;
     const { name, present } = wan;
-    const type = this.#typeOf(wan, sight.hasPppoe);
+    const type = this.#typeOf(wan, sight.pppoe);
     const ifindex = present?.nature.ifindex;
     const addresses = this.#addressesOf(ifindex, sight.routing);
     const probed = probing.read(name);

@@ -1,5 +1,6 @@
 /** Measures one direction with several connections at once, within its limits of data and time. */
 import { CommandRefused, messageOf } from '../../src/errors.ts';
+import { reasonOf } from '../../src/platform/linux/bound-fd.ts';
 import { every, sleep } from '../../src/platform/time.ts';
 import { openConnection, type Target } from './connection.ts';
 import { type Limits, Tally } from './tally.ts';
@@ -54,11 +55,19 @@ export async function measure(plan: Plan): Promise<Measured> {
     return { mbps, bytes };
   } catch (error) {
     if (plan.signal.aborted) throw new CommandRefused(texts.stopped_unrecorded);
-    const reason = stalled ? texts.stalled(stall_ms / 1_000) : messageOf(error);
+    const reason = stalled ? texts.stalled(stall_ms / 1_000) : wordsOf(error);
     throw new CommandRefused(texts.failed(direction, target.device, reason), { cause: error });
   } finally {
     stop.abort();
   }
+}
+
+/** Node's words for a connection that ends ("socket hang up", "read ECONNRESET") are no sentences. */
+function wordsOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  if (code === 'ECONNRESET' || code === 'EPIPE') return texts.server_closed;
+  const words = code === undefined ? undefined : reasonOf(code);
+  return words === undefined || words === code ? messageOf(error) : words;
 }
 
 function tooLittle({ target, limits }: Plan, bytes: number): string {

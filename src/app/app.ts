@@ -225,7 +225,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     clock,
     log: log.child({ part: 'hub' }),
     rates: pace.rates(),
-    isOnline: () => uplink.online,
+    ...brokerFacts(() => uplink),
     ...telemetryPace(config),
     cityOf: cityAt,
     allow: allowed(live, low_battery),
@@ -343,6 +343,10 @@ function measureDrain(
   return drain;
 }
 
+function brokerFacts(uplink: () => Uplink): Pick<HubOptions, 'isOnline' | 'carrier'> {
+  return { isOnline: () => uplink().online, carrier: () => uplink().carrier };
+}
+
 interface InboxParts extends Pick<Foundation, 'outbox' | 'pace' | 'own'> {
   readonly hub: Hub;
   readonly tasks: TaskRunner;
@@ -367,7 +371,7 @@ function inboxHandlers({ outbox, hub, tasks, pace, own }: InboxParts): InboxHand
  * the first that is online, as the driver of the links orders them.
  */
 function linkInUse(hub: Hub, uplink: Uplink) {
-  const carrier = hub.links().find(({ name }) => name === uplink.interface);
+  const carrier = hub.links().find(({ name }) => name === uplink.carrier);
   if (carrier) return carrier.type ?? undefined;
   return hub.links().find(({ status }) => status === 'online')?.type ?? undefined;
 }

@@ -13,8 +13,21 @@ import {
 
 /** Smaller places are left out: with 5000 the file is under 1.5 MB and still names a town within reach of most roads. */
 const population_min = 5_000;
-/** Parts of cities, and places that are no more. */
-const skipped_features: ReadonlySet<string> = new Set(['PPLX', 'PPLH', 'PPLQ', 'PPLW', 'PPLCH']);
+/**
+ * Parts of cities, places that are no more, and kinds whose population is that of something else: among the localities (PPLL) is a
+ * hostel of Quito with 140,000 inhabitants, among the farm villages (PPLF) a cemetery.
+ */
+const skipped_features: ReadonlySet<string> = new Set([
+  'PPLX',
+  'PPLH',
+  'PPLQ',
+  'PPLW',
+  'PPLCH',
+  'PPLL',
+  'PPLF',
+  'PPLA5',
+  'PPLS',
+]);
 
 const place = z.object({
   name: z.string().min(1),

@@ -38,6 +38,8 @@ export interface HubOptions extends TelemetryPace {
   readonly rates: FeedRates;
   /** Whether the broker can be reached now. */
   readonly isOnline: () => boolean;
+  /** Interface that packets to the broker leave by; null: not known. */
+  readonly carrier: () => string | null;
   readonly cityOf: CityOf;
   /** Local policy on commands; it gives the same answer for the same asset and command until `policyChanged`. */
   readonly allow: Allow;

@@ -14,6 +14,7 @@ export const texts = {
   driver_stopped: 'the driver was stopped',
   driver_ended: 'driver ended before it was stopped',
   driver_removed_it: 'its driver removed it',
+  carries_broker: 'carries the connection to the broker; other traffic leaves by another link',
   interface_gone: 'the interface is gone',
   no_position: 'no driver has reported a position yet',
   driver_abandoned: 'driver did not stop in time; abandoned',

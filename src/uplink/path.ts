@@ -44,6 +44,11 @@ export class Path {
     return this.#interface;
   }
 
+  /** The same; without a session, the interface that a new connection would leave by. */
+  get carrier(): string | null {
+    return this.#interface ?? this.#route?.interface ?? null;
+  }
+
   /** Aborts when the route to the broker changes. */
   readonly hurry = (): AbortSignal => this.#hurry.signal;
 

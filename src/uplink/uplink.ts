@@ -118,6 +118,11 @@ export class Uplink {
     return this.#path?.interface ?? null;
   }
 
+  /** Interface that packets to the broker leave by, with a session or of the next attempt; null: not known. */
+  get carrier(): string | null {
+    return this.#path?.carrier ?? null;
+  }
+
   /** What is wrong between kit and broker: a sentence each, with what to do. */
   problems(): readonly string[] {
     return this.#problems.sentences();

@@ -36,10 +36,10 @@ export function isLoopback({ kind }: Nature): boolean {
   return kind === arphrd.loopback;
 }
 
-/** The kernel's word first, the name last. `hasPppoe`: PPP runs over Ethernet on this machine, not over a modem. */
-export function typeOf(nature: Nature, hasPppoe: boolean): LinkType {
+/** The kernel's word first, the name last. `pppoe`: PPP interfaces that run over Ethernet, not over a modem. */
+export function typeOf(nature: Nature, pppoe: ReadonlySet<string>): LinkType {
   if (nature.isWireless) return 'wifi';
-  if (nature.kind === arphrd.ppp && hasPppoe) return 'ethernet';
+  if (nature.kind === arphrd.ppp && pppoe.has(nature.name)) return 'ethernet';
   if (isModem(nature) || nature.kind === arphrd.ppp || nature.kind === arphrd.raw_ip) return 'cellular';
   return typeByName(nature.name);
 }

@@ -1,6 +1,7 @@
 /** Decides which interfaces are WAN links: by the configuration, by the default routes, by what they are, by memory. Pure. */
 import { wans_max } from '../../../src/contract/kit.ts';
 import { isLoopback, isModem, isTunnel } from './classify.ts';
+import type { Pppoe } from './pppoe.ts';
 import type { InterfaceState, Nature } from './sysfs.ts';
 
 export interface Present {
@@ -23,8 +24,9 @@ export interface Evidence {
   readonly stateOf: (name: string) => InterfaceState;
   /** Interfaces with a default route in any table. */
   readonly routed: ReadonlySet<number>;
-  /** Interfaces that PPP over Ethernet runs on. */
-  readonly pppoe: readonly string[];
+  /** The same, in the order in which traffic would take them. */
+  readonly order: readonly number[];
+  readonly pppoe: Pppoe;
   readonly configured: readonly string[];
   readonly ignored: readonly string[];
   /** Names that were WAN links before. */
@@ -34,27 +36,35 @@ export interface Evidence {
 /**
  * A WAN link is what the configuration names, what a default route leads through, what is a modem, and what was one of
  * these before. Loopback, tunnels and members of bridges and bonds are none unless configured, nor is what another link
- * stands on (the port below a VLAN or PPPoE, the modem below a multiplexed connection) without its own route. At most `wans_max`, in this order.
+ * stands on (the port below a VLAN or PPPoE, the modem below a multiplexed connection) without its own route. At most `wans_max`, in this
+ * order, those in use first; the names of the others are in `left_out`.
  */
-export function findWans(evidence: Evidence): readonly Wan[] {
-  const { natures, configured, remembered } = evidence;
+export function findWans(evidence: Evidence): {
+  readonly wans: readonly Wan[];
+  readonly left_out: readonly string[];
+} {
+  const { natures, order, configured, remembered } = evidence;
+  const rank = ({ ifindex }: Nature): number =>
+    order.includes(ifindex) ? order.indexOf(ifindex) : order.length;
   const evident = [...natures.values()]
     .filter((nature) => isEvident(nature, evidence))
+    .toSorted((a, b) => rank(a) - rank(b))
     .map(({ name }) => name);
   const names = [...new Set([...configured, ...evident, ...remembered])].filter((name) =>
     isAllowed(name, evidence),
   );
   const present = new Map(names.flatMap((name) => presentOf(name, evidence)));
   const uppers = uppersOf(present, evidence);
-  return names
-    .filter((name) => configured.includes(name) || !uppers.has(name) || isRouted(name, evidence))
-    .slice(0, wans_max)
-    .map((name) => ({
-      name,
-      present: present.get(name) ?? null,
-      isEvident: evident.includes(name),
-      counted_on: uppers.get(name) ?? null,
-    }));
+  const found = names.filter(
+    (name) => configured.includes(name) || !uppers.has(name) || isRouted(name, evidence),
+  );
+  const wans = found.slice(0, wans_max).map((name) => ({
+    name,
+    present: present.get(name) ?? null,
+    isEvident: evident.includes(name),
+    counted_on: uppers.get(name) ?? null,
+  }));
+  return { wans, left_out: found.slice(wans_max) };
 }
 
 function isRouted(name: string, { natures, routed }: Evidence): boolean {
@@ -91,10 +101,9 @@ function presentOf(name: string, { natures, stateOf }: Evidence): readonly (read
 /** By the name of a port, the listed link that stands on it. */
 function uppersOf(present: ReadonlyMap<string, Present>, { pppoe }: Evidence): ReadonlyMap<string, string> {
   const uppers = new Map<string, string>();
-  for (const [name, { nature, state }] of present) {
+  for (const [name, { state }] of present) {
     for (const lower of state.lowers) uppers.set(lower, name);
-    if (nature.kind === arphrd_ppp) for (const lower of pppoe) uppers.set(lower, name);
+    if (pppoe.links.has(name)) for (const lower of pppoe.devices) uppers.set(lower, name);
   }
   return uppers;
 }
-const arphrd_ppp = 512;

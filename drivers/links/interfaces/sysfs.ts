@@ -27,7 +27,7 @@ export interface Nature {
 }
 
 export interface InterfaceState {
-  /** Belongs to a bridge or bond, which stands for it. */
+  /** Belongs to a bridge or bond, which stands for it. A VRF is a routing table of its own and stands for none. */
   readonly hasMaster: boolean;
   /** Interfaces that it stands on, as a VLAN on its port. */
   readonly lowers: readonly string[];
@@ -38,11 +38,14 @@ export interface InterfaceState {
   /** Since `ifindex` came to be. */
   readonly rx_bytes: number | undefined;
   readonly tx_bytes: number | undefined;
+  readonly mtu: number | undefined;
   /** Negotiated; undefined for what has none. */
   readonly speed_bps: number | undefined;
 }
 
 const iff_up = 0x1;
+const iff_noarp = 0x80;
+const iff_master = 0x400;
 
 /** Remembers the natures, so that a machine with many container interfaces costs one small file each. */
 export class Interfaces {
@@ -90,7 +93,7 @@ export class Interfaces {
     const speed_mbps = readNumberSync(join(dir, 'speed'));
     const lower = 'lower_';
     return {
-      hasMaster: existsSync(join(dir, 'master')),
+      hasMaster: existsSync(join(dir, 'master')) && !isVrf(join(dir, 'master')),
       lowers: (readNamesSync(dir) ?? [])
         .filter((entry) => entry.startsWith(lower))
         .map((entry) => entry.slice(lower.length)),
@@ -99,10 +102,17 @@ export class Interfaces {
       operstate: readTextSync(join(dir, 'operstate')),
       rx_bytes: readNumberSync(join(dir, 'statistics/rx_bytes')),
       tx_bytes: readNumberSync(join(dir, 'statistics/tx_bytes')),
+      mtu: readNumberSync(join(dir, 'mtu')),
       // Drivers that do not know their speed say -1, 0 or 2^32 - 1.
       speed_bps: speed_mbps && speed_mbps < 0xff_ff_ff_ff ? speed_mbps * 1e6 : undefined,
     };
   }
+}
+
+/** The kernel names no type of a VRF here, but no other master is one without ARP; a bond may be. */
+function isVrf(dir: string): boolean {
+  const flags = readNumberSync(join(dir, 'flags')) ?? 0;
+  return (flags & iff_master) !== 0 && (flags & iff_noarp) !== 0 && !existsSync(join(dir, 'bonding'));
 }
 
 function readNature(dir: string, name: string, ifindex: number): Nature {

@@ -24,8 +24,8 @@ import { texts } from '../texts.ts';
 
 /** Changed parts leave together, at most this often. */
 const telemetry_tick_ms = 1_000;
-/** A figure that comes back into its deadband within this time was noise. */
-const dwell_ms = 3_000;
+/** A figure that comes back into its deadband within this time was noise; less where a faster pace is configured. */
+const dwell_max_ms = 3_000;
 /** While the kit is offline a whole snapshot is kept at most this often, and no parts. */
 const offline_snapshot_ms = 60_000;
 
@@ -45,6 +45,8 @@ export interface KitOptions extends TelemetryPace {
   readonly kit_location: KitLocation;
   /** Called every second with the location as it is now. */
   readonly onLocation: (location: Location) => void;
+  /** Interface that packets to the broker leave by; null: not known. */
+  readonly carrier: () => string | null;
   /** The asset on which the edges of links are published. */
   readonly gatewayId: () => string;
   readonly signal: AbortSignal;
@@ -72,6 +74,7 @@ const no_links: readonly Link[] = [];
 interface Merged {
   readonly wans: readonly Link[];
   readonly revision: number;
+  readonly carrier: string | null;
   readonly links: readonly KnownLink[];
 }
 
@@ -129,15 +132,23 @@ export class Kit {
   links(): readonly KnownLink[] {
     const wans = this.#parts.get('wans')?.data.wans ?? no_links;
     const { revision } = this.#known_links;
-    if (this.#merged?.wans !== wans || this.#merged.revision !== revision) {
-      const reasonOf = ({ name, status }: Link): Pick<KnownLink, 'reason' | 'cause'> => ({
-        reason: this.#known_links.reason(name),
-        cause: status === 'offline' ? this.#known_links.cause(name) : null,
-      });
-      const links = wans.map((link) => Object.assign(this.#known_links.fill(link), reasonOf(link)));
-      this.#merged = { wans, revision, links };
-    }
-    return this.#merged.links;
+    const carrier = this.#options.carrier();
+    const merged = this.#merged;
+    if (merged?.wans === wans && merged.revision === revision && merged.carrier === carrier)
+      return merged.links;
+    const links = inUseFirst(wans.map((link) => this.#known(link, carrier)));
+    this.#merged = { wans, revision, carrier, links };
+    return links;
+  }
+
+  /** A host route may lead to the broker by a link that other traffic does not take: it is in use all the same. */
+  #known(link: Link, carrier: string | null): KnownLink {
+    const { name, status } = link;
+    const filled = this.#known_links.fill(link);
+    if (name === carrier && status === 'standby')
+      return { ...filled, status: 'online', reason: texts.carries_broker, cause: null };
+    const cause = status === 'offline' ? this.#known_links.cause(name) : null;
+    return { ...filled, reason: this.#known_links.reason(name), cause };
   }
 
   /**
@@ -175,7 +186,7 @@ export class Kit {
   view(): KitTelemetry {
     const data: KitTelemetry = {};
     for (const part of this.#parts.values()) Object.assign(data, part.data);
-    if (data.wans) data.wans = data.wans.map((link) => this.#known_links.fill(link));
+    if (data.wans) data.wans = this.links().map(({ reason: _reason, cause: _cause, ...link }) => link);
     const location = this.#options.kit_location.now();
     if (location) data.location = location;
     return data;
@@ -234,6 +245,7 @@ export class Kit {
     if (online && !this.#wasOnline) this.#whole_due = true;
     this.#wasOnline = online;
     kit_location.keep();
+    if (this.#merged !== undefined && this.#merged.carrier !== this.#options.carrier()) this.#linksChanged();
     const view = this.view();
     if (view.location) onLocation(view.location);
     if (Object.keys(view).length === 0) return;
@@ -256,6 +268,7 @@ export class Kit {
     }
     const loud = new Set(news.values());
     this.#moved_ms = loud.has('soon') ? (this.#moved_ms ?? now_ms) : undefined;
+    const dwell_ms = Math.max(0, Math.min(dwell_max_ms, telemetry_pace_ms - telemetry_tick_ms));
     const isLasting = now_ms - (this.#moved_ms ?? now_ms) >= dwell_ms;
     const isPaced = now_ms - this.#sent_ms >= telemetry_pace_ms;
     if (!loud.has('now') && !(isLasting && isPaced)) return;
@@ -269,4 +282,8 @@ export class Kit {
     this.#moved_ms = undefined;
     for (const [name, value] of Object.entries(data)) this.#published_parts.set(name, value);
   }
+}
+
+function inUseFirst(links: readonly KnownLink[]): readonly KnownLink[] {
+  return links.toSorted((a, b) => Number(b.status === 'online') - Number(a.status === 'online'));
 }

@@ -24,6 +24,7 @@ interface FakeInterface {
   /** As the kernel shows them; `0x1003` is up. */
   readonly flags?: string;
   readonly speed?: number;
+  readonly mtu?: number;
   /** Interfaces that it stands on. */
   readonly lowers?: readonly string[];
   readonly tun?: boolean;
@@ -126,6 +127,7 @@ async function writeInterface(dir: string, about: FakeInterface): Promise<void> 
     address: mac,
     flags: facts.flags,
     speed: facts.speed,
+    mtu: facts.mtu,
     tun_flags: facts.tun ? '0x1' : undefined,
     'statistics/rx_bytes': facts.rx_bytes,
     'statistics/tx_bytes': facts.tx_bytes,

@@ -24,7 +24,7 @@ export function hubLab(more: Partial<HubOptions> = {}) {
   const stopping = new AbortController();
   const outbox = recordingOutbox();
   const log = recordingLog();
-  const link = { online: true };
+  const link: { online: boolean; carrier: string | null } = { online: true, carrier: null };
   const broken: unknown[] = [];
   const hub = createHub({
     kit_id,
@@ -36,6 +36,7 @@ export function hubLab(more: Partial<HubOptions> = {}) {
     log,
     rates: { default: 1_000 },
     isOnline: () => link.online,
+    carrier: () => link.carrier,
     telemetry_floor_ms: 60_000,
     telemetry_pace_ms: 5_000,
     deadbands: telemetry_defaults.deadbands,

@@ -15,6 +15,7 @@ it.each<[string, number, number, string | null]>([
   ['the southern and western hemisphere', -23.55, -46.63, 'São Paulo'],
   ['a place just west of the date line', -16.8, 179.99, 'Labasa'],
   ['a place just east of the date line', -16.8, -179.99, 'Labasa'],
+  ['the north of a capital with a hostel that is listed as a town', -0.19, -78.49, 'Quito'],
   ['the north pole', 90, 0, null],
   ['the south pole', -90, 137, null],
   ['the ocean', 0, 0, null],
@@ -44,7 +45,7 @@ it('names a place within its reach if and only if the whole list has one there',
       (latitude, longitude) => {
         const near = all.filter(({ featureCode, loc: { coordinates } }) => {
           const there = { latitude: coordinates[1], longitude: coordinates[0] };
-          const isPart = /^PPL(?:X|H|Q|W|CH)$/u.test(featureCode);
+          const isPart = /^PPL(?:X|H|Q|W|CH|L|F|A5|S)$/u.test(featureCode);
           return !isPart && distance_m({ latitude, longitude }, there) <= reach_km * 1_000 - 2;
         });
         const name = findCity(pack, { latitude, longitude });

@@ -105,11 +105,13 @@ describe('the path to the broker', () => {
     expect(hurried).toBe(13);
   });
 
-  it('knows no interface once the session is over', async () => {
+  it('knows no interface once the session is over, but that of the next attempt', async () => {
     const lab = await followed();
     lab.end.abort();
     await letPass(0);
-    expect(lab.path.interface).toBeNull();
+    expect([lab.path.interface, lab.path.carrier]).toEqual([null, 'eth0']);
+    await lab.change(sat);
+    expect(lab.path.carrier).toBe('sat0');
   });
 
   it('logs where the kernel reports no changes', async () => {

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { isTunnel, typeByName, typeOf } from '../../../../drivers/links/interfaces/classify.ts';
 import { findWans, type Wan } from '../../../../drivers/links/interfaces/inventory.ts';
-import { pppoeDevices } from '../../../../drivers/links/interfaces/pppoe.ts';
+import { readPppoe } from '../../../../drivers/links/interfaces/pppoe.ts';
 import { procRouting } from '../../../../drivers/links/routes/proc-routes.ts';
-import { routedInterfaces } from '../../../../drivers/links/routes/routing.ts';
+import { failoverOrder, routedInterfaces } from '../../../../drivers/links/routes/routing.ts';
 import { Interfaces } from '../../../../drivers/links/interfaces/sysfs.ts';
 import { texts } from '../../../../drivers/links/texts.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
@@ -26,14 +26,20 @@ const add = async (name: string, more: Partial<Parameters<FakeMachine['setInterf
 function find(
   more: { configured?: string[]; ignored?: string[]; remembered?: string[] } = {},
 ): readonly Wan[] {
+  return findAll(more).wans;
+}
+
+function findAll(more: Parameters<typeof find>[0] = {}) {
   const interfaces = new Interfaces(machine.roots.sys, recordingLog());
   const natures = interfaces.natures() ?? new Map<string, never>();
   const routing = procRouting(machine.roots.proc, (name) => natures.get(name)?.ifindex, null);
+  const stateOf = (name: string) => interfaces.state(name);
   return findWans({
     natures,
-    stateOf: (name) => interfaces.state(name),
+    stateOf,
     routed: routedInterfaces(routing),
-    pppoe: pppoeDevices(machine.roots.proc),
+    order: failoverOrder(routing, () => false),
+    pppoe: readPppoe(machine.roots.proc, natures, stateOf),
     configured: [],
     ignored: [],
     remembered: [],
@@ -41,12 +47,16 @@ function find(
   });
 }
 const names = (wans: readonly Wan[]) => wans.map(({ name }) => name).sort();
-const types = () =>
-  Object.fromEntries(
-    [...(new Interfaces(machine.roots.sys, recordingLog()).natures() ?? [])].map(([name, nature]) => [
-      name,
-      typeOf(nature, false),
-    ]),
+function types() {
+  const interfaces = new Interfaces(machine.roots.sys, recordingLog());
+  const natures = interfaces.natures() ?? new Map<string, never>();
+  const { links } = readPppoe(machine.roots.proc, natures, (name) => interfaces.state(name));
+  return Object.fromEntries([...natures].map(([name, nature]) => [name, typeOf(nature, links)]));
+}
+const pppoeSession = async (device: string) =>
+  machine.write(
+    'proc/net/pppoe',
+    `Id       Address              Device\n00000001 02:00:00:00:00:09     ${device}\n`,
   );
 
 it('derives the type of a link from the kernel, and from its name last', async () => {
@@ -124,15 +134,46 @@ it('lists a VLAN or PPPoE instead of the port below it, so that no byte is count
   await add('eth1.35', { hardware: false, devtype: 'vlan', lowers: ['eth1'] });
   await add('eth2');
   await add('ppp0', { hardware: false, type: 512 });
-  await machine.write(
-    'proc/net/pppoe',
-    'Id       Address              Device\n00000001 02:00:00:00:00:09     eth2\n',
-  );
+  await pppoeSession('eth2');
   await machine.setRoutes([{ device: 'eth1.35' }, { device: 'ppp0', metric: 5 }]);
   expect(names(find({ remembered: ['eth1', 'eth2'] }))).toEqual(['eth1.35', 'ppp0']);
   const both = find({ configured: ['eth1', 'eth2'] });
   const counted = Object.fromEntries(both.map(({ name, counted_on }) => [name, counted_on]));
   expect(counted).toEqual({ eth1: 'eth1.35', eth2: 'ppp0', 'eth1.35': null, ppp0: null });
+});
+
+it.each([
+  { line: 'ppp1', modem: 'ppp0', mtu: 1_492 },
+  { line: 'pppoe-wan', modem: '3g-wan2', mtu: 1_500 },
+])('distinguishes $line over Ethernet from $modem of a modem', async ({ line, modem, mtu }) => {
+  await add('eth2');
+  await add(modem, { hardware: false, type: 512, mtu: 1_500 });
+  await add(line, { hardware: false, type: 512, mtu });
+  await pppoeSession('eth2');
+  await machine.setRoutes([{ device: modem }, { device: line, metric: 5 }]);
+  expect(types()).toMatchObject({ [modem]: 'cellular', [line]: 'ethernet' });
+  const counted = find({ configured: ['eth2'] }).find(({ name }) => name === 'eth2');
+  expect(counted?.counted_on).toBe(line);
+});
+
+it('lists an uplink in a VRF, and no port of a bond', async () => {
+  await add('tenant', { hardware: false, flags: '0x4c1' });
+  await add('eth3', { master: 'tenant' });
+  await add('bond0', { hardware: false, flags: '0x1443' });
+  await add('eth4', { master: 'bond0' });
+  await machine.setRoutes([{ device: 'eth3' }, { device: 'eth4' }]);
+  expect(names(find())).toEqual(['eth3']);
+});
+
+it('lists those in use first where there are more than fit, and names the others', async () => {
+  for (let index = 0; index < 40; index += 1) await add(`eth${index}`);
+  await machine.setRoutes(
+    Array.from({ length: 40 }, (_, index) => ({ device: `eth${index}`, metric: 40 - index })),
+  );
+  const { wans, left_out } = findAll();
+  expect(wans.map(({ name }) => name).slice(0, 2)).toEqual(['eth39', 'eth38']);
+  expect(wans).toHaveLength(32);
+  expect(left_out).toEqual(['eth7', 'eth6', 'eth5', 'eth4', 'eth3', 'eth2', 'eth1', 'eth0']);
 });
 
 it('treats any name as data', async () => {

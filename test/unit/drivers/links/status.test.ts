@@ -15,6 +15,7 @@ const state: InterfaceState = {
   operstate: 'up',
   rx_bytes: 0,
   tx_bytes: 0,
+  mtu: 1_500,
   speed_bps: undefined,
 };
 const signs: Signs = {
@@ -111,6 +112,7 @@ describe('the status of a link', () => {
         operstate: fc.constantFrom('up', 'down', 'unknown', 'dormant'),
         rx_bytes: fc.nat(),
         tx_bytes: fc.nat(),
+        mtu: fc.constant(undefined),
         speed_bps: fc.constant(undefined),
       }),
       addresses: fc.option(fc.subarray(['10.0.0.2', 'fe80::1'])),

@@ -118,7 +118,7 @@ it.each([
   ['redirect', /HTTP status 302 to http:\/\/elsewhere\.invalid\/file; configure the address/u],
   ['error', /HTTP status 503/u],
   ['short', /only 8000 bytes moved within 2 s.* larger file/u],
-  ['reset', /download by lo: /u],
+  ['reset', /download by lo: the server closed the connection/u],
   ['early', /download by lo: .*too little/u],
   ['stall', /too little|no data moved/u],
 ] as const)('refuses to make a figure of a server that answers with %s', async (manner, sentence) => {

@@ -184,6 +184,33 @@ it('reports the edges of links on the asset of the gateway', async () => {
   await stop();
 });
 
+it('counts a link on standby as in use while it carries the connection to the broker', async () => {
+  const { hub, link, outbox, host, report, stop } = await start();
+  report({ wans: [wan('eth0', 'online'), wan('usb0', 'offline'), wan('sat0', 'standby')] });
+  host.reportLink({ name: 'sat0', reason: 'traffic leaves by another link' });
+  link.carrier = 'sat0';
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(hub.links()).toMatchObject([
+    { name: 'eth0', status: 'online' },
+    { name: 'sat0', status: 'online', reason: texts.carries_broker },
+    { name: 'usb0', status: 'offline' },
+  ]);
+  expect(hub.kit().wans?.map(({ name, status }) => `${name} ${status}`)).toEqual([
+    'eth0 online',
+    'sat0 online',
+    'usb0 offline',
+  ]);
+  link.carrier = 'usb0';
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(hub.links()).toMatchObject([{ name: 'eth0' }, { status: 'offline' }, { status: 'standby' }]);
+  const events = outbox.on(channels.event(assetId(kit_id, 'gateway'), 'link_status'));
+  expect(events).toMatchObject([
+    { name: 'sat0', status: 'online' },
+    { name: 'sat0', status: 'standby' },
+  ]);
+  await stop();
+});
+
 it('reports a missing link offline once, and its return online', () => {
   const first = linkEdges(new Map(), [wan('wwan0', 'online'), wan('eth1', null)], 0);
   expect(first.edges).toEqual([]);

@@ -48,9 +48,10 @@ it.each<[string, string, unknown, unknown, 'none' | 'soon' | 'now']>([
 
 async function withKit(
   fn: (kit: ReturnType<typeof hubLab> & { host: DroneHost }) => Promise<void>,
+  telemetry_pace_ms = pace_ms,
 ): Promise<void> {
   await withDirectory(async (dir) => {
-    const lab = hubLab({ state_dir: dir, telemetry_floor_ms: floor_ms, telemetry_pace_ms: pace_ms });
+    const lab = hubLab({ state_dir: dir, telemetry_floor_ms: floor_ms, telemetry_pace_ms });
     let host: DroneHost | undefined;
     void lab.run(
       scriptedDriver(async (opened) => {
@@ -95,6 +96,22 @@ it('measures slow drift from what was sent, not from what was seen last', async 
     }
     expect(outbox.on(channels.telemetry).length).toBeGreaterThanOrEqual(4);
   });
+});
+
+it('sends where a kit is that drives each second, where the pace is a second', async () => {
+  await withKit(async ({ host, outbox }) => {
+    for (let second = 0; second < 20; second += 1) {
+      host.reportLocation({
+        latitude: 59 + second / 1_000,
+        longitude: 18,
+        altitude: null,
+        source: 'satellite',
+        age_ms: 0,
+      });
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(outbox.on(channels.telemetry).length).toBeGreaterThanOrEqual(19);
+  }, 1_000);
 });
 
 /** Numbers from 0 to 1 that repeat from run to run. */
