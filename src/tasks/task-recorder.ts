@@ -1,6 +1,6 @@
 /** Moves tasks from state to state, and writes each move to the journal together with the report of it. */
 import type { DriverLog } from '../driver/driver.ts';
-import { InvariantBroken, messageOf, StorageUnavailable } from '../errors.ts';
+import { CommandRefused, InvariantBroken, messageOf, StorageUnavailable } from '../errors.ts';
 import type { Appender, Draft, Journal } from '../outbox/api.ts';
 import type { JournalEntry } from '../outbox/protocol.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -89,14 +89,18 @@ export class TaskRecorder {
   /**
    * Fails a dispatch that was not taken in. Resolves when its end is on disk or, while the disk refuses, is remembered.
    * If the journal turns out to have another end of the task, that one is reported again; if an earlier run left the task
-   * running, its outcome is unknown.
+   * running, its outcome is unknown. Rejects with `CommandRefused` after `close`: the dispatch must be delivered again.
    */
   async refuse(task: Task, error: string): Promise<void> {
+    this.#refuseIfClosed();
     const end = this.#end(task, { kind: 'fail', error });
     try {
-      await this.#refuseUnlessOver(end, await this.#options.journal.find(task.id));
+      const known = await this.#options.journal.find(task.id);
+      this.#refuseIfClosed();
+      await this.#refuseUnlessOver(end, known);
     } catch (thrown) {
       if (!(thrown instanceof StorageUnavailable)) throw thrown;
+      this.#refuseIfClosed();
       this.#reportUnrecorded(end, messageOf(thrown));
       void this.#refuseLater(end);
     }
@@ -136,12 +140,18 @@ export class TaskRecorder {
       await sleep(pause_ms, this.#close.signal);
       if (this.#close.signal.aborted) return;
       try {
-        await this.#refuseUnlessOver(end, await this.#options.journal.find(end.task.id));
+        const known = await this.#options.journal.find(end.task.id);
+        if (this.#close.signal.aborted) return;
+        await this.#refuseUnlessOver(end, known);
         return;
       } catch (error) {
         if (!(error instanceof StorageUnavailable)) throw error;
       }
     }
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#close.signal.aborted) throw new CommandRefused(texts.stopping_refused);
   }
 
   async #refuseUnlessOver(end: UnrecordedEnd, known: JournalEntry | undefined): Promise<void> {
@@ -189,8 +199,9 @@ export class TaskRecorder {
     }
   }
 
-  /** Reports the result to the cloud as not final, since a later run has only what is on disk. */
+  /** Reports the result to the cloud as not final, since a later run has only what is on disk. After `close` no buffer keeps it. */
   #reportUnrecorded(end: UnrecordedEnd, reason: string): void {
+    if (this.#close.signal.aborted) return;
     const { entry, task, note_revision: revision } = end;
     const { task_id, state } = entry;
     this.#options.log.error({ task_id, state, reason }, texts.result_not_recorded);

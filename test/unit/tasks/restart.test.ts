@@ -321,6 +321,33 @@ describe('a stop of the connector', () => {
     expect(next.error(id)).toBe(texts.interrupted);
   });
 
+  it('reports nothing afterwards when the disk refuses a result, since no run would have the message', async () => {
+    const lab = startLab();
+    const id = await lab.give();
+    lab.disk.failing = 'no space left';
+    const stopped = lab.runner.stop(commit_ms / 2);
+    lab.kit.last.succeed();
+    await pass(commit_ms / 2);
+    await stopped;
+    const before = lab.disk.reports(id).length;
+    await pass(10_000);
+    expect(lab.disk.reports(id)).toHaveLength(before);
+    lab.kill();
+  });
+
+  it('leaves a dispatch at the broker that the disk refuses after the stop', async () => {
+    const lab = startLab();
+    lab.disk.failing = 'no space left';
+    const { id, taken } = lab.send();
+    const refused = taken.catch((error: unknown) => error);
+    const stopped = lab.runner.stop(commit_ms / 2);
+    await pass(10_000);
+    await stopped;
+    expect(await refused).toBeInstanceOf(CommandRefused);
+    expect(lab.disk.reports(id)).toEqual([]);
+    lab.kill();
+  });
+
   it('leaves a repeatable task to the next run', async () => {
     const lab = startLab();
     const id = await lab.give({ command: 'probe' });
