@@ -29,6 +29,13 @@ export class AckRanges {
     }
     return false;
   }
+
+  /** The acknowledged numbers between two rows, both included. */
+  within(from: RowId, to: RowId): readonly Range[] {
+    return this.#spans
+      .filter(([lo, hi]) => lo <= to && hi >= from)
+      .map(([lo, hi]) => [Math.max(lo, from), Math.min(hi, to)]);
+  }
 }
 
 function joined(spans: readonly Range[]): readonly Range[] {

@@ -245,6 +245,8 @@ export interface StoreOptions {
 export interface OpenOptions extends StoreOptions {
   /** Receives the progress of reading a damaged file, at the start or later. */
   readonly onSalvage?: ((progress: SalvageProgress) => void) | undefined;
+  /** Rows that wait for the cloud and are tracked singly; left out: more than a full window of batches. */
+  readonly unconfirmed_max?: number | undefined;
 }
 
 /** The requests, by name. The worker answers in order. */

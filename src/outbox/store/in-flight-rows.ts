@@ -6,6 +6,14 @@ import type { RowId } from '../row.ts';
 /** Rows that wait for the cloud's acknowledgement and are tracked individually: more than a full window of batches. */
 export const unconfirmed_max = 32_768;
 
+/** Rows of one lane that the broker acknowledged, and that are not tracked individually, lie here. */
+interface Span {
+  readonly from: RowId;
+  readonly to: RowId;
+  /** Since when the first of them waits. */
+  readonly since_ms: number;
+}
+
 interface Batch {
   readonly lane: Lane;
   /** Rising. */
@@ -21,9 +29,14 @@ export class InFlightRows {
   readonly #batched_to = new Map<Lane, RowId>();
   /** In the order of their PUBACKs. */
   readonly #unconfirmed = new Map<RowId, { readonly lane: Lane; readonly since_ms: number }>();
-  /** Rows beyond the limit: the lowest of each lane, and since when the first of them waits. */
-  readonly #untracked = new Map<Lane, { readonly from: RowId; readonly since_ms: number }>();
+  /** Rows beyond the limit. */
+  readonly #untracked = new Map<Lane, Span>();
+  readonly #tracked_max: number;
   #tokens = 0;
+
+  constructor(tracked_max = unconfirmed_max) {
+    this.#tracked_max = tracked_max;
+  }
 
   cursor(lane: Lane): RowId {
     return this.#cursors.get(lane) ?? 0;
@@ -73,13 +86,35 @@ export class InFlightRows {
     this.#of(lane).delete(id);
     this.#unconfirmed.delete(id);
     this.#unconfirmed.set(id, { lane, since_ms: now_ms });
-    if (this.#unconfirmed.size <= unconfirmed_max) return;
+    if (this.#unconfirmed.size <= this.#tracked_max) return;
     for (const [oldest, { lane: its, since_ms }] of this.#unconfirmed) {
-      const { from = oldest, since_ms: first_ms = since_ms } = this.#untracked.get(its) ?? {};
-      this.#untracked.set(its, { from: Math.min(from, oldest), since_ms: first_ms });
+      const {
+        from,
+        to,
+        since_ms: first_ms,
+      } = this.#untracked.get(its) ?? { from: oldest, to: oldest, since_ms };
+      const span = { from: Math.min(from, oldest), to: Math.max(to, oldest), since_ms: first_ms };
+      this.#untracked.set(its, span);
       this.#unconfirmed.delete(oldest);
       break;
     }
+  }
+
+  /**
+   * Between which rows those lie that the broker acknowledged and that are not tracked individually: the rows there that
+   * are on disk and `isFree`. A row up to the cursor that the broker has not acknowledged is held, or the cursor turns back.
+   */
+  untracked(lane: Lane): readonly [from: RowId, to: RowId] | undefined {
+    const span = this.#untracked.get(lane);
+    const to = Math.min(span?.to ?? 0, this.cursor(lane));
+    return span && span.from <= to ? [span.from, to] : undefined;
+  }
+
+  /** The first row of the span that is still there; undefined: none is. */
+  untrackedLeft(lane: Lane, first: RowId | undefined): void {
+    const span = this.#untracked.get(lane);
+    if (span && first !== undefined) this.#untracked.set(lane, { ...span, from: first });
+    else this.#untracked.delete(lane);
   }
 
   /** Frees rows of some lanes that have waited for the cloud since before `before_ms`; returns how many, with a span counted as one. */

@@ -31,6 +31,7 @@ import type { Row, RowId } from '../row.ts';
 import { readMeta, writeMeta } from './schema.ts';
 import type { Tables } from './tables/tables.ts';
 import { takeRows, type PackRows } from './taking.ts';
+import { trimUntracked, untrackedAmong } from './untracked.ts';
 
 /**
  * Opens the buffer file. A disk that fails makes a store that refuses requests until the disk is well again; only a
@@ -41,7 +42,7 @@ export function openStore(
   clock: StoreClock = store_clock,
   packRows: PackRows = packHistory,
 ): { readonly store: Store; readonly opened: Opened } {
-  const in_flight = new InFlightRows();
+  const in_flight = new InFlightRows(options.unconfirmed_max);
   const file = new BufferFile(options, in_flight, clock);
   return { store: new Store(options, file, { in_flight, clock, packRows }), opened: describeOpened(file) };
 }
@@ -139,11 +140,12 @@ export class Store implements StoreRequests {
 
   confirm({ epoch, ranges, last_seq }: CloudAck): Confirmed {
     const acked = new AckRanges(epoch, ranges, last_seq);
-    const { is_known, is_first } = this.#file.read(({ db, epochs }) => ({
-      is_known: epochs.knows(epoch),
-      is_first: readMeta(db, 'cloud_acks') !== 1,
+    const { is_known, is_first, untracked } = this.#file.read((tables) => ({
+      is_known: tables.epochs.knows(epoch),
+      is_first: readMeta(tables.db, 'cloud_acks') !== 1,
+      untracked: untrackedAmong(acked, tables, this.#in_flight),
     }));
-    const refs = is_known ? this.#in_flight.unconfirmed((id) => acked.has(id)) : [];
+    const refs = is_known ? [...this.#in_flight.unconfirmed((id) => acked.has(id)), ...untracked] : [];
     if (refs.length > 0 || is_first) {
       // A power cut would only undo it: what was removed is sent once more.
       this.#file.write(
@@ -155,6 +157,7 @@ export class Store implements StoreRequests {
       );
     }
     for (const { lane, id } of refs) this.#in_flight.gone(lane, id);
+    if (untracked.length > 0) this.#file.read((tables) => trimUntracked(tables, this.#in_flight));
     const impossible = is_known ? acked.impossible : ranges.length;
     return {
       ...this.#done(),

@@ -35,11 +35,13 @@ interface Call {
 const crossing_ms = 0.05;
 const quick_ms = 0.15;
 const slow_ms = 4;
+/** Small, so that rows beyond it are common. */
+const unconfirmed_max = 64;
 
 export function simulatedStore(parts: PortParts): StartStore {
   return async (options) => {
     const port = new Port(parts);
-    const { store, opened } = await port.ask(() => openStore(options));
+    const { store, opened } = await port.ask(() => openStore({ ...options, unconfirmed_max }));
     return { opened, client: clientOf(port, store) };
   };
 }

@@ -5,8 +5,15 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { lanes, type Lane } from '../../../src/contract/lanes.ts';
 import type { StoreClock } from '../../../src/outbox/store/ages.ts';
-import type { LaneDepth, Opened, StoreLimits, StoreOptions, Work } from '../../../src/outbox/protocol.ts';
-import { rowId, type Row } from '../../../src/outbox/row.ts';
+import type {
+  LaneDepth,
+  Opened,
+  OpenOptions,
+  StoreLimits,
+  StoreOptions,
+  Work,
+} from '../../../src/outbox/protocol.ts';
+import { rowId, type Row, type RowId } from '../../../src/outbox/row.ts';
 import { openStore, type Store } from '../../../src/outbox/store/store.ts';
 
 export const wide_limits: StoreLimits = {
@@ -56,12 +63,12 @@ export class FakeClock implements StoreClock {
 export class StoreLab implements Disposable {
   readonly dir = mkdtempSync(join(tmpdir(), 'kit-connector-store-'));
   readonly clock = new FakeClock();
-  options: StoreOptions;
+  options: OpenOptions;
   opened: Opened;
   store: Store;
 
-  constructor(limits: Partial<StoreLimits> = {}) {
-    this.options = storeOptions(this.dir, limits);
+  constructor(limits: Partial<StoreLimits> = {}, options: Partial<OpenOptions> = {}) {
+    this.options = { ...storeOptions(this.dir, limits), ...options };
     ({ store: this.store, opened: this.opened } = openStore(this.options, this.clock));
   }
 
@@ -70,12 +77,12 @@ export class StoreLab implements Disposable {
   }
 
   /** Ends the store as a stop does, and opens the file again. */
-  reopen(options: Partial<StoreOptions> = {}): Opened {
+  reopen(options: Partial<OpenOptions> = {}): Opened {
     this.store.close();
     return this.open(options);
   }
 
-  open(options: Partial<StoreOptions> = {}): Opened {
+  open(options: Partial<OpenOptions> = {}): Opened {
     this.options = { ...this.options, ...options };
     ({ store: this.store, opened: this.opened } = openStore(this.options, this.clock));
     return this.opened;
@@ -112,6 +119,16 @@ export class StoreLab implements Disposable {
   [Symbol.dispose](): void {
     this.store.close();
     rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** The numbers of all rows, lane by lane. */
+export function idsOnDisk(file: string): readonly RowId[] {
+  const db = new Database(file, { readonly: true });
+  try {
+    return lanes.flatMap((lane) => db.prepare<[], RowId>(`SELECT id FROM lane_${lane}`).pluck().all());
+  } finally {
+    db.close();
   }
 }
 

@@ -144,6 +144,45 @@ describe('an acknowledgement of the cloud', () => {
     expect(lab.takeSeqs('feed')).toEqual([]);
   });
 
+  /** Batches of a lane whose rows the broker acknowledged, with `held` rows of the last one still in flight. */
+  function sendBatches(lab: StoreLab, lane: Lane, count: number): number {
+    const rows_max = 4;
+    lab.store.commit(work({ rows: lab.rows(lane, 1, count) }));
+    let last = 0;
+    for (let n = 0; n < count; n += rows_max) {
+      const { batch } = lab.store.take({ lane, form: 'batch', rows_max, bytes_max: 1e9 });
+      last = batch?.token ?? 0;
+      if (n + rows_max < count) lab.store.commit(work({ unconfirmed_batches: [last] }));
+    }
+    return last;
+  }
+
+  test('releases rows beyond those that are tracked singly too, and not what is in flight or was sent again', () => {
+    using lab = new StoreLab({}, { unconfirmed_max: 4 });
+    const in_flight = sendBatches(lab, 'feed', 24);
+    const everything = { epoch: epochOf(lab), ranges: [[1, 24]] as const };
+    const done = lab.store.confirm({ ...everything, ranges: [[3, 10]] });
+    expect(done).toMatchObject({ released: 8, depth: { feed: { rows: 16 } } });
+    expect(lab.store.confirm(everything)).toMatchObject({ released: 12, depth: { feed: { rows: 4 } } });
+    lab.clock.pass(61_000);
+    expect(lab.store.resendUnconfirmed({ older_than_ms: 60_000, lazy: true })).toBe(0);
+    lab.store.commit(work({ unconfirmed_batches: [in_flight] }));
+    expect(lab.store.confirm(everything)).toMatchObject({ released: 4, depth: { feed: { rows: 0 } } });
+  });
+
+  test('releases no row that came late among those that are not tracked singly, and none that is sent again', () => {
+    using lab = new StoreLab({}, { unconfirmed_max: 4 });
+    const late = 5;
+    const early = lab.rows('feed', 1, 13).filter(({ id }) => id !== lab.row('feed', late).id);
+    lab.store.commit(work({ rows: early }));
+    send(lab, 'feed');
+    lab.store.commit(work({ rows: [lab.row('feed', late)] }));
+    const everything = { epoch: epochOf(lab), ranges: [[1, 13]] as const };
+    expect(lab.store.confirm(everything)).toMatchObject({ released: 8, depth: { feed: { rows: 5 } } });
+    expect(lab.takeSeqs('feed')).toEqual([late, 6, 7, 8, 9]);
+    expect(lab.store.confirm(everything)).toMatchObject({ released: 0, depth: { feed: { rows: 5 } } });
+  });
+
   test('a lane goes on however many rows are unconfirmed, and in time all of them are sent again', () => {
     using lab = new StoreLab();
     const count = unconfirmed_max + 2_500;

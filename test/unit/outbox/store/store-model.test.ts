@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { unpackBatch } from '../../../../src/contract/batch/batch.ts';
 import { lanes, type Lane } from '../../../../src/contract/lanes.ts';
 import type { Done, RowRef, TakenBatch } from '../../../../src/outbox/protocol.ts';
-import type { Row } from '../../../../src/outbox/row.ts';
-import { StoreLab, work } from '../../../support/disk/store-lab.ts';
+import { rowId, type Row, type RowId } from '../../../../src/outbox/row.ts';
+import { idsOnDisk, StoreLab, work } from '../../../support/disk/store-lab.ts';
 
 /** The main thread's side: what went in, what it holds, and what it was told. */
 class Model {
@@ -13,6 +14,8 @@ class Model {
   readonly late: Row[] = [];
   rows: RowRef[] = [];
   batches: TakenBatch[] = [];
+  /** Acknowledged by the broker, not yet by the cloud. */
+  readonly unconfirmed = new Set<RowId>();
   readonly told = new Map<string, number>();
 
   hear(done: Done): void {
@@ -77,23 +80,33 @@ const release = fc.constant<Step>((lab, model) => {
   model.forgetHands();
 });
 
-const unconfirmed = fc.constant<Step>((lab, model) =>
-  commit(lab, model, { unconfirmed: model.rows.splice(0, 5) }),
-);
+const unconfirmed = fc.constant<Step>((lab, model) => {
+  const rows = model.rows.splice(0, 5);
+  const batches = model.batches.splice(0, 1);
+  for (const { id } of rows) model.unconfirmed.add(id);
+  for (const { payload } of batches)
+    for (const position of unpackBatch(payload)) model.unconfirmed.add(rowId(position));
+  commit(lab, model, { unconfirmed: rows, unconfirmed_batches: batches.map(({ token }) => token) });
+});
 const resend = fc.constant<Step>((lab) => void lab.store.resendUnconfirmed({ older_than_ms: 0, lazy: true }));
 const releaseAll = fc.constant<Step>((lab, model) => {
   lab.store.releaseAll();
   model.forgetHands();
 });
 
-const confirm = fc.tuple(fc.nat(60), fc.nat(10)).map(([lo, more]): Step => (lab, model) => {
+const confirm = fc.tuple(fc.nat(60), fc.nat(30)).map(([lo, more]): Step => (lab, model) => {
+  const before = idsOnDisk(lab.file);
   model.hear(lab.store.confirm({ epoch: lab.opened.epoch, ranges: [[lo, lo + more]] }));
+  const after = new Set(idsOnDisk(lab.file));
+  const released = before.filter((id) => !after.has(id));
+  expect(released.filter((id) => !model.unconfirmed.has(id))).toEqual([]);
 });
 
 const retry = fc.constant<Step>((lab, model) => model.hear(lab.store.retryQuarantined(undefined)));
 const discard = fc.constant<Step>((lab, model) => model.hear(lab.store.discardQuarantined(undefined)));
 const restart = fc.constant<Step>((lab, model) => {
   lab.reopen();
+  model.unconfirmed.clear();
   model.forgetHands();
   model.late.length = 0;
 });
@@ -111,7 +124,7 @@ const step = fc.oneof(
 test('Store delivers, buffers, quarantines or reports as dropped every row under any operations, with correct counters', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 60 }), (steps) => {
-      using lab = new StoreLab({ rows_max: 60 });
+      using lab = new StoreLab({ rows_max: 60 }, { unconfirmed_max: 3 });
       const model = new Model();
       for (const run of steps) {
         run(lab, model);
