@@ -1,5 +1,5 @@
 /** Finds rows that the broker acknowledged and that are too many to be tracked one by one. */
-import { laneRules, lanes, type Lane } from '../../contract/lanes.ts';
+import { lanes, type Lane } from '../../contract/lanes.ts';
 import type { AckRanges } from '../ack-ranges.ts';
 import type { RowRef } from '../protocol.ts';
 import type { RowId } from '../row.ts';
@@ -15,8 +15,8 @@ export function untrackedAmong(acked: AckRanges, tables: Tables, in_flight: InFl
   const refs: RowRef[] = [];
   for (const lane of lanes) {
     const span = in_flight.untracked(lane);
-    for (const [lo, hi] of span ? acked.within(...span) : []) {
-      for (const id of freeRows(lane, lo, hi, tables, in_flight)) {
+    for (const named of span ? acked.within(...span) : []) {
+      for (const id of freeRows(lane, named, tables, in_flight)) {
         if (refs.length >= rows_max) return refs;
         refs.push({ lane, id });
       }
@@ -30,19 +30,17 @@ export function trimUntracked(tables: Tables, in_flight: InFlightRows): void {
   for (const lane of lanes) {
     const span = in_flight.untracked(lane);
     if (!span) continue;
-    const [first] = freeRows(lane, ...span, tables, in_flight);
+    const [first] = freeRows(lane, span, tables, in_flight);
     in_flight.untrackedLeft(lane, first);
   }
 }
 
 function* freeRows(
   lane: Lane,
-  from: RowId,
-  to: RowId,
+  [from, to]: readonly [from: RowId, to: RowId],
   tables: Tables,
   in_flight: InFlightRows,
 ): Generator<RowId> {
-  if (laneRules[lane].retain) return;
   let after = from - 1;
   for (;;) {
     const page = tables.lane(lane).outline(after, to, page_rows);
