@@ -5,14 +5,17 @@ import { once } from 'node:events';
 import { realpathSync } from 'node:fs';
 import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Client } from 'pg';
+import { Client, DatabaseError } from 'pg';
 import { z } from 'zod';
+import { messageOf } from '../../../src/errors.ts';
 import { eventually } from '../../support/eventually.ts';
 import { dyingWithUs, program } from '../../support/peers.ts';
 import { freePort, makeDirectory, run } from '../../support/temporary.ts';
 
 const password = 'CHANGE-THIS';
 const starts_within_ms = 180_000;
+/** SQLSTATE: the database exists. */
+const exists_already = '42P04';
 const samples = new URL('../../../systemd/database/', import.meta.url);
 
 export interface PatroniCluster {
@@ -160,7 +163,7 @@ async function startHaproxy(dir: string, cluster: readonly Server[], launch: Lau
     return `    server ${each.name} 127.0.0.1:${to} check port ${each.rest}`;
   });
   const text = sample
-    .replace('127.0.0.1:5000', `127.0.0.1:${port}`)
+    .replaceAll('127.0.0.1:5000', `127.0.0.1:${port}`)
     .replace(/(?: {4}server db\d .*\n)+/u, `${servers.join('\n')}\n`);
   await writeFile(config, text);
   launch([...dyingWithUs(), program('haproxy'), '-db', '-f', config]);
@@ -190,6 +193,7 @@ async function killed(child: ChildProcess): Promise<void> {
 async function askOnce(url: string, sql: string): Promise<void> {
   const { hostname: host, port } = new URL(url);
   const login = { user: 'postgres', password, database: 'postgres' };
+  let last: unknown;
   await eventually(
     'the database answers',
     async () => {
@@ -199,12 +203,16 @@ async function askOnce(url: string, sql: string): Promise<void> {
         await client.connect();
         await client.query(sql);
         return true;
-      } catch {
-        return false;
+      } catch (error) {
+        last = error;
+        // An attempt before this one succeeded, and its answer was lost.
+        return error instanceof DatabaseError && error.code === exists_already;
       } finally {
         await client.end().catch(() => undefined);
       }
     },
     starts_within_ms,
-  );
+  ).catch((error: unknown) => {
+    throw new Error(`${sql}: ${messageOf(last)}`, { cause: error });
+  });
 }
