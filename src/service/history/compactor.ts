@@ -16,8 +16,12 @@ const segment_messages_max = 2_500;
 const portion_messages = 500;
 /** Landed rows of one portion, and messages from which on no further row is added. */
 const portion_rows_max = 256;
-/** Segments that one portion may be joined with. */
-const tails_max = 12;
+/** Segments of about one size that are joined: with more, a message is written less often, and a day has more segments. */
+const joined_at_once = 8;
+/** Newest segments that are looked at: those of three sizes. */
+const tails_max = 24;
+/** Segments count as of one size up to this factor. */
+const same_size = 2;
 /** What has landed waits for more for so long. */
 export const landed_wait_ms = 3_600_000;
 
@@ -197,10 +201,7 @@ interface Tail {
   readonly body: Uint8Array;
 }
 
-/**
- * For each part the newest segments of its place that it is joined with: each is at most as large as what it is joined with, so
- * that a message is written again only each time its segment doubles, and a day has few segments.
- */
+/** For each part the newest segments of its place that it is joined with. */
 async function readTails(
   queries: Queries,
   kit_id: string,
@@ -232,16 +233,29 @@ async function readTails(
   return tails;
 }
 
+/**
+ * Segments of about one size are joined when there are enough of them, or as many as a segment takes; and so on with what
+ * they make. A message is written again only when its segment has grown many times, and a day has few segments.
+ */
 function joinable(newest: readonly Row[], messages: number): readonly string[] {
   const ids: string[] = [];
   let joined = messages;
-  for (const row of newest) {
-    const more = Number(row['messages']);
-    if (more > joined || joined + more > segment_messages_max) break;
-    joined += more;
-    ids.push(String(row['id']));
+  for (;;) {
+    const run: string[] = [];
+    let sum = joined;
+    let isFull = false;
+    for (const row of newest.slice(ids.length)) {
+      const more = Number(row['messages']);
+      if (more > joined * same_size) break;
+      isFull = sum + more > segment_messages_max;
+      if (isFull) break;
+      sum += more;
+      run.push(String(row['id']));
+    }
+    if (run.length === 0 || (!isFull && run.length < joined_at_once - 1)) return ids;
+    ids.push(...run);
+    joined = sum;
   }
-  return ids;
 }
 
 function merged(part: Part, tails: readonly Tail[] = []): Part {

@@ -26,8 +26,10 @@ interface Landed {
   readonly body: Uint8Array;
 }
 
-/** Digits of the time in an id, so that ids rise with it. */
+/** Digits of the time in an id, so that ids rise with it, and of the count of a process. */
 const id_digits = 14;
+const count_digits = 6;
+const counts = 16 ** count_digits;
 
 /** Stores the messages of each kit. `kits.landed` counts them: with the other counters of a commit. */
 export async function land(queries: Queries, landings: readonly Landing[], now_ms: number): Promise<void> {
@@ -83,10 +85,17 @@ export async function landUnnumbered(queries: Queries, landing: Landing, now_ms:
   );
 }
 
-/** An id of a row: rises with the time, and is another one in each process. */
+let ids_made = 0;
+
+/** An id of a row: rises with the time, within a millisecond with each call, and is another one in each process. */
 export function newId(now_ms: number): string {
-  return `${String(now_ms).padStart(id_digits, '0')}-${randomBytes(6).toString('hex')}`;
+  ids_made = (ids_made + 1) % counts;
+  const count = ids_made.toString(16).padStart(count_digits, '0');
+  return `${String(now_ms).padStart(id_digits, '0')}-${count}${process_digits}`;
 }
+
+/** Two processes may write for one kit in the same millisecond. */
+const process_digits = randomBytes(4).toString('hex');
 
 function landedOf({ kit_id, messages, batches }: Landing): Landed[] {
   const whole = batches.map(({ body, messages: some }) => ({ kit_id, messages: some.length, body }));

@@ -2,7 +2,7 @@
 import type { Queries } from './sql/database.ts';
 import { inPortions, places } from './sql/many-rows.ts';
 
-/** The counters that a commit increases. */
+/** What a commit adds to the counters of a kit. */
 export interface Count {
   readonly kit_id: string;
   readonly received: number;
@@ -26,22 +26,59 @@ export interface Locked {
 const offline_pattern = '%"online":false%';
 
 /** Inserts new kits, and locks all until the transaction ends, in this order. */
-export async function lockKits(queries: Queries, kit_ids: readonly string[]): Promise<Locked> {
-  const new_kits: string[] = [];
-  const not_online = new Set<string>();
-  const rows = await inPortions(kit_ids, async (some) =>
+export async function lockKits(queries: Queries, kit_ids: readonly string[]): Promise<void> {
+  await inPortions(kit_ids, async (some) =>
     queries.all(
       `INSERT INTO kits (kit_id) VALUES ${places(some, '(?)')}
-       ON CONFLICT (kit_id) DO UPDATE SET kit_id = excluded.kit_id
-       RETURNING kit_id, heard_ms, CASE WHEN state IS NULL OR state LIKE '${offline_pattern}' THEN 1 ELSE 0 END AS not_online`,
+       ON CONFLICT (kit_id) DO UPDATE SET kit_id = excluded.kit_id`,
       ...some,
     ),
   );
+}
+
+/**
+ * Locks the kits as `lockKits` does, and adds to their counters what `expected` names, so that a commit without a surprise writes each row
+ * once. A new kit keeps a negative `heard_ms` until `count` replaces it, in the same transaction.
+ */
+export async function lockAndCount(
+  queries: Queries,
+  expected: readonly Count[],
+  now_ms: number,
+): Promise<Locked> {
+  const new_kits: string[] = [];
+  const not_online = new Set<string>();
+  const rows = await inPortions(expected, async (some) =>
+    queries.all(
+      `INSERT INTO kits (kit_id, received, heard_ms, landed, landed_ms) VALUES ${places(some, '(?, ?, ?, ?, ?)')}
+       ON CONFLICT (kit_id) DO UPDATE SET received = kits.received + excluded.received,
+         heard_ms = CASE WHEN kits.heard_ms IS NULL THEN excluded.heard_ms
+           WHEN kits.heard_ms > -1 - excluded.heard_ms THEN kits.heard_ms ELSE -1 - excluded.heard_ms END,
+         landed_ms = CASE WHEN kits.landed > 0 THEN kits.landed_ms ELSE excluded.landed_ms END,
+         landed = kits.landed + excluded.landed
+       RETURNING kit_id, heard_ms, CASE WHEN state IS NULL OR state LIKE '${offline_pattern}' THEN 1 ELSE 0 END AS not_online`,
+      ...some.flatMap(({ kit_id, received, heard_ms, landed }) => [
+        kit_id,
+        received,
+        -1 - heard_ms,
+        landed,
+        now_ms,
+      ]),
+    ),
+  );
   for (const row of rows) {
-    if (row['heard_ms'] === null) new_kits.push(String(row['kit_id']));
+    if (Number(row['heard_ms']) < 0) new_kits.push(String(row['kit_id']));
     if (Number(row['not_online']) === 1) not_online.add(String(row['kit_id']));
   }
   return { new_kits, not_online };
+}
+
+/** Adds what `expected` does not name; `isNew` of kits whose row `lockAndCount` made. */
+export function correctionOf(actual: Count, expected: Count, isNew: boolean): readonly Count[] {
+  const received = actual.received - expected.received;
+  const landed = actual.landed - expected.landed;
+  const { duplicates, refused, vouched_ms } = actual;
+  const isAsExpected = received === 0 && landed === 0 && duplicates === 0 && refused === 0;
+  return isAsExpected && vouched_ms === null && !isNew ? [] : [{ ...actual, received, landed }];
 }
 
 export async function count(queries: Queries, counts: readonly Count[], now_ms: number): Promise<void> {

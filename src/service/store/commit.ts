@@ -1,40 +1,27 @@
 /** Stores receptions in one transaction: each message once, independent of order and repetition. */
-import type { Json } from '../../contract/json.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import type { Message, Reception } from '../ingest/read-message.ts';
-import { type FeedArrival, putFeeds, readFeed } from './apply/apply-feeds.ts';
+import { type FeedArrival, putFeeds, readFeed, type StoredFeeds } from './apply/apply-feeds.ts';
+import {
+  putTelemetry,
+  readTelemetry,
+  type StoredTelemetry,
+  type TelemetryArrival,
+} from './apply/apply-telemetry.ts';
 import { isAboutState } from './apply/about-state.ts';
 import { applyMessage, droppedIn } from './apply/apply.ts';
 import { observed } from './apply/observed.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
 import { eventsOf } from '../webhooks/events.ts';
-import { type Landing, land, sizeOf, type WholeBatch } from '../history/landing.ts';
+import { type Landing, land, sizeOf } from '../history/landing.ts';
 import { withoutSuperseded } from './apply/superseded.ts';
 import { takeKitFix } from './partner-sync.ts';
 import type { Queries } from './sql/database.ts';
-import { count, type Count, lockKits } from './commit-rows.ts';
+import { correctionOf, count, type Count, lockAndCount } from './commit-rows.ts';
 import { type Numbers, ReceivedNumbers } from './received/received-numbers.ts';
+import { type Delivery, deliveriesOf, expectedOf, isState, isValidNumbered } from './delivery.ts';
 import { stateOf } from './rows.ts';
 import type { Change, Committed } from './store.ts';
-
-/** The messages of one kit, from all receptions of the transaction. */
-interface Delivery {
-  readonly kit_id: string;
-  readonly messages: Message[];
-  /** Batches as they came. */
-  readonly batches: WholeBatch[];
-  /** Messages from the buffer of the kit. */
-  readonly historical: Set<Message>;
-  readonly cleared: string[];
-  refused: number;
-  heard_ms: number;
-  vouched_ms: number | null;
-  /** The kit itself has sent something now. */
-  isLive: boolean;
-  isImported: boolean;
-  /** A birth is among the messages. */
-  isBorn: boolean;
-}
 
 /** Runs inside a transaction. */
 export async function commitReceptions(
@@ -43,14 +30,9 @@ export async function commitReceptions(
   { now_ms, keepsHistory }: { readonly now_ms: number; readonly keepsHistory: boolean },
 ): Promise<Committed> {
   const deliveries = deliveriesOf(receptions, now_ms);
-  const { new_kits, not_online } = await lockKits(
-    queries,
-    deliveries.map(({ kit_id }) => kit_id),
-  );
+  const expected = deliveries.map((delivery) => expectedOf(delivery, keepsHistory));
+  const { new_kits, not_online } = await lockAndCount(queries, expected, now_ms);
   const known = await ReceivedNumbers.read(queries, deliveries.flatMap(numbersOf));
-  const changes: Change[] = [];
-  const acks: { kit_id: string; ack: CloudAck }[] = [];
-  const counts: Count[] = [];
   // Kits are independent: over a network their statements need not wait for each other.
   const applied = deliveries.map(async (delivery) => {
     const separated = separate(delivery, known);
@@ -58,74 +40,112 @@ export async function commitReceptions(
     return { delivery, separated, done: await applyDelivery(queries, { delivery, fresh, now_ms }) };
   });
   const results = await all(applied);
-  const feeds = await putFeeds(
-    queries,
-    results.flatMap(({ done }) => done.feeds),
-  );
-  const landings = keepsHistory ? results.map(landingOf) : [];
-  for (const [index, { delivery, separated, done }] of results.entries()) {
-    const { kit_id, heard_ms, vouched_ms } = delivery;
-    const landing = landings[index];
-    changes.push(...done.changes);
-    acks.push(...separated.acks.map((ack) => ({ kit_id, ack })));
-    for (const { epoch, rows } of separated.fresh.flatMap(droppedIn)) known.drop({ kit_id, epoch, rows });
-    const { received, duplicates } = separated;
-    const refused = done.refused + (feeds.refused.get(kit_id) ?? 0);
-    const landed = landing ? sizeOf(landing) : 0;
-    counts.push({ kit_id, received, duplicates, refused, heard_ms, vouched_ms, landed });
-  }
-  changes.push(...feeds.changes);
-  await land(queries, landings, now_ms);
-  const events = results.flatMap(({ delivery, done }) =>
-    delivery.isImported ? [] : eventsOf(delivery.kit_id, done),
-  );
-  await enqueue(queries, events, now_ms);
-  await known.write(queries, now_ms);
-  await count(queries, counts, now_ms);
+  const stored = await storeTogether(queries, { results, known, keepsHistory, now_ms });
+  const isNew = new Set(new_kits);
+  const corrections = results.flatMap((result, index) => {
+    const actual = countOf(result, stored, index);
+    return correctionOf(actual, expected[index] ?? actual, isNew.has(actual.kit_id));
+  });
+  await count(queries, corrections, now_ms);
   const without_presence = deliveries
     .filter(({ kit_id, isLive, messages }) => isLive && not_online.has(kit_id) && !messages.some(isState))
     .map(({ kit_id }) => kit_id);
-  const births = deliveries.filter(({ isBorn }) => isBorn).map(({ kit_id }) => kit_id);
-  return { changes, acks, births, new_kits, without_presence, has_events: events.length > 0 };
+  return {
+    changes: changesOf(results, stored),
+    acks: results.flatMap(({ delivery: { kit_id }, separated }) =>
+      separated.acks.map((ack) => ({ kit_id, ack })),
+    ),
+    births: deliveries.filter(({ isBorn }) => isBorn).map(({ kit_id }) => kit_id),
+    new_kits,
+    without_presence,
+    has_events: stored.has_events,
+  };
+}
+
+/** What came of the delivery of one kit. */
+interface Result {
+  readonly delivery: Delivery;
+  readonly separated: ReturnType<typeof separate>;
+  readonly done: Done;
+}
+
+interface StoredTogether {
+  readonly feeds: StoredFeeds;
+  readonly telemetry: StoredTelemetry;
+  /** Of each kit, in the order of the results; none without history. */
+  readonly landings: readonly Landing[];
+  readonly has_events: boolean;
+}
+
+interface Together {
+  readonly results: readonly Result[];
+  readonly known: ReceivedNumbers;
+  readonly keepsHistory: boolean;
+  readonly now_ms: number;
+}
+
+/** Stores what needs few statements for all kits. No statement needs the answer of another: the server gets them at once. */
+async function storeTogether(
+  queries: Queries,
+  { results, known, keepsHistory, now_ms }: Together,
+): Promise<StoredTogether> {
+  for (const { delivery, separated } of results) {
+    const { kit_id } = delivery;
+    for (const { epoch, rows } of separated.fresh.flatMap(droppedIn)) known.drop({ kit_id, epoch, rows });
+  }
+  const landings = keepsHistory ? results.map(landingOf) : [];
+  const events = results.flatMap(({ delivery, done }) =>
+    delivery.isImported ? [] : eventsOf(delivery.kit_id, done),
+  );
+  const feeds = putFeeds(
+    queries,
+    results.flatMap(({ done }) => done.feeds),
+  );
+  const telemetry = putTelemetry(
+    queries,
+    results.flatMap(({ done }) => done.telemetry),
+  );
+  await all<unknown>([
+    feeds,
+    telemetry,
+    land(queries, landings, now_ms),
+    enqueue(queries, events, now_ms),
+    known.write(queries, now_ms),
+  ]);
+  return { feeds: await feeds, telemetry: await telemetry, landings, has_events: events.length > 0 };
+}
+
+function countOf(
+  { delivery, separated, done }: Result,
+  { feeds, telemetry, landings }: StoredTogether,
+  index: number,
+): Count {
+  const { kit_id, heard_ms, vouched_ms } = delivery;
+  const { received, duplicates } = separated;
+  const refused = done.refused + (feeds.refused.get(kit_id) ?? 0) + (telemetry.refused.get(kit_id) ?? 0);
+  const landing = landings[index];
+  return {
+    kit_id,
+    received,
+    duplicates,
+    refused,
+    heard_ms,
+    vouched_ms,
+    landed: landing ? sizeOf(landing) : 0,
+  };
+}
+
+function changesOf(results: readonly Result[], { feeds, telemetry }: StoredTogether): readonly Change[] {
+  const others = results.flatMap(({ delivery: { kit_id }, done }): readonly Change[] =>
+    telemetry.changed.has(kit_id) ? [...done.changes, { kind: 'kit', kit_id }] : done.changes,
+  );
+  return [...others, ...feeds.changes];
 }
 
 /** Returns all results after the last one has settled: after a failure no other work may still be writing. */
 async function all<T>(works: readonly Promise<T>[]): Promise<readonly T[]> {
   await Promise.allSettled(works);
   return Promise.all(works);
-}
-
-/** Groups the receptions by kit, in the order of their ids, so that two replicas never deadlock. */
-function deliveriesOf(receptions: readonly Reception[], now_ms: number): readonly Delivery[] {
-  const byKit = new Map<string, Delivery>();
-  for (const reception of receptions) {
-    const { kit_id, messages, cleared, faults } = reception;
-    const delivery = byKit.get(kit_id) ?? {
-      kit_id,
-      messages: [],
-      batches: [],
-      historical: new Set<Message>(),
-      cleared: [],
-      refused: 0,
-      heard_ms: 0,
-      vouched_ms: null,
-      isLive: false,
-      isImported: false,
-      isBorn: false,
-    };
-    byKit.set(kit_id, delivery);
-    delivery.messages.push(...messages);
-    if (reception.packed) delivery.batches.push({ body: reception.packed, messages });
-    if (reception.historical) for (const message of messages) delivery.historical.add(message);
-    delivery.cleared.push(...cleared);
-    delivery.refused += faults.length;
-    delivery.heard_ms = Math.max(delivery.heard_ms, sentAt(reception, now_ms));
-    if (isVouched(reception)) delivery.vouched_ms = now_ms;
-    delivery.isImported ||= reception.imported === true;
-    delivery.isBorn ||= holdsBirth(reception);
-    delivery.isLive ||= isSentByKit(reception);
-  }
-  return [...byKit.values()].sort((a, b) => (a.kit_id < b.kit_id ? -1 : 1));
 }
 
 interface Work {
@@ -138,6 +158,7 @@ interface Work {
 interface Done {
   readonly changes: readonly Change[];
   readonly feeds: readonly FeedArrival[];
+  readonly telemetry: readonly TelemetryArrival[];
   readonly refused: number;
   /** What belongs into the history. */
   readonly kept: readonly Message[];
@@ -157,26 +178,29 @@ async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work
   const { kit_id } = delivery;
   const changes: Change[] = [];
   const feeds: FeedArrival[] = [];
+  const telemetry: TelemetryArrival[] = [];
   const kept: Message[] = [];
   let { refused } = delivery;
   for (const message of withoutSuperseded(fresh, delivery.historical)) {
-    const feed = feedArrivalOf(message, delivery);
-    if (typeof feed === 'object') {
-      const taken = await takeFeed(queries, feed, now_ms);
+    const arrival = feedArrivalOf(message, delivery) ?? telemetryArrivalOf(message, kit_id);
+    if (typeof arrival === 'object' && 'parts' in arrival) telemetry.push(arrival);
+    else if (typeof arrival === 'object') {
+      const taken = await takeFeed(queries, arrival, now_ms);
       changes.push(...taken.changes);
       feeds.push(...taken.feeds);
-      continue;
+    } else {
+      const applied =
+        arrival === undefined ? await applyMessage(queries, { kit_id, message, now_ms }) : { fault: arrival };
+      refused += 'fault' in applied ? 1 : 0;
+      const its = 'fault' in applied ? [] : applied;
+      changes.push(...its);
+      // Presence is read again at each connection to the broker: only the first time is news.
+      if (isState(message) && its.length > 0) kept.push(message);
     }
-    const applied = feed ?? (await applyMessage(queries, { kit_id, message, now_ms }));
-    if (typeof applied === 'string' || 'fault' in applied) refused += 1;
-    else changes.push(...applied);
-    // Presence is read again at each connection to the broker: only the first time is news.
-    if (isState(message) && Array.isArray(applied) && applied.length > 0) kept.push(message);
   }
-  for (const message of fresh)
-    if (!isState(message) && message.refused === undefined) kept.push(observed(message));
+  kept.push(...fresh.filter(isValidNumbered).map(observed));
   changes.push(...(await clearAssets(queries, delivery)));
-  return { changes, feeds, refused, kept };
+  return { changes, feeds, telemetry, refused, kept };
 }
 
 /** A message of a feed, or its fault; undefined for any other message. */
@@ -188,6 +212,12 @@ function feedArrivalOf(message: Message, { kit_id, historical }: Delivery): Feed
   return readFeed({ kit_id, asset_id, feed, message, historical: historical.has(message) });
 }
 
+/** A message of the telemetry, or its fault; undefined for any other message. */
+function telemetryArrivalOf(message: Message, kit_id: string): TelemetryArrival | string | undefined {
+  const isTelemetry = message.channel.kind === 'telemetry' && message.refused === undefined;
+  return isTelemetry ? readTelemetry(kit_id, message) : undefined;
+}
+
 function landingOf({ delivery, done }: { readonly delivery: Delivery; readonly done: Done }): Landing {
   const kept = new Set(done.kept);
   const batches = delivery.batches.filter(
@@ -195,34 +225,6 @@ function landingOf({ delivery, done }: { readonly delivery: Delivery; readonly d
   );
   for (const { messages } of batches) for (const message of messages) kept.delete(message);
   return { kit_id: delivery.kit_id, messages: [...kept], batches };
-}
-
-/**
- * Returns when the kit sent the reception, by the clock of the service. Retained messages and wills count with the time
- * they were written.
- */
-function sentAt(reception: Reception, now_ms: number): number {
-  const { messages, retained } = reception;
-  if (isSentByKit(reception) || (!retained && holdsBirth(reception))) return now_ms;
-  return Math.min(now_ms, Math.max(0, ...messages.map(({ time_ms }) => time_ms)));
-}
-
-/** A retained birth: the kit is connected to the broker now, though it may have said nothing for long. */
-function isVouched(reception: Reception): boolean {
-  return reception.retained && holdsBirth(reception);
-}
-
-function holdsBirth({ messages }: Reception): boolean {
-  return messages.some((message) => isState(message) && isBirth(message.data));
-}
-
-/** Returns whether the kit itself has sent this now: neither retained nor a will. */
-function isSentByKit({ messages, retained }: Reception): boolean {
-  return !retained && (messages.length === 0 || messages.some((message) => !isState(message)));
-}
-
-function isBirth(data: Json): boolean {
-  return typeof data === 'object' && data !== null && Reflect.get(data, 'online') === true;
 }
 
 /** Separates new messages from duplicates. Presence is outside the sequence and is always applied. */
@@ -240,10 +242,6 @@ function separate({ kit_id, messages }: Delivery, known: ReceivedNumbers) {
     acks.push({ epoch, ranges: ranges.map(([first, last]) => [first, last]) });
   }
   return { fresh, acks, received, duplicates };
-}
-
-function isState({ channel }: Message): boolean {
-  return channel.kind === 'state';
 }
 
 function countedByEpoch(messages: readonly Message[]): ReadonlyMap<number, readonly Message[]> {

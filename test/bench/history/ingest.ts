@@ -17,7 +17,7 @@ import { applyEach, insertManyRows, insertRows, row_tables } from './statement-a
 
 const live_kits = 500;
 const warm_commits = 8;
-const live_commits = 16;
+const live_commits = 100;
 const batch_messages = 4_000;
 const batches = 6;
 /** The alternative takes about fifty times as long. */
@@ -51,10 +51,12 @@ export async function measureLive(
         kits.map((kit) => loneOf(kit.kit_id, kit.next())),
       );
       const cost = await withWay(server, `${way}_${round}`, way, async (commit) => {
-        const ready = commits.map((payloads) => payloads.map(read));
-        for (const receptions of ready.slice(0, warm_commits)) await commit(receptions);
-        return costOf(server, live_kits * live_commits, async () => {
-          for (const receptions of ready.slice(warm_commits)) await commit(receptions);
+        for (const payloads of commits.slice(0, warm_commits)) await commit(payloads.map(read));
+        return costOf(server, live_kits * live_commits, async (measured) => {
+          for (const payloads of commits.slice(warm_commits)) {
+            const receptions = payloads.map(read);
+            await measured(async () => commit(receptions));
+          }
         });
       });
       costs.get(way)?.push(cost);
@@ -81,8 +83,8 @@ export async function measureHistorical(server: Postgres, way: 'history' | 'stat
   return withWay(server, `historical_${way}`, way, async (commit) => {
     const [first, ...others] = packed;
     if (first) await commit([read(first)]);
-    return costOf(server, batch_messages * others.length, async () => {
-      for (const each of others) await commit([read(each)]);
+    return costOf(server, batch_messages * others.length, async (measured) => {
+      for (const each of others) await measured(async () => commit([read(each)]));
     });
   });
 }
@@ -126,15 +128,24 @@ function commitOf(database: Database, way: LiveWay): Commit {
   };
 }
 
-async function costOf(server: Postgres, messages: number, work: () => Promise<void>): Promise<Cost> {
+/** What the measured parts of `work` cost; the server does nothing beside them. */
+async function costOf(
+  server: Postgres,
+  messages: number,
+  work: (measured: (part: () => Promise<unknown>) => Promise<void>) => Promise<void>,
+): Promise<Cost> {
+  let [took_ms, cpu_us] = [0, 0];
   const before_s = await familySeconds(server.pid());
-  const before = process.cpuUsage();
-  const start_ms = performance.now();
-  await work();
-  const seconds = (performance.now() - start_ms) / 1_000;
-  const { user, system } = process.cpuUsage(before);
+  await work(async (part) => {
+    const before = process.cpuUsage();
+    const start_ms = performance.now();
+    await part();
+    took_ms += performance.now() - start_ms;
+    const { user, system } = process.cpuUsage(before);
+    cpu_us += user + system;
+  });
   const server_s = (await familySeconds(server.pid())) - before_s;
-  return { per_s: messages / seconds, cpu_us: (user + system + server_s * 1e6) / messages };
+  return { per_s: (messages * 1_000) / took_ms, cpu_us: (cpu_us + server_s * 1e6) / messages };
 }
 
 interface Payload {

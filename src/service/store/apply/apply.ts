@@ -4,7 +4,6 @@ import { announcement, assetStatus, commandList } from '../../../contract/assets
 import { noteHoles } from '../../history/holes.ts';
 import { dropReport } from '../../../contract/drops.ts';
 import { firstFault } from '../../../contract/first-fault.ts';
-import { kitTelemetry } from '../../../contract/kit.ts';
 import { partnerRecord } from '../../../contract/partners.ts';
 import { connection_lost, kitState, type KitState } from '../../../contract/presence.ts';
 import { readLenient } from '../../ingest/lenient.ts';
@@ -30,7 +29,7 @@ export interface Arrival {
 export type Applied = readonly Change[] | { readonly fault: string };
 
 /** Limits of one kit; a connector announces at most 768 assets, and partners add theirs. */
-export const kit_limits = { assets: 1_024, feeds: feeds_of_kit_max, parts: 32 } as const;
+export const kit_limits = { assets: 1_024, feeds: feeds_of_kit_max } as const;
 
 const nothing: Applied = [];
 /** Types and protocols of a later minor version are carried as they are. */
@@ -47,8 +46,6 @@ export async function applyMessage(queries: Queries, arrival: Arrival): Promise<
   switch (channel.kind) {
     case 'state':
       return applyState(queries, arrival);
-    case 'telemetry':
-      return applyTelemetry(queries, arrival);
     case 'feed':
     case 'event':
       return applyEvent(queries, arrival, channel);
@@ -58,9 +55,10 @@ export async function applyMessage(queries: Queries, arrival: Arrival): Promise<
       return applyDrops(queries, arrival);
     case 'roster':
       return applyRoster(queries, arrival);
+    case 'telemetry':
     case 'batch':
     default:
-      return { fault: 'batch: nested batch' };
+      return { fault: `${channel.kind}: not a message of its own` };
   }
 }
 
@@ -103,25 +101,6 @@ function sinceOf(state: KitState, { was, message, now_ms }: Turn): number | null
   if (isTimed) return Math.min(message.time_ms, now_ms);
   if (state.reason !== connection_lost) return now_ms;
   return was ? now_ms : null;
-}
-
-async function applyTelemetry(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {
-  if (typeof message.data !== 'object' || message.data === null) return { fault: 'telemetry: not an object' };
-  const faults: string[] = [];
-  let isChanged = false;
-  for (const [part, value] of Object.entries(message.data)) {
-    if (!Object.hasOwn(kitTelemetry.shape, part)) continue;
-    const read = readLenient(kitTelemetry, { [part]: value });
-    if ('fault' in read) {
-      faults.push(`telemetry ${part}: ${read.fault}`);
-      continue;
-    }
-    const place: Place = { table: 'kit_parts', key: { kit_id, part }, rows_max: kit_limits.parts };
-    const data = JSON.stringify(Reflect.get(read.data, part) ?? null);
-    if ((await putNewest(queries, place, { data }, message)) === 'stored') isChanged = true;
-  }
-  if (faults.length > 0 && !isChanged) return { fault: faults.join('; ') };
-  return isChanged ? [{ kind: 'kit', kit_id }] : nothing;
 }
 
 async function applyAsset(queries: Queries, arrival: Arrival, asset_id: string): Promise<Applied> {

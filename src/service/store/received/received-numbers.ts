@@ -17,6 +17,8 @@ const blocks_max = 256;
 const ranges_max = 1_000;
 /** Of these, what each acknowledgement names beside what has just come. */
 const lowest_named = 100;
+/** Where a row of numbers stands for itself, PostgreSQL takes them for texts. */
+const big = 'CAST(? AS BIGINT)';
 /** Stands in the place of the blocks of an epoch that were forgotten. */
 const forgotten = -2;
 
@@ -73,33 +75,27 @@ export class ReceivedNumbers {
     const blocks = wanted.flatMap(({ kit_id, epoch, seqs }) =>
       [...new Set(seqs.map(blockOf))].map((block) => ({ kit_id, epoch, block })),
     );
-    const [ofEpochs, ofBlocks] = await Promise.all([
-      inPortions(wanted, async (some) =>
-        queries.all(
-          `SELECT kit_id, epoch, ranges FROM received
-           WHERE (kit_id, epoch) IN (VALUES ${places(some, '(?, CAST(? AS BIGINT))')})`,
-          ...some.flatMap(({ kit_id, epoch }) => [kit_id, epoch]),
-        ),
+    const rows = await inPortions(blocks, async (some) =>
+      queries.all(
+        `SELECT wanted.column1 AS kit_id, wanted.column2 AS epoch, wanted.column3 AS block, ranges, seen
+         FROM (VALUES ${places(some, `(?, ${big}, ${big})`)}) AS wanted
+         LEFT JOIN received ON received.kit_id = wanted.column1 AND received.epoch = wanted.column2
+         LEFT JOIN received_blocks AS stored ON stored.kit_id = wanted.column1 AND stored.epoch = wanted.column2
+           AND stored.block = wanted.column3`,
+        ...some.flatMap(({ kit_id, epoch, block }) => [kit_id, epoch, block]),
       ),
-      inPortions(blocks, async (some) =>
-        queries.all(
-          `SELECT kit_id, epoch, block, seen FROM received_blocks WHERE (kit_id, epoch, block)
-           IN (VALUES ${places(some, '(?, CAST(? AS BIGINT), CAST(? AS BIGINT))')})`,
-          ...some.flatMap(({ kit_id, epoch, block }) => [kit_id, epoch, block]),
-        ),
-      ),
-    ]);
-    const known = new Map(ofEpochs.map((row) => [keyOf(row), rangesOf.parse(row['ranges'])]));
-    for (const { kit_id, epoch } of wanted) {
-      const ranges = known.get(keyOf({ kit_id, epoch }));
-      const entry = { kit_id, epoch, ranges: ranges ?? [], isNew: ranges === undefined };
+    );
+    for (const row of rows) {
+      const [kit_id, epoch, block] = [String(row['kit_id']), Number(row['epoch']), Number(row['block'])];
+      const { ranges, seen } = row;
+      const isNew = typeof ranges !== 'string';
       const empty = { isChanged: false, blocks: new Map<number, Block>(), forgotten: [] };
-      epochs.set(keyOf(entry), { ...entry, ...empty });
-    }
-    for (const row of ofBlocks) {
-      const block = Number(row['block']);
-      const numbers = new NumberBlock(block, String(row['seen']));
-      epochs.get(keyOf(row))?.blocks.set(block, { numbers, isNew: false, isChanged: false });
+      const known = isNew ? [] : rangesOf.parse(ranges);
+      const entry = epochs.get(keyOf(row)) ?? { kit_id, epoch, ranges: known, isNew, ...empty };
+      epochs.set(keyOf(row), entry);
+      if (typeof seen !== 'string') continue;
+      const numbers = new NumberBlock(block, seen);
+      entry.blocks.set(block, { numbers, isNew: false, isChanged: false });
     }
     return new ReceivedNumbers(epochs);
   }

@@ -8,7 +8,7 @@ import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { received, start_ms } from '../story.ts';
 
-it('keeps nothing when the database refuses one kit, also not what the kits beside it had still to say', async () => {
+it('keeps nothing when the database refuses one kit, also not what is stored of others at the same time', async () => {
   const database = openSqlite(':memory:');
   let isFull = true;
   const failing: Database = {
@@ -17,7 +17,7 @@ it('keeps nothing when the database refuses one kit, also not what the kits besi
       database.transaction(async (queries) =>
         work({
           all: async (sql, ...values) => {
-            if (isFull && sql.startsWith('UPDATE kit_parts') && values.includes(kit_id)) {
+            if (isFull && sql.startsWith('INSERT INTO kit_parts') && values.includes(kit_id)) {
               throw new StorageUnavailable('the disk is full');
             }
             return queries.all(sql, ...values);

@@ -1,0 +1,103 @@
+/** Stores the newest value of each part of the telemetry of kits with as few statements as possible. */
+import { kitTelemetry } from '../../../contract/kit.ts';
+import { readLenient } from '../../ingest/lenient.ts';
+import type { Message } from '../../ingest/read-message.ts';
+import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { inPortions, places } from '../sql/many-rows.ts';
+
+/** A new message of the telemetry of a kit, on its way into the table. */
+export interface TelemetryArrival {
+  readonly kit_id: string;
+  readonly message: Message;
+  /** JSON text of each valid part. */
+  readonly parts: ReadonlyMap<string, string>;
+  /** What violates the contract in other parts. */
+  readonly faults: readonly string[];
+}
+
+/** Reads a message of the telemetry; a sentence when it violates the contract as a whole. */
+export function readTelemetry(kit_id: string, message: Message): TelemetryArrival | string {
+  const { data } = message;
+  if (typeof data !== 'object' || data === null) return 'telemetry: not an object';
+  const parts = new Map<string, string>();
+  const faults: string[] = [];
+  for (const [part, value] of Object.entries(data)) {
+    if (!Object.hasOwn(kitTelemetry.shape, part)) continue;
+    const read = readLenient(kitTelemetry, { [part]: value });
+    if ('fault' in read) faults.push(`telemetry ${part}: ${read.fault}`);
+    else parts.set(part, JSON.stringify(Reflect.get(read.data, part) ?? null));
+  }
+  return { kit_id, message, parts, faults };
+}
+
+interface Newest {
+  readonly kit_id: string;
+  readonly part: string;
+  readonly text: string;
+  readonly message: Message;
+}
+
+export interface StoredTelemetry {
+  /** Kits with a new value. */
+  readonly changed: ReadonlySet<string>;
+  /** Messages with a fault of which nothing was stored, by kit. */
+  readonly refused: ReadonlyMap<string, number>;
+}
+
+/** Stores the newest value of each part unless the row has a newer stamp. */
+export async function putTelemetry(
+  queries: Queries,
+  arrivals: readonly TelemetryArrival[],
+): Promise<StoredTelemetry> {
+  const newest = newestOf(arrivals);
+  const stored = new Set<string>();
+  for (const row of await inPortions(newest, async (some) => putSome(queries, some))) stored.add(keyOf(row));
+  const changed = new Set(newest.filter((each) => stored.has(keyOf(each))).map(({ kit_id }) => kit_id));
+  const refused = new Map<string, number>();
+  for (const { kit_id, parts, faults } of arrivals) {
+    const isStored = parts.keys().some((part) => stored.has(keyOf({ kit_id, part })));
+    if (faults.length > 0 && !isStored) refused.set(kit_id, (refused.get(kit_id) ?? 0) + 1);
+  }
+  return { changed, refused };
+}
+
+/** In the order of the kits, which are locked in this order. */
+function newestOf(arrivals: readonly TelemetryArrival[]): readonly Newest[] {
+  const newest = new Map<string, Newest>();
+  for (const { kit_id, message, parts } of arrivals) {
+    for (const [part, text] of parts) {
+      const key = keyOf({ kit_id, part });
+      const before = newest.get(key);
+      if (!before || isNewer(message, before.message)) newest.set(key, { kit_id, part, text, message });
+    }
+  }
+  return [...newest.values()];
+}
+
+function isNewer(message: Message, than: Message): boolean {
+  return (message.epoch - than.epoch || message.seq - than.seq) > 0;
+}
+
+function keyOf(row: Row | Pick<Newest, 'kit_id' | 'part'>): string {
+  const { kit_id, part } = row;
+  return `${String(kit_id)} ${String(part)}`;
+}
+
+/** `unsynced` makes replicas of an older version, which compare times otherwise, order these rows by epoch and seq as well. */
+async function putSome(queries: Queries, some: readonly Newest[]): Promise<readonly Row[]> {
+  return queries.all(
+    `INSERT INTO kit_parts (kit_id, part, data, time_ms, epoch, seq, unsynced) VALUES ${places(some, '(?, ?, ?, ?, ?, ?, 1)')}
+     ON CONFLICT (kit_id, part) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms,
+       epoch = excluded.epoch, seq = excluded.seq, unsynced = excluded.unsynced
+       WHERE (excluded.epoch, excluded.seq) > (kit_parts.epoch, kit_parts.seq)
+     RETURNING kit_id, part`,
+    ...some.flatMap(({ kit_id, part, text, message }): SqlValue[] => [
+      kit_id,
+      part,
+      text,
+      message.time_ms,
+      message.epoch,
+      message.seq,
+    ]),
+  );
+}
