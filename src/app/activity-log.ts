@@ -1,5 +1,7 @@
 /** Writes what happens to tasks and assets to the log, under the driver that it concerns. */
+import type { JsonObject } from '../contract/json.ts';
 import type { AssetActivity, ObservedAsset } from '../hub/activity.ts';
+import { cleanTexts } from '../platform/foreign-text.ts';
 import type { Log } from '../platform/log/log.ts';
 import type { ObservedTask, TaskActivity } from '../tasks/activity.ts';
 
@@ -9,6 +11,9 @@ export interface ActivityLogParts {
   readonly log: Log;
   readonly assetNamed: (asset_id: string) => LoggedAsset | undefined;
 }
+
+/** A plan of a mission has 64 KiB. */
+const payload_chars_max = 300;
 
 export class ActivityLog {
   readonly #log: Log;
@@ -52,13 +57,22 @@ export class ActivityLog {
         log.debug(facts, `${command} accepted`);
         break;
       case 'started':
-        log.info(facts, `${command} started`);
+        log.info({ ...facts, ...asked(activity.task.payload) }, `${command} started`);
         break;
       case 'completed':
         log.info({ ...facts, ...took(activity.ran_ms) }, `${command} completed`);
         break;
       case 'failed':
-        log.warn({ ...facts, ...took(activity.ran_ms), reason: activity.error }, `${command} failed`);
+        log.warn(
+          {
+            ...facts,
+            // One that ran has it in the line of its start.
+            ...(activity.ran_ms === null ? asked(activity.task.payload) : {}),
+            ...took(activity.ran_ms),
+            reason: activity.error,
+          },
+          `${command} failed`,
+        );
         break;
     }
   }
@@ -74,4 +88,12 @@ export class ActivityLog {
 /** What did not start took no time. */
 function took(ran_ms: number | null): { readonly took_s?: number } {
   return ran_ms === null ? {} : { took_s: ran_ms / 1_000 };
+}
+
+/** What was asked for, cleaned and cut: the cloud has written it. */
+function asked(payload: JsonObject): { readonly payload?: JsonObject | string } {
+  if (Object.keys(payload).length === 0) return {};
+  const cleaned = cleanTexts(payload);
+  const text = JSON.stringify(cleaned);
+  return { payload: text.length <= payload_chars_max ? cleaned : `${text.slice(0, payload_chars_max)}…` };
 }

@@ -1,4 +1,5 @@
 /** What happens to tasks, for those who observe them: the activity log and the figures of this run. */
+import type { JsonObject } from '../contract/json.ts';
 import type { TaskOrigin } from '../contract/tasks.ts';
 
 /** Ids and name are null when the dispatch could not be read. */
@@ -6,6 +7,8 @@ export interface ObservedTask {
   readonly id: string;
   readonly asset_id: string | null;
   readonly command_name: string | null;
+  /** As it was dispatched; empty when it could not be read. */
+  readonly payload: JsonObject;
   /** Undefined when it was journaled by a version that did not keep it. */
   readonly origin: TaskOrigin | undefined;
 }

@@ -85,10 +85,10 @@ export function modeOrder(
       contact.latest.since('HEARTBEAT', since_ms)?.custom_mode === custom_mode ||
       // A quadplane may return as a copter instead (Q_RTL_MODE).
       (mode === 'RTL' && contact.kind === 'vtol' && isHomeward(modeOf(contact, since_ms))),
-    fallback: (contact) => {
-      contact.send('SET_MODE', { target_system: contact.sysid, base_mode, custom_mode });
-      return undefined;
-    },
+    fallback: (contact) =>
+      contact.send('SET_MODE', { target_system: contact.sysid, base_mode, custom_mode })
+        ? undefined
+        : texts.fallback_unsent,
   };
 }
 
@@ -284,7 +284,7 @@ function sendTarget(
 ): string | undefined {
   if (contact.kind !== 'copter' && contact.kind !== 'rover') return texts.fallback_kind;
   if (contact.latest.last('HEARTBEAT')?.custom_mode !== guided.custom_mode) return texts.fallback_mode;
-  contact.send('SET_POSITION_TARGET_GLOBAL_INT', {
+  const is_sent = contact.send('SET_POSITION_TARGET_GLOBAL_INT', {
     time_boot_ms: 0,
     lat_int: Math.round(lat * 1e7),
     lon_int: Math.round(lon * 1e7),
@@ -295,5 +295,5 @@ function sendTarget(
     target_component: contact.compid,
     coordinate_frame: frame_global_relative_int,
   });
-  return undefined;
+  return is_sent ? undefined : texts.fallback_unsent;
 }

@@ -54,6 +54,7 @@ export const texts = {
   refused: (vehicle: string, what: string, result: string) => `${vehicle} refused ${what} (${result})`,
   fallback_kind: 'this firmware does not support it on a vehicle of this kind',
   fallback_mode: 'this firmware accepts targets in GUIDED only; set that mode first',
+  fallback_unsent: 'the older message for it was not sent, since the link accepts no frames now',
   left: (vehicle: string, metres: number) => `${vehicle} is ${metres} m from its target`,
   not_arrived: (vehicle: string, metres: string) =>
     `${vehicle} did not arrive in time (${metres}); it continues unless it is stopped`,

@@ -19,6 +19,7 @@ const arm = {
   id: '0c2f6f0a-33d8-4a4c-9d0e-6f1d2b3c4d5e',
   asset_id: falcon.id,
   command_name: 'arm',
+  payload: {},
   origin: { via: 'cloud', user: 'ada', uid: null, requested_by: null },
 } as const;
 
@@ -67,9 +68,32 @@ describe('the activity log of tasks', () => {
     expect(fields()[0]).toMatchObject({ TASK: arm.id, PRIORITY: '4' });
   });
 
+  it('has what was asked for, cleaned, once for each task', () => {
+    const { activity_log, sentences } = opened();
+    const task = { ...arm, command_name: 'set_mode', payload: { mode: 'RTL\u001b[2J\u202e', to: [1, 2] } };
+    activity_log.task({ kind: 'started', task });
+    activity_log.task({ kind: 'failed', task, ran_ms: 1_000, error: 'refused' });
+    activity_log.task({ kind: 'failed', task, ran_ms: null, error: 'offline' });
+    expect(sentences()).toEqual([
+      'drones Falcon: set_mode started  via=cloud  user=ada  payload={"mode":"RTL [2J","to":[1,2]}',
+      'drones Falcon: set_mode failed after 1 s (refused)  via=cloud  user=ada',
+      'drones Falcon: set_mode failed (offline)  via=cloud  user=ada  payload={"mode":"RTL [2J","to":[1,2]}',
+    ]);
+  });
+
+  it('cuts a long payload', () => {
+    const { activity_log, sentences } = opened();
+    const task = { ...arm, command_name: 'upload_mission', payload: { plan: 'x'.repeat(60_000) } };
+    activity_log.task({ kind: 'started', task });
+    const [line = ''] = sentences();
+    expect(line).toContain('payload="{\\"plan\\":\\"xxx');
+    expect(line).toMatch(/x…"$/u);
+    expect(line.length).toBeLessThan(450);
+  });
+
   it('has a line for a dispatch that could not be read or names an unknown asset', () => {
     const { activity_log, sentences } = opened();
-    const task = { id: arm.id, asset_id: null, command_name: null, origin: undefined };
+    const task = { id: arm.id, asset_id: null, command_name: null, payload: {}, origin: undefined };
     activity_log.task({ kind: 'failed', task, ran_ms: null, error: 'the dispatch is not JSON' });
     expect(sentences()).toEqual(['tasks: command failed (the dispatch is not JSON)']);
   });

@@ -1,0 +1,95 @@
+/** An older message that the link does not accept: nothing was sent, so the refusal of the vehicle is the outcome. */
+import { expect, it } from 'vitest';
+import { Changes } from '../../../../../drivers/mavlink/commands/await-change.ts';
+import { carryOut, type Order } from '../../../../../drivers/mavlink/commands/exchange.ts';
+import { gotoOrder, modeOrder } from '../../../../../drivers/mavlink/commands/orders.ts';
+import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
+import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
+import { LinkTally } from '../../../../../drivers/mavlink/links/link-tally.ts';
+import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
+import { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
+import { modeNumbers } from '../../../../../drivers/mavlink/vehicles/modes.ts';
+import { situationOf } from '../../../../../drivers/mavlink/vehicles/situation.ts';
+import { parseDatagram } from '../../../../../drivers/mavlink/wire/framer.ts';
+import { decode } from '../../../../../drivers/mavlink/wire/messages.ts';
+
+const guided = 4;
+const unsupported = 3;
+const older = ['SET_MODE', 'SET_POSITION_TARGET_GLOBAL_INT'];
+const near = { lat: 47.4, lon: 8.5, alt_m: 30 };
+
+/** A copter of ArduPilot in GUIDED that supports no command, on a link that accepts no older messages. */
+function oldCopter() {
+  const changes = new Changes();
+  const refused: string[] = [];
+  const receive = (message: Parameters<Contact['receive']>[0]): void => {
+    contact.receive(message, performance.now());
+    changes.notify();
+  };
+  const link: Link = {
+    name: 'field',
+    high_latency: false,
+    hasRoom: () => true,
+    discard: () => undefined,
+    stats: () => new LinkTally().stats(),
+    ended: Promise.resolve(),
+    send(bytes) {
+      let is_accepted = true;
+      parseDatagram(bytes, {
+        tally: new LinkTally(),
+        frame: (frame) => {
+          const message = decode(frame);
+          if (!message) return;
+          is_accepted = !older.includes(message.name);
+          if (!is_accepted) refused.push(message.name);
+          if (message.name !== 'COMMAND_INT' && message.name !== 'COMMAND_LONG') return;
+          const { command } = message.fields;
+          const to = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };
+          const ack = { command, result: unsupported, ...to };
+          queueMicrotask(() => receive({ name: 'COMMAND_ACK', fields: ack }));
+        },
+      });
+      return is_accepted;
+    },
+  };
+  const contact = new Contact({
+    link,
+    peer: 'copter',
+    sysid: 1,
+    compid: 1,
+    out: new Outgoing({ sysid: 245, compid: 191, passive: false, signing: undefined }),
+    rates: { position_hz: 2, attitude_hz: 4, status_hz: 1 },
+    passive: false,
+    now_ms: performance.now(),
+    onText: () => undefined,
+    onEvent: () => undefined,
+  });
+  const beat = { custom_mode: guided, type: 2, autopilot: 3, base_mode: 129, system_status: 4 };
+  receive({ name: 'HEARTBEAT', fields: { ...beat, mavlink_version: 3 } });
+  const to = { name: 'Falcon', contact, changes, incarnation: () => 'one' };
+  const run = async (order: Order) =>
+    carryOut(to, order, {
+      signal: new AbortController().signal,
+      progress: () => undefined,
+      remaining_ms: () => 10_000,
+    });
+  return { contact, refused, run };
+}
+
+it.each(['set_mode', 'goto_waypoint'] as const)(
+  '%s fails with the refusal of the vehicle, and its outcome is known',
+  async (name) => {
+    const { contact, refused, run } = oldCopter();
+    const situation = situationOf(contact, performance.now());
+    const numbers = modeNumbers('ardupilot', 'copter', 'LOITER');
+    if (!numbers) throw new Error('copters have this mode');
+    const order =
+      name === 'set_mode'
+        ? modeOrder('LOITER', numbers, situation)
+        : gotoOrder(near, { amsl_m: 518, above_home_m: 30 }, situation);
+    const failure = run(order);
+    await expect(failure).rejects.toThrow(texts.fallback_unsent);
+    await expect(failure).rejects.not.toThrow(/outcome unknown/u);
+    expect(refused).toHaveLength(1);
+  },
+);
