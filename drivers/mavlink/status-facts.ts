@@ -2,10 +2,14 @@
 import type { Link } from './links/link.ts';
 import type { ComponentStats, LinkStats } from './links/link-stats.ts';
 import type { Messages } from './wire/messages.ts';
+import { texts as command_texts } from './commands/texts.ts';
+import { texts } from './texts.ts';
 import type { Vehicle } from './vehicles/vehicle.ts';
 
 /** Components shown for one link; more would not fit a line. */
 const components_shown_max = 8;
+/** The status of a driver has at most 32 facts, links and endpoints included. */
+const vehicles_shown_max = 10;
 const unknown_rssi = 255;
 
 export interface Observed {
@@ -22,8 +26,33 @@ export function statusFacts(
     vehicles: vehicles.length,
     online: vehicles.filter(({ online }) => online).length,
     conflicts: vehicles.filter(({ conflict }) => conflict !== undefined).length,
+    ...vehicleFacts(vehicles),
     ...Object.fromEntries(links.flatMap((link) => linkFacts(link, radioOf(link)))),
   };
+}
+
+/** Mode, arming and battery of each vehicle; those that are online come first. */
+function vehicleFacts(vehicles: readonly Vehicle[]): Readonly<Record<string, string>> {
+  const sorted = vehicles.toSorted((a, b) => Number(b.online) - Number(a.online));
+  const now_ms = performance.now();
+  const shown = sorted.slice(0, vehicles_shown_max).map((vehicle) => {
+    const text = vehicle.online ? vehicleText(vehicle.report(now_ms)) : texts.offline(vehicle.offline_ms);
+    return [texts.vehicle(vehicle.name, vehicle.active.sysid), text] as const;
+  });
+  return Object.fromEntries(shown);
+}
+
+/** Formats a vehicle, such as `GUIDED, armed, airborne, battery 76 %`. */
+function vehicleText({ situation, charge }: ReturnType<Vehicle['report']>): string {
+  const { mode, armed, airborne, pre_arm_check, pre_arm_reasons } = situation;
+  const { remaining_pct = null, voltage = null } = charge ?? {};
+  return [
+    mode ?? texts.mode_unknown,
+    texts.armed(armed),
+    ...(armed === true && airborne === true ? [texts.airborne] : []),
+    ...(armed === false && pre_arm_check === false ? [command_texts.pre_arm_failed(pre_arm_reasons)] : []),
+    ...(remaining_pct === null && voltage === null ? [] : [texts.battery(remaining_pct, voltage)]),
+  ].join(', ');
 }
 
 function linkFacts(

@@ -9,9 +9,17 @@ import { admit, type Bounded, notSent, reach } from './admission.ts';
 import { altitudeInput, heightOf } from './altitude.ts';
 import { awaitArrival, journeyUp } from './arrival.ts';
 import { carryOut } from './exchange.ts';
-import { admitTarget, obstacleToHold, obstacleToMode, obstacleToSpeed, obstacleToTakeOff } from './gate.ts';
+import {
+  admitTarget,
+  isArduPlane,
+  obstacleToHold,
+  obstacleToMode,
+  obstacleToSpeed,
+  obstacleToTakeOff,
+} from './gate.ts';
 import { hold } from './hold.ts';
 import { gotoOrder, modeOf, modeOrder, speedOrder, takeoffOrder } from './orders.ts';
+import { takeOffAsPlane } from './plane-takeoff.ts';
 import { observeSpeed, speedOf } from './speed-effect.ts';
 import { texts } from './texts.ts';
 
@@ -38,12 +46,17 @@ function takeoffCommand(vehicle: Bounded, options: MavlinkOptions): Command {
     .meta({ title: 'Height', 'x-kit-datum': 'relative', 'x-kit-unit': 'm' });
   return defineCommand({
     name: 'takeoff',
-    description: `Take off straight up to ${height_min_m} to ${height_max_m} m above home. The vehicle must be armed; ArduPilot must be in GUIDED. Completed at that height.`,
+    description: `Take off to ${height_min_m} to ${height_max_m} m above home: straight up, an ArduPlane ahead to its TKOFF_ALT. The vehicle must be armed; an ArduCopter or quadplane must be in GUIDED. Completed at that height.`,
     risk_level: 'high',
     requires_approval: true,
     timeout_ms: takeoff_timeout_ms,
     input: z.strictObject({ height_m }),
-    handle: async (input, context) => takeOff(vehicle, input.height_m, context),
+    handle: async (input, context) => {
+      const { situation } = admit(vehicle, context, obstacleToTakeOff);
+      return isArduPlane(situation)
+        ? takeOffAsPlane(vehicle, input.height_m, { options, context })
+        : takeOff(vehicle, input.height_m, context);
+    },
   });
 }
 

@@ -25,14 +25,19 @@ export function obstacleToDisarm({ armed, airborne }: Situation): Obstacle {
   return armed && airborne === true ? texts.airborne : undefined;
 }
 
-/** Only multicopters and VTOLs take off straight up from where they stand. */
+/** Multicopters and VTOLs take off straight up from where they stand, an ArduPlane in a mode of its own. */
 export function obstacleToTakeOff(situation: Situation): Obstacle {
   const { autopilot, kind, airborne } = situation;
-  if (autopilot === 'other' || (kind !== 'copter' && kind !== 'vtol')) return texts.no_takeoff(kind);
+  const has_takeoff = kind === 'copter' || kind === 'vtol' || isArduPlane(situation);
+  if (autopilot === 'other' || !has_takeoff) return texts.no_takeoff(kind);
   const unarmed = obstacleUnarmed(situation);
   if (unarmed !== undefined) return unarmed;
   if (airborne !== false) return airborne === null ? texts.airborne_unknown : texts.airborne_already;
   return obstacleOnGround(situation);
+}
+
+export function isArduPlane({ autopilot, kind }: Pick<Situation, 'autopilot' | 'kind'>): boolean {
+  return autopilot === 'ardupilot' && kind === 'plane';
 }
 
 function obstacleUnarmed({ armed }: Situation): Obstacle {
@@ -40,11 +45,13 @@ function obstacleUnarmed({ armed }: Situation): Obstacle {
   return armed ? undefined : texts.not_armed;
 }
 
-function obstacleOnGround({ autopilot, position, home, estimator, mode }: Situation): Obstacle {
+function obstacleOnGround(situation: Situation): Obstacle {
+  const { autopilot, position, home, estimator, mode } = situation;
   if (!position) return texts.position_missing;
   if (!home) return texts.home_unknown;
   if (estimator?.ok === false) return texts.estimator_unhealthy(estimator.reasons);
-  return autopilot === 'ardupilot' && mode !== 'GUIDED' ? texts.takeoff_mode : undefined;
+  const needs_guided = autopilot === 'ardupilot' && !isArduPlane(situation);
+  return needs_guided && mode !== 'GUIDED' ? texts.takeoff_mode : undefined;
 }
 
 export function obstacleToHold(situation: Situation): Obstacle {

@@ -66,7 +66,7 @@ export function returnOrder(): Order {
 
 /** `hold`, or a mode of the interface. */
 export function modeOrder(
-  mode: ModeName | 'hold',
+  mode: ModeName | 'hold' | 'TAKEOFF',
   { main, sub, custom_mode }: ModeNumbers,
   { autopilot, armed }: Situation,
 ): Order {
@@ -202,11 +202,14 @@ export function takeoffOrder(height: Height, { autopilot, kind, position }: Situ
     may_resend: false,
     expected: texts.expects_airborne,
     effect_wait_ms: takeoff_effect_wait_ms,
-    isObserved: ({ latest }, since_ms) => {
-      const state = latest.since('EXTENDED_SYS_STATE', since_ms)?.landed_state;
-      return state === landed_in_air || state === landed_taking_off;
-    },
+    isObserved: isAirborne,
   };
+}
+
+/** Whether it reported since then that it flies. */
+export function isAirborne({ latest }: Contact, since_ms: number): boolean {
+  const state = latest.since('EXTENDED_SYS_STATE', since_ms)?.landed_state;
+  return state === landed_in_air || state === landed_taking_off;
 }
 
 /** Whether the speed of the vehicle is that through the air. PX4 ignores a speed over ground in forward flight. */

@@ -12,6 +12,10 @@ export const texts = {
   airborne: 'vehicle is airborne',
   airborne_already: 'vehicle is airborne already',
   no_takeoff: (kind: string) => `takeoff does not support vehicles of kind ${kind}`,
+  takeoff_param: (name: string) => `its parameter ${name} is unknown, so where it would climb is too`,
+  takeoff_height: (height_m: number, alt_m: number) =>
+    `it climbs to ${height_m} m above home (TKOFF_ALT is ${alt_m} m above where it stands); set height_m to that, or change the parameter in the ground station`,
+  takeoff_course_unknown: 'its heading is unknown, so where it would fly is too (goto.geofence)',
   takeoff_mode: 'this autopilot takes off in GUIDED only; set that mode first',
   no_speed: (kind: string) => `set_speed does not support vehicles of kind ${kind}`,
   disarmed_mode: 'vehicle is disarmed, and this mode would prevent arming',

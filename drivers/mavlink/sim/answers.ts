@@ -1,7 +1,8 @@
 /** Answers and actions of the simulated vehicle, as observed of both autopilots. */
 import type { Messages } from '../wire/messages.ts';
 import { assetTypeOf } from '../vehicles/kind.ts';
-import { mode_names, modeNumbers } from '../vehicles/modes.ts';
+import { offset } from '../commands/geo.ts';
+import { arduplane_takeoff_mode, mode_names, modeNumbers } from '../vehicles/modes.ts';
 import type { Flight } from './flight.ts';
 import { simHoldNumbers, type SimState } from './telemetry.ts';
 
@@ -34,7 +35,10 @@ const change_mode = 1;
 const orbit_speed_max_mps = 10;
 const orbit_acceleration_max_mps2 = 2;
 
-type Answerable = Pick<SimState, 'autopilot' | 'flight' | 'gps' | 'pre_arm_ok' | 'kind' | 'vtol_state'>;
+type Answerable = Pick<
+  SimState,
+  'autopilot' | 'climb' | 'flight' | 'gps' | 'pre_arm_ok' | 'kind' | 'vtol_state'
+>;
 
 /** Executes `COMMAND_LONG`. */
 export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable): Answer {
@@ -125,6 +129,14 @@ function takeOff({ param7 }: Messages['COMMAND_LONG'], { autopilot, flight, kind
   return { result: accepted };
 }
 
+/** A plane climbs ahead, and circles in the same mode. */
+function climbAhead({ flight, climb }: Answerable): void {
+  const place = offset(flight, { bearing_deg: flight.heading_deg, metres: climb.distance_m });
+  flight.mode = 'TAKEOFF';
+  flight.holds_after_takeoff = false;
+  flight.target = { ...place, height_m: flight.height_m + climb.alt_m };
+}
+
 function arm({ autopilot, flight, gps, pre_arm_ok }: Answerable): Answer {
   if (pre_arm_ok && gps === 'ok') {
     flight.armed = true;
@@ -164,6 +176,10 @@ function setMode({ param2, param3 }: Messages['COMMAND_LONG'], state: Answerable
   if (autopilot === 'ardupilot' && simHoldNumbers(state)?.main === param2) {
     flight.mode = 'HOLD';
     flight.target = undefined;
+    return { result: accepted };
+  }
+  if (autopilot === 'ardupilot' && kind === 'plane' && param2 === arduplane_takeoff_mode) {
+    climbAhead(state);
     return { result: accepted };
   }
   if (mode) {

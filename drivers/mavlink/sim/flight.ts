@@ -46,6 +46,8 @@ export class Flight {
   target: Target | undefined;
   /** Where it flies first, around an obstacle on the way to its target. */
   around: Target | undefined;
+  /** Whether its takeoff mode ends at its height, in holding. */
+  holds_after_takeoff = true;
   /** What it flies around, in ORBIT. */
   circle: Circle | undefined;
   north_mps = 0;
@@ -87,8 +89,8 @@ export class Flight {
       this.heading_deg = ((Math.atan2(this.east_mps, this.north_mps) * 180) / Math.PI + 360) % 360;
     }
     // PX4 holds when it has reached the height of its takeoff.
-    if (this.mode === 'TAKEOFF' && this.target && this.height_m >= this.target.height_m - arrived_m)
-      this.mode = 'LOITER';
+    const is_ending = this.mode === 'TAKEOFF' && this.holds_after_takeoff;
+    if (is_ending && this.target && this.height_m >= this.target.height_m - arrived_m) this.mode = 'LOITER';
     const is_coming_down = this.mode === 'RTL' || this.mode === 'LAND';
     if (is_coming_down && !this.is_airborne) this.armed = false;
   }

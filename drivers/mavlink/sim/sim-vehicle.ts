@@ -32,6 +32,8 @@ export interface SimOptions {
 
 const compid = 1;
 const type_quadrotor = 2;
+const takeoff_alt_m = 5;
+const takeoff_distance_m = 50;
 const step_ms = 50;
 const heartbeat_ms = 1_000;
 /** Reasons are sent after the answer. */
@@ -99,6 +101,10 @@ export class SimVehicle {
       reply: (name, fields) => this.send(name, fields),
     });
     this.parameters = new SimParameters(options.autopilot, (value) => this.send('PARAM_VALUE', value));
+    if (options.autopilot === 'ardupilot' && kindOf(options.type ?? type_quadrotor) === 'plane') {
+      this.parameters.stored.set('TKOFF_ALT', { value: takeoff_alt_m, isInteger: false });
+      this.parameters.stored.set('TKOFF_DIST', { value: takeoff_distance_m, isInteger: false });
+    }
     this.#text_id = options.autopilot === 'px4' ? 0 : 1;
     signal.addEventListener('abort', () => this.#closeSocket(), { once: true });
   }
@@ -276,6 +282,10 @@ export class SimVehicle {
       pre_arm_ok,
       missions,
       vtol_state,
+      climb: {
+        alt_m: this.parameters.stored.get('TKOFF_ALT')?.value ?? 0,
+        distance_m: this.parameters.stored.get('TKOFF_DIST')?.value ?? 0,
+      },
       boot_ms: Math.round(performance.now() - this.#booted_ms),
     };
   }

@@ -2,7 +2,13 @@
 import { distance_m } from '../commands/geo.ts';
 import type { Messages } from '../wire/messages.ts';
 import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
-import { holdNumbers, modeNumbers, px4_orbit_mode, px4_takeoff_mode } from '../vehicles/modes.ts';
+import {
+  arduplane_takeoff_mode,
+  holdNumbers,
+  modeNumbers,
+  px4_orbit_mode,
+  px4_takeoff_mode,
+} from '../vehicles/modes.ts';
 import { autopilotVersion } from './autopilot-version.ts';
 import type { Flight, SimMode } from './flight.ts';
 import type { SimMissions } from './missions.ts';
@@ -23,6 +29,8 @@ export interface SimState {
   readonly missions: Pick<SimMissions, 'report'>;
   /** MAV_VTOL_STATE of a quadplane. */
   readonly vtol_state: number;
+  /** Where the TAKEOFF mode of a plane leads. */
+  readonly climb: { readonly alt_m: number; readonly distance_m: number };
 }
 
 const undulation_m = 47.3;
@@ -299,7 +307,7 @@ export function simHoldNumbers({
 
 function modeNumber(about: Pick<SimState, 'autopilot' | 'kind' | 'vtol_state'>, mode: SimMode): number {
   const { autopilot, kind } = about;
-  if (mode === 'TAKEOFF') return px4_takeoff_mode;
+  if (mode === 'TAKEOFF') return autopilot === 'px4' ? px4_takeoff_mode : arduplane_takeoff_mode;
   if (mode === 'ORBIT') return px4_orbit_mode;
   const numbers = mode === 'HOLD' ? simHoldNumbers(about) : modeNumbers(autopilot, kind, mode);
   return numbers?.custom_mode ?? 0;

@@ -132,6 +132,9 @@ export function holdNumbers(
   return { main, sub: 0, custom_mode: main };
 }
 
+/** The mode in which an ArduPlane takes off. */
+export const arduplane_takeoff_mode = ardupilot_modes.plane.indexOf('TAKEOFF');
+
 /** `custom_mode` of PX4 while it takes off. */
 export const px4_takeoff_mode = ((2 << 24) | (px4_main_auto << 16)) >>> 0;
 

@@ -23,6 +23,7 @@ import type { Decoded, Messages } from '../wire/messages.ts';
 import { isPositionValid, situationOf } from './situation.ts';
 
 export type DroneSink = AssetSink<typeof droneFeeds>;
+export type Charge = Pick<Reading, 'remaining_pct' | 'voltage'>;
 type Reading = NonNullable<ReturnType<typeof batteryReading>>;
 
 const status_fresh_ms = 5_000;
@@ -44,9 +45,15 @@ interface Moment {
 export class Publishing {
   readonly #sink: DroneSink;
   readonly #batteries = new Map<number, Reading & { readonly at_ms: number }>();
+  #charge: Charge | undefined;
 
   constructor(sink: DroneSink) {
     this.#sink = sink;
+  }
+
+  /** The latest published state of the battery; undefined before the first. */
+  get charge(): Charge | undefined {
+    return this.#charge;
   }
 
   receive(message: Decoded, contact: Contact, now_ms: number): void {
@@ -80,7 +87,7 @@ export class Publishing {
       this.#sink.setPosition({ lat: position.lat, lon: position.lon });
     }
     const battery = highLatencyBattery(report);
-    if (battery) this.#sink.publish('battery', battery);
+    if (battery) this.#publishBattery(battery);
     this.#sink.publish('vfr_hud', highLatencySpeeds(report, contact.autopilot));
     const { armed, mode } = situationOf(contact, now_ms);
     this.#sink.publish('sys_status', {
@@ -123,14 +130,19 @@ export class Publishing {
     this.#batteries.set(status.id, { ...reading, at_ms: now_ms });
     this.#dropStaleBatteries(now_ms);
     const message = batteryFeed(this.#batteries);
-    if (message) this.#sink.publish('battery', message);
+    if (message) this.#publishBattery(message);
   }
 
   /** Used only for vehicles that do not report each battery. */
   #systemBattery(status: Messages['SYS_STATUS'], now_ms: number): void {
     this.#dropStaleBatteries(now_ms);
     const message = this.#batteries.size > 0 ? undefined : systemBattery(status);
-    if (message) this.#sink.publish('battery', message);
+    if (message) this.#publishBattery(message);
+  }
+
+  #publishBattery(message: NonNullable<ReturnType<typeof batteryFeed>>): void {
+    this.#charge = message;
+    this.#sink.publish('battery', message);
   }
 
   #dropStaleBatteries(now_ms: number): void {

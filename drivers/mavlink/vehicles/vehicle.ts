@@ -4,9 +4,9 @@ import type { AssetDescription, DriverLog } from '../../../src/driver/driver.ts'
 import type { Contact } from './contact.ts';
 import { radioFeed } from './feeds.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
-import { type DroneSink, Publishing } from './publishing.ts';
+import { type Charge, type DroneSink, Publishing } from './publishing.ts';
 import { flightMode } from './modes.ts';
-import { isArmed, situationOf } from './situation.ts';
+import { isArmed, type Situation, situationOf } from './situation.ts';
 import { texts } from './texts.ts';
 import type { Commanded } from '../commands/admission.ts';
 import { kindOfType } from '../missions/kinds.ts';
@@ -94,6 +94,11 @@ export class Vehicle {
 
   get name(): string {
     return this.#parts.describe(this.#active).name;
+  }
+
+  /** What it reported last, for the status. */
+  report(now_ms: number): { readonly situation: Situation; readonly charge: Charge | undefined } {
+    return { situation: situationOf(this.#active, now_ms), charge: this.#publishing.charge };
   }
 
   /** Whether no contact is left. */

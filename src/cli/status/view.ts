@@ -1,7 +1,7 @@
 /** The report as a technician reads it. Pure: report in, lines out. */
 import { no_broker } from '../../config/broker.ts';
 import type { StatusReport } from '../../local/api.ts';
-import { type Paint, clockTime, duration, size, table } from '../terminal/shell.ts';
+import { type Paint, clockTime, duration, oneLine, size, table } from '../terminal/shell.ts';
 import { drainText } from '../terminal/drain.ts';
 import { fold } from '../terminal/width.ts';
 import { linkLines } from './links.ts';
@@ -103,17 +103,33 @@ function driverLines(
   paint: Paint,
   columns: number | undefined,
 ): readonly string[] {
-  const rows = drivers.flatMap(({ name, driver, state, since, reason, facts, devices = [] }) => [
-    [
-      name,
-      name === driver ? '' : driver,
-      paint(state === 'up' ? 'good' : 'warn', state),
-      `since ${clockTime(since)}`,
-      [reason, ...Object.entries(facts).map(([key, value]) => `${key}=${value}`)].filter(Boolean).join('  '),
-    ],
-    ...devices.filter((device) => device.reason !== null).map((device) => deviceRow(device, paint)),
-  ]);
-  return section('drivers', 'none configured', rows, { paint, columns });
+  const rows = drivers.flatMap(({ name, driver, state, since, reason, facts, devices = [] }) => {
+    const { short, long } = Object.groupBy(Object.entries(facts), ([, value]) =>
+      `${value}`.includes(' ') ? 'long' : 'short',
+    );
+    return [
+      {
+        cells: [
+          name,
+          name === driver ? '' : driver,
+          paint(state === 'up' ? 'good' : 'warn', state),
+          `since ${clockTime(since)}`,
+          [reason, ...(short ?? []).map(([key, value]) => `${key}=${value}`)].filter(Boolean).join('  '),
+        ],
+        below: (long ?? []).flatMap(([key, value]) => fold(oneLine(`    ${key}: ${value}`), columns, 6)),
+      },
+      ...devices
+        .filter((device) => device.reason !== null)
+        .map((device) => ({ cells: deviceRow(device, paint), below: [] })),
+    ];
+  });
+  if (rows.length === 0) return section('drivers', 'none configured', [], { paint, columns });
+  const lines = table(
+    rows.map(({ cells }) => cells),
+    '  ',
+    columns,
+  );
+  return [paint('bold', 'drivers'), ...lines.flatMap((line, at) => [line].concat(rows[at]?.below ?? []))];
 }
 
 /** A device that is not served: what was tried, when the next attempt follows, and the answer. */

@@ -1,7 +1,8 @@
 /** Facts of the links in `kit-connector status`. */
 import { describe, expect, it } from 'vitest';
 import { componentLosses, radioText } from '../../../../drivers/mavlink/status-facts.ts';
-import { withLab } from './mavlink-lab.ts';
+import { texts as command_texts } from '../../../../drivers/mavlink/commands/texts.ts';
+import { withDrone, withLab } from './mavlink-lab.ts';
 import { eventually } from '../../../support/eventually.ts';
 
 const statsOf = (compid: number, received: number, lost: number, peer = 'here') => ({
@@ -44,6 +45,31 @@ describe('MAVLink status facts', () => {
       expect(facts()['field']).toMatch(/^up, \d+ frames, \d+\.\d % lost$/u);
       expect(facts()['field loss']).toMatch(/1\/1 \d+\.\d %/u);
       expect(facts()['field radio']).toBe('here 190 noise 40, remote 180 noise 45, 3 errors');
+    });
+  });
+
+  it('show mode, arming and battery of each vehicle, and since when one is offline', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      const facts = () => lab.hub.drivers().find(({ name }) => name === 'drones')?.facts ?? {};
+      const shown = () => String(facts()['Quadrotor 1 (system 1)'] ?? '');
+      await lab.sees('battery');
+      await eventually(
+        'the vehicle is shown',
+        () => shown() === 'AUTO, armed, airborne, battery 76 %, 15.8 V',
+      );
+      drone.flight.armed = false;
+      drone.flight.height_m = 0;
+      drone.flight.mode = 'LOITER';
+      drone.pre_arm_ok = false;
+      drone.sendText('PreArm: Compass not calibrated');
+      await eventually(
+        'the changes are shown',
+        () =>
+          shown() ===
+          `LOITER, disarmed, ${command_texts.pre_arm_failed(['PreArm: Compass not calibrated'])}, battery 76 %, 15.8 V`,
+      );
+      drone.silent = true;
+      await eventually('it is shown as offline', () => /^offline for \d+ s$/u.test(shown()), 20_000);
     });
   });
 });

@@ -15,7 +15,7 @@ import { decode } from '../../../../../drivers/mavlink/wire/messages.ts';
 
 const guided = 4;
 const unsupported = 3;
-const older = ['SET_MODE', 'SET_POSITION_TARGET_GLOBAL_INT'];
+const older = new Set(['SET_MODE', 'SET_POSITION_TARGET_GLOBAL_INT']);
 const near = { lat: 47.4, lon: 8.5, alt_m: 30 };
 
 /** A copter of ArduPilot in GUIDED that supports no command, on a link that accepts no older messages. */
@@ -40,7 +40,7 @@ function oldCopter() {
         frame: (frame) => {
           const message = decode(frame);
           if (!message) return;
-          is_accepted = !older.includes(message.name);
+          is_accepted = !older.has(message.name);
           if (!is_accepted) refused.push(message.name);
           if (message.name !== 'COMMAND_INT' && message.name !== 'COMMAND_LONG') return;
           const { command } = message.fields;

@@ -27,6 +27,7 @@ const state: SimState = {
   gps: 'ok',
   pre_arm_ok: true,
   vtol_state: 0,
+  climb: { alt_m: 0, distance_m: 0 },
   type: 2,
   kind: 'copter',
   uid: '0000000000000001',

@@ -1,0 +1,30 @@
+/** Drivers in `kit-connector status`: their facts, of which sentences have lines of their own. */
+import { expect, it } from 'vitest';
+import { statusLines } from '../../../src/cli/status/view.ts';
+import { statusOf } from '../local/fake-daemon.ts';
+
+const drones = {
+  name: 'drones',
+  driver: 'mavlink',
+  state: 'up',
+  since: '2026-11-21T10:00:00.000Z',
+  reason: null,
+  facts: { vehicles: 2, online: 1, 'Falcon (system 1)': 'GUIDED, armed, battery 76 %', radio: 'up' },
+};
+
+function driverLines(columns?: number): readonly string[] {
+  const all = statusLines(statusOf({ drivers: [drones] }), (_colour, text) => text, columns);
+  const from = all.indexOf('drivers');
+  return all.slice(from, from + (columns === undefined ? 3 : 4));
+}
+
+it('shows numbers and words in the line of the driver, and sentences below it', () => {
+  const [, line, below] = driverLines();
+  expect(line).toMatch(/^ {2}drones {2}mavlink {2}up {2}since .* {2}vehicles=2 {2}online=1 {2}radio=up$/u);
+  expect(below).toBe('    Falcon (system 1): GUIDED, armed, battery 76 %');
+});
+
+it('folds sentences on a narrow terminal, so that nothing of them is lost', () => {
+  const [, , ...below] = driverLines(40);
+  expect(below).toEqual(['    Falcon (system 1): GUIDED, armed,', '      battery 76 %']);
+});
