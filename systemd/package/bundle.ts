@@ -4,6 +4,7 @@ import { isBuiltin } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 import { z } from 'zod';
+import { bundlePage, page_dir } from './page.ts';
 
 /** Not bundled: native modules. */
 const external_packages = ['better-sqlite3', 'koffi', '@serialport/bindings-cpp'];
@@ -73,6 +74,10 @@ export async function bundle(root: string, out: string): Promise<readonly string
   });
   await build.close();
   for (const asset of assets) {
+    if (asset === resolve(root, page_dir)) {
+      await bundlePage(root, join(out, basename(asset)));
+      continue;
+    }
     await cp(asset, join(out, basename(asset)), {
       recursive: true,
       filter: (path) => !type_files.test(path),

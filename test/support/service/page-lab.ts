@@ -2,6 +2,7 @@
 import { AxeBuilder } from '@axe-core/playwright';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { JsonObject } from '../../../src/contract/json.ts';
+import type { PageSource } from '../../../src/service/http/page/page-files.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import { samples } from '../contract-samples.ts';
 import { program } from '../peers.ts';
@@ -62,6 +63,8 @@ export interface PageLabOptions {
   readonly hasHistory?: boolean;
   /** The operator's map. */
   readonly map_file?: string;
+  /** Left out: that of the sources. */
+  readonly source?: PageSource;
   /** Done before the page is loaded. */
   readonly prepare?: (page: Page) => Promise<void>;
 }
@@ -75,12 +78,14 @@ export async function openPage(browser: Browser, options: PageLabOptions = {}): 
     media_origins = [],
     hasHistory = false,
     map_file,
+    source,
     prepare,
   } = options;
   const lab = await startServiceLab(page_kit_id, {
     media_origins,
     hasHistory,
     ...(map_file !== undefined && { map_file }),
+    ...(source && { page: source }),
   });
   const link = await startProxy(Number(new URL(lab.url).port));
   const url = `http://127.0.0.1:${link.port}`;

@@ -8,7 +8,7 @@ import { gatewayRetention } from '../../../src/service/history/retention.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
 import { type KeyRights, makeKey, scopes } from '../../../src/service/access/principal.ts';
 import { type RequestLimits, request_limits_default } from '../../../src/service/http/guards.ts';
-import { pageOnDemand } from '../../../src/service/http/page/page-files.ts';
+import { pageOnDemand, type PageSource } from '../../../src/service/http/page/page-files.ts';
 import type { TlsSource } from '../../../src/service/http/server/secure-server.ts';
 import type { SocketLimits } from '../../../src/service/live/upgrade.ts';
 import { startService } from '../../../src/service/start.ts';
@@ -22,7 +22,7 @@ import { recordingLog } from '../recording-log.ts';
 export type ServiceLab = Awaited<ReturnType<typeof startServiceLab>>;
 
 /** Compressing it takes time, and it is the same each time. */
-const page = pageOnDemand();
+const page_of_sources = pageOnDemand();
 
 interface PublishOptions {
   readonly kit?: string;
@@ -43,6 +43,8 @@ interface LabOptions {
   readonly hasHistory?: boolean;
   readonly webhooks?: WebhookSettings;
   readonly store?: Store;
+  /** Left out: that of the sources. */
+  readonly page?: PageSource;
 }
 
 const history: HistoryOptions = {
@@ -64,6 +66,7 @@ export async function startServiceLab(
     hasHistory,
     webhooks,
     store: given,
+    page = page_of_sources,
   }: LabOptions = {},
 ) {
   const database = openSqlite(':memory:');

@@ -7,6 +7,7 @@ import { Protocol } from '../../pmtiles.js';
 import { Component } from '../../preact.js';
 import { ask } from '../../world/api.js';
 import { field } from '../../world/json.js';
+import { pageFile } from '../../world/page-file.js';
 import { html } from '../parts/html.js';
 import { base } from './base-state.js';
 import { styleOf } from './base-style.js';
@@ -16,7 +17,7 @@ import { styleOf } from './base-style.js';
 
 /** @typedef {{ readonly view: View, readonly at: Mercator }} Props */
 
-const worker_url = new URL('../../maplibre-gl-worker.js', import.meta.url).href;
+const worker_url = pageFile('maplibre-gl-worker.js');
 /** A context that is lost again does not come back for long: the plain map stays. */
 const losses_max = 2;
 const pixel_ratio_max = 2;

@@ -1,4 +1,5 @@
 /** Screens whose modules are fetched when they are first shown, or in idle time. */
+import { pageFile } from '../../world/page-file.js';
 
 /** @import { Actions } from '../../types.d.ts' */
 
@@ -48,7 +49,7 @@ export async function loadStyles(file) {
   /** @type {PromiseWithResolvers<void>} */
   const { promise, resolve, reject } = Promise.withResolvers();
   link.rel = 'stylesheet';
-  link.href = new URL(`../../styles/${file}`, import.meta.url).href;
+  link.href = pageFile(`styles/${file}`);
   link.onload = () => resolve();
   link.onerror = () => {
     link.remove();

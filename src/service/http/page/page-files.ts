@@ -27,6 +27,8 @@ const mapLibraries: Readonly<Record<string, { readonly url: string; readonly exp
     exports: 'export const { PMTiles, Protocol } = pmtiles;',
   },
 };
+/** The sources, or the bundle of them in the package. */
+const page_dir = new URL('../../../page/', import.meta.url);
 const first_file = 'index.html';
 const first_module = 'main.js';
 /** All style sheets that the first file links but the last, in one: small files compress worse than their sum. */
@@ -62,17 +64,17 @@ export interface Page {
 export type PageSource = () => Promise<Page>;
 
 /** Loads the page at its first request: many kits serve programs only and never need it. */
-export function pageOnDemand(): PageSource {
+export function pageOnDemand(dir = page_dir): PageSource {
   let page: Promise<Page> | undefined;
   return async () => {
-    page ??= loadPage();
+    page ??= loadPage(dir);
     return page;
   };
 }
 
 /** Reads and compresses the page; about 100 kB. */
-export async function loadPage(): Promise<Page> {
-  const texts = new Map(Object.entries(await readTexts()));
+export async function loadPage(dir = page_dir): Promise<Page> {
+  const texts = new Map(Object.entries(await readTexts(dir)));
   const index = joinStyles(texts.get(first_file) ?? '', texts);
   texts.delete(first_file);
   // The address of a library names its content too: it changes with its version.
@@ -129,6 +131,9 @@ function withPreloads(index: string, names: readonly string[]): string {
   return index.replace('  </head>', `${links.join('')}  </head>`);
 }
 
+/** As it is written in the sources, and as the bundler of the package minifies it. */
+const static_import = /\bimport\s*(?:[\w$\s{},*]+?\bfrom\s*)?["'](\.[^"']+)["']/gu;
+
 /** The modules that the first one imports, directly or not. What is imported by `import()` is fetched when it is needed. */
 function firstModules(texts: ReadonlyMap<string, string>): readonly string[] {
   const found = new Set<string>();
@@ -136,7 +141,7 @@ function firstModules(texts: ReadonlyMap<string, string>): readonly string[] {
     const text = texts.get(name);
     if (text === undefined || found.has(name)) return;
     found.add(name);
-    for (const [, specifier = ''] of text.matchAll(/^import\s[^;]*?from '(\.[^']+)'/gmu)) {
+    for (const [, specifier = ''] of text.matchAll(static_import)) {
       add(posix.join(posix.dirname(name), specifier));
     }
   };
@@ -144,8 +149,7 @@ function firstModules(texts: ReadonlyMap<string, string>): readonly string[] {
   return [...found];
 }
 
-async function readTexts(): Promise<Record<string, string>> {
-  const dir = new URL('../../../page/', import.meta.url);
+async function readTexts(dir: URL): Promise<Record<string, string>> {
   const names = (await readdir(dir, { recursive: true }))
     .filter((name) => types[extensionOf(name)] !== undefined)
     .sort();
