@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 /** Names of Lucide icons. */
 const names = (
-  'activity arrow-left battery-low bell box cctv chevron-down chevron-right cloud copy cpu download drone ellipsis ' +
+  'activity arrow-left battery battery-low bell box cctv chevron-down chevron-right cloud copy cpu download drone ellipsis ' +
   'ethernet-port gauge house layers layout-grid list locate-fixed map maximize minus moon plus radio-tower ' +
   'satellite-dish search server settings signal sun target thermometer truck users video wifi x'
 ).split(' ');

@@ -238,7 +238,7 @@ export const de = {
   },
   activity: {
     filter: 'Welche Einträge zeigen',
-    kind: { all: 'Alle', alarm: 'Alarme', task: 'Aufträge', seen: 'Erkennungen' },
+    kind: { all: 'Alle', alarm: 'Alarme', link: 'Links', task: 'Aufträge', seen: 'Erkennungen' },
     none: 'Noch nichts',
     lasts: 'dauert an',
     save: 'Als CSV speichern',

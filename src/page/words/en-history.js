@@ -24,7 +24,7 @@ const event = {
 export const history = {
   event,
   reason,
-  title: 'Course',
+  title: 'History',
   range: 'Time that is shown',
   spans: { 0: '10 min', 1: '1 h', 24: '24 h', 168: '7 d', 720: '30 d' },
   off: 'This service keeps no history: you see what this page observed.',

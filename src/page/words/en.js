@@ -272,9 +272,9 @@ export const en = {
   },
   activity: {
     filter: 'Show which entries',
-    kind: { all: 'All', alarm: 'Alarms', task: 'Tasks', seen: 'Detections' },
+    kind: { all: 'All', alarm: 'Alarms', link: 'Links', task: 'Tasks', seen: 'Detections' },
     none: 'Nothing yet',
-    lasts: 'lasts',
+    lasts: 'ongoing',
     save: 'Save as CSV',
     saved: (/** @type {number} */ n) => `${number(n)} rows saved`,
     file: 'activity.csv',

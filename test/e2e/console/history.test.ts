@@ -23,7 +23,14 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
 
   it('shows latency, availability and interruptions of links with their cause', async () => {
     const { page, complaints } = await open('/links', 1280);
-    await page.locator('#latency svg.plot path.l0').waitFor();
+    await page.locator('#latency svg.plot .l0 path').first().waitFor();
+    // The text of the chart has its size at every width, and the interruption is hatched.
+    const high = await page
+      .locator('#latency svg.plot text')
+      .first()
+      .evaluate((text) => text.getBoundingClientRect().height);
+    expect(high).toBeGreaterThan(12);
+    await page.locator('#latency svg.plot rect.off').waitFor();
     const row = page.locator('#interruptions .event');
     await row.waitFor();
     expect(await row.innerText()).toContain('no satellite');
@@ -34,6 +41,8 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
     expect(kinds.filter((kind) => kind === 'none').length).toBeGreaterThanOrEqual(3);
     expect(kinds.filter((kind) => kind === 'unknown').length).toBeGreaterThan(55);
     expect(kinds.filter((kind) => kind === 'all').length).toBeGreaterThan(20);
+    // One hour of eight without an answer.
+    expect(await page.locator('#availability .strip-row .pc').first().innerText()).toMatch(/^8[67]/u);
     await page.locator('#completeness .state.good', { hasText: word('history.isComplete') }).waitFor();
     expect(await faultsOf(page)).toEqual([]);
     expect(complaints).toEqual([]);
@@ -93,6 +102,12 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
     const lab = await open('/activity');
     const { page } = lab;
     await page.locator('.event', { hasText: 'no satellite' }).waitFor();
+    await page.locator('#log .day').first().waitFor();
+    await page.locator('.chip', { hasText: word('activity.kind.link') }).click();
+    await eventually(
+      'only the two edges of the link',
+      async () => (await page.locator('#log .event').count()) === 2,
+    );
     await page.locator('.chip', { hasText: 'Detections' }).click();
     await eventually(
       'only detections',

@@ -1,4 +1,5 @@
 /** The page as the package has it, bundled: every screen with its styles, the second language, the base map. */
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,7 +11,6 @@ import { more_ids, playMore } from '../../support/service/page-kit.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { makeDirectory } from '../../support/temporary.ts';
-import { rm } from 'node:fs/promises';
 
 const root = join(import.meta.dirname, '../../..');
 const screens = [
@@ -51,8 +51,11 @@ describe.skipIf(peerMissing('chromium'))('The page of the package', () => {
     const lab = await show({
       hasHistory: true,
       source: pageOnDemand(out),
-      prepare: async (page) =>
-        page.addInitScript(() => localStorage.setItem('kit-console', '{"language":"de","theme":"day"}')),
+      prepare: async (page) => {
+        await page.addInitScript(() =>
+          localStorage.setItem('kit-console', '{"language":"de","theme":"day"}'),
+        );
+      },
     });
     await playMore(lab.lab);
     for (const path of screens) {

@@ -50,7 +50,7 @@ export function activityScreen(view) {
           shown.length === 0
             ? html`<p class="empty">${past?.isLoading ? t.history.loading : t.activity.none}</p>`
             : html`<ul class="rows">
-                ${shown.map((row) => rowView(row, view))}
+                ${shown.map((row, i) => html`${dayOf(row, shown[i - 1])}${rowView(row, view)}`)}
               </ul>`
         }
         ${past && olderPart(view, past)}
@@ -157,7 +157,7 @@ function rowsOf(view, past) {
   const tasks = hasTasks ? groupHolds([...known.values()].filter(({ asset_id }) => isOfAsset(asset_id))) : [];
   const entries = log.entries.filter(
     ({ kind, key }) =>
-      (wanted === 'all' || kind === wanted) &&
+      (wanted === 'all' || kind === wanted || (wanted === 'link' && key.startsWith('link '))) &&
       (!past || (kind === 'alarm' && !kept_keys.test(key) && log_asset === '')),
   );
   const events = (past ?? []).filter(isShown);
@@ -203,6 +203,17 @@ function noteOfEvent(event, view) {
 }
 
 /**
+ * The day, above its first row.
+ * @param {Row} row
+ * @param {Row | undefined} before
+ */
+function dayOf({ time_ms }, before) {
+  const day = clock(time_ms, { isDay: true });
+  if (before && clock(before.time_ms, { isDay: true }) === day) return '';
+  return html`<li key=${day} class="day">${day}</li>`;
+}
+
+/**
  * @param {Row} row
  * @param {View} view
  */
@@ -217,7 +228,8 @@ function rowView(row, view) {
   const lasted = until_ms === null ? (isOpen ? t.activity.lasts : '') : t.lasted(until_ms - since_ms);
   return html`<li key=${`${key} ${since_ms}`}>
     <a class="event" href=${href}
-      ><time datetime=${new Date(since_ms).toISOString()}>${clock(since_ms, { isExact: true })}</time
+      ><time datetime=${new Date(since_ms).toISOString()}
+        >${clock(since_ms, { isExact: true, isTime: true })}</time
       ><span class=${level === 'bad' ? 'state bad' : level === 'warn' ? 'state warn' : 'state'}
         >${shape(level === 'info' ? 'ring' : 'warn')}</span
       ><span>${name(title)}</span><span class="cap">${lasted}</span></a

@@ -8,11 +8,12 @@ import { t } from '../../words/words.js';
 /** @import { Event } from '../../world/history/events.js' */
 /** @import { Older, View } from '../../types.d.ts' */
 
-export const filters = /** @type {const} */ (['all', 'alarm', 'task', 'seen']);
+export const filters = /** @type {const} */ (['all', 'alarm', 'link', 'task', 'seen']);
 /** @type {Readonly<Record<string, readonly string[]>>} */
 const types = {
   all: [],
   alarm: ['asset_status', 'link_status', 'state', 'tamper', 'doorbell', 'drops'],
+  link: ['link_status'],
   task: ['task'],
   seen: ['motion', 'ai_detection'],
 };

@@ -19,12 +19,14 @@ import { mapBox } from '../map/map-box.js';
 import { html } from '../parts/html.js';
 import { icon } from '../parts/icon.js';
 import { card, fact, name, state } from '../parts/marks.js';
+import { isWideNow } from '../parts/wide.js';
 import { cameraBody } from './camera-view.js';
 import { droneBody } from './drone-view.js';
 import { feedsCard } from './feeds-view.js';
 import { metadataCard } from './metadata-view.js';
 import { radioBody } from './radio-view.js';
 
+/** @import { Shared } from './drone-view.js' */
 /** @import { LiveAsset, View } from '../../types.d.ts' */
 
 const tasks_shown_max = 5;
@@ -66,12 +68,28 @@ function bodyOf(asset, view) {
   const shared = {
     first: html`${lostBox(view)}${pastBox(view)}${offlineBox(asset, view)}`,
     way: trackBar(asset, view),
-    rest: html`${commandsCard(asset, view)}${hasTrack(asset) ? '' : rangeChips(view)}${historyCard(asset, view)}${tasksCard(asset, view)}${childrenCard(asset, view)}${aboutCard(asset, view)}${metadataCard(asset, view)}${feedsCard(asset, view)}`,
+    past: html`${hasTrack(asset) ? '' : rangeChips(view)}${historyCard(asset, view)}`,
+    commands: commandsCard(asset, view),
+    rest: html`${tasksCard(asset, view)}${childrenCard(asset, view)}${aboutCard(asset, view)}${metadataCard(asset, view)}${feedsCard(asset, view)}`,
   };
   if (asset.type === 'drone' && asset.protocol !== 'partner') return droneBody(asset, view, shared);
   if (asset.type === 'camera' || asset.whep_url) return cameraBody(asset, view, shared);
   if (asset.type === 'radio') return radioBody(asset, view, shared);
-  return html`<div class="page">${shared.first}${aboutFirst(asset, view)}${shared.rest}</div>`;
+  return otherBody(asset, view, shared);
+}
+
+/**
+ * Where there is room, the history lies below the map instead of below the commands.
+ * @param {LiveAsset} asset
+ * @param {View} view
+ * @param {Shared} shared
+ */
+function otherBody(asset, view, { first, past, commands, rest }) {
+  const isWide = isWideNow();
+  return html`<div class="page aside">
+    <div class="column">${first}${aboutFirst(asset, view)}${isWide && past}</div>
+    <div class="column">${commands}${!isWide && past}${rest}</div>
+  </div>`;
 }
 
 /**
@@ -173,7 +191,7 @@ function childrenCard(asset, view) {
   return card(
     'children',
     t.asset.children,
-    html`<ul class="rows assets">
+    html`<ul class="rows">
       ${children.map((child) => assetRow(child, 0, view))}
     </ul>`,
   );

@@ -11,6 +11,7 @@ import { fieldsOf } from '../command/form.js';
 import { html } from '../parts/html.js';
 import { icon } from '../parts/icon.js';
 import { age, card } from '../parts/marks.js';
+import { isWideNow } from '../parts/wide.js';
 import { PtzPad } from './ptz.js';
 import { Video } from './video.js';
 
@@ -22,10 +23,13 @@ import { Video } from './video.js';
  * @param {View} view
  * @param {Shared} shared
  */
-export function cameraBody(asset, view, { first, rest }) {
+export function cameraBody(asset, view, { first, past, commands, rest }) {
+  const isWide = isWideNow();
   return html`<div class="page aside camera">
-    <div class="column">${first}${videoCard(asset, view)}${seenCard(asset, view)}</div>
-    <div class="column">${padCard(asset, view)}${presetsCard(asset, view)}${rest}</div>
+    <div class="column">${first}${videoCard(asset, view)}${seenCard(asset, view)}${isWide && past}</div>
+    <div class="column">
+      ${padCard(asset, view)}${presetsCard(asset, view)}${commands}${!isWide && past}${rest}
+    </div>
   </div>`;
 }
 

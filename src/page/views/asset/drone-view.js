@@ -20,7 +20,7 @@ import { Video } from './video.js';
 /** @import { Measure } from '../../world/units.js' */
 /** @import { FeedMessage, LiveAsset, View } from '../../types.d.ts' */
 
-/** @typedef {{ readonly first: unknown, readonly way: unknown, readonly rest: unknown }} Shared `way`: what chooses the time of the track */
+/** @typedef {{ readonly first: unknown, readonly way: unknown, readonly past: unknown, readonly commands: unknown, readonly rest: unknown }} Shared `way`: what chooses the time of the track; `past`: the history */
 
 /** Commands with a separate button, where the drone has them. */
 const tray = ['return_home', 'hold', 'land'];
@@ -30,7 +30,7 @@ const tray = ['return_home', 'hold', 'land'];
  * @param {View} view
  * @param {Shared} shared
  */
-export function droneBody(asset, view, { first, way, rest }) {
+export function droneBody(asset, view, { first, way, past, commands, rest }) {
   return html`<div class="page aside drone">
       <div class="column main">
         ${first}
@@ -39,7 +39,7 @@ export function droneBody(asset, view, { first, way, rest }) {
       </div>
       <div class="column">
         ${instruments(asset, view)} ${trayView(asset, view, 'card only-wide')} ${flyCard(asset, view)}
-        ${reasons(asset, view)} ${minutes(asset, view)} ${rest}
+        ${reasons(asset, view)} ${minutes(asset, view)} ${commands}${past}${rest}
       </div>
     </div>
     ${trayView(asset, view, 'only-phone')}`;

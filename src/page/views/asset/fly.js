@@ -101,8 +101,10 @@ function fenceText(asset, view) {
  */
 function waiting(asset, view, command) {
   const last = outcome(asset, command, view);
+  const isLocked = lockReason(view, asset) !== undefined;
+  if (isLocked && !last) return '';
   return html`<section class="card pad fly-hint">
-    <p class="cap">${icon('target', 's')} ${t.fly.hint}</p>
+    ${!isLocked && html`<p class="cap">${icon('target', 's')} ${t.fly.hint}</p>`}
     ${last && html`<div class="outcome" role="status">${last}</div>`}
   </section>`;
 }

@@ -8,6 +8,7 @@ import { fieldOf, numberOf } from '../../world/world.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { age, card, fact, name } from '../parts/marks.js';
+import { isWideNow } from '../parts/wide.js';
 import { spark } from '../parts/spark.js';
 
 /** @import { LiveAsset, View } from '../../types.d.ts' */
@@ -24,10 +25,11 @@ const dbm_weak = -78;
  * @param {View} view
  * @param {Shared} shared
  */
-export function radioBody(asset, view, { first, rest }) {
+export function radioBody(asset, view, { first, past, commands, rest }) {
+  const isWide = isWideNow();
   return html`<div class="page two">
-    <div class="column">${first}${peersCard(asset, view)}${channelCard(asset, view)}</div>
-    <div class="column">${rest}</div>
+    <div class="column">${first}${peersCard(asset, view)}${channelCard(asset, view)}${isWide && past}</div>
+    <div class="column">${commands}${!isWide && past}${rest}</div>
   </div>`;
 }
 
@@ -85,8 +87,8 @@ function peerRow(peer) {
       preserveAspectRatio="none"
       aria-hidden="true"
     >
-      <rect class="all" width="100" height="8" rx="4" />
-      <rect width=${Number.isFinite(rssi) ? share * 100 : 0} height="8" rx="4" />
+      <rect class="all" width="100" height="8" />
+      <rect width=${Number.isFinite(rssi) ? share * 100 : 0} height="8" />
     </svg>
   </li>`;
 }

@@ -109,10 +109,12 @@ function figures({ summary, live, online }) {
   const latency_ms = summary?.latency_ms;
   return html`<span class="cap battery"
     >${
-      summary?.link && online
-        ? html`${icon(iconOfLink(summary.link.type), 's')}${latency_ms === undefined ? '' : ` ${Math.round(latency_ms)}\u00a0ms`}`
-        : ''
+      summary?.link &&
+      online &&
+      html`<span class="with-icon"
+        >${icon(iconOfLink(summary.link.type), 's')}${latency_ms === undefined ? '' : `${Math.round(latency_ms)}\u00a0ms`}</span
+      >`
     }
-    ${typeof battery === 'number' ? `${Math.round(battery)}\u00a0%` : ''}</span
+    ${typeof battery === 'number' && html`<span class="with-icon">${icon('battery', 's')}${Math.round(battery)} %</span>`}</span
   >`;
 }

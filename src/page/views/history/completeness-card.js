@@ -19,17 +19,17 @@ export function completenessCard(view) {
     received === 0
       ? html`<p class="empty">${t.history.noMessages}</p>`
       : missing === 0
-        ? html`<p class="pad state good">${shape('on')}<span>${t.history.isComplete}</span></p>`
-        : html`<p class="pad state warn">${shape('warn')}<span>${t.history.incomplete(missing)}</span></p>
+        ? html`<p class="line state good">${shape('on')}<span>${t.history.isComplete}</span></p>`
+        : html`<p class="line state warn">${shape('warn')}<span>${t.history.incomplete(missing)}</span></p>
             <ul class="rows">
-              ${[...reasons].map(([why, n]) => html`<li key=${why} class="pad">${t.history.because({ n, why: sentenceOf(why) })}</li>`)}
-              ${more > 0 && html`<li class="pad">${t.history.moreGaps(more)}</li>`}
+              ${[...reasons].map(([why, n]) => html`<li key=${why} class="line">${t.history.because({ n, why: sentenceOf(why) })}</li>`)}
+              ${more > 0 && html`<li class="line">${t.history.moreGaps(more)}</li>`}
             </ul>`;
   return card(
     'completeness',
     t.history.complete,
     html`${first}
-      <p class="cap pad">${t.history.since({ ms: since_ms, age_ms: view.time_ms - since_ms })}</p>`,
+      <p class="cap line last">${t.history.since({ ms: since_ms, age_ms: view.time_ms - since_ms })}</p>`,
   );
 }
 

@@ -53,8 +53,8 @@ function dataRow(link, gb, time_ms) {
         preserveAspectRatio="none"
         aria-hidden="true"
       >
-        <rect class="all" width="100" height="8" rx="4" />
-        <rect width=${share * 100} height="8" rx="4" />
+        <rect class="all" width="100" height="8" />
+        <rect width=${share * 100} height="8" />
       </svg>`
     }
     ${full_ms !== undefined && html`<span class="state warn">${shape('warn')}<span>${t.data.fullOn(full_ms)}</span></span>`}

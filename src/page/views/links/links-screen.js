@@ -21,7 +21,7 @@ import { strip } from './strip.js';
 
 /** @import { Interval } from '../../world/history/events.js' */
 /** @import { SeriesNow, Span } from '../../world/history/history.js' */
-/** @import { Link, View } from '../../types.d.ts' */
+/** @import { Link, Sample, View } from '../../types.d.ts' */
 
 const lines_max = 4;
 /** Links of one question: the service takes 20 numbers. */
@@ -81,10 +81,11 @@ function lossOf(wire) {
  * @param {View} view
  * @param {Past} past
  */
-function latencyCard(view, { span, series }) {
+function latencyCard(view, { span, series, gaps }) {
   const wans = view.world.kit?.wans ?? [];
   const lines = wans
     .map((link) => ({
+      wire: link.name,
       title: linkTitle(link),
       samples:
         (series ? series.samples.get(latencyOf(link.name)) : view.world.latencies.get(link.name)) ?? [],
@@ -94,12 +95,15 @@ function latencyCard(view, { span, series }) {
     .sort((a, b) => Number(b.isInUse) - Number(a.isInUse))
     .slice(0, lines_max);
   if (lines.length === 0 && !series) return '';
+  const silences = gaps
+    .filter((gap) => gap.name === lines[0]?.wire && (gap.until_ms ?? span.to_ms) > span.from_ms)
+    .map((gap) => /** @type {const} */ ([Math.max(gap.since_ms, span.from_ms), gap.until_ms ?? span.to_ms]));
   return card(
     'latency',
     t.links.latency,
     lines.length === 0 && series
       ? html`<p class="empty">${emptyText(series)}</p>`
-      : html`${chart({ ...span, lines, unit: 'ms', gap_ms: series?.gap_ms, moment_ms: view.choices.moment_ms, isLive: span.hours <= 24 })}
+      : html`${chart({ ...span, lines, unit: 'ms', gap_ms: series?.gap_ms, ...(series && { silences }), moment_ms: view.choices.moment_ms, isLive: span.hours <= 24 })}
         ${scrubber(view, span)}`,
     html`<span class="age">${span.hours === 0 ? t.links.window : spanText(span.hours)}</span>`,
   );
@@ -118,18 +122,28 @@ function stripsCard(view, past) {
     t.links.availability,
     html`<ul class="rows">
       ${wans.map((link) => {
-        const share = typeof link.availability_pct === 'number' ? link.availability_pct : null;
+        const samples = upSamples(link, view, past);
+        const share = past.series ? answeredOf(samples) : (link.availability_pct ?? answeredOf(samples));
         return html`<li key=${link.name} class="strip-row">
           <span class="nm"
             ><b>${name(linkTitle(link))}</b> <small>${t.state[linkState(link, view)]}</small></span
           >
           <b class="pc">${share === null ? t.notReported : quantity(share, '%', 1)}</b>
-          ${strip(upSamples(link, view, past), from_ms, to_ms)}
+          ${strip(samples, from_ms, to_ms)}
         </li>`;
       })}
     </ul>`,
     html`<span class="age">${hours === 0 ? t.links.stripHint : t.history.lowHint}</span>`,
   );
+}
+
+/**
+ * The share of the observed time in which the link answered, in percent; null: it was not observed.
+ * @param {readonly Sample[]} samples
+ */
+function answeredOf(samples) {
+  const shares = samples.flatMap(({ value }) => value ?? []);
+  return shares.length === 0 ? null : (100 * shares.reduce((sum, share) => sum + share, 0)) / shares.length;
 }
 
 /**
@@ -182,7 +196,7 @@ function interruptionRow({ key, title, reason = '', since_ms, until_ms }) {
   return html`<li key=${`${key} ${since_ms}`} class="event">
     <time>${clock(since_ms)}</time
     ><span>${name(title)}${reason !== '' && html`<span class="cap">${name(reason)}</span>`}</span
-    >${until_ms === null ? state('offline') : html`<span>${t.lasted(until_ms - since_ms)}</span>`}
+    >${until_ms === null ? state('offline') : html`<span class="age">${t.lasted(until_ms - since_ms)}</span>`}
   </li>`;
 }
 

@@ -2,6 +2,7 @@
 import { clock, number } from '../../world/units.js';
 import { t } from '../../words/words.js';
 import { html } from './html.js';
+import { lineThrough } from './line.js';
 import { name } from './marks.js';
 import { gapsOf, runsOf } from './spark.js';
 
@@ -16,47 +17,63 @@ import { gapsOf, runsOf } from './spark.js';
  * @property {number} to_ms
  * @property {string} unit
  * @property {number | undefined} [gap_ms] a longer pause between two samples is left open
- * @property {number} [h] height of the plot in its own units
+ * @property {number} [h] height of the plot, px
  * @property {number} [top_value] upper end of the scale at least
  * @property {boolean} [isFree] the scale need not begin at zero
  * @property {number | null} [moment_ms] the values of this moment are read out; null: the newest
  * @property {boolean} [isLive] its end is now
+ * @property {readonly (readonly [from_ms: number, to_ms: number])[]} [silences] of the first line; left out: where its samples are null
  */
 
-/** Units of the picture: about pixels, so that its text is as large as other text. */
-const wide = 640;
-const narrow = 340;
-const left = 44;
-const right = 12;
+/** Pixels above and below the plot, which is as wide as its place: text keeps its size. */
 const top = 10;
 const bottom = 26;
 const ticks = 4;
+/** Units of the width of the lines, which are stretched to the width of the plot. */
+const wide = 1_000;
 
 /** @param {About} about */
 export function chart(about) {
-  const { lines, from_ms, to_ms, unit, gap_ms, h = 240, moment_ms = null, isLive = false } = about;
+  const { lines, from_ms, to_ms, unit, gap_ms, h = 240, moment_ms = null, isLive = false, silences } = about;
   const inside = lines.map(({ title, samples }) => ({
     title,
     samples: samples.filter(({ time_ms }) => time_ms >= from_ms),
   }));
   const { low, step } = scaleOf(inside, about);
-  const isNarrow = matchMedia('(max-width: 639px)').matches;
-  const w = isNarrow ? narrow : wide;
-  const x = (/** @type {number} */ time_ms) =>
-    left + ((time_ms - from_ms) / (to_ms - from_ms)) * (w - left - right);
+  const shareOf = (/** @type {number} */ time_ms) => (time_ms - from_ms) / (to_ms - from_ms);
+  const percent = (/** @type {number} */ share) => `${(100 * share).toFixed(2)}%`;
+  const x = (/** @type {number} */ time_ms) => wide * shareOf(time_ms);
   const y = (/** @type {number} */ value) =>
     h - bottom - ((value - low) / (step * ticks)) * (h - top - bottom);
-  const shares = isNarrow ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1];
+  const shares = matchMedia('(max-width: 639px)').matches ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1];
   return html`<div class="reads">
       ${inside.map(({ title, samples }, i) => readout({ title, i, unit, value: valueAt(samples, moment_ms) }))}
     </div>
-    <svg class="chart plot" viewBox="0 0 ${w} ${h}" role="img" aria-label=${describe(inside, unit)}>
-      ${Array.from({ length: ticks + 1 }, (_, i) => low + i * step).map((value) => html`<g key=${value}><path class="grid" d=${`M${left} ${y(value)}H${w - right}`} /><text x=${left - 8} y=${y(value) + 4} text-anchor="end">${number(value, step < 1 ? 1 : 0)}</text></g>`)}
-      ${shares.map((share) => html`<text key=${share} x=${x(from_ms + share * (to_ms - from_ms))} y=${h - 6} text-anchor=${share === 0 ? 'start' : share === 1 ? 'end' : 'middle'}>${share === 1 && isLive ? t.now : axisText(from_ms + share * (to_ms - from_ms), to_ms - from_ms)}</text>`)}
-      ${gapsOf(inside[0]?.samples ?? []).map(([a, b]) => html`<rect key=${a} class="off" x=${x(a)} y=${top} width=${Math.max(2, x(b) - x(a))} height=${h - top - bottom} />`)}
-      ${inside.map(({ title, samples }, i) => html`<path key=${title} class=${`l l${i}`} d=${pathOf(samples, { x, y, gap_ms })} />`)}
-      ${moment_ms !== null && html`<path class="cursor" d=${`M${x(moment_ms)} ${top}V${h - bottom}`} />`}
+    <svg class="chart plot" height=${h} role="img" aria-label=${describe(inside, unit)}>
+      ${Array.from({ length: ticks + 1 }, (_, i) => low + i * step).map((value) => html`<g key=${value}><line class="grid" x2="100%" y1=${y(value)} y2=${y(value)} /><text x="-8" y=${y(value) + 4} text-anchor="end">${number(value, step < 1 ? 1 : 0)}</text></g>`)}
+      ${shares.map((share) => html`<text key=${share} x=${percent(share)} y=${h - 6} text-anchor=${share === 0 ? 'start' : share === 1 ? 'end' : 'middle'}>${share === 1 && isLive ? t.now : axisText(from_ms + share * (to_ms - from_ms), to_ms - from_ms)}</text>`)}
+      ${(silences ?? gapsOf(inside[0]?.samples ?? [])).map(([a, b]) => html`<rect key=${a} class="off" x=${percent(shareOf(a))} y=${top} width=${percent(Math.max(0.003, shareOf(b) - shareOf(a)))} height=${h - top - bottom} />`)}
+      ${moment_ms !== null && html`<line class="cursor" x1=${percent(shareOf(moment_ms))} x2=${percent(shareOf(moment_ms))} y1=${top} y2=${h - bottom} />`}
+      <svg width="100%" height=${h} viewBox=${`0 0 ${wide} ${h}`} preserveAspectRatio="none">
+        ${inside.map(({ title, samples }, i) => lineOf(title, i, runsOf(samples, gap_ms), { x, y }))}
+      </svg>
     </svg>`;
+}
+
+/**
+ * A line, and as dots what has no neighbour.
+ * @param {string} title
+ * @param {number} i
+ * @param {ReturnType<typeof runsOf>} runs
+ * @param {{ readonly x: (time_ms: number) => number, readonly y: (value: number) => number }} scale
+ */
+function lineOf(title, i, runs, { x, y }) {
+  const path = (/** @type {ReturnType<typeof runsOf>} */ wanted) =>
+    wanted.map((run) => lineThrough(run.map(({ time_ms, value }) => [x(time_ms), y(value)]))).join('');
+  return html`<g key=${title} class="l l${i}">
+    <path d=${path(runs.filter((run) => run.length > 1))} vector-effect="non-scaling-stroke" />
+    <path class="lone" d=${path(runs.filter((run) => run.length === 1))} vector-effect="non-scaling-stroke" />
+  </g>`;
 }
 
 /** @param {{ readonly title: string, readonly i: number, readonly unit: string, readonly value: number | null | undefined }} about */
@@ -106,20 +123,6 @@ function scaleOf(lines, { isFree = false, top_value = 10 }) {
   const step = roundUp(Math.max(isFree ? 4 : 0, most - least) / ticks);
   const low = Math.floor(least / step) * step;
   return low + step * ticks >= most ? { low, step } : { low, step: roundUp((most - low) / ticks) };
-}
-
-/**
- * @param {readonly Sample[]} samples
- * @param {{ readonly x: (time_ms: number) => number, readonly y: (value: number) => number, readonly gap_ms: number | undefined }} scale
- */
-function pathOf(samples, { x, y, gap_ms }) {
-  return runsOf(samples, gap_ms)
-    .flatMap((run) =>
-      run.map(
-        ({ time_ms, value }, i) => `${i === 0 ? 'M' : 'L'}${x(time_ms).toFixed(1)} ${y(value).toFixed(1)}`,
-      ),
-    )
-    .join('');
 }
 
 /**

@@ -6,8 +6,8 @@ import { lineThrough } from './line.js';
 /** @import { Sample } from '../../types.d.ts' */
 
 const height = 28;
-/** A longer pause between two samples is drawn as a gap. */
-const gap_usual_ms = 200_000;
+/** A longer pause between two samples is drawn as a gap: kits repeat what does not change every 300 s. */
+const gap_usual_ms = 330_000;
 
 /**
  * @typedef {object} About
@@ -25,29 +25,17 @@ const gap_usual_ms = 200_000;
  */
 export function spark(samples, { what, unit, width, low, top, isAccent = false }) {
   const known = samples.flatMap(({ value }) => (value === null ? [] : [value]));
-  if (known.length < 2) return '';
+  const runs = runsOf(samples);
+  // Dots alone are no course.
+  if (runs.every((run) => run.length === 1)) return '';
   const least = Math.min(...known);
   const most = Math.max(...known);
-  const floor = low ?? least;
-  const span = Math.max(1e-9, (top ?? most + 0.08 * (most - floor)) - floor);
   const w = width ?? 150;
-  const first_ms = samples[0]?.time_ms ?? 0;
-  const span_ms = Math.max(1, (samples.at(-1)?.time_ms ?? 0) - first_ms);
-  const x = (/** @type {number} */ time_ms) => 2 + ((time_ms - first_ms) / span_ms) * (w - 6);
-  const y = (/** @type {number} */ value) => height - 3 - ((value - floor) / span) * (height - 7);
-  const runs = runsOf(samples);
+  const { x, y } = scalesOf(samples, { w, floor: low ?? least, ceiling: top ?? most });
   const path = runs
     .map((run) => lineThrough(run.map(({ time_ms, value }) => [x(time_ms), y(value)])))
     .join('');
-  const fill = runs
-    .filter((run) => run.length > 1)
-    .map((run) => {
-      const points = run
-        .map(({ time_ms, value }) => `L${x(time_ms).toFixed(1)} ${y(value).toFixed(1)}`)
-        .join('');
-      return `M${x(run[0]?.time_ms ?? 0).toFixed(1)} ${height - 2}${points}L${x(run.at(-1)?.time_ms ?? 0).toFixed(1)} ${height - 2}Z`;
-    })
-    .join('');
+  const fill = runs.map((run) => areaUnder(run.map(({ time_ms, value }) => [x(time_ms), y(value)]))).join('');
   return html`<svg
     class=${isAccent ? 'spark accent' : 'spark'}
     width=${width ?? '100%'}
@@ -61,6 +49,32 @@ export function spark(samples, { what, unit, width, low, top, isAccent = false }
     <path class="f" d=${fill} />
     <path class="l" d=${path} vector-effect="non-scaling-stroke" />
   </svg>`;
+}
+
+/**
+ * @param {readonly Sample[]} samples
+ * @param {{ readonly w: number, readonly floor: number, readonly ceiling: number }} about
+ */
+function scalesOf(samples, { w, floor, ceiling }) {
+  const span = Math.max(1e-9, (ceiling - floor) * 1.08);
+  const first_ms = samples[0]?.time_ms ?? 0;
+  const span_ms = Math.max(1, (samples.at(-1)?.time_ms ?? 0) - first_ms);
+  return {
+    x: (/** @type {number} */ time_ms) => 2 + ((time_ms - first_ms) / span_ms) * (w - 6),
+    y: (/** @type {number} */ value) => height - 3 - ((value - floor) / span) * (height - 7),
+  };
+}
+
+/**
+ * What lies below a line; nothing below a dot.
+ * @param {readonly (readonly [x: number, y: number])[]} points
+ */
+function areaUnder(points) {
+  if (points.length < 2) return '';
+  const [from = 0] = points[0] ?? [];
+  const [to = 0] = points.at(-1) ?? [];
+  const line = points.map(([x, y]) => `L${x.toFixed(1)} ${y.toFixed(1)}`).join('');
+  return `M${from.toFixed(1)} ${height - 2}${line}L${to.toFixed(1)} ${height - 2}Z`;
 }
 
 /**
