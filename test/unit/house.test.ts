@@ -13,7 +13,7 @@ import {
   type Tree,
   untidyDrivers,
   wrongPlaces,
-} from '../support/house-rules.ts';
+} from '../support/house/house-rules.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');

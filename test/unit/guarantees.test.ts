@@ -1,0 +1,34 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { faultsOf, readGuarantees } from '../support/house/guarantees.ts';
+
+const folder = join(import.meta.dirname, '..');
+const read = (file: string): string | undefined => {
+  const path = join(folder, file);
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+};
+
+describe('The page of guarantees', () => {
+  it('names for each guarantee tests that exist', () => {
+    const guarantees = readGuarantees(readFileSync(join(folder, 'guarantees.md'), 'utf8'));
+    expect(guarantees.length).toBeGreaterThan(40);
+    expect(faultsOf(guarantees, read)).toEqual([]);
+  });
+
+  it('is rejected when a test was renamed, its file is gone, or a guarantee has none', () => {
+    const page = [
+      '- A row is kept.',
+      '  - `unit/row.test.ts` keeps a row',
+      '  - `unit/row.test.ts` keeps two rows',
+      '  - `unit/gone.test.ts` keeps a row',
+      '- A row is sent.',
+    ].join('\n');
+    const files: Readonly<Record<string, string>> = { 'unit/row.test.ts': "it('keeps a row', () => {});" };
+    expect(faultsOf(readGuarantees(page), (file) => files[file])).toEqual([
+      'no such test: unit/row.test.ts: keeps two rows',
+      'no such test: unit/gone.test.ts: keeps a row',
+      'no test: A row is sent.',
+    ]);
+  });
+});
