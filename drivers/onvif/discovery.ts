@@ -32,17 +32,18 @@ const group = { host: '239.255.255.250', port: 3702 } as const;
 const answer_bytes_max = 16_384;
 const found_max = 256;
 const sockets_max = 16;
+/** Devices answer to the type that they have: the older one, that of profiles T and later, or both (ONVIF Core, section 7.3.1). */
+const probed_types = ['dn:NetworkVideoTransmitter', 'tds:Device'] as const;
 /** UDP loses datagrams: the probe is sent again within the window. */
 const repeat_ms = 600;
 
 /** Resolves after the window with the cameras found. Never rejects: without a network it finds none. */
 export async function discover(options: DiscoveryOptions): Promise<readonly CameraSuggestion[]> {
   const found = new Map<string, CameraSuggestion>();
-  const message_id = `urn:uuid:${randomUUID()}`;
+  const probes = probed_types.map((type) => ({ type, message_id: `urn:uuid:${randomUUID()}` }));
   const take = (answer: Buffer, from: string): void => {
-    for (const each of answer.length > answer_bytes_max
-      ? []
-      : readMatches(answer.toString('utf8'), message_id, from)) {
+    const text = answer.length > answer_bytes_max ? '' : answer.toString('utf8');
+    for (const each of probes.flatMap(({ message_id }) => readMatches(text, message_id, from))) {
       if (found.size < found_max && !found.has(each.endpoint)) found.set(each.endpoint, each);
     }
   };
@@ -55,7 +56,7 @@ export async function discover(options: DiscoveryOptions): Promise<readonly Came
       if (left_ms <= 0) break;
       if (round < 2)
         for (const socket of sockets)
-          socket.send(probe(message_id), target.port, target.host, () => undefined);
+          for (const each of probes) socket.send(probe(each), target.port, target.host, () => undefined);
       await sleep(Math.min(left_ms, round === 0 ? repeat_ms : left_ms), options.signal);
     }
   } finally {
@@ -90,14 +91,14 @@ function ownAddresses(device: string | undefined): readonly string[] {
     .map(({ address }) => address);
 }
 
-function probe(message_id: string): string {
+function probe({ type, message_id }: { readonly type: string; readonly message_id: string }): string {
   return (
     '<?xml version="1.0" encoding="UTF-8"?><s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"' +
     ' xmlns:a="http://schemas.xmlsoap.org/ws/2004/08/addressing" xmlns:d="http://schemas.xmlsoap.org/ws/2005/04/discovery"' +
-    ' xmlns:dn="http://www.onvif.org/ver10/network/wsdl"><s:Header>' +
+    ' xmlns:dn="http://www.onvif.org/ver10/network/wsdl" xmlns:tds="http://www.onvif.org/ver10/device/wsdl"><s:Header>' +
     '<a:Action>http://schemas.xmlsoap.org/ws/2005/04/discovery/Probe</a:Action>' +
     `<a:MessageID>${message_id}</a:MessageID><a:To>urn:schemas-xmlsoap-org:ws:2005:04:discovery</a:To></s:Header>` +
-    '<s:Body><d:Probe><d:Types>dn:NetworkVideoTransmitter</d:Types></d:Probe></s:Body></s:Envelope>'
+    `<s:Body><d:Probe><d:Types>${type}</d:Types></d:Probe></s:Body></s:Envelope>`
   );
 }
 

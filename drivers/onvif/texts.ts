@@ -5,6 +5,8 @@ export const texts = {
     status === 401 || status === 403
       ? `refuses the login for its picture (HTTP status ${status}); pictures need HTTP digest`
       : `gives no picture (HTTP status ${status})`,
+  profiles_refused: 'camera refused its profiles; no stream, snapshot or movement',
+  profiles_remedy: 'give the user the rights of an operator or administrator at the camera',
   no_picture_address: 'reports no address of a picture',
   serial_changed: 'camera reported another serial number than before; identified by its MAC address',
   events_lost: 'event subscription lost; subscribing again',

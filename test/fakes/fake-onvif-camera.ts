@@ -15,14 +15,18 @@ import { sendXml, SimCamera } from '../../drivers/onvif/sim/sim-camera.ts';
 export interface FakeCameraSettings extends SimSettings {
   /** `either`: WS-Security or digest; `none`: no login at all. */
   auth: 'ws_security' | 'digest' | 'either' | 'none';
-  digest_challenge: string | undefined;
+  /** Several: a header for each. */
+  digest_challenge: string | string[] | undefined;
 }
 
 /** What an operation answers when a test has its way. */
 export type Misbehaviour =
   | { readonly body: string; readonly status?: number }
   | { readonly raw: string; readonly status?: number }
-  | { readonly fault: string; readonly reason?: string }
+  /** `date`: its HTTP header. */
+  | { readonly fault: string; readonly reason?: string; readonly date?: Date }
+  /** Lines of the head as they are sent. */
+  | { readonly head: readonly string[]; readonly body: string }
   /** Says nothing, for ever; ends the connection in the middle; sends a byte now and then; does as it would otherwise. */
   | 'hang'
   | 'abort'
@@ -194,6 +198,11 @@ function misbehave(how: Exclude<Misbehaviour, 'normal'>, response: ServerRespons
     const timer = setInterval(() => response.write(' '), 50);
     response.on('close', () => clearInterval(timer));
   } else if ('raw' in how) sendXml(response, how.status ?? 200, how.raw);
-  else if ('fault' in how) sendXml(response, 400, fault(how.fault, how.reason ?? '', prefix));
-  else sendXml(response, how.status ?? 200, envelope(how.body, prefix));
+  else if ('head' in how) {
+    const lines = ['HTTP/1.1 200 OK', ...how.head, '', envelope(how.body, prefix)];
+    response.socket?.end(lines.join('\r\n'));
+  } else if ('fault' in how) {
+    if (how.date) response.setHeader('Date', how.date.toUTCString());
+    sendXml(response, 400, fault(how.fault, how.reason ?? '', prefix));
+  } else sendXml(response, how.status ?? 200, envelope(how.body, prefix));
 }

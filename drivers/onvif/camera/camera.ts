@@ -108,6 +108,7 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
     await settle(parts, soap);
     const device = await untilAborted(readDevice(soap, login, camera), signal);
     if (!device) return;
+    logProfiles(parts, device);
     const asset_key = await identify(parts, device);
     claim(owners, asset_key, camera.name);
     key = asset_key;
@@ -186,6 +187,12 @@ async function openLine({ camera, host, large, ending }: CameraParts): Promise<S
     onRefused: logRefused(host.log, { camera: camera.name }),
   };
   return open(connection, large, ending);
+}
+
+/** Once for each connection: rights of the user at the camera are a usual cause. */
+function logProfiles({ camera, host }: CameraRun, { profiles_fault: reason }: Device): void {
+  if (reason !== undefined)
+    host.log.warn({ camera: camera.name, reason, remedy: texts.profiles_remedy }, texts.profiles_refused);
 }
 
 /** Refuses a camera under two addresses: it would be two assets with one key. */

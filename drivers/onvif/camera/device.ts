@@ -3,7 +3,7 @@ import type { TakePicture } from '../../../src/driver/driver.ts';
 import type { DeviceStream } from '../../../src/driver/stream-login.ts';
 import { LoginRefused } from '../../../src/device/login-guard.ts';
 import { cameraKeys, type DeviceInformation, informationOf, macOf } from './identity.ts';
-import { readProfiles, readStream, streamProfile } from './media.ts';
+import { type Media, readProfiles, readStream, streamProfile } from './media.ts';
 import { pictureOf } from './snapshot.ts';
 import type { CameraOptions } from '../options.ts';
 import {
@@ -29,6 +29,8 @@ export interface Device {
   readonly ptz_profile: string | undefined;
   readonly stream: DeviceStream | undefined;
   readonly takePicture: TakePicture | undefined;
+  /** Why the camera did not list its profiles, without which it has no stream and no movement. */
+  readonly profiles_fault: string | undefined;
   /** Address of the gateway on this connection, for events that the camera sends. */
   readonly local_address: string | undefined;
 }
@@ -45,19 +47,22 @@ export async function readDevice(
   const services = await readServices(soap);
   const mac = await readMac(soap);
   const asset_keys = cameraKeys(information, mac, options.identity);
-  const media = await readProfiles(soap, services);
+  const read = await readProfiles(soap, services);
+  const media = read && 'profiles' in read ? read : undefined;
   const ptz = services.has('ptz') ? media?.profiles.find(({ hasPtz }) => hasPtz) : undefined;
   const stream = media && (await readStream(soap, services.get(media.service), media));
   const takePicture = await readPicture(soap, services, media);
   const ptz_profile = ptz?.token;
-  return { asset_keys, mac, information, services, ptz_profile, stream, takePicture, local_address };
+  const profiles_fault = read && 'fault' in read ? read.fault : undefined;
+  const found = { services, ptz_profile, stream, takePicture, profiles_fault };
+  return { asset_keys, mac, information, ...found, local_address };
 }
 
 /** Pictures have the size of the stream: those of a sub stream are small. */
 async function readPicture(
   soap: Soap,
   services: ReadonlyMap<ServiceName, string>,
-  media: Awaited<ReturnType<typeof readProfiles>>,
+  media: Media | undefined,
 ): Promise<TakePicture | undefined> {
   const profile = streamProfile(media?.profiles ?? [])?.token;
   const url = media && services.get(media.service);

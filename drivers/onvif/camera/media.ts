@@ -2,7 +2,7 @@
 import { deviceAddress } from '../../../src/driver/device-address.ts';
 import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { all, attribute, escapeXml, find, textAt, truth, type XmlNode } from '../soap/xml.ts';
-import { operation, schema_namespace, type ServiceName, type Soap } from '../soap/soap.ts';
+import { describe, operation, schema_namespace, type ServiceName, type Soap } from '../soap/soap.ts';
 
 export interface Profile {
   readonly token: string;
@@ -16,11 +16,17 @@ export interface Profile {
 const pixels_min = 320 * 180;
 const profiles_max = 64;
 
-/** Profiles by Media (ver10), else by Media2; none where the camera has neither. */
+export interface Media {
+  readonly service: ServiceName;
+  readonly profiles: readonly Profile[];
+}
+
+/** Profiles by Media (ver10), else by Media2; none where the camera has neither. `fault`: it refused to list them. */
 export async function readProfiles(
   soap: Soap,
   services: ReadonlyMap<ServiceName, string>,
-): Promise<{ readonly service: ServiceName; readonly profiles: readonly Profile[] } | undefined> {
+): Promise<Media | { readonly fault: string } | undefined> {
+  let fault: string | undefined;
   for (const service of ['media', 'media2'] as const) {
     const url = services.get(service);
     if (url === undefined) continue;
@@ -30,8 +36,9 @@ export async function readProfiles(
     const outcome = await soap.call({ ...asked, url });
     const profiles = outcome.kind === 'reply' ? profilesOf(outcome.body) : [];
     if (profiles.length > 0) return { service, profiles };
+    if (outcome.kind === 'fault') fault = describe(outcome);
   }
-  return undefined;
+  return fault === undefined ? undefined : { fault };
 }
 
 export function profilesOf(body: XmlNode): readonly Profile[] {
@@ -65,7 +72,7 @@ export function streamProfile(profiles: readonly Profile[]): Profile | undefined
 export async function readStream(
   soap: Soap,
   url: string | undefined,
-  { service, profiles }: { readonly service: ServiceName; readonly profiles: readonly Profile[] },
+  { service, profiles }: Media,
 ): Promise<DeviceStream | undefined> {
   const profile = streamProfile(profiles);
   if (!profile || url === undefined) return undefined;

@@ -14,6 +14,8 @@ export interface Preset {
 
 const preset_within_ms = 20_000;
 const presets_max = 512;
+/** ONVIF Core, ReferenceToken. */
+const token_chars_max = 64;
 
 /** Looks the token up first, each time: some cameras answer OK to a preset that they do not have. */
 export async function goTo(parts: PtzParts, token: string, context: CommandContext) {
@@ -64,6 +66,8 @@ export async function readPresets({
   if (outcome.kind !== 'reply') return { fault: describe(outcome) };
   const presets = all(find(outcome.body, 'getPresetsResponse'), 'preset')
     .slice(0, presets_max)
-    .map((preset) => ({ token: attribute(preset, 'token') ?? '', name: textAt(preset, 'name') ?? null }));
-  return { presets };
+    .map((preset) => ({ token: attribute(preset, 'token') ?? '', name: textAt(preset, 'name') ?? null }))
+    .filter(({ token }) => token !== '' && token.length <= token_chars_max);
+  // Of a token that is listed twice only the first is meant by it.
+  return { presets: [...new Map(presets.toReversed().map((each) => [each.token, each])).values()].reverse() };
 }

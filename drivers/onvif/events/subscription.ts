@@ -1,5 +1,6 @@
 /** Subscriptions to a camera's events (ONVIF Core section 9, WS-BaseNotification): create, renew, end. */
 import { randomUUID } from 'node:crypto';
+import { cameraTime as readTime } from '../soap/camera-clock.ts';
 import type { SoapOutcome } from '../soap/soap-call.ts';
 import { namespaces, type Operation, operation, reachable, type Soap } from '../soap/soap.ts';
 import { escapeXml, everywhere, textAt, type XmlNode } from '../soap/xml.ts';
@@ -103,17 +104,7 @@ function creation(url: string, time: string | undefined, consumer: string | unde
 async function cameraTime(soap: Soap, form: TimeForm): Promise<number> {
   if (form !== 'absolute') return 0;
   const outcome = await soap.call(operation('device', 'GetSystemDateAndTime'));
-  const utc = outcome.kind === 'reply' ? everywhere(outcome.body, 'utcDateTime')[0] : undefined;
-  const part = (...path: readonly string[]): number => Number(textAt(utc, ...path) ?? Number.NaN);
-  const time_ms = Date.UTC(
-    part('date', 'year'),
-    part('date', 'month') - 1,
-    part('date', 'day'),
-    part('time', 'hour'),
-    part('time', 'minute'),
-    part('time', 'second'),
-  );
-  return Number.isFinite(time_ms) ? time_ms : Date.now();
+  return (outcome.kind === 'reply' ? readTime(outcome.body) : undefined) ?? Date.now();
 }
 
 function timeText(form: TimeForm, camera_ms: number): string | undefined {

@@ -14,7 +14,11 @@ export function challengeOf(nonce: string): string {
 }
 
 export function isDigest({ authorization = '', method, path, username, password }: DigestRequest): boolean {
-  const read = (name: string): string => new RegExp(`${name}="?([^",]*)`, 'u').exec(authorization)?.[1] ?? '';
+  const read = (name: string): string => {
+    const [, quoted, plain] =
+      new RegExp(`(?<![a-z])${name}=(?:"([^"]*)"|([^",\\s]*))`, 'u').exec(authorization) ?? [];
+    return quoted ?? plain ?? '';
+  };
   const algorithm = /sha-256/iu.test(authorization) ? 'sha256' : 'md5';
   const hash = (...parts: readonly string[]): string =>
     createHash(algorithm).update(parts.join(':')).digest('hex');

@@ -3,6 +3,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import onvif from 'onvif';
 import { type Connection, failure, type Reading, type SoapOutcome, type SoapRequest } from './soap-call.ts';
 import { agentFor, type Answered, type Exchange, exchange } from './transport.ts';
+import { cameraTime } from './camera-clock.ts';
+import { knownChallenges } from './challenges.ts';
 import { escapeXml, find, reply_bytes_max, textAt, type XmlNode } from './xml.ts';
 import { texts } from '../texts.ts';
 
@@ -18,11 +20,6 @@ declare module 'onvif' {
 /** As the library writes it elsewhere: simple devices search for exactly this text. */
 const body_start =
   '<s:Body xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">';
-/** Limits of HTTP digest: challenges that are read, and characters of each; longer ones are ignored. */
-const challenges_max = 8;
-const challenge_chars_max = 2_048;
-const digest_known = /algorithm="?(?:md5|sha-256)"?\s*(?:,|$)/iu;
-
 /** Reads a reply; never rejects. */
 export type ReadReply = (xml: string, signal: AbortSignal) => Promise<Reading>;
 
@@ -33,6 +30,8 @@ export class GuardedCam extends onvif.Cam {
   readonly #readReply: ReadReply;
   #hasClock = false;
   #challenges: readonly string[] = [];
+  /** From the header `Date` of the last answer to the monotonic time. */
+  #header_shift: number | undefined;
 
   constructor(connection: Connection, readReply: ReadReply) {
     const { host, port, path, username, password } = connection;
@@ -74,6 +73,7 @@ export class GuardedCam extends onvif.Cam {
   async #once(request: SoapRequest, signal: AbortSignal): Promise<SoapOutcome> {
     const envelope = this.#envelope(request);
     const posted = await this.#post({ ...request, envelope }, signal);
+    if (posted.date_ms !== undefined) this.#header_shift = posted.date_ms - performance.now();
     const text = posted.bytes.toString('utf8');
     const isEmpty = text.trim() === '';
     const reading = isEmpty ? failure('malformed', texts.reply_empty) : await this.#readReply(text, signal);
@@ -137,13 +137,7 @@ export class GuardedCam extends onvif.Cam {
   /** Remembers the challenges that can be met; false when there is none. A nonce is used until the camera requests another. */
   #learn(challenges: readonly string[]): boolean {
     this._nc = 0;
-    this.#challenges = challenges
-      .slice(0, challenges_max)
-      .filter((each) => each.length <= challenge_chars_max)
-      .filter((each) => /^digest /iu.test(each) && (!/algorithm=/iu.test(each) || digest_known.test(each)))
-      .map((each) =>
-        each.replace(/qop="[^"]*\bauth\b(?!-)[^"]*"/iu, 'qop="auth"').replace(/^digest /iu, 'Digest '),
-      );
+    this.#challenges = knownChallenges(challenges);
     return this.#challenges.length > 0 && this.username !== undefined;
   }
 
@@ -165,24 +159,12 @@ export class GuardedCam extends onvif.Cam {
     const outcome = await this.#once(request, signal);
     this.#hasClock = true;
     const time_ms = outcome.kind === 'reply' ? cameraTime(outcome.body) : undefined;
-    // A camera that does not report its time is assumed to have the gateway's.
-    this.timeShift = (time_ms ?? Date.now()) - performance.now();
+    // Some want a login for their time, and show it in each answer of HTTP. What shows none is assumed to have the gateway's.
+    this.timeShift =
+      time_ms === undefined
+        ? (this.#header_shift ?? Date.now() - performance.now())
+        : time_ms - performance.now();
   }
-}
-
-/** Milliseconds since 1970 of a GetSystemDateAndTimeResponse. */
-function cameraTime(body: XmlNode): number | undefined {
-  const utc = find(body, 'getSystemDateAndTimeResponse', 'systemDateAndTime', 'utcDateTime');
-  const [year, month, day, hour, minute, second] = [
-    ['date', 'year'],
-    ['date', 'month'],
-    ['date', 'day'],
-    ['time', 'hour'],
-    ['time', 'minute'],
-    ['time', 'second'],
-  ].map((path) => Number(textAt(utc, ...path) ?? Number.NaN));
-  const time_ms = Date.UTC(year ?? NaN, (month ?? NaN) - 1, day, hour, minute, second);
-  return Number.isFinite(time_ms) ? time_ms : undefined;
 }
 
 function outcomeOf(
@@ -205,6 +187,10 @@ function outcomeOf(
   return { kind: 'reply', body, local_address, peer_address, ...(raw ? { xml: text } : {}) };
 }
 
+/** A locked account is refused for its password: each further attempt keeps it locked. */
+const login_words =
+  /not ?authori[sz]ed|unauthori[sz]ed|authentication fail|\b(?:account|user)\b[^.]{0,40}\block(?:ed)?\b/iu;
+
 /** SOAP 1.2, section 5.4: subcodes nest, the innermost is the most specific. */
 function faultOf(fault: XmlNode): { readonly code: string; readonly reason: string } {
   let at = find(fault, 'code');
@@ -212,7 +198,7 @@ function faultOf(fault: XmlNode): { readonly code: string; readonly reason: stri
   while ((at = find(at, 'subcode'))) code = textAt(at, 'value') ?? code;
   const text = textAt(fault, 'reason', 'text') ?? textAt(fault, 'faultstring') ?? '';
   const plain = code.slice(code.indexOf(':') + 1);
-  const isLogin = /not ?authori[sz]ed|unauthori[sz]ed|authentication fail/iu.test(text);
+  const isLogin = login_words.test(text);
   const known = isLogin || /^(?:FailedAuthentication|InvalidSecurity)/u.test(plain) ? 'NotAuthorized' : plain;
   return { code: known, reason: withDetail(text, fault).slice(0, reason_chars_max) };
 }

@@ -19,6 +19,8 @@ export interface Answered {
   readonly type: string | undefined;
   /** `WWW-Authenticate`, one entry for each header. */
   readonly challenges: readonly string[];
+  /** `Date`, milliseconds since 1970. */
+  readonly date_ms: number | undefined;
   readonly local_address: string | undefined;
   readonly peer_address: string | undefined;
 }
@@ -69,7 +71,14 @@ export function agentFor({
 /** Rejects with `CertificateRefused`, `ReplyRefused`, or the error of the connection. */
 export async function exchange(what: Exchange): Promise<Answered> {
   const { promise, resolve, reject } = Promise.withResolvers<Answered>();
-  const settings = { method: what.method, agent: what.agent, signal: what.signal, headers: headersOf(what) };
+  const settings = {
+    method: what.method,
+    agent: what.agent,
+    signal: what.signal,
+    headers: headersOf(what),
+    // The small servers of cameras break rules that protect proxies; here nothing follows on the connection.
+    insecureHTTPParser: true,
+  };
   const isSecure = what.url.protocol === 'https:';
   const request = isSecure
     ? httpsRequest(what.url, { ...settings, rejectUnauthorized: what.fingerprint === undefined })
@@ -128,12 +137,18 @@ function collect(
       bytes: Buffer.concat(chunks),
       type: response.headers['content-type'],
       challenges: response.headersDistinct['www-authenticate'] ?? [],
+      date_ms: timeOf(response.headers.date),
       local_address,
       peer_address,
     }),
   );
   // The library never returns when the connection ends in the middle of a reply.
   response.once('close', () => reject(new Error(texts.closed_in_reply)));
+}
+
+function timeOf(header: string | undefined): number | undefined {
+  const time_ms = Date.parse(header ?? '');
+  return Number.isNaN(time_ms) ? undefined : time_ms;
 }
 
 /** Adds the remedy to errors of certificates that no authority signed. */

@@ -15,13 +15,13 @@ const match = (id: string, xaddrs: string, endpoint = 'urn:uuid:1', scopes = '')
   `<s:Envelope><s:Header><a:RelatesTo>${id}</a:RelatesTo></s:Header><s:Body><d:ProbeMatches><d:ProbeMatch><a:EndpointReference><a:Address>${endpoint}</a:Address></a:EndpointReference>` +
   `<d:Scopes>${scopes}</d:Scopes><d:XAddrs>${xaddrs}</d:XAddrs></d:ProbeMatch></d:ProbeMatches></s:Body></s:Envelope>`;
 
-async function responder(answer: (id: string) => readonly string[]) {
+async function responder(answer: (id: string, probe: string) => readonly string[]) {
   const socket = createSocket('udp4').bind(0, '127.0.0.1');
   sockets.push(socket);
   await once(socket, 'listening');
   socket.on('message', (probe, { port, address }) => {
     const id = /MessageID>([^<]*)</u.exec(String(probe))?.[1] ?? '';
-    for (const each of answer(id)) socket.send(each, port, address);
+    for (const each of answer(id, String(probe))) socket.send(each, port, address);
   });
   return { host: '127.0.0.1', port: socket.address().port };
 }
@@ -56,6 +56,14 @@ it('suggests each camera once, at the address from which it answered, with its n
       endpoint: 'urn:uuid:2',
     }),
   ]);
+});
+
+it('finds a device that answers for the newer type alone, without scopes', async () => {
+  const answer = (id: string) =>
+    match(id, 'http://127.0.0.1:2020/onvif/device_service').replace('<d:Scopes></d:Scopes>', '<d:Scopes/>');
+  const target = await responder((id, probe) => (/Types>tds:Device</u.test(probe) ? [answer(id)] : []));
+  const found = await discover({ signal: new AbortController().signal, window_ms: 200, target });
+  expect(found).toMatchObject([{ port: 2020, name: null, model: null, mac: null }]);
 });
 
 it('ends at once with its signal, and leaves no socket', async () => {
