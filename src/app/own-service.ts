@@ -101,7 +101,7 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
       running.changes.publish(await running.store.takePartner(kit_id, asset_id, change, Date.now()));
       await publisher.publish(asset_id);
     },
-    announcePartners: async () => publisher.publish(),
+    announcePartners: async () => publisher.announce(),
     async start() {
       try {
         await attempt();

@@ -10,7 +10,7 @@ import { texts } from './texts.ts';
 
 export interface PublisherParts {
   readonly outbox: Appender;
-  readonly log: Log;
+  readonly log: Pick<Log, 'warn'>;
   /** None while the service does not run. */
   readonly partners: () => Promise<readonly PartnerState[]>;
 }
@@ -33,17 +33,31 @@ export class PartnerPublisher {
       this.#append({ channel: channels.feed(asset_id, message.feed), lane: 'feed', data: message.data });
       return;
     }
-    this.publish(asset_id).catch((error: unknown) => {
-      this.#parts.log.warn({ reason: messageOf(error) }, texts.partner_failed);
-    });
+    void this.#tryToPublish(asset_id);
   };
 
-  /** `asset_id` left out: all of them. */
-  async publish(asset_id?: string): Promise<void> {
+  /** Publishes all of them. Never rejects: the kit works without the database of its service. */
+  async announce(): Promise<void> {
+    await this.#tryToPublish(undefined);
+  }
+
+  async publish(asset_id: string): Promise<void> {
+    await this.#publish(asset_id);
+  }
+
+  async #publish(asset_id: string | undefined): Promise<void> {
     for (const partner of await this.#parts.partners()) {
       if (asset_id !== undefined && partner.asset_id !== asset_id) continue;
       const data = partner.record && jsonObject.parse({ ...partner.record });
       this.#append({ channel: channels.partner(partner.asset_id), lane: 'presence', data });
+    }
+  }
+
+  async #tryToPublish(asset_id: string | undefined): Promise<void> {
+    try {
+      await this.#publish(asset_id);
+    } catch (error) {
+      this.#parts.log.warn({ reason: messageOf(error) }, texts.partner_failed);
     }
   }
 

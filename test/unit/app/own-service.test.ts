@@ -10,6 +10,8 @@ import { z } from 'zod';
 import { type App, startApp } from '../../../src/app/app.ts';
 import { vouched } from '../../../src/platform/clock-evidence.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
+import { PartnerPublisher } from '../../../src/app/partner-publisher.ts';
+import { StorageUnavailable } from '../../../src/errors.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { samplePicture } from '../../../src/device/sample-picture.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
@@ -17,6 +19,7 @@ import { SqlStore } from '../../../src/service/store/sql-store.ts';
 import { startFakeCamera } from '../../fakes/fake-onvif-camera.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { eventually } from '../../support/eventually.ts';
+import { recordingLog } from '../../support/recording-log.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { kit_id, readText } from '../config/lab.ts';
 import { texts } from '../../../src/app/texts.ts';
@@ -143,6 +146,16 @@ it('keys, partner assets and tasks survive a restart of the daemon', { timeout: 
       await second.app.stop();
     }
   });
+});
+
+it('a database that cannot be read costs a line when partner assets are to be announced, and not the daemon', async () => {
+  const log = recordingLog();
+  const outbox = { append: () => ({ epoch: 1, seq: 1 }) };
+  const partners = async (): Promise<never> => {
+    throw new StorageUnavailable('disk I/O error');
+  };
+  await new PartnerPublisher({ outbox, log, partners }).announce();
+  expect(log.at('warn')).toEqual([texts.partner_failed]);
 });
 
 it('serves TLS with the configured certificate', async () => {

@@ -1,14 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { Resending } from '../../../../src/outbox/live/resending.ts';
 
-/** Plays seconds; answers at which of them messages were sent again. `acks`: seconds at which the cloud released some. */
-function play(seconds: number, rows: (at_s: number) => number, acks: readonly number[] = []): number[] {
+/** Plays seconds; answers at which of them messages were sent again. `acks`: seconds at which the cloud released so many. */
+function play(
+  seconds: number,
+  rows: (at_s: number) => number,
+  acks: readonly number[] = [],
+  released = 1,
+): number[] {
   let now_ms = 0;
   const resending = new Resending(() => now_ms);
   const rounds: number[] = [];
   for (let at_s = 1; at_s <= seconds; at_s += 1) {
     now_ms = at_s * 1_000;
-    if (acks.includes(at_s)) resending.acked(1);
+    if (acks.includes(at_s)) resending.acked(released);
     if (resending.begin() === undefined) continue;
     const resent = rows(at_s);
     resending.resent(resent);
@@ -34,6 +39,8 @@ describe('Resending', () => {
   it('does not resume for each acknowledgement of a cloud that never names what waits', () => {
     const acks = Array.from({ length: 7_200 }, (_, at_s) => at_s);
     expect(play(7_200, () => 100, acks).length).toBeLessThan(20);
+    const after_silences = acks.filter((at_s) => at_s % 100 === 0);
+    expect(play(7_200, () => 100, after_silences, 0).length).toBeLessThan(20);
   });
 
   it('comes back to a minute when sending again has helped', () => {
