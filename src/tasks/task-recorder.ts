@@ -113,6 +113,7 @@ export class TaskRecorder {
 
   /** Sends the final report again, if the task is over. */
   resend(entry: JournalEntry): void {
+    if (this.#close.signal.aborted) return;
     const report = finalDraft(entry);
     if (report) this.#options.outbox.append(report);
   }

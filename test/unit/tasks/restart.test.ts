@@ -335,6 +335,20 @@ describe('a stop of the connector', () => {
     lab.kill();
   });
 
+  it('sends no final report again for a dispatch whose task the journal names only after the stop', async () => {
+    const lab = startLab();
+    const id = await lab.give();
+    lab.kit.last.succeed();
+    await pass(commit_ms);
+    const before = lab.disk.reports(id).length;
+    const { taken } = lab.send({ task_id: id });
+    const stopped = lab.runner.stop(commit_ms / 2);
+    await pass(10_000);
+    await stopped;
+    await taken;
+    expect(lab.disk.reports(id)).toHaveLength(before);
+  });
+
   it('leaves a dispatch at the broker that the disk refuses after the stop', async () => {
     const lab = startLab();
     lab.disk.failing = 'no space left';

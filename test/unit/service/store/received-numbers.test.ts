@@ -137,6 +137,25 @@ onEachDatabase('the numbers that were received', (open) => {
     ]);
   });
 
+  it('are never joined over a hole when an earlier version had stored more ranges than are kept', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    const block = 4_096;
+    const before = Array.from({ length: 1_200 }, (_, n): [number, number] => [
+      2 * n * block + 1,
+      2 * n * block + 9,
+    ]);
+    const write = 'INSERT INTO received (kit_id, epoch, ranges) VALUES (?, ?, ?)';
+    await database.all(write, kit_id, epoch, JSON.stringify(before));
+    const whole = numbers(block + 1, 2 * block);
+    await commitAll(store, whole, block);
+    const named = await ranges(store);
+    expect(named.length).toBeLessThan(1_002);
+    const known = new Set([...before, [block + 1, 2 * block]].map(String));
+    const merged = String([block + 1, 2 * block + 9]);
+    expect(named.map(String).filter((range) => range !== merged && !known.has(range))).toEqual([]);
+  });
+
   const drops = (seq: number, of: number, rows: number) =>
     received({
       channel: channels.drops,
