@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config';
 import { covered_tests } from './covered-rooms.ts';
+import { source_flags } from './node-flags.ts';
 
-const common = { testTimeout: 60_000, hookTimeout: 60_000 };
+const common = { testTimeout: 60_000, hookTimeout: 60_000, execArgv: [...source_flags] };
 /** Their drivers wait for deadlines of real protocols most of the time. */
 const drivers = ['test/unit/drivers/**/*.test.ts'];
 /** These measure how long something takes on the wire. */

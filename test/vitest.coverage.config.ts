@@ -4,10 +4,12 @@
  */
 import { defineConfig } from 'vitest/config';
 import { covered_rooms, covered_tests } from './covered-rooms.ts';
+import { source_flags } from './node-flags.ts';
 
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
+    execArgv: [...source_flags],
     globalSetup: ['test/support/run-directory.ts'],
     include: covered_tests,
     testTimeout: 120_000,

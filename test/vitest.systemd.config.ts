@@ -1,8 +1,10 @@
 import { defineConfig } from 'vitest/config';
+import { source_flags } from './node-flags.ts';
 
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
+    execArgv: [...source_flags],
     globalSetup: 'test/support/run-directory.ts',
     include: ['test/systemd/**/*.test.ts'],
     testTimeout: 60_000,

@@ -1,4 +1,6 @@
 /** One request to the API of a media server on the kit. */
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import { answer_limits, readJson } from '../contract/bounded-json.ts';
 import { texts } from './texts.ts';
 
@@ -26,19 +28,31 @@ const answer_deadline_ms = 5_000;
 /** The API lists every stream of the server; a kit has few. */
 const answer_bytes_max = 1_000_000;
 
-/** Rejects when there is no whole answer in time. */
+/** Rejects when there is no whole answer in time. Redirects are not followed. */
 export async function askApi(access: ApiAccess, request: ApiRequest): Promise<ApiAnswer> {
-  const { method, path, body, signal } = request;
-  const headers = new Headers(authorization(access));
-  if (body) headers.set('content-type', 'application/json');
-  const response = await fetch(new URL(path, access.api_url), {
-    method,
-    headers,
-    ...(body ? { body: JSON.stringify(body) } : {}),
-    redirect: 'error',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(answer_deadline_ms)]),
+  const url = new URL(request.path, access.api_url);
+  const body = request.body && JSON.stringify(request.body);
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(answer_deadline_ms)]);
+  // Without fetch, whose parser is WebAssembly: see decision 0036.
+  const asked = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
+    method: request.method,
+    agent: false,
+    signal,
+    headers: {
+      ...authorization(access),
+      ...(body !== undefined && {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      }),
+    },
   });
-  return { status: response.status, body: parsed(await boundedText(response)) };
+  const answered = Promise.withResolvers<IncomingMessage>();
+  // Stays to the end: an error may follow the one that settled the promise.
+  asked.on('error', answered.reject);
+  asked.once('response', answered.resolve);
+  asked.end(body);
+  const response = await answered.promise;
+  return { status: response.statusCode ?? 0, body: parsed(await boundedText(response)) };
 }
 
 function authorization({ username, password }: ApiAccess): Record<string, string> {
@@ -47,13 +61,13 @@ function authorization({ username, password }: ApiAccess): Record<string, string
   return { authorization: `Basic ${token}` };
 }
 
-async function boundedText(response: Response): Promise<string> {
-  const body: AsyncIterable<Uint8Array> | null = response.body;
-  if (!body) return '';
-  const chunks: Uint8Array[] = [];
+async function boundedText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of body) {
+  for await (const chunk of response) {
+    if (!Buffer.isBuffer(chunk)) continue;
     bytes += chunk.length;
+    // Leaving the loop destroys the response, and the connection with it.
     if (bytes > answer_bytes_max) throw new Error(texts.answer_too_large(answer_bytes_max));
     chunks.push(chunk);
   }

@@ -40,6 +40,14 @@ const settings = {
 } as const;
 export type Load = keyof typeof settings;
 
+/** Parameters of `mallopt` in glibc. */
+const m_trim_threshold = -1;
+const m_mmap_threshold = -3;
+/** A buffer of this size gets pages of its own, which go back to the kernel when it is freed. */
+const own_pages_bytes = 1024 ** 2;
+/** Free memory at the end of the heap that the C library keeps. */
+const free_end_bytes = 2 * 1024 ** 2;
+
 /** The code of the drivers is loaded. */
 const slowly_after_ms = 5_000;
 /** Drivers have found their devices and hot code is compiled. */
@@ -52,6 +60,7 @@ export async function keepSmall(signal: AbortSignal): Promise<void> {
   await sleep(slowly_after_ms, signal);
   if (signal.aborted) return;
   growSlowly(signal);
+  await returnLargeBuffers();
   await sleep(first_after_ms - slowly_after_ms, signal);
   if (signal.aborted) return;
   await giveBack();
@@ -95,6 +104,20 @@ export function loadAfter(load: Load, utilization: number): Load {
 
 function apply(load: Load): void {
   for (const [name, value] of Object.entries(settings[load])) setFlagsFromString(`--${name}=${value}`);
+}
+
+/**
+ * Fixes the size from which a buffer gets pages of its own. Left alone, the C library raises it to that of the largest buffer that
+ * was freed so far, up to 32 MB, and keeps twice as much: one large message from the cloud then costs its size for long.
+ */
+export async function returnLargeBuffers(): Promise<void> {
+  try {
+    const { mallopt } = await libc();
+    mallopt?.(m_mmap_threshold, own_pages_bytes);
+    mallopt?.(m_trim_threshold, free_end_bytes);
+  } catch {
+    // As for giveBack.
+  }
 }
 
 /** Releases the freed memory that the C library keeps. */

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { z } from 'zod';
 import { within } from '../../src/platform/time.ts';
+import { source_flags } from '../node-flags.ts';
 import { dyingWithUs } from './peers.ts';
 
 export interface Ended {
@@ -38,7 +39,7 @@ export function startChild(
   args: readonly string[],
   { env = {} }: { readonly env?: Readonly<Record<string, string>> } = {},
 ): Child {
-  const [command = '', ...words] = [...dyingWithUs(), process.execPath, ...args];
+  const [command = '', ...words] = [...dyingWithUs(), process.execPath, ...source_flags, ...args];
   const child = spawn(command, words, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },

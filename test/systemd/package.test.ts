@@ -153,14 +153,22 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
     expect(code === 0 ? '' : output).toBe('');
   });
 
-  test('is served again after kill -9, and its buffer is whole', async () => {
-    const { outbox } = await report();
-    await untilRestarted(async () => inside.run('kill', '-9', await mainPid()));
-    const now = (await report()).outbox;
-    expect(outbox.buffered).toBeGreaterThan(0);
-    expect(now.buffered).toBeGreaterThanOrEqual(outbox.buffered);
-    expect(now.balanced).toBe(true);
-  });
+  // SIGTRAP: how a fatal error of V8 ends a process.
+  test.for([
+    ['-KILL', '9/KILL'],
+    ['-TRAP', '5/TRAP'],
+  ] as const)(
+    'is served again after kill %s, its buffer whole and the signal in the journal',
+    async ([signal, named]) => {
+      const { outbox } = await report();
+      await untilRestarted(async () => inside.run('kill', signal, await mainPid()));
+      const now = (await report()).outbox;
+      expect(outbox.buffered).toBeGreaterThan(0);
+      expect(now.buffered).toBeGreaterThanOrEqual(outbox.buffered);
+      expect(now.balanced).toBe(true);
+      expect(await sentences(`UNIT=${unit}`)).toContain(`status=${named}`);
+    },
+  );
 
   test('is ended by the watchdog and served again when it hangs', async () => {
     await inside.sh(`mkdir -p /run/systemd/system/${unit}.d

@@ -42,6 +42,8 @@ export interface Libc {
   readonly if_indextoname: (index: number, name: Uint8Array) => boolean;
   /** Of glibc only; undefined with other C libraries. Nonzero when memory was released. */
   readonly malloc_trim: ((keep_bytes: number) => number) | undefined;
+  /** Of glibc only. Nonzero when the setting was taken. */
+  readonly mallopt: ((parameter: number, value: number) => number) | undefined;
   /** Name of the last failure of this thread: `ENODEV`. */
   readonly errno: () => string;
   readonly errnoName: (errno: number) => string;
@@ -109,6 +111,7 @@ async function load(): Promise<Libc> {
     if_nametoindex,
     if_indextoname: (index, name) => if_indextoname(index, name) !== null,
     malloc_trim: ifThere(() => self.func('int malloc_trim(size_t)')),
+    mallopt: ifThere(() => self.func('int mallopt(int, int)')),
     errno: () => errnoName(koffi.errno()),
     errnoName,
     watch(fd, what, ready) {

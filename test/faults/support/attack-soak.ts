@@ -95,8 +95,9 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
   });
   const cloud = await kit.listen(broker.url);
   // Without the unit's limits the heap grows as it likes, and flat memory would mean little.
-  process.env['NODE_OPTIONS'] = await unitLimits();
+  Object.assign(process.env, await unitLimits());
   const daemon = await kit.start();
+  console.log(`daemon ${daemon.pid}`);
   const service = await startCloudService(kit, broker.url, service_port, signal);
   const real = await realKeys(kit);
 
@@ -130,12 +131,15 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
   return { samples, survived, loudest: loudestOf(daemon) };
 }
 
-/** The limits of memory with which the unit starts the daemon. */
-async function unitLimits(): Promise<string> {
+/** The limits of memory with which the unit starts the daemon, as its environment. */
+async function unitLimits(): Promise<Record<string, string>> {
   const unit = await readFile(new URL('../../../systemd/kit-connector.service', import.meta.url), 'utf8');
-  const limits = [...unit.matchAll(/--max-[a-z-]+=\d+/gu)].map(([flag]) => flag);
-  if (limits.length === 0) throw new Error('the unit has no limits of memory');
-  return limits.join(' ');
+  const flags = [...unit.matchAll(/--max-[a-z-]+=\d+/gu)].map(([flag]) => flag);
+  const [, arenas] = /^Environment=MALLOC_ARENA_MAX=(\d+)$/mu.exec(unit) ?? [];
+  if (flags.length === 0 || arenas === undefined) throw new Error('the unit has no limits of memory');
+  // More options, such as --heapsnapshot-signal, to look for the cause of what grows.
+  const more = process.env['KIT_CONNECTOR_SOAK_NODE_OPTIONS'] ?? '';
+  return { NODE_OPTIONS: [...flags, more].join(' ').trim(), MALLOC_ARENA_MAX: arenas };
 }
 
 function loudestOf(daemon: Child): Soak['loudest'] {

@@ -65,3 +65,38 @@ describe('The heap', () => {
     expect(calm).toBeGreaterThan(busy);
   });
 });
+
+/** Resident kB that a child has more than before, after large buffers came and went; `first` runs before them. */
+async function keptAfterLargeBuffers(first: string): Promise<number> {
+  const script = `
+    const { readFileSync } = await import('node:fs');
+    const { returnLargeBuffers } = await import(${JSON.stringify(memory)});
+    const resident = () => Number(/VmRSS:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]);
+    ${first}
+    // The first buffers of a size teach the C library to keep that much.
+    const take = async (bytes) => {
+      for (let n = 0; n < 4; n += 1) {
+        Buffer.alloc(bytes, 1);
+        // A turn of the event loop, in which the collected memory is freed.
+        await new Promise((resolve) => setImmediate(resolve));
+        gc();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    await take(1_000);
+    const before = resident();
+    await take(24_000_000);
+    await take(12_000_000);
+    console.log(resident() - before);`;
+  const child = startChild(['--expose-gc', '--input-type=module', '--eval', script]);
+  const { code, stdout, stderr } = await child.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return Number(stdout);
+}
+
+describe('Large buffers', () => {
+  it('are given back to the kernel as soon as they are freed', async () => {
+    const kept = await keptAfterLargeBuffers('');
+    expect(await keptAfterLargeBuffers('await returnLargeBuffers();')).toBeLessThan(kept / 2);
+  });
+});
