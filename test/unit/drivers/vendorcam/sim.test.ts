@@ -4,17 +4,44 @@ import { startSimHost } from '../../../../drivers/vendorcam/sim/sim-host.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { freePort } from '../../../support/temporary.ts';
 
+type Ask = (command: object, token?: string) => Promise<string>;
+
+const asker =
+  (port: number): Ask =>
+  async (command, token = '') => {
+    const url = `http://127.0.0.1:${port}/api.cgi?token=${token}`;
+    return (await fetch(url, { method: 'POST', body: JSON.stringify([command]) })).text();
+  };
+
+async function login(ask: Ask): Promise<string | undefined> {
+  const user = { Version: '0', userName: 'admin', password: 'secret' };
+  return /"name":"([^"]+)"/u.exec(await ask({ cmd: 'Login', param: { User: user } }))?.[1];
+}
+
+it('answers another client, which sets motion detection without a zone and reads the hardware version', async () => {
+  const stopping = new AbortController();
+  const port = await freePort();
+  await startSimHost({ password: 'secret', name: 'Yard' }, port, stopping.signal);
+  const ask = asker(port);
+  try {
+    const token = await login(ask);
+    const alarm = { channel: 0, newSens: { sensDef: 25 } };
+    expect(await ask({ cmd: 'SetMdAlarm', action: 0, param: { MdAlarm: alarm } }, token)).toContain(
+      '"rspCode":200',
+    );
+    expect(await ask({ cmd: 'GetDevInfo', action: 0 }, token)).toContain('"hardVer":');
+  } finally {
+    stopping.abort();
+  }
+});
+
 it('is gone for a moment after it was told to restart, and nobody is logged in afterwards', async () => {
   const stopping = new AbortController();
   const port = await freePort();
   await startSimHost({ password: 'secret', name: 'Yard' }, port, stopping.signal);
-  const ask = async (command: object, token = ''): Promise<string> => {
-    const url = `http://127.0.0.1:${port}/api.cgi?token=${token}`;
-    return (await fetch(url, { method: 'POST', body: JSON.stringify([command]) })).text();
-  };
+  const ask = asker(port);
   try {
-    const user = { Version: '0', userName: 'admin', password: 'secret' };
-    const token = /"name":"([^"]+)"/u.exec(await ask({ cmd: 'Login', param: { User: user } }))?.[1];
+    const token = await login(ask);
     expect(await ask({ cmd: 'Reboot' }, token)).toContain('"rspCode":200');
     await eventually('it is gone', async () =>
       ask({ cmd: 'GetDevInfo' }, token).then(
