@@ -34,6 +34,8 @@ export class Presence {
   #states = 0;
   #epoch = 0;
   #is_requested = false;
+  /** The farewell was the last state of this connection. */
+  #is_over = false;
   /** The largest payload that the broker accepts; beyond it the faults are left out. */
   #bytes_max = Number.POSITIVE_INFINITY;
   /** What the last state of this connection said, and when. */
@@ -47,6 +49,7 @@ export class Presence {
   will({ compact, retain }: { readonly compact: boolean; readonly retain: boolean }): Outgoing {
     this.#connection += 1;
     this.#states = 0;
+    this.#is_over = false;
     this.#epoch = this.#options.epoch();
     this.#bytes_max = compact ? 0 : Number.POSITIVE_INFINITY;
     const will = this.#message(deathSeq(this.#connection), { online: false, reason: connection_lost });
@@ -59,7 +62,9 @@ export class Presence {
     return this.#next();
   }
 
+  /** No other state may follow: the broker would keep that one. */
   farewell(): Outgoing {
+    this.#is_over = true;
     return this.#message(deathSeq(this.#connection), { online: false, reason: 'stopped' });
   }
 
@@ -76,7 +81,7 @@ export class Presence {
   /** The state, if it is to be published again now. */
   due(): Outgoing | undefined {
     const age_ms = this.#options.now() - this.#last.at_ms;
-    if (age_ms < again_after_ms) return undefined;
+    if (this.#is_over || age_ms < again_after_ms) return undefined;
     const { said, decade } = digest(this.#options.state({ online: true, reason: null }));
     const is_other_depth = decade !== this.#last.decade && age_ms >= depth_again_after_ms;
     if (!this.#is_requested && said === this.#last.said && !is_other_depth) return undefined;

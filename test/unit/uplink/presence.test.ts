@@ -76,6 +76,22 @@ describe('the presence of the kit', () => {
     expect(presence.due()).toBeUndefined();
   });
 
+  it('is not published again after the farewell, which would leave the kit online at the broker', () => {
+    const { world, presence } = lab();
+    presence.will(whole);
+    presence.birth(10_000);
+    presence.farewell();
+    presence.ask();
+    world.degraded = ['a driver does not stop'];
+    world.now_ms = 60_000;
+    expect(presence.due()).toBeUndefined();
+    presence.will(whole);
+    presence.birth(10_000);
+    world.degraded = [];
+    world.now_ms = 120_000;
+    expect(presence.due()).toBeDefined();
+  });
+
   it('omits the faults where the broker accepts only small packets', () => {
     const { world, presence, read } = lab();
     world.degraded = ['a'.repeat(500), 'b'];
