@@ -1,6 +1,7 @@
 /** A connection to gpsd that receives its reports, one JSON object per line. */
 import { connect } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
+import { connectionFault } from '../../src/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { texts } from './texts.ts';
@@ -40,7 +41,7 @@ export async function watchGpsd(
   socket.setKeepAlive(true, 10_000);
   socket.once('connect', () => socket.write(watch));
   socket.on('error', (error) => {
-    reason = error.message;
+    reason = connectionFault(error, texts.gpsd_refused) ?? error.message;
   });
   socket.on('data', (chunk: Buffer) => {
     hasReceived = true;

@@ -8,6 +8,7 @@ export const texts = {
     mute: 'receiver sends nothing; check its cable and its device in gpsd',
     waiting: 'waiting for the receiver',
   } satisfies Readonly<Record<ReceiverState, string>>,
+  gpsd_refused: 'check that gpsd runs, and its address and port',
   gpsd_failed: (host: string, port: number, reason: string) => `gpsd at ${host}:${port}: ${reason}`,
   connection_closed: 'closed the connection',
   line_too_long: 'line exceeds the limit; is gpsd on this port?',

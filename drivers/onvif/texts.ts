@@ -7,6 +7,10 @@ export const texts = {
       : `gives no picture (HTTP status ${status})`,
   profiles_refused: 'camera refused its profiles; no stream, snapshot or movement',
   profiles_remedy: 'give the user the rights of an operator or administrator at the camera',
+  refused_remedy: 'check its power, host and port, and that ONVIF is switched on',
+  check_port: 'check port and path, and that ONVIF is switched on',
+  account_locked: (username: string, answer: string) =>
+    `camera locked the account of "${username}"${answer}; unlock it or restart the camera, and correct the password file`,
   no_picture_address: 'reports no address of a picture',
   serial_changed: 'camera reported another serial number than before; identified by its MAC address',
   events_lost: 'event subscription lost; subscribing again',

@@ -1,5 +1,6 @@
 /** A connection to upsd: one request at a time, each with a deadline. */
 import { connect, type Socket } from 'node:net';
+import { connectionFault } from '../../src/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { wordsOf } from './nut-lines.ts';
@@ -89,7 +90,7 @@ class Lines {
       this.#wake();
     });
     socket.on('error', (error) => {
-      reason = error.message;
+      reason = connectionFault(error, texts.upsd_refused) ?? error.message;
     });
     this.#gone = new Promise((_, reject) => {
       socket.once('close', () => reject(new DeviceUnreachable(`${peer}: ${reason}`)));

@@ -10,6 +10,7 @@ export const texts = {
   ups_starting: 'the UPS driver is starting',
   charge_unknown: 'the UPS does not report its charge',
   alarm_unnamed: 'alarm without a description',
+  upsd_refused: 'check that upsd runs, and its address and port',
   data_stale: 'upsd has no fresh data from the UPS; check its cable and its driver',
   driver_not_connected: 'the UPS driver is not running; check upsdrvctl',
   endless_list: (what: string) => `LIST ${what}: upsd reply exceeds the limit`,

@@ -10,6 +10,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { DeviceUnreachable, messageOf } from '../errors.ts';
+import { connectionFault } from './connection-fault.ts';
 import { texts } from './texts.ts';
 
 /** Resolves when the certificate with this SHA-256 fingerprint may be trusted; rejects otherwise. */
@@ -144,39 +145,17 @@ async function readBytes(response: IncomingMessage, bytes_max: number): Promise<
   return Buffer.concat(chunks);
 }
 
-/** Sentences for error codes of the operating system. */
-const sentences_by_code: Readonly<Record<string, string>> = {
-  EHOSTUNREACH: texts.no_route,
-  ENETUNREACH: texts.network_unreachable,
-  ETIMEDOUT: texts.connect_timeout,
-  ENOTFOUND: texts.host_unknown,
-  EAI_AGAIN: texts.host_unresolved,
-  ECONNRESET: texts.connection_closed,
-  EPROTO: texts.not_tls,
-};
-
 /** Converts an error of a connection to a device into one of the connector's. */
 export function unreachable(error: unknown, refused_remedy: string): Error {
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') {
-    return error instanceof Error && error.constructor !== Error
-      ? error
-      : new DeviceUnreachable(messageOf(error), { cause: error });
-  }
-  if (error.code === 'ECONNREFUSED') {
-    return new DeviceUnreachable(texts.connection_refused(refused_remedy), { cause: error });
-  }
-  if (isLegacyTls(error.code)) return new DeviceUnreachable(texts.legacy_tls_only, { cause: error });
-  const sentence = sentences_by_code[error.code.startsWith('ERR_SSL') ? 'EPROTO' : error.code];
-  return new DeviceUnreachable(sentence ?? texts.request_failed(messageOf(error)), { cause: error });
+  const fault = connectionFault(error, refused_remedy);
+  if (fault !== undefined) return new DeviceUnreachable(fault, { cause: error });
+  return error instanceof Error && error.constructor !== Error
+    ? error
+    : new DeviceUnreachable(messageOf(error), { cause: error });
 }
 
 function errorOf(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(messageOf(thrown));
-}
-
-/** Whether a handshake failed because the device has TLS 1.0 or 1.1 only. */
-export function isLegacyTls(code: string): boolean {
-  return /UNSUPPORTED_PROTOCOL|PROTOCOL_VERSION|VERSION_TOO_LOW/u.test(code);
 }
 
 /** OpenSSL accepts the hashes of TLS 1.0 and 1.1 at this level only. */

@@ -22,6 +22,7 @@ export const texts = {
     'has TLS 1.0 or 1.1 only, which is not safe; update its firmware, or allow it with the option for legacy TLS',
   legacy_tls: (name: string) =>
     `the login of ${name} is sent over TLS 1.0 or 1.1, which the configuration allows; update its firmware or replace it`,
+  not_http: 'answers with something that is not HTTP; check port',
   not_tls: 'does not use TLS on this port; check port and tls',
 
   // Pictures

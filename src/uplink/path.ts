@@ -59,7 +59,7 @@ export class Path {
       this.#route = await this.#find();
       await routes.watch(() => void this.#look(), signal);
     } catch (error) {
-      log.info({ reason: messageOf(error) }, texts.routes_unknown);
+      if (!signal.aborted) log.info({ reason: messageOf(error) }, texts.routes_unknown);
     }
   }
 

@@ -6,7 +6,10 @@ import { cameraKeys, type DeviceInformation, informationOf, macOf } from './iden
 import { type Media, readProfiles, readStream, streamProfile } from './media.ts';
 import { pictureOf } from './snapshot.ts';
 import type { CameraOptions } from '../options.ts';
+import { DeviceUnreachable } from '../../../src/errors.ts';
+import type { SoapOutcome } from '../soap/soap-call.ts';
 import {
+  describe,
   expectReply,
   type Login,
   namespaces,
@@ -83,15 +86,22 @@ export async function logIn(soap: Soap, { username, auth }: CameraOptions): Prom
     const outcome = await soap.call(operation('device', 'GetDeviceInformation'));
     const isRefused = outcome.kind === 'fault' && outcome.code === 'NotAuthorized';
     if (!isRefused) {
+      if (isOtherServer(outcome)) throw new DeviceUnreachable(`${describe(outcome)}; ${texts.check_port}`);
       const { body, local_address } = expectReply(outcome, 'GetDeviceInformation');
       return { information: informationOf(body), local_address };
     }
     words = outcome.reason;
   }
   const answer = words === '' ? '' : ` (${words})`;
-  throw new LoginRefused(
-    username === undefined ? texts.login_required(answer) : texts.login_rejected(username, answer),
-  );
+  if (username === undefined) throw new LoginRefused(texts.login_required(answer));
+  const isLocked = /\block(?:ed)?\b/iu.test(words);
+  throw new LoginRefused((isLocked ? texts.account_locked : texts.login_rejected)(username, answer));
+}
+
+/** What answers is no ONVIF service: a login page, another program, another path. */
+function isOtherServer(outcome: SoapOutcome): outcome is Exclude<SoapOutcome, { kind: 'reply' }> {
+  if (outcome.kind === 'failure') return outcome.why === 'malformed';
+  return outcome.kind === 'fault' && outcome.code.startsWith('HTTP4');
 }
 
 /** Reads GetServices, else GetCapabilities of older devices; both where the first lacks services that the second may list. */

@@ -16,7 +16,7 @@ export function readEnvelope(xml: string): Reading {
       const first: unknown = Array.isArray(body) ? body[0] : body;
       if (typeof first === 'object' && first !== null) found = treeOf(first);
       else if (typeof first === 'string' && !error) found = treeOf(first);
-      else if (error) reason = error.message;
+      else if (error) reason = error.message.startsWith('Wrong ONVIF') ? texts.no_envelope : error.message;
     });
   } catch (error) {
     reason = messageOf(error);

@@ -1,4 +1,5 @@
 /** Request queue of one camera: each call has a deadline; its reply is read here or, when large, in a thread. */
+import { connectionFault } from '../../../src/device/connection-fault.ts';
 import { messageOf } from '../../../src/errors.ts';
 import { readEnvelope } from './envelope.ts';
 import { GuardedCam } from './guarded-cam.ts';
@@ -82,8 +83,7 @@ function kindOf(error: unknown): FailureKind {
   return error instanceof ReplyRefused ? 'malformed' : 'unreachable';
 }
 
-/** Failures of several addresses arrive as one error without a message. */
 function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return messageOf(error.errors[0]);
-  return messageOf(error);
+  const isOwn = error instanceof CertificateRefused || error instanceof ReplyRefused;
+  return (isOwn ? undefined : connectionFault(error, texts.refused_remedy)) ?? messageOf(error);
 }

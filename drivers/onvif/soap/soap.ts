@@ -65,7 +65,9 @@ export function operation(service: ServiceName, name: string, inner = ''): Opera
 /** Returns the reply, or throws the error that decides how the connection is retried. */
 export function expectReply(outcome: SoapOutcome, what: string): Reply {
   if (outcome.kind === 'reply') return outcome;
-  const sentence = `${what}: ${describe(outcome)}`;
+  // What fails before any request is no fault of this one.
+  const isConnection = outcome.kind === 'failure' && outcome.why === 'unreachable';
+  const sentence = isConnection ? describe(outcome) : `${what}: ${describe(outcome)}`;
   if (outcome.kind === 'fault' && outcome.code === 'NotAuthorized') throw new LoginRefused(sentence);
   if (outcome.kind === 'failure' && outcome.why === 'certificate') throw new DeviceRejected(sentence);
   const isStalled = outcome.kind === 'failure' && outcome.why === 'stalled';

@@ -3,11 +3,8 @@ import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest
 import { Agent as SecureAgent, request as httpsRequest } from 'node:https';
 import { TLSSocket } from 'node:tls';
 import { bareFingerprint } from '../../../src/device/certificate-check.ts';
-import {
-  contextWithoutAuthorities,
-  isLegacyTls,
-  legacy_tls_settings,
-} from '../../../src/device/pinned-http.ts';
+import { isLegacyTls } from '../../../src/device/connection-fault.ts';
+import { contextWithoutAuthorities, legacy_tls_settings } from '../../../src/device/pinned-http.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
 import type { Connection } from './soap-call.ts';
 import { texts } from '../texts.ts';

@@ -1,4 +1,6 @@
 /** What cameras of well-known makers do differently, as far as their documents and public reports show it: they are served all the same. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type FakeCamera,
@@ -10,6 +12,7 @@ import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-
 import { eventually } from '../../../support/eventually.ts';
 import type { RecordingOutbox } from '../../../support/recording-outbox.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
+import { texts as device_texts } from '../../../../src/device/texts.ts';
 
 let lab: CameraLab;
 const cameras: FakeCamera[] = [];
@@ -165,5 +168,50 @@ describe('profiles', () => {
     const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
     await outbox.until(isOnline);
     expect((await asked).body).toContain('Profile&#38;&#60;1&#62; &#34;é<');
+  });
+});
+
+describe('what is no ONVIF camera', () => {
+  const answering = async (answer: string | undefined) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      if (answer === '') socket.destroy();
+      else if (answer !== undefined) socket.end(answer);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const at = server.address();
+    const port = typeof at === 'object' && at !== null ? at.port : 0;
+    return { port, close: () => server.close() };
+  };
+  const page = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nweb!';
+  it.each([
+    ['another program', 'SSH-2.0-OpenSSH_9.2\r\n', device_texts.not_http],
+    ['a web page', page, texts.check_port],
+    ['a web server without the service', page.replace('200 OK', '404 Not Found'), texts.check_port],
+    ['a port that closes', '', device_texts.connection_closed],
+  ])('is named as %s, with the remedy', async (_, answer, sentence) => {
+    const server = await answering(answer);
+    const entry = { ...(await lab.entry(await start())), port: server.port };
+    const { hub } = lab.run({ cameras: [entry] });
+    const device = () => hub.drivers()[0]?.devices?.[0];
+    await eventually('it is offline', () => device()?.state === 'offline');
+    expect(device()?.reason).toContain(sentence);
+    expect(device()?.next_try_at).not.toBeNull();
+    server.close();
+  });
+
+  it('is named where TLS or the host is wrong', async () => {
+    const camera = await start();
+    const entry = await lab.entry(camera);
+    const cameras = [
+      { ...entry, tls: {} },
+      { ...entry, name: 'no name', host: 'no-such-host.invalid' },
+    ];
+    const { hub } = lab.run({ cameras });
+    const reasons = () => hub.drivers()[0]?.devices?.map(({ reason }) => reason);
+    await eventually('both are offline', () => reasons()?.every((reason) => reason !== null) ?? false);
+    expect(reasons()?.[0]).toBe(device_texts.not_tls);
+    expect([device_texts.host_unknown, device_texts.host_unresolved]).toContain(reasons()?.[1]);
   });
 });
