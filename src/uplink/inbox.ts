@@ -7,7 +7,7 @@ import { message_limits, readJson } from '../contract/bounded-json.ts';
 import { type PartnerChange, partnerChange } from '../contract/partners.ts';
 import { cloudAck, kitConfig, type CloudAck, type KitConfig } from '../contract/tasks.ts';
 import { parseDown } from '../contract/topics.ts';
-import { messageOf } from '../errors.ts';
+import { CommandRefused, messageOf } from '../errors.ts';
 import type { Oversize } from '../mqtt/frames.ts';
 import type { Received } from '../mqtt/handling.ts';
 import type { Problems } from './problems.ts';
@@ -30,7 +30,10 @@ export interface DispatchDelivery {
 }
 
 export interface InboxHandlers {
-  /** `raw` is the payload as it came. Resolves when the dispatch is journaled or answered. */
+  /**
+   * `raw` is the payload as it came. Resolves when the dispatch is journaled or answered. Rejects with `CommandRefused` while the
+   * connector stops: the dispatch stays with the broker.
+   */
   readonly task: (raw: unknown, meta: DispatchDelivery) => Promise<void>;
   readonly cancel: (task_id: string) => void;
   /** Returns at once; what the acknowledgement releases is released in the background. */
@@ -125,6 +128,10 @@ export class Inbox {
       const queued = now() < this.#queued_until_ms;
       await handlers.task(payload, { task_id_in_topic, retained, duplicate, queued });
       return true;
+    } catch (error) {
+      // The connector stops. Without a PUBACK the broker delivers it to the next run; the session is for the farewell.
+      if (error instanceof CommandRefused) return false;
+      throw error;
     } finally {
       this.#dispatches -= 1;
       if (this.#dispatches === 0 && this.#left > 0) onRoom();

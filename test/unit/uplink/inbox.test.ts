@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { downTopic, type Down } from '../../../src/contract/topics.ts';
+import { CommandRefused } from '../../../src/errors.ts';
 import { Inbox, type InboxHandlers } from '../../../src/uplink/inbox.ts';
 import { asset_id, samples } from '../../support/contract-samples.ts';
 import { corpus, isDeceptive } from '../../support/foreign-text.ts';
@@ -92,6 +93,25 @@ describe('Inbox', () => {
     journaled.resolve(undefined);
     expect(await Promise.all(waiting)).not.toContain(false);
     expect(rooms.count).toBe(1);
+  });
+
+  it('leaves a dispatch at the broker while the connector stops, and keeps the session for the farewell', async () => {
+    const { receive, rooms } = inbox({
+      task: async () => {
+        throw new CommandRefused('the connector is stopping');
+      },
+    });
+    expect(await receive({ kind: 'task', task_id })).toBe(false);
+    expect(rooms.count).toBe(0);
+  });
+
+  it('rejects when a dispatch cannot be taken in for another reason, so that the session ends', async () => {
+    const { receive } = inbox({
+      task: async () => {
+        throw new Error('journal is broken');
+      },
+    });
+    await expect(receive({ kind: 'task', task_id })).rejects.toThrow('journal is broken');
   });
 
   it('counts dispatches as kept by the broker for ten seconds after a connection to a session', async () => {
