@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { drivers as built_in } from '../../../drivers/index.ts';
@@ -182,6 +183,32 @@ describe.skipIf(peerMissing('mosquitto') || diskMissing())('a daemon that is tol
       });
     } finally {
       await proxy.close();
+      await broker.stop();
+    }
+  });
+
+  it('keeps its session for the farewell although dispatches arrive meanwhile', async () => {
+    const broker = await startMosquitto();
+    try {
+      await withKit({ rehearsed: true }, async (kit) => {
+        await kit.configure({ broker: { url: broker.url }, drivers: [kit.rehearse({ deaf: true })] });
+        const cloud = await kit.listen(broker.url);
+        const daemon = await kit.start();
+        await cloud.until('the drone', ({ data }) => data?.['status'] === 'online');
+        let hasEnded = false;
+        const ended = daemon.end('SIGTERM').finally(() => (hasEnded = true));
+        const order = { asset_id: kit.drone(), command_name: 'work', payload: { ms: 0 } };
+        await eventually('it ends', async () => {
+          const [task_id, created_at] = [randomUUID(), new Date().toISOString()];
+          await cloud.send({ kind: 'task', task_id }, { task_id, ...order, created_at });
+          return hasEnded;
+        });
+        expect((await ended).code).toBe(0);
+        const farewell = await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
+        expect(farewell.data).toMatchObject({ reason: 'stopped' });
+        expect(cloud.on('state').filter(({ data }) => data?.['online'] === true)).toHaveLength(1);
+      });
+    } finally {
       await broker.stop();
     }
   });
