@@ -8,6 +8,7 @@ export const texts = {
   profiles_refused: 'camera refused its profiles; no stream, snapshot or movement',
   profiles_remedy: 'give the user the rights of an operator or administrator at the camera',
   refused_remedy: 'check its power, host and port, and that ONVIF is switched on',
+  check_tls: 'check port and tls',
   check_port: 'check port and path, and that ONVIF is switched on',
   account_locked: (username: string, answer: string) =>
     `camera locked the account of "${username}"${answer}; unlock it or restart the camera, and correct the password file`,

@@ -46,7 +46,8 @@ async function runStarlink(options: StarlinkOptions, host: Host): Promise<void> 
 /** Adds which dish it was: there may be two. */
 function named(error: unknown, { link, host, port }: StarlinkOptions): unknown {
   if (!(error instanceof DeviceUnreachable)) return error;
-  const message = texts.dish_failed(link, `${host} port ${port}`, error.message);
+  const place = `${host} port ${port}`;
+  const message = texts.dish_failed(link, place, error.message.replace(`${place} by ${link}: `, ''));
   return new DeviceUnreachable(message, { cause: error });
 }
 

@@ -15,7 +15,7 @@ export const texts = {
   rebooting: 'rebooting on command',
   online_channels: (channels: number, away: number) =>
     `online, ${channels} channels, ${away} of them offline`,
-  login_no_session: 'answers to the login without a session',
+  login_no_session: 'answers to the login without a session; check that this is such a device, and its port',
   password_long: (file: string, max: number) =>
     `password_file: the password in ${file} has more than ${max} characters, which no such device accepts; correct it`,
   queue_full: 'too many requests in the queue of the device',
@@ -50,7 +50,8 @@ export const texts = {
   code_logins_blocked: 'the device blocks logins for a while after too many of them; retried later',
   privacy_mode: 'privacy mode is on, which blocks all clients; switch it off at the camera',
   code_other: (code: number | string, words: string) => `the device answers with error ${code}${words}`,
-  no_reply: 'answers with data that is not a reply of its interface',
+  no_reply:
+    'answers with data that is not a reply of its interface; check port and tls, or restart the device',
   restart_sent: 'restart command sent',
   restarting: 'the device is restarting',
   not_back: 'the device did not answer again',

@@ -7,7 +7,8 @@ import { type Media, readProfiles, readStream, streamProfile } from './media.ts'
 import { pictureOf } from './snapshot.ts';
 import type { CameraOptions } from '../options.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
-import type { SoapOutcome } from '../soap/soap-call.ts';
+import { texts as device_texts } from '../../../src/device/texts.ts';
+import type { Failure, SoapOutcome } from '../soap/soap-call.ts';
 import {
   describe,
   expectReply,
@@ -86,6 +87,7 @@ export async function logIn(soap: Soap, { username, auth }: CameraOptions): Prom
     const outcome = await soap.call(operation('device', 'GetDeviceInformation'));
     const isRefused = outcome.kind === 'fault' && outcome.code === 'NotAuthorized';
     if (!isRefused) {
+      if (isClosed(outcome)) throw new DeviceUnreachable(`${outcome.reason}; ${texts.check_tls}`);
       if (isOtherServer(outcome)) throw new DeviceUnreachable(`${describe(outcome)}; ${texts.check_port}`);
       const { body, local_address } = expectReply(outcome, 'GetDeviceInformation');
       return { information: informationOf(body), local_address };
@@ -96,6 +98,11 @@ export async function logIn(soap: Soap, { username, auth }: CameraOptions): Prom
   if (username === undefined) throw new LoginRefused(texts.login_required(answer));
   const isLocked = /\block(?:ed)?\b/iu.test(words);
   throw new LoginRefused((isLocked ? texts.account_locked : texts.login_rejected)(username, answer));
+}
+
+/** As a port for TLS closes what is not encrypted. */
+function isClosed(outcome: SoapOutcome): outcome is Failure {
+  return outcome.kind === 'failure' && outcome.reason === device_texts.connection_closed;
 }
 
 /** What answers is no ONVIF service: a login page, another program, another path. */

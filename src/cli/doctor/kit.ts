@@ -118,7 +118,7 @@ function driverFinding({
 }: StatusReport['drivers'][number]): Finding {
   const what = name === driver ? `driver ${name}` : `driver ${name} (${driver})`;
   const why = plain(reason ?? 'unknown reason');
-  const next = next_try_at === null ? '' : `; ${texts.next_attempt(clockTime(next_try_at))}`;
+  const [fault, remedy] = remedied(why, next_try_at);
   switch (state) {
     case 'up':
       return upFinding(what, upText(clockTime(since), devices), facts);
@@ -128,14 +128,24 @@ function driverFinding({
       }
       return warn(what, texts.no_data_yet, texts.check_devices_on);
     case 'down':
-      return fail(what, texts.no_device(clockTime(since), why), `${texts.check_device}${next}`);
+      return fail(what, texts.no_device(clockTime(since), fault), remedy(texts.check_device));
     case 'rejected':
-      return fail(what, `rejected: ${why}`, `${texts.correct_options}${next}`);
+      return fail(what, `rejected: ${fault}`, remedy(texts.correct_options));
     case 'hung':
       return fail(what, texts.does_not_stop(why), texts.restart_and_report);
     default:
       return warn(what, state, 'restart kit-connector');
   }
+}
+
+/** The fault, and its own remedy or a general one, with the next attempt. */
+function remedied(
+  why: string,
+  next_try_at: string | null,
+): [fault: string, remedy: (general: string) => string] {
+  const [fault, own] = halves(why);
+  const next = next_try_at === null ? '' : `; ${texts.next_attempt(clockTime(next_try_at))}`;
+  return [fault, (general) => `${own ?? general}${next}`];
 }
 
 /** A driver may be connected to a device that gives nothing, such as a receiver without a fix; it reports why. */

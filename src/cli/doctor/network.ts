@@ -74,7 +74,9 @@ function reasonOf(error: unknown, signal: AbortSignal): string {
 }
 
 function remedyOf(error: unknown): string {
-  return codeOf(error) === 'ECONNREFUSED' ? texts.check_port : texts.check_host;
+  const code = codeOf(error);
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return texts.check_host_name;
+  return code === 'ECONNREFUSED' ? texts.check_port : texts.check_host;
 }
 
 function codeOf(error: unknown): string {

@@ -131,6 +131,7 @@ export const texts = {
     'check the name in broker.url, and that a WAN link is up and provides a name server (resolvectl status)',
   answers_within: (place: string, took_ms: number) => `${place} answers within ${took_ms} ms`,
   check_port: 'check the port, and that the service runs; the host is reachable but the port is closed',
+  check_host_name: 'check the host name, and the name server of this machine',
   check_host: 'check its power, its cable, its address and the firewall',
   handshake_failed: (reason: string) => `handshake failed: ${reason}`,
   check_tls_port:

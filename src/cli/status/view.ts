@@ -104,7 +104,10 @@ function driverLines(
   columns: number | undefined,
 ): readonly string[] {
   const rows = drivers.flatMap(({ name, driver, state, since, reason, facts, devices = [] }) => {
-    const { short, long } = Object.groupBy(Object.entries(facts), ([, value]) =>
+    const failing = devices.filter((device) => device.reason !== null);
+    // The line of a device that is not served has the reason.
+    const shown = Object.entries(facts).filter(([key]) => failing.every((device) => device.name !== key));
+    const { short, long } = Object.groupBy(shown, ([, value]) =>
       `${value}`.includes(' ') ? 'long' : 'short',
     );
     return [
@@ -118,9 +121,7 @@ function driverLines(
         ],
         below: (long ?? []).flatMap(([key, value]) => fold(oneLine(`    ${key}: ${value}`), columns, 6)),
       },
-      ...devices
-        .filter((device) => device.reason !== null)
-        .map((device) => ({ cells: deviceRow(device, paint), below: [] })),
+      ...failing.map((device) => ({ cells: deviceRow(device, paint), below: [] })),
     ];
   });
   if (rows.length === 0) return section('drivers', 'none configured', [], { paint, columns });

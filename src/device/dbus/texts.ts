@@ -6,7 +6,7 @@ export const texts = {
   bus_lost: 'bus connection lost',
   no_hello: 'no reply to Hello',
   bus_timeout: (timeout_ms: number) => `connecting timed out after ${timeout_ms} ms`,
-  bus_error: (reason: string) => `${reason}; is dbus-daemon running?`,
+  bus_error: (reason: string) => `${reason}; check that dbus-daemon runs`,
   call_timeout: (destination: string, member: string) => `${destination} did not answer ${member} in time`,
   call_failed: (member: string, reason: string) => `${member} failed: ${reason}`,
 } as const;

@@ -28,3 +28,25 @@ it('folds sentences on a narrow terminal, so that nothing of them is lost', () =
   const [, , ...below] = driverLines(40);
   expect(below).toEqual(['    Falcon (system 1): GUIDED, armed,', '      battery 76 %']);
 });
+
+it('shows the reason of a device that is not served once, with what was tried', () => {
+  const device = {
+    name: 'gate',
+    tried: '10.0.0.5:443',
+    asset_key: null,
+    state: 'offline',
+    reason: 'timed out; check its power',
+    tried_at: drones.since,
+    next_try_at: drones.since,
+  };
+  const facts = { gate: 'timed out; check its power', yard: 'online, by push' };
+  const all = statusLines(
+    statusOf({ drivers: [{ ...drones, facts, devices: [device] }] }),
+    (_colour, text) => text,
+    undefined,
+  );
+  expect(all.filter((line) => line.includes('check its power'))).toEqual([
+    expect.stringContaining('10.0.0.5:443'),
+  ]);
+  expect(all.filter((line) => line.includes('by push'))).toHaveLength(1);
+});

@@ -189,7 +189,7 @@ describe('what is no ONVIF camera', () => {
     ['another program', 'SSH-2.0-OpenSSH_9.2\r\n', device_texts.not_http],
     ['a web page', page, texts.check_port],
     ['a web server without the service', page.replace('200 OK', '404 Not Found'), texts.check_port],
-    ['a port that closes', '', device_texts.connection_closed],
+    ['a port that closes', '', `${device_texts.connection_closed}; ${texts.check_tls}`],
   ])('is named as %s, with the remedy', async (_, answer, sentence) => {
     const server = await answering(answer);
     const entry = { ...(await lab.entry(await start())), port: server.port };
