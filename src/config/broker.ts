@@ -7,6 +7,7 @@ import type { BrokerOptions } from '../mqtt/broker.ts';
 import type { configFile } from './schema.ts';
 import { type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
 import type { FaultList, Source } from './source.ts';
+import { texts } from './texts.ts';
 
 /** Stands for an address where a kit has no broker yet: everything is kept in the buffer. */
 export const no_broker = 'none';
@@ -32,19 +33,19 @@ export async function readBroker(
   context: BrokerContext,
 ): Promise<BrokerConfig | undefined> {
   const url = section.url === no_broker ? no_broker : readUrl(section.url, context.faults);
-  const texts = await readTexts(section, context);
-  checkPair(texts, section, context);
-  checkLogin(section, texts, context);
+  const secrets = await readSecrets(section, context);
+  checkPair(secrets, section, context);
+  checkLogin(section, secrets, context);
   if (!url) return undefined;
-  if (url === no_broker) context.warnings.push(noBrokerWarning(context.source.file));
-  else checkTransport(url, section, texts, context);
+  if (url === no_broker) context.warnings.push(texts.no_broker(context.source.file));
+  else checkTransport(url, section, secrets, context);
   return {
     url: url === no_broker ? no_broker : addressOf(url),
     username: section.username === '' ? undefined : (section.username ?? kit_id),
-    password: texts.password?.text.replace(/\r?\n$/, ''),
-    ca: texts.ca?.text,
-    cert: texts.cert?.text,
-    key: texts.key?.text,
+    password: secrets.password?.text.replace(/\r?\n$/, ''),
+    ca: secrets.ca?.text,
+    cert: secrets.cert?.text,
+    key: secrets.key?.text,
     protocol: section.protocol === 5 ? '5' : section.protocol,
     keepalive_s: section.keepalive_s,
     connect_timeout_ms: section.connect_timeout_s * 1000,
@@ -53,22 +54,10 @@ export async function readBroker(
 }
 
 /** Without a user name, the client certificate identifies the kit. */
-function checkLogin(section: BrokerSection, texts: Texts, { faults }: BrokerContext): void {
+function checkLogin(section: BrokerSection, secrets: Secrets, { faults }: BrokerContext): void {
   if (section.username !== '') return;
-  if (texts.password)
-    faults.add(
-      ['broker', 'username'],
-      'is empty, and a password needs one; write the name, or remove the password',
-    );
-  else if (!texts.cert)
-    faults.add(
-      ['broker', 'username'],
-      'is empty, which only a client certificate makes up for; write the name, or name broker.cert_file',
-    );
-}
-
-function noBrokerWarning(file: string): string {
-  return `no broker is configured, messages wait in the buffer: write its address as broker.url in ${file}, then restart kit-connector`;
+  if (secrets.password) faults.add(['broker', 'username'], texts.password_without_name);
+  else if (!secrets.cert) faults.add(['broker', 'username'], texts.no_login);
 }
 
 function addressOf({ protocol, hostname, port }: URL): string {
@@ -80,23 +69,16 @@ function readUrl(text: string, faults: FaultList): URL | undefined {
     faults.add(['broker', 'url'], sentence);
   };
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url)
-    return fault(
-      `is "${text.replace(/[^/]*@/, '***@')}", which is not an address; write it like mqtts://broker.example.com:8883`,
-    );
+  if (!url) return fault(texts.no_address(text.replace(/[^/]*@/, '***@')));
   if (url.username !== '' || url.password !== '') {
-    return fault(
-      'holds credentials; move the name to broker.username and the password to a file named by broker.password_file',
-    );
+    return fault(texts.credentials_in_url);
   }
   if (url.protocol !== 'mqtt:' && url.protocol !== 'mqtts:') {
-    return fault(
-      `begins with ${url.protocol}//, which is not supported; write mqtts:// (or mqtt:// without encryption)`,
-    );
+    return fault(texts.unknown_scheme(url.protocol));
   }
-  if (url.hostname === '') return fault('has no host; write it like mqtts://broker.example.com:8883');
+  if (url.hostname === '') return fault(texts.no_host);
   if ((url.pathname !== '' && url.pathname !== '/') || url.search !== '' || url.hash !== '') {
-    return fault('has text after the port; write only mqtts://host:port');
+    return fault(texts.text_after_port);
   }
   return url;
 }
@@ -114,11 +96,11 @@ interface SecretText {
   readonly file: string;
   readonly text: string;
 }
-type Texts = { [K in SecretName]?: SecretText };
+type Secrets = { [K in SecretName]?: SecretText };
 
 /** A file that the section names comes before the credential of the same purpose. */
-async function readTexts(section: BrokerSection, context: BrokerContext): Promise<Texts> {
-  const texts: Texts = {};
+async function readSecrets(section: BrokerSection, context: BrokerContext): Promise<Secrets> {
+  const secrets: Secrets = {};
   for (const name of secretNames) {
     const { key, credential, secret } = secretFiles[name];
     const named = section[key];
@@ -127,9 +109,9 @@ async function readTexts(section: BrokerSection, context: BrokerContext): Promis
       : await credentialFile(context.credentials_dir, credential);
     if (file === undefined) continue;
     const text = unwrap(await readSecret(file, { secret }), name, context);
-    if (text !== undefined) texts[name] = { file, text };
+    if (text !== undefined) secrets[name] = { file, text };
   }
-  return texts;
+  return secrets;
 }
 
 async function credentialFile(dir: string | undefined, name: string): Promise<string | undefined> {
@@ -148,40 +130,34 @@ function unwrap<T>(read: Read<T>, name: SecretName, { faults }: BrokerContext): 
   return undefined;
 }
 
-/** Checks the PEM texts, and that the client certificate and its key belong together. */
-function checkPair(texts: Texts, section: BrokerSection, context: BrokerContext): void {
-  const certificates = checkCertificates(texts, 'cert', context);
-  checkCertificates(texts, 'ca', context);
-  const key = texts.key && unwrap(readKey(texts.key.file, texts.key.text), 'key', context);
+/** Checks the PEM secrets, and that the client certificate and its key belong together. */
+function checkPair(secrets: Secrets, section: BrokerSection, context: BrokerContext): void {
+  const certificates = checkCertificates(secrets, 'cert', context);
+  checkCertificates(secrets, 'ca', context);
+  const key = secrets.key && unwrap(readKey(secrets.key.file, secrets.key.text), 'key', context);
   const leaf = certificates?.[0];
   for (const [half, other] of [
     ['cert', 'key'],
     ['key', 'cert'],
   ] as const) {
     const missing = secretFiles[other].key;
-    if (!texts[half] || texts[other] || section[missing] !== undefined) continue;
-    context.faults.add(
-      ['broker', secretFiles[half].key],
-      `is half of a pair; name the other file as broker.${missing}`,
-    );
+    if (!secrets[half] || secrets[other] || section[missing] !== undefined) continue;
+    context.faults.add(['broker', secretFiles[half].key], texts.half_pair(missing));
   }
-  if (leaf && key && texts.key && !leaf.checkPrivateKey(key)) {
-    context.faults.add(
-      ['broker', 'key_file'],
-      `${texts.key.file} is not the key of the certificate; install the two that were issued together`,
-    );
+  if (leaf && key && secrets.key && !leaf.checkPrivateKey(key)) {
+    context.faults.add(['broker', 'key_file'], texts.other_key(secrets.key.file));
   }
 }
 
 function checkCertificates(
-  texts: Texts,
+  secrets: Secrets,
   name: 'ca' | 'cert',
   context: BrokerContext,
 ): readonly X509Certificate[] | undefined {
-  const given = texts[name];
+  const given = secrets[name];
   const certificates = given && unwrap(readCertificates(given.file, given.text), name, context);
   for (const certificate of certificates ?? []) {
-    const warning = validityWarning(`the certificate in ${given?.file}`, certificate, Date.now());
+    const warning = validityWarning(texts.certificate_in(given?.file ?? ''), certificate, Date.now());
     if (warning) context.warnings.push(warning);
   }
   return certificates;
@@ -191,18 +167,15 @@ function checkCertificates(
 function checkTransport(
   url: URL,
   section: BrokerSection,
-  texts: Texts,
+  secrets: Secrets,
   { faults, warnings }: BrokerContext,
 ): void {
   if (url.protocol === 'mqtts:') return;
   for (const key of ['ca_file', 'cert_file', 'key_file'] as const) {
-    if (section[key] !== undefined)
-      faults.add(['broker', key], 'has no effect on an mqtt:// address; write mqtts:// in broker.url');
+    if (section[key] !== undefined) faults.add(['broker', key], texts.no_effect_without_tls);
   }
-  if (texts.password && !isLoopback(url.hostname)) {
-    warnings.push(
-      `the password crosses the network unencrypted to ${url.host}; write mqtts:// in broker.url`,
-    );
+  if (secrets.password && !isLoopback(url.hostname)) {
+    warnings.push(texts.password_in_clear(url.host, texts.write_mqtts));
   }
 }
 

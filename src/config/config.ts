@@ -16,6 +16,7 @@ import type { RiskLevel } from '../contract/assets.ts';
 import { edgeEvents, publishedFeeds } from '../contract/feeds.ts';
 import type { LinkType } from '../contract/kit.ts';
 import { ConfigInvalid, messageOf } from '../errors.ts';
+import { texts } from './texts.ts';
 
 export const config_file_default = '/etc/kit-connector/config.yaml';
 
@@ -166,10 +167,7 @@ async function ownId(
   try {
     return (await readKitId(state_dir)) ?? no_kit_id;
   } catch (error) {
-    faults.add(
-      ['kit_id'],
-      `is left out, and ${identityFiles(state_dir).id} cannot be read (${messageOf(error)}); run this as a member of the group kit-connector, or write the id here`,
-    );
+    faults.add(['kit_id'], texts.id_unreadable(identityFiles(state_dir).id, messageOf(error)));
     return no_kit_id;
   }
 }
@@ -177,22 +175,14 @@ async function ownId(
 async function identityWarnings(kit_id: string, state_dir: string | undefined): Promise<readonly string[]> {
   if (state_dir === undefined) return [];
   const copied = await copyWarning(state_dir);
-  return [
-    ...(kit_id === no_kit_id
-      ? ['the kit has no id yet; start kit-connector, whose first start makes it']
-      : []),
-    ...(copied === undefined ? [] : [copied]),
-  ];
+  return [...(kit_id === no_kit_id ? [texts.no_id_yet] : []), ...(copied === undefined ? [] : [copied])];
 }
 
 async function socketGroup(name: string | undefined, faults: FaultList): Promise<number | undefined> {
   if (name === undefined) return undefined;
   const gid = await groupId(name);
   if (gid === undefined) {
-    faults.add(
-      ['socket_group'],
-      `there is no group "${name}" on this machine; create it (groupadd --system ${name}) or remove the key`,
-    );
+    faults.add(['socket_group'], texts.no_group(name));
   }
   return gid;
 }
@@ -212,10 +202,7 @@ function checkFeedNames(
   for (const name of Object.keys(rates_hz)) {
     if (known.includes(name)) continue;
     const guess = didYouMean(name, known);
-    faults.add(
-      [...at, name],
-      `there is no feed of this name; ${guess ? `did you mean "${guess}"?` : `the feeds are ${known.join(', ')}`}`,
-    );
+    faults.add([...at, name], texts.no_feed(guess ? texts.did_you_mean(guess) : texts.the_feeds_are(known)));
   }
 }
 
@@ -230,7 +217,7 @@ function checkLogNames(
     const guess = didYouMean(name, known);
     faults.add(
       ['log', 'drivers', name],
-      `no driver of this name is configured; ${guess ? `did you mean "${guess}"?` : 'remove the line'}`,
+      texts.not_configured(guess ? texts.did_you_mean(guess) : texts.remove_line),
     );
   }
 }

@@ -5,6 +5,7 @@ import { messageOf } from '../errors.ts';
 import { addIssues, didYouMean } from './faults.ts';
 import { issuesBehind } from './sound-part.ts';
 import type { FaultList } from './source.ts';
+import { texts } from './texts.ts';
 
 /** The built-in drivers, by name. */
 export type DriverList = readonly { readonly name: string; readonly load: () => Promise<Driver> }[];
@@ -36,10 +37,7 @@ export async function configureDrivers(
     if (!named) continue;
     const earlier = names.get(named.name);
     if (earlier !== undefined) {
-      faults.add(
-        ['drivers', index],
-        `is named "${named.name}" like drivers[${earlier}]; give each its own "name"`,
-      );
+      faults.add(['drivers', index], texts.same_name(named.name, earlier));
     }
     names.set(named.name, index);
     const driver = await loadDriver(named.driver, index, list, faults);
@@ -76,19 +74,13 @@ async function loadDriver(
   const path = ['drivers', index, 'driver'];
   if (!found) {
     const guess = didYouMean(name, known);
-    faults.add(
-      path,
-      `there is no driver "${name}"; ${guess ? `did you mean "${guess}"?` : `the drivers are ${known.join(', ')}`}`,
-    );
+    faults.add(path, texts.no_driver(name, guess ? texts.did_you_mean(guess) : texts.the_drivers_are(known)));
     return undefined;
   }
   try {
     return await found.load();
   } catch (error) {
-    faults.add(
-      path,
-      `the driver "${name}" cannot be loaded (${messageOf(error)}); install kit-connector again`,
-    );
+    faults.add(path, texts.driver_not_loaded(name, messageOf(error)));
     return undefined;
   }
 }

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { texts } from './texts.ts';
 
 /** Stands for an id that does not exist yet: the first start makes one. */
 export const no_kit_id = '';
@@ -103,5 +104,5 @@ export async function copyWarning(
   const { machine } = identityFiles(state_dir);
   const text = await readFile(machine, 'utf8').catch(() => '');
   if (!isOtherMachine(text, await machineFacts(files))) return undefined;
-  return `${state_dir} was written on another machine, so two kits may share one kit_id; in a copy, remove kit-id and kit-id.machine there and kit_id from the configuration, after a repair or reinstallation kit-id.machine alone, then restart kit-connector`;
+  return texts.copied(state_dir);
 }

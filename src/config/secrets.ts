@@ -2,6 +2,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { messageOf } from '../errors.ts';
 import { readSecretText } from '../platform/secret-file.ts';
+import { texts } from './texts.ts';
 
 /** A secret, or the reason why it cannot be read. */
 export type Read<T> = { readonly value: T } | { readonly fault: string };
@@ -20,25 +21,24 @@ export async function readSecret(
 /** The certificates of a PEM text, the first one first. */
 export function readCertificates(file: string, pem: string): Read<readonly X509Certificate[]> {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
-  if (!blocks)
-    return { fault: `${file} holds no PEM certificate; it must begin with -----BEGIN CERTIFICATE-----` };
+  if (!blocks) return { fault: texts.no_certificate(file) };
   try {
     return { value: blocks.map((block) => new X509Certificate(block)) };
   } catch (error) {
-    return { fault: `${file} holds a damaged certificate (${messageOf(error)}); install it again` };
+    return { fault: texts.damaged_certificate(file, messageOf(error)) };
   }
 }
 
 export function readKey(file: string, pem: string): Read<KeyObject> {
   if (pem.includes('ENCRYPTED')) {
     return {
-      fault: `the key in ${file} is protected by a passphrase; remove the passphrase`,
+      fault: texts.key_has_passphrase(file),
     };
   }
   try {
     return { value: createPrivateKey(pem) };
   } catch {
-    return { fault: `${file} holds no PEM private key; it must begin with -----BEGIN PRIVATE KEY-----` };
+    return { fault: texts.no_key(file) };
   }
 }
 
@@ -53,10 +53,9 @@ export function validityWarning(
 ): string | undefined {
   const from_ms = Date.parse(certificate.validFrom);
   const to_ms = Date.parse(certificate.validTo);
-  if (now_ms > to_ms) return `${what} expired on ${day(to_ms)}; install a new one`;
-  if (now_ms < from_ms) return `${what} is valid from ${day(from_ms)} only; check the clock of this machine`;
-  if (to_ms - now_ms < warn_ahead_ms)
-    return `${what} expires on ${day(to_ms)}; install a new one before then`;
+  if (now_ms > to_ms) return texts.expired(what, day(to_ms));
+  if (now_ms < from_ms) return texts.not_valid_yet(what, day(from_ms));
+  if (to_ms - now_ms < warn_ahead_ms) return texts.expires(what, day(to_ms));
   return undefined;
 }
 const warn_ahead_ms = 30 * 86_400_000;

@@ -4,8 +4,9 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { mapFault } from './service/map.ts';
 import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service/tls.ts';
-import { type WebhookConfig, webhooksOf, webhooksSection } from './service-webhooks.ts';
+import { type WebhookConfig, webhooksOf, webhooksSection } from './service/webhooks.ts';
 import type { FaultList, KeyPath } from './source.ts';
+import { texts } from './texts.ts';
 
 const origin = z
   .url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address' })
@@ -172,9 +173,7 @@ export async function checkService(
   await checkTls(section.tls, place.dir, { ...report, at: [...report.at, 'tls'] });
   const plain = serviceOf(section, place).media_origins.filter((each) => each.startsWith('http:'));
   if (plain.length > 0) {
-    report.warnings.push(
-      `browsers play no video from ${plain.join(', ')} on a page that came over TLS; give that server TLS too`,
-    );
+    report.warnings.push(texts.video_without_tls(plain));
   }
 }
 

@@ -14,7 +14,8 @@ import {
   visit,
 } from 'yaml';
 import { ConfigInvalid, messageOf } from '../errors.ts';
-import { texts } from '../platform/texts.ts';
+import { texts as platform_texts } from '../platform/texts.ts';
+import { texts } from './texts.ts';
 
 export type KeyPath = readonly PropertyKey[];
 
@@ -32,10 +33,10 @@ const file_bytes_max = 1_000_000;
 /** The text of the file. Throws `ConfigInvalid` when it cannot be read. */
 export async function readSource(file: string): Promise<string> {
   const bytes = await readFile(file).catch((error: unknown) => {
-    throw new ConfigInvalid([`${file}: ${texts.unreadable(error)}`]);
+    throw new ConfigInvalid([`${file}: ${platform_texts.unreadable(error)}`]);
   });
   if (bytes.length > file_bytes_max) {
-    throw new ConfigInvalid([`${file}: is larger than 1 MB, which no configuration is; name the right file`]);
+    throw new ConfigInvalid([`${file}: ${texts.file_too_large}`]);
   }
   return bytes.toString('utf8');
 }
@@ -48,17 +49,15 @@ export function parseSource(file: string, text: string): Source {
     throw new ConfigInvalid(document.errors.map((error) => syntaxFault(file, lines, error)));
   }
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
-    throw new ConfigInvalid([`${file}: is empty; at least kit_id and a driver are needed`]);
+    throw new ConfigInvalid([`${file}: ${texts.file_empty}`]);
   }
   if (!isMap(document.contents)) {
-    throw new ConfigInvalid([`${file}:1:1: holds no keys; write "kit_id: ..." and so on, one key a line`]);
+    throw new ConfigInvalid([`${file}:1:1: ${texts.no_keys}`]);
   }
   const odd_keys = oddKeys(document.contents);
   if (odd_keys.length > 0) {
     const at = odd_keys.map((offset) => lines.linePos(offset));
-    throw new ConfigInvalid(
-      at.map(({ line, col }) => `${file}:${line}:${col}: a key is a list or a mapping; write a plain word`),
-    );
+    throw new ConfigInvalid(at.map(({ line, col }) => `${file}:${line}:${col}: ${texts.key_no_word}`));
   }
   return {
     file,
@@ -83,9 +82,7 @@ function plainValue(file: string, document: Document): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    throw new ConfigInvalid([
-      `${file}: ${lowerFirst(messageOf(error))}; write the values out instead of using aliases`,
-    ]);
+    throw new ConfigInvalid([`${file}: ${texts.aliases(lowerFirst(messageOf(error)))}`]);
   }
 }
 
@@ -95,17 +92,15 @@ function syntaxFault(file: string, lines: LineCounter, error: YAMLParseError): s
 }
 
 function syntaxSentence({ code, message }: YAMLParseError): string {
-  return (
-    syntaxSentences[code] ?? `is not YAML (${lowerFirst(message)}); check quotes, colons and indentation`
-  );
+  return syntaxSentences[code] ?? texts.not_yaml(lowerFirst(message));
 }
 
 const syntaxSentences: Readonly<Partial<Record<YAMLParseError['code'], string>>> = {
-  TAB_AS_INDENT: 'a tab indents this line; use spaces',
-  DUPLICATE_KEY: 'this key is given twice; remove one of them',
-  MULTIPLE_DOCS: 'a second document begins here; remove the line "---"',
-  BAD_INDENT: 'this line is indented differently from its neighbours; align it with them',
-  MISSING_CHAR: 'a quote or a bracket is not closed; close it',
+  TAB_AS_INDENT: texts.tab_indents,
+  DUPLICATE_KEY: texts.duplicate_key,
+  MULTIPLE_DOCS: texts.second_document,
+  BAD_INDENT: texts.bad_indent,
+  MISSING_CHAR: texts.not_closed,
 };
 
 function lowerFirst(sentence: string): string {

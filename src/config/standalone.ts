@@ -11,6 +11,7 @@ import { type AmqpConfig, ingestSection, readAmqp } from './service/amqp.ts';
 import { checkService, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
 import { readSecret } from './secrets.ts';
 import { type FaultList, faultList, parseSource, readSource } from './source.ts';
+import { texts } from './texts.ts';
 
 export const standalone_file_default = '/etc/kit-connector/service.yaml';
 /** The user name of the cloud's side in the samples of the brokers' rules. */
@@ -168,17 +169,13 @@ async function originOf(
 ): Promise<Pick<StandaloneConfig, 'broker' | 'amqp'> | undefined> {
   const { faults } = context;
   if (ingest) {
-    if (broker) faults.add(['ingest'], 'takes the place of "broker"; remove one of the two');
-    if (share !== undefined)
-      faults.add(['share'], 'is for MQTT; the replicas of a queue divide its messages without it: remove it');
+    if (broker) faults.add(['ingest'], texts.two_sources);
+    if (share !== undefined) faults.add(['share'], texts.share_with_queue);
     const amqp = await readAmqp(ingest, dirname(file), context);
     return amqp && { broker: undefined, amqp };
   }
   if (!broker) {
-    faults.add(
-      [],
-      'names no source of messages; write the address of the MQTT broker as broker.url, or the section ingest',
-    );
+    faults.add([], texts.no_source);
     return undefined;
   }
   const read = await readBroker(broker, username_default, context);
@@ -229,21 +226,14 @@ async function databaseOf(
 ): Promise<DatabaseConfig | undefined> {
   if (!isPostgres(database)) {
     if (share !== undefined) {
-      faults.add(
-        ['share'],
-        'is for replicas, which share a PostgreSQL; name one in "database", or remove "share"',
-      );
+      faults.add(['share'], texts.share_without_postgres);
     }
-    if (is_replicated)
-      faults.add(['database_replicated'], 'is for PostgreSQL; remove it, or name a PostgreSQL in "database"');
+    if (is_replicated) faults.add(['database_replicated'], texts.replicated_sqlite);
     return { kind: 'sqlite', file: resolve(dir, database) };
   }
   const servers = addressesOf(database);
   if (!servers.every((each) => URL.canParse(each) && !holdsPassword(new URL(each)))) {
-    faults.add(
-      ['database'],
-      'must be like postgres://user@host:5432/name; a password stands in a file named by database_password_file',
-    );
+    faults.add(['database'], texts.no_database_address);
     return undefined;
   }
   const postgres = { kind: 'postgres' as const, url: database, is_replicated };

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { readCertificates, readSecret } from '../secrets.ts';
 import type { FaultList } from '../source.ts';
+import { texts } from '../texts.ts';
 
 const url = z
   .string()
@@ -90,15 +91,9 @@ function checkTransport(
 ): void {
   const isPlain = (each: string): boolean => each.startsWith('amqp:');
   const open = urls.find((each) => isPlain(each) && !isLoopback(new URL(each).hostname));
-  if (open !== undefined)
-    warnings.push(
-      `the password crosses the network unencrypted to ${open}; write amqps:// in ingest.amqp.urls`,
-    );
+  if (open !== undefined) warnings.push(texts.password_in_clear(open, texts.write_amqps));
   if (ca_file !== undefined && urls.every(isPlain))
-    faults.add(
-      ['ingest', 'amqp', 'ca_file'],
-      'has no effect on amqp:// addresses; write amqps:// in ingest.amqp.urls',
-    );
+    faults.add(['ingest', 'amqp', 'ca_file'], texts.amqp_no_effect_without_tls);
 }
 
 function isLoopback(hostname: string): boolean {

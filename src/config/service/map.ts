@@ -2,6 +2,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { systemReason } from '../../errors.ts';
+import { texts } from '../texts.ts';
 
 /** PMTiles version 3. */
 const beginning = Buffer.from('PMTiles\u0003', 'latin1');
@@ -13,12 +14,12 @@ export async function mapFault(file: string): Promise<string | undefined> {
     if (!(await handle.stat()).isFile()) return unusable(file, 'is not a file');
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(beginning.length), 0, beginning.length, 0);
     const isArchive = bytesRead === beginning.length && buffer.equals(beginning);
-    return isArchive ? undefined : unusable(file, 'is not a PMTiles archive of version 3');
+    return isArchive ? undefined : unusable(file, texts.no_archive);
   } catch (error) {
-    return unusable(file, `cannot be read (${systemReason(error)})`);
+    return unusable(file, texts.cannot_be_read(systemReason(error)));
   }
 }
 
 function unusable(file: string, reason: string): string {
-  return `map: ${file} ${reason}; the console shows the outline of the world only until it is replaced`;
+  return texts.map_unusable(file, reason);
 }

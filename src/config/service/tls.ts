@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
 import { readCertificates, readKey, readSecret, validityWarning } from '../secrets.ts';
 import type { FaultList, KeyPath } from '../source.ts';
+import { texts } from '../texts.ts';
 
 const file = z.string().min(1);
 
@@ -29,7 +30,7 @@ export interface ServiceTls {
   readonly client_certificates: 'required' | 'optional' | undefined;
 }
 
-/** PEM texts that fit together. */
+/** PEM pems that fit together. */
 interface TlsTexts {
   readonly cert: string;
   readonly key: string;
@@ -68,17 +69,14 @@ export async function checkTls(
   { faults, warnings, at }: { readonly faults: FaultList; readonly warnings: string[]; readonly at: KeyPath },
 ): Promise<void> {
   if (section.client_certificates !== undefined && section.client_ca_file === undefined) {
-    faults.add(
-      [...at, 'client_certificates'],
-      'needs the authority of the clients; name its file as client_ca_file, or remove the key',
-    );
+    faults.add([...at, 'client_certificates'], texts.no_client_authority);
   }
   const read = await readTls(tlsOf(section, dir));
   if ('faults' in read) for (const { key, fault } of read.faults) faults.add([...at, key], fault);
   else warnings.push(...read.warnings);
 }
 
-/** What the files hold now; texts only when all of them are sound and belong together. */
+/** What the files hold now; pems only when all of them are sound and belong together. */
 async function readTls(files: ServiceTls): Promise<TlsRead> {
   const faults: TlsFault[] = [];
   const warnings: string[] = [];
@@ -91,7 +89,7 @@ async function readTls(files: ServiceTls): Promise<TlsRead> {
     const pem = take(key, await readSecret(name, { secret: false }));
     const list = pem === undefined ? undefined : take(key, readCertificates(name, pem));
     if (pem === undefined || list === undefined) return undefined;
-    const found = list.map((each) => validityWarning(`the certificate in ${name}`, each, Date.now()));
+    const found = list.map((each) => validityWarning(texts.certificate_in(name), each, Date.now()));
     warnings.push(...found.filter((each) => each !== undefined));
     return { pem, leaf: list[0] };
   };
@@ -101,23 +99,23 @@ async function readTls(files: ServiceTls): Promise<TlsRead> {
   const key = key_pem === undefined ? undefined : take('key_file', readKey(key_file, key_pem));
   const ca = client_ca_file === undefined ? undefined : await certificates('client_ca_file', client_ca_file);
   if (key && cert?.leaf && !cert.leaf.checkPrivateKey(key)) {
-    const fault = `${key_file} is not the key of the certificate; install the two that were issued together`;
+    const fault = texts.other_key(key_file);
     faults.push({ key: 'key_file', fault });
   }
   const [first, ...others] = faults;
   if (first) return { faults: [first, ...others] };
   if (!cert || key_pem === undefined) throw new TypeError('a file without a fault has a text');
-  const texts: TlsTexts = { cert: cert.pem, key: key_pem, ca: ca?.pem };
-  const refused = refusal(texts);
-  if (refused === undefined) return { value: texts, warnings };
-  const fault = `${cert_file} and its key are not taken (${refused}); install a certificate with a stronger key`;
+  const pems: TlsTexts = { cert: cert.pem, key: key_pem, ca: ca?.pem };
+  const refused = refusal(pems);
+  if (refused === undefined) return { value: pems, warnings };
+  const fault = texts.tls_refused(cert_file, refused);
   return { faults: [{ key: 'cert_file', fault }] };
 }
 
 /** Faults that only the TLS library finds, such as a key that is too short. */
-function refusal(texts: TlsTexts): string | undefined {
+function refusal(pems: TlsTexts): string | undefined {
   try {
-    createSecureContext(texts);
+    createSecureContext(pems);
     return undefined;
   } catch (error) {
     return messageOf(error);

@@ -3,18 +3,15 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { faultsOfText, kit_id } from './lab.ts';
+import { texts } from '../../../src/config/texts.ts';
 
 const id = `kit_id: ${kit_id}\n`;
 
 type Case = readonly [title: string, text: string, faults: readonly string[]];
 
 const cases: readonly Case[] = [
-  ['an empty file', '', ['config.yaml: is empty; at least kit_id and a driver are needed']],
-  [
-    'a file of comments',
-    '# nothing yet\n',
-    ['config.yaml: is empty; at least kit_id and a driver are needed'],
-  ],
+  ['an empty file', '', [`config.yaml: ${texts.file_empty}`]],
+  ['a file of comments', '# nothing yet\n', [`config.yaml: ${texts.file_empty}`]],
   [
     'a media template without a place for the name',
     `${id}media: { server: template, url: 'http://192.0.2.1/cam/whep' }\n`,
@@ -36,25 +33,13 @@ const cases: readonly Case[] = [
       'config.yaml:2:63 media.password_file: nowhere cannot be read (no such file or directory); create it or name another file',
     ],
   ],
-  ['a text', 'just text', ['config.yaml:1:1: holds no keys; write "kit_id: ..." and so on, one key a line']],
-  ['a list', '- kit_id\n', ['config.yaml:1:1: holds no keys; write "kit_id: ..." and so on, one key a line']],
-  ['a key given twice', `${id}kit_id: x\n`, ['config.yaml:2:1: this key is given twice; remove one of them']],
-  [
-    'a list as a key',
-    `${id}? [driver, gateway]\n: x\n`,
-    ['config.yaml:2:3: a key is a list or a mapping; write a plain word'],
-  ],
-  ['a tab', `${id}broker:\n\turl: x\n`, ['config.yaml:3:1: a tab indents this line; use spaces']],
-  [
-    'a second document',
-    `${id}---\nkit_id: x\n`,
-    ['config.yaml:2:1: a second document begins here; remove the line "---"'],
-  ],
-  [
-    'an open quote',
-    `${id}kit_name: "abc\n`,
-    ['config.yaml:3:1: a quote or a bracket is not closed; close it'],
-  ],
+  ['a text', 'just text', [`config.yaml:1:1: ${texts.no_keys}`]],
+  ['a list', '- kit_id\n', [`config.yaml:1:1: ${texts.no_keys}`]],
+  ['a key given twice', `${id}kit_id: x\n`, [`config.yaml:2:1: ${texts.duplicate_key}`]],
+  ['a list as a key', `${id}? [driver, gateway]\n: x\n`, [`config.yaml:2:3: ${texts.key_no_word}`]],
+  ['a tab', `${id}broker:\n\turl: x\n`, [`config.yaml:3:1: ${texts.tab_indents}`]],
+  ['a second document', `${id}---\nkit_id: x\n`, [`config.yaml:2:1: ${texts.second_document}`]],
+  ['an open quote', `${id}kit_name: "abc\n`, [`config.yaml:3:1: ${texts.not_closed}`]],
   [
     'two colons',
     `${id}kit_name: b: c\n`,
@@ -62,11 +47,7 @@ const cases: readonly Case[] = [
       'config.yaml:2:11: is not YAML (nested mappings are not allowed in compact mappings); check quotes, colons and indentation',
     ],
   ],
-  [
-    'crooked indentation',
-    `${id}broker:\n  url: a\n ack: b\n`,
-    ['config.yaml:4:1: this line is indented differently from its neighbours; align it with them'],
-  ],
+  ['crooked indentation', `${id}broker:\n  url: a\n ack: b\n`, [`config.yaml:4:1: ${texts.bad_indent}`]],
   [
     'an alias of nothing',
     `${id}kit_name: *name\n`,
@@ -141,14 +122,12 @@ const cases: readonly Case[] = [
   [
     'credentials in the address',
     `${id}broker:\n  url: mqtts://kit:secret@b\n`,
-    [
-      'config.yaml:3:3 broker.url: holds credentials; move the name to broker.username and the password to a file named by broker.password_file',
-    ],
+    [`config.yaml:3:3 broker.url: ${texts.credentials_in_url}`],
   ],
   [
     'a path in the address',
     `${id}broker:\n  url: mqtts://b:8883/mqtt\n`,
-    ['config.yaml:3:3 broker.url: has text after the port; write only mqtts://host:port'],
+    [`config.yaml:3:3 broker.url: ${texts.text_after_port}`],
   ],
   [
     'a password in the file',
@@ -202,7 +181,7 @@ const cases: readonly Case[] = [
     `${id}broker:\n  url: mqtt://b\n  ca_file: ca.pem\n`,
     [
       'config.yaml:4:3 broker.ca_file: ca.pem cannot be read (no such file or directory); create it or name another file',
-      'config.yaml:4:3 broker.ca_file: has no effect on an mqtt:// address; write mqtts:// in broker.url',
+      `config.yaml:4:3 broker.ca_file: ${texts.no_effect_without_tls}`,
     ],
   ],
   [
