@@ -1,11 +1,12 @@
 /** The access rules that we give to those who run the broker: kit A must not read or write what is kit B's. */
 import { connectAsync, type MqttClient } from 'mqtt';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { makeCertificates, type Certificates, type KeyPair } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { freePort, withDirectory } from '../../support/temporary.ts';
 
 const samples = new URL('../../../systemd/broker/', import.meta.url);
 const kit_a = '6f1c2d8a-0b7e-4a55-9c1e-1a2b3c4d5e6f';
@@ -17,42 +18,60 @@ interface Site {
   readonly b: MqttClient;
   readonly cloud: MqttClient;
   readonly connect: (pair: KeyPair, client_id: string) => Promise<MqttClient>;
+  /** At the listener of the services. */
+  readonly connectService: (pair: KeyPair, client_id: string) => Promise<MqttClient>;
   readonly pair_a: KeyPair;
+  readonly pair_cloud: KeyPair;
+}
+
+/** The settings of each listener of the sample, without files, ports and what keeps data on disk. */
+async function listenersOf(): Promise<{ readonly kits: string[]; readonly services: string[] }> {
+  const [, kits, services] = (await readFile(new URL('mosquitto.conf', samples), 'utf8'))
+    .split(/^listener /mu)
+    .map((part) =>
+      part.split('\n').filter((line) => !/^(#|\d+$|\w*file |persistence|autosave|$)/u.test(line)),
+    );
+  if (!kits || !services) throw new Error('the sample has not two listeners');
+  return { kits, services };
 }
 
 /** Mosquitto with our sample files; only ports and paths are the test's own. */
 async function withSite(fn: (site: Site) => Promise<void>): Promise<void> {
   await withDirectory(async (dir) => {
-    const certificates: Certificates = await makeCertificates(dir, kit_a);
+    const [of_kits, of_services] = [join(dir, 'kits'), join(dir, 'services')];
+    await mkdir(of_kits);
+    await mkdir(of_services);
+    const certificates: Certificates = await makeCertificates(of_kits, kit_a);
+    const authority: Certificates = await makeCertificates(of_services, 'cloud');
     const acl = await readFile(new URL('mosquitto.acl', samples), 'utf8');
-    const sample = await readFile(new URL('mosquitto.conf', samples), 'utf8');
-    const conf = sample
-      .split('\n')
-      .filter((line) => !/^(#|listener|\w*file |persistence|autosave|$)/.test(line));
+    const { kits, services } = await listenersOf();
     const { ca, server } = certificates;
+    const port = await freePort();
+    const conf = [
+      ...[...kits, `listener ${port} 127.0.0.1`, `cafile ${authority.ca}`],
+      ...[`certfile ${server.cert}`, `keyfile ${server.key}`, ...services],
+    ];
     const broker = await startMosquitto({ conf, acl, tls: { ca, pair: server, client_ca: true } });
     const clients: MqttClient[] = [];
-    const connect = async (pair: KeyPair, clientId: string): Promise<MqttClient> => {
+    const connectTo = async (url: string, pair: KeyPair, clientId: string): Promise<MqttClient> => {
       const [trust, cert, key] = await Promise.all(
         [ca, pair.cert, pair.key].map(async (file) => readFile(file)),
       );
       if (!trust || !cert || !key) throw new Error('a file is missing');
       const tls = { ca: trust, cert, key };
-      const client = await connectAsync(broker.url, {
-        ...tls,
-        clientId,
-        protocolVersion: 5,
-        reconnectPeriod: 0,
-      });
+      const client = await connectAsync(url, { ...tls, clientId, protocolVersion: 5, reconnectPeriod: 0 });
       clients.push(client);
       client.on('error', () => undefined);
       return client;
     };
+    const connect: Site['connect'] = async (...of) => connectTo(broker.url, ...of);
+    const connectService: Site['connect'] = async (...of) => connectTo(`mqtts://localhost:${port}`, ...of);
     try {
       const a = await connect(certificates.client, kit_a);
       const b = await connect(await certificates.clientOf(kit_b), kit_b);
-      const cloud = await connect(await certificates.clientOf('cloud'), 'cloud');
-      await fn({ a, b, cloud, connect, pair_a: certificates.client });
+      const cloud = await connectService(authority.client, 'cloud');
+      const pairs = { pair_a: certificates.client, pair_cloud: authority.client };
+      await fn({ a, b, cloud, connect, connectService, ...pairs });
     } finally {
       for (const client of clients) await client.endAsync(true);
       await broker.stop();
@@ -122,6 +141,32 @@ describe.skipIf(peerMissing('mosquitto', 'openssl'))('the access rules for mosqu
       await expect(impostor.publishAsync(`k1/${kit_b}/up/state`, 'x', { qos: 1 })).rejects.toMatchObject({
         code: not_authorised,
       });
+    });
+  });
+});
+
+describe.skipIf(peerMissing('mosquitto', 'openssl'))('the listener of the services at mosquitto', () => {
+  it('lets replicas with one user share a subscription, each with a session of its own', async () => {
+    await withSite(async ({ a, connectService, pair_cloud }) => {
+      const replicas = [
+        await connectService(pair_cloud, 'kit-service-1'),
+        await connectService(pair_cloud, 'kit-service-2'),
+      ];
+      const topics = replicas.map(topicsOf);
+      for (const replica of replicas) await replica.subscribeAsync('$share/kits/k1/+/up/#', { qos: 1 });
+      const sent = Array.from({ length: 20 }, (_, n) => `k1/${kit_a}/up/feed/${n}/gps`);
+      for (const topic of sent) await a.publishAsync(topic, 'x', { qos: 1 });
+      await expect.poll(() => topics.flat().sort()).toEqual(sent.toSorted());
+      expect(replicas.map(({ connected }) => connected)).toEqual([true, true]);
+      expect(topics.every((its) => its.length > 0)).toBe(true);
+    });
+  });
+
+  it('refuses the certificate of a kit, whatever client id it takes', async () => {
+    await withSite(async ({ cloud, connectService, pair_a }) => {
+      await expect(connectService(pair_a, 'cloud')).rejects.toThrow();
+      await cloud.publishAsync(`k1/${kit_a}/down/sync`, '{}', { qos: 1 });
+      expect(cloud.connected).toBe(true);
     });
   });
 });
