@@ -82,7 +82,10 @@ export const texts = {
   foreign_cursor: 'the cursor is not one of this service',
   cursor_of_other: 'the cursor belongs to another query; only the cursor may change between pages',
   time_format: 'must be ISO 8601 or milliseconds since 1970',
-  history_busy: (max: number) => `at most ${max} history requests at once for each key`,
+  history_busy: (max: number) =>
+    `at most ${max} history requests at once for each key, and too many wait; retry later`,
+  series_names: (names: number, series: number) =>
+    `"names" has ${names} names for ${series} series; give each one name of its own, other than "time"`,
   too_many_kits: (found: number, max: number) => `${found} kits; name at most ${max} in "kits"`,
   export_broken: (reason: string) => `the export broke off: ${reason}`,
   no_map: 'no map is configured; name a PMTiles file as "map"',

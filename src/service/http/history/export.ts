@@ -48,7 +48,7 @@ export function exportRoutes(
     await service.kit(c.var.principal, kit_id);
     const { from_ms, to_ms } = spanOf(query, Date.now());
     const span = { from_ms: Math.max(from_ms, to_ms - export_days_max * day_ms), to_ms };
-    const leave = gate.enter(c.var.principal);
+    const leave = await gate.enter(c.var.principal);
     const filter = { ...query, ...span, order: 'asc', limit: history_limit_max } as const;
     async function* lines(): AsyncGenerator<string, void, undefined> {
       try {

@@ -100,6 +100,12 @@ export const seriesQuery = z.object({
     z.enum(['columns', 'rows', 'csv']).default('columns'),
     '`rows`: a list with one object for each time, as Grafana reads it; `csv`: the same as text',
   ),
+  names: query(
+    'names',
+    list.optional(),
+    'names of the series in `rows` and `csv`, as many as in `select`, separated by commas; the selections when left out',
+    'battery',
+  ),
 });
 
 export const trackQuery = z.object({

@@ -215,16 +215,24 @@ function addErasing(routes: OpenAPIHono<Env>, service: Service, history: History
   });
 }
 
+/** One for each series, all different, and none that of the time. */
+function areNames(names: readonly string[], count: number): boolean {
+  return names.length === count && new Set(['time', ...names]).size === count + 1;
+}
+
 function figureRoutes(service: Service, history: HistoryOperations, gate: HistoryGate): OpenAPIHono<Env> {
   const routes = newRoutes();
   routes.openapi(getSeries, async (c) => {
     const { kit_id } = c.req.valid('param');
-    const { select, points, bucket_s, shape, ...times } = c.req.valid('query');
+    const { select, points, bucket_s, shape, names, ...times } = c.req.valid('query');
     if (select.length === 0 || select.length > series_max) {
       throw new RequestProblem(
         'bad-request',
         `"select" names ${select.length} numbers; name 1 to ${series_max}`,
       );
+    }
+    if (names && !areNames(names, select.length)) {
+      throw new RequestProblem('bad-request', texts.series_names(names.length, select.length));
     }
     await service.kit(c.var.principal, kit_id);
     const span = spanOf(times, Date.now());
@@ -234,8 +242,8 @@ function figureRoutes(service: Service, history: HistoryOperations, gate: Histor
     );
     if (shape === 'columns') return c.json(list, 200);
     return shape === 'csv'
-      ? c.body(seriesCsv(list), 200, { 'content-type': csv_type })
-      : c.body(JSON.stringify(seriesRows(list)), 200, { 'content-type': 'application/json' });
+      ? c.body(seriesCsv(list, names), 200, { 'content-type': csv_type })
+      : c.body(JSON.stringify(seriesRows(list, names)), 200, { 'content-type': 'application/json' });
   });
   routes.openapi(getTrack, async (c) => {
     const params = c.req.valid('param');

@@ -1,0 +1,50 @@
+/** Two requests about the history run at once for a key; the others wait in line, and not without end. */
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Principal } from '../../../../../src/service/access/principal.ts';
+import { HistoryGate } from '../../../../../src/service/http/history/gate.ts';
+
+const principal = (key_id: string): Principal => ({
+  key_id,
+  user_id: 'u',
+  label: key_id,
+  scopes: ['read'],
+  kits: '*',
+});
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+it('gives a place to who has waited longest, and other keys have places of their own', async () => {
+  const gate = new HistoryGate();
+  const places = [await gate.enter(principal('a')), await gate.enter(principal('a'))];
+  const entered: string[] = [];
+  const enter = async (name: string): Promise<() => void> => {
+    const leave = await gate.enter(principal('a'));
+    entered.push(name);
+    return leave;
+  };
+  const [first, second] = [enter('first'), enter('second')];
+  await gate.enter(principal('b'));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(entered).toEqual([]);
+  places[0]?.();
+  places[0]?.();
+  const leaveFirst = await first;
+  expect(entered).toEqual(['first']);
+  leaveFirst();
+  await second;
+  expect(entered).toEqual(['first', 'second']);
+});
+
+it('refuses a request when 32 others wait, and one that has waited ten seconds', async () => {
+  const gate = new HistoryGate();
+  await gate.enter(principal('a'));
+  await gate.enter(principal('a'));
+  const waiting = Array.from({ length: 32 }, async () =>
+    gate.enter(principal('a')).catch((error: unknown) => error),
+  );
+  await expect(gate.enter(principal('a'))).rejects.toMatchObject({ kind: 'too-many-requests' });
+  await vi.advanceTimersByTimeAsync(10_000);
+  const ends = await Promise.all(waiting);
+  for (const end of ends) expect(end).toMatchObject({ kind: 'too-many-requests' });
+});
