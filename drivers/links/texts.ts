@@ -74,6 +74,7 @@ export const texts = {
     `the name server ${server} answered ${code} for ${name}`,
   dns_unexpected: (name: string, server: string, got: string) =>
     `the name server ${server} answered ${got} for ${name}, which is not expected: a portal or a filter may answer in its place`,
+  and_more: (named: string, more: number) => `${named} and ${more} more`,
   http_silent: (url: string) => `${url} did not answer`,
   http_failed: (url: string, reason: string) => `${url}: ${reason}`,
   http_unexpected: (

@@ -16,6 +16,8 @@ import {
 } from './dns-message.ts';
 
 const dns_port = 53;
+/** Of an answer, in a sentence. */
+const addresses_named_max = 3;
 /** The question is repeated after this time: a datagram may be lost. */
 const repeat_ms = 1_500;
 
@@ -30,8 +32,15 @@ export async function checkDns(check: DnsCheck, way: CheckWay): Promise<CheckOut
   const isExpected = (address: string): boolean =>
     expected.length > 0 ? expected.includes(address) : isPublicIp(address);
   if (answer.addresses.some((address) => isExpected(canonicalIp(address)))) return null;
-  const got = answer.addresses.join(', ') || texts.no_address;
-  return texts.dns_unexpected(check.name, check.server, got);
+  return texts.dns_unexpected(check.name, check.server, namedAddresses(answer.addresses));
+}
+
+/** The addresses of an answer for a sentence: a server may send dozens. */
+export function namedAddresses(addresses: readonly string[]): string {
+  if (addresses.length === 0) return texts.no_address;
+  const named = addresses.slice(0, addresses_named_max).join(', ');
+  const rest = addresses.length - addresses_named_max;
+  return rest > 0 ? texts.and_more(named, rest) : named;
 }
 
 interface Question {

@@ -5,9 +5,10 @@ import { connect as connectTls } from 'node:tls';
 import { messageOf } from '../../../src/errors.ts';
 import { connectTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { within } from '../../../src/platform/time.ts';
+import { isPublicIp } from '../probe/public-ip.ts';
 import { texts } from '../texts.ts';
 import type { CheckOutcome, CheckWay, HttpCheck } from './api.ts';
-import { askDns } from './dns.ts';
+import { askDns, namedAddresses } from './dns.ts';
 import { record_type } from './dns-message.ts';
 
 /** Of an answer that is searched for the expected text. */
@@ -28,8 +29,9 @@ export async function checkHttp(check: HttpCheck, way: CheckWay): Promise<CheckO
 }
 
 async function ask(check: HttpCheck, way: CheckWay): Promise<CheckOutcome> {
-  const host_ip = await addressOf(check, way);
-  if (host_ip === null) return texts.dns_silent(hostOf(check.url), check.resolver ?? '');
+  const found = await addressOf(check, way);
+  if ('outcome' in found) return found.outcome;
+  const { host_ip } = found;
   const isTls = check.url.protocol === 'https:';
   const port = Number(check.url.port) || (isTls ? 443 : 80);
   const socket = await connectTcp({ ...way, host_ip, port });
@@ -95,15 +97,28 @@ async function readText(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).subarray(0, body_bytes_max).toString('utf8');
 }
 
-/** Over the link, since the system's resolver leaves by the default route; IPv4 first. Null: the resolver is silent. */
-async function addressOf({ url, ip, resolver }: HttpCheck, way: CheckWay): Promise<string | null> {
-  if (ip !== null) return ip;
-  const name = hostOf(url);
+/**
+ * Over the link, since the system's resolver leaves by the default route; IPv4 first. Whoever answers in place of a resolver chooses where
+ * the request goes: only to the internet. A server in a private network is configured by its address.
+ */
+async function addressOf(
+  { url, ip, resolver }: HttpCheck,
+  way: CheckWay,
+): Promise<{ readonly host_ip: string } | { readonly outcome: CheckOutcome }> {
+  if (ip !== null) return { host_ip: ip };
+  const [name, server] = [hostOf(url), resolver ?? ''];
+  let refused: CheckOutcome = null;
+  let unexpected: CheckOutcome = null;
   for (const type of [record_type.a, record_type.aaaa]) {
-    const answer = await askDns({ server: resolver ?? '', name, type }, way);
-    if (answer && 'addresses' in answer && answer.addresses[0] !== undefined) return answer.addresses[0];
+    const answer = await askDns({ server, name, type }, way);
+    if (answer && 'refusal' in answer) refused = texts.dns_refused(name, server, answer.refusal);
+    if (!answer || 'refusal' in answer) continue;
+    const host_ip = answer.addresses.find(isPublicIp);
+    if (host_ip !== undefined) return { host_ip };
+    if (answer.addresses.length > 0)
+      unexpected = texts.dns_unexpected(name, server, namedAddresses(answer.addresses));
   }
-  return null;
+  return { outcome: unexpected ?? refused ?? texts.dns_silent(name, server) };
 }
 
 function hostOf(url: URL): string {

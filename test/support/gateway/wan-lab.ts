@@ -46,6 +46,13 @@ export const lab_public_ip = { sat0: lab_wans.sat0.outside, wwan0: lab_wans.wwan
 export const lab_ports = { stun: 3478, tcp: 443, what_is_my_ip: 8080 } as const;
 /** What the name server of the internet answers. */
 export const lab_name = { name: 'probe.example.org', address: '198.18.0.2' } as const;
+/** A name for which the internet's name server answers a private address: that of a dish or a modem. */
+export const lab_inner_name = { name: 'inner.example.org', address: '192.168.100.1' } as const;
+/** A name with more addresses than a sentence names. */
+export const lab_many_name = {
+  name: 'many.example.org',
+  addresses: Array.from({ length: 20 }, (_, n) => `192.168.7.${n + 1}`),
+} as const;
 /** Of each provider's portal. */
 const portal = { http: 8081, dns: 5353, address: '192.0.2.80' } as const;
 
@@ -103,7 +110,9 @@ export async function startWanLab(): Promise<WanLab> {
     await sysctl(spaces.gateway, 'net.ipv4.ping_group_range=0 2147483647');
     const internet = [program('ip'), 'netns', 'exec', spaces.internet, process.execPath];
     await startReady([...internet, script('fake-internet-process.ts'), ...lab_targets], children);
-    startNameServer(spaces.internet, [`--address=/${lab_name.name}/${lab_name.address}`], children);
+    const names = [lab_name, lab_inner_name].map(({ name, address }) => `--address=/${name}/${address}`);
+    const many = lab_many_name.addresses.map((address) => `--host-record=${lab_many_name.name},${address}`);
+    startNameServer(spaces.internet, [...names, ...many], children);
     for (const wan of ['sat0', 'wwan0'] as const) {
       const inside_isp = [program('ip'), 'netns', 'exec', spaces[wan], process.execPath];
       await startReady([...inside_isp, script('fake-portal-process.ts'), String(portal.http)], children);

@@ -6,6 +6,8 @@ import { linkChecks } from '../../../../../drivers/links/checks/options.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 import { startLinks } from '../../../../support/gateway/links-lab.ts';
 import {
+  lab_inner_name,
+  lab_many_name,
   lab_name,
   lab_ports,
   lab_targets,
@@ -140,6 +142,30 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'dnsmasq'))(
       expect(await checkHttp(named, way('sat0'))).toBe(texts.http_other_text(named.url.href));
       expect(await checkDns(dns, way('wwan0'))).toBeNull();
       await expect(checkDns(dns, way('none0'))).rejects.toThrow('none0');
+    } finally {
+      leave();
+    }
+  });
+
+  it('go to no private address that a name server answers, and name three of many in their reason', async () => {
+    const leave = lab.enter();
+    const way = { device: 'wwan0', timeout_ms: 5_000, signal: new AbortController().signal };
+    const [inner, many, dns] = linkChecks.parse({
+      list: [
+        { url: `http://${lab_inner_name.name}/reboot`, resolver: target },
+        { url: `http://${lab_many_name.name}/`, resolver: target },
+        { name: lab_many_name.name, server: target },
+      ],
+    }).list;
+    if (inner?.kind !== 'http' || many?.kind !== 'http' || dns?.kind !== 'dns')
+      throw new Error('other checks');
+    try {
+      const { name, address } = lab_inner_name;
+      expect(await checkHttp(inner, way)).toBe(texts.dns_unexpected(name, target, address));
+      for (const outcome of [await checkHttp(many, way), await checkDns(dns, way)]) {
+        expect(outcome).toMatch(/answered (192\.168\.7\.\d+, ){2}192\.168\.7\.\d+ and 17 more for/u);
+        expect(outcome?.length).toBeLessThan(250);
+      }
     } finally {
       leave();
     }
