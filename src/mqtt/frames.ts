@@ -44,6 +44,16 @@ const flags_by_type: ReadonlyMap<number, number | undefined> = new Map([
   [14, 0],
   [15, 0],
 ]);
+/** Bytes behind the header without which a packet has no packet id, or no reason codes; MQTT.js takes them for the number -1. */
+const body_bytes_min: ReadonlyMap<number, number> = new Map([
+  [2, 2],
+  [4, 2],
+  [5, 2],
+  [6, 2],
+  [7, 2],
+  [9, 3],
+  [11, 2],
+]);
 /** MQTT 5 section 3.4.2.1. */
 const puback_codes: ReadonlySet<number> = new Set([0, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99]);
 
@@ -133,38 +143,47 @@ export class FrameFilter {
     const { protocol, packet_bytes_max } = this.#options;
     const size = body_at - at + body_bytes;
     if (size > packet_bytes_max) return this.#beginOversize(bytes, size, header);
+    if (!isWhole(bytes, header)) return undefined;
     if (protocol === '5' && type === packet.disconnect && body_bytes < 2) {
       if (bytes.length < body_at + body_bytes) return undefined;
       // MQTT 5 section 3.14.2.2.1 lets it end before the length of its properties; MQTT.js does not.
       const code = body_bytes === 1 ? bytes.readUInt8(body_at) : 0;
       return { at: body_at + body_bytes, instead: Buffer.from([0xe0, 2, code, 0]) };
     }
-    if (protocol === '5' && type === packet.puback && body_bytes >= 3) {
-      if (bytes.length < body_at + 3) return undefined;
-      const code = bytes.readUInt8(body_at + 2);
-      if (!puback_codes.has(code)) {
-        this.#options.onForeignCode(bytes.readUInt16BE(body_at), code);
-        const instead = Buffer.from(bytes.subarray(at, body_at + 3));
-        instead.writeUInt8(unspecified_error, instead.length - 1);
-        this.#pass_bytes = body_bytes - 3;
-        return { at: body_at + 3, instead };
-      }
-    }
+    if (protocol === '5' && type === packet.puback && body_bytes >= 3)
+      return this.#beginPuback(bytes, at, header);
     this.#pass_bytes = body_bytes;
     return { at: body_at };
+  }
+
+  #beginPuback(
+    bytes: Buffer,
+    at: number,
+    { body_at, body_bytes }: Header,
+  ): { readonly at: number; readonly instead?: Buffer } | undefined {
+    if (bytes.length < body_at + 3) return undefined;
+    const code = bytes.readUInt8(body_at + 2);
+    if (puback_codes.has(code)) {
+      this.#pass_bytes = body_bytes;
+      return { at: body_at };
+    }
+    this.#options.onForeignCode(bytes.readUInt16BE(body_at), code);
+    const instead = Buffer.from(bytes.subarray(at, body_at + 3));
+    instead.writeUInt8(unspecified_error, instead.length - 1);
+    this.#pass_bytes = body_bytes - 3;
+    return { at: body_at + 3, instead };
   }
 
   #beginOversize(
     bytes: Buffer,
     size: number,
-    { type, qos, body_at, body_bytes }: Header,
+    header: Header,
   ): { readonly at: number; readonly instead: Buffer } | undefined {
+    const { type, qos, body_at, body_bytes } = header;
     if (type !== packet.publish) throw new MalformedPacket(texts.packet_too_large(type, size));
-    if (bytes.length < body_at + 2) return undefined;
-    const topic_end = body_at + 2 + bytes.readUInt16BE(body_at);
-    const head_end = topic_end + (qos > 0 ? 2 : 0);
-    if (head_end > body_at + body_bytes) throw new MalformedPacket(texts.topic_cut);
-    if (bytes.length < head_end) return undefined;
+    const head = publishHead(bytes, header);
+    if (head === undefined || bytes.length < head.head_end) return undefined;
+    const { topic_end } = head;
     const topic = bytes.toString('utf8', body_at + 2, topic_end);
     const packet_id = qos > 0 ? bytes.readUInt16BE(topic_end) : undefined;
     this.#skipping = { topic, bytes: size, packet_id };
@@ -172,6 +191,26 @@ export class FrameFilter {
     this.#options.onOversize(this.#skipping);
     return { at: body_at, instead: Buffer.alloc(0) };
   }
+}
+
+/** Throws when the packet ends too early to be one of its type. False while too little of it has arrived to tell. */
+function isWhole(bytes: Buffer, header: Header): boolean {
+  const { type, body_bytes } = header;
+  if (body_bytes < (body_bytes_min.get(type) ?? 0)) throw new MalformedPacket(texts.packet_cut(type));
+  return type !== packet.publish || publishHead(bytes, header) !== undefined;
+}
+
+/** Where the topic of a PUBLISH and its packet id end. Undefined while the length of the topic has not arrived. */
+function publishHead(
+  bytes: Buffer,
+  { qos, body_at, body_bytes }: Header,
+): { readonly topic_end: number; readonly head_end: number } | undefined {
+  if (body_bytes < 2) throw new MalformedPacket(texts.topic_cut);
+  if (bytes.length < body_at + 2) return undefined;
+  const topic_end = body_at + 2 + bytes.readUInt16BE(body_at);
+  const head_end = topic_end + (qos > 0 ? 2 : 0);
+  if (head_end > body_at + body_bytes) throw new MalformedPacket(texts.topic_cut);
+  return { topic_end, head_end };
 }
 
 /** Undefined while its bytes have not all arrived. */

@@ -56,6 +56,26 @@ describe('FrameFilter', () => {
     expect(frames.skipping?.topic).toBe('a/b');
   });
 
+  it.each([
+    ['PUBACK', framed(0x40)],
+    ['PUBREC', framed(0x50, Buffer.from([1]))],
+    ['PUBREL', framed(0x62)],
+    ['PUBCOMP', framed(0x70, Buffer.from([1]))],
+    ['SUBACK', framed(0x90, uint16(1))],
+    ['UNSUBACK', framed(0xb0)],
+    ['CONNACK', framed(0x20, Buffer.from([0]))],
+    ['PUBLISH without a topic', framed(0x30)],
+    ['PUBLISH that ends in its topic', framed(0x30, uint16(5), Buffer.from('k1'))],
+    ['PUBLISH without its packet id', framed(0x32, string('k1/x/down/task'))],
+    ['PUBLISH with half a packet id', framed(0x34, string('k1/x/down/task'), Buffer.from([1]))],
+  ] as const)('refuses a %s that ends too early, which would end the process', (_name, bytes) => {
+    for (const protocol of ['5', '3.1.1'] as const)
+      for (const piece of [1, 1_000])
+        expect(() => filter(1_000, protocol).pass(Buffer.concat([bytes, puback]), piece)).toThrow(
+          MalformedPacket,
+        );
+  });
+
   it('completes a DISCONNECT that ends early, as MQTT 5 allows', () => {
     expect(filter(100).pass(Buffer.from([0xe0, 0]), 1)).toEqual(Buffer.from([0xe0, 2, 0, 0]));
     expect(filter(100).pass(Buffer.from([0xe0, 1, 0x8b]), 1)).toEqual(Buffer.from([0xe0, 2, 0x8b, 0]));
