@@ -9,7 +9,7 @@ export const texts = {
   sys_unreadable: (path: string) => `${path} cannot be read; check options.roots.sys`,
   name_not_utf8: 'interface name is not UTF-8; not listed',
   too_many: 'too many WAN links; some are not listed',
-  ignore_some: 'name those that matter in options.wan, others in options.ignore',
+  ignore_some: 'name the important interfaces in options.wan, the others in options.ignore',
   rename_interface: 'rename it: ip link set dev OLD name NEW',
   proc_routes_only: 'routing read from /proc; policy rules unknown, changes noticed late',
 

@@ -31,7 +31,7 @@ export function statusFacts(
   };
 }
 
-/** Mode, arming and battery of each vehicle; those that are online come first. */
+/** Mode, arming and battery of each vehicle; online vehicles come first. */
 function vehicleFacts(vehicles: readonly Vehicle[]): Readonly<Record<string, string>> {
   const sorted = vehicles.toSorted((a, b) => Number(b.online) - Number(a.online));
   const now_ms = performance.now();

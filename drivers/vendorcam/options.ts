@@ -71,7 +71,7 @@ const hostOptions = z.strictObject({
     .min(1)
     .max(65_535)
     .optional()
-    .describe('port of push; the one that the device reports when left out, usually 9000'),
+    .describe('port of push; left out: as the device reports it, usually 9000'),
   channels: z
     .array(
       z

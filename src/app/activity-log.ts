@@ -66,7 +66,7 @@ export class ActivityLog {
         log.warn(
           {
             ...facts,
-            // One that ran has it in the line of its start.
+            // For a task that ran, the line of its start has it.
             ...(activity.ran_ms === null ? asked(activity.task.payload) : {}),
             ...took(activity.ran_ms),
             reason: activity.error,

@@ -336,7 +336,7 @@ const dataCap = z.looseObject({
     .number()
     .nonnegative()
     .nullable()
-    .describe('at the end of the billing month, if it goes on like this; null: too early to say'),
+    .describe('at the end of the billing month, at the present rate; null: too early to say'),
   last_day: z.string().max(name_chars_max).describe('of the billing month, YYYY-MM-DD'),
   state: z
     .enum(['ok', 'forecast', 'warning', 'exceeded'])

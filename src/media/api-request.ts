@@ -47,7 +47,7 @@ export async function askApi(access: ApiAccess, request: ApiRequest): Promise<Ap
     },
   });
   const answered = Promise.withResolvers<IncomingMessage>();
-  // Stays to the end: an error may follow the one that settled the promise.
+  // Stays to the end: another error may follow after the promise is settled.
   asked.on('error', answered.reject);
   asked.once('response', answered.resolve);
   asked.end(body);

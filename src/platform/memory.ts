@@ -43,7 +43,7 @@ export type Load = keyof typeof settings;
 /** Parameters of `mallopt` in glibc. */
 const m_trim_threshold = -1;
 const m_mmap_threshold = -3;
-/** A buffer of this size gets pages of its own, which go back to the kernel when it is freed. */
+/** A buffer of this size gets separate pages, which return to the kernel when it is freed. */
 const own_pages_bytes = 1024 ** 2;
 /** Free memory at the end of the heap that the C library keeps. */
 const free_end_bytes = 2 * 1024 ** 2;
@@ -52,7 +52,7 @@ const free_end_bytes = 2 * 1024 ** 2;
 const slowly_after_ms = 5_000;
 /** Drivers have found their devices and hot code is compiled. */
 const first_after_ms = 30_000;
-/** It takes half a millisecond, and gives back 1.5 MB each time. */
+/** It takes half a millisecond and frees 1.5 MB each time. */
 const period_ms = 60_000;
 
 /** Makes the heap grow in small steps once the code is loaded, and releases freed memory, until `signal` aborts. */
@@ -107,7 +107,7 @@ function apply(load: Load): void {
 }
 
 /**
- * Fixes the size from which a buffer gets pages of its own. Left alone, the C library raises it to that of the largest buffer that
+ * Fixes the size from which a buffer gets separate pages. Left alone, the C library raises it to that of the largest buffer that
  * was freed so far, up to 32 MB, and keeps twice as much: one large message from the cloud then costs its size for long.
  */
 export async function returnLargeBuffers(): Promise<void> {

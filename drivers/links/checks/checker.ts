@@ -6,7 +6,7 @@ import type { Check, CheckerSpec, CheckOutcome, CheckReading, CheckWay, StartChe
 import { labelOf } from './api.ts';
 import { checkDns } from './dns.ts';
 
-/** Failed rounds in a row until the verdict changes. One that passes is enough: nothing but the far side gives that answer. */
+/** Failed rounds in a row until the verdict changes. A single pass suffices: only the far side gives that answer. */
 export const failed_after = 2;
 /** Until the next round while the verdict may change. */
 const doubt_ms = 5_000;

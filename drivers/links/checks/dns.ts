@@ -21,7 +21,7 @@ const addresses_named_max = 3;
 /** The question is repeated after this time: a datagram may be lost. */
 const repeat_ms = 1_500;
 
-/** Passes when the answer holds an expected address; without expected ones, when it holds one that others can reach. */
+/** Passes when the answer holds an expected address; without expected addresses, when it holds a public one. */
 export async function checkDns(check: DnsCheck, way: CheckWay): Promise<CheckOutcome> {
   const [first] = check.addresses;
   const type = first === undefined ? record_type.a : typeFor(first);

@@ -27,7 +27,7 @@ export interface Nature {
 }
 
 export interface InterfaceState {
-  /** Belongs to a bridge or bond, which stands for it. A VRF is a routing table of its own and stands for none. */
+  /** Belongs to a bridge or bond, which represents it. A VRF is a separate routing table and represents none. */
   readonly hasMaster: boolean;
   /** Interfaces that it stands on, as a VLAN on its port. */
   readonly lowers: readonly string[];

@@ -25,7 +25,7 @@ export function obstacleToDisarm({ armed, airborne }: Situation): Obstacle {
   return armed && airborne === true ? texts.airborne : undefined;
 }
 
-/** Multicopters and VTOLs take off straight up from where they stand, an ArduPlane in a mode of its own. */
+/** Multicopters and VTOLs take off straight up from where they stand, an ArduPlane in its mode TAKEOFF. */
 export function obstacleToTakeOff(situation: Situation): Obstacle {
   const { autopilot, kind, airborne } = situation;
   const has_takeoff = kind === 'copter' || kind === 'vtol' || isArduPlane(situation);

@@ -1,6 +1,6 @@
 /**
  * The takeoff of an ArduPlane: its TAKEOFF mode, which climbs to TKOFF_ALT above the ground, TKOFF_DIST ahead, and circles there. The
- * command has no height, and the driver changes no parameter, so the height that is asked for must be the one that is set.
+ * command has no height, and the driver changes no parameter, so the requested height must be the configured one.
  */
 import type { JsonObject } from '../../../src/contract/json.ts';
 import type { CommandContext } from '../../../src/driver/command.ts';

@@ -50,7 +50,7 @@ export class StoredMissions {
     return this.#known.get(kind)?.digest;
   }
 
-  /** `MISSION_ITEM_REACHED`: what is behind the vehicle, also of one that reports no state of its mission. */
+  /** `MISSION_ITEM_REACHED`: the items already flown, also for a vehicle that reports no mission state. */
   reached(seq: number, autopilot: Autopilot): void {
     this.#reached = itemNumber(seq, autopilot);
   }

@@ -139,7 +139,7 @@ class Upload extends Transfer {
   #request(since_ms: number): Messages['MISSION_REQUEST'] | undefined {
     const request =
       this.received('MISSION_REQUEST_INT', since_ms) ?? this.received('MISSION_REQUEST', since_ms);
-    // A vehicle requests in order: one that is ahead still requests items of an earlier upload.
+    // A vehicle requests in order: a request ahead of the order belongs to an earlier upload.
     return request && request.seq <= this.sent ? request : undefined;
   }
 

@@ -133,7 +133,7 @@ class Reading {
     return undefined;
   }
 
-  /** Sends what is due of the first requests; those that were sent too often are given up. */
+  /** Sends the first requests that are due; gives up the requests that were sent too often. */
   #request(open: readonly Request[], now_ms: number): End | undefined {
     const { contact, name } = this.#to;
     const { sysid: target_system, compid: target_component } = contact;

@@ -6,7 +6,7 @@ export const texts = {
   incomplete: (vehicle: string, done: number, all: number) =>
     `${vehicle} sent ${done} of its ${all} parameters; the others were not answered`,
   too_many: (vehicle: string, count: number, max: number) =>
-    `${vehicle} has ${count} parameters; ${max} can be read at once, name those that are needed`,
+    `${vehicle} has ${count} parameters; ${max} can be read at once, name the needed ones`,
   interrupted: (vehicle: string) => `${vehicle} restarted or changed its link while its parameters were read`,
   too_late: (vehicle: string, done: number) =>
     `the time of the task ended after ${done} parameters of ${vehicle}`,

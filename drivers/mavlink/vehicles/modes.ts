@@ -108,7 +108,7 @@ export function modeNumbers(
 
 /**
  * Modes in which a vehicle stops and stays. Copters brake: in LOITER they would descend without a pilot's throttle. Planes
- * circle, and so do quadplanes in forward flight; one that hovers would accelerate to forward flight for it.
+ * circle, and so do quadplanes in forward flight; a hovering quadplane would accelerate to forward flight for it.
  */
 const hold_modes: Readonly<Record<Kind, string | undefined>> = {
   copter: 'BRAKE',

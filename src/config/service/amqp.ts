@@ -15,7 +15,7 @@ const url = z
     if (!URL.canParse(text)) return true;
     const { username, password, pathname, search } = new URL(text);
     return username === '' && password === '' && (pathname === '' || pathname === '/') && search === '';
-  }, 'write scheme, host and port only; user, password and vhost have keys of their own');
+  }, 'write scheme, host and port only; user, password and vhost have separate keys');
 
 const word = z
   .string()

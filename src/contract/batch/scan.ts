@@ -114,7 +114,7 @@ class ScannedColumn {
     return true;
   }
 
-  /** Gives all values as many decimals as the one that was read last. */
+  /** Gives all values as many decimals as the last value has. */
   #rescale(): boolean {
     const power = powerOf(this.#integer_decimals - this.#decimals);
     if (!this.#scaled.every((value) => isScalable(value * power))) return false;

@@ -1,6 +1,6 @@
 /**
  * dbus-native reads arrays until their bytes are used up. A container without members uses none, so that one message with an
- * array of them would keep this process busy for ever, until its memory is full. No bus may pass on such a signature (D-Bus
+ * array of them would keep this process busy until its memory is full. No bus may pass on such a signature (D-Bus
  * specification, "Container types"); here it makes the message unreadable. Has to be loaded before a connection is made.
  */
 import DBusBuffer from 'dbus-native/lib/dbus-buffer.js';

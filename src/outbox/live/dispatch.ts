@@ -56,7 +56,7 @@ interface DispatchOptions {
   readonly clockOffset: () => ClockOffset;
   readonly isDiskFailing: () => boolean;
   readonly diskFailed: (error: unknown) => void;
-  /** Frees at once what waits for the cloud's acknowledgement. */
+  /** Frees the messages that wait for the cloud's acknowledgement, at once. */
   readonly resend: () => void;
   /** The cloud acknowledged these before the PUBACK arrived. */
   readonly confirm: (stored: Stored) => void;

@@ -205,7 +205,7 @@ function acknowledged(state: LiveState, place: 'broker' | 'cloud', about: Circum
 }
 
 /**
- * A retained value is written all the same: it replaces the older one on disk. So is a sync one that only the cloud can release:
+ * A retained value is written nevertheless: it replaces the older value on disk. So is a sync one that only the cloud can release:
  * a broker that dies now would lose it. A lazy one is kept in memory for that case (`Replay`).
  */
 function acknowledgedWithoutDisk(

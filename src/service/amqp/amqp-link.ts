@@ -21,7 +21,7 @@ const retry = { first_ms: 500, max_ms: 30_000 } as const;
 /** The pauses start again at the shortest only after a session has held for so long. */
 const stable_after_ms = 60_000;
 const confirm_ms = 10_000;
-/** Before a message that cannot be stored is given back. */
+/** Wait before a message that cannot be stored is returned to the queue. */
 const requeue_after_ms = 1_000;
 
 export interface AmqpLinkParts extends ReceiverParts {

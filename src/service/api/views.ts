@@ -176,7 +176,7 @@ export function assetResource(asset: StoredAsset): AssetResource {
 }
 
 /**
- * The protocol of the interface. For one that it does not have, such as `gateway`, it is that of the connector for assets of
+ * The protocol of the interface. For a protocol that it lacks, such as `gateway`, it is that of the connector for assets of
  * this type, since clients may reject a whole list for one unknown word: a vendor's protocol, and never `partner`, which would
  * allow Push Location.
  */

@@ -75,7 +75,7 @@ export const changeWebhook = z
     url: address.optional(),
     types: types.optional(),
     kits: kits.optional(),
-    enabled: z.boolean().optional().describe('true: also what waits is delivered again'),
+    enabled: z.boolean().optional().describe('true: waiting deliveries are tried again, too'),
   })
   .refine((change) => Object.keys(change).length > 0, 'send at least one field')
   .openapi('ChangeWebhook', { minProperties: 1 });

@@ -88,7 +88,7 @@ export interface HistoryStore {
   /** Of every kit with history, by id. */
   readonly historySizes: () => Promise<readonly KitSize[]>;
   readonly historyRecord: (kit_id: string) => Promise<KitRecord>;
-  /** Stores messages of an export as if they had arrived at that time; those that are known change nothing. No webhook is called. */
+  /** Stores messages of an export as if they had arrived at that time; known messages change nothing. No webhook is called. */
   readonly importMessages: (
     kit_id: string,
     messages: readonly HistoryMessage[],

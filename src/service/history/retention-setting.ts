@@ -1,4 +1,4 @@
-/** How long the history is kept: what a client has set, or else the configuration. Read anew each time, since replicas share it. */
+/** How long the history is kept: what a client has set, or else the configuration. Read each time, since replicas share it. */
 import type { HistoryStore } from './history-store.ts';
 import type { HistoryRetention, Retention, RetentionInEffect } from './retention.ts';
 

@@ -7,7 +7,7 @@ import { type Env, jsonBody } from './context.ts';
 const headers = z.object({
   'webhook-id': z
     .string()
-    .describe('the same at every attempt: ignore one that you have')
+    .describe('the same at every attempt: ignore an id that was already received')
     .openapi({ example: 'msg_0aZ3kQ9xR1tY7uI5oP2sD4fG6hJ' }),
   'webhook-timestamp': z
     .string()

@@ -71,7 +71,7 @@ const change = createRoute({
   operationId: 'changeWebhook',
   summary: 'Change a webhook',
   description:
-    'Changes what the body names. `enabled: true` enables one that was disabled after failures, and delivers what waits. The key of the request owns the webhook from then on.',
+    'Changes what the body names. `enabled: true` enables a webhook that was disabled after failures, and sends its waiting deliveries. The key of the request owns the webhook from then on.',
   tags,
   request: { params: webhookParams, body: jsonBody(changeWebhook) },
   responses: { 200: okJson(webhook, 'changed'), ...changeProblem },

@@ -54,7 +54,7 @@ export class AddressPolicy {
     const address = hostname.replace(/^\[|\]$/gu, '');
     return isIP(address) === 0 || this.reaches(address)
       ? undefined
-      : `${address} is in a private network; the configuration names those that are allowed (webhooks.allow)`;
+      : `${address} is in a private network; the configuration names the allowed networks (webhooks.allow)`;
   }
 
   /** Whether deliveries may go to this IP address. */

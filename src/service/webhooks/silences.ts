@@ -8,7 +8,7 @@ import { stateOf } from '../store/rows.ts';
 import { enqueue } from './enqueue.ts';
 import { silenceOf, type WebhookEvent } from './events.ts';
 
-/** Runs inside a transaction. Returns whether there were any. The column `silent_ms` says of which silence a kit was announced. */
+/** Runs inside a transaction. Returns whether there were any. The column `silent_ms` has the start of the silence that was announced. */
 export async function noteSilences(queries: Queries, now_ms: number): Promise<boolean> {
   const events = [...(await begun(queries, now_ms)), ...(await ended(queries, now_ms))];
   await enqueue(queries, events, now_ms);

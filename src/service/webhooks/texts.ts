@@ -5,7 +5,7 @@ export const texts = {
   redirected: (status: number) => `redirected (status ${status}); redirects are not followed`,
   refused: (status: number) => `answered with status ${status}`,
   private_address: (host: string) =>
-    `${host} has no address outside private networks; webhooks.allow names those that are allowed`,
+    `${host} has no address outside private networks; webhooks.allow names the allowed networks`,
   by_client: 'disabled by a client',
   queue_full: 'the queue of the webhook was full',
   gave_up: (attempts: number, reason: string) => `gave up after ${attempts} attempts: ${reason}`,

@@ -102,7 +102,7 @@ export interface WebhookStore {
   readonly changeWebhook: (webhook_id: string, edit: WebhookEdit) => Promise<boolean>;
   /** With its messages. */
   readonly removeWebhook: (webhook_id: string) => Promise<boolean>;
-  /** Queues events for kits that fell silent, and for those that send again. Returns whether there were any. */
+  /** Queues events for kits that fell silent and for kits that send again. Returns whether there were any. */
   readonly noteSilences: (now_ms: number) => Promise<boolean>;
   /** Receivers with a message that is due. */
   readonly dueWebhooks: (now_ms: number) => Promise<readonly Webhook[]>;
@@ -110,7 +110,7 @@ export interface WebhookStore {
   readonly nextDue: (now_ms: number) => Promise<number | undefined>;
   /**
    * Takes messages that are due for this process: no other one gets them before `lease_ms`. Of one subject (an asset, or a kit
-   * itself) it takes one, and none while another one that was queued before is due or in progress.
+   * itself) it takes one, and none while an earlier one is due or in progress.
    */
   readonly claimMessages: (claim: ClaimRequest) => Promise<readonly QueuedMessage[]>;
   /** Stores the outcome, unless another claim has taken the message. Returns whether the receiver was disabled by it. */

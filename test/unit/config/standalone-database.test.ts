@@ -90,7 +90,7 @@ it.each([
   ],
   [`ingest: ${queue('amqp://one:5672')}\nshare: kits`, 'share', 'remove it'],
   [`ingest: ${queue('mqtt://one:1883')}`, 'urls', 'amqps://rabbit.example.com:5671'],
-  [`ingest: ${queue('amqps://me:secret@one')}`, 'urls', 'keys of their own'],
+  [`ingest: ${queue('amqps://me:secret@one')}`, 'urls', 'separate keys'],
   [`ingest: ${queue('amqps://one').replace('secrets/db', 'none')}`, 'password_file', 'cannot be read'],
   ['database_replicated: true', 'database_replicated', 'PostgreSQL'],
   ['database: postgres://kits:secret@db1,db2/kits', 'database', 'database_password_file'],

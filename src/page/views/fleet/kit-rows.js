@@ -1,4 +1,4 @@
-/** The rows of the list of kits. Only rows near the window exist, so that a thousand kits cost no more than thirty. */
+/** The rows of the list of kits. Only rows near the window exist, so that a thousand kits cost as much as thirty. */
 import { duration, freshness } from '../../world/age.js';
 import { addressOf } from '../../world/route.js';
 import { t } from '../../words/words.js';

@@ -29,7 +29,7 @@ const span_max_ms = past_ms / 2;
 
 export interface Imported {
   readonly kits: number;
-  /** Lines with messages; those that were there already included. */
+  /** Lines with messages, including already known ones. */
   readonly messages: number;
 }
 

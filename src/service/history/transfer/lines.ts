@@ -83,7 +83,7 @@ export function* writeRecordLines(record: KitRecord, messages: number): Iterable
   yield `${JSON.stringify({ end: { since_ms, messages } })}\n`;
 }
 
-/** The lines of a file. One that never ends is given in parts of `line_chars_max`, which no reader takes for a line. */
+/** The lines of a file. A line without an end is given in parts of `line_chars_max`, which no reader accepts as a line. */
 export async function* linesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder();
   let rest = '';

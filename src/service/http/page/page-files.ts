@@ -113,7 +113,7 @@ async function loadLibrary(
   return compress(name, `${withoutSourceMap(await readFile(new URL(url), 'utf8'))}${exports}`);
 }
 
-/** Puts the style sheets that the first file links into one, in their order, and links that. The last stays by itself: others are put before it. */
+/** Puts the style sheets that the first file links into one, in their order, and links that. The last one stays separate: others are inserted before it. */
 function joinStyles(index: string, texts: Map<string, string>): string {
   const link = /^ *<link rel="stylesheet" href="\.\/([^"]+)" \/>\n/gmu;
   const names = [...index.matchAll(link)].map(([, name = '']) => name).slice(0, -1);

@@ -58,7 +58,7 @@ export async function applyMessage(queries: Queries, arrival: Arrival): Promise<
     case 'telemetry':
     case 'batch':
     default:
-      return { fault: `${channel.kind}: not a message of its own` };
+      return { fault: `${channel.kind}: not a separate message` };
   }
 }
 

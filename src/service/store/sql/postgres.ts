@@ -17,7 +17,7 @@ import { texts } from '../../texts.ts';
 export interface PostgresOptions {
   /**
    * `postgres://user@host:port/database`; parameters after `?` as in libpq, such as `sslmode=verify-full`. Several hosts, with commas
-   * between them: the one that can be written is used.
+   * between them: the writable one is used.
    */
   readonly url: string;
   readonly password: string | undefined;
