@@ -37,7 +37,7 @@ export const speedtestOptions = z.strictObject({
     .max(32)
     .default([])
     .describe(
-      'links where data cost money and that cannot be told from the hardware, such as a satellite terminal',
+      'further links where data cost money; cellular and satellite links count by themselves where the driver links knows them',
     ),
   roots: z
     .strictObject({

@@ -83,7 +83,7 @@ async function runTest(
 ): Promise<JsonObject> {
   const signal = AbortSignal.any([context.signal, host.signal]);
   const server = chooseServer(options, input.server);
-  const { device, metered } = await chooseWay(options, input.link);
+  const { device, metered } = await chooseWay(options, input.link, host.linkType);
   if (metered && !input.allow_metered) {
     throw new CommandRefused(texts.link_metered(device));
   }

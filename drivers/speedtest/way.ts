@@ -1,5 +1,6 @@
 /** Which link a test takes, and whether data cost money on it. */
 import { join } from 'node:path';
+import type { LinkType } from '../../src/contract/kit.ts';
 import { readText } from '../../src/device/system-files.ts';
 import { CommandRefused } from '../../src/errors.ts';
 import type { SpeedtestOptions } from './options.ts';
@@ -11,8 +12,16 @@ export interface Way {
   readonly metered: boolean;
 }
 
-/** The named link, or that of the default route. Throws `CommandRefused` when the link does not exist. */
-export async function chooseWay(options: SpeedtestOptions, link: string | undefined): Promise<Way> {
+/**
+ * The named link, or that of the default route. Metered is what the options name, and a cellular or satellite link as the drivers of the
+ * links report it; where none does, what looks like a modem. Throws `CommandRefused` when the
+ * link does not exist.
+ */
+export async function chooseWay(
+  options: SpeedtestOptions,
+  link: string | undefined,
+  linkType: (name: string) => LinkType | null,
+): Promise<Way> {
   const { proc, sys } = options.roots;
   const device = link ?? defaultDevice((await readText(join(proc, 'net/route'))) ?? '');
   if (device === undefined) throw new CommandRefused(texts.no_default_route);
@@ -20,8 +29,13 @@ export async function chooseWay(options: SpeedtestOptions, link: string | undefi
   const isName = /^[^/\s]{1,64}$/u.test(device) && device !== '.' && device !== '..';
   const uevent = (isName ? await readText(join(sys, 'class/net', device, 'uevent')) : undefined) ?? '';
   if (uevent === '') throw new CommandRefused(texts.link_unknown(device));
-  const isModem = /^DEVTYPE=wwan$/mu.test(uevent) || /^(?:ppp|wwan)\d/u.test(device);
-  return { device, metered: isModem || options.metered.includes(device) };
+  const isCostly = costs(linkType(device), device, uevent);
+  return { device, metered: isCostly || options.metered.includes(device) };
+}
+
+function costs(type: LinkType | null, device: string, uevent: string): boolean {
+  if (type !== null) return type === 'cellular' || type === 'satellite';
+  return /^DEVTYPE=wwan$/mu.test(uevent) || /^(?:ppp|wwan)\d/u.test(device);
 }
 
 /** Pure: the device of the default route with the lowest metric, from the text of /proc/net/route. */

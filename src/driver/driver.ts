@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { AssetType, Protocol } from '../contract/assets.ts';
 import type { FeedSet, gatewayFeeds } from '../contract/feeds.ts';
-import type { KitPart, Link, LinkCause, Location } from '../contract/kit.ts';
+import type { KitPart, Link, LinkCause, LinkType, Location } from '../contract/kit.ts';
 import type { Command } from './command.ts';
 
 /** The part of a logger that a driver uses: facts first, then a fixed sentence. */
@@ -116,6 +116,8 @@ export interface DriverHost<F extends FeedSet> {
   readonly reportKit: (part: KitPart) => void;
   /** Replaces this driver's facts about the link of that name. Fills gaps in `wans`, which another driver reports. */
   readonly reportLink: (knowledge: LinkKnowledge) => void;
+  /** Type of a link as all drivers report it together; null: no such link, or unknown. */
+  readonly linkType: (name: string) => LinkType | null;
   /** A position of the kit; null invalidates the measured one. A manual one stands while the connector runs. */
   readonly reportLocation: (fix: Fix | null) => void;
   /** Commands of the kit's gateway that this driver serves while it runs; replaces the earlier list. */

@@ -61,6 +61,7 @@ export function openHost(parts: HostParts): {
       if (door.open) assets.retract(owner, asset_key);
     },
     reportKit: (part) => whileOpen(() => kit.report(name, part, log)),
+    linkType: (link) => kit.links().find((each) => each.name === link)?.type ?? null,
     reportLink: (knowledge) => whileOpen(() => kit.reportLink(name, knowledge)),
     reportLocation(fix) {
       // A configured position does not show that a device answered.

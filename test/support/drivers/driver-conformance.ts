@@ -207,6 +207,7 @@ function recordingHost(driver: Driver, signal: AbortSignal) {
     reportLocation: () => tell(),
     serveGateway: (more_commands) => void commands.push(...more_commands),
     publishGateway: () => undefined,
+    linkType: () => null,
     stateFile: (name) => join(state_dir, name),
     retract: () => undefined,
     reportStatus: () => undefined,

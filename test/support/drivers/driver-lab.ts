@@ -38,6 +38,7 @@ export function driverLab(driver: Driver, options: unknown, { state_dir }: { sta
       shown.commands = commands;
     },
     publishGateway: () => undefined,
+    linkType: () => null,
     stateFile: (name) => join(dir, name),
     reportStatus(facts) {
       shown.facts = facts;

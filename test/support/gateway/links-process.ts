@@ -23,6 +23,7 @@ const host: DriverHost<typeof noFeeds> = {
   reportLocation: silent,
   serveGateway: silent,
   publishGateway: silent,
+  linkType: () => null,
   stateFile: (name) => join(state_dir, name),
   reportStatus: silent,
   onOptions: () => undefined,

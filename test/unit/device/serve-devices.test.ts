@@ -38,6 +38,7 @@ function hostOf(signal: AbortSignal, assets: string[]): Host {
     reportLocation: unused,
     serveGateway: unused,
     publishGateway: unused,
+    linkType: () => null,
     stateFile: unused,
     reportStatus: unused,
     onOptions: unused,

@@ -57,6 +57,7 @@ async function serve(move_s = 0.2) {
     reportLocation: nothing,
     serveGateway: nothing,
     publishGateway: nothing,
+    linkType: () => null,
     stateFile: (name) => join(state_dir, name),
     reportStatus: nothing,
     onOptions: () => undefined,

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { speedtestOptions } from '../../../../drivers/speedtest/options.ts';
 import { speedtest } from '../../../../drivers/speedtest/speedtest.ts';
 import { texts } from '../../../../drivers/speedtest/texts.ts';
-import { defaultDevice } from '../../../../drivers/speedtest/way.ts';
+import { chooseWay, defaultDevice } from '../../../../drivers/speedtest/way.ts';
 import { speedtest as speedtestResult } from '../../../../src/contract/kit.ts';
 import { CommandRefused } from '../../../../src/errors.ts';
 import { type FakeSpeedServer, startSpeedServer } from '../../../fakes/fake-speed-server.ts';
@@ -190,6 +190,23 @@ it('sends nothing over a metered link unless the payload says so', async () => {
   expect(server.moved).toEqual({ down: 0, up: 0 });
   await expect(lab.test({ allow_metered: true })).resolves.toMatchObject({ link: 'lo' });
   await lab.stop();
+});
+
+it.each([
+  ['satellite', true],
+  ['cellular', true],
+  ['ethernet', false],
+  [null, true],
+] as const)('takes ppp7 for metered as a link of type %s: %s', async (type, metered) => {
+  await withDirectory(async (sys) => {
+    await mkdir(join(sys, 'class/net/ppp7'), { recursive: true });
+    await writeFile(join(sys, 'class/net/ppp7/uevent'), 'INTERFACE=ppp7\n');
+    const options = speedtestOptions.parse({ servers: [serverAt(server.origin)], roots: { sys } });
+    expect(await chooseWay(options, 'ppp7', (name) => (name === 'ppp7' ? type : null))).toEqual({
+      device: 'ppp7',
+      metered,
+    });
+  });
 });
 
 it.each(['no-such0', '../../../etc', '..'])(
