@@ -40,5 +40,8 @@ if (import.meta.main) {
     ...(await lintWithSpectral(socketDocument('0.0.0'), 'asyncapi')),
   ];
   for (const finding of findings) process.stderr.write(`${finding}\n`);
+  process.stdout.write(
+    `Redocly and Spectral: ${findings.length} findings in the OpenAPI and AsyncAPI documents.\n`,
+  );
   process.exitCode = findings.length > 0 ? 1 : 0;
 }

@@ -254,7 +254,7 @@ async function makeFirstKey(
   { file, log }: { readonly file: string; readonly log: Log },
 ): Promise<void> {
   if ((await store.keys()).length > 0) return;
-  const rights = { label: 'made at the first start', scopes: [...scopes], kits: [kit_id], expires_ms: null };
+  const rights = { label: 'first key', scopes: [...scopes], kits: [kit_id], expires_ms: null };
   const { text, key } = makeKey(rights, Date.now());
   await replaceFile(file, `${text}\n`);
   await store.addKey(key);

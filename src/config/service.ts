@@ -47,7 +47,7 @@ export const serviceSection = z.strictObject({
       map_per_s: perSecond(100).describe('parts of the map, of one API key'),
     })
     .prefault({})
-    .describe('requests a second; for a moment twice as many'),
+    .describe('requests a second, over time; those of 20 s are accepted at once'),
   cors_origins: z
     .array(origin)
     .max(32)

@@ -1,6 +1,7 @@
 /**
- * What clients send. Unknown keys are refused: a misspelt one would be lost in silence. Null stands for an optional field that
- * is not given, since many clients write all the fields they have; in a change it would be ambiguous, and is refused there.
+ * What clients send. Orders and changes with unknown keys are refused: a misspelt one would be lost in silence. In what is
+ * registered and pushed unknown keys are left out: clients send what they have. Null stands for an optional field that is not given,
+ * for the same reason; in a change it would be ambiguous, and is refused there.
  */
 import { z } from '@hono/zod-openapi';
 import { latitude, longitude } from '../../contract/assets.ts';
@@ -25,7 +26,7 @@ export const label = z
   .min(1);
 
 export const createAsset = z
-  .strictObject({
+  .object({
     name: label,
     type: label.describe('drone, camera, sensor, vehicle, or any other name'),
     vendor: label.nullish(),
@@ -64,7 +65,7 @@ const fix = {
     ),
 };
 
-export const pushLocation = z.strictObject(fix).openapi('PushLocation');
+export const pushLocation = z.object(fix).openapi('PushLocation');
 
 /** Fixes of one request. */
 const fixes_max = 256;
@@ -72,7 +73,7 @@ const fixes_max = 256;
 export const pushLocations = z
   .strictObject({
     locations: z
-      .array(z.strictObject({ asset_id: z.uuid().toLowerCase(), ...fix }).openapi('AssetLocation'))
+      .array(z.object({ asset_id: z.uuid().toLowerCase(), ...fix }).openapi('AssetLocation'))
       .min(1)
       .max(fixes_max)
       .describe(

@@ -7,13 +7,13 @@ import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { demandScope } from '../access/principal.ts';
 import { map_archive_path } from '../api/map-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
-import { RateLimit } from '../access/rate-limit.ts';
+import { type Rate, RateLimit } from '../access/rate-limit.ts';
 import type { Env } from './context.ts';
 import { texts } from '../texts.ts';
 
 export const body_bytes_max = 64 * 1024;
 
-/** Requests a second of one key. For a moment twice as many are accepted. */
+/** Requests a second of one key, over time. */
 export interface RequestLimits {
   readonly reads_per_s: number;
   readonly changes_per_s: number;
@@ -29,6 +29,13 @@ export const request_limits_default: RequestLimits = {
   map_per_s: 100,
 };
 
+/**
+ * The seconds of requests that a key may send at once: a script that does one thing after another gets through, and what a key
+ * costs over time stays the same.
+ */
+const burst_s = 20;
+/** A part of the map may have megabytes. */
+const map_burst_s = 2;
 const methods_with_body: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 export interface GuardOptions {
@@ -123,16 +130,26 @@ function tooLarge(): RequestProblem {
   return new RequestProblem('too-large', texts.body_too_large(body_bytes_max));
 }
 
-/** Requires the JSON content type, which a form of another site cannot send. */
+/**
+ * Requires the JSON content type, which a form of another site cannot send. With a key in the header, which no form can send either,
+ * a JSON body of another type is accepted: `curl -d` names that of forms.
+ */
 export function jsonOnly(): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const type = c.req.header('content-type');
     const hasBody = methods_with_body.has(c.req.method) && c.req.raw.body !== null;
-    if (hasBody && !/^application\/json\s*(?:;|$)/iu.test(type ?? '')) {
-      throw new RequestProblem('unsupported-type', texts.body_not_json);
+    if (!hasBody) return next();
+    const isJson = /^application\/json\s*(?:;|$)/iu.test(c.req.header('content-type') ?? '');
+    const hasKey = c.req.header('x-api-key') !== undefined;
+    if (!isJson && !hasKey) throw new RequestProblem('unsupported-type', texts.body_not_json);
+    const text = await c.req.text();
+    if (!isJson && !/^\s*\{/u.test(text)) throw new RequestProblem('unsupported-type', texts.body_not_json);
+    boundJson(text);
+    if (!isJson) {
+      const headers = new Headers(c.req.raw.headers);
+      headers.set('content-type', 'application/json');
+      c.req.raw = new Request(c.req.url, { method: c.req.method, headers, body: text });
     }
-    if (hasBody) boundJson(await c.req.text());
-    await next();
+    return next();
   };
 }
 
@@ -151,10 +168,10 @@ export function authenticate({
   limits,
 }: Pick<GuardOptions, 'gate' | 'limits'>): MiddlewareHandler<Env> {
   const buckets = {
-    read: new RateLimit(twice(limits.reads_per_s)),
-    change: new RateLimit(twice(limits.changes_per_s)),
-    fix: new RateLimit(twice(limits.fixes_per_s)),
-    map: new RateLimit(twice(limits.map_per_s)),
+    read: new RateLimit(rateOf(limits.reads_per_s)),
+    change: new RateLimit(rateOf(limits.changes_per_s)),
+    fix: new RateLimit(rateOf(limits.fixes_per_s)),
+    map: new RateLimit(rateOf(limits.map_per_s, map_burst_s)),
   };
   return async (c, next) => {
     if (c.req.path === '/api/session' && c.req.method === 'POST') return next();
@@ -180,8 +197,8 @@ function kindOf(path: string, kind: 'read' | 'change'): 'read' | 'change' | 'fix
   return path === map_archive_path ? 'map' : 'read';
 }
 
-function twice(per_s: number): { readonly per_s: number; readonly burst: number } {
-  return { per_s, burst: Math.max(1, Math.ceil(2 * per_s)) };
+function rateOf(per_s: number, seconds = burst_s): Rate {
+  return { per_s, burst: Math.max(1, Math.ceil(seconds * per_s)) };
 }
 
 /** Rejects requests of foreign pages: browsers send the cookie with any request, but only the page of this service adds the headers. */

@@ -144,22 +144,6 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
     expect(bare.body).toMatchObject({ vendor: null, model: null, metadata: {}, parent_id: null });
   });
 
-  it('12.6, 12.9, 12.13 takes null for an optional field as a field that is not given', async () => {
-    const none = { vendor: null, model: null, metadata: null, parent_id: null };
-    const { status, body } = await create({ name: 'Bare', type: 'vehicle', ...none });
-    expect([status, body]).toMatchObject([201, { ...none, metadata: {} }]);
-    const fix = { lat: 47.4, lon: 8.5, alt_m: null, bearing: null, speed_mps: null, timestamp: null };
-    const pushed = await scene.ask(`${kit}/assets/${body.id}/location`, { body: fix });
-    expect(pushed.status).toBe(204);
-    const { body: feeds } = await scene.ask(`${kit}/assets/${body.id}/telemetry`);
-    expect(feeds).toMatchObject({ gps: { ...fix, timestamp: like(utc) } });
-    const path = `${kit}/assets/${scene.drone}/commands/return_home`;
-    const sent = await scene.ask(path, { body: { payload: null } });
-    expect([sent.status, sent.body]).toMatchObject([202, { payload: {} }]);
-    const lost = await scene.ask(`${kit}/assets/${body.id}/location`, { body: { lat: null, lon: 8.5 } });
-    expect(lost.status).toBe(422);
-  });
-
   it.each([
     [{ type: 'vehicle' }, '#/name'],
     [{ name: 'Truck' }, '#/type'],

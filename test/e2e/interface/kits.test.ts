@@ -124,18 +124,26 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('kits, form %s', (fo
     for (const path of Object.keys(body.paths)) expect(path).toMatch(/^\/api\//u);
   });
 
-  it('16.3 a key that asks too fast is told when to ask again', async () => {
+  it('16.3 a key that asks too fast is told when to ask again', { timeout: 120_000 }, async () => {
     let refused: Response | undefined;
+    const key = await scene.newKey();
     // A slow machine may ask so slowly that one round is within the limit.
-    await eventually('a request is refused', async () => {
-      const asked = Array.from({ length: 60 }, async () =>
-        fetch(`${scene.url}/api/kits`, { headers: { 'x-api-key': scene.key } }),
-      );
-      refused = (await Promise.all(asked)).find(({ status }) => status === 429);
-      return refused !== undefined;
-    });
+    await eventually(
+      'a request is refused',
+      async () => {
+        const asked = Array.from({ length: 200 }, async () =>
+          fetch(`${scene.url}/api/kits`, { headers: { 'x-api-key': key } }),
+        );
+        refused = (await Promise.all(asked)).find(({ status }) => status === 429);
+        return refused !== undefined;
+      },
+      60_000,
+    );
     expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0);
-    await eventually('the key is free again', async () => (await scene.ask('/api/kits')).status === 200);
+    await eventually(
+      'the key is free again',
+      async () => (await scene.ask('/api/kits', { key })).status === 200,
+    );
   });
 
   it('1.1, 3.5, 12.1, 12.3 a kit of the key that never reported is listed without live and answers 503', async () => {

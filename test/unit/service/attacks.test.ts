@@ -249,7 +249,7 @@ describe('answers of every kind', () => {
       [404, await ask('GET', '/api/nothing', key())],
       [405, await ask('PUT', '/api/kits', key())],
       [413, await ask('POST', `${kit}/assets`, { ...key(), ...json }, large)],
-      [415, await ask('POST', `${kit}/assets`, { ...key(), 'content-type': 'text/plain' }, '{}')],
+      [415, await ask('POST', `${kit}/assets`, { ...key(), 'content-type': 'text/plain' }, 'a=1')],
       [421, await ask('GET', '/api/kits', { ...key(), host: 'evil.example' })],
       [422, await ask('POST', `${kit}/assets`, { ...key(), ...json }, '{}')],
     ] as const;

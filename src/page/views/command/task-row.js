@@ -30,8 +30,8 @@ export function taskRow(task, view, asset) {
     <p class="head"><b>${title}${asset === undefined ? '' : html`, ${name(asset)}`}</b> ${state(status)}</p>
     <p class="reason">${outcomeOf(task, age_ms)}</p>
     <p class="cap">
-      <time datetime=${created_at}>${clock(Date.parse(created_at), { isExact: true })}</time>,
-      ${isOver ? t.task.took(secondsText(took_ms)) : t.task.since(duration(age_ms))}${who === '' ? '' : `, ${t.task.by(who)}`}
+      <time datetime=${created_at}>${clock(Date.parse(created_at), { isExact: true })}</time
+      >${`, ${isOver ? t.task.took(secondsText(took_ms)) : t.task.since(duration(age_ms))}${who === '' ? '' : `, ${t.task.by(who)}`}`}
     </p>
     ${!isOver && html`<button type="button" class="btn small" onClick=${cancel} aria-disabled=${String(!view.isInStep)}>${t.task.cancel}</button>`}
   </div>`;

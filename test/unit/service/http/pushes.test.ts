@@ -165,7 +165,8 @@ describe('The timestamp of a fix', () => {
 describe('Limits of requests', () => {
   it('are those of the configuration', async () => {
     lab = await startServiceLab(kit_id, {
-      limits: { reads_per_s: 1, changes_per_s: 100, fixes_per_s: 0.5, map_per_s: 100 },
+      // Those of 20 s at once.
+      limits: { reads_per_s: 0.1, changes_per_s: 100, fixes_per_s: 0.05, map_per_s: 100 },
     });
     const [id = ''] = await register(1);
     const push = async (): Promise<number> =>
