@@ -97,6 +97,7 @@ export const de = {
     filter: 'Welche Kits zeigen',
     noneFound: 'Kein Kit passt.',
     never: 'nie',
+    together: (n) => `${n} Kits`,
     listOld: 'Diese Liste ist nicht aktuell: Der Dienst antwortet nicht.',
     positionOld: 'Position ist alt',
     assetsOffline: (n) => (n === 1 ? '1 Gerät offline' : `${n} Geräte offline`),

@@ -122,6 +122,7 @@ export const en = {
     filter: 'Show which kits',
     noneFound: 'No kit matches.',
     never: 'never',
+    together: (/** @type {number} */ n) => `${n} kits`,
     listOld: 'This list is not current: the service does not answer.',
     positionOld: 'Position is old',
     assetsOffline: (/** @type {number} */ n) => (n === 1 ? '1 asset offline' : `${n} assets offline`),

@@ -41,6 +41,29 @@ describe.skipIf(peerMissing('chromium'))('The list of kits', () => {
     120_000,
   );
 
+  it('shows beside the list where the kits are, and those of one place as one mark', async () => {
+    const lab = await openKits(await show({ width_px: 1_280 }), 6);
+    const { page } = lab;
+    const kits = kitIds(6);
+    const report = async (kit: string | undefined, latitude: number): Promise<void> => {
+      const { kitTelemetry } = samples;
+      const location = { ...(kitTelemetry?.['location'] as object), latitude };
+      await lab.lab.publish(channels.telemetry, { ...kitTelemetry, location }, { kit: kit ?? '' });
+    };
+    await report(kits[4], 60);
+    await report(kits[5], 65);
+    const marks = page.locator('.fleet-map a');
+    await eventually('two kits stand alone', async () => (await marks.count()) === 2);
+    await page.locator('.fleet-map g', { hasText: '4' }).first().waitFor();
+    await eventually('the land is drawn', async () =>
+      ((await page.locator('.fleet-map .land').getAttribute('d')) ?? '').startsWith('M'),
+    );
+    expect(await faultsOf(page)).toEqual([]);
+    await page.locator('.fleet-map a[aria-label^="Kit 5"]').click();
+    await eventually('its overview opens', () => page.url().includes(`/k/${kits[5]}`));
+    expect(lab.complaints).toEqual([]);
+  });
+
   it('has the worst first, finds by name, and is used with the keyboard', async () => {
     const lab = await openKits(await show({ width_px: 390 }), 40);
     const { page } = lab;

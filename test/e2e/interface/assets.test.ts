@@ -9,6 +9,7 @@ import {
   type Body,
   formsHere,
   openScene,
+  scene_ms,
   type Scene,
 } from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
@@ -27,7 +28,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
   beforeAll(async () => {
     scene = await openScene(form);
     kit = `/api/kits/${scene.kit_id}`;
-  });
+  }, scene_ms);
   afterAll(async () => scene?.close());
 
   const create = async (body: object): Promise<Answer> => scene.ask(`${kit}/assets`, { body });

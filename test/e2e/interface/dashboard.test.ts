@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { formsHere, openScene, type Scene } from '../../support/kit/interface-scene.ts';
+import { formsHere, openScene, type Scene, scene_ms } from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { startBrowser } from '../../support/service/page-lab.ts';
 
@@ -20,7 +20,7 @@ describe.skipIf(peerMissing('mosquitto', 'chromium')).each(formsHere())('dashboa
     page.setDefaultTimeout(page_ms);
     await page.goto(`${scene.url}/#key=${encodeURIComponent(scene.key)}&kit=${scene.kit_id}`);
     await page.locator('.asset-row').first().waitFor();
-  });
+  }, scene_ms);
   afterAll(async () => {
     await browser?.close();
     await scene?.close();

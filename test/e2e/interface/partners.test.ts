@@ -1,6 +1,12 @@
 /** Statements on partner assets, as clients write them, in all forms of the service. The numbers are those of statements.md. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, formsHere, openScene, type Scene } from '../../support/kit/interface-scene.ts';
+import {
+  type Answer,
+  formsHere,
+  openScene,
+  type Scene,
+  scene_ms,
+} from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 
 const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/u;
@@ -12,7 +18,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('partner assets, for
   beforeAll(async () => {
     scene = await openScene(form);
     kit = `/api/kits/${scene.kit_id}`;
-  });
+  }, scene_ms);
   afterAll(async () => scene?.close());
 
   const create = async (body: object): Promise<Answer> => scene.ask(`${kit}/assets`, { body });

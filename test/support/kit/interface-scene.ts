@@ -87,6 +87,9 @@ export function formsHere(): readonly Form[] {
   return forms.filter((form) => form !== 'postgres' || !isPostgresMissing);
 }
 
+/** A broker, a database, a daemon and a service start in a scene: on a busy machine that takes long. */
+export const scene_ms = 120_000;
+
 /** Resolves when the kit and all its assets are seen through the service. */
 export async function openScene(form: Form): Promise<Scene> {
   const dir = await makeDirectory();

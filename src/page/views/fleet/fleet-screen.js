@@ -4,6 +4,7 @@ import { lostBox } from '../overview/overview-view.js';
 import { html } from '../parts/html.js';
 import { shape } from '../parts/icon.js';
 import { searchField } from '../shell/kit-chooser.js';
+import { fleetMap } from './fleet-map.js';
 import { judge } from './judge.js';
 import { KitRows } from './kit-rows.js';
 
@@ -12,6 +13,8 @@ import { KitRows } from './kit-rows.js';
 /** @import { Entry } from './kit-rows.js' */
 
 const filters = /** @type {const} */ (['all', 'attention', 'offline']);
+/** For a map beside the list. */
+const hasRoom = matchMedia('(min-width: 1100px)');
 /** Between two new orders of the same list. */
 const reorder_ms = 10_000;
 
@@ -44,13 +47,16 @@ export function fleetScreen(view) {
           ${filters.map((key) => filterChip(key, counts[key], view))}
         </div>
       </div>
-      <section class="card fleet" aria-label=${t.nav.kits}>
-        ${
-          shown.length === 0
-            ? html`<p class="empty">${t.kits.noneFound}</p>`
-            : html`<${KitRows} view=${view} entries=${shown} />`
-        }
-      </section>
+      <div class="fleet-parts">
+        <section class="card fleet" aria-label=${t.nav.kits}>
+          ${
+            shown.length === 0
+              ? html`<p class="empty">${t.kits.noneFound}</p>`
+              : html`<${KitRows} view=${view} entries=${shown} />`
+          }
+        </section>
+        ${hasRoom.matches && fleetMap(all, view)}
+      </div>
     </div>`,
   };
 }

@@ -129,7 +129,7 @@ function line(name, { id, paint, px }) {
 }
 
 /** The land as GeoJSON: strings of differences in hundredths of a degree. */
-function worldLand() {
+export function worldLand() {
   return {
     type: /** @type {const} */ ('MultiPolygon'),
     coordinates: land.map((polygon) => polygon.split(';').map(ringOf)),
