@@ -63,9 +63,9 @@ export class Delivery {
       sent(row);
     }
     if (content.kind === 'batch') {
-      const { token, lane } = content.batch;
+      const { token, lane, rows } = content.batch;
       const list = this.needsCloud(lane) ? 'unconfirmed_batches' : 'delivered_batches';
-      committer.add((removals) => removals[list].push(token), removal_commit_ms);
+      committer.add((removals) => removals[list].push({ token, rows }), removal_commit_ms);
       // Only the store can match the rows of a batch with the acknowledged ranges.
       for (const each of stored) confirm(each);
     }

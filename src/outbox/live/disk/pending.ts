@@ -23,12 +23,18 @@ interface Bound<T> {
   readonly value: T;
 }
 
+/** A batch whose rows the thread remembers by their numbers until they are removed. */
+interface BatchRef {
+  readonly token: number;
+  readonly rows: number;
+}
+
 /** What concerns rows that are on disk already: in any commit, in any order. */
 export interface Removals {
   readonly delivered: RowRef[];
-  readonly delivered_batches: number[];
+  readonly delivered_batches: BatchRef[];
   readonly unconfirmed: RowRef[];
-  readonly unconfirmed_batches: number[];
+  readonly unconfirmed_batches: BatchRef[];
   readonly superseded: RowRef[];
 }
 

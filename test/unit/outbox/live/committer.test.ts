@@ -209,6 +209,22 @@ describe('Committer', () => {
     disk.committer.close();
   });
 
+  it('counts the rows of batches whose removal waits, so that a disk that refuses bounds their memory', async () => {
+    const disk = scriptedDisk();
+    const { committer } = disk;
+    for (let token = 1; token <= 400; token += 1) {
+      const list = token % 2 === 0 ? 'delivered_batches' : 'unconfirmed_batches';
+      committer.add((removals) => removals[list].push({ token, rows: 1_000 }), 0);
+    }
+    expect(committer.refs).toBe(20_000);
+    await vi.advanceTimersByTimeAsync(0);
+    const [work] = disk.commits;
+    expect([work?.delivered_batches.length, work?.unconfirmed_batches.length]).toEqual([200, 200]);
+    expect(work?.delivered_batches.slice(0, 2)).toEqual([2, 4]);
+    await disk.succeed();
+    expect(committer.refs).toBe(0);
+  });
+
   it('resolves at once when there is nothing to write', async () => {
     const disk = scriptedDisk();
     await disk.committer.settled(0);
