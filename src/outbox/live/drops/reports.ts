@@ -1,6 +1,6 @@
 /**
  * Reports of messages that were given up. What was dropped is counted on disk by epoch, lane and reason; one report is under way
- * at a time and takes all that was counted until then, so that a month without a link ends in a handful of reports.
+ * at a time and takes all that was counted until then, so that an hour without a link adds one report at most.
  */
 import { drops_max } from '../../../contract/drops.ts';
 import type { Position } from '../../../contract/envelope.ts';

@@ -63,23 +63,25 @@ function drop(seq: number): void {
 }
 
 describe('DropReports', () => {
-  it('appends one report for a month without a link, and the rest in one more after it', () => {
-    for (let n = 1; n <= 30 * 24 * 6; n += 1) {
-      drop(n);
-      now_ms += hour_ms / 6;
+  it('appends at most one report an hour without a link, none before the first hour, and the rest in one more after it', () => {
+    const hours = 30 * 24;
+    const by_hour = Array.from({ length: hours }, (_, hour) => {
+      for (let n = 0; n < 6; n += 1) {
+        drop(hour * 6 + n + 1);
+        now_ms += hour_ms / 6;
+        if (n < 5) reports.tick();
+      }
+      const early = appended.length;
       reports.tick();
-      if (appended.length > 0) break;
-    }
-    for (let n = 10; n <= 10_000; n += 1) {
-      drop(n);
-      now_ms += 100;
-      reports.tick();
-    }
-    expect(appended).toHaveLength(1);
+      return { early, appended: appended.length };
+    });
+    expect(by_hour[0]).toEqual({ early: 0, appended: 1 });
+    expect(by_hour.at(-1)).toEqual({ early: hours - 1, appended: hours });
+    drop(hours * 6 + 1);
     is_connected = true;
-    sent(1);
+    sent(hours);
     reports.tick();
-    expect(appended).toHaveLength(2);
+    expect(appended).toHaveLength(hours + 1);
     const rows = appended.flatMap(({ data }) => dropReport.parse(data).drops.map((each) => each.rows));
     expect(rows.reduce((sum, each) => sum + each, 0)).toBe(ledger.report().dropped['superseded']);
   });
