@@ -254,7 +254,8 @@ export class FakeDrone extends SimVehicle {
     message: Decoded,
     from: { readonly sysid: number; readonly compid: number },
   ): void {
-    if (message.name === 'HEARTBEAT') this.beats.push({ ...from, fields: message.fields });
+    const { sysid, compid } = from;
+    if (message.name === 'HEARTBEAT') this.beats.push({ sysid, compid, fields: message.fields });
     if (message.name.startsWith('PARAM_REQUEST_')) this.onParameters?.();
     if (message.name === 'REQUEST_EVENT') this.#sendEvents(message.fields);
     if (message.name === 'SET_POSITION_TARGET_GLOBAL_INT') this.#flyTo(message.fields);

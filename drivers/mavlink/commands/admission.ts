@@ -35,7 +35,8 @@ export function reach(
   if (left_ms < time_min_ms) throw notSent(texts.time_short((left_ms / 1_000).toFixed(1)));
   // Unknown if the kit's clock was not set; the task runner has already decided whether the task may run then.
   const age_ms = context.age_ms?.() ?? 0;
-  if (age_ms > vehicle.task_age_max_ms) {
+  // What a restart interrupted was in time, and only commands that change nothing run again.
+  if (context.repeated !== true && age_ms > vehicle.task_age_max_ms) {
     throw notSent(texts.task_old((age_ms / 1_000).toFixed(1), vehicle.task_age_max_ms / 1_000));
   }
   const found = vehicle.address();

@@ -36,6 +36,9 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
   port.on('close', (error: Error | null) => fail(error?.message ?? texts.port_closed));
   port.on('error', (error) => fail(error.message));
   if (!(await opened(port, path, medium.signal))) return;
+  // An earlier run may have suspended it, which outlives its descriptor where another program has the port open.
+  const opened_fd = descriptorOfPort(port);
+  if (opened_fd !== null) unsent.resume(opened_fd);
   readWhileWriting(port);
   const device = await deviceAt(path);
   const stream = medium.stream(path);
@@ -115,15 +118,16 @@ function sender(port: SerialPort, path: string): Send {
 }
 
 /**
- * Discards what the device has not accepted. The library cannot drop a write that waits, so the port is reopened then:
- * closing it ends the write.
+ * Discards what the device has not accepted. The library cannot drop a write that waits or runs in another thread, and would go on
+ * with it in the room that the flush makes: nothing is transmitted any more, and the port is reopened, since closing it ends the write.
  */
 function discard(port: SerialPort, unsent: UnsentBytes, reopen: () => void): void {
   const fd = descriptorOfPort(port);
   if (fd === null) return;
-  const waiting = port.writableLength;
+  const isWriting = port.writableLength > 0;
+  if (isWriting) unsent.suspend(fd);
   unsent.flush(fd);
-  if (waiting > 0) reopen();
+  if (isWriting) reopen();
 }
 
 function descriptorOfPort({ port }: SerialPort): number | null {

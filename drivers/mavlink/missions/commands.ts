@@ -4,7 +4,7 @@ import { json, type JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
 import { admit, type Bounded, notSent, reach } from '../commands/admission.ts';
-import type { Addressee } from '../commands/exchange.ts';
+import { type Addressee, report_reserve_ms } from '../commands/exchange.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 import { type Situation, situationOf } from '../vehicles/situation.ts';
 import { checkPlan, type Limits } from './check-plan.ts';
@@ -24,6 +24,8 @@ const download_timeout_ms = 120_000;
 const upload_timeout_ms = 300_000;
 const clear_timeout_ms = 60_000;
 const not_kept_max = 20;
+/** It is requested after a start, and ArduPilot sends it every five seconds. */
+const home_wait_ms = 12_000;
 
 const kind = z
   .enum(mission_kinds)
@@ -56,13 +58,23 @@ function downloadCommand(vehicle: Bounded): Command {
       const items = await download(to, input.kind, context);
       const { autopilot, home } = situation;
       const vehicle_type = to.contact.mav_type;
-      const plan = planOf(input.kind, items, { autopilot, home, vehicle_type });
+      const planWith = (at: Situation['home']): ReturnType<typeof planOf> =>
+        planOf(input.kind, items, { autopilot, home: at, vehicle_type });
+      const first = planWith(home);
+      const plan = first === 'no home' ? planWith(await homeOf(to, context)) : first;
       if (plan === 'no home')
         throw new CommandRefused(command_texts.about(to.name, command_texts.home_unknown));
       if (plan === 'incomplete') throw new CommandRefused(texts.incomplete_fence(to.name));
       return { ...remember(vehicle, situation, { kind: input.kind, items }), plan };
     },
   });
+}
+
+/** A vehicle that was received only just now may not have reported its home yet. */
+async function homeOf(to: Addressee, context: CommandContext): Promise<Situation['home']> {
+  const time_ms = Math.min(home_wait_ms, Math.max(0, context.remaining_ms() - report_reserve_ms));
+  const look = (): Situation['home'] => situationOf(to.contact, performance.now()).home;
+  return to.changes.until(look, time_ms, context.signal);
 }
 
 function uploadCommand(vehicle: Bounded, limits: Limits): Command {

@@ -30,39 +30,49 @@ export interface Frame {
   readonly payload_length: number;
 }
 
-/** A frame at `at` of `source`, whose length and checksum the caller has verified. Views are made when asked for. */
+/**
+ * A frame at `at` of `source`, whose length and checksum the caller has verified. Everything is read when asked for: most frames are
+ * asked for little, and a small object costs less.
+ */
 export class FrameView implements Frame {
   readonly source: Uint8Array;
-  readonly version: 1 | 2;
-  readonly seq: number;
-  readonly sysid: number;
-  readonly compid: number;
-  readonly msgid: number;
-  readonly signed: boolean;
-  readonly payload_at: number;
   readonly payload_length: number;
+  readonly msgid: number;
   signature_ok: boolean | null = null;
+  readonly #at: number;
 
   constructor(source: Uint8Array, at: number) {
     this.source = source;
+    this.#at = at;
     this.payload_length = byte(source, at + 1);
-    if (source[at] === stx_v2) {
-      this.version = 2;
-      this.signed = (byte(source, at + 2) & signed_flag) !== 0;
-      this.seq = byte(source, at + 4);
-      this.sysid = byte(source, at + 5);
-      this.compid = byte(source, at + 6);
-      this.msgid = byte(source, at + 7) | (byte(source, at + 8) << 8) | (byte(source, at + 9) << 16);
-      this.payload_at = at + 10;
-    } else {
-      this.version = 1;
-      this.signed = false;
-      this.seq = byte(source, at + 2);
-      this.sysid = byte(source, at + 3);
-      this.compid = byte(source, at + 4);
-      this.msgid = byte(source, at + 5);
-      this.payload_at = at + 6;
-    }
+    this.msgid =
+      source[at] === stx_v2
+        ? byte(source, at + 7) | (byte(source, at + 8) << 8) | (byte(source, at + 9) << 16)
+        : byte(source, at + 5);
+  }
+
+  get version(): 1 | 2 {
+    return this.source[this.#at] === stx_v2 ? 2 : 1;
+  }
+
+  get signed(): boolean {
+    return this.version === 2 && (byte(this.source, this.#at + 2) & signed_flag) !== 0;
+  }
+
+  get seq(): number {
+    return byte(this.source, this.#at + (this.version === 2 ? 4 : 2));
+  }
+
+  get sysid(): number {
+    return byte(this.source, this.#at + (this.version === 2 ? 5 : 3));
+  }
+
+  get compid(): number {
+    return byte(this.source, this.#at + (this.version === 2 ? 6 : 4));
+  }
+
+  get payload_at(): number {
+    return this.#at + (this.version === 2 ? 10 : 6);
   }
 
   get payload(): Uint8Array {
@@ -70,9 +80,8 @@ export class FrameView implements Frame {
   }
 
   get bytes(): Uint8Array {
-    const header = this.version === 2 ? 10 : 6;
     const tail = 2 + (this.signed ? signature_length : 0);
-    return this.source.subarray(this.payload_at - header, this.payload_at + this.payload_length + tail);
+    return this.source.subarray(this.#at, this.payload_at + this.payload_length + tail);
   }
 }
 

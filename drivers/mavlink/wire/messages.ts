@@ -62,10 +62,22 @@ function readerOf<K extends MessageName>(name: K): (payload: DataView) => Decode
 export function decode(frame: Frame): Decoded | undefined {
   const used = usedById.get(frame.msgid);
   if (used === undefined) return undefined;
-  const { source, payload_at, payload_length } = frame;
-  for (let at = 0; at < payload_length; at++) scratch[at] = source[payload_at + at] ?? 0;
-  if (payload_length < used.full_length) scratch.fill(0, payload_length, used.full_length);
+  fill(frame, used.full_length);
   return used.read(view);
+}
+
+/** Copies a payload, with the zeros that MAVLink 2 cuts off. A loop costs less than calls for so few bytes. */
+function fill({ source, payload_at, payload_length }: Frame, full_length: number): void {
+  let at = 0;
+  for (; at + 4 <= payload_length; at += 4) {
+    const from = payload_at + at;
+    scratch[at] = source[from] ?? 0;
+    scratch[at + 1] = source[from + 1] ?? 0;
+    scratch[at + 2] = source[from + 2] ?? 0;
+    scratch[at + 3] = source[from + 3] ?? 0;
+  }
+  for (; at < payload_length; at++) scratch[at] = source[payload_at + at] ?? 0;
+  for (; at < full_length; at++) scratch[at] = 0;
 }
 
 export interface Envelope {

@@ -34,6 +34,7 @@ export interface Libc {
   ) => number;
   readonly ioctl: (fd: number, request: number, value: Uint8Array) => number;
   readonly tcflush: (fd: number, queue: number) => number;
+  readonly tcflow: (fd: number, action: number) => number;
   readonly clock_gettime: (clock: number, timespec: Uint8Array) => number;
   readonly adjtimex: (timex: Uint8Array) => number;
   readonly close: (fd: number) => number;
@@ -86,6 +87,7 @@ async function load(): Promise<Libc> {
   );
   const ioctl: KoffiFunc<Libc['ioctl']> = self.func('int ioctl(int, unsigned long, void *)');
   const tcflush: KoffiFunc<Libc['tcflush']> = self.func('int tcflush(int, int)');
+  const tcflow: KoffiFunc<Libc['tcflow']> = self.func('int tcflow(int, int)');
   const clock_gettime: KoffiFunc<Libc['clock_gettime']> = self.func('int clock_gettime(int, void *)');
   const if_nametoindex: KoffiFunc<Libc['if_nametoindex']> = self.func(
     'unsigned int if_nametoindex(const char *)',
@@ -105,6 +107,7 @@ async function load(): Promise<Libc> {
     recvfrom,
     ioctl,
     tcflush,
+    tcflow,
     clock_gettime,
     adjtimex,
     close,

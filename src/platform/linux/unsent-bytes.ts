@@ -9,12 +9,16 @@ const tcp_user_timeout = 18;
 /** Of a TCP socket: bytes that the other side has not acknowledged. Of a terminal: bytes that were not transmitted. */
 const tiocoutq = 0x54_11;
 const tcoflush = 1;
+const [tcooff, tcoon] = [0, 1];
 
 export interface UnsentBytes {
   /** Returns the number of written bytes that are still here; 0 for a closed descriptor. */
   readonly count: (fd: number) => number;
   /** Discards what a serial port has not transmitted. */
   readonly flush: (fd: number) => void;
+  /** Suspends what a serial port transmits, also what is written later; closing the port discards it then. */
+  readonly suspend: (fd: number) => void;
+  readonly resume: (fd: number) => void;
   /**
    * Makes a TCP socket discard its unsent bytes when it is closed, also when the process is killed, and makes the
    * connection fail when the other side acknowledges nothing for `silence_max_ms`.
@@ -32,6 +36,12 @@ export async function unsentBytes(): Promise<UnsentBytes> {
     },
     flush(fd) {
       c.tcflush(fd, tcoflush);
+    },
+    suspend(fd) {
+      c.tcflow(fd, tcooff);
+    },
+    resume(fd) {
+      c.tcflow(fd, tcoon);
     },
     neverLinger(fd, silence_max_ms) {
       c.setsockopt(fd, sol_socket, so_linger, bytesOf([1, 0]), 8);

@@ -15,6 +15,8 @@ interface TaskOptions {
   readonly progress?: (sentence: string, pct?: number) => void;
   /** Age of the task; undefined: unknown to the task runner. */
   readonly age_ms?: number | undefined;
+  /** A restart of the connector interrupted an earlier run. */
+  readonly repeated?: boolean;
 }
 
 export const drone_key = 'mavlink:00000000c0ffee01';
@@ -70,6 +72,7 @@ export async function mavlinkLab(
         key = drone_key,
         progress = () => undefined,
         age_ms,
+        repeated = false,
       }: TaskOptions = {},
     ): Promise<JsonObject> {
       const found = lab.hub.findCommand(assetId(kit_id, key), name);
@@ -78,6 +81,7 @@ export async function mavlinkLab(
       return found.command.read(payload).run({
         signal,
         progress,
+        repeated,
         age_ms: () => age_ms ?? null,
         remaining_ms: () => Math.max(0, due_ms - performance.now()),
       });

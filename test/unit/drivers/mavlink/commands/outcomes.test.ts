@@ -4,17 +4,28 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { command_names, type CommandName } from '../../../../../drivers/mavlink/options.ts';
+import type { CommandName } from '../../../../../drivers/mavlink/options.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
+import type { MissionDrone } from '../../../../fakes/mission-drone.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
-import { MissionDrone, missionItem } from '../../../../fakes/mission-drone.ts';
 import { drone_key, type MavlinkLab, withLab } from '../mavlink-lab.ts';
-import { payloadOf } from './commands-lab.ts';
+import {
+  begin,
+  end,
+  type Flown,
+  flown,
+  killed,
+  payloadFor,
+  prepare,
+  readme_file,
+  type Row,
+  rowsOf,
+  startVehicle,
+  stores,
+  untilKnown,
+} from './outcomes-lab.ts';
 import { texts as task_texts } from '../../../../../src/tasks/texts.ts';
-
-const readme = new URL('../../../../../drivers/mavlink/README.md', import.meta.url);
-const [begin, end] = ['<!-- outcomes -->\n', '<!-- end of outcomes -->'];
 
 /** What the vehicle does with the command; `cancel` stops the task. */
 const scenarios = {
@@ -111,38 +122,6 @@ const readings = {
   },
 } as const satisfies Partial<Record<Scenario, (drone: MissionDrone, cancel: () => void) => void>>;
 
-const stores: ReadonlySet<CommandName> = new Set(['download_mission', 'upload_mission', 'clear_mission']);
-const flies_mission: ReadonlySet<CommandName> = new Set(['start_mission', 'pause_mission', 'resume_mission']);
-const on_the_ground: ReadonlySet<CommandName> = new Set([
-  'arm',
-  'disarm',
-  'takeoff',
-  'get_params',
-  ...stores,
-]);
-
-interface Flown {
-  readonly label: string;
-  readonly about: Partial<ConstructorParameters<typeof MissionDrone>[0]>;
-  /** All when omitted; others behave as one of the vehicles above. */
-  readonly commands?: readonly CommandName[];
-  /** Not offered, or refused before anything is sent. */
-  readonly lacks: readonly CommandName[];
-}
-/** Boats behave as rovers. */
-const flown: readonly Flown[] = [
-  { label: 'ArduCopter', about: { type: 2 }, lacks: ['orbit'] },
-  { label: 'ArduPlane', about: { type: 1 }, lacks: ['takeoff', 'land'] },
-  { label: 'ArduRover', about: { type: 10 }, lacks: ['takeoff', 'land', 'set_altitude', 'orbit'] },
-  { label: 'PX4', about: { autopilot: 'px4', type: 2 }, lacks: [] },
-  {
-    label: 'quadplane',
-    about: { type: 1, quadplane: true },
-    commands: ['return_home', 'set_mode', 'takeoff', 'hold', 'land'],
-    lacks: [],
-  },
-  { label: 'ArduSub', about: { type: 12 }, commands: ['arm', 'disarm', 'hold'], lacks: [] },
-];
 const none = '–';
 const cells = new Map<string, string>();
 /** Outcomes of commands that a vehicle lacks. */
@@ -150,22 +129,14 @@ const lacked: string[] = [];
 
 /** Runs `fn` with a vehicle that meets the preconditions of all commands. */
 async function withVehicle(
-  about: Flown['about'],
+  vehicle: Flown,
+  row: Row,
   fn: (lab: MavlinkLab, drone: MissionDrone) => Promise<void>,
 ): Promise<void> {
   await withLab(async (lab) => {
-    const drone = new MissionDrone({ port: lab.port, ...about });
+    const drone = await startVehicle(vehicle, row, { port: lab.port });
     try {
-      await drone.start();
-      // Rovers of ArduPilot have a home at a height where it cannot be.
-      const hasHome = about.type !== 10;
-      await lab.sees(
-        'gps',
-        ({ alt_m, relative_alt_m }) => alt_m !== null && (!hasHome || relative_alt_m !== null),
-      );
-      await lab.sees('sys_status', ({ ekf_ok, pre_arm_check }) => ekf_ok !== null && pre_arm_check !== null);
-      await lab.sees('home');
-      await lab.sees('mission');
+      await untilKnown(vehicle, async (feed, fits) => lab.sees(feed, fits));
       await fn(lab, drone);
     } finally {
       drone.stop();
@@ -173,24 +144,7 @@ async function withVehicle(
   });
 }
 
-async function prepare(lab: MavlinkLab, drone: MissionDrone, name: CommandName): Promise<void> {
-  if (stores.has(name) || flies_mission.has(name)) {
-    drone.mission = Array.from({ length: 6 }, (_, seq) => missionItem(seq));
-    if (stores.has(name) || name === 'pause_mission') return;
-    drone.flight.mode = 'LOITER';
-    await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
-    return;
-  }
-  if (name !== 'disarm' && name !== 'takeoff') return;
-  drone.flight.armed = true;
-  if (name === 'takeoff') drone.flight.mode = 'GUIDED';
-  const mode = drone.options.autopilot === 'px4' ? 'LOITER' : 'GUIDED';
-  await lab.sees('sys_status', ({ armed, flight_mode }) => {
-    return armed === true && (name !== 'takeoff' || flight_mode === mode);
-  });
-}
-
-function arrange(drone: MissionDrone, name: CommandName, scenario: Scenario, cancel: () => void): void {
+function arrange(drone: MissionDrone, { name }: Row, scenario: Scenario, cancel: () => void): void {
   const react: ((drone: MissionDrone, cancel: () => void) => void) | undefined = stores.has(name)
     ? transfers[scenario]
     : name === 'get_params'
@@ -202,16 +156,17 @@ function arrange(drone: MissionDrone, name: CommandName, scenario: Scenario, can
 async function outcomeOf(
   lab: MavlinkLab,
   drone: MissionDrone,
-  name: CommandName,
+  row: Row,
   scenario: Scenario,
 ): Promise<string> {
+  const { name } = row;
   if (name === 'get_params' && !(scenario in readings)) return none;
-  await prepare(lab, drone, name);
+  await prepare(drone, row, async (feed, fits) => lab.sees(feed, fits));
   const cancelled = new AbortController();
   const cancel = (): void => cancelled.abort(new Error(task_texts.cancelled));
-  arrange(drone, name, scenario, cancel);
+  arrange(drone, row, scenario, cancel);
   try {
-    await lab.command(name, payloadOf(name), { signal: cancelled.signal, remaining_ms: 20_000 });
+    await lab.command(name, payloadFor(row), { signal: cancelled.signal, remaining_ms: 20_000 });
     return 'completed';
   } catch (error) {
     return endingOf(error instanceof Error ? error.message : String(error), name, scenario);
@@ -227,43 +182,49 @@ function endingOf(sentence: string, name: CommandName, scenario: Scenario): stri
   return / has \d+ items now| still has a /u.test(sentence) ? 'failed, what it holds' : sentence;
 }
 
-/** Lines of one command: vehicles share a line where they do not differ, and one that lacks the command has none. */
-function lines(name: CommandName): readonly string[] {
-  const columns = [...scenario_names, 'daemon killed'];
-  const having = flown.filter(({ label }) => cells.has(`${name} ${label} ${columns[0]}`));
-  const row = ({ label }: Flown): string =>
-    columns.map((each) => cells.get(`${name} ${label} ${each}`)).join(' | ');
-  const groups = [...Map.groupBy(having, row)];
+/** Lines of one row: vehicles share a line where they do not differ, and one that lacks the command has none. */
+function lines(row: Row): readonly string[] {
+  const columns = [...scenario_names, killed];
+  const having = flown.filter((vehicle) => cells.has(keyOf(row, vehicle, columns[0] ?? '')));
+  const outcomes = (vehicle: Flown): string =>
+    columns.map((each) => cells.get(keyOf(row, vehicle, each))).join(' | ');
+  const groups = [...Map.groupBy(having, outcomes)];
   return groups.map(([text, vehicles]) => {
     const isWhole = groups.length === 1 && flown.every((each) => vehicles.includes(each) || each.commands);
     const who = isWhole ? '' : `, ${vehicles.map(({ label }) => label).join(', ')}`;
-    return `| \`${name}\`${who} | ${text} |`;
+    return `| ${row.label}${who} | ${text} |`;
   });
 }
 
+function keyOf({ label }: Row, vehicle: Flown, column: string): string {
+  return `${label} ${vehicle.label} ${column}`;
+}
+
 function table(): string {
-  const head = ['command', ...scenario_names, 'daemon killed'];
+  const head = ['command', ...scenario_names, killed];
   return [
     `| ${head.join(' | ')} |`,
     `|${head.map(() => '---').join('|')}|`,
-    ...command_names.flatMap(lines),
+    ...rowsOf().flatMap(lines),
     '',
   ].join('\n');
 }
 
-async function fly({ label, about, lacks }: Flown, name: CommandName, scenario: Scenario): Promise<void> {
-  if (lacks.includes(name) && scenario !== 'accepted, done') return;
-  await withVehicle({ ...about, airborne: !on_the_ground.has(name) }, async (lab, drone) => {
-    const outcome = await outcomeOf(lab, drone, name, scenario);
-    if (lacks.includes(name)) {
+async function fly(vehicle: Flown, row: Row, scenario: Scenario): Promise<void> {
+  const { name } = row;
+  const isLacked = vehicle.lacks.includes(name);
+  if (isLacked && scenario !== 'accepted, done') return;
+  await withVehicle(vehicle, row, async (lab, drone) => {
+    const outcome = await outcomeOf(lab, drone, row, scenario);
+    if (isLacked) {
       lacked.push(outcome);
       return;
     }
-    cells.set(`${name} ${label} ${scenario}`, outcome);
+    cells.set(keyOf(row, vehicle, scenario), outcome);
     const found = lab.hub.findCommand(assetId(kit_id, drone_key), name);
-    // What may not run again has an unknown outcome after a restart, whatever it is.
+    // What may not run again has an unknown outcome after a restart. `daemon-killed.test.ts` kills the process.
     const is_repeatable = 'command' in found && found.command.repeatable;
-    cells.set(`${name} ${label} daemon killed`, is_repeatable ? 'again' : 'unknown');
+    cells.set(keyOf(row, vehicle, killed), is_repeatable ? 'again' : 'unknown');
   });
 }
 
@@ -274,12 +235,12 @@ describe('Every command on every autopilot', () => {
     async (scenario) => {
       // Each command has its own vehicle.
       const flights = flown.flatMap((each) =>
-        (each.commands ?? command_names).map(async (name) => fly(each, name, scenario)),
+        rowsOf(each.commands).map(async (row) => fly(each, row, scenario)),
       );
       await Promise.all(flights);
       const seen = [...cells].filter(([key]) => key.endsWith(` ${scenario}`));
-      const commands = flown.flatMap(({ commands: some = command_names, lacks }) =>
-        some.filter((name) => !lacks.includes(name)),
+      const commands = flown.flatMap(({ commands: some, lacks }) =>
+        rowsOf(some).filter(({ name }) => !lacks.includes(name)),
       );
       expect(seen).toHaveLength(commands.length);
       expect(lacked.filter((outcome) => outcome !== none)).toEqual([]);
@@ -288,12 +249,12 @@ describe('Every command on every autopilot', () => {
         'refused with a text': 'failed, the text',
       };
       const isMoving = (key: string): boolean => {
-        const name = key.split(' ', 1)[0] ?? '';
+        const name = key.split('`', 2)[1] ?? '';
         return name !== 'get_params' && ![...stores].some((each) => each === name);
       };
       // Nothing shows the speed that was set, so that its acceptance is all there is.
       const isSpeed = (key: string): boolean =>
-        key.startsWith('set_speed ') && scenario === 'accepted without effect';
+        key.startsWith('`set_speed` ') && scenario === 'accepted without effect';
       const moving = seen.filter(([key]) => isMoving(key));
       expect(moving.filter(([key, outcome]) => isSpeed(key) && outcome !== 'completed')).toEqual([]);
       const others = moving.filter(([key]) => !isSpeed(key));
@@ -309,10 +270,10 @@ describe('Every command on every autopilot', () => {
   );
 
   afterAll(async () => {
-    const text = await readFile(readme, 'utf8');
+    const text = await readFile(readme_file, 'utf8');
     const [from, until] = [text.indexOf(begin) + begin.length, text.indexOf(end)];
     const written = `${text.slice(0, from)}\n${table()}\n${text.slice(until)}`;
-    if (process.env['KIT_CONNECTOR_WRITE_TABLES'] === '1') await writeFile(readme, written);
+    if (process.env['KIT_CONNECTOR_WRITE_TABLES'] === '1') await writeFile(readme_file, written);
     else expect(squeezed(text)).toBe(squeezed(written));
   });
 });

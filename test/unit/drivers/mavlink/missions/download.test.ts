@@ -4,8 +4,9 @@ import { digestOf } from '../../../../../drivers/mavlink/missions/digest.ts';
 import { planOf } from '../../../../../drivers/mavlink/missions/plan.ts';
 import { ackText, texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
-import { missionItem } from '../../../../fakes/mission-drone.ts';
+import { MissionDrone, missionItem } from '../../../../fakes/mission-drone.ts';
 import { autopilots } from '../commands/commands-lab.ts';
+import { withLab } from '../mavlink-lab.ts';
 import { withMission } from './mission-lab.ts';
 
 const name = 'Quadrotor 1';
@@ -97,6 +98,31 @@ describe.concurrent('download_mission', () => {
     });
   });
 });
+
+it.each(['fence', 'rally'] as const)(
+  'waits for the home that its plan has, of a vehicle that was received only just now: %s',
+  async (kind) => {
+    await withLab(async (lab) => {
+      const drone = new MissionDrone({ port: lab.port });
+      try {
+        drone.withheld.add('HOME_POSITION');
+        drone.missions.stored[1] = [missionItem(0, { command: 5_003, param1: 200, mission_type: 1 })];
+        drone.missions.stored[2] = [missionItem(0, { command: 5_100, mission_type: 2 })];
+        await drone.start();
+        await lab.until('online');
+        drone.missions.onItem = () => void setTimeout(() => drone.withheld.clear(), 300);
+        const result = await lab.command('download_mission', { kind }, { remaining_ms: 30_000 });
+        expect(result).toMatchObject({
+          items: 1,
+          plan: { mission: { plannedHomePosition: [47.397742, 8.545594, 488] } },
+        });
+        expect(drone.missions.item_requests).toContain(0);
+      } finally {
+        drone.stop();
+      }
+    });
+  },
+);
 
 describe('The plan of a mission', () => {
   const home = { lat: 47, lon: 8, alt_amsl_m: 500 };

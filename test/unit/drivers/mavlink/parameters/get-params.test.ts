@@ -39,6 +39,18 @@ describe.concurrent('get_params', () => {
     90_000,
   );
 
+  it('runs again after a restart of the daemon at any age, and an old one does not run for the first time', async () => {
+    await withDrone({}, async (lab) => {
+      const names = ['BATT_CAPACITY'];
+      const old = { remaining_ms: 30_000, age_ms: 60_000 };
+      await expect(lab.command('get_params', { names }, old)).rejects.toThrow(
+        /^too late: .*; command not sent$/u,
+      );
+      const again = await lab.command('get_params', { names }, { ...old, repeated: true });
+      expect(again).toMatchObject({ parameters: { BATT_CAPACITY: 5_200 } });
+    });
+  });
+
   it('takes one name for each index, whoever sends more', async () => {
     await withDrone({}, async (lab, drone) => {
       for (let each = 0; each < 100; each += 1)
