@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { sleep } from '../../../src/platform/time.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';
@@ -29,6 +30,8 @@ export interface Sample {
   readonly state: { readonly balanced: boolean; readonly real_online: number } | undefined;
   /** Longest delay of the daemon's event loop over the last 10 to 20 s. */
   readonly loop_max_ms: number | undefined;
+  /** Of its longest turns since the sample before; zero where none was long. */
+  readonly turns: LongTurns;
   /** Share of the last 10 s in which something on this machine waited for a processor; undefined: not measured here. */
   readonly cpu_pressure_pct: number | undefined;
   /** Positions of the real drone that the cloud has received so far. */
@@ -36,6 +39,13 @@ export interface Sample {
   /** Lines that the daemon has logged so far. */
   readonly log_lines: number;
   readonly service_status: number;
+}
+
+/** Turns of an event loop that took long. What a turn lasts beyond its own processor time, others had the processor. */
+export interface LongTurns {
+  readonly number: number;
+  readonly wall_max_ms: number;
+  readonly cpu_max_ms: number;
 }
 
 export interface Soak {
@@ -95,11 +105,15 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
   });
   const cloud = await kit.listen(broker.url);
   // Without the unit's limits the heap grows as it likes, and flat memory would mean little.
-  Object.assign(process.env, await unitLimits());
+  Object.assign(process.env, await unitLimits(), { KIT_CONNECTOR_LOOP_PROBE: kit.dir });
   const daemon = await kit.start();
   console.log(`daemon ${daemon.pid}`);
   const service = await startCloudService(kit, broker.url, service_port, signal);
   const real = await realKeys(kit);
+
+  // Loading the program takes long turns; what counts is what attackers cause.
+  const turns_file = join(kit.dir, `${daemon.pid}.turns`);
+  const of_the_start = await newTurns(turns_file, []);
 
   const random = seededRandom(seed);
   floodMavlink(mavlink_port, random, signal);
@@ -118,6 +132,7 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
       service_mb: await residentMb(service.pid),
       state: await stateOf(kit, real).catch(() => undefined),
       loop_max_ms: await loopMaxMs(`http://127.0.0.1:${metrics_port}/metrics`),
+      turns: await newTurns(turns_file, [of_the_start, ...samples.map(({ turns }) => turns)]),
       cpu_pressure_pct: await cpuPressure(),
       positions: cloud.on('feed/').filter(({ channel }) => channel.endsWith('/gps')).length,
       log_lines: daemon.log().length,
@@ -139,8 +154,25 @@ async function unitLimits(): Promise<Record<string, string>> {
   if (flags.length === 0 || arenas === undefined) throw new Error('the unit has no limits of memory');
   // More options, such as --heapsnapshot-signal, to look for the cause of what grows.
   const more = process.env['KIT_CONNECTOR_SOAK_NODE_OPTIONS'] ?? '';
-  return { NODE_OPTIONS: [...flags, more].join(' ').trim(), MALLOC_ARENA_MAX: arenas };
+  const probe = `--import=${new URL('loop-probe.ts', import.meta.url).href}`;
+  return { NODE_OPTIONS: [...flags, probe, more].join(' ').trim(), MALLOC_ARENA_MAX: arenas };
 }
+
+/** What the probe has written since those before. */
+async function newTurns(file: string, before: readonly LongTurns[]): Promise<LongTurns> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  const known = before.reduce((sum, { number }) => sum + number, 0);
+  // The last line may be half written.
+  const lines = text.split('\n').slice(known, -1);
+  const read = lines.map((line) => longTurn.parse(JSON.parse(line)));
+  return {
+    number: read.length,
+    wall_max_ms: Math.max(0, ...read.map(({ wall_ms }) => wall_ms)),
+    cpu_max_ms: Math.max(0, ...read.map(({ cpu_ms }) => cpu_ms)),
+  };
+}
+
+const longTurn = z.object({ wall_ms: z.number(), cpu_ms: z.number() });
 
 function loudestOf(daemon: Child): Soak['loudest'] {
   const bySentence = Map.groupBy(daemon.log(), ({ msg }) => msg);

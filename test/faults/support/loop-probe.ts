@@ -1,0 +1,31 @@
+/**
+ * Loaded into a process with `--import`: writes each turn of its event loop that took long, with the processor time that its thread
+ * spent in it. On a busy machine a turn lasts as long as other programs let it; its processor time is its own.
+ */
+import { appendFileSync } from 'node:fs';
+import { env, pid, threadCpuUsage } from 'node:process';
+import { isMainThread } from 'node:worker_threads';
+
+const tick_ms = 5;
+const long_ms = 50;
+
+const cpu_ms = (): number => {
+  const { user, system } = threadCpuUsage();
+  return (user + system) / 1_000;
+};
+
+const folder = env['KIT_CONNECTOR_LOOP_PROBE'];
+if (isMainThread && folder !== undefined) {
+  let last = { wall_ms: performance.now(), cpu_ms: cpu_ms() };
+  setInterval(() => {
+    const now = { wall_ms: performance.now(), cpu_ms: cpu_ms() };
+    const turn = { wall_ms: now.wall_ms - last.wall_ms - tick_ms, cpu_ms: now.cpu_ms - last.cpu_ms };
+    last = now;
+    if (turn.wall_ms < long_ms && turn.cpu_ms < long_ms) return;
+    const rounded = { wall_ms: Math.round(turn.wall_ms), cpu_ms: Math.round(turn.cpu_ms) };
+    appendFileSync(
+      `${folder}/${pid}.turns`,
+      `${JSON.stringify({ at_s: Math.round(now.wall_ms / 1_000), ...rounded })}\n`,
+    );
+  }, tick_ms).unref();
+}
