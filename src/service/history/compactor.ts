@@ -5,7 +5,7 @@
 import type { Database, Queries, Row, SqlValue } from '../store/sql/database.ts';
 import { places, portions } from '../store/sql/many-rows.ts';
 import { turn } from '../../platform/time.ts';
-import { isErased, type Tombstones } from './erasure.ts';
+import { isErased, readTombstones, type Tombstones } from './erasure.ts';
 import { newId } from './landing.ts';
 import { byTime, classOf, dayOf, type HistoryClass, type HistoryMessage, identityOf } from './message.ts';
 import { isMisdated } from './retention.ts';
@@ -73,7 +73,11 @@ export async function compactKit(
   const parts = await withoutKnown(database, kit_id, await partsOf(landed, tombstones));
   const tails = await readTails(database, kit_id, parts);
   const segments: Segment[] = [];
-  for (const part of parts) segments.push(...(await cut(merged(part, tails.get(placeOf(part))), now_ms)));
+  for (const part of parts) {
+    const whole = merged(part, tails.get(placeOf(part)));
+    const messages = whole.messages.filter((message) => !isErased(tombstones, message));
+    segments.push(...(await cut({ ...whole, messages }, now_ms)));
+  }
   return database
     .transaction(async (queries) => {
       const gone = await queries.all(
@@ -98,6 +102,8 @@ export async function compactKit(
         now_ms,
         kit_id,
       );
+      // The row of the kit is locked: an erasure is either seen here, or finds these segments.
+      if (!isSame(tombstones, await readTombstones(queries, kit_id))) throw new Outrun();
       return count;
     })
     .catch((error: unknown) => {
@@ -106,8 +112,12 @@ export async function compactKit(
     });
 }
 
-/** Another process divides the same kit. */
+/** Another process divides the same kit, or has erased something of it. */
 class Outrun extends Error {}
+
+function isSame(some: Tombstones, others: Tombstones): boolean {
+  return some.size === others.size && others.entries().every(([asset_id, ms]) => some.get(asset_id) === ms);
+}
 
 async function readLanded(database: Database, kit_id: string): Promise<readonly Row[]> {
   const rows = await database.all(

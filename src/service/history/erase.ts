@@ -9,12 +9,26 @@ import { messagesOf } from './segment.ts';
 
 /** Segments of one transaction. */
 const portion = 8;
-/** Attempts for segments that the compactor replaced meanwhile. */
-const rounds_max = 1_000;
+/** Portions of segments, and of what has landed, of one erasure. */
+const rounds_max = 100_000;
 
 export async function erase(database: Database, erasure: Erasure, now_ms: number): Promise<void> {
-  const { kit_id, asset_id = '', before_ms } = erasure;
-  await database.all(
+  const { kit_id } = erasure;
+  const tombstones = await database.transaction(async (queries) => {
+    await bury(queries, erasure, now_ms);
+    return readTombstones(queries, kit_id);
+  });
+  await divideLanded(database, kit_id, { tombstones, now_ms });
+  await eraseSegments(database, erasure, { tombstones, now_ms });
+  await eraseNewest(database, erasure);
+  await database.transaction(async (queries) => eraseMessages(queries, erasure));
+  await database.forget();
+}
+
+/** With the row of the kit locked: commits and passes of the compactor either end before, or see the tombstone. */
+async function bury(queries: Queries, { kit_id, asset_id = '', before_ms }: Erasure, now_ms: number) {
+  await queries.all('UPDATE kits SET kit_id = kit_id WHERE kit_id = ?', kit_id);
+  await queries.all(
     `INSERT INTO history_erased (kit_id, asset_id, before_ms, erased_ms) VALUES (?, ?, ?, ?)
      ON CONFLICT (kit_id, asset_id) DO UPDATE SET erased_ms = excluded.erased_ms,
        before_ms = CASE WHEN history_erased.before_ms > excluded.before_ms THEN history_erased.before_ms ELSE excluded.before_ms END`,
@@ -23,18 +37,32 @@ export async function erase(database: Database, erasure: Erasure, now_ms: number
     before_ms,
     now_ms,
   );
-  const tombstones = await readTombstones(database, kit_id);
-  while ((await compactKit(database, kit_id, { now_ms, tombstones })) > 0);
-  await eraseSegments(database, erasure, { tombstones, now_ms });
-  await eraseNewest(database, erasure);
-  await database.transaction(async (queries) => eraseMessages(queries, erasure));
-  await database.forget();
+}
+
+interface Round {
+  readonly tombstones: Tombstones;
+  readonly now_ms: number;
+}
+
+/** Divides what had landed when this began, whoever else divides it meanwhile. */
+async function divideLanded(database: Database, kit_id: string, round: Round): Promise<void> {
+  const [newest] = await database.all('SELECT MAX(id) AS id FROM history_in WHERE kit_id = ?', kit_id);
+  if (typeof newest?.['id'] !== 'string') return;
+  for (let left = rounds_max; left > 0; left -= 1) {
+    const rows = await database.all(
+      'SELECT 1 AS here FROM history_in WHERE kit_id = ? AND id <= ? LIMIT 1',
+      kit_id,
+      newest['id'],
+    );
+    if (rows.length === 0) return;
+    await compactKit(database, kit_id, round);
+  }
 }
 
 async function eraseSegments(
   database: Database,
   { kit_id, before_ms }: Erasure,
-  { tombstones, now_ms }: { readonly tombstones: Tombstones; readonly now_ms: number },
+  { tombstones, now_ms }: Round,
 ): Promise<void> {
   let after = '';
   for (let round = 0; round < rounds_max; round += 1) {
@@ -51,7 +79,13 @@ async function eraseSegments(
         const all = messagesOf(bodyOf(row));
         const messages = all.filter((message) => !isErased(tombstones, message));
         if (messages.length === all.length) continue;
-        await queries.all('DELETE FROM history WHERE kit_id = ? AND id = ?', kit_id, String(row['id']));
+        const gone = await queries.all(
+          'DELETE FROM history WHERE kit_id = ? AND id = ? RETURNING id',
+          kit_id,
+          String(row['id']),
+        );
+        // The compactor has joined it with others, without what is erased.
+        if (gone.length === 0) continue;
         const its = history_classes.find((each) => each === row['class']) ?? 'feed';
         const misdated = Number(row['misdated']) === 1;
         const part = { class: its, day: Number(row['day']), epoch: Number(row['epoch']), misdated };

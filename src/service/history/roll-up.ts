@@ -3,6 +3,7 @@ import type { Database, SqlValue } from '../store/sql/database.ts';
 import { places, portions } from '../store/sql/many-rows.ts';
 import { turn } from '../../platform/time.ts';
 import { bodyOf } from './compactor.ts';
+import { readTombstones } from './erasure.ts';
 import { day_ms, dayOf } from './message.ts';
 import { addGroup, type DayFigures, packFigures } from './day-figures.ts';
 import { openSegment } from './segment.ts';
@@ -26,31 +27,42 @@ export async function rollUpDay(database: Database, now_ms: number): Promise<boo
   const { figures, to_ms } = await figuresOf(database, kit_id, day);
   // A day that is over is covered whole.
   const covered_ms = day < dayOf(now_ms) ? (day + 1) * day_ms : to_ms;
-  await database.transaction(async (queries) => {
-    await queries.all('DELETE FROM history_days WHERE kit_id = ? AND day = ?', kit_id, day);
-    for (const some of portions([...figures])) {
-      await queries.all(
-        `INSERT INTO history_days (kit_id, channel, day, to_ms, body) VALUES ${places(some, '(?, ?, ?, ?, ?)')}`,
-        ...some.flatMap(([channel, fields]): SqlValue[] => [
-          kit_id,
-          channel,
-          day,
-          covered_ms,
-          packFigures(fields),
-        ]),
+  await database
+    .transaction(async (queries) => {
+      // What changed meanwhile stays marked, and the day is made again.
+      const [left] = await queries.all(
+        `UPDATE history_changed SET rolled_ms = ?, changed = CASE WHEN mark = ? THEN 0 ELSE 1 END WHERE kit_id = ? AND day = ?
+         RETURNING changed`,
+        now_ms,
+        Number(changed['mark']),
+        kit_id,
+        day,
       );
-    }
-    // What changed meanwhile stays marked, and the day is made again.
-    await queries.all(
-      `UPDATE history_changed SET rolled_ms = ?, changed = CASE WHEN mark = ? THEN 0 ELSE 1 END WHERE kit_id = ? AND day = ?`,
-      now_ms,
-      Number(changed['mark']),
-      kit_id,
-      day,
-    );
-  });
+      // Figures of what was erased meanwhile must not be stored.
+      if (Number(left?.['changed']) === 1 && (await readTombstones(queries, kit_id)).size > 0)
+        throw new Superseded();
+      await queries.all('DELETE FROM history_days WHERE kit_id = ? AND day = ?', kit_id, day);
+      for (const some of portions([...figures])) {
+        await queries.all(
+          `INSERT INTO history_days (kit_id, channel, day, to_ms, body) VALUES ${places(some, '(?, ?, ?, ?, ?)')}`,
+          ...some.flatMap(([channel, fields]): SqlValue[] => [
+            kit_id,
+            channel,
+            day,
+            covered_ms,
+            packFigures(fields),
+          ]),
+        );
+      }
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof Superseded)) throw error;
+    });
   return true;
 }
+
+/** The day changed while its figures were made. */
+class Superseded extends Error {}
 
 async function figuresOf(database: Database, kit_id: string, day: number) {
   const figures: DayFigures = new Map();

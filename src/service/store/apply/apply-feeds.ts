@@ -61,11 +61,34 @@ export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[
   const others = newest.filter((each) => !stored.has(keyOf(each)));
   const known = new Set<string>();
   for (const row of await inPortions(others, async (some) => readSome(queries, some))) known.add(keyOf(row));
-  for (const each of others) if (!known.has(keyOf(each))) count(each.kit_id, each.all.length);
+  const unknown = others.filter((each) => !known.has(keyOf(each)));
+  const erased = await readErased(queries, unknown);
+  for (const each of unknown) if (!isErased(erased, each)) count(each.kit_id, each.all.length);
   const changes = newest
     .filter((each) => stored.has(keyOf(each)))
     .flatMap((each) => changesOf(each, before.get(keyOf(each))));
   return { changes, refused };
+}
+
+/** Times before which a kit or an asset was erased, by both ids. */
+async function readErased(
+  queries: Queries,
+  some: readonly FeedArrival[],
+): Promise<ReadonlyMap<string, number>> {
+  const kit_ids = [...new Set(some.map(({ kit_id }) => kit_id))];
+  const rows = await inPortions(kit_ids, async (portion) =>
+    queries.all(
+      `SELECT kit_id, asset_id, before_ms FROM history_erased WHERE kit_id IN (VALUES ${places(portion, '(?)')})`,
+      ...portion,
+    ),
+  );
+  return new Map(
+    rows.map((row) => [`${String(row['kit_id'])} ${String(row['asset_id'])}`, Number(row['before_ms'])]),
+  );
+}
+
+function isErased(erased: ReadonlyMap<string, number>, { kit_id, asset_id, message }: FeedArrival): boolean {
+  return ['', asset_id].some((id) => message.time_ms < (erased.get(`${kit_id} ${id}`) ?? 0));
 }
 
 /** More than one of its messages may be sent to sockets. */
@@ -118,8 +141,10 @@ async function putSome(queries: Queries, some: readonly Newest[]): Promise<reado
     `INSERT INTO feeds (kit_id, asset_id, feed, data, time_ms, epoch, seq, unsynced)
      SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, 1
      FROM (VALUES ${places(some, `(?, ?, ?, ?, ${big}, ${big}, ${big})`)}) AS new
-     WHERE (SELECT 1 FROM feeds WHERE kit_id = new.column1 AND asset_id = new.column2 AND feed = new.column3) = 1
-       OR (SELECT COUNT(*) FROM feeds WHERE kit_id = new.column1) < ${feeds_of_kit_max}
+     WHERE ((SELECT 1 FROM feeds WHERE kit_id = new.column1 AND asset_id = new.column2 AND feed = new.column3) = 1
+         OR (SELECT COUNT(*) FROM feeds WHERE kit_id = new.column1) < ${feeds_of_kit_max})
+       AND NOT EXISTS (SELECT 1 FROM history_erased AS erased WHERE erased.kit_id = new.column1
+         AND erased.asset_id IN ('', new.column2) AND erased.before_ms > new.column5)
      ON CONFLICT (kit_id, asset_id, feed) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms,
        epoch = excluded.epoch, seq = excluded.seq, unsynced = excluded.unsynced
        WHERE (excluded.epoch, excluded.seq) > (feeds.epoch, feeds.seq)
