@@ -11,9 +11,12 @@ const read = (file: string): string | undefined => {
 
 describe('The page of guarantees', () => {
   it('names for each guarantee tests that exist', () => {
-    const pages = ['guarantees.md', 'guarantees-devices.md', 'guarantees-security.md'].map((page) =>
-      readFileSync(join(folder, page), 'utf8'),
-    );
+    const pages = [
+      'guarantees.md',
+      'guarantees-devices.md',
+      'guarantees-drones.md',
+      'guarantees-security.md',
+    ].map((page) => readFileSync(join(folder, page), 'utf8'));
     const guarantees = pages.flatMap((page) => readGuarantees(page));
     expect(guarantees.length).toBeGreaterThan(120);
     expect(faultsOf(guarantees, read)).toEqual([]);
