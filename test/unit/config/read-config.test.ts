@@ -207,6 +207,19 @@ test.each([
 });
 
 test.skipIf(peerMissing('openssl'))(
+  'an empty user name beside a client certificate sends none, and one that is left out is the id of the kit',
+  async () => {
+    await withDirectory(async (dir) => {
+      const { ca, client } = await makeCertificates(dir, kit_id);
+      const pair = `  ca_file: ${ca}\n  cert_file: ${client.cert}\n  key_file: ${client.key}\n`;
+      const alone = await readText(dir, broker(`${pair}  username: ''\n`));
+      expect(alone.broker?.username).toBeUndefined();
+      expect((await readText(dir, broker(pair))).broker?.username).toBe(kit_id);
+    });
+  },
+);
+
+test.skipIf(peerMissing('openssl'))(
   'a key must belong to its certificate, and what the clock says is only a warning',
   async () => {
     await withDirectory(async (dir) => {
