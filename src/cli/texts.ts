@@ -82,6 +82,7 @@ export const texts = {
   key_revoked: (key_id: string) => `API key ${key_id} revoked.`,
   key_not_found: (key_id: string) => `API key ${key_id} not found; "service key list" shows all keys.`,
   no_history: 'No kit has history.',
+  no_database: (file: string) => `${file} does not exist; name the database of the service with --database`,
   no_history_of: (kit_id: string) =>
     `kit ${kit_id} has no history; "kit-connector history list" shows the kits that have`,
   exported: (kits: number, file: string) => `history of ${counted(kits, 'kit', 'kits')} written to ${file}`,

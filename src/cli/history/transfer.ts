@@ -13,7 +13,7 @@ import { linesIn } from '../../service/history/transfer/lines.ts';
 import type { Store } from '../../service/store/store.ts';
 import { complain, exit, printJson, say, type Shell, size, table } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
-import { withStore } from '../service/database.ts';
+import { missingFile, withStore } from '../service/database.ts';
 import type { DatabaseOptions } from '../service/database-options.ts';
 
 export interface ExportOptions extends DatabaseOptions {
@@ -21,6 +21,7 @@ export interface ExportOptions extends DatabaseOptions {
 }
 
 export async function listHistory(options: DatabaseOptions, shell: Shell): Promise<number> {
+  if (await lacksDatabase(options, shell)) return exit.failed;
   const kits = (await withStore(options, async (store) => store.historySizes())).map(shown);
   if (options.json) printJson(shell, kits);
   else if (kits.length === 0) say(shell, texts.no_history);
@@ -42,6 +43,7 @@ export async function exportHistory(file: string, options: ExportOptions, shell:
     complain(shell, texts.invalid_uuid);
     return exit.usage;
   }
+  if (await lacksDatabase(options, shell)) return exit.failed;
   return withStore(options, async (store) => {
     const known = (await store.historySizes()).map(({ kit_id }) => kit_id);
     const kits = options.kit.length > 0 ? options.kit.map((id) => id.toLowerCase()) : known;
@@ -66,6 +68,13 @@ export async function exportHistory(file: string, options: ExportOptions, shell:
     else say(shell, texts.exported(kits.length, file));
     return exit.ok;
   });
+}
+
+/** A misspelt path must not become an empty database. */
+async function lacksDatabase(options: DatabaseOptions, shell: Shell): Promise<boolean> {
+  const file = await missingFile(options);
+  if (file !== undefined) complain(shell, texts.no_database(file));
+  return file !== undefined;
 }
 
 export async function importHistory(file: string, options: DatabaseOptions, shell: Shell): Promise<number> {

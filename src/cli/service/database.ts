@@ -1,4 +1,5 @@
 /** Opens the database of the service for one piece of work. The service may run meanwhile. */
+import { existsSync } from 'node:fs';
 import { readDatabase } from '../../config/standalone.ts';
 import { openStore } from '../../service/store/open-store.ts';
 import type { Store } from '../../service/store/store.ts';
@@ -14,4 +15,10 @@ export async function withStore<T>(
   } finally {
     await store.close();
   }
+}
+
+/** The file of the database when there is none: `withStore` would make an empty one. */
+export async function missingFile({ config, database }: DatabaseOptions): Promise<string | undefined> {
+  const choice = await readDatabase(config, database);
+  return choice.kind === 'sqlite' && !existsSync(choice.file) ? choice.file : undefined;
 }

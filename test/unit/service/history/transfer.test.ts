@@ -1,5 +1,5 @@
 /** An export imported into an empty service answers as the service did that it was written by; imported again, it changes nothing. */
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -232,6 +232,12 @@ describe('kit-connector history', () => {
       return { code, out: shell.stdout(), err: shell.stderr() };
     };
     expect((await run('list', '--database', from)).out).toContain(kit_id);
+    const misspelt = join(dir, 'form.db');
+    for (const words of [['list'], ['export', file]]) {
+      const { code, err } = await run(...words, '--database', misspelt);
+      expect({ code, err: err.trim() }).toEqual({ code: 1, err: cli_texts.no_database(misspelt) });
+    }
+    await expect(access(misspelt)).rejects.toMatchObject({ code: 'ENOENT' });
     expect(await run('export', file, '--database', from)).toMatchObject({ code: 0, err: '' });
     const lines = gunzipSync(await readFile(file))
       .toString()
