@@ -27,7 +27,7 @@ it(
         `service MB: second quarter ${mean(second, 'service_mb')}, last quarter ${mean(last, 'service_mb')}`,
         `not answered in time: ${samples.filter(({ state }) => !state).length}`,
         `longest delay of the daemon's loop in ms: ${Math.max(...samples.map((each) => each.loop_max_ms ?? 0))}`,
-        `its longest turn in ms: ${longest(samples, 'wall_max_ms')}, of processor time ${longest(samples, 'cpu_max_ms')}`,
+        `its longest turn in ms: ${longest(samples, 'wall_max_ms')}, of processor time ${longest(samples.slice(1), 'cpu_max_ms')}`,
         `positions ${first?.positions} to ${end?.positions}, log lines ${first?.log_lines} to ${end?.log_lines}`,
         ...loudest.map(([sentence, lines]) => `${lines} x ${sentence}`),
       ].join('\n'),
@@ -41,7 +41,8 @@ it(
     expect(samples.filter(({ state }) => state?.balanced === false)).toEqual([]);
     expect(samples.filter(({ state }) => state && state.real_online < real_devices)).toEqual([]);
     expect(samples.filter(({ service_status }) => service_status !== 200)).toEqual([]);
-    expect(longest(samples, 'cpu_max_ms')).toBeLessThan(turn_cpu_max_ms);
+    // In the time of the first sample the daemon loads its drivers, and collects its heap once on purpose.
+    expect(longest(samples.slice(1), 'cpu_max_ms')).toBeLessThan(turn_cpu_max_ms);
     const pairs = samples
       .slice(1)
       .map((sample, index) => sample.positions - (samples[index]?.positions ?? 0));
