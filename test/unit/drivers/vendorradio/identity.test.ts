@@ -78,7 +78,7 @@ describe('the identity of a radio', () => {
     await lab.restart(both);
     await eventually('the alarm is raised', () => alarms().length > 0);
     expect(alarms()[0]).toContain(`boat: it is the same device as "mast" (${mast_key}), or claims to be`);
-    expect(served()).toEqual([]);
+    await eventually('neither is served', () => served().length === 0);
     await lab.radio.start();
     await eventually('its own entry has it back', () => served().length === 1);
     expect(served()).toEqual([`mast ${mast_key}`]);
