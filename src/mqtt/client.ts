@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import { type IClientOptions, type IPublishPacket, MqttClient, type Packet, Store } from 'mqtt';
 import { texts } from './texts.ts';
 
-export type { IClientOptions, IConnackPacket, MqttClient, Packet } from 'mqtt';
+export type { IClientOptions, IConnackPacket, IDisconnectPacket, MqttClient, Packet } from 'mqtt';
 
 export type PubackPacket = Extract<Packet, { cmd: 'puback' }>;
 

@@ -1,6 +1,12 @@
 /** Connects an MQTT.js client once, over a stream that bounds what arrives. */
 import type { BrokerOptions, ProtocolVersion } from './broker.ts';
-import { type IClientOptions, type IConnackPacket, type MqttClient, newClient } from './client.ts';
+import {
+  type IClientOptions,
+  type IConnackPacket,
+  type IDisconnectPacket,
+  type MqttClient,
+  newClient,
+} from './client.ts';
 import { FailureNotes } from './connect-failed.ts';
 import type { Oversize } from './frames.ts';
 import { acknowledge, Handling, type HandlingOptions } from './handling.ts';
@@ -43,6 +49,8 @@ export interface Connection {
   readonly client: MqttClient;
   readonly stream: MqttStream;
   readonly connack: IConnackPacket;
+  /** Came right behind the CONNACK: the connection is over already. */
+  readonly disconnect: IDisconnectPacket | undefined;
 }
 
 /**
@@ -54,7 +62,10 @@ export async function connectOnce<T>(
   signal: AbortSignal,
   hold: (connection: Connection) => T,
 ): Promise<T> {
-  const attempt = { stream: undefined as MqttStream | undefined };
+  const attempt = {
+    stream: undefined as MqttStream | undefined,
+    disconnect: undefined as IDisconnectPacket | undefined,
+  };
   const handling = new Handling(options);
   const client = newClient(
     () => (attempt.stream = openStream(options)),
@@ -86,15 +97,17 @@ export async function connectOnce<T>(
       if (packet.cmd === 'connack') failure.answered(packet);
     });
     client.on('error', note);
+    // MQTT.js reports a DISCONNECT that comes at once before it reports the connection.
+    client.once('disconnect', (packet) => (attempt.disconnect = packet));
     client.once('close', fail);
     client.once('connect', (connack) => {
-      const { stream } = attempt;
+      const { stream, disconnect } = attempt;
       if (!stream || stream.destroyed) return;
       signal.removeEventListener('abort', fail);
       client.removeListener('close', fail);
       client.removeListener('error', note);
       keepAlive(stream, (client.keepalive ?? 0) * 1000);
-      resolve(hold({ protocol: options.protocol, client, stream, connack }));
+      resolve(hold({ protocol: options.protocol, client, stream, connack, disconnect }));
     });
     if (signal.aborted) fail();
     else client.connect();

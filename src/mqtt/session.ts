@@ -6,7 +6,7 @@
 import { messageOf } from '../errors.ts';
 import { within } from '../platform/time.ts';
 import type { ProtocolVersion } from './broker.ts';
-import { type MqttClient, type Packet, Publisher, subscribeAll } from './client.ts';
+import { type IDisconnectPacket, type MqttClient, type Packet, Publisher, subscribeAll } from './client.ts';
 import { codeInWords } from './codes.ts';
 import { connectOnce, type Connection, type ConnectOptions } from './connect.ts';
 import { plainFault } from './faults.ts';
@@ -72,7 +72,7 @@ export class Session {
   #closed_silently = false;
 
   /** `answer_ms`: the longest wait for the answer to a subscription. */
-  constructor({ client, stream, connack, protocol }: Connection, answer_ms: number) {
+  constructor({ client, stream, connack, disconnect, protocol }: Connection, answer_ms: number) {
     this.#client = client;
     this.#stream = stream;
     this.#publisher = new Publisher(client);
@@ -88,12 +88,7 @@ export class Session {
     client.on('packetreceive', ({ cmd }: Packet) => {
       if (cmd === 'pingresp') this.#pings.shift()?.();
     });
-    client.on('disconnect', ({ reasonCode = 0, properties }) => {
-      this.#disconnect_code = reasonCode;
-      this.#reason ??= texts.ended_by_broker(codeInWords(reasonCode, properties));
-      // Not all brokers close the connection behind it.
-      stream.destroy();
-    });
+    client.on('disconnect', (packet) => this.#disconnected(packet));
     client.on('error', (error) => this.#failed(error));
     this.closed = new Promise((resolve) => {
       client.once('close', () => {
@@ -106,6 +101,7 @@ export class Session {
         resolve(reason);
       });
     });
+    if (disconnect) this.#disconnected(disconnect);
   }
 
   /** This side ended it, or gave it up; else the broker or the network did. */
@@ -232,6 +228,13 @@ export class Session {
       if (performance.now() - this.#stream.last_received_ms >= this.#answer_ms) break;
     }
     throw new Error(texts.request_unanswered(what));
+  }
+
+  #disconnected({ reasonCode = 0, properties }: IDisconnectPacket): void {
+    this.#disconnect_code = reasonCode;
+    this.#reason ??= texts.ended_by_broker(codeInWords(reasonCode, properties));
+    // Not all brokers close the connection behind it.
+    this.#stream.destroy();
   }
 
   #why(): string {

@@ -1,5 +1,6 @@
 /** One session against a broker that does what the test tells it to. */
 import { describe, expect, it } from 'vitest';
+import { codeInWords } from '../../../src/mqtt/codes.ts';
 import type { ConnectOptions } from '../../../src/mqtt/connect.ts';
 import { openSession, OutcomeUnknown, type Puback, type Session } from '../../../src/mqtt/session.ts';
 import { texts } from '../../../src/mqtt/texts.ts';
@@ -294,6 +295,21 @@ describe('Session', () => {
         expect(await session.closed).not.toBe('');
       });
     });
+
+    it.each([
+      ['with properties', Buffer.from([0xe0, 2, 0x8e, 0])],
+      ['without properties', Buffer.from([0xe0, 1, 0x8e])],
+    ])(
+      'knows the reason of a DISCONNECT %s that comes in one segment with the CONNACK',
+      async (_name, next) => {
+        const together = Buffer.concat([Buffer.from([0x20, 3, 0, 0, 0]), next]);
+        await withBroker({ onConnect: (peer) => peer.write(together) }, async ({ open }) => {
+          const session = await open();
+          expect(await session.closed).toBe(texts.ended_by_broker(codeInWords(0x8e)));
+          expect(session.disconnect_code).toBe(0x8e);
+        });
+      },
+    );
 
     it('by its own will resolves with that reason', async () => {
       await withBroker({}, async ({ open }) => {
