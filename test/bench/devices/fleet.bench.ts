@@ -171,7 +171,7 @@ async function measure(side: Side, { dir, long, say, calm }: BenchContext): Prom
 interface Service {
   readonly child: Child;
   readonly url: string;
-  readonly database: string;
+  readonly config: string;
 }
 
 async function startService({ replicas, database }: Side, broker: Broker, dir: string): Promise<Service> {
@@ -189,7 +189,7 @@ async function startService({ replicas, database }: Side, broker: Broker, dir: s
   );
   const child = startChild([...node_flags, command_file, 'service', '--config', config]);
   await child.printed(/service connected to the broker/u);
-  return { child, url: `ws://${listen}`, database };
+  return { child, url: `ws://${listen}`, config };
 }
 
 /** Messages that the database has counted. */
@@ -238,7 +238,7 @@ async function steady(services: readonly Service[], fleet: Fleet, { seconds }: {
   const delays: number[] = [];
   const sockets: WebSocket[] = [];
   for (let at = 0; at < watched_kits; at += sockets_of_key) {
-    const key = await newKey(services[0]?.database ?? '');
+    const key = await newKey(services[0]?.config ?? '');
     const some = fleet.kit_ids.slice(at, at + sockets_of_key);
     for (const [n, kit_id] of some.entries()) {
       const service = services[n % services.length];
@@ -253,7 +253,7 @@ async function steady(services: readonly Service[], fleet: Fleet, { seconds }: {
   return delays.sort((a, b) => a - b)[Math.floor(delays.length * 0.99)] ?? null;
 }
 
-async function newKey(database: string): Promise<string> {
+async function newKey(config: string): Promise<string> {
   const { ended } = startChild([
     command_file,
     'service',
@@ -261,8 +261,8 @@ async function newKey(database: string): Promise<string> {
     'add',
     'bench',
     '--all-kits',
-    '--database',
-    database,
+    '--config',
+    config,
   ]);
   const { stdout, stderr } = await ended;
   if (stdout === '') throw new Error(stderr);
