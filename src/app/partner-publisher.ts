@@ -38,14 +38,11 @@ export class PartnerPublisher {
 
   /** Publishes all of them. Never rejects: the kit works without the database of its service. */
   async announce(): Promise<void> {
-    await this.#tryToPublish(undefined);
+    await this.#tryToPublish();
   }
 
-  async publish(asset_id: string): Promise<void> {
-    await this.#publish(asset_id);
-  }
-
-  async #publish(asset_id: string | undefined): Promise<void> {
+  /** `asset_id` left out: all of them. */
+  async publish(asset_id?: string): Promise<void> {
     for (const partner of await this.#parts.partners()) {
       if (asset_id !== undefined && partner.asset_id !== asset_id) continue;
       const data = partner.record && jsonObject.parse({ ...partner.record });
@@ -53,9 +50,9 @@ export class PartnerPublisher {
     }
   }
 
-  async #tryToPublish(asset_id: string | undefined): Promise<void> {
+  async #tryToPublish(asset_id?: string): Promise<void> {
     try {
-      await this.#publish(asset_id);
+      await this.publish(asset_id);
     } catch (error) {
       this.#parts.log.warn({ reason: messageOf(error) }, texts.partner_failed);
     }

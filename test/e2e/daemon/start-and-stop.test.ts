@@ -39,6 +39,28 @@ async function withDaemon(
   }
 }
 
+/** Plays with a daemon whose driver does not stop when it is told to, and a cloud that has seen its drone. */
+async function withDeafDriver(
+  play: (scene: {
+    readonly kit: Kit;
+    readonly cloud: Awaited<ReturnType<Kit['listen']>>;
+    readonly daemon: Child;
+  }) => Promise<void>,
+): Promise<void> {
+  const broker = await startMosquitto();
+  try {
+    await withKit({ rehearsed: true }, async (kit) => {
+      await kit.configure({ broker: { url: broker.url }, drivers: [kit.rehearse({ deaf: true })] });
+      const cloud = await kit.listen(broker.url);
+      const daemon = await kit.start();
+      await cloud.until('the drone', ({ data }) => data?.['status'] === 'online');
+      await play({ kit, cloud, daemon });
+    });
+  } finally {
+    await broker.stop();
+  }
+}
+
 describe('a daemon that starts', () => {
   it('loads the drivers that are configured, and of the others and their libraries nothing', async () => {
     await withKit({ rehearsed: false }, async (kit) => {
@@ -188,47 +210,29 @@ describe.skipIf(peerMissing('mosquitto') || diskMissing())('a daemon that is tol
   });
 
   it('keeps its session for the farewell although dispatches arrive meanwhile', async () => {
-    const broker = await startMosquitto();
-    try {
-      await withKit({ rehearsed: true }, async (kit) => {
-        await kit.configure({ broker: { url: broker.url }, drivers: [kit.rehearse({ deaf: true })] });
-        const cloud = await kit.listen(broker.url);
-        const daemon = await kit.start();
-        await cloud.until('the drone', ({ data }) => data?.['status'] === 'online');
-        let hasEnded = false;
-        const ended = daemon.end('SIGTERM').finally(() => (hasEnded = true));
-        const order = { asset_id: kit.drone(), command_name: 'work', payload: { ms: 0 } };
-        await eventually('it ends', async () => {
-          const [task_id, created_at] = [randomUUID(), new Date().toISOString()];
-          await cloud.send({ kind: 'task', task_id }, { task_id, ...order, created_at });
-          return hasEnded;
-        });
-        expect((await ended).code).toBe(0);
-        const farewell = await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
-        expect(farewell.data).toMatchObject({ reason: 'stopped' });
-        expect(cloud.on('state').filter(({ data }) => data?.['online'] === true)).toHaveLength(1);
+    await withDeafDriver(async ({ kit, cloud, daemon }) => {
+      let hasEnded = false;
+      const ended = daemon.end('SIGTERM').finally(() => (hasEnded = true));
+      const order = { asset_id: kit.drone(), command_name: 'work', payload: { ms: 0 } };
+      await eventually('it ends', async () => {
+        const [task_id, created_at] = [randomUUID(), new Date().toISOString()];
+        await cloud.send({ kind: 'task', task_id }, { task_id, ...order, created_at });
+        return hasEnded;
       });
-    } finally {
-      await broker.stop();
-    }
+      expect((await ended).code).toBe(0);
+      const farewell = await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
+      expect(farewell.data).toMatchObject({ reason: 'stopped' });
+      expect(cloud.on('state').filter(({ data }) => data?.['online'] === true)).toHaveLength(1);
+    });
   });
 
   it('publishes its offline presence although a driver does not stop', async () => {
-    const broker = await startMosquitto();
-    try {
-      await withKit({ rehearsed: true }, async (kit) => {
-        await kit.configure({ broker: { url: broker.url }, drivers: [kit.rehearse({ deaf: true })] });
-        const cloud = await kit.listen(broker.url);
-        const daemon = await kit.start();
-        await cloud.until('the drone', ({ data }) => data?.['status'] === 'online');
-        expect((await daemon.end('SIGTERM')).code).toBe(0);
-        const farewell = await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
-        expect(farewell.data).toMatchObject({ reason: 'stopped' });
-        expect(cloud.on(`asset/${kit.drone()}`).at(-1)?.data).toMatchObject({ status: 'offline' });
-      });
-    } finally {
-      await broker.stop();
-    }
+    await withDeafDriver(async ({ kit, cloud, daemon }) => {
+      expect((await daemon.end('SIGTERM')).code).toBe(0);
+      const farewell = await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
+      expect(farewell.data).toMatchObject({ reason: 'stopped' });
+      expect(cloud.on(`asset/${kit.drone()}`).at(-1)?.data).toMatchObject({ status: 'offline' });
+    });
   });
 });
 
