@@ -193,7 +193,7 @@ export class FrameFilter {
   }
 }
 
-/** Throws when the packet ends too early to be one of its type. False while too little of it has arrived to tell. */
+/** Throws when the packet is too short for its type. False while too little of it has arrived. */
 function isWhole(bytes: Buffer, header: Header): boolean {
   const { type, body_bytes } = header;
   if (body_bytes < (body_bytes_min.get(type) ?? 0)) throw new MalformedPacket(texts.packet_cut(type));

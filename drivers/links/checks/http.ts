@@ -98,8 +98,8 @@ async function readText(response: IncomingMessage): Promise<string> {
 }
 
 /**
- * Over the link, since the system's resolver leaves by the default route; IPv4 first. Whoever answers in place of a resolver chooses where
- * the request goes: only to the internet. A server in a private network is configured by its address.
+ * Over the link, since the system's resolver leaves by the default route; IPv4 first. A false answer of a resolver would choose
+ * where the request goes, so names lead to public addresses only. A server in a private network is configured by its address.
  */
 async function addressOf(
   { url, ip, resolver }: HttpCheck,

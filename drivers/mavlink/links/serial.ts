@@ -118,8 +118,8 @@ function sender(port: SerialPort, path: string): Send {
 }
 
 /**
- * Discards what the device has not accepted. The library cannot drop a write that waits or runs in another thread, and would go on
- * with it in the room that the flush makes: nothing is transmitted any more, and the port is reopened, since closing it ends the write.
+ * Discards what the device has not accepted. The library cannot drop a write that waits or runs in another thread, and would continue
+ * it in the room that the flush makes: so the output is suspended, and the port reopened, since closing it ends the write.
  */
 function discard(port: SerialPort, unsent: UnsentBytes, reopen: () => void): void {
   const fd = descriptorOfPort(port);

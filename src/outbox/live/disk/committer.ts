@@ -18,7 +18,7 @@ import { texts } from '../../texts.ts';
 /** Rows, or refs of rows to delete, that make a commit start before its time. */
 const commit_rows_early = 512;
 const commit_refs_early = 4_096;
-/** So many rows of a batch take the memory of one that is known singly: a number in a list beside an object here and in the thread. */
+/** Rows of a batch that take the memory of one row known singly: numbers in a list, against an object here and in the thread. */
 const rows_per_ref = 20;
 /** What memory gave up is on disk within this time, once the disk takes anything. */
 const dropped_soon_ms = 1_000;
