@@ -18,7 +18,7 @@ import type { Stored } from './live/in-flight.ts';
 import { EpochRollover } from './epochs/rollover.ts';
 import { Numbering } from './live/numbering.ts';
 import { Ledger, type LedgerReport } from './ledger.ts';
-import { keepMemoryWithinLimits } from './live/disk/memory-limit.ts';
+import { MemoryLimit } from './live/disk/memory-limit.ts';
 import type { Live } from './live/outgoing.ts';
 import type {
   DiskHealth,
@@ -112,6 +112,7 @@ export class Outbox implements Appender, Journal {
   readonly #end = new AbortController();
   readonly #oldest: Oldest;
   readonly #disk: DiskState;
+  readonly #memory: MemoryLimit;
   /** Notes what the disk did not store; the next start reports it. */
   readonly #note: (epoch: number) => boolean;
   /** An acknowledgement that cannot be about our messages is logged once: it comes again with every connection. */
@@ -170,6 +171,8 @@ export class Outbox implements Appender, Journal {
       sent: (row) => this.#drop_reports.sent(row),
       log: options.log,
     });
+    const bounded = { ledger: this.#ledger, committer: this.#committer, dispatch: this.dispatch };
+    this.#memory = new MemoryLimit(bounded, () => this.#disk.is_failing);
     this.#startTimers();
     this.#learnClock();
     if (opened.health.state === 'failing') this.#committer.suspect();
@@ -205,6 +208,7 @@ export class Outbox implements Appender, Journal {
     if (live.row.body.length > body_chars_max) return this.#tooLarge(live);
     this.#ledger.accepted();
     this.dispatch.accept(live);
+    this.#memory.accepted(live);
     if (!live.from_disk_only) this.onAccepted(live.row);
     return this.#numbering.position(live);
   }
@@ -373,18 +377,14 @@ export class Outbox implements Appender, Journal {
     this.#disk.refused(error);
     this.#committer.suspect();
     this.dispatch.unwritten(lives, event);
-    this.#limitMemory();
-  }
-
-  #limitMemory(): void {
-    keepMemoryWithinLimits({ ledger: this.#ledger, committer: this.#committer, dispatch: this.dispatch });
+    this.#memory.apply();
   }
 
   #sweep(): void {
     const disk = !this.#disk.is_failing;
     const given_up = this.dispatch.sweep({ disk });
     for (const { row } of given_up) this.#ledger.droppedFromMemory('memory_full', row.lane, row.id);
-    if (!disk) this.#limitMemory();
+    if (!disk) this.#memory.apply();
     else void this.#cloud_acks.retry();
     this.#epochs.tick();
     this.#learnClock();

@@ -1,4 +1,4 @@
-/** Limits memory while the disk fails: drops the oldest messages of the least important lanes beyond it. */
+/** Limits the memory of messages that are not on disk: drops the oldest of the least important lanes beyond it. */
 import { lanes } from '../../../contract/lanes.ts';
 import type { Committer } from './committer.ts';
 import type { Dispatch } from '../dispatch.ts';
@@ -7,9 +7,15 @@ import { isAcknowledged } from '../live-state.ts';
 import { isRetained, type Live } from '../outgoing.ts';
 import type { RowId } from '../../row.ts';
 
+/** Rows that are not on disk while it refuses them, or does not answer. */
 export const memory_rows_max = 10_000;
+/** The same while it answers: it may be slower than the messages come, or a burst may come in one turn of the loop. */
+export const memory_rows_burst_max = 32_768;
 /** Characters of bodies. */
 const memory_chars_max = 32 * 1024 * 1024;
+/** What may be accepted before the limits are applied again; a sweep of the outbox may be far off. */
+export const unchecked_rows_max = 1_024;
+const unchecked_chars_max = 4 * 1024 * 1024;
 
 interface MemoryParts {
   readonly ledger: Ledger;
@@ -17,13 +23,40 @@ interface MemoryParts {
   readonly dispatch: Dispatch;
 }
 
-export function keepMemoryWithinLimits(parts: MemoryParts): void {
+export class MemoryLimit {
+  readonly #parts: MemoryParts;
+  readonly #isDiskFailing: () => boolean;
+  #unchecked_rows = 0;
+  #unchecked_chars = 0;
+
+  constructor(parts: MemoryParts, isDiskFailing: () => boolean) {
+    this.#parts = parts;
+    this.#isDiskFailing = isDiskFailing;
+  }
+
+  /** A message was accepted into memory. */
+  accepted({ row }: Live): void {
+    this.#unchecked_rows += 1;
+    this.#unchecked_chars += row.body.length;
+    if (this.#unchecked_rows >= unchecked_rows_max || this.#unchecked_chars >= unchecked_chars_max)
+      this.apply();
+  }
+
+  apply(): void {
+    this.#unchecked_rows = 0;
+    this.#unchecked_chars = 0;
+    keepWithinLimits(this.#parts, this.#isDiskFailing());
+  }
+}
+
+function keepWithinLimits(parts: MemoryParts, is_disk_failing: boolean): void {
   const { ledger, committer, dispatch } = parts;
-  forgetReplaced(parts);
-  if (ledger.memory_rows > memory_rows_max) forgetAcknowledged(parts);
+  const rows_max = is_disk_failing ? memory_rows_max : memory_rows_burst_max;
+  if (is_disk_failing) forgetReplaced(parts);
+  if (ledger.memory_rows > rows_max) forgetAcknowledged(parts);
   let chars_over = dispatch.live_chars - memory_chars_max;
   for (const live of committer.rows) chars_over += live.row.body.length;
-  let rows_over = ledger.memory_rows - memory_rows_max;
+  let rows_over = ledger.memory_rows - rows_max;
   for (const lane of lanes.toReversed()) {
     if (rows_over <= 0 && chars_over <= 0) return;
     const given_up = committer.forget((live) => {

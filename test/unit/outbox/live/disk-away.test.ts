@@ -1,6 +1,11 @@
 /** The disk refuses every write, or answers none: messages go on from memory, and nothing waits for the disk. */
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  memory_rows_burst_max,
+  memory_rows_max,
+  unchecked_rows_max,
+} from '../../../../src/outbox/live/disk/memory-limit.ts';
 import type { OutgoingMessage } from '../../../../src/outbox/live/outgoing.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { FaultyDisk } from '../../../support/disk/faulty-disk.ts';
@@ -60,6 +65,22 @@ describe('Outbox while disk writes fail', () => {
     await eventually('the limit is kept', () => lab.outbox.ledger().buffered <= 10_000);
     expect(lab.outbox.depth().get('task')?.memory_rows).toBe(200);
     expect(lab.outbox.ledger().dropped).toMatchObject({ memory_full: 5_200 });
+  });
+
+  it('limits memory while a burst is accepted, before anything else has a turn', () => {
+    lab.outbox.dispatch.disconnected();
+    for (let n = 0; n < 30_000; n += 1) {
+      lab.send('feed', n);
+      expect(lab.outbox.ledger().buffered).toBeLessThanOrEqual(memory_rows_max + unchecked_rows_max);
+    }
+  });
+
+  it('limits the memory of large messages in the same way', () => {
+    lab.outbox.dispatch.disconnected();
+    const text = 'x'.repeat(200_000);
+    for (let n = 0; n < 400; n += 1)
+      lab.outbox.append({ lane: 'feed', channel: 'feed/a/gps', data: { text } });
+    expect(lab.outbox.ledger().buffered * text.length).toBeLessThan(40 * 1024 * 1024);
   });
 
   it('reports drops from memory after a restart', async () => {
@@ -198,6 +219,20 @@ describe('Outbox while the disk does not answer', () => {
     expect(lab.outbox.ledger().dropped).toMatchObject({ memory_full: 20_001 });
     disk.heal();
     await eventually('on disk', () => (lab.outbox.depth().get('feed')?.rows ?? 0) >= 9_999, 15_000);
+  });
+
+  it('limits memory before the disk counts as failing, and drops nothing below that limit', async () => {
+    disk.hang();
+    for (let n = 0; n < 200; n += 1) lab.send('task', n, `t${n}`);
+    for (let n = 0; n < 30_000; n += 1) lab.send('feed', n);
+    expect(lab.outbox.ledger()).toMatchObject({ buffered: 30_200, dropped: {} });
+    for (let n = 0; n < 30_000; n += 1) lab.send('feed', n);
+    const { buffered, dropped } = lab.outbox.ledger();
+    expect(lab.outbox.health().state).toBe('ok');
+    expect(buffered).toBeLessThanOrEqual(memory_rows_burst_max + unchecked_rows_max);
+    expect(dropped).toEqual({ memory_full: 60_200 - buffered });
+    disk.heal();
+    await eventually('on disk', () => lab.outbox.depth().get('task')?.rows === 200, 15_000);
   });
 
   it('rejects requests that wait for a commit after five seconds', async () => {
