@@ -117,6 +117,7 @@ async function outboxReport({
   );
   return {
     ...outbox.ledger(),
+    delivered_to: outbox.dispatch.delivery.delivered_to,
     dropped: { ...outbox.ledger().dropped },
     by_lane,
     oldest: Number.isFinite(oldest) ? iso(oldest) : null,

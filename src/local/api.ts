@@ -38,6 +38,8 @@ const laneReport = z.object({
 const outboxReport = z.object({
   accepted: count,
   delivered: count,
+  /** Whose acknowledgement counts as delivery: the cloud's once it has sent one (`uplink.ack`). Absent from older daemons. */
+  delivered_to: z.enum(['broker', 'cloud']).optional(),
   buffered: count,
   /** By reason. */
   dropped: z.record(z.string(), count),

@@ -88,9 +88,10 @@ function laneLines({ by_lane }: StatusReport['outbox'], columns: number | undefi
   );
 }
 
-/** `accepted 120 = delivered 100 + buffered 15 + dropped 5 (thinned 5)` */
+/** `accepted 120 = delivered 100 + buffered 15 + dropped 5 (thinned 5)`; until a cloud acknowledges, `delivered 100 to the broker`. */
 export function balance(outbox: StatusReport['outbox']): string {
-  const { accepted, delivered, buffered, quarantined } = outbox;
+  const { accepted, buffered, quarantined } = outbox;
+  const delivered = `${outbox.delivered}${outbox.delivered_to === 'broker' ? ' to the broker' : ''}`;
   const dropped = Object.entries(outbox.dropped).filter(([, rows]) => rows > 0);
   const sum = dropped.reduce((total, [, rows]) => total + rows, 0);
   const reasons = sum > 0 ? ` (${dropped.map(([reason, rows]) => `${reason} ${rows}`).join(', ')})` : '';

@@ -71,6 +71,11 @@ export class Delivery {
     }
   }
 
+  /** Whose acknowledgement counts as delivery now. */
+  get delivered_to(): 'broker' | 'cloud' {
+    return this.needsCloud('feed') ? 'cloud' : 'broker';
+  }
+
   /** Whether the cloud, and not the PUBACK alone, releases messages of this lane that are on disk. */
   needsCloud(lane: Lane): boolean {
     if (laneRules[lane].retain) return false;

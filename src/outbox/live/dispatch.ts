@@ -344,9 +344,8 @@ export class Dispatch {
     return this.#gate.refusedKinds();
   }
 
-  /** The cloud sent a `down/ack` once. */
-  get cloud_acks(): boolean {
-    return this.#delivery.cloud_acks;
+  get delivery(): Pick<Delivery, 'cloud_acks' | 'delivered_to'> {
+    return this.#delivery;
   }
 
   /** Messages of this run that wait in memory for the broker. */

@@ -65,6 +65,8 @@ const drain_ms = 600_000;
 /** Several batches of the backlog. */
 const away_ms = 4_000;
 const left_max = 30;
+/** More than leaves the buffer between the first message and the first acknowledgement of the service. */
+const under_way_rows = 1_000;
 const drops_ms = 60_000;
 const page = 5_000;
 const starts_max = 5;
@@ -237,9 +239,14 @@ async function killDuring(spec: OutageSpec, { kit, broker, server, cloud }: Kill
     await cloud.restart();
   };
   for (let lost = 0; lost < (spec.losses ?? 0); lost += 1) {
-    // From then on the kit waits for the service.
+    await eventually('the kit waits for the service', async () => {
+      const { delivered_to } = (await kit.status()).outbox;
+      return delivered_to === 'cloud';
+    });
     const before = await bufferedOf(kit);
-    await eventually('the service has stored some', async () => (await bufferedOf(kit)) < before);
+    await eventually('the service has stored more than was under way then', async () => {
+      return (await bufferedOf(kit)) < before - under_way_rows;
+    });
     await loseBoth();
   }
   const all = [killService, ...(server ? [killDatabase] : []), ...(spec.killsBroker ? [killBroker] : [])];

@@ -45,7 +45,8 @@ export class Sampler {
     const unwritten_max = outbox.health().state === 'failing' ? memory_rows_max : memory_rows_burst_max;
     const in_memory_max = unwritten_max + unchecked_rows_max + queued_rows_max;
     if (in_memory > in_memory_max) violation(`more than ${in_memory_max} rows are in memory`);
-    if (outbox.dispatch.cloud_acks) kit.acks_from_ms = Math.min(kit.acks_from_ms, this.#scene.world.now_ms);
+    if (outbox.dispatch.delivery.cloud_acks)
+      kit.acks_from_ms = Math.min(kit.acks_from_ms, this.#scene.world.now_ms);
     this.#lookAtHealth(outbox);
   }
 

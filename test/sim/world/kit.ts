@@ -266,7 +266,7 @@ export class Kit {
 
   /** That the cloud acknowledges is known from the buffer file: one that cannot be read, or never had it, is an excuse. */
   #checkMemoryOfAcks({ outbox }: KitRun): void {
-    if (!outbox || outbox.dispatch.cloud_acks) return;
+    if (!outbox || outbox.dispatch.delivery.cloud_acks) return;
     if (this.#acks_on_disk && outbox.health().state === 'ok')
       this.#parts.violation('the kit has forgotten that the cloud acknowledges');
     this.acks_from_ms = Number.POSITIVE_INFINITY;

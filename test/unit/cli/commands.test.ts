@@ -65,7 +65,13 @@ test('status names faults: reasons, a failing disk, an accounting mismatch and t
       last_error: 'connection refused',
       rtt_ms: null,
     },
-    outbox: { ...outbox, balanced: false, quarantined: 2, health: { state: 'full', detail: 'ENOSPC' } },
+    outbox: {
+      ...outbox,
+      delivered_to: 'broker',
+      balanced: false,
+      quarantined: 2,
+      health: { state: 'full', detail: 'ENOSPC' },
+    },
     drivers: [],
   });
   const { stdout } = await typed(fakeDaemon({ report: () => report }), ['status']);
@@ -75,6 +81,7 @@ test('status names faults: reasons, a failing disk, an accounting mismatch and t
     'waiting since',
     'attempt 3 in 4s',
     '         connection refused',
+    'delivered 100 to the broker + ',
     '+ quarantined 2 +',
     'counters do not match',
     'disk full: ENOSPC',

@@ -292,12 +292,14 @@ describe('Dispatch with cloud acknowledgements', () => {
 
   it('follows the broker in auto mode until the first cloud acknowledgement, also across a restart', async () => {
     lab.connect({ ack: 'auto' });
+    expect(lab.outbox.dispatch.delivery.delivered_to).toBe('broker');
     lab.send('task', 1);
     await lab.pump(heard);
     await soon(() => lab.outbox.depth().get('task')?.rows === 0);
     lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [] });
     await reopen();
     lab.connect({ ack: 'auto' });
+    expect(lab.outbox.dispatch.delivery.delivered_to).toBe('cloud');
     lab.send('task', 2);
     await lab.pump(heard);
     await soon(() => lab.outbox.ledger().buffered === 1);
