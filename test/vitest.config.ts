@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { covered_tests } from './covered-rooms.ts';
 import { source_flags } from './node-flags.ts';
+import { LongFilesFirst } from './order.ts';
 
 const common = { testTimeout: 60_000, hookTimeout: 60_000, execArgv: [...source_flags] };
 /** Their drivers wait for deadlines of real protocols most of the time. */
@@ -14,6 +15,7 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     globalSetup: ['test/support/run-directory.ts', 'test/support/tell-skipped.ts'],
+    sequence: { sequencer: LongFilesFirst },
     // One after the other: what keeps the cores busy must not run beside what only waits.
     projects: [
       {

@@ -5,6 +5,7 @@
 import { defineConfig } from 'vitest/config';
 import { covered_rooms, covered_tests } from './covered-rooms.ts';
 import { source_flags } from './node-flags.ts';
+import { LongFilesFirst } from './order.ts';
 
 export default defineConfig({
   test: {
@@ -15,6 +16,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     maxWorkers: 2,
+    sequence: { sequencer: LongFilesFirst },
     coverage: {
       enabled: true,
       provider: 'v8',
