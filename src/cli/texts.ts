@@ -85,6 +85,7 @@ export const texts = {
   no_database: (file: string) => `${file} does not exist; name the database of the service with --database`,
   no_history_of: (kit_id: string) =>
     `kit ${kit_id} has no history; "kit-connector history list" shows the kits that have`,
+  export_exists: (file: string) => `${file} already exists; choose another name, or replace it with --force`,
   exported: (kits: number, file: string) => `history of ${counted(kits, 'kit', 'kits')} written to ${file}`,
   not_exported: (file: string, reason: string) => `${file} not written: ${reason}`,
   imported: (messages: number, kits: number) =>

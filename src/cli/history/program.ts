@@ -15,6 +15,7 @@ export function addHistory(program: Command, shell: Shell, finish: (code: number
   withDatabase(history.command('export').description('write the history of kits to a file'))
     .argument('<file>', 'file to write, NDJSON; compressed when the name ends in .gz')
     .option('--kit <uuid>', 'kit to export; repeatable; default: all', each, [])
+    .option('--force', 'replace a file that exists')
     .action(async (file: string, options: ExportOptions) =>
       finish(await (await import('./transfer.ts')).exportHistory(file, options, shell)),
     );

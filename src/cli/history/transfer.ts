@@ -1,6 +1,6 @@
 /** `kit-connector history`: what the service has of each kit, and its way into another service. The service may run meanwhile. */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { lstat, rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
@@ -18,6 +18,8 @@ import type { DatabaseOptions } from '../service/database-options.ts';
 
 export interface ExportOptions extends DatabaseOptions {
   readonly kit: readonly string[];
+  /** Replaces a file that exists. */
+  readonly force?: true;
 }
 
 export async function listHistory(options: DatabaseOptions, shell: Shell): Promise<number> {
@@ -43,7 +45,7 @@ export async function exportHistory(file: string, options: ExportOptions, shell:
     complain(shell, texts.invalid_uuid);
     return exit.usage;
   }
-  if (await lacksDatabase(options, shell)) return exit.failed;
+  if ((await lacksDatabase(options, shell)) || (await isTaken(file, options, shell))) return exit.failed;
   return withStore(options, async (store) => {
     const known = (await store.historySizes()).map(({ kit_id }) => kit_id);
     const kits = options.kit.length > 0 ? options.kit.map((id) => id.toLowerCase()) : known;
@@ -58,6 +60,11 @@ export async function exportHistory(file: string, options: ExportOptions, shell:
       const packed = file.endsWith('.gz') ? [createGzip()] : [];
       const target = createWriteStream(partial, { mode: 0o600 });
       await pipeline([Readable.from(linesOf(store, kits)), ...packed, target], { signal: shell.signal });
+      // Another export may have written it meanwhile.
+      if (await isTaken(file, options, shell)) {
+        await rm(partial, { force: true });
+        return exit.failed;
+      }
       await rename(partial, file);
     } catch (error) {
       await rm(partial, { force: true });
@@ -75,6 +82,17 @@ async function lacksDatabase(options: DatabaseOptions, shell: Shell): Promise<bo
   const file = await missingFile(options);
   if (file !== undefined) complain(shell, texts.no_database(file));
   return file !== undefined;
+}
+
+/** An older export may be the only one of what the service does not keep any more. */
+async function isTaken(file: string, { force }: ExportOptions, shell: Shell): Promise<boolean> {
+  if (force === true) return false;
+  const exists = await lstat(file).then(
+    () => true,
+    () => false,
+  );
+  if (exists) complain(shell, texts.export_exists(file));
+  return exists;
 }
 
 export async function importHistory(file: string, options: DatabaseOptions, shell: Shell): Promise<number> {
