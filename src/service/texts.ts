@@ -138,6 +138,8 @@ export const texts = {
   database_closed: 'the database is closed',
   cannot_open: (file: string, reason: string) =>
     `cannot open ${file} (${reason}); check the directory and its permissions`,
+  erasure_is_read:
+    'erased, but another program is reading the database and its log still has it; end that program and erase again',
   later_version_file: (version: number) =>
     `the database was written by a later version (${version}); install that version, or configure another file`,
   later_version_database: (version: number) =>

@@ -209,7 +209,13 @@ function feedArrivalOf(message: Message, { kit_id, historical }: Delivery): Feed
   if (channel.kind !== 'feed' && channel.kind !== 'event') return undefined;
   if (refused !== undefined || isAboutState(channel.feed)) return undefined;
   const { asset_id, feed } = channel;
-  return readFeed({ kit_id, asset_id, feed, message, historical: historical.has(message) });
+  return readFeed({
+    kit_id,
+    asset_id,
+    feed,
+    message: observed(message),
+    historical: historical.has(message),
+  });
 }
 
 /** A message of the telemetry, or its fault; undefined for any other message. */

@@ -11,7 +11,7 @@ import {
 } from '../../contract/partners.ts';
 import type { FeedArrival } from './apply/apply-feeds.ts';
 import type { Queries, Row } from './sql/database.ts';
-import { deleteAsset, partnerAsset, putAsset } from './partners.ts';
+import { deleteAsset, fixValues, insert_fix, partnerAsset, putAsset } from './partners.ts';
 import { assetOf, pushedOf } from './rows.ts';
 import type { Change, PartnerEdit, PartnerState, StoredFeed } from './store.ts';
 
@@ -223,22 +223,15 @@ interface TakenFix {
   readonly time_ms: number;
 }
 
-/** Stores a fix of the other side unless a newer one is there. */
+/** Stores a fix of the other side unless a newer one is there, or it is erased. */
 async function takeFix(queries: Queries, taken: TakenFix): Promise<StoredFeed | undefined> {
   const { kit_id, asset_id, fix } = taken;
   const { lat, lon, alt_m, bearing, speed_mps, source, timestamp } = fix;
   const time_ms = Math.min(taken.time_ms, Date.parse(timestamp));
   const data = { lat, lon, alt_m, bearing, speed_mps, source, timestamp };
   const stored = await queries.all(
-    `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data,
-       alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms
-     WHERE partner_fixes.time_ms < excluded.time_ms RETURNING asset_id`,
-    kit_id,
-    asset_id,
-    JSON.stringify(data),
-    alt_m,
-    time_ms,
+    `${insert_fix} WHERE partner_fixes.time_ms < excluded.time_ms RETURNING asset_id`,
+    ...fixValues({ kit_id, asset_id, data, alt_m, time_ms }),
   );
   return stored.length > 0 ? { feed: 'gps', time_ms, data } : undefined;
 }

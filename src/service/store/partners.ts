@@ -1,5 +1,7 @@
 /** Partner assets and their fixes in the tables. */
-import type { Queries } from './sql/database.ts';
+import type { JsonObject } from '../../contract/json.ts';
+import { not_erased } from '../history/erasure.ts';
+import type { Queries, SqlValue } from './sql/database.ts';
 import type { Change, LandedFix, PartnerAsset, PushedFix, StoredAsset } from './store.ts';
 
 /** The feed of a partner asset. */
@@ -34,6 +36,25 @@ export async function deleteAsset(queries: Queries, kit_id: string, asset_id: st
   return gone.length > 0;
 }
 
+/** Inserts a fix, or replaces the one that is there under the condition that follows; a fix of what was erased is neither. */
+export const insert_fix = `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms)
+  SELECT ?, ?, ?, CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT) WHERE ${not_erased}
+  ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data,
+    alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms`;
+
+interface FixRow {
+  readonly kit_id: string;
+  readonly asset_id: string;
+  readonly data: JsonObject;
+  readonly alt_m: number | null;
+  readonly time_ms: number;
+}
+
+/** The values of `insert_fix`. */
+export function fixValues({ kit_id, asset_id, data, alt_m, time_ms }: FixRow): readonly SqlValue[] {
+  return [kit_id, asset_id, JSON.stringify(data), alt_m, time_ms, kit_id, asset_id, time_ms];
+}
+
 /**
  * Stores the fix as the newest message of the asset's `gps` feed, unless a newer one is there. The position of the asset is
  * read from it; a fix without an altitude keeps the known one. A stored time that is still to come, since the clock was set
@@ -48,15 +69,8 @@ export async function putFix(
   const fix_ms = Math.min(time_ms, now_ms);
   const data = { ...fix, source: 'api', timestamp: new Date(fix_ms).toISOString() };
   const stored = await queries.all(
-    `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data,
-       alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms
-     WHERE partner_fixes.time_ms <= excluded.time_ms OR partner_fixes.time_ms > ? RETURNING asset_id`,
-    kit_id,
-    asset_id,
-    JSON.stringify(data),
-    fix.alt_m,
-    fix_ms,
+    `${insert_fix} WHERE partner_fixes.time_ms <= excluded.time_ms OR partner_fixes.time_ms > ? RETURNING asset_id`,
+    ...fixValues({ kit_id, asset_id, data, alt_m: fix.alt_m, time_ms: fix_ms }),
     now_ms,
   );
   return { asset_id, message: { feed, time_ms: fix_ms, data }, isNewest: stored.length > 0 };

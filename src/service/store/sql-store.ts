@@ -10,6 +10,7 @@ import { importMessages } from '../history/transfer/store-messages.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
 import { endOf } from '../webhooks/events.ts';
 import { SqlWebhooks } from '../webhooks/sql-webhooks.ts';
+import { lockKits } from './commit-rows.ts';
 import { commitReceptions } from './commit.ts';
 import type { Database, Queries, SqlValue } from './sql/database.ts';
 import { readAssetStates } from './read-asset-states.ts';
@@ -197,6 +198,8 @@ export class SqlStore extends SqlWebhooks implements Store {
   async pushFixes(kit_id: string, fixes: readonly PushedFix[], now_ms: number) {
     return this.database.transaction(async (queries) => {
       const landed: LandedFix[] = [];
+      // An erasure locks the kit as well: it ends before, or sees these fixes.
+      await lockKits(queries, [kit_id]);
       for (const fix of fixes) landed.push(await putFix(queries, kit_id, fix, now_ms));
       if (this.#keepsHistory) await landFixes(queries, { kit_id, fixes: landed, now_ms });
       return landed;

@@ -1,4 +1,5 @@
 /** Queues events for their receivers, in the transaction that stores what happened: neither is there without the other. */
+import { isOfErased, readErased } from '../history/erasure.ts';
 import type { Queries, SqlValue } from '../store/sql/database.ts';
 import { places, portions } from '../store/sql/many-rows.ts';
 import type { WebhookEvent } from './events.ts';
@@ -26,8 +27,14 @@ export async function enqueue(
     `SELECT * FROM webhooks WHERE ${with_valid_key} ORDER BY webhook_id`,
     now_ms,
   );
+  if (rows.length === 0) return;
+  const erased = await readErased(
+    queries,
+    events.map(({ kit_id }) => kit_id),
+  );
+  const announced = events.filter((event) => !isOfErased(erased, event));
   for (const webhook of rows.map(webhookOf)) {
-    const wanted = events.filter((event) => isFor(webhook, event));
+    const wanted = announced.filter((event) => isFor(webhook, event));
     if (wanted.length === 0) continue;
     if (webhook.disabled_reason === null) await add(queries, webhook, { events: wanted, now_ms });
     else await miss(queries, webhook, wanted.length);

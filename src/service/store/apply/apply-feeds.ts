@@ -1,5 +1,6 @@
 /** Stores the newest message of each feed of a commit with as few statements as possible: most messages are of feeds. */
 import type { Json, JsonObject } from '../../../contract/json.ts';
+import { isOfErased, readErased } from '../../history/erasure.ts';
 import type { Message } from '../../ingest/read-message.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { inPortions, places } from '../sql/many-rows.ts';
@@ -62,33 +63,18 @@ export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[
   const known = new Set<string>();
   for (const row of await inPortions(others, async (some) => readSome(queries, some))) known.add(keyOf(row));
   const unknown = others.filter((each) => !known.has(keyOf(each)));
-  const erased = await readErased(queries, unknown);
-  for (const each of unknown) if (!isErased(erased, each)) count(each.kit_id, each.all.length);
+  const erased = await readErased(
+    queries,
+    unknown.map(({ kit_id }) => kit_id),
+  );
+  for (const each of unknown) {
+    const { kit_id, asset_id, message } = each;
+    if (!isOfErased(erased, { kit_id, asset_id, time_ms: message.time_ms })) count(kit_id, each.all.length);
+  }
   const changes = newest
     .filter((each) => stored.has(keyOf(each)))
     .flatMap((each) => changesOf(each, before.get(keyOf(each))));
   return { changes, refused };
-}
-
-/** Times before which a kit or an asset was erased, by both ids. */
-async function readErased(
-  queries: Queries,
-  some: readonly FeedArrival[],
-): Promise<ReadonlyMap<string, number>> {
-  const kit_ids = [...new Set(some.map(({ kit_id }) => kit_id))];
-  const rows = await inPortions(kit_ids, async (portion) =>
-    queries.all(
-      `SELECT kit_id, asset_id, before_ms FROM history_erased WHERE kit_id IN (VALUES ${places(portion, '(?)')})`,
-      ...portion,
-    ),
-  );
-  return new Map(
-    rows.map((row) => [`${String(row['kit_id'])} ${String(row['asset_id'])}`, Number(row['before_ms'])]),
-  );
-}
-
-function isErased(erased: ReadonlyMap<string, number>, { kit_id, asset_id, message }: FeedArrival): boolean {
-  return ['', asset_id].some((id) => message.time_ms < (erased.get(`${kit_id} ${id}`) ?? 0));
 }
 
 /** More than one of its messages may be sent to sockets. */

@@ -66,7 +66,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Database 
         }
       }),
     // Deleted rows are overwritten with zeros (secure_delete); the log still has their pages.
-    forget: async () => inTurn(async () => void connection.pragma('wal_checkpoint(TRUNCATE)')),
+    forget: async () => inTurn(async () => emptyLog(connection)),
     close: async () => inTurn(async () => void connection.close()),
   };
 }
@@ -163,6 +163,12 @@ function placed(statement: string, homes: Homes): string {
 function homeOf(name: string, { lasting, history }: Homes): Home {
   if (lasting_tables.has(name)) return lasting;
   return lasting_history.has(name) ? history : 'main';
+}
+
+/** Another program that reads an older state of the file keeps the log from being emptied. */
+function emptyLog(connection: Sqlite.Database): void {
+  const isBusy = Number(connection.pragma('wal_checkpoint(TRUNCATE)', { simple: true })) === 1;
+  if (isBusy) throw new StorageUnavailable(texts.erasure_is_read);
 }
 
 function begin(connection: Sqlite.Database): void {

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { inflateSync } from 'node:zlib';
+import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { packBatch } from '../../../../src/contract/batch/pack.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
@@ -22,6 +23,7 @@ import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { erasable_tables } from '../../../../src/service/store/sql/tables.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { texts } from '../../../../src/service/texts.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { peerMissing, program } from '../../../support/peers.ts';
 import { seededRandom } from '../../../support/random.ts';
@@ -174,13 +176,37 @@ describe('an erasure on SQLite', () => {
       }
     });
   });
+
+  it('is not done while somebody reads what was there before, and says so', async () => {
+    await withDirectory(async (dir) => {
+      const file = join(dir, 'service.db');
+      const database = openSqlite(file);
+      const store = new SqlStore(database);
+      const reader = new Sqlite(file);
+      try {
+        await fill(store);
+        const traces = await tracesOf(database);
+        reader.exec('BEGIN');
+        reader.prepare('SELECT COUNT(*) FROM history').get();
+        const erasure = { kit_id, asset_id: undefined, before_ms: start_ms + hour_ms };
+        await expect(store.eraseHistory(erasure, start_ms)).rejects.toThrow(texts.erasure_is_read);
+        reader.exec('COMMIT');
+        await store.eraseHistory(erasure, start_ms);
+        expect(await foundIn(await filesUnder(dir, () => true), traces)).toBe(0);
+      } finally {
+        reader.close();
+        await store.close();
+      }
+    });
+  });
 });
 
 describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv', 'pg_dump'))('an erasure on PostgreSQL', () => {
   it.each(erasures)(
-    'of %s leaves no trace in a dump, and none in the files after the documented VACUUM',
+    'of %s leaves no trace in a dump, and none in the files and the log after the documented statements',
     async (_, id) => {
       const server = await startPostgres();
+      await server.set('wal_recycle', 'off');
       const database = await openPostgres({ url: server.url, password: server.password });
       const store = new SqlStore(database);
       const dump = async (): Promise<Buffer> => {
@@ -193,10 +219,10 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv', 'pg_dump'))('an era
         });
         return stdout;
       };
-      // The write-ahead log keeps what was written until its files are used again.
-      const files = async () => {
+      const isLog = (path: string): boolean => path.includes('/pg_wal/');
+      const filesWhere = async (isWanted: (path: string) => boolean) => {
         await database.all('CHECKPOINT');
-        return filesUnder(server.data_dir, (path) => !path.includes('/pg_wal/'));
+        return filesUnder(server.data_dir, isWanted);
       };
       try {
         await fill(store);
@@ -206,12 +232,16 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv', 'pg_dump'))('an era
         const inDump = (dumped: Buffer): number =>
           traces.filter((trace) => dumped.includes(trace) || dumped.includes(trace.toString('hex'))).length;
         expect(inDump(await dump())).toBeGreaterThan(traces.length / 2);
-        expect(await foundIn(await files(), traces)).toBeGreaterThan(traces.length / 2);
+        const half = traces.length / 2;
+        expect(await foundIn(await filesWhere((path) => !isLog(path)), traces)).toBeGreaterThan(half);
         await store.eraseHistory({ kit_id, asset_id: id, before_ms: start_ms + hour_ms }, start_ms);
         expect(inDump(await dump())).toBe(0);
+        expect(await foundIn(await filesWhere(isLog), traces)).toBeGreaterThan(half);
         await database.all(`VACUUM FULL ${erasable_tables.join(', ')}`);
-        expect(await foundIn(await files(), traces)).toBe(0);
-        expect(await foundIn(await files(), [Buffer.from(kept_word)])).toBe(id === undefined ? 0 : 1);
+        await database.all('SELECT pg_switch_wal()');
+        const files = await filesWhere(() => true);
+        expect(await foundIn(files, traces)).toBe(0);
+        expect(await foundIn(files, [Buffer.from(kept_word)])).toBe(id === undefined ? 0 : 1);
       } finally {
         await store.close();
         await server.stop();
