@@ -24,7 +24,10 @@ export interface PatroniCluster {
   readonly password: string;
   /** Kills the leader: Patroni and its PostgreSQL, SIGKILL both. Returns how to start it again. */
   killLeader(): Promise<() => Promise<void>>;
-  /** Resolves when a leader and a synchronous standby are there. */
+  /**
+   * Resolves when all servers have the timeline of the leader and one of them is its synchronous standby. A killed server that is not
+   * back leaves the next leader without a standby until it is rewound, and writes wait for that, half a minute and more.
+   */
   healthy(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -38,7 +41,9 @@ interface Server {
 }
 
 const members = z.looseObject({
-  members: z.array(z.looseObject({ name: z.string(), role: z.string(), state: z.string() })),
+  members: z.array(
+    z.looseObject({ name: z.string(), role: z.string(), state: z.string(), timeline: z.int().optional() }),
+  ),
 });
 
 /** `servers` of PostgreSQL; one etcd, which is not what is killed. */
@@ -98,10 +103,14 @@ export async function startPatroni(servers: number): Promise<PatroniCluster> {
   };
   const healthy = async (): Promise<void> =>
     eventually(
-      'a leader and a synchronous standby',
+      'a leader and standbys of its timeline, one of them synchronous',
       async () => {
         const now = await roles();
-        return now.some(({ role }) => role === 'leader') && now.some(({ role }) => role === 'sync_standby');
+        const leader = now.find(({ role }) => role === 'leader');
+        const following = now.filter(
+          ({ timeline }) => timeline !== undefined && timeline === leader?.timeline,
+        );
+        return following.length === servers && now.some(({ role }) => role === 'sync_standby');
       },
       starts_within_ms,
     );
