@@ -1,5 +1,6 @@
 /** The list of kits: a thousand of them on one socket, worst first; search, reconnecting, and marks of what is old. */
 import { describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
 import { channels } from '../../../src/contract/topics.ts';
 import { samples } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -8,6 +9,10 @@ import { faultsOf } from '../../support/service/page-lab.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
 import { word } from '../../support/service/page-words.ts';
 import { peerMissing } from '../../support/peers.ts';
+
+/** What the page lets pass: before it calls its list old, and before it asks again where it has no socket. */
+const old_ms = 30_000;
+const poll_ms = 10_000;
 
 describe.skipIf(peerMissing('chromium'))('The list of kits', () => {
   const { show } = pageScene();
@@ -86,7 +91,8 @@ describe.skipIf(peerMissing('chromium'))('The list of kits', () => {
   });
 
   it('follows changes on the socket, says when the list is not current, and is whole again afterwards', async () => {
-    const lab = await openKits(await show({ width_px: 390 }), 12);
+    const prepare = async (page: Page): Promise<void> => page.clock.install();
+    const lab = await openKits(await show({ width_px: 390, prepare }), 12);
     const { page, link } = lab;
     const one = kitIds(12)[3] ?? '';
     const row = page.locator('.kit-item', { hasText: 'Kit 3' });
@@ -95,7 +101,8 @@ describe.skipIf(peerMissing('chromium'))('The list of kits', () => {
     await row.locator('.state', { hasText: word('state.attention') }).waitFor();
     link.stall();
     await page.locator('.page-link', { hasText: word('state.lost') }).waitFor();
-    await page.getByText(word('kits.listOld')).waitFor({ timeout: 60_000 });
+    await page.clock.runFor(old_ms);
+    await page.getByText(word('kits.listOld')).waitFor();
     expect(await page.locator('.kit-item .state.good').count()).toBe(0);
     expect(await page.locator('.kit-item .age.old').count()).toBeGreaterThan(0);
     // With its position, which is old by now.
@@ -108,14 +115,18 @@ describe.skipIf(peerMissing('chromium'))('The list of kits', () => {
   it('asks over HTTP where the service has no socket for many kits', async () => {
     const lab = await show({
       width_px: 390,
-      prepare: async (page) => page.routeWebSocket(/\/api\/ws$/u, (socket) => void socket.close()),
+      prepare: async (page) => {
+        await page.clock.install();
+        await page.routeWebSocket(/\/api\/ws$/u, (socket) => void socket.close());
+      },
     });
     await openKits(lab, 12);
     const row = lab.page.locator('.kit-item', { hasText: 'Kit 3' });
     await row.locator('.state.good').waitFor();
     const telemetry = { battery: 7, battery_charging: false };
     await lab.lab.publish(channels.telemetry, telemetry, { kit: kitIds(12)[3] ?? '' });
-    await row.locator('.state', { hasText: word('state.attention') }).waitFor({ timeout: 40_000 });
+    await lab.page.clock.runFor(poll_ms);
+    await row.locator('.state', { hasText: word('state.attention') }).waitFor();
     expect(await lab.page.getByText(word('kits.listOld')).count()).toBe(0);
   }, 90_000);
 });

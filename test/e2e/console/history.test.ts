@@ -3,18 +3,30 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { channels } from '../../../src/contract/topics.ts';
-import { faultsOf, ids, page_kit_id, type PageLab } from '../../support/service/page-lab.ts';
+import {
+  faultsOf,
+  ids,
+  page_kit_id,
+  type PageLab,
+  type PageLabOptions,
+} from '../../support/service/page-lab.ts';
 import { more_ids, playMore } from '../../support/service/page-kit.ts';
 import { playPast } from '../../support/service/page-past.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
 import { word } from '../../support/service/page-words.ts';
 import { peerMissing } from '../../support/peers.ts';
 
+/** The page asks for new events this often. */
+const poll_ms = 15_000;
+
 describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
   const { show } = pageScene();
 
-  const open = async (path: string, width_px = 390): Promise<PageLab> => {
-    const lab = await show({ width_px, hasHistory: true });
+  const open = async (
+    path: string,
+    { width_px = 390, ...options }: PageLabOptions = {},
+  ): Promise<PageLab> => {
+    const lab = await show({ width_px, hasHistory: true, ...options });
     await playMore(lab.lab);
     await playPast(lab.lab);
     await lab.page.goto(`${lab.url}/#/k/${page_kit_id}${path}`);
@@ -22,7 +34,7 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
   };
 
   it('shows latency, availability and interruptions of links with their cause', async () => {
-    const { page, complaints } = await open('/links', 1280);
+    const { page, complaints } = await open('/links', { width_px: 1280 });
     await page.locator('#latency svg.plot .l0 path').first().waitFor();
     // The text of the chart has its size at every width, and the interruption is hatched.
     const high = await page
@@ -49,7 +61,7 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
   });
 
   it('reads the values of a moment out, locks commands meanwhile, and returns to now', async () => {
-    const { page } = await open(`/a/${ids.drone}`, 1280);
+    const { page } = await open(`/a/${ids.drone}`, { width_px: 1280 });
     const slider = page.locator('.scrub input');
     await slider.waitFor();
     await page.locator('.track polyline').first().waitFor({ state: 'attached' });
@@ -69,7 +81,7 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
   });
 
   it('sends a drone home at one press while a moment of the past is shown, and returns to now', async () => {
-    const { page, lab } = await open(`/a/${ids.drone}`, 1280);
+    const { page, lab } = await open(`/a/${ids.drone}`, { width_px: 1280 });
     const id = '51000000-0000-5000-8000-000000000000';
     const home = { id, name: 'return_home', description: '', risk_level: 'low', requires_approval: false };
     await lab.publish(channels.commands(ids.drone), {
@@ -99,7 +111,7 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
   });
 
   it('lists events with filters, loads older pages, and saves all of them as CSV', async () => {
-    const lab = await open('/activity');
+    const lab = await open('/activity', { prepare: async (page) => page.clock.install() });
     const { page } = lab;
     await page.locator('.event', { hasText: 'no satellite' }).waitFor();
     await page.locator('#log .day').first().waitFor();
@@ -123,7 +135,8 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
         { detected: true, timestamp: new Date().toISOString() },
         { said_ms: Date.now() - 3_600_000 + i * 1_000 },
       );
-    await page.locator('.btn.more').waitFor({ timeout: 40_000 });
+    await page.clock.runFor(poll_ms);
+    await page.locator('.btn.more').waitFor();
     await page.locator('.btn.more').click();
     await eventually(
       'all are listed',
