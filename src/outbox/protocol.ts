@@ -259,7 +259,7 @@ export interface StoreRequests {
   releaseAll(): void;
   /**
    * Frees rows unconfirmed for longer than `older_than_ms`, with `lazy` also those of lazy lanes; answers how many. Without `lazy`,
-   * and where no other waits, one row of a lazy lane: its acknowledgement tells that the cloud is back.
+   * and where no other waits, one row of a lazy lane: its acknowledgement shows that the cloud is back.
    */
   resendUnconfirmed(due: { readonly older_than_ms: number; readonly lazy: boolean }): number;
   /** `down/ack`: releases the unconfirmed rows that it names, and nothing else. */

@@ -85,7 +85,7 @@ export const texts = {
   history_busy: (max: number) =>
     `at most ${max} history requests at once for each key, and too many wait; retry later`,
   series_names: (names: number, series: number) =>
-    `"names" has ${names} names for ${series} series; give each one name of its own, other than "time"`,
+    `"names" has ${names} names for ${series} series; give each series one name, other than "time"`,
   too_many_kits: (found: number, max: number) => `${found} kits; name at most ${max} in "kits"`,
   export_broken: (reason: string) => `the export broke off: ${reason}`,
   no_map: 'no map is configured; name a PMTiles file as "map"',

@@ -5,7 +5,7 @@ import { type Plugin, rolldown } from 'rolldown';
 
 /** Where the sources of the page stand below the root. */
 export const page_dir = 'src/page';
-/** Data of the base map: a file of its own, as in the sources. */
+/** Data of the base map: a separate file, as in the sources. */
 const world = { name: 'world', test: /\/map\/world\.js$/ };
 /** Libraries that the service adds under these names. */
 const libraries: ReadonlySet<string> = new Set(['preact.js', 'htm.js', 'maplibre-gl.js', 'pmtiles.js']);

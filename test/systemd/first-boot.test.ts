@@ -68,7 +68,7 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('an
     await run('mv', join(image, 'root/config.yaml'), join(image, 'etc/kit-connector/config.yaml'));
   });
 
-  test('is served at once on two machines that have no network, each with an id of its own', async () => {
+  test('runs at once on two machines without a network, each with another id', async () => {
     const ids: string[] = [];
     for (const name of ['one', 'two']) {
       const inside = await startContainer(shared, { image, isEarly: true });
@@ -93,7 +93,7 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('an
     expect(new Set(ids).size).toBe(2);
   });
 
-  test('whose state was copied to another machine says so in the log, in the status and to the doctor', async () => {
+  test('whose state was copied to another machine is named in the log, the status and the doctor', async () => {
     const inside = await startContainer(shared, { image, isEarly: true });
     try {
       await eventually('it is served', async () => (await property(inside, 'ActiveState')) === 'active');

@@ -77,7 +77,7 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
     );
   };
 
-  test('is installed by one command and runs, enabled, under a user of its own without any capability', async () => {
+  test('is installed by one command and runs, enabled, as a separate user without any capability', async () => {
     await install(before);
     expect(await inside.run('systemctl', 'is-active', unit)).toBe('active');
     expect(await inside.run('systemctl', 'is-enabled', unit)).toBe('enabled');

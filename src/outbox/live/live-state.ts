@@ -205,8 +205,8 @@ function acknowledged(state: LiveState, place: 'broker' | 'cloud', about: Circum
 }
 
 /**
- * A retained value is written nevertheless: it replaces the older value on disk. So is a sync one that only the cloud can release:
- * a broker that dies now would lose it. A lazy one is kept in memory for that case (`Replay`).
+ * A retained value is written nevertheless: it replaces the older value on disk. A sync message that only the cloud can release is written
+ * too: a broker that dies now would lose it. A lazy one is kept in memory for that case (`Replay`).
  */
 function acknowledgedWithoutDisk(
   state: LiveState,

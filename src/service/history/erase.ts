@@ -44,7 +44,7 @@ interface Round {
   readonly now_ms: number;
 }
 
-/** Divides what had landed when this began, whoever else divides it meanwhile. */
+/** Divides what had landed when this began; others may divide it meanwhile. */
 async function divideLanded(database: Database, kit_id: string, round: Round): Promise<void> {
   const [newest] = await database.all('SELECT MAX(id) AS id FROM history_in WHERE kit_id = ?', kit_id);
   if (typeof newest?.['id'] !== 'string') return;

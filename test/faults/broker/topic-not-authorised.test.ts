@@ -29,7 +29,7 @@ describe.skipIf(peerMissing('mosquitto'))('a topic that the kit may not write to
     });
   });
 
-  it('is written to again by itself when the rules are corrected, with one line for the episode', async () => {
+  it('is used again without a restart once the rules are corrected, with one log line for the episode', async () => {
     await withLab({ acl: without_events }, async (lab) => {
       const subscriber = await lab.subscribe();
       const connector = await lab.start();

@@ -85,7 +85,7 @@ describe('A low battery', () => {
     expect(pace.rates()).toEqual({ attitude: 0.5, gps: 0.5, default: 0.2 });
   });
 
-  it('refuses speed tests and snapshots, and says what it saves', () => {
+  it('refuses speed tests and snapshots, and reports what is off', () => {
     const { at, low, log, changes } = start();
     expect(low.allows('speedtest')).toBe(true);
     at(10);
@@ -115,7 +115,7 @@ describe('A low battery', () => {
     expect(low.reason()).toBe(texts.battery_low(10, texts.rates_reduced));
   });
 
-  it('ends the video of all cameras, and gives back what the drivers want then', () => {
+  it('stops the video of all cameras, and restores it as the drivers want it then', () => {
     const { at, wants, streams, changes } = start();
     streams.want('gate', 'rtsp://gate');
     streams.want('yard', 'rtsp://yard');

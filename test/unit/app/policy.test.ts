@@ -156,7 +156,7 @@ describe('the policy on the pace', () => {
     expect([pace.rates()['gps'], pace.packetMs(), pace.backlogKbps()]).toEqual([2, 0, 0]);
   });
 
-  it('follows the link in use: a metered one sends packets, and has a cap of its own', () => {
+  it('follows the link in use: on a metered link it packs messages and applies the data cap of that link', () => {
     const used: { link: LinkType | undefined } = { link: 'ethernet' };
     const pace = new PacePolicy(
       () => config,

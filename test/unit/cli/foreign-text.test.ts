@@ -71,7 +71,7 @@ describe.each(Object.entries(corpus))('%s', (_, text) => {
     );
   });
 
-  it('writes no line of its own into the configuration that setup makes', async () => {
+  it('adds no line to the configuration that setup writes', async () => {
     const suggest = async () => [{ what: text, options: {}, complete: false }];
     const [found] = await scan([{ name: 'onvif', suggest }], 10, new AbortController().signal);
     expect(found?.what).toContain('gate');

@@ -207,7 +207,7 @@ test.each([
 });
 
 test.skipIf(peerMissing('openssl'))(
-  'an empty user name beside a client certificate sends none, and one that is left out is the id of the kit',
+  'an empty user name beside a client certificate sends none, and a missing one is the id of the kit',
   async () => {
     await withDirectory(async (dir) => {
       const { ca, client } = await makeCertificates(dir, kit_id);

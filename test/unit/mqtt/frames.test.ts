@@ -48,7 +48,7 @@ describe('FrameFilter', () => {
     expect(skipped).toEqual(oversize);
   });
 
-  it('holds no more than the topic of a message that is too large', () => {
+  it('keeps only the topic of a message that is too large', () => {
     const { frames } = filter(1_000);
     const header = Buffer.from([0x32, 0xff, 0xff, 0xff, 0x7f]);
     frames.push(Buffer.concat([header, string('a/b'), uint16(1)]));

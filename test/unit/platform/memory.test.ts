@@ -95,7 +95,7 @@ async function keptAfterLargeBuffers(first: string): Promise<number> {
 }
 
 describe('Large buffers', () => {
-  it('are given back to the kernel as soon as they are freed', async () => {
+  it('return to the kernel as soon as they are freed', async () => {
     const kept = await keptAfterLargeBuffers('');
     expect(await keptAfterLargeBuffers('await returnLargeBuffers();')).toBeLessThan(kept / 2);
   });

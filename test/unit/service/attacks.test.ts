@@ -162,7 +162,7 @@ describe('sessions', () => {
     }
   });
 
-  it('are read by nobody else: with the cookie alone, another site is told nothing', async () => {
+  it('are read by no other site: the cookie alone gives no answer to it', async () => {
     const cookie = await openSession();
     for (const method of ['GET', 'HEAD']) {
       const cross = { cookie, 'sec-fetch-site': 'same-site' };

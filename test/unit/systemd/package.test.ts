@@ -240,7 +240,7 @@ describe.skipIf(peerMissing('bash'))('completion in bash', () => {
 });
 
 describe.skipIf(peerMissing('dpkg-deb'))('the archive', () => {
-  test('is the same byte for byte, whatever times and modes the files have and whoever builds it', async () => {
+  test('is the same byte for byte, whatever times and modes the files have, and for every user who builds it', async () => {
     await withDirectory(async (dir) => {
       const make = async (name: string, mode: number, time: Date): Promise<Buffer> => {
         const tree = join(dir, name);

@@ -1,4 +1,4 @@
-/** Where the kits are, beside their list: the outline of the world, and a mark for each kit or for those that lie together. */
+/** Where the kits are, beside their list: the outline of the world, and a mark for each kit or for kits that are close together. */
 import { addressOf } from '../../world/route.js';
 import { plain } from '../../world/text.js';
 import { t } from '../../words/words.js';
@@ -31,7 +31,7 @@ const outline = lazy(async () => {
 });
 
 /**
- * A ring that crosses the date line goes on beyond it, around its middle.
+ * A ring that crosses the date line continues beyond it, around its middle.
  * @param {readonly (readonly number[])[]} ring of longitude and latitude
  */
 function ringPath(ring) {

@@ -174,7 +174,7 @@ function samplesOf(series, bucket_ms) {
 
 /**
  * @param {unknown} value the answer of `/completeness`
- * @returns {{ readonly received: number, readonly missing: number, readonly reasons: ReadonlyMap<string, number>, readonly more: number }} missing messages by their reasons ('': not explained), and gaps beyond those that the service lists
+ * @returns {{ readonly received: number, readonly missing: number, readonly reasons: ReadonlyMap<string, number>, readonly more: number }} missing messages by their reasons ('': not explained), and gaps that the service does not list
  */
 export function countsOf(value) {
   /** @type {Map<string, number>} */

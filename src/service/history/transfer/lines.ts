@@ -1,6 +1,6 @@
 /**
- * The lines of an export, NDJSON: for each kit one that names it, its messages, what is known beside them, and one that ends
- * it, so that a cut file is noticed.
+ * The lines of an export, NDJSON: for each kit a first line that names it, its messages, what is known beside them, and a last
+ * line, so that a cut file is noticed.
  */
 import { z } from 'zod';
 import { json } from '../../../contract/json.ts';

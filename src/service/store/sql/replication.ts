@@ -14,8 +14,8 @@ const state = z.object({ names: z.string(), commit: z.string(), standbys: z.coer
 const without_standby: ReadonlySet<string> = new Set(['local', 'off']);
 
 /**
- * Returns the fault with its remedy; undefined: what is acknowledged survives a failover. `is_replicated`: the configuration says that
- * there are standbys, also while none is connected.
+ * Returns the fault with its remedy; undefined: what is acknowledged survives a failover. `is_replicated`: the configuration names
+ * standbys, also while none is connected.
  */
 export async function replicationFault(
   queries: Queries,

@@ -56,7 +56,7 @@ it('tells each edge once, whatever many detectors say between', async () => {
   expect(outbox.drafts.filter(said('motion'))).toHaveLength(2);
 });
 
-it('tells tampering and a doorbell as events of their own', async () => {
+it('publishes tampering and a doorbell as separate events', async () => {
   const { camera, prepare } = await serve();
   const { outbox } = await prepare();
   await camera.next('PullMessages');
@@ -69,7 +69,7 @@ it('tells tampering and a doorbell as events of their own', async () => {
   expect(outbox.drafts.filter(said('motion'))).toEqual([]);
 });
 
-it('says once that the event service restarts alone, and hears motion soon after', async () => {
+it('reports once that only the event service restarts, and receives motion soon after', async () => {
   const { camera, prepare } = await serve();
   const { outbox, log } = await prepare();
   await camera.next('PullMessages');

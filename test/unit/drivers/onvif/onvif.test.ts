@@ -137,7 +137,7 @@ it.each([
   expect(camera.count('GetDeviceInformation')).toBeLessThanOrEqual(3);
 });
 
-it('tries a wrong password once in each way of logging in, says so once, and never again', async () => {
+it('tries a wrong password once with each way to log in, reports it once, and never tries it again', async () => {
   const camera = await start();
   const entry = await lab.entry(camera);
   camera.settings.password = 'another';

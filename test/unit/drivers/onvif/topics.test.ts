@@ -55,7 +55,7 @@ it.each([
   ['tns1:RuleEngine/ObjectDetection/Object', 'ClassTypes', 'Person'],
   ['tns1:RuleEngine/ObjectDetector/tnsajax:Any', 'ClassTypes', 'Vehicle'],
   ['tns1:UserAlarm/IVA/HumanShapeDetect', 'State', 'true'],
-])('hears motion in %s', (topic, name, value) => {
+])('reads motion from %s', (topic, name, value) => {
   expect(states(topic, item(name, value))).toEqual(['active']);
   const idle = value === '1' ? '0' : /^[PV]/u.test(value) ? '' : 'false';
   expect(states(topic, item(name, idle))).toEqual(['idle']);
@@ -68,7 +68,7 @@ it.each([
   ['tns1:VideoSource/GlobalSceneChange/ImagingService', 'State', 'tamper'],
   ['tns1:RuleEngine/MyRuleDetector/Visitor', 'State', 'doorbell'],
   ['tns1:VideoSource/MotionAlarm', 'State', 'motion'],
-])('reads %s as a detection of its own', (topic, name, detection) => {
+])('reads %s as a separate detection', (topic, name, detection) => {
   expect(notesOf(note(topic, item(name, 'true')))).toMatchObject([{ detection, state: 'active' }]);
   expect(notesOf(note(topic, item(name, 'false')))).toMatchObject([{ detection, state: 'idle' }]);
 });

@@ -177,7 +177,7 @@ it('runs one test at a time', async () => {
   await lab.stop();
 });
 
-it('sends nothing over a metered link unless the payload says so', async () => {
+it('sends nothing over a metered link unless the payload allows it', async () => {
   await withDirectory(async (sys) => {
     await mkdir(join(sys, 'class/net/wwx1'), { recursive: true });
     await writeFile(join(sys, 'class/net/wwx1/uevent'), 'DEVTYPE=wwan\nINTERFACE=wwx1\n');

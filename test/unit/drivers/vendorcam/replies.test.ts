@@ -169,7 +169,7 @@ it('an identity is the UID, else the MAC, else the label of the options', () => 
   expect(identitiesOf(none)).toEqual([]);
 });
 
-it('the stream has the address we use, the path the camera tells, and credentials that are escaped', () => {
+it('the stream has the address that the kit uses, the path that the camera reports, and escaped credentials', () => {
   const [options] = vendorcamOptions.parse({
     hosts: [{ name: 'a', host: '10.1.1.9', username: 'kit', password_file: '/p' }],
   }).hosts;

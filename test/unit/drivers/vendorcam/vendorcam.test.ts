@@ -179,7 +179,7 @@ describe('a camera', () => {
     expect(hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline')).toEqual([]);
   });
 
-  it('is refused with a remedy when it tells no identity, and taken with the one of its label', async () => {
+  it('is refused with a remedy when it reports no identity, and accepted with the identity on its label', async () => {
     const { camera, start, hub, options, restart, online } = await running({ mac: '' });
     start();
     await eventually('it is refused', () => hub.hub.drivers()[0]?.state === 'rejected');

@@ -36,7 +36,7 @@ describe('Resending', () => {
     expect(rounds).toContain(6_000);
   });
 
-  it('does not resume for each acknowledgement of a cloud that never names what waits', () => {
+  it('does not resume for each acknowledgement of a cloud that never names the waiting messages', () => {
     const acks = Array.from({ length: 7_200 }, (_, at_s) => at_s);
     expect(play(7_200, () => 100, acks).length).toBeLessThan(20);
     const after_silences = acks.filter((at_s) => at_s % 100 === 0);

@@ -84,7 +84,7 @@ describe('a retained topic', () => {
     ).toEqual(['asset/a 2', 'asset/b 1']);
   });
 
-  it('counts a value that arrived as delivered, not as superseded by the one that came meanwhile', async () => {
+  it('counts a value that arrived as delivered, not as superseded by a newer value', async () => {
     lab.connect();
     lab.send('presence', 1, 'a');
     await lab.outbox.committed();

@@ -157,7 +157,7 @@ describe('an acknowledgement of the cloud', () => {
     return last;
   }
 
-  test('releases rows beyond those that are tracked singly too, and not what is in flight or was sent again', () => {
+  test('releases rows of ranges that are tracked as a whole too, but none in flight and none sent again', () => {
     using lab = new StoreLab({}, { unconfirmed_max: 4 });
     const in_flight = sendBatches(lab, 'feed', 24);
     const everything = { epoch: epochOf(lab), ranges: [[1, 24]] as const };
@@ -170,7 +170,7 @@ describe('an acknowledgement of the cloud', () => {
     expect(lab.store.confirm(everything)).toMatchObject({ released: 4, depth: { feed: { rows: 0 } } });
   });
 
-  test('releases no row that came late among those that are not tracked singly, and none that is sent again', () => {
+  test('releases no row that came late into a range that is tracked as a whole, and none that is sent again', () => {
     using lab = new StoreLab({}, { unconfirmed_max: 4 });
     const late = 5;
     const early = lab.rows('feed', 1, 13).filter(({ id }) => id !== lab.row('feed', late).id);
@@ -183,7 +183,7 @@ describe('an acknowledgement of the cloud', () => {
     expect(lab.store.confirm(everything)).toMatchObject({ released: 0, depth: { feed: { rows: 5 } } });
   });
 
-  test('a lane goes on however many rows are unconfirmed, and in time all of them are sent again', () => {
+  test('a lane keeps sending however many rows are unconfirmed, and all of them are sent again later', () => {
     using lab = new StoreLab();
     const count = unconfirmed_max + 2_500;
     const rows = lab.rows('alarm', 1, count);

@@ -236,7 +236,7 @@ describe('everything else', () => {
     }
   });
 
-  it('slows down whoever guesses keys, and not the one who has one', async () => {
+  it('slows down a client that guesses keys, and not one that has a key', async () => {
     const guess = { 'x-api-key': `kc_000000000000_${'A'.repeat(32)}` };
     const answers: number[] = [];
     for (let n = 0; n < 7; n += 1) answers.push((await ask('GET', '/api/kits', guess)).status);

@@ -119,7 +119,7 @@ it('answers over TLS from version 1.2 on, and neither plain HTTP nor TLS 1.1', a
   await expect(once(plain, 'response')).rejects.toThrow(cut);
 });
 
-it('marks the cookie of the session as Secure, without a proxy that says so', async () => {
+it('marks the cookie of the session as Secure, also when no proxy reports TLS', async () => {
   await start();
   const headers = { 'content-type': 'application/json' };
   const path = '/api/session';

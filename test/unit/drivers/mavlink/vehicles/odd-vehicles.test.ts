@@ -76,7 +76,7 @@ describe.concurrent('Another station with the ids of this kit', () => {
 });
 
 describe.concurrent('A component of a vehicle', () => {
-  it('is its child when it sends from an address of its own', async () => {
+  it('is its child also when it sends from another address', async () => {
     await withLab(async (lab) => {
       await lab.fly();
       await lab.until('online');
