@@ -50,6 +50,8 @@ export interface Owner {
   readonly log: DriverLog;
 }
 
+/** Beyond these a removed asset may come back, offline, when the buffer file of an earlier run opens late. */
+const removed_max = 4_096;
 /** After a start, a driver has so long to reach an asset before its tasks are refused as offline. */
 const reach_wait_ms = 30_000;
 
@@ -62,6 +64,8 @@ export class Assets {
   /** The newest message of each feed of a gateway that is not announced yet. */
   readonly #gateway_news = new Map<GatewayFeed, { readonly log: DriverLog; readonly message: unknown }>();
   readonly #gateway_commands = new Map<string, readonly Command[]>();
+  /** Ids of assets that this run has removed: the file of an earlier run may still have them, and cannot be read yet. */
+  readonly #removed = new Set<string>();
 
   constructor(parts: AssetsParts) {
     this.#parts = parts;
@@ -75,12 +79,12 @@ export class Assets {
 
   /**
    * Restores the announcements of an earlier run when the buffer file became readable only now. What this run has announced
-   * meanwhile is newer.
+   * or removed meanwhile is newer. A run that stops leaves them to the next one.
    */
   takeUp(announced: Opened['announced']): void {
-    const known = new Set(
-      [...this.#assets.values()].flatMap(({ facts: { id } }) => [channels.asset(id), channels.commands(id)]),
-    );
+    if (this.#parts.signal.aborted) return;
+    const ids = [...this.#removed, ...[...this.#assets.values()].map(({ facts }) => facts.id)];
+    const known = new Set(ids.flatMap((id) => [channels.asset(id), channels.commands(id)]));
     const unknown = announced.filter(({ channel }) => !known.has(channel));
     const restored = restoreAssets({ ...this.#parts, announced: unknown });
     if (restored.size === 0) return;
@@ -165,6 +169,7 @@ export class Assets {
     this.#parts.streams.want(asset.facts.asset_key, null);
     this.#parts.pictures?.forget(asset.facts.id);
     this.#assets.delete(asset.facts.asset_key);
+    if (this.#removed.size < removed_max) this.#removed.add(asset.facts.id);
     asset.remove(reason);
   }
 

@@ -317,6 +317,27 @@ it('takes over the assets of an earlier run when the buffer file can be read onl
   await lab.stop();
 });
 
+it('takes over no asset that it has removed before the buffer file could be read', async () => {
+  const lab = hubLab();
+  const drones = held();
+  void lab.run(drones.driver);
+  await settle();
+  drones.sink.remove();
+  lab.outbox.clear();
+  lab.hub.takeUp(announced);
+  expect(lab.hub.assets()).toEqual([]);
+  expect(lab.outbox.drafts).toEqual([]);
+  await lab.stop();
+});
+
+it('leaves the assets of an earlier run to the next one when the buffer file can be read only at the stop', async () => {
+  const lab = hubLab();
+  await lab.stop();
+  lab.outbox.clear();
+  lab.hub.takeUp(announced);
+  expect(lab.outbox.drafts).toEqual([]);
+});
+
 it('lists an asset of an earlier run as offline until its driver announces it', async () => {
   const lab = hubLab({ announced });
   expect(lab.hub.assets()).toMatchObject([{ status: 'offline', last_seen_at: earlier.last_seen_at }]);
