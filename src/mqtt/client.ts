@@ -1,8 +1,9 @@
 /**
  * MQTT.js as the encoder and decoder of one connection. It keeps no messages, reads on while messages are handled, sends no
  * PUBACK and does not measure the keep-alive. Only this file imports the library, and what is built on its behavior rather
- * than on its documentation is here and in packet-lengths.ts.
+ * than on its documentation is here, in packet-lengths.ts and in no-debug.ts.
  */
+import './no-debug.ts';
 import './packet-lengths.ts';
 import type { Duplex } from 'node:stream';
 import { type IClientOptions, type IPublishPacket, MqttClient, type Packet, Store } from 'mqtt';
@@ -46,6 +47,8 @@ export function newClient(
     queueQoSZero: false,
     // The library would make and keep a buffer for each of the 65,536 packet identifiers: 10 MB.
     writeCache: false,
+    // See no-debug.ts.
+    log: () => undefined,
     outgoingStore: new NullStore(),
     incomingStore: new NullStore(),
   });

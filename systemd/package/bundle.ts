@@ -52,6 +52,7 @@ export async function bundle(root: string, out: string): Promise<readonly string
       besideItself(root, assets),
       withoutDemo(),
       withoutUnused(),
+      withoutDebug(),
       builtInWithoutFacade(),
       latinOnly(),
     ],
@@ -138,6 +139,18 @@ function withoutUnused(): Plugin {
       return this.resolve(built_in, importer, { kind: 'import-statement' });
     },
     load: (id) => (never_called.some((each) => each.test(id)) ? 'module.exports = {};\n' : null),
+  };
+}
+
+/** What src/mqtt/no-debug.ts does in a run from the sources. */
+function withoutDebug(): Plugin {
+  return {
+    name: 'without-debug',
+    load(id) {
+      if (id.endsWith('/src/mqtt/no-debug.ts')) return 'export {};\n';
+      const isDebug = id.endsWith('/node_modules/debug/src/index.js');
+      return isDebug ? 'const silent = () => undefined;\nmodule.exports = () => silent;\n' : null;
+    },
   };
 }
 
