@@ -62,8 +62,6 @@ interface SenderOptions {
   readonly onDelivered: (outgoing: OutgoingMessage) => void;
 }
 
-type Answered = (code: number, reason: string) => void;
-
 /** A removal under way. */
 interface Half {
   readonly outgoing: OutgoingMessage;
@@ -175,32 +173,28 @@ export class Sender {
       retain: outgoing.retain,
       expiry_s: expiryOf(outgoing),
     };
-    if (!outgoing.removal) {
-      this.#send(outgoing, bytes, message, (code, reason) => this.#ended(outgoing, code, reason));
-      return;
-    }
-    const half: Half = { outgoing, topic, answer: undefined };
-    this.#half_sent.push(half);
-    this.#send(outgoing, bytes, message, (code, reason) => this.#halfAnswered(half, code, reason));
+    const half: Half | undefined = outgoing.removal ? { outgoing, topic, answer: undefined } : undefined;
+    if (half) this.#half_sent.push(half);
+    this.#send(outgoing, bytes, message, half);
   }
 
   /** The second part of a removal: the broker forgets what it has retained. */
   #publishEmpty(half: Half): void {
     const { outgoing, topic } = half;
     const message = { topic, payload: '', retain: true };
-    this.#send(outgoing, topic.length + packet_overhead_bytes, message, (code, reason) =>
-      this.#halfAnswered(half, code, reason),
-    );
+    this.#send(outgoing, topic.length + packet_overhead_bytes, message, half);
   }
 
-  #send(outgoing: OutgoingMessage, bytes: number, message: Outgoing, answered: Answered): void {
+  /** `half`: of a removal. */
+  #send(outgoing: OutgoingMessage, bytes: number, message: Outgoing, half: Half | undefined): void {
     const sent_ms = this.#options.now();
     this.window.sent(bytes, outgoing);
     this.#options.session.publish(message, ({ code, reason }) => {
       const delay_ms = this.#options.now() - sent_ms;
       this.window.acked(bytes, { backlog: outgoing.backlog, delay_ms });
       this.#options.onAcknowledged({ bytes, delay_ms });
-      answered(code, reason);
+      if (half) this.#halfAnswered(half, code, reason);
+      else this.#ended(outgoing, code, reason);
       this.wake();
     });
   }

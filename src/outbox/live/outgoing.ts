@@ -27,7 +27,7 @@ type Content =
   | { readonly kind: 'row'; readonly row: TakenRow }
   | { readonly kind: 'batch'; readonly batch: TakenBatch }
   /** The broker acknowledged it once. */
-  | { readonly kind: 'replay'; readonly id: RowId; readonly ids?: readonly RowId[] };
+  | { readonly kind: 'replay'; readonly id: RowId; readonly ids?: readonly RowId[] | undefined };
 
 export interface OutgoingMessage {
   readonly lane: Lane;
@@ -80,15 +80,11 @@ export type ClockOffset = number | undefined;
 
 export function outgoingOfLive(live: Live, offset_ms: ClockOffset): OutgoingMessage {
   const { row } = live;
-  return {
-    ...single(row, qualityNow(row, offset_ms), offset_ms),
-    backlog: false,
-    content: { kind: 'live', live },
-  };
+  return single(row, qualityNow(row, offset_ms), offset_ms, { kind: 'live', live });
 }
 
 export function outgoingOfRow(row: TakenRow): OutgoingMessage {
-  return { ...single(row, row.time_quality, undefined), backlog: true, content: { kind: 'row', row } };
+  return single(row, row.time_quality, undefined, { kind: 'row', row });
 }
 
 export function outgoingOfBatch(batch: TakenBatch): OutgoingMessage {
@@ -129,13 +125,29 @@ function batchItem(row: Row, offset_ms: ClockOffset): BatchItem {
   return time_quality ? { ...item, time_quality } : item;
 }
 
-function single(row: Row, time_quality: TimeQuality | undefined, offset_ms: ClockOffset) {
-  const { retain } = laneRules[row.lane];
+/** Every message passes here: it makes one object, and no copies of others. */
+function single(
+  row: Row,
+  time_quality: TimeQuality | undefined,
+  offset_ms: ClockOffset,
+  content: Extract<Content, { kind: 'live' | 'row' }>,
+): OutgoingMessage {
+  const { lane, channel, body } = row;
+  const { retain } = laneRules[lane];
+  const { epoch, seq } = positionOf(row.id);
   const time_ms = timeOf(row, time_quality, offset_ms);
   // The empty payload that clears a retained message (MQTT 5 section 3.3.1.3) has no stamp: the envelope orders the removal.
-  const removal = retain && row.body === 'null';
-  const payload = writeEnvelope({ ...positionOf(row.id), time_ms, time_quality }, row.body);
-  return { lane: row.lane, channel: row.channel, payload, retain: retain && !removal, removal, rows: 1 };
+  const removal = retain && body === 'null';
+  return {
+    lane,
+    channel,
+    payload: writeEnvelope({ epoch, seq, time_ms, time_quality }, body),
+    retain: retain && !removal,
+    removal,
+    rows: 1,
+    backlog: content.kind === 'row',
+    content,
+  };
 }
 
 function qualityNow(row: Row, offset_ms: ClockOffset): TimeQuality | undefined {

@@ -8,7 +8,7 @@
 import { AckRanges } from '../ack-ranges.ts';
 import { Fifo } from './fifo.ts';
 import type { Stored } from './in-flight.ts';
-import { livesOf, outgoingId, type OutgoingMessage } from './outgoing.ts';
+import { outgoingId, type OutgoingMessage } from './outgoing.ts';
 import type { RowId } from '../row.ts';
 
 const remembered_ms = 1_000;
@@ -21,8 +21,8 @@ const remembered_bytes_max = 4 * 1024 * 1024;
 /** Without what the message stands for, which need not be remembered. */
 interface Remembered extends Omit<OutgoingMessage, 'content'> {
   readonly id: RowId;
-  /** Of all messages inside; empty: not known singly. */
-  readonly ids: readonly RowId[];
+  /** Of all messages inside; undefined: the only one is `id`; empty: not known singly. */
+  readonly ids: readonly RowId[] | undefined;
   readonly at_ms: number;
 }
 
@@ -57,7 +57,7 @@ export class Replay {
     if (this.#recent.length === 0) return;
     const named = new AckRanges(epoch, ranges);
     for (const each of this.#recent.drain()) {
-      if (each.ids.length > 0 && each.ids.every((id) => named.has(id))) this.#bytes -= each.payload.length;
+      if (isNamed(each, named)) this.#bytes -= each.payload.length;
       else this.#recent.push(each);
     }
   }
@@ -93,9 +93,15 @@ export class Replay {
   }
 }
 
-function idsOf(outgoing: OutgoingMessage): readonly RowId[] {
-  const { content } = outgoing;
-  if (content.kind === 'row') return [content.row.id];
-  if (content.kind === 'replay') return content.ids ?? [];
-  return livesOf(outgoing).map(({ row }) => row.id);
+function isNamed({ id, ids }: Remembered, named: AckRanges): boolean {
+  if (!ids) return named.has(id);
+  return ids.length > 0 && ids.every((each) => named.has(each));
+}
+
+const unknown_ids: readonly RowId[] = [];
+
+function idsOf({ content }: OutgoingMessage): readonly RowId[] | undefined {
+  if (content.kind === 'replay') return content.ids;
+  if (content.kind === 'batch') return unknown_ids;
+  return content.kind === 'packet' ? content.lives.map(({ row }) => row.id) : undefined;
 }
