@@ -52,8 +52,10 @@ export interface Subject {
   close(): Promise<void>;
 }
 
-/** As the daemon is started (src/kit-connector.mjs), for every engine alike. */
-export const node_flags = ['--max-semi-space-size=1'] as const;
+/** As the daemon is started (src/kit-connector.mjs), for every engine alike; `BENCH_NODE_FLAGS` tries others. */
+export const node_flags: readonly string[] = process.env['BENCH_NODE_FLAGS']?.split(' ') ?? [
+  '--max-semi-space-size=1',
+];
 
 const open_ms = 60_000;
 const load_max_ms = 600_000;
