@@ -1,17 +1,10 @@
 /** Statements on assets, their feeds, commands and tasks, in all forms of the service. The numbers are those of statements.md. */
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { serverFrame, type ServerFrame } from '../../../src/service/api/frames.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
-import {
-  type Answer,
-  type Body,
-  formsHere,
-  openScene,
-  scene_ms,
-  type Scene,
-} from '../../support/kit/interface-scene.ts';
+import { formsHere, sceneFor, type Answer, type Body } from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { playedDrone } from '../../support/kit/played-kit.ts';
 
@@ -23,17 +16,11 @@ const timestamp = '2026-11-21T10:00:00.000Z';
 const nobody = '00000000-0000-4000-8000-000000000009';
 
 describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (form) => {
-  let scene: Scene;
-  let kit: string;
-  beforeAll(async () => {
-    scene = await openScene(form);
-    kit = `/api/kits/${scene.kit_id}`;
-  }, scene_ms);
-  afterAll(async () => scene?.close());
+  const scene = sceneFor(form);
 
-  const create = async (body: object): Promise<Answer> => scene.ask(`${kit}/assets`, { body });
+  const create = async (body: object): Promise<Answer> => scene.ask(`${scene.path}/assets`, { body });
   const send = async (asset_id: string, name: string, payload?: object): Promise<Answer> =>
-    scene.ask(`${kit}/assets/${asset_id}/commands/${name}`, {
+    scene.ask(`${scene.path}/assets/${asset_id}/commands/${name}`, {
       body: payload === undefined ? {} : { payload },
     });
   /** The task when it is over. */
@@ -48,7 +35,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
   };
 
   it('1.3, 8.1, 8.3, 8.4, 8.5, 8.6, 8.7, 8.8, 8.9, 12.7 lists the assets of the connector by type, with these fields', async () => {
-    const { status, body } = await scene.ask(`${kit}/assets`);
+    const { status, body } = await scene.ask(`${scene.path}/assets`);
     expect(status).toBe(200);
     const plain = { status: 'online', last_seen_at: like(utc), vendor: null, model: null };
     const whep_url = like(/^http:\/\/127\.0\.0\.1:8889\/[\w-]+\/whep$/u);
@@ -104,7 +91,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
 
   it('1.6, 11.1, 11.2, 11.3, 12.12 reads the newest message of each feed, and only feeds that have one', async () => {
     const feeds = async (id: string): Promise<unknown> =>
-      (await scene.ask(`${kit}/assets/${id}/telemetry`)).body;
+      (await scene.ask(`${scene.path}/assets/${id}/telemetry`)).body;
     expect(await feeds(scene.drone)).toEqual(playedDrone);
     expect(await feeds(scene.vendorcam)).toEqual({
       status: { online: true, motion_alarm: true, ai_alarm: true },
@@ -131,7 +118,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
     const { status, headers, body } = await create(wanted);
     expect(status).toBe(201);
     const { id } = body;
-    expect(headers.get('location')).toBe(`${kit}/assets/${id}`);
+    expect(headers.get('location')).toBe(`${scene.path}/assets/${id}`);
     expect(body).toEqual({
       ...wanted,
       id: like(uuid),
@@ -160,11 +147,11 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
     const { body: truck } = await create({ name: 'Mover', type: 'vehicle' });
     const frames = await watch(truck.id);
     const fix = { lat: 47.41, lon: 8.56, alt_m: 450.5, bearing: 90, speed_mps: 5.5 };
-    const pushed = await scene.ask(`${kit}/assets/${truck.id}/location`, { body: fix });
+    const pushed = await scene.ask(`${scene.path}/assets/${truck.id}/location`, { body: fix });
     expect([pushed.status, pushed.text]).toEqual([204, '']);
     const gps = { ...fix, source: 'api', timestamp: like(utc) };
-    expect((await scene.ask(`${kit}/assets/${truck.id}/telemetry`)).body).toEqual({ gps });
-    const { body } = await scene.ask(`${kit}/assets`);
+    expect((await scene.ask(`${scene.path}/assets/${truck.id}/telemetry`)).body).toEqual({ gps });
+    const { body } = await scene.ask(`${scene.path}/assets`);
     const listed = body.assets.find(({ id }) => id === truck.id);
     expect(listed).toMatchObject({ lat: 47.41, lon: 8.56 });
     expect(listed).not.toHaveProperty('alt_m');
@@ -188,18 +175,18 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
     { lat: '47', lon: 8 },
   ])('12.13, 16.1 takes no fix like %j', async (fix) => {
     const { body } = await create({ name: 'Lost', type: 'vehicle' });
-    expect((await scene.ask(`${kit}/assets/${body.id}/location`, { body: fix })).status).toBe(422);
+    expect((await scene.ask(`${scene.path}/assets/${body.id}/location`, { body: fix })).status).toBe(422);
   });
 
   it('9.1, 9.2, 9.3, 12.8 lists the enabled commands with their definitions', async () => {
-    const { body } = await scene.ask(`${kit}/assets/${scene.vendorcam}/commands`);
+    const { body } = await scene.ask(`${scene.path}/assets/${scene.vendorcam}/commands`);
     const names = body.commands.map(({ name }) => name);
     expect(names.sort((a, b) => a.localeCompare(b))).toEqual([
       'ptz_move',
       'ptz_preset',
       'set_motion_detection',
     ]);
-    const { body: ofDrone } = await scene.ask(`${kit}/assets/${scene.drone}/commands`);
+    const { body: ofDrone } = await scene.ask(`${scene.path}/assets/${scene.drone}/commands`);
     const disarm = ofDrone.commands.find(({ name }) => name === 'disarm');
     expect(disarm).toEqual({
       id: like(uuid),
@@ -225,7 +212,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
       requested_by: like(uuid),
       created_at: like(utc),
     });
-    expect(sent.headers.get('location')).toBe(`${kit}/tasks/${sent.body.id}`);
+    expect(sent.headers.get('location')).toBe(`${scene.path}/tasks/${sent.body.id}`);
     expect(await ended(sent)).toMatchObject({ status: 'completed', payload, result: { reached: payload } });
   });
 
@@ -288,16 +275,16 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
       `/tasks/${nobody}`,
       '/assets/x',
     ]) {
-      expect((await scene.ask(kit + path)).status).toBe(404);
+      expect((await scene.ask(scene.path + path)).status).toBe(404);
     }
   });
 
   it('12.15 tasks are listed, newest first, of the kit and of an asset', async () => {
     const sent = await send(scene.onvif, 'ptz_move', { direction: 'up' });
     await ended(sent);
-    const { body } = await scene.ask(`${kit}/tasks?limit=1`);
+    const { body } = await scene.ask(`${scene.path}/tasks?limit=1`);
     expect(body.tasks).toMatchObject([{ id: sent.body.id, status: 'completed' }]);
-    const { body: ofCamera } = await scene.ask(`${kit}/assets/${scene.onvif}/tasks?status=completed`);
+    const { body: ofCamera } = await scene.ask(`${scene.path}/assets/${scene.onvif}/tasks?status=completed`);
     expect(ofCamera.tasks.every((task) => task.asset_id === scene.onvif)).toBe(true);
   });
 
@@ -305,7 +292,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
     const body = { name: 'Twin', type: 'vehicle', vendor: 'ACME', model: 'T1' };
     const made = [await create(body), await create(body)];
     expect(made.map((each) => each.body.vendor)).toEqual(['ACME', 'ACME']);
-    const { assets } = (await scene.ask(`${kit}/assets`)).body;
+    const { assets } = (await scene.ask(`${scene.path}/assets`)).body;
     expect(new Set(assets.map(({ asset_key }) => asset_key)).size).toBe(assets.length);
     const twins = assets.filter(({ name }) => name === 'Twin');
     expect(twins).toMatchObject([
@@ -318,17 +305,17 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
     const first = await send(scene.onvif, 'ptz_move', { direction: 'up' });
     const again = await send(scene.onvif, 'ptz_move', { direction: 'up' });
     const key = await scene.newKey();
-    const path = `${kit}/assets/${scene.onvif}/commands/ptz_move`;
+    const path = `${scene.path}/assets/${scene.onvif}/commands/ptz_move`;
     await eventually('the key is known', async () => (await scene.ask('/api/kits', { key })).status === 200);
     const other = await scene.ask(path, { key, body: { payload: { direction: 'up' } } });
-    const { tasks } = (await scene.ask(`${kit}/tasks`)).body;
+    const { tasks } = (await scene.ask(`${scene.path}/tasks`)).body;
     for (const { status } of tasks) expect(['pending', 'running', 'completed', 'failed']).toContain(status);
     const askers = [first, again, other].map((each) => each.body.requested_by);
     expect([askers[0] === askers[1], askers[0] === askers[2]]).toEqual([true, false]);
   });
 
   it('12.18 a command without parameters is sent without a body, and with {}', async () => {
-    const path = `${kit}/assets/${scene.drone}/commands/return_home`;
+    const path = `${scene.path}/assets/${scene.drone}/commands/return_home`;
     const bare = await scene.ask(path, { method: 'POST' });
     expect([bare.status, bare.body.status]).toEqual([202, 'pending']);
     expect(await ended(bare)).toMatchObject({ status: 'completed', payload: {} });
@@ -339,7 +326,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
   it('12.19 the bearing of a fix reaches the sockets, for the arrow on the map', async () => {
     const { body } = await create({ name: 'Arrow', type: 'vehicle' });
     const frames = await watch(body.id);
-    await scene.ask(`${kit}/assets/${body.id}/location`, { body: { lat: 1, lon: 2, bearing: 271.5 } });
+    await scene.ask(`${scene.path}/assets/${body.id}/location`, { body: { lat: 1, lon: 2, bearing: 271.5 } });
     await eventually('the fix', () => frames.some(({ type }) => type === 'feed'));
     expect(frames.find(({ type }) => type === 'feed')).toMatchObject({
       message: { data: { bearing: 271.5 } },
@@ -356,7 +343,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
     const statuses: number[] = [];
     for (let second = 0; second < 3; second += 1) {
       const pushed = ids.map(async (id) => {
-        const url = `${scene.url}${kit}/assets/${id}/location`;
+        const url = `${scene.url}${scene.path}/assets/${id}/location`;
         const headers = { 'x-api-key': scene.key, 'content-type': 'application/json' };
         const body = JSON.stringify({ lat: 47 + second / 1_000, lon: 8 });
         statuses.push((await fetch(url, { method: 'POST', headers, body })).status);
@@ -372,7 +359,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
 
   /** Frames of a socket that watches this asset, from its snapshot on. */
   async function watch(asset_id: string): Promise<readonly ServerFrame[]> {
-    const url = `${scene.url.replace('http', 'ws')}${kit}/ws`;
+    const url = `${scene.url.replace('http', 'ws')}${scene.path}/ws`;
     const socket = new WebSocket(url, ['kit.v1'], { headers: { 'x-api-key': scene.key } });
     const frames: ServerFrame[] = [];
     socket.on('message', (raw: Buffer) => frames.push(serverFrame.parse(JSON.parse(raw.toString('utf8')))));

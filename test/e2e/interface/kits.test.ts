@@ -1,7 +1,7 @@
 /** Statements on kits, their telemetry and links, in all forms of the service. The numbers are those of statements.md. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { formsHere, openScene, type Scene, scene_ms } from '../../support/kit/interface-scene.ts';
+import { formsHere, sceneFor } from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { played } from '../../support/kit/played-kit.ts';
 
@@ -23,13 +23,7 @@ const links = () => {
 };
 
 describe.skipIf(peerMissing('mosquitto')).each(formsHere())('kits, form %s', (form) => {
-  let scene: Scene;
-  let kit: string;
-  beforeAll(async () => {
-    scene = await openScene(form);
-    kit = `/api/kits/${scene.kit_id}`;
-  }, scene_ms);
-  afterAll(async () => scene?.close());
+  const scene = sceneFor(form);
 
   it('1.1, 3.1, 12.1, 13.2 lists the kits of the key as an array whose ids open all other paths', async () => {
     const { status, body } = await scene.ask('/api/kits');
@@ -55,14 +49,14 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('kits, form %s', (fo
   });
 
   it('1.2, 4.1, 4.2, 4.3, 4.4, 7.1, 7.2, 12.2 telemetry is the whole of it in one call', async () => {
-    const { status, body } = await scene.ask(`${kit}/telemetry`);
+    const { status, body } = await scene.ask(`${scene.path}/telemetry`);
     expect(status).toBe(200);
     const kit_name = 'Kit Seven';
     expect(body).toEqual({ online: true, kit_id: scene.kit_id, kit_name, location, ...played });
   });
 
   it('6.1, 6.2, 6.3, 6.4, 6.6, 12.4 links are listed, one for each interface', async () => {
-    const { status, body } = await scene.ask(`${kit}/links`);
+    const { status, body } = await scene.ask(`${scene.path}/links`);
     expect([status, body]).toEqual([200, { links: links() }]);
   });
 
@@ -73,7 +67,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('kits, form %s', (fo
     ['satellite', 'eth3'],
     ['Cellular', 'Wwan0'],
   ])('12.5 the link "%s" is %s, by interface name or type, whatever the case', async (wanted, name) => {
-    const { status, body } = await scene.ask(`${kit}/links/${wanted}`);
+    const { status, body } = await scene.ask(`${scene.path}/links/${wanted}`);
     expect([status, body.name]).toEqual([200, name]);
     expect(body).toEqual(links().find((link) => link.name === name));
   });
@@ -88,13 +82,13 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('kits, form %s', (fo
       clients: { clients },
     };
     for (const [path, body] of Object.entries(parts)) {
-      expect((await scene.ask(`${kit}/${path}`)).body).toEqual(body);
+      expect((await scene.ask(`${scene.path}/${path}`)).body).toEqual(body);
     }
-    expect((await scene.ask(`${kit}/queue`)).body).toMatchObject({ online: true, refused: 0 });
+    expect((await scene.ask(`${scene.path}/queue`)).body).toMatchObject({ online: true, refused: 0 });
   });
 
   it('15.2 an unknown link is 404 as a problem that names those that there are', async () => {
-    const { status, headers, body } = await scene.ask(`${kit}/links/eth9`);
+    const { status, headers, body } = await scene.ask(`${scene.path}/links/eth9`);
     expect([status, headers.get('content-type')]).toEqual([404, 'application/problem+json']);
     expect(body.detail).toContain('eth3, eth4, Wwan0');
   });
@@ -109,14 +103,14 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('kits, form %s', (fo
     const stranger = await scene.newKey('--kit', '00000000-0000-4000-8000-000000000001');
     expect((await scene.ask('/api/kits', { key: stranger })).body).toMatchObject([{ live: null }]);
     for (const path of ['', '/telemetry', '/links', '/assets', `/assets/${scene.drone}/telemetry`]) {
-      expect((await scene.ask(kit + path, { key: stranger })).status).toBe(404);
+      expect((await scene.ask(scene.path + path, { key: stranger })).status).toBe(404);
     }
   });
 
   it('13.3 a key that may only read changes nothing', async () => {
     const reader = await scene.newKey('--kit', scene.kit_id, '--scope', 'read');
     const body = { name: 'Truck', type: 'vehicle' };
-    expect((await scene.ask(`${kit}/assets`, { key: reader, body })).status).toBe(403);
+    expect((await scene.ask(`${scene.path}/assets`, { key: reader, body })).status).toBe(403);
   });
 
   it('2.4 every path of the document has the prefix /api', async () => {
@@ -162,7 +156,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('kits, form %s', (fo
   });
 
   it('12.17 reads online beside the telemetry that is cached', async () => {
-    const { body } = await scene.ask(`${kit}/telemetry`);
+    const { body } = await scene.ask(`${scene.path}/telemetry`);
     expect([body.online, Object.keys(body)[0]]).toEqual([true, 'online']);
   });
 });

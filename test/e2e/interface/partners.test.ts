@@ -1,41 +1,31 @@
 /** Statements on partner assets, as clients write them, in all forms of the service. The numbers are those of statements.md. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type Answer,
-  formsHere,
-  openScene,
-  type Scene,
-  scene_ms,
-} from '../../support/kit/interface-scene.ts';
+import { describe, expect, it } from 'vitest';
+import { formsHere, sceneFor, type Answer } from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 
 const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/u;
 const like = (pattern: RegExp): unknown => expect.stringMatching(pattern);
 
 describe.skipIf(peerMissing('mosquitto')).each(formsHere())('partner assets, form %s', (form) => {
-  let scene: Scene;
-  let kit: string;
-  beforeAll(async () => {
-    scene = await openScene(form);
-    kit = `/api/kits/${scene.kit_id}`;
-  }, scene_ms);
-  afterAll(async () => scene?.close());
+  const scene = sceneFor(form);
 
-  const create = async (body: object): Promise<Answer> => scene.ask(`${kit}/assets`, { body });
+  const create = async (body: object): Promise<Answer> => scene.ask(`${scene.path}/assets`, { body });
 
   it('12.6, 12.9, 12.13 takes null for an optional field as a field that is not given', async () => {
     const none = { vendor: null, model: null, metadata: null, parent_id: null };
     const { status, body } = await create({ name: 'Bare', type: 'vehicle', ...none });
     expect([status, body]).toMatchObject([201, { ...none, metadata: {} }]);
     const fix = { lat: 47.4, lon: 8.5, alt_m: null, bearing: null, speed_mps: null, timestamp: null };
-    const pushed = await scene.ask(`${kit}/assets/${body.id}/location`, { body: fix });
+    const pushed = await scene.ask(`${scene.path}/assets/${body.id}/location`, { body: fix });
     expect(pushed.status).toBe(204);
-    const { body: feeds } = await scene.ask(`${kit}/assets/${body.id}/telemetry`);
+    const { body: feeds } = await scene.ask(`${scene.path}/assets/${body.id}/telemetry`);
     expect(feeds).toMatchObject({ gps: { ...fix, timestamp: like(utc) } });
-    const path = `${kit}/assets/${scene.drone}/commands/return_home`;
+    const path = `${scene.path}/assets/${scene.drone}/commands/return_home`;
     const sent = await scene.ask(path, { body: { payload: null } });
     expect([sent.status, sent.body]).toMatchObject([202, { payload: {} }]);
-    const lost = await scene.ask(`${kit}/assets/${body.id}/location`, { body: { lat: null, lon: 8.5 } });
+    const lost = await scene.ask(`${scene.path}/assets/${body.id}/location`, {
+      body: { lat: null, lon: 8.5 },
+    });
     expect(lost.status).toBe(422);
   });
 
@@ -43,12 +33,12 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('partner assets, for
     const { status, body } = await create({ name: 'Bare', type: 'vehicle', colour: 'red' });
     expect(status).toBe(201);
     expect(body).not.toHaveProperty('colour');
-    const pushed = await scene.ask(`${kit}/assets/${body.id}/location`, {
+    const pushed = await scene.ask(`${scene.path}/assets/${body.id}/location`, {
       body: { lat: 47.4, lon: 8.5, accuracy_m: 3 },
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     });
     expect(pushed.status).toBe(204);
-    const { body: feeds } = await scene.ask(`${kit}/assets/${body.id}/telemetry`);
+    const { body: feeds } = await scene.ask(`${scene.path}/assets/${body.id}/telemetry`);
     expect(feeds).toMatchObject({ gps: { lat: 47.4, lon: 8.5 } });
   });
 
@@ -56,13 +46,13 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('partner assets, for
     const metadata = { crew: { name: 'north' }, plates: ['ZH 1'] };
     const { body } = await create({ name: 'Truck', type: 'vehicle', metadata });
     expect(body).toMatchObject({ metadata });
-    const path = `${kit}/assets/${body.id}`;
+    const path = `${scene.path}/assets/${body.id}`;
     expect((await scene.ask(path)).body).toMatchObject({ metadata });
     const change = { name: 'Truck 2', metadata: { crew: null } };
     const changed = await scene.ask(path, { method: 'PATCH', body: change });
     expect([changed.status, changed.body]).toMatchObject([200, change]);
     expect((await scene.ask(path)).body).toMatchObject(change);
-    const listed = (await scene.ask(`${kit}/assets`)).body.assets.find(({ id }) => id === body.id);
+    const listed = (await scene.ask(`${scene.path}/assets`)).body.assets.find(({ id }) => id === body.id);
     expect(listed).toMatchObject({ name: 'Truck 2' });
     expect(listed).not.toHaveProperty('metadata');
   });

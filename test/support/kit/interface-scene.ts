@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll } from 'vitest';
 import { assetId } from '../../../src/contract/identity.ts';
 import { type Broker, startMosquitto } from '../brokers/broker.ts';
 import { type Child, startChild } from '../child.ts';
@@ -69,6 +70,8 @@ export interface Scene {
   readonly url: string;
   readonly key: string;
   readonly kit_id: string;
+  /** `/api/kits/{kit_id}`. */
+  readonly path: string;
   readonly drone: string;
   readonly vendorcam: string;
   readonly onvif: string;
@@ -89,6 +92,18 @@ export function formsHere(): readonly Form[] {
 
 /** A broker, a database, a daemon and a service start in a scene: on a busy machine that takes long. */
 export const scene_ms = 120_000;
+
+/** To be called where tests are described: opens a scene before them and closes it after them. */
+export function sceneFor(form: Form): Scene {
+  const scene = {} as Scene;
+  let opened: Scene | undefined;
+  beforeAll(async () => {
+    opened = await openScene(form);
+    Object.assign(scene, opened);
+  }, scene_ms);
+  afterAll(async () => opened?.close());
+  return scene;
+}
 
 /** Resolves when the kit and all its assets are seen through the service. */
 export async function openScene(form: Form): Promise<Scene> {
@@ -174,7 +189,7 @@ export async function openScene(form: Form): Promise<Scene> {
     onvif: id('onvif'),
     gateway: id('gateway'),
   };
-  return { form, url, key, kit_id, ...assets, broker, ask, newKey, close };
+  return { form, url, key, kit_id, path: `/api/kits/${kit_id}`, ...assets, broker, ask, newKey, close };
 }
 
 async function askOnce(url: string, path: string, asked: Asked): Promise<Answer> {

@@ -3,6 +3,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { FakeDrone, freeUdpPort } from '../../../../fakes/fake-drone.ts';
 import { FakeStation, type StationOptions } from '../../../../fakes/fake-station.ts';
+import { checksum } from '../../../../../drivers/mavlink/wire/checksum.ts';
+import { overhead_v2, stx_v2 } from '../../../../../drivers/mavlink/wire/frame.ts';
 import type { SignFrame } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { drone_key, mavlinkLab, type MavlinkLab } from '../mavlink-lab.ts';
@@ -29,6 +31,22 @@ export interface ForwardLab {
   readonly station: (about: StationOptions) => Promise<FakeStation>;
   /** The line of the only endpoint in `kit-connector status`, or of the named one. */
   readonly facts: (endpoint?: string) => string;
+}
+
+const encapsulated_data = { msgid: 131, crc_extra: 223, payload_bytes: 255 } as const;
+const frames_a_datagram = 100;
+
+/** A datagram full of frames of the greatest length, as a vehicle sends pictures: it fills the buffers of a connection soon. */
+export function pictureDatagram(sysid: number): Uint8Array {
+  const { msgid, crc_extra, payload_bytes } = encapsulated_data;
+  const frames = Array.from({ length: frames_a_datagram }, (_, seq) => {
+    const frame = Buffer.alloc(overhead_v2 + payload_bytes, 0x78);
+    frame.set([stx_v2, payload_bytes, 0, 0, seq, sysid, 1, msgid, 0, 0]);
+    const end = frame.length - 2;
+    frame.writeUInt16LE(checksum(frame, 1, end, crc_extra), end);
+    return frame;
+  });
+  return Buffer.concat(frames);
 }
 
 /** A TCP port that was free a moment ago. */
