@@ -62,7 +62,9 @@ describe.skipIf(peerMissing('mosquitto'))('the command line beside a running dae
       const lines = stdout.split('\n');
       expect(lines[0]).toMatch(new RegExp(`^Kit 7 \\(${kit.kit_id}\\): ok {2}kit-connector \\d`));
       expect(stdout).toMatch(/^uplink {3}connected since /m);
-      expect(stdout).toMatch(/^buffer {3}accepted \d+ = delivered \d+ \+ buffered \d+ \+ dropped \d+/m);
+      expect(stdout).toMatch(
+        /^buffer {3}accepted \d+ = delivered \d+ to the broker \+ buffered \d+ \+ dropped \d+/m,
+      );
       expect(stdout).toMatch(/Drone falcon +drone +online +(?:\w+ \ds ago, )*gps \ds ago.* falcon$/m);
       expect(stdout).toMatch(/wan0 +ethernet +online/);
       expect(stdout).toMatch(/^tasks {4}0 pending, 0 running/m);

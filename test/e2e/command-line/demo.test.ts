@@ -14,7 +14,10 @@ it('prints what runs where and what is published, stops at Ctrl-C and is the sam
     const first = await visit(dir);
     expect(first.text).toContain(`Configuration and buffer: ${own}`);
     expect(first.text).toContain(`npx kit-connector status --watch --socket ${own}/control.sock`);
-    expect(first.text).toMatch(/stopped: accepted \d+ = delivered \d+ \+ buffered \d+ \+ dropped \d+.*\n$/);
+    // Whether its own service has acknowledged anything by then is chance.
+    expect(first.text).toMatch(
+      /stopped: accepted \d+ = delivered \d+(?: to the broker)? \+ buffered \d+ \+ dropped \d+.*\n$/,
+    );
     expect(existsSync(join(own, 'control.sock'))).toBe(false);
     expect(readdirSync(own).filter((name) => name.endsWith('.sock'))).toEqual([]);
     const second = await visit(dir);

@@ -153,7 +153,7 @@ export function driverConformance({
     const { host } = recordingHost(driver, stopping.signal);
     const running = driver.configure(options())(host);
     stopping.abort();
-    await expect(ended(running)).resolves.toBe('ended');
+    expect(await ended(running)).toBe('ended');
   });
 }
 
@@ -173,9 +173,12 @@ async function run(driver: Driver, options: unknown) {
   };
 }
 
-async function ended(running: Promise<void>): Promise<'ended' | undefined> {
-  const settled = running.then(() => 'ended' as const);
-  return within(stop_deadline_ms, settled);
+async function ended(running: Promise<void>): Promise<string> {
+  const settled = running.then(() => 'ended');
+  return (
+    (await within(stop_deadline_ms, settled)) ??
+    `\`run\` had not resolved ${stop_deadline_ms} ms after the abort`
+  );
 }
 
 function recordingHost(driver: Driver, signal: AbortSignal) {
