@@ -15,8 +15,15 @@ export interface IntroductionOptions {
   readonly problems: Problems;
 }
 
-/** Rejects when the connection ends or the broker does not answer. Refusals are noted, and the kit continues without. */
-export async function introduce(session: Session, options: IntroductionOptions): Promise<void> {
+/**
+ * Rejects when the connection ends, the broker does not answer or `signal` aborts. Refusals are noted, and the kit continues
+ * without.
+ */
+export async function introduce(
+  session: Session,
+  options: IntroductionOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const { kit_id, birth, timeout_ms, drops_old_filter, problems } = options;
   const introduced = (async () => {
     // A dispatch must never be retained: with `rap` one shows also when it is published while the kit is connected.
@@ -25,7 +32,8 @@ export async function introduce(session: Session, options: IntroductionOptions):
     noteBirth((await session.publishAndWait(birth)).code, birth.topic, problems);
     return true;
   })();
-  const done = await within(timeout_ms, introduced);
+  const done = await within(timeout_ms, introduced, signal);
+  signal.throwIfAborted();
   if (!done) throw new Error('the broker accepted the connection and did not answer');
 }
 

@@ -13,7 +13,7 @@ const ms_per_min = 60_000;
 
 interface Followed {
   readonly endpoints: Endpoints;
-  /** Of a new connection, when the session began. */
+  /** Interface that the session was opened over; undefined: not known. */
   readonly ifindex: number | undefined;
 }
 
@@ -63,7 +63,7 @@ export class Path {
     }
   }
 
-  /** Calls `onMoved` once when packets of this session would leave by another interface or with another source. */
+  /** Calls `onMoved` once when packets of this session leave, or would leave, by another interface or with another source. */
   async follow(endpoints: Endpoints, onMoved: () => void, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     this.#broker_ip = endpoints.remote_ip;
@@ -71,11 +71,15 @@ export class Path {
     this.#session = session;
     this.#onMoved = onMoved;
     signal.addEventListener('abort', () => this.#ended(endpoints), { once: true });
+    const before = this.#route;
     const route = await this.#find();
     if (this.#session !== session) return;
     this.#route = route;
-    this.#session = { endpoints, ifindex: route?.ifindex };
-    this.#interface = (await this.#wayOf(endpoints))?.interface ?? null;
+    // The route may have moved since the session was opened. IPv6 may choose an address that the kernel does not state.
+    const isOfBefore = route?.source_ip !== endpoints.local_ip && before?.source_ip === endpoints.local_ip;
+    const followed = { endpoints, ifindex: (isOfBefore ? before : route)?.ifindex };
+    this.#session = followed;
+    await this.#lookAtSession(followed, route);
   }
 
   async #look(): Promise<void> {

@@ -241,9 +241,9 @@ export class Uplink {
     const { dispatch } = this.#options;
     const ended = new AbortController();
     try {
-      await this.#begin(session);
-      const sender = this.#drain(session, ended.signal);
       this.#followRoute(session, ended.signal);
+      await this.#begin(session, signal);
+      const sender = this.#drain(session, ended.signal);
       const reason = await Promise.race([session.closed, aborted(signal).then(() => 'stopped')]);
       if (signal.aborted) await this.#farewell(session, sender);
       return reason;
@@ -271,16 +271,17 @@ export class Uplink {
   }
 
   /** Subscribes and publishes the birth, before anything else is sent. */
-  async #begin(session: Session): Promise<void> {
+  async #begin(session: Session, signal: AbortSignal): Promise<void> {
     const { kit_id, broker } = this.#options;
     if (!this.#limits.accepted(session)) throw new Error('the broker supports QoS 0 only');
-    await introduce(session, {
+    const options = {
       kit_id,
       birth: this.#presence.birth(session.packet_bytes_max - state_overhead_bytes),
       timeout_ms: broker.connect_timeout_ms,
       drops_old_filter: !this.#is_old_filter_gone,
       problems: this.#problems,
-    });
+    };
+    await introduce(session, options, signal);
     this.#is_old_filter_gone = true;
     this.#state.connected(session);
   }

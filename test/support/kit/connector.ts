@@ -9,6 +9,7 @@ import { openOutbox, type Outbox } from '../../../src/outbox/outbox.ts';
 import type { StoreLimits } from '../../../src/outbox/protocol.ts';
 import { vouched } from '../../../src/platform/clock-evidence.ts';
 import { systemClock, type Clock } from '../../../src/platform/clock.ts';
+import type { OpenBrokerSocket } from '../../../src/mqtt/socket.ts';
 import type { Routes } from '../../../src/platform/linux/route-lookup.ts';
 import { Uplink } from '../../../src/uplink/uplink.ts';
 import { test_drones, test_kit } from '../gps.ts';
@@ -34,6 +35,12 @@ export interface ConnectorOptions {
   /** Time until the first attempt to connect. */
   readonly wait_ms?: number;
   readonly routes?: Routes;
+  /** Monotonic time of the uplink. */
+  readonly now?: () => number;
+  readonly openSocket?: OpenBrokerSocket;
+  /** The first pause before another attempt; the longest is ten times as long. */
+  readonly retry_ms?: number;
+  readonly connect_timeout_ms?: number;
   readonly onConnected?: () => void;
   readonly onDisconnected?: () => void;
   readonly log?: (sentence: string, facts: object) => void;
@@ -63,7 +70,7 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
   const say = options.log ?? (() => undefined);
   const write = (facts: object, sentence: string): void => say(sentence, facts);
   const log = { debug: write, info: write, warn: write, error: write };
-  const { batch_rows } = options;
+  const { batch_rows, retry_ms = 200 } = options;
   const clock = options.clock ?? systemClock({ evidence: vouched });
   const outbox = await openOutbox({
     file: options.file,
@@ -93,7 +100,9 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
       packetMs: () => options.packet_ms ?? 0,
       backlogKbps: () => options.backlog_kbps ?? 0,
     },
-    retry: { first_ms: 200, max_ms: 2_000 },
+    retry: { first_ms: retry_ms, max_ms: 10 * retry_ms },
+    now: options.now,
+    openSocket: options.openSocket,
     epoch: () => outbox.epoch,
     wait_ms: options.wait_ms,
     clock,
@@ -141,7 +150,7 @@ function brokerOf(options: ConnectorOptions) {
     key: undefined,
     protocol: options.protocol ?? 'auto',
     keepalive_s: 30,
-    connect_timeout_ms: 5_000,
+    connect_timeout_ms: options.connect_timeout_ms ?? 5_000,
     ack: options.ack ?? 'auto',
   } as const;
 }

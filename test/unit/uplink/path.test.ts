@@ -35,15 +35,22 @@ function kernel(route: Route | null) {
       state.listening();
       await letPass(0);
     },
+    /** The kernel has changed its tables and not reported it yet. */
+    changeSilently: (next: Route) => {
+      state.route = next;
+      state.bySource = next;
+    },
     passMinute: () => (now_ms += 60_000),
   };
 }
 
-async function followed(route: Route | null = eth) {
+/** A session that was opened on `route`; `meanwhile` happens before it is followed. */
+async function followed(route: Route | null = eth, meanwhile?: (lab: ReturnType<typeof kernel>) => void) {
   const lab = kernel(route);
   const end = new AbortController();
   let moves = 0;
   await lab.path.run(end.signal);
+  meanwhile?.(lab);
   await lab.path.follow(endpoints, () => (moves += 1), end.signal);
   return { ...lab, end, moves: () => moves };
 }
@@ -61,6 +68,18 @@ describe('the path to the broker', () => {
     const lab = await followed();
     await lab.change({ ...eth, source_ip: '10.0.0.9' }, null);
     expect(lab.moves()).toBe(1);
+  });
+
+  it('leaves a session whose route moved while it was opened, before the kernel has reported that', async () => {
+    const lab = await followed(eth, ({ changeSilently }) => changeSilently(sat));
+    await lab.change(sat);
+    expect(lab.moves()).toBe(1);
+  });
+
+  it('keeps a new session whose address the kernel did not state, as a temporary one of IPv6', async () => {
+    const lab = await followed({ ...eth, source_ip: '10.0.0.3' });
+    await lab.change({ ...eth, source_ip: '10.0.0.3' });
+    expect(lab.moves()).toBe(0);
   });
 
   it('keeps a session with a fixed source, as in a VPN, and names its new interface', async () => {
