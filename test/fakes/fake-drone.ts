@@ -53,12 +53,15 @@ export class FakeDrone extends SimVehicle {
   /** Each so many'th frame is lost on the way out; 0: none. */
   lose_every = 0;
   sign: SignFrame | undefined;
+  /** Frames that arrive over one of its links leave over the other one, as autopilots do. */
+  forwards = false;
   readonly #arrived = new EventEmitter<{ command: [CommandMessage['fields']] }>();
   readonly #stopping: AbortController;
   #sent = 0;
   #second: Socket | undefined;
   #second_port = 0;
   #first_gone = false;
+  #is_from_second = false;
   #sender: FakeDrone | undefined;
   #listener: FakeDrone | undefined;
 
@@ -100,7 +103,11 @@ export class FakeDrone extends SimVehicle {
   /** Sends everything over a second link too, as routers do, and receives over both. */
   alsoTo(port: number): void {
     this.#second = createSocket('udp4');
-    this.#second.on('message', (bytes) => this.receive(bytes));
+    this.#second.on('message', (bytes) => {
+      this.#is_from_second = true;
+      this.receive(bytes);
+      this.#is_from_second = false;
+    });
     this.#second_port = port;
   }
 
@@ -246,8 +253,14 @@ export class FakeDrone extends SimVehicle {
   protected override receive(bytes: Uint8Array): void {
     this.received += 1;
     this.received_bytes += bytes.length;
+    if (this.forwards) this.#forward(bytes);
     if (!this.silent) super.receive(bytes);
     this.#listener?.receive(bytes);
+  }
+
+  #forward(bytes: Uint8Array): void {
+    if (this.#is_from_second) this.carry(bytes);
+    else this.#second?.send(bytes, this.#second_port, this.options.host);
   }
 
   protected override handle(

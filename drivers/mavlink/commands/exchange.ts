@@ -2,7 +2,9 @@
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
 import type { Contact } from '../vehicles/contact.ts';
+import type { Situation } from '../vehicles/situation.ts';
 import type { Changes } from './await-change.ts';
+import { Repeats } from './repeats.ts';
 import { texts } from './texts.ts';
 
 /** The vehicle that a command is sent to. */
@@ -12,6 +14,8 @@ export interface Addressee {
   readonly changes: Changes;
   /** Changes when the autopilot restarts and when commands move to another link. */
   readonly incarnation: () => string;
+  /** Why what is received cannot be attributed to it: another vehicle has its system id. */
+  readonly conflict: () => string | undefined;
 }
 
 /** The two messages that can carry a command. */
@@ -28,6 +32,9 @@ export interface Order {
   readonly send: (contact: Contact, how: { readonly form: Form; readonly confirmation: number }) => boolean;
   /** Only for commands that make a vehicle safer: a second copy does no harm, however late. */
   readonly may_resend: boolean;
+  /** Returns why another copy would do harm now; also when a pilot has changed the mode, unless `ignores_mode`. */
+  readonly obstacle?: (situation: Situation) => string | undefined;
+  readonly ignores_mode?: boolean;
   /** Description of the expected effect. */
   readonly expected: string;
   readonly effect_wait_ms: number;
@@ -57,6 +64,8 @@ const answer_slices = 3;
 const answer_slice_ms = 1_000;
 /** After the last copy, an answer or the effect may still appear. */
 const late_wait_ms = 2_000;
+/** A vehicle repeats that it executes a command; one that says so no more has not ended it in an observable way. */
+const executing_max_ms = 10_000;
 /** Over a satellite messages take up to a minute, and the vehicle reports its mode as rarely. */
 const satellite = { answer_slice_ms: 20_000, late_wait_ms: 20_000, effect_wait_ms: 180_000 } as const;
 /** Both autopilots send the reasons after the answer. */
@@ -132,9 +141,12 @@ class Attempt {
   #others = 0;
   /** The effect was seen, also if the pilot has ended it since. */
   #was_seen = false;
+  /** When the newest answer came. */
+  #newest_ms = 0;
   /** When the last unanswered copy was sent. */
   #unanswered_ms: number | undefined;
   readonly #incarnation: string;
+  readonly #repeats: Repeats;
   /** The state was already as expected: without an answer it is no evidence. */
   readonly #was_already: boolean;
 
@@ -143,6 +155,7 @@ class Attempt {
     this.#order = order;
     this.#context = context;
     this.#incarnation = to.incarnation();
+    this.#repeats = new Repeats(to, order, performance.now());
     this.#was_already = order.isObserved(to.contact, Number.NEGATIVE_INFINITY);
   }
 
@@ -151,7 +164,7 @@ class Attempt {
     this.#sent_ms = performance.now();
     this.#others = this.#to.contact.unanswered.count(this.#order.command, this.#sent_ms);
     for (let slice = 0; slice < answer_slices; slice += 1) {
-      if (slice === 0 || this.#order.may_resend) this.#send(form, slice);
+      if (slice === 0 || this.#mayRepeat()) this.#send(form, slice);
       const ack = await this.#wait(() => {
         this.#wasSeen();
         return this.#newestAck();
@@ -197,9 +210,14 @@ class Attempt {
     if (this.#unanswered_ms !== undefined) this.#to.contact.discardUnsent(this.#unanswered_ms);
   }
 
+  /** Whether another copy may be sent: not when its effect would come after the report. */
+  #mayRepeat(): boolean {
+    return this.#context.remaining_ms() >= time_min_ms && this.#repeats.isAllowed(performance.now());
+  }
+
   /** Whether another form may be sent: the command may be resent, or the vehicle refused it immediately. */
   mayRetry(): boolean {
-    return this.#order.may_resend || performance.now() - this.#sent_ms < this.#slice_ms;
+    return this.#mayRepeat() || performance.now() - this.#sent_ms < this.#slice_ms;
   }
 
   /** Awaits the effect of an accepted command: acceptance is no evidence of it. */
@@ -240,13 +258,19 @@ class Attempt {
     const reason =
       silence_ms >= silent_ms && !this.#isFar
         ? texts.link_lost(name, what, (silence_ms / 1_000).toFixed(1))
-        : texts.unanswered(name, what, expected);
+        : contact.hasRival
+          ? texts.not_attributed(name, what, expected)
+          : texts.unanswered(name, what, expected);
     return this.#failUnknown(`${reason}${this.#reasons(severity_warning)}`);
   }
 
   async refused({ result }: Ack, obstacle?: string): Promise<never> {
     // The refusal is known: neither a stop of the task nor a restart of the vehicle changes it.
-    await this.#to.changes.until(() => undefined, this.#within(reason_wait_ms), this.#context.signal);
+    await this.#to.changes.until(
+      () => void this.#wasSeen(),
+      this.#within(reason_wait_ms),
+      this.#context.signal,
+    );
     const result_name = result_names[result] ?? `result ${result}`;
     const reasons = this.#reasons(severity_notice) || this.#reasons(severity_info);
     const more = [
@@ -254,11 +278,17 @@ class Attempt {
       ...(obstacle === undefined ? [] : [obstacle]),
     ];
     const causes = causesText(reasons, more);
-    const refusal = texts.refused(this.#to.name, this.#order.what, result_name);
+    const { what, expected } = this.#order;
+    const refusal = texts.refused(this.#to.name, what, result_name);
+    // It may have answered another command, or somebody else has done it.
+    if (this.#was_seen) this.#failUnknown(`${texts.contradicted(refusal, expected)}${reasons}${causes}`);
     return this.#fail(`${refusal}${reasons}${causes}`);
   }
 
-  /** Waits for the end of a command in execution: a resent command might restart it. */
+  /**
+   * Waits for the end of a command in execution; a resent command might restart it. Undefined: its effect was seen and no answer
+   * followed, or the vehicle has said nothing more about it.
+   */
   async #awaitCompletion(first: Ack): Promise<Ack | undefined> {
     let reported_pct: number | undefined;
     const report = ({ progress }: Ack): void => {
@@ -267,13 +297,19 @@ class Attempt {
       this.#context.progress(texts.executing(this.#to.name), ...(progress <= 100 ? [progress] : []));
     };
     report(first);
+    const silence_max_ms = this.#isFar ? satellite.effect_wait_ms : executing_max_ms;
+    const isSilent = (): boolean => performance.now() - this.#newest_ms > silence_max_ms;
     const finalAck = (): Ack | undefined => {
       const ack = this.#newestAck();
       if (ack?.result !== result_in_progress) return ack;
       report(ack);
       return undefined;
     };
-    return this.#wait(finalAck, this.#context.remaining_ms());
+    const seen = await this.#wait(
+      () => finalAck() ?? (this.#wasSeen() || isSilent() ? 'over' : undefined),
+      this.#context.remaining_ms(),
+    );
+    return seen === 'over' ? this.#wait(finalAck, this.#was_seen ? reason_wait_ms : 0) : seen;
   }
 
   /** Returns the newest answer that is not to an earlier command: a refusal of that one says nothing about this one. */
@@ -283,9 +319,11 @@ class Attempt {
     );
     let others = this.#others;
     let newest: Ack | undefined;
-    for (const { ack } of answers) {
-      if (others === 0) newest = ack;
-      else if (ack.result !== result_in_progress) others -= 1;
+    for (const { ack, at_ms } of answers) {
+      if (others === 0) {
+        newest = ack;
+        this.#newest_ms = at_ms;
+      } else if (ack.result !== result_in_progress) others -= 1;
     }
     return newest;
   }
@@ -299,11 +337,13 @@ class Attempt {
     const { signal } = this.#context;
     const hasChanged = (): boolean => this.#to.incarnation() !== this.#incarnation;
     const seen = await this.#to.changes.until(
-      () => (hasChanged() ? { found: undefined } : found(look())),
+      () => (hasChanged() || this.#to.conflict() !== undefined ? { found: undefined } : found(look())),
       this.#within(ms),
       signal,
     );
     const { name } = this.#to;
+    const conflict = this.#to.conflict();
+    if (conflict !== undefined) this.#failUnknown(texts.about(name, conflict));
     if (signal.aborted && seen === undefined) this.#failUnknown(texts.stopped(name, this.#order.what));
     if (!hasChanged()) return seen?.found;
     return this.#failUnknown(texts.interrupted(name, this.#order.what));

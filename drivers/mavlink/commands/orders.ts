@@ -3,7 +3,7 @@ import type { Height } from './altitude.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import type { Form, Order } from './exchange.ts';
 import { isOnWayTo, isTargetShown, mayGoAround } from './target-shown.ts';
-import type { Waypoint } from './gate.ts';
+import { obstacleToDisarm, obstacleToHold, obstacleToReturn, type Waypoint } from './gate.ts';
 import { distance_m } from './geo.ts';
 import { texts } from './texts.ts';
 import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from '../vehicles/modes.ts';
@@ -41,7 +41,7 @@ export function armOrder(armed: boolean): Order {
     // param2 stays 0: the value that forces arming does not occur in this program.
     send: (contact, how) => sendCommand(contact, { command: command_arm, param1: armed ? 1 : 0 }, how),
     may_resend: !armed,
-    ...(armed ? { causes: armingCauses } : {}),
+    ...(armed ? { causes: armingCauses } : { obstacle: obstacleToDisarm, ignores_mode: true }),
     expected: armed ? texts.expects_armed : texts.expects_disarmed,
     effect_wait_ms,
     isObserved: ({ latest }, since_ms) => {
@@ -58,6 +58,7 @@ export function returnOrder(): Order {
     forms: ['long', 'int'],
     send: (contact, how) => sendCommand(contact, { command: command_return }, how),
     may_resend: true,
+    obstacle: obstacleToReturn,
     expected: texts.expects_homeward,
     effect_wait_ms,
     isObserved: (contact, since_ms) => isHomeward(modeOf(contact, since_ms)),
@@ -78,6 +79,7 @@ export function modeOrder(
     send: (contact, how) =>
       sendCommand(contact, { command: command_set_mode, param1: base_mode, param2: main, param3: sub }, how),
     may_resend: mode === 'RTL' || mode === 'LAND' || mode === 'LOITER' || mode === 'hold',
+    ...(mode === 'RTL' || mode === 'LAND' ? { obstacle: obstacleToReturn } : {}),
     expected: mode === 'hold' ? texts.expects_hold : texts.expects_mode(mode),
     effect_wait_ms,
     causes: (contact) => modeCauses(contact, custom_mode),
@@ -163,6 +165,7 @@ export function px4HoldOrder({ custom_mode }: ModeNumbers): Order {
     send: (contact, how) =>
       sendCommand(contact, { command: command_reposition, ...reposition, place: here }, how),
     may_resend: true,
+    obstacle: obstacleToHold,
     expected: texts.expects_hold,
     effect_wait_ms: goto_effect_wait_ms,
     isObserved: ({ latest }, since_ms) => {

@@ -49,6 +49,8 @@ export const texts = {
     `${sent}, but ${expected} was not observed within ${within_s} s`,
   unanswered: (vehicle: string, what: string, expected: string) =>
     `${vehicle} did not answer ${what}, and ${expected} was not observed; it may have acted`,
+  not_attributed: (vehicle: string, what: string, expected: string) =>
+    `another station uses the ids of this kit, so no answer of ${vehicle} to ${what} counts, and ${expected} was not observed; it may have acted`,
   link_lost: (vehicle: string, what: string, silence_s: string) =>
     `link to ${vehicle} lost after ${what} was sent (no frame for ${silence_s} s)`,
   interrupted: (vehicle: string, what: string) =>
@@ -56,6 +58,7 @@ export const texts = {
   stopped: (vehicle: string, what: string) => `the task was stopped after ${what} was sent to ${vehicle}`,
   unknown_outcome: (reason: string) => `${reason}; outcome unknown`,
   refused: (vehicle: string, what: string, result: string) => `${vehicle} refused ${what} (${result})`,
+  contradicted: (refusal: string, expected: string) => `${refusal}, but ${expected} was observed`,
   fallback_kind: 'this firmware does not support it on a vehicle of this kind',
   fallback_mode: 'this firmware accepts targets in GUIDED only; set that mode first',
   fallback_unsent: 'the older message for it was not sent, since the link accepts no frames now',

@@ -5,10 +5,13 @@ const answer_max_ms = 4_000;
 const copies_max = 64;
 
 export class UnansweredCopies {
+  /** When a command was sent last. */
+  last_ms = Number.NEGATIVE_INFINITY;
   readonly #copies: { readonly command: number; readonly at_ms: number }[] = [];
 
   /** `now_ms` is monotonic. */
   sent(command: number, now_ms: number): void {
+    this.last_ms = now_ms;
     this.#copies.push({ command, at_ms: now_ms });
     if (this.#copies.length > copies_max) this.#copies.shift();
   }

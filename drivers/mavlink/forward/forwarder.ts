@@ -20,7 +20,7 @@ import { texts } from './texts.ts';
 export interface ForwarderParts {
   readonly endpoints: readonly EndpointOptions[];
   readonly passive: boolean;
-  readonly out: Pick<Outgoing, 'isEcho' | 'relayed'>;
+  readonly out: Pick<Outgoing, 'foreign' | 'isEcho'>;
   readonly routes: () => readonly Route[];
   readonly signal: AbortSignal;
   readonly log: Pick<DriverLog, 'info' | 'warn' | 'debug'>;
@@ -143,7 +143,7 @@ export class Forwarder {
       return;
     }
     const command = commandOf(frame);
-    if (command !== undefined) this.#parts.out.relayed(command, performance.now());
+    if (command !== undefined) this.#parts.out.foreign(command, performance.now());
     const sent = reached.filter((route) => route.link.send(bytes, route.peer));
     if (sent.length > 0) tally.to_vehicles += 1;
     else tally.drop('link_refused');

@@ -2,7 +2,7 @@
  * Recognises frames that were received at another place shortly before: they came back through a router, or a vehicle is
  * connected twice. A sender never repeats a frame with its sequence number and checksum at two places.
  */
-import type { Frame } from '../wire/frame.ts';
+import { type Frame, fingerprintOf } from '../wire/frame.ts';
 
 /** A frame is recognised for one to two of these periods: longer than a router delays it. */
 const period_ms = 2_000;
@@ -21,16 +21,9 @@ export class RecentFrames {
       this.#current = new Map();
       this.#begun_ms = now_ms;
     }
-    const key = fingerprint(frame);
+    const key = fingerprintOf(frame);
     const known = this.#current.get(key) ?? this.#previous.get(key);
     if (known === undefined) this.#current.set(key, place);
     return known !== undefined && known !== place;
   }
-}
-
-/** System, message, sequence number and checksum, which covers everything else: 48 bits, exact in a number. */
-function fingerprint({ source, payload_at, payload_length, sysid, msgid, seq }: Frame): number {
-  const at = payload_at + payload_length;
-  const crc = (source[at] ?? 0) | ((source[at + 1] ?? 0) << 8);
-  return crc + seq * 0x1_00_00 + (msgid & 0xff_ff) * 0x1_00_00_00 + sysid * 0x1_00_00_00_00_00;
 }

@@ -1,14 +1,16 @@
 /** Sends all outgoing frames: adds our ids, the sequence number and signature of each link; sends nothing when passive. */
 import type { Link } from './link.ts';
-import { encode, type MessageName, type Messages } from '../wire/messages.ts';
+import { type Decoded, encode, type MessageName, type Messages } from '../wire/messages.ts';
 import type { Precedence } from './send-budget.ts';
 import type { SignFrame, Signing } from '../wire/signing.ts';
 
 /** More than a router holds back. */
 const recent_frames_max = 512;
-const relayed_max = 64;
+const foreign_max = 64;
 /** An answer to a command of a station may arrive this late. */
-const relayed_answer_ms = 10_000;
+const foreign_answer_ms = 10_000;
+/** An answer to a command of ours arrives within this time, also over a satellite. */
+const answer_max_ms = 200_000;
 
 const commanding: ReadonlySet<MessageName> = new Set([
   'COMMAND_INT',
@@ -49,8 +51,11 @@ export class Outgoing {
   readonly #signers = new Map<Link, SignFrame>();
   /** Frames that were sent last, to recognise copies that a router returns. */
   readonly #recent = new Set<string>();
-  /** When stations sent commands through us, by number of the command. */
-  readonly #relayed = new Map<number, number>();
+  /** When other stations sent commands, through us or over the same net, by number of the command. */
+  readonly #foreign = new Map<number, number>();
+  /** When we sent commands, by number of the command. */
+  readonly #sent = new Map<number, number>();
+  readonly #began_ms = performance.now();
 
   constructor({ sysid, compid, passive, signing }: OutgoingParts) {
     this.sysid = sysid;
@@ -67,6 +72,8 @@ export class Outgoing {
     const { sysid, compid } = this;
     const bytes = encode(name, fields, { sysid, compid, seq, sign: this.#signerOf(link) });
     this.#remember(bytes);
+    if ('command' in fields && typeof fields.command === 'number')
+      this.#sent.set(fields.command, performance.now());
     return link.send(bytes, peer, precedenceOf(name, fields));
   }
 
@@ -78,15 +85,31 @@ export class Outgoing {
     return signer;
   }
 
-  /** Remembers that a station sent a command with this number through us. */
-  relayed(command: number, now_ms: number): void {
-    this.#relayed.delete(command);
-    this.#relayed.set(command, now_ms);
-    if (this.#relayed.size <= relayed_max) return;
-    for (const oldest of this.#relayed.keys()) {
-      this.#relayed.delete(oldest);
+  /** Remembers that another station sent a command with this number. */
+  foreign(command: number, now_ms: number): void {
+    this.#foreign.delete(command);
+    this.#foreign.set(command, now_ms);
+    if (this.#foreign.size <= foreign_max) return;
+    for (const oldest of this.#foreign.keys()) {
+      this.#foreign.delete(oldest);
       break;
     }
+  }
+
+  /** Notes a command of another station that arrives over a link. */
+  observe({ name, fields }: Decoded, now_ms: number): void {
+    if (name === 'COMMAND_LONG' || name === 'COMMAND_INT') this.foreign(fields.command, now_ms);
+  }
+
+  /** Whether an answer is addressed to us alone, to a command that we have not sent: another station uses our ids. */
+  isUnexpected(
+    { command, target_system, target_component }: Messages['COMMAND_ACK'],
+    now_ms: number,
+  ): boolean {
+    if (target_system !== this.sysid || target_component !== this.compid) return false;
+    // The first answers may be to commands of an earlier run.
+    if (now_ms - this.#began_ms < answer_max_ms) return false;
+    return now_ms - (this.#sent.get(command) ?? Number.NEGATIVE_INFINITY) > answer_max_ms;
   }
 
   /**
@@ -94,8 +117,8 @@ export class Outgoing {
    * same command, whose answer it may be.
    */
   isForUs({ command, target_system, target_component }: Messages['COMMAND_ACK']): boolean {
-    const relayed_ms = this.#relayed.get(command);
-    const isAmbiguous = relayed_ms !== undefined && performance.now() - relayed_ms < relayed_answer_ms;
+    const foreign_ms = this.#foreign.get(command);
+    const isAmbiguous = foreign_ms !== undefined && performance.now() - foreign_ms < foreign_answer_ms;
     if (isAmbiguous && (target_system === 0 || target_component === 0)) return false;
     const isSystem = target_system === 0 || target_system === this.sysid;
     return isSystem && (target_component === 0 || target_component === this.compid);

@@ -5,6 +5,8 @@ import { heartbeatOf } from './high-latency.ts';
 import { assetKeyOf } from './identity.ts';
 import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
 import type { Link } from '../links/link.ts';
+import { type Frame, fingerprintOf } from '../wire/frame.ts';
+import { RecentAnswers } from './recent-answers.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { needsModeList } from './modes.ts';
 import type { Outgoing } from '../links/outgoing.ts';
@@ -24,6 +26,11 @@ export interface ContactParts {
   readonly rates: StreamRates;
   readonly passive: boolean;
   readonly now_ms: number;
+  /** Another station of the link that uses our ids. */
+  readonly rival: {
+    readonly isPresent: (now_ms: number) => boolean;
+    readonly seen: (now_ms: number) => void;
+  };
   /** Receives a complete text of the vehicle. */
   readonly onText: (contact: Contact, text: StatusText) => void;
   /** Receives an event that was not received before. */
@@ -85,6 +92,8 @@ export class Contact {
   readonly events = new EventIntake();
   readonly unanswered = new UnansweredCopies();
   readonly #out: Outgoing;
+  readonly #rival: ContactParts['rival'];
+  readonly #answers = new RecentAnswers();
   readonly #onEvent: ContactParts['onEvent'];
   readonly #onText: ContactParts['onText'];
   readonly #statusTexts = new StatusTexts();
@@ -105,7 +114,7 @@ export class Contact {
   #beat_ms = Number.NEGATIVE_INFINITY;
   #isHighLatency = false;
 
-  constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, onText, onEvent }: ContactParts) {
+  constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, ...more }: ContactParts) {
     this.link = link;
     this.peer = peer;
     this.sysid = sysid;
@@ -116,8 +125,9 @@ export class Contact {
     this.#out = out;
     this.#rates = rates;
     this.#passive = passive;
-    this.#onText = onText;
-    this.#onEvent = onEvent;
+    this.#onText = more.onText;
+    this.#onEvent = more.onEvent;
+    this.#rival = more.rival;
   }
 
   /** Whether it is received by HIGH_LATENCY2 alone. */
@@ -155,6 +165,16 @@ export class Contact {
   isToUs(message: { readonly target_system: number; readonly target_component: number }): boolean {
     const { sysid, compid } = this.#out;
     return message.target_system === sysid && message.target_component === compid;
+  }
+
+  /** Whether another station uses our ids: the answers of the vehicle to it look like answers to us. */
+  get hasRival(): boolean {
+    return this.#rival.isPresent(performance.now());
+  }
+
+  /** Whether it is no answer that has been received before: a router may deliver one twice. */
+  isNew({ name }: Decoded, frame: Frame, now_ms: number): boolean {
+    return name !== 'COMMAND_ACK' || this.#answers.isNew(fingerprintOf(frame), now_ms);
   }
 
   /** Returns whether the link accepted the frame. */
@@ -245,10 +265,13 @@ export class Contact {
 
   #acknowledge(ack: CommandAck, now_ms: number): void {
     if (!this.#out.isForUs(ack)) return;
+    if (this.#out.isUnexpected(ack, now_ms)) this.#rival.seen(now_ms);
     if (stream_requests.has(ack.command)) {
       this.#streams?.acknowledged(ack.command, ack.result);
       return;
     }
+    // It may be to a command of the other station.
+    if (this.hasRival) return;
     if (ack.result !== result_in_progress) this.unanswered.answered(ack.command);
     this.acks.push({ ack, at_ms: now_ms });
     if (this.acks.length > acks_max) this.acks.shift();

@@ -28,6 +28,7 @@ import type { Outgoing } from '../links/outgoing.ts';
 import { Part, requestMessage } from './part.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
+import { Radios } from './radios.ts';
 import { assumeIdentity, isOfAutopilot, offlineAfter_ms } from './over-satellite.ts';
 import { type Route, routeOf } from './route.ts';
 import { texts } from './texts.ts';
@@ -51,10 +52,6 @@ const identity_wait_passive_ms = 5_000;
 const clone_silence_ms = 5_000;
 /** Contacts are dropped this long after their vehicle went offline; the vehicle stays. */
 const drop_after_ms = 60_000;
-/** Old radios send each report in two messages. */
-const radio_twice_ms = 5_000;
-const radio_fresh_ms = 10_000;
-const radios_max = 256;
 
 /** Processes frames and periodic ticks. */
 export class VehicleRegistry {
@@ -64,8 +61,7 @@ export class VehicleRegistry {
   /** By asset_key. */
   readonly #vehicles = new Map<string, Vehicle>();
   readonly #components = new Map<string, Part>();
-  readonly #radios = new Map<string, number>();
-  readonly #radioOf = new Map<Link, { readonly report: Messages['RADIO_STATUS']; readonly at_ms: number }>();
+  readonly #radios = new Radios();
   readonly #rivals: Rivals;
   #shared: ReadonlySet<number> = new Set();
   readonly #full = new Set<string>();
@@ -95,8 +91,7 @@ export class VehicleRegistry {
 
   /** Returns the latest recent report of the link's radio. */
   radioOf(link: Link): Messages['RADIO_STATUS'] | undefined {
-    const newest = this.#radioOf.get(link);
-    return newest && performance.now() - newest.at_ms < radio_fresh_ms ? newest.report : undefined;
+    return this.#radios.newestOf(link, performance.now());
   }
 
   /** Whether another station over this link uses our system and component id: each takes the other's answers. */
@@ -117,11 +112,12 @@ export class VehicleRegistry {
     }
     const message = decode(frame);
     if (!message) return;
+    out.observe(message, now_ms);
     const contact = this.#dropStale(this.#contacts.find(link, peer, frame), now_ms);
     if (message.name === 'RADIO_STATUS' || message.name === 'RADIO') {
       this.#radio(message, { link, peer, contact, now_ms });
     } else if (contact) {
-      this.#contact(contact, message, now_ms);
+      if (contact.isNew(message, frame, now_ms)) this.#contact(contact, message, now_ms);
     } else if (isOfAutopilot(message)) {
       const added = this.#addContact({ link, peer, frame, now_ms });
       if (added) this.#contact(added, message, now_ms);
@@ -164,7 +160,12 @@ export class VehicleRegistry {
     const { streams: rates, passive } = options;
     const onText = (from: Contact, text: StatusText): void => this.#log.text(this.#subject(from), text);
     const onEvent = (from: Contact, event: VehicleEvent): void => this.#log.event(this.#subject(from), event);
-    const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, onText, onEvent });
+    const rival = {
+      isPresent: (at_ms: number): boolean => this.#rivals.has(link, at_ms),
+      seen: (at_ms: number): void => this.#rivals.seen(link, at_ms),
+    };
+    const more = { rival, onText, onEvent };
+    const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, ...more });
     this.#contacts.add(contact);
     return contact;
   }
@@ -339,15 +340,12 @@ export class VehicleRegistry {
     { name, fields }: Extract<Decoded, { readonly name: 'RADIO' | 'RADIO_STATUS' }>,
     { link, peer, contact, now_ms }: RadioSource,
   ): void {
-    this.#radioOf.set(link, { report: fields, at_ms: now_ms });
+    this.#radios.note(link, fields, now_ms);
     const behind = this.vehicles.filter(({ active }) =>
       contact ? active === contact : active.link === link && active.peer === peer,
     );
     if (behind.length === 0) return;
-    const place = `${link.name}|${peer}`;
-    if (this.#radios.size >= radios_max && !this.#radios.has(place)) this.#radios.clear();
-    if (name === 'RADIO_STATUS') this.#radios.set(place, now_ms);
-    else if (now_ms - (this.#radios.get(place) ?? Number.NEGATIVE_INFINITY) < radio_twice_ms) return;
+    if (this.#radios.isSecond(name, `${link.name}|${peer}`, now_ms)) return;
     for (const vehicle of behind) vehicle.receiveRadio(fields);
   }
 

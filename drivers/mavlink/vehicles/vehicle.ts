@@ -225,6 +225,7 @@ export class Vehicle {
         contact,
         changes: this.changes,
         incarnation: () => `${this.#switches}.${contact.boots}`,
+        conflict: () => this.#conflictAt(performance.now()),
       },
       situation: situationOf(contact, now_ms),
     };

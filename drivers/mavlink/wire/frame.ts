@@ -89,3 +89,10 @@ export class FrameView implements Frame {
 function byte(bytes: Uint8Array, at: number): number {
   return bytes[at] ?? 0;
 }
+
+/** System, message, sequence number and checksum, which covers everything else: 48 bits, exact in a number. */
+export function fingerprintOf({ source, payload_at, payload_length, sysid, msgid, seq }: Frame): number {
+  const at = payload_at + payload_length;
+  const crc = byte(source, at) | (byte(source, at + 1) << 8);
+  return crc + seq * 0x1_00_00 + (msgid & 0xff_ff) * 0x1_00_00_00 + sysid * 0x1_00_00_00_00_00;
+}

@@ -61,12 +61,13 @@ function oldCopter() {
     rates: { position_hz: 2, attitude_hz: 4, status_hz: 1 },
     passive: false,
     now_ms: performance.now(),
+    rival: { isPresent: () => false, seen: () => undefined },
     onText: () => undefined,
     onEvent: () => undefined,
   });
   const beat = { custom_mode: guided, type: 2, autopilot: 3, base_mode: 129, system_status: 4 };
   receive({ name: 'HEARTBEAT', fields: { ...beat, mavlink_version: 3 } });
-  const to = { name: 'Falcon', contact, changes, incarnation: () => 'one' };
+  const to = { name: 'Falcon', contact, changes, incarnation: () => 'one', conflict: () => undefined };
   const run = async (order: Order) =>
     carryOut(to, order, {
       signal: new AbortController().signal,

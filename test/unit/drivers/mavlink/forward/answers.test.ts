@@ -15,11 +15,23 @@ describe('An answer of a vehicle', () => {
   it('without a target is not taken for ours after a station sent the same command', () => {
     const out = new Outgoing({ sysid: 245, compid: 191, passive: false, signing: undefined });
     expect(out.isForUs({ ...answer, ...nobody })).toBe(true);
-    out.relayed(20, performance.now());
+    out.foreign(20, performance.now());
     expect(out.isForUs({ ...answer, ...nobody })).toBe(false);
     expect(out.isForUs({ ...answer, command: 400, ...nobody })).toBe(true);
     expect(out.isForUs({ ...answer, target_system: 245, target_component: 191 })).toBe(true);
     expect(out.isForUs({ ...answer, target_system: 255, target_component: 190 })).toBe(false);
+  });
+
+  it('to a command that the kit has not sent shows another station with its ids', () => {
+    const out = new Outgoing({ sysid: 245, compid: 191, passive: false, signing: undefined });
+    const now_ms = performance.now();
+    const long_after_ms = now_ms + 300_000;
+    const ours = { ...answer, target_system: 245, target_component: 191 };
+    // It may be to a command of an earlier run.
+    expect(out.isUnexpected(ours, now_ms)).toBe(false);
+    expect(out.isUnexpected(ours, long_after_ms)).toBe(true);
+    expect(out.isUnexpected({ ...answer, ...nobody }, long_after_ms)).toBe(false);
+    expect(out.isUnexpected({ ...ours, target_component: 190 }, long_after_ms)).toBe(false);
   });
 
   it('to a command of a station is not an answer to a command of the kit', async () => {

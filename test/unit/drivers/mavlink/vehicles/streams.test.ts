@@ -200,6 +200,7 @@ describe('Stream requests', () => {
 describe('The clock of an autopilot', () => {
   const contactAt = (boots_ms: readonly number[]): number => {
     const contact = new Contact({
+      rival: { isPresent: () => false, seen: () => undefined },
       link: {
         name: 'l',
         send: () => true,
