@@ -1,4 +1,5 @@
 /** Sends all outgoing frames: adds our ids, the sequence number and signature of each link; sends nothing when passive. */
+import { randomInt } from 'node:crypto';
 import type { Link } from './link.ts';
 import { type Decoded, encode, type MessageName, type Messages } from '../wire/messages.ts';
 import type { Precedence } from './send-budget.ts';
@@ -6,6 +7,9 @@ import type { SignFrame, Signing } from '../wire/signing.ts';
 
 /** More than a router holds back. */
 const recent_frames_max = 512;
+/** A router returns a frame within this time. Another station with our ids sends the same heartbeats, but not at the same time. */
+const returned_ms = 5_000;
+const sequence_numbers = 256;
 const foreign_max = 64;
 /** An answer to a command of a station may arrive this late. */
 const foreign_answer_ms = 10_000;
@@ -49,8 +53,8 @@ export class Outgoing {
   /** Next sequence number of each link: receivers count gaps as losses. */
   readonly #seq = new Map<Link, number>();
   readonly #signers = new Map<Link, SignFrame>();
-  /** Frames that were sent last, to recognise copies that a router returns. */
-  readonly #recent = new Set<string>();
+  /** When the last frames were sent, to recognise copies that a router returns. */
+  readonly #recent = new Map<string, number>();
   /** When other stations sent commands, through us or over the same net, by number of the command. */
   readonly #foreign = new Map<number, number>();
   /** When we sent commands, by number of the command. */
@@ -67,8 +71,9 @@ export class Outgoing {
   /** Returns whether the link accepted the frame. */
   send<K extends keyof Messages>(name: K, fields: Messages[K], { link, peer }: Recipient): boolean {
     if (this.#passive) return false;
-    const seq = this.#seq.get(link) ?? 0;
-    this.#seq.set(link, (seq + 1) & 0xff);
+    // Two kits that start together would number their frames alike.
+    const seq = this.#seq.get(link) ?? randomInt(sequence_numbers);
+    this.#seq.set(link, (seq + 1) % sequence_numbers);
     const { sysid, compid } = this;
     const bytes = encode(name, fields, { sysid, compid, seq, sign: this.#signerOf(link) });
     this.#remember(bytes);
@@ -125,14 +130,17 @@ export class Outgoing {
   }
 
   /** Whether a frame with our ids was sent by us. Otherwise another station uses our ids. */
-  isOurs({ bytes }: { readonly bytes: Uint8Array }): boolean {
-    return this.#recent.has(Buffer.from(bytes).toString('latin1'));
+  isOurs({ bytes }: { readonly bytes: Uint8Array }, now_ms: number): boolean {
+    const sent_ms = this.#recent.get(Buffer.from(bytes).toString('latin1'));
+    return sent_ms !== undefined && now_ms - sent_ms < returned_ms;
   }
 
   #remember(bytes: Uint8Array): void {
-    this.#recent.add(Buffer.from(bytes).toString('latin1'));
+    const frame = Buffer.from(bytes).toString('latin1');
+    this.#recent.delete(frame);
+    this.#recent.set(frame, performance.now());
     if (this.#recent.size <= recent_frames_max) return;
-    for (const oldest of this.#recent) {
+    for (const oldest of this.#recent.keys()) {
       this.#recent.delete(oldest);
       break;
     }

@@ -6,7 +6,7 @@ import { assetKeyOf } from './identity.ts';
 import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
 import type { Link } from '../links/link.ts';
 import { type Frame, fingerprintOf } from '../wire/frame.ts';
-import { RecentAnswers } from './recent-answers.ts';
+import { RecentAnswers } from '../wire/recent-answers.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { needsModeList } from './modes.ts';
 import type { Outgoing } from '../links/outgoing.ts';

@@ -28,7 +28,7 @@ import type { Outgoing } from '../links/outgoing.ts';
 import { Part, requestMessage } from './part.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
-import { Radios } from './radios.ts';
+import { Radios } from '../links/radios.ts';
 import { assumeIdentity, isOfAutopilot, offlineAfter_ms } from './over-satellite.ts';
 import { type Route, routeOf } from './route.ts';
 import { texts } from './texts.ts';
@@ -107,7 +107,7 @@ export class VehicleRegistry {
   frame(link: Link, frame: Frame, peer: string, now_ms: number): void {
     const { out } = this.#parts;
     if (out.isEcho(frame)) {
-      if (!out.isOurs(frame)) this.#rivals.seen(link, now_ms);
+      if (!out.isOurs(frame, now_ms)) this.#rivals.seen(link, now_ms);
       return;
     }
     const message = decode(frame);

@@ -17,6 +17,8 @@ async function withVtol(
     const drone = await lab.fly({ type: 1, quadplane: true, ...about });
     await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
     await lab.sees('sys_status', ({ ekf_ok, pre_arm_check }) => ekf_ok !== null && pre_arm_check !== null);
+    // Requested after EXTENDED_SYS_STATE, which shows that it is one.
+    await lab.sees('vfr_hud');
     await fn(lab, drone);
   });
 }

@@ -2,6 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
+import { LinkTally } from '../../../../../drivers/mavlink/links/link-tally.ts';
 import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { eventually } from '../../../../support/eventually.ts';
@@ -32,6 +34,27 @@ describe('An answer of a vehicle', () => {
     expect(out.isUnexpected(ours, long_after_ms)).toBe(true);
     expect(out.isUnexpected({ ...answer, ...nobody }, long_after_ms)).toBe(false);
     expect(out.isUnexpected({ ...ours, target_component: 190 }, long_after_ms)).toBe(false);
+  });
+
+  it('is no sign of another station, and neither is a frame of the kit that a router returns at once', () => {
+    const out = new Outgoing({ sysid: 245, compid: 191, passive: false, signing: undefined });
+    const sent: Uint8Array[] = [];
+    const link: Link = {
+      name: 'field',
+      high_latency: false,
+      hasRoom: () => true,
+      send: (frame) => sent.push(frame) > 0,
+      discard: () => undefined,
+      stats: () => new LinkTally().stats(),
+      ended: Promise.resolve(),
+    };
+    const about = { custom_mode: 0, type: 18, autopilot: 8, base_mode: 0, system_status: 4 };
+    out.send('HEARTBEAT', { ...about, mavlink_version: 3 }, { link });
+    const [bytes = new Uint8Array()] = sent;
+    const now_ms = performance.now();
+    expect(out.isOurs({ bytes }, now_ms)).toBe(true);
+    // Another kit with the same ids sends the same heartbeat when its sequence number comes round.
+    expect(out.isOurs({ bytes }, now_ms + 60_000)).toBe(false);
   });
 
   it('to a command of a station is not an answer to a command of the kit', async () => {

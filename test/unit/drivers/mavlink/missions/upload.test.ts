@@ -158,7 +158,9 @@ describe.concurrent('upload_mission', () => {
         items: items.length,
         acknowledged: true,
       });
-      expect(received).toEqual(Array.from({ length: items.length + 1 }, (_, seq) => seq));
+      // A busy vehicle asks for an item again.
+      const order = received.filter((seq, at) => seq !== received[at - 1]);
+      expect(order).toEqual(Array.from({ length: items.length + 1 }, (_, seq) => seq));
     });
   });
 

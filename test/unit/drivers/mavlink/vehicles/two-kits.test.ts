@@ -26,6 +26,14 @@ async function withTwoKits(
   });
 }
 
+/** The kits receive each other: the vehicle forwards between its ports, as autopilots do. Commands differ, whatever their numbers. */
+async function untilAlarm(one: MavlinkLab, other: MavlinkLab, drone: FakeDrone): Promise<void> {
+  drone.forwards = true;
+  await one.command('set_mode', { mode: 'GUIDED' });
+  await other.command('return_home');
+  await Promise.all([one.sees('sys_status', isShared), other.sees('sys_status', isShared)]);
+}
+
 const isShared = ({ alarms }: Readonly<Record<string, unknown>>): boolean =>
   Array.isArray(alarms) && alarms.includes(texts.own_id_shared(245, 191));
 
@@ -83,17 +91,14 @@ describe.concurrent('Two kits with ids of their own', () => {
 describe.concurrent('Two kits with the same ids', () => {
   it('raise an alarm in both when each receives the frames of the other', async () => {
     await withTwoKits({}, async (one, other, drone) => {
-      // The vehicle forwards between its ports, as autopilots do.
-      drone.forwards = true;
-      await Promise.all([one.sees('sys_status', isShared), other.sees('sys_status', isShared)]);
+      await untilAlarm(one, other, drone);
       expect(one.log.at('error')).toEqual([texts.rival]);
     });
   });
 
   it('count no answer, but effects: a refusal of the other one refuses nothing, and no speed is reported as set', async () => {
     await withTwoKits({}, async (one, other, drone) => {
-      drone.forwards = true;
-      await Promise.all([one.sees('sys_status', isShared), other.sees('sys_status', isShared)]);
+      await untilAlarm(one, other, drone);
       const to_kits = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };
       drone.react = ({ command }, execute) => {
         drone.send('COMMAND_ACK', { command, result: denied, ...to_kits });

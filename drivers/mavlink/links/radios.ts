@@ -1,5 +1,5 @@
 /** Reports of telemetry radios: which is the newest of a link, and which are the second message of an old radio. */
-import type { Link } from '../links/link.ts';
+import type { Link } from './link.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 
 type RadioReport = Messages['RADIO_STATUS'];
