@@ -11,6 +11,7 @@ import {
   erasable_tables,
   schema_version,
   tables,
+  updated_tables,
 } from './tables.ts';
 import { texts } from '../../texts.ts';
 
@@ -37,6 +38,8 @@ const idle_in_transaction_ms = 15_000;
 const attempts_max = 3;
 /** Statements that the server keeps prepared for each connection; there are fewer than 100. */
 const texts_max = 200;
+/** How full a page of `updated_tables` becomes by insertions. */
+const updated_fill_pct = 45;
 /** Advisory lock, the same in all versions: one replica at a time prepares the tables. */
 const schema_lock = 7_236_401;
 
@@ -267,6 +270,8 @@ async function prepareTables(database: Database): Promise<void> {
       await queries.all(`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${column} ${type}`);
     }
     for (const statement of after_columns) await queries.all(statement);
+    for (const table of updated_tables)
+      await queries.all(`ALTER TABLE ${table} SET (fillfactor = ${updated_fill_pct})`);
     // Statistics would keep examples of values that were erased, and no statement searches for these.
     for (const [table, column] of content_columns)
       await queries.all(`ALTER TABLE ${table} ALTER COLUMN ${column} SET STATISTICS 0`);

@@ -8,6 +8,7 @@ import { Ingest } from '../../../../src/service/ingest/ingest.ts';
 import { makeKey } from '../../../../src/service/access/principal.ts';
 import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
 import { openStore, type OpenedStore } from '../../../../src/service/store/open-store.ts';
+import { updated_tables } from '../../../../src/service/store/sql/tables.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import type { Change, Store } from '../../../../src/service/store/store.ts';
@@ -55,6 +56,20 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     const done = followReplicas?.(changes, log, end.signal) ?? Promise.resolve();
     return { heard, log, done };
   }
+
+  it('keeps room for new versions of rows in the pages of the tables that commits update', async () => {
+    const url = await newUrl();
+    for (let start = 0; start < 2; start += 1) await openAt(url);
+    const database = await openPostgres({ url, password: server.password });
+    try {
+      const rows = await database.all(
+        `SELECT relname FROM pg_class WHERE reloptions = '{fillfactor=45}' ORDER BY relname`,
+      );
+      expect(rows.map((row) => row['relname'])).toEqual([...updated_tables].sort());
+    } finally {
+      await database.close();
+    }
+  });
 
   it('comes to the same end as SQLite, in any order, in pieces and with repetitions', async () => {
     const sqlite = new SqlStore(openSqlite(':memory:'));
