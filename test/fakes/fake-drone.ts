@@ -1,10 +1,12 @@
 /** A simulated vehicle that a test controls: it can refuse, fall silent, lose packets, restart and send garbage. */
 import { createSocket, type Socket } from 'node:dgram';
 import { EventEmitter } from 'node:events';
+import { stx_v2 } from '../../drivers/mavlink/wire/frame.ts';
 import { type Decoded, encode, type Messages } from '../../drivers/mavlink/wire/messages.ts';
 import { mode_names, modeNumbers } from '../../drivers/mavlink/vehicles/modes.ts';
 import type { SignFrame } from '../../drivers/mavlink/wire/signing.ts';
 import { type Answer } from '../../drivers/mavlink/sim/answers.ts';
+import { asMavlink1 } from './mavlink1.ts';
 import { type SimOptions, SimVehicle } from '../../drivers/mavlink/sim/sim-vehicle.ts';
 
 type CommandMessage = Extract<Decoded, { readonly name: 'COMMAND_INT' | 'COMMAND_LONG' }>;
@@ -12,6 +14,8 @@ type CommandMessage = Extract<Decoded, { readonly name: 'COMMAND_INT' | 'COMMAND
 type Reaction = (command: CommandMessage['fields'], execute: () => Answer | undefined) => Answer | undefined;
 
 const camera_component = 100;
+/** Of the pilot's ground station. */
+const pilot_system = 255;
 
 export const field = { lat: 47.397742, lon: 8.545594, alt_amsl_m: 488 } as const;
 
@@ -53,6 +57,12 @@ export class FakeDrone extends SimVehicle {
   /** Each so many'th frame is lost on the way out; 0: none. */
   lose_every = 0;
   sign: SignFrame | undefined;
+  /** Its frames are MAVLink 1, and messages that do not fit are not sent. */
+  speaks_mavlink1 = false;
+  /** MAVLink 2 frames are noise to it. */
+  reads_mavlink1_only = false;
+  /** It returns home when the station with system id 255, once heard, is silent for this long (FS_GCS_ENABLE). */
+  gcs_failsafe_ms: number | undefined;
   /** Frames that arrive over one of its links leave over the other one, as autopilots do. */
   forwards = false;
   readonly #arrived = new EventEmitter<{ command: [CommandMessage['fields']] }>();
@@ -62,6 +72,7 @@ export class FakeDrone extends SimVehicle {
   #second_port = 0;
   #first_gone = false;
   #is_from_second = false;
+  #pilot_ms: number | undefined;
   #sender: FakeDrone | undefined;
   #listener: FakeDrone | undefined;
 
@@ -130,7 +141,8 @@ export class FakeDrone extends SimVehicle {
 
   /** Puts bytes on the vehicle's own line. */
   protected carry(bytes: Uint8Array): void {
-    super.transmit(bytes);
+    const sent = this.speaks_mavlink1 ? asMavlink1(bytes) : bytes;
+    if (sent) super.transmit(sent);
   }
 
   /** The part of the vehicle that is not its autopilot. */
@@ -254,7 +266,8 @@ export class FakeDrone extends SimVehicle {
     this.received += 1;
     this.received_bytes += bytes.length;
     if (this.forwards) this.#forward(bytes);
-    if (!this.silent) super.receive(bytes);
+    const isNoise = this.reads_mavlink1_only && bytes[0] === stx_v2;
+    if (!this.silent && !isNoise) super.receive(bytes);
     this.#listener?.receive(bytes);
   }
 
@@ -268,6 +281,7 @@ export class FakeDrone extends SimVehicle {
     from: { readonly sysid: number; readonly compid: number },
   ): void {
     const { sysid, compid } = from;
+    if (message.name === 'HEARTBEAT' && sysid === pilot_system) this.#pilot_ms = performance.now();
     if (message.name === 'HEARTBEAT') this.beats.push({ sysid, compid, fields: message.fields });
     if (message.name.startsWith('PARAM_REQUEST_')) this.onParameters?.();
     if (message.name === 'REQUEST_EVENT') this.#sendEvents(message.fields);
@@ -278,6 +292,17 @@ export class FakeDrone extends SimVehicle {
       return;
     }
     super.handle(message, from);
+  }
+
+  protected override tick(now_ms: number): void {
+    const { flight, gcs_failsafe_ms } = this;
+    const silence_ms = this.#pilot_ms === undefined ? 0 : now_ms - this.#pilot_ms;
+    if (gcs_failsafe_ms !== undefined && silence_ms > gcs_failsafe_ms && flight.armed) {
+      this.#pilot_ms = undefined;
+      flight.mode = 'RTL';
+      this.sendText('GCS Failsafe');
+    }
+    super.tick(now_ms);
   }
 
   protected override execute(message: CommandMessage): Answer | undefined {

@@ -2,7 +2,12 @@
 import type { Messages } from '../wire/messages.ts';
 import { assetTypeOf } from '../vehicles/kind.ts';
 import { offset } from '../commands/geo.ts';
-import { arduplane_takeoff_mode, mode_names, modeNumbers } from '../vehicles/modes.ts';
+import {
+  arduplane_landing_mode,
+  arduplane_takeoff_mode,
+  mode_names,
+  modeNumbers,
+} from '../vehicles/modes.ts';
 import type { Flight } from './flight.ts';
 import { simHoldNumbers, type SimState } from './telemetry.ts';
 
@@ -167,6 +172,13 @@ function disarm({ autopilot, flight, kind }: Answerable): Answer {
   return { result: accepted };
 }
 
+/** Modes of an ArduPlane beside those of the interface. Returns whether it is one of them. */
+function setPlaneMode(mode: number, state: Answerable): boolean {
+  if (mode === arduplane_takeoff_mode) climbAhead(state);
+  else if (mode === arduplane_landing_mode) state.flight.mode = 'LAND';
+  return mode === arduplane_takeoff_mode || mode === arduplane_landing_mode;
+}
+
 function setMode({ param2, param3 }: Messages['COMMAND_LONG'], state: Answerable): Answer {
   const { autopilot, flight, kind } = state;
   const mode = mode_names.findLast((name) => {
@@ -178,10 +190,8 @@ function setMode({ param2, param3 }: Messages['COMMAND_LONG'], state: Answerable
     flight.target = undefined;
     return { result: accepted };
   }
-  if (autopilot === 'ardupilot' && kind === 'plane' && param2 === arduplane_takeoff_mode) {
-    climbAhead(state);
+  if (autopilot === 'ardupilot' && kind === 'plane' && setPlaneMode(param2, state))
     return { result: accepted };
-  }
   if (mode) {
     flight.mode = mode;
     if (mode !== 'GUIDED') flight.target = undefined;

@@ -3,6 +3,7 @@ import { distance_m } from '../commands/geo.ts';
 import type { Messages } from '../wire/messages.ts';
 import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
 import {
+  arduplane_landing_mode,
   arduplane_takeoff_mode,
   holdNumbers,
   modeNumbers,
@@ -309,6 +310,7 @@ function modeNumber(about: Pick<SimState, 'autopilot' | 'kind' | 'vtol_state'>, 
   const { autopilot, kind } = about;
   if (mode === 'TAKEOFF') return autopilot === 'px4' ? px4_takeoff_mode : arduplane_takeoff_mode;
   if (mode === 'ORBIT') return px4_orbit_mode;
+  if (mode === 'LAND' && autopilot === 'ardupilot' && kind === 'plane') return arduplane_landing_mode;
   const numbers = mode === 'HOLD' ? simHoldNumbers(about) : modeNumbers(autopilot, kind, mode);
   return numbers?.custom_mode ?? 0;
 }

@@ -135,6 +135,9 @@ export function holdNumbers(
 /** The mode in which an ArduPlane takes off. */
 export const arduplane_takeoff_mode = ardupilot_modes.plane.indexOf('TAKEOFF');
 
+/** The mode in which an ArduPlane lands by itself; only newer ones have it. */
+export const arduplane_landing_mode = ardupilot_modes.plane.indexOf('AUTOLAND');
+
 /** `custom_mode` of PX4 while it takes off. */
 export const px4_takeoff_mode = ((2 << 24) | (px4_main_auto << 16)) >>> 0;
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
 import { autopilots } from './commands-lab.ts';
 import { drone_key, withDrone, withLab } from '../mavlink-lab.ts';
@@ -92,6 +93,27 @@ describe.concurrent('hold', () => {
       expect([isSafety('hold'), isSafety('land')]).toEqual([true, true]);
       expect(isSafety('takeoff', { height_m: 10 })).toBe(false);
       expect(isSafety('set_speed', { speed_mps: 5 })).toBe(false);
+    });
+  });
+});
+
+describe.concurrent('land of an ArduPlane', () => {
+  it('lands it in AUTOLAND where it lists that mode, and is refused where it does not', async () => {
+    await withDrone({ type: 1, airborne: true }, async (lab, drone) => {
+      await expect(lab.command('land')).rejects.toThrow(/has no mode LAND; command not sent$/u);
+      drone.modes = [
+        { custom_mode: 10, mode_name: 'AUTO' },
+        { custom_mode: 26, mode_name: 'AUTOLAND' },
+      ];
+      for (const mode of drone.modes) {
+        const place = { number_modes: 2, mode_index: 1, standard_mode: 0, properties: 0 };
+        drone.send('AVAILABLE_MODES', { ...mode, ...place });
+      }
+      drone.flight.mode = 'LOITER';
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
+      expect(await lab.command('land')).toEqual({ flight_mode: 'AUTOLAND', acknowledged: true });
+      expect(drone.commands.at(-1)).toMatchObject({ command: 176, param2: 26 });
+      await eventually('it is on the ground and disarmed', () => !drone.flight.armed);
     });
   });
 });
