@@ -184,7 +184,8 @@ export interface Choices {
   /** Asset whose activity is shown; empty: every one. */
   log_asset: string;
   events: readonly string[];
-  frames: readonly string[];
+  /** Newest first. */
+  frames: readonly ServerFrame[];
 }
 
 /** Everything a view needs. */

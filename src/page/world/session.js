@@ -6,7 +6,7 @@ import { ServiceLink } from './link.js';
 import { addressOf, readRoute } from './route.js';
 import { t } from '../words/words.js';
 import { seenEntry } from './history/seen.js';
-import { emptyWorld, frameLine, takeFrame } from './world.js';
+import { emptyWorld, takeFrame } from './world.js';
 
 /** @import { Log } from './history/log.js' */
 /** @import { Choices, Now, PageLink, ServerFrame } from '../types.d.ts' */
@@ -121,7 +121,7 @@ export class Session {
     const seen = seenEntry(frame, this.#world);
     if (seen) this.#log.add(seen);
     takeFrame(this.#world, frame);
-    this.#choices.frames = [frameLine(frame), ...this.#choices.frames].slice(0, frames_kept);
+    this.#choices.frames = [frame, ...this.#choices.frames].slice(0, frames_kept);
     this.#onNews();
   }
 

@@ -17,6 +17,9 @@ export const choicesOf = {
 /** @type {Settings} */
 export const settings = { theme: 'auto', units: 'metric', zone: 'local', language: 'auto', map: 'auto' };
 
+/** @type {MediaQueryList | undefined} */
+let deviceDark;
+
 /** Reads what was stored; unknown values stay at their default. */
 export function readSettings() {
   const stored = parseJson(read());
@@ -60,7 +63,8 @@ function read() {
  */
 export function themeNow() {
   if (settings.theme !== 'auto') return settings.theme;
-  return matchMedia('(prefers-color-scheme: dark)').matches ? 'night' : 'day';
+  deviceDark ??= matchMedia('(prefers-color-scheme: dark)');
+  return deviceDark.matches ? 'night' : 'day';
 }
 
 /** @returns {string} the language to show */

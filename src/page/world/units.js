@@ -4,6 +4,12 @@ import { settings } from './settings.js';
 /** The language of numbers and times. */
 export const locale = { now: 'en' };
 
+/** Kept, since making a formatter takes about fifty times as long as using it. By language and form. */
+/** @type {Map<string, Intl.NumberFormat>} */
+const numbers = new Map();
+/** @type {Map<string, Intl.DateTimeFormat>} */
+const times = new Map();
+
 const space = '\u00a0';
 const m_per_ft = 0.3048;
 const m_per_mi = 1_609.344;
@@ -18,7 +24,10 @@ const mps_per_mph = 0.447_04;
  * @returns {string}
  */
 export function number(value, digits = 0) {
-  return value.toLocaleString(locale.now, { maximumFractionDigits: digits });
+  const key = `${locale.now} ${digits}`;
+  const format = numbers.get(key) ?? new Intl.NumberFormat(locale.now, { maximumFractionDigits: digits });
+  numbers.set(key, format);
+  return format.format(value);
 }
 
 /**
@@ -98,26 +107,41 @@ export function distanceText(m) {
 export function clock(time_ms, { isExact = false, isDay = false, isTime = false } = {}) {
   const date = new Date(time_ms);
   if (Number.isNaN(date.getTime())) return '';
-  if (isDay) return date.toLocaleDateString(locale.now, { day: 'numeric', month: 'short', ...zone() });
-  const isToday = dayOf(time_ms) === dayOf(Date.now());
-  return date.toLocaleString(locale.now, {
+  const day = /** @type {const} */ ({ day: 'numeric', month: 'short' });
+  if (isDay) return timeFormat('day', date, day).format(date);
+  const hasDay = !isTime && !isSameDay(date, new Date());
+  return timeFormat(`${isExact} ${hasDay}`, date, {
     hour: '2-digit',
     minute: '2-digit',
     hourCycle: 'h23',
     ...(isExact ? { second: '2-digit' } : {}),
-    ...(isToday || isTime ? {} : { day: 'numeric', month: 'short' }),
-    ...zone(),
-  });
+    ...(hasDay ? day : {}),
+  }).format(date);
 }
 
-/** @returns {{ timeZone?: 'UTC' }} */
-function zone() {
-  return settings.zone === 'utc' ? { timeZone: 'UTC' } : {};
+/**
+ * The formatter of this form. The time zone of the device may change while the page is open, hence the offset.
+ * @param {string} form
+ * @param {Date} date
+ * @param {Intl.DateTimeFormatOptions} options
+ */
+function timeFormat(form, date, options) {
+  const zone = settings.zone === 'utc' ? 'utc' : date.getTimezoneOffset();
+  const key = `${locale.now} ${zone} ${form}`;
+  const format =
+    times.get(key) ??
+    new Intl.DateTimeFormat(locale.now, { ...options, ...(zone === 'utc' ? { timeZone: 'UTC' } : {}) });
+  times.set(key, format);
+  return format;
 }
 
-/** @param {number} time_ms */
-function dayOf(time_ms) {
-  return new Date(time_ms).toLocaleDateString('en', zone());
+/**
+ * @param {Date} a
+ * @param {Date} b
+ */
+function isSameDay(a, b) {
+  if (settings.zone === 'utc') return a.toISOString().slice(0, 10) === b.toISOString().slice(0, 10);
+  return a.toDateString() === b.toDateString();
 }
 
 /**

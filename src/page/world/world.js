@@ -237,7 +237,8 @@ function takeLinkEdge(world, message) {
   const name = fieldOf(message, 'name');
   const status = fieldOf(message, 'status');
   const reason = fieldOf(message, 'reason');
-  if (typeof name !== 'string' || typeof status !== 'string' || world.linkEdges.size >= edges_max) return;
+  if (typeof name !== 'string' || typeof status !== 'string') return;
+  if (world.linkEdges.size >= edges_max && !world.linkEdges.has(name)) return;
   const edge = {
     status,
     time_ms: Date.parse(message.time),

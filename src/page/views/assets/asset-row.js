@@ -1,12 +1,14 @@
 /** One row of an asset: what it is, its most important values, its state and age. */
 import { assetState, freshness, isAssetReachable, lastMessageTime } from '../../world/age.js';
 import { addressOf } from '../../world/route.js';
+import { locale } from '../../world/units.js';
 import { assetTree } from '../../world/world.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { icon, iconOfType } from '../parts/icon.js';
-import { age, card, name, state } from '../parts/marks.js';
-import { summary } from './summary.js';
+import { age, ageText, card, name, state } from '../parts/marks.js';
+import { Steady } from '../parts/steady.js';
+import { summaryOf, summaryView } from './summary.js';
 
 /** @import { LiveAsset, View } from '../../types.d.ts' */
 
@@ -56,19 +58,26 @@ export function stateWord(asset, view) {
  */
 export function assetRow(asset, depth, view) {
   const { choices, world } = view;
+  const { id, type } = asset;
   const seen = freshness(
-    lastMessageTime(asset, world.feeds.get(asset.id)),
+    lastMessageTime(asset, world.feeds.get(id)),
     Number.POSITIVE_INFINITY,
     view,
     isAssetReachable(asset, view),
   );
-  return html`<li key=${asset.id}>
-    <a
-      class=${`asset-row depth-${Math.min(depth, depth_max)}`}
-      href=${addressOf('asset', choices.kit_id, asset.id)}
-      >${icon(iconOfType(asset.type))}<span class="nm"
-        ><b>${name(asset.name)}</b><span class="cap">${summary(asset, view)}</span></span
-      >${state(stateWord(asset, view))}${age(seen)}</a
-    >
-  </li>`;
+  const facts = summaryOf(asset, view);
+  const word = stateWord(asset, view);
+  const row = `asset-row depth-${Math.min(depth, depth_max)}`;
+  const href = addressOf('asset', choices.kit_id, id);
+  const seenText = seen.age_ms === null ? null : ageText(seen.age_ms);
+  const shown = [locale.now, row, href, type, asset.name, facts, word, seenText, seen.isOld];
+  const draw = () =>
+    html`<li>
+      <a class=${row} href=${href}
+        >${icon(iconOfType(type))}<span class="nm"
+          ><b>${name(asset.name)}</b><span class="cap">${summaryView(facts)}</span></span
+        >${state(word)}${age(seen)}</a
+      >
+    </li>`;
+  return html`<${Steady} key=${id} by=${JSON.stringify(shown)} draw=${draw} />`;
 }

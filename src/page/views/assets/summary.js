@@ -13,19 +13,27 @@ import { html } from '../parts/html.js';
 
 /** @typedef {{ readonly text: string, readonly isOld: boolean }} Fact */
 
+/** @typedef {{ readonly current: string, readonly old: string }} Summary */
+
 /**
  * @param {LiveAsset} asset
  * @param {View} view
+ * @returns {Summary}
  */
-export function summary(asset, view) {
+export function summaryOf(asset, view) {
   const facts = [...feedFacts(asset, view), ...placeFacts(asset, view)];
   const current = facts.filter(({ isOld }) => !isOld).map(({ text }) => text);
   const old = facts.filter(({ isOld }) => isOld).map(({ text }) => text);
   const reason = asset.status === 'offline' && asset.status_reason ? [plain(asset.status_reason)] : [];
   const first = [...reason, ...current];
   if (first.length === 0 && old.length === 0) first.push(modelOf(asset));
-  return html`<bdi>${first.join(', ')}</bdi
-    >${old.length > 0 ? html`<span class="was">${first.length > 0 ? ', ' : ''}${t.was} <bdi>${old.join(', ')}</bdi></span>` : ''}`;
+  return { current: first.join(', '), old: old.join(', ') };
+}
+
+/** @param {Summary} summary */
+export function summaryView({ current, old }) {
+  return html`<bdi>${current}</bdi
+    >${old && html`<span class="was">${current && ', '}${t.was} <bdi>${old}</bdi></span>`}`;
 }
 
 /**

@@ -23,11 +23,25 @@ const battery_low_pct = 20;
 const queue_rows_reported_min = 100;
 const queue_age_reported_min_ms = 60_000;
 
+/** Of the moment that is drawn: several parts of the page show it. */
+/** @type {WeakMap<Now, readonly Attention[]>} */
+const lists = new WeakMap();
+
 /**
  * @param {Now} now
  * @returns {readonly Attention[]}
  */
 export function attentionList(now) {
+  const list = lists.get(now) ?? listOf(now);
+  lists.set(now, list);
+  return list;
+}
+
+/**
+ * @param {Now} now
+ * @returns {readonly Attention[]}
+ */
+function listOf(now) {
   const { kit } = now.world;
   if (!kit) return [];
   const all = [...ofKit(now), ...ofLinks(now), ...ofAssets(now), ...ofQueue(now)];

@@ -24,9 +24,14 @@ export function name(text) {
  */
 export function age({ age_ms, isOld }) {
   if (age_ms === null) return html`<span class="age">${t.age.unknown}</span>`;
-  const text = age_ms < 1_000 ? t.age.subSecond : duration(age_ms);
+  const text = ageText(age_ms);
   if (isOld) return html`<span class="age old">${t.age.old(text)}</span>`;
   return html`<span class="age" title=${t.age.ago(text)}>${text}</span>`;
+}
+
+/** @param {number} age_ms */
+export function ageText(age_ms) {
+  return age_ms < 1_000 ? t.age.subSecond : duration(age_ms);
 }
 
 /** @type {Readonly<Record<string, readonly [kind: Kind, shape: Shape]>>} */

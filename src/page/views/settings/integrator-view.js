@@ -1,5 +1,6 @@
 /** Help for people who write their own client: addresses, examples, last frames and events. */
 import { plain } from '../../world/text.js';
+import { frameLine } from '../../world/world.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 
@@ -19,7 +20,10 @@ export function integratorView({ choices, world }) {
     { title: t.integrator.read, text: `curl -H "X-API-Key: $KEY" ${kit}/assets` },
     { title: t.integrator.send, text: post },
     { title: t.integrator.watch, text: watch },
-    { title: t.integrator.frames, text: choices.frames.map(plain).join('\n') || t.none },
+    {
+      title: t.integrator.frames,
+      text: choices.frames.map((frame) => plain(frameLine(frame))).join('\n') || t.none,
+    },
     { title: t.integrator.events, text: choices.events.map(plain).join('\n') || t.none },
   ];
   return html`<section class="card" id="integrators">
