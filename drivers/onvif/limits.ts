@@ -5,6 +5,8 @@ export const limits = {
   ...retry_limits,
   /** Presets are read again after this time. */
   presets_again_ms: 600_000,
+  /** Profiles and the stream that a camera did not report are asked for again after this time. */
+  unread_again_ms: 120_000,
   /** Refused credentials are not tried again within this time after a restart of the daemon either. */
   refused_ms: 600_000,
 };

@@ -7,6 +7,10 @@ export const texts = {
       : `gives no picture (HTTP status ${status})`,
   profiles_refused: 'camera refused its profiles; no stream, snapshot or movement',
   profiles_remedy: 'give the user the rights of an operator or administrator at the camera',
+  stream_refused: 'camera reported no stream; its video is not shown',
+  stream_remedy: 'check that RTSP is switched on at the camera, and the rights of the user',
+  no_profiles: 'lists no media profile',
+  complete_again: 'the camera answers what it had refused; reading it again',
   refused_remedy: 'check its power, host and port, and that ONVIF is switched on',
   check_tls: 'check port and tls',
   check_port: 'check port and path, and that ONVIF is switched on',
@@ -46,6 +50,9 @@ export const texts = {
   other_fingerprint: (seen: string) =>
     `its certificate has the fingerprint ${seen}, not the one in tls.fingerprint`,
   reply_large: (max: number) => `its reply is larger than ${max} bytes`,
+  reply_encoded: (encoding: string) =>
+    `its reply is encoded (${encoding}), which was not requested; switch compression off at the camera`,
+  reply_not_unpacked: 'its reply is compressed and damaged',
   closed_in_reply: 'connection closed in the middle of the reply',
   not_trusted: (code: string, how: string) =>
     `its certificate is not trusted (${code}); write its SHA-256 to tls.fingerprint: ${how}`,

@@ -5,6 +5,7 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { SimEvents } from '../../drivers/onvif/sim/events.ts';
 import type { SimMotor } from '../../drivers/onvif/sim/motor.ts';
 import { envelope, fault } from '../../drivers/onvif/sim/services.ts';
@@ -25,6 +26,8 @@ export type Misbehaviour =
   | { readonly raw: string; readonly status?: number }
   /** `date`: its HTTP header. */
   | { readonly fault: string; readonly reason?: string; readonly date?: Date }
+  /** An encoding that was not asked for. */
+  | { readonly packed: 'gzip' | 'deflate' | 'br'; readonly body: string }
   /** Lines of the head as they are sent. */
   | { readonly head: readonly string[]; readonly body: string }
   /** Says nothing, for ever; ends the connection in the middle; sends a byte now and then; does as it would otherwise. */
@@ -171,8 +174,8 @@ class Camera extends SimCamera implements FakeCamera {
     if (auth === 'ws_security' || (auth === 'either' && isToken)) return super.refusal(asked);
     // Cameras that know digest only refuse a header that they do not know.
     if (isToken) return (response) => this.sendNotAuthorized(response);
-    const { authorization, path, operation } = asked;
-    return this.digestRefusal({ authorization, path, method: operation === 'GET' ? 'GET' : 'POST' });
+    const { authorization, path, body, operation } = asked;
+    return this.digestRefusal({ authorization, path, body, method: operation === 'GET' ? 'GET' : 'POST' });
   }
 
   protected override challenge(response: ServerResponse): void {
@@ -189,14 +192,10 @@ class Camera extends SimCamera implements FakeCamera {
 }
 
 function misbehave(how: Exclude<Misbehaviour, 'normal'>, response: ServerResponse, prefix: string): void {
-  if (how === 'hang') return;
-  if (how === 'abort') {
-    response.writeHead(200, { 'Content-Length': 5_000 });
-    response.write('<x>', () => response.destroy());
-  } else if (how === 'drip') {
-    response.writeHead(200);
-    const timer = setInterval(() => response.write(' '), 50);
-    response.on('close', () => clearInterval(timer));
+  if (typeof how === 'string') answerPartly(how, response);
+  else if ('packed' in how) {
+    const pack = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }[how.packed];
+    response.writeHead(200, { 'Content-Encoding': how.packed }).end(pack(envelope(how.body, prefix)));
   } else if ('raw' in how) sendXml(response, how.status ?? 200, how.raw);
   else if ('head' in how) {
     const lines = ['HTTP/1.1 200 OK', ...how.head, '', envelope(how.body, prefix)];
@@ -205,4 +204,15 @@ function misbehave(how: Exclude<Misbehaviour, 'normal'>, response: ServerRespons
     if (how.date) response.setHeader('Date', how.date.toUTCString());
     sendXml(response, 400, fault(how.fault, how.reason ?? '', prefix));
   } else sendXml(response, how.status ?? 200, envelope(how.body, prefix));
+}
+
+function answerPartly(how: 'hang' | 'abort' | 'drip', response: ServerResponse): void {
+  if (how === 'abort') {
+    response.writeHead(200, { 'Content-Length': 5_000 });
+    response.write('<x>', () => response.destroy());
+  } else if (how === 'drip') {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write(' '), 50);
+    response.on('close', () => clearInterval(timer));
+  }
 }

@@ -10,9 +10,10 @@ import type { Command } from '../../../src/driver/command.ts';
 import type { DriverHost } from '../../../src/driver/driver.ts';
 import type { IdentityBindings } from '../../../src/driver/identity-bindings.ts';
 import { logRefused } from '../../../src/driver/refused-addresses.ts';
-import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
-import { every } from '../../../src/platform/time.ts';
-import { type Device, type LoggedIn, logIn, readDevice } from './device.ts';
+import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/errors.ts';
+import { every, sleep } from '../../../src/platform/time.ts';
+import { type Device, isComplete, type LoggedIn, logIn, readDevice } from './device.ts';
+import type { Unread } from './media.ts';
 import { receiveEvents } from '../events/events.ts';
 import type { LargeReplies } from '../soap/large-replies.ts';
 import type { Limits } from '../limits.ts';
@@ -108,7 +109,7 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
     await settle(parts, soap);
     const device = await untilAborted(readDevice(soap, login, camera), signal);
     if (!device) return;
-    logProfiles(parts, device);
+    logUnread(parts, device);
     const asset_key = await identify(parts, device);
     claim(owners, asset_key, camera.name);
     key = asset_key;
@@ -126,8 +127,9 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
       soap,
       device,
       detections,
-      signal,
+      signal: AbortSignal.any([signal, whenComplete(parts, device, soap, signal)]),
     });
+    if (!signal.aborted) throw new RetryLater(texts.complete_again, 0);
   } catch (error) {
     // It accepted the login of this connection: it may be booting.
     if (!entered || !(error instanceof LoginRefused)) throw error;
@@ -190,9 +192,25 @@ async function openLine({ camera, host, large, ending }: CameraParts): Promise<S
 }
 
 /** Once for each connection: rights of the user at the camera are a usual cause. */
-function logProfiles({ camera, host }: CameraRun, { profiles_fault: reason }: Device): void {
-  if (reason !== undefined)
-    host.log.warn({ camera: camera.name, reason, remedy: texts.profiles_remedy }, texts.profiles_refused);
+function logUnread({ camera, host }: CameraRun, { profiles_unread, stream_unread }: Device): void {
+  const log = ({ fault: reason }: Unread, remedy: string, sentence: string): void =>
+    host.log.warn({ camera: camera.name, reason, remedy }, sentence);
+  if (profiles_unread) log(profiles_unread, texts.profiles_remedy, texts.profiles_refused);
+  if (stream_unread) log(stream_unread, texts.stream_remedy, texts.stream_refused);
+}
+
+/** Aborts once the camera, which may have been booting, answers what it had refused. */
+function whenComplete({ limits }: CameraRun, device: Device, soap: Soap, signal: AbortSignal): AbortSignal {
+  const complete = new AbortController();
+  const ask = async (): Promise<void> => {
+    while (!signal.aborted && !complete.signal.aborted) {
+      await sleep(limits.unread_again_ms, signal);
+      if (!signal.aborted && (await isComplete(soap, device))) complete.abort();
+    }
+  };
+  const { profiles_unread, stream_unread } = device;
+  if (profiles_unread?.may_pass === true || stream_unread?.may_pass === true) void ask();
+  return complete.signal;
 }
 
 /** Refuses a camera under two addresses: it would be two assets with one key. */

@@ -3,7 +3,7 @@ import type { TakePicture } from '../../../src/driver/driver.ts';
 import type { DeviceStream } from '../../../src/driver/stream-login.ts';
 import { LoginRefused } from '../../../src/device/login-guard.ts';
 import { cameraKeys, type DeviceInformation, informationOf, macOf } from './identity.ts';
-import { type Media, readProfiles, readStream, streamProfile } from './media.ts';
+import { type Media, type Unread, readProfiles, readStream, streamProfile } from './media.ts';
 import { pictureOf } from './snapshot.ts';
 import type { CameraOptions } from '../options.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
@@ -34,7 +34,8 @@ export interface Device {
   readonly stream: DeviceStream | undefined;
   readonly takePicture: TakePicture | undefined;
   /** Why the camera did not list its profiles, without which it has no stream and no movement. */
-  readonly profiles_fault: string | undefined;
+  readonly profiles_unread: Unread | undefined;
+  readonly stream_unread: Unread | undefined;
   /** Address of the gateway on this connection, for events that the camera sends. */
   readonly local_address: string | undefined;
 }
@@ -54,12 +55,27 @@ export async function readDevice(
   const read = await readProfiles(soap, services);
   const media = read && 'profiles' in read ? read : undefined;
   const ptz = services.has('ptz') ? media?.profiles.find(({ hasPtz }) => hasPtz) : undefined;
-  const stream = media && (await readStream(soap, services.get(media.service), media));
+  const reported = media && (await readStream(soap, services.get(media.service), media));
   const takePicture = await readPicture(soap, services, media);
   const ptz_profile = ptz?.token;
-  const profiles_fault = read && 'fault' in read ? read.fault : undefined;
-  const found = { services, ptz_profile, stream, takePicture, profiles_fault };
+  const isUnread = reported !== undefined && 'fault' in reported;
+  const found = {
+    services,
+    ptz_profile,
+    stream: isUnread ? undefined : reported,
+    takePicture,
+    profiles_unread: read && 'fault' in read ? read : undefined,
+    stream_unread: isUnread ? reported : undefined,
+  };
   return { asset_keys, mac, information, ...found, local_address };
+}
+
+/** Resolves with whether everything that may still come is read now. */
+export async function isComplete(soap: Soap, { services }: Device): Promise<boolean> {
+  const media = await readProfiles(soap, services);
+  if (!media || 'fault' in media) return false;
+  const stream = await readStream(soap, services.get(media.service), media);
+  return stream === undefined || !('fault' in stream);
 }
 
 /** Pictures have the size of the stream: those of a sub stream are small. */

@@ -2,6 +2,8 @@
 import { deviceAddress } from '../../../src/driver/device-address.ts';
 import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { all, attribute, escapeXml, find, textAt, truth, type XmlNode } from '../soap/xml.ts';
+import type { SoapOutcome } from '../soap/soap-call.ts';
+import { texts } from '../texts.ts';
 import { describe, operation, schema_namespace, type ServiceName, type Soap } from '../soap/soap.ts';
 
 export interface Profile {
@@ -14,19 +16,26 @@ export interface Profile {
 
 /** Pictures below this are thumbnails. */
 const pixels_min = 320 * 180;
-const profiles_max = 64;
+const profiles_max = 256;
 
 export interface Media {
   readonly service: ServiceName;
   readonly profiles: readonly Profile[];
 }
 
-/** Profiles by Media (ver10), else by Media2; none where the camera has neither. `fault`: it refused to list them. */
+/** Why something of a camera could not be read. */
+export interface Unread {
+  readonly fault: string;
+  /** It may be read later without a change of the configuration, as when the camera is booting. */
+  readonly may_pass: boolean;
+}
+
+/** Profiles by Media (ver10), else by Media2; undefined where the camera has neither. */
 export async function readProfiles(
   soap: Soap,
   services: ReadonlyMap<ServiceName, string>,
-): Promise<Media | { readonly fault: string } | undefined> {
-  let fault: string | undefined;
+): Promise<Media | Unread | undefined> {
+  let unread: Unread | undefined;
   for (const service of ['media', 'media2'] as const) {
     const url = services.get(service);
     if (url === undefined) continue;
@@ -36,9 +45,15 @@ export async function readProfiles(
     const outcome = await soap.call({ ...asked, url });
     const profiles = outcome.kind === 'reply' ? profilesOf(outcome.body) : [];
     if (profiles.length > 0) return { service, profiles };
-    if (outcome.kind === 'fault') fault = describe(outcome);
+    unread = outcome.kind === 'reply' ? { fault: texts.no_profiles, may_pass: true } : unreadOf(outcome);
   }
-  return fault === undefined ? undefined : { fault };
+  return unread;
+}
+
+/** A login that lacks a right is not tried again: cameras lock accounts. */
+function unreadOf(outcome: Exclude<SoapOutcome, { kind: 'reply' }>): Unread {
+  const isFinal = outcome.kind === 'fault' && /NotAuthorized|NotSupported/u.test(outcome.code);
+  return { fault: describe(outcome), may_pass: !isFinal };
 }
 
 export function profilesOf(body: XmlNode): readonly Profile[] {
@@ -68,12 +83,12 @@ export function streamProfile(profiles: readonly Profile[]): Profile | undefined
   return h264.find(isShown) ?? h264.at(-1) ?? bySize.find(({ encoding }) => encoding !== undefined);
 }
 
-/** Reads the stream address; undefined when the camera does not report it. */
+/** Reads the stream address; undefined when the camera has none or none that is used. */
 export async function readStream(
   soap: Soap,
   url: string | undefined,
   { service, profiles }: Media,
-): Promise<DeviceStream | undefined> {
+): Promise<DeviceStream | Unread | undefined> {
   const profile = streamProfile(profiles);
   if (!profile || url === undefined) return undefined;
   const token = `<ProfileToken>${escapeXml(profile.token)}</ProfileToken>`;
@@ -81,7 +96,7 @@ export async function readStream(
   const setup = `<StreamSetup><Stream ${tt}>RTP-Unicast</Stream><Transport ${tt}><Protocol>RTSP</Protocol></Transport></StreamSetup>`;
   const inner = service === 'media2' ? `<Protocol>RTSP</Protocol>${token}` : `${setup}${token}`;
   const outcome = await soap.call({ ...operation(service, 'GetStreamUri', inner), url });
-  if (outcome.kind !== 'reply') return undefined;
+  if (outcome.kind !== 'reply') return unreadOf(outcome);
   const answer = find(outcome.body, 'getStreamUriResponse');
   const reported = textAt(answer, 'mediaUri', 'uri') ?? textAt(answer, 'uri');
   return reported === undefined ? undefined : withLogin(reported, soap);

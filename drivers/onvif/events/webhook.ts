@@ -4,7 +4,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIPv6, type Socket } from 'node:net';
 import { messageOf } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { reply_bytes_max } from '../soap/xml.ts';
 import { texts } from '../texts.ts';
 
 export interface WebhookOptions {
@@ -22,6 +21,8 @@ export interface Hook {
 const connections_max = 128;
 /** Paths of one address: a camera has one, and briefly a second one while it reconnects. */
 const address_connections_max = 16;
+/** A call carries a few events. */
+const call_bytes_max = 262_144;
 const request_timeout_ms = 10_000;
 /** Queued messages of one camera; more are refused, and the camera sends its state again when asked. */
 const waiting_max = 32;
@@ -154,7 +155,7 @@ async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   for await (const chunk of request) {
     if (!(chunk instanceof Buffer)) return undefined;
     bytes += chunk.length;
-    if (bytes > reply_bytes_max) return undefined;
+    if (bytes > call_bytes_max) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -120,7 +120,7 @@ export class SimCamera {
 
   /** How a request without a good login is answered; undefined when the login is good. */
   protected refusal({ operation, body, path, authorization }: SimRequest): Refusal | undefined {
-    if (operation === 'GET') return this.digestRefusal({ authorization, path, method: 'GET' });
+    if (operation === 'GET') return this.digestRefusal({ authorization, path, body, method: 'GET' });
     return this.isGenuine(body) ? undefined : (response) => this.sendNotAuthorized(response);
   }
 

@@ -4,7 +4,8 @@ import onvif from 'onvif';
 import { type Connection, failure, type Reading, type SoapOutcome, type SoapRequest } from './soap-call.ts';
 import { agentFor, type Answered, type Exchange, exchange } from './transport.ts';
 import { cameraTime } from './camera-clock.ts';
-import { knownChallenges } from './challenges.ts';
+import { digestChallenges } from './challenges.ts';
+import { digestLogin } from './digest-login.ts';
 import { escapeXml, find, reply_bytes_max, textAt, type XmlNode } from './xml.ts';
 import { texts } from '../texts.ts';
 
@@ -13,7 +14,6 @@ declare module 'onvif' {
   interface Cam {
     _envelopeHeader(open: boolean): string;
     _envelopeFooter(): string;
-    _nc: number;
   }
 }
 
@@ -30,6 +30,8 @@ export class GuardedCam extends onvif.Cam {
   readonly #readReply: ReadReply;
   #hasClock = false;
   #challenges: readonly string[] = [];
+  /** Requests with the nonce of these challenges. */
+  #count = 0;
   /** From the header `Date` of the last answer to the monotonic time. */
   #header_shift: number | undefined;
 
@@ -131,24 +133,25 @@ export class GuardedCam extends onvif.Cam {
     };
     const answered = await send();
     const isChallenged = answered.status === 401 && hasLogin;
-    return isChallenged && this.#learn(answered.challenges) ? send() : answered;
+    return isChallenged && this.#learn(answered.challenges, what) ? send() : answered;
   }
 
-  /** Remembers the challenges that can be met; false when there is none. A nonce is used until the camera requests another. */
-  #learn(challenges: readonly string[]): boolean {
-    this._nc = 0;
-    this.#challenges = knownChallenges(challenges);
-    return this.#challenges.length > 0 && this.username !== undefined;
+  /** Remembers the challenges; false when none can be met. A nonce is used until the camera requests another. */
+  #learn(challenges: readonly string[], what: Pick<Exchange, 'url' | 'method' | 'body'>): boolean {
+    this.#challenges = digestChallenges(challenges);
+    const canMeet = this.#authorization(what) !== undefined;
+    this.#count = 0;
+    return canMeet;
   }
 
-  #authorization({ url, method }: Pick<Exchange, 'url' | 'method'>): string | undefined {
-    if (this.#challenges.length === 0 || this.username === undefined) return undefined;
-    try {
-      return this.digestAuth([...this.#challenges], { method, path: `${url.pathname}${url.search}` });
-    } catch {
-      // A challenge that the library cannot read is ignored: the 401 is the result.
-      return undefined;
-    }
+  #authorization({ url, method, body }: Pick<Exchange, 'url' | 'method' | 'body'>): string | undefined {
+    const { username, password = '' } = this.#connection;
+    if (this.#challenges.length === 0 || username === undefined) return undefined;
+    const path = `${url.pathname}${url.search}`;
+    this.#count += 1;
+    const cnonce = randomBytes(8).toString('hex');
+    const request = { method, path, body, username, password, count: this.#count, cnonce };
+    return digestLogin(this.#challenges, request);
   }
 
   /** WS-Security is stamped with the camera's time (ONVIF Core, section 5.12.2.1), which needs no login. */

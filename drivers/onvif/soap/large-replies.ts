@@ -13,7 +13,7 @@ const idle_ms = 10_000;
 /** Queued replies of all cameras: one for each of the cameras that can be configured. */
 const waiting_max = 64;
 /** The worst reply within the limits of size and elements needs half; a larger need ends the thread, not the daemon. */
-const memory = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 4 };
+const memory = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 };
 
 /** `ready` once, then one reading for each reply. */
 export type FromReplyThread = 'ready' | Reading;

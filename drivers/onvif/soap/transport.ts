@@ -2,6 +2,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as SecureAgent, request as httpsRequest } from 'node:https';
 import { TLSSocket } from 'node:tls';
+import { gunzipSync, inflateSync } from 'node:zlib';
 import { bareFingerprint } from '../../../src/device/certificate-check.ts';
 import { isLegacyTls } from '../../../src/device/connection-fault.ts';
 import { contextWithoutAuthorities, legacy_tls_settings } from '../../../src/device/pinned-http.ts';
@@ -128,19 +129,45 @@ function collect(
     else chunks.push(chunk);
   });
   response.on('error', reject);
-  response.once('end', () =>
+  response.once('end', () => {
+    const sent = Buffer.concat(chunks);
+    const unpacked = unpack(sent, response.headers['content-encoding'], bytes_max);
+    if (unpacked instanceof Error) {
+      reject(unpacked);
+      return;
+    }
     resolve({
       status: response.statusCode ?? 0,
-      bytes: Buffer.concat(chunks),
+      bytes: unpacked,
       type: response.headers['content-type'],
       challenges: response.headersDistinct['www-authenticate'] ?? [],
       date_ms: timeOf(response.headers.date),
       local_address,
       peer_address,
-    }),
-  );
+    });
+  });
   // The library never returns when the connection ends in the middle of a reply.
   response.once('close', () => reject(new Error(texts.closed_in_reply)));
+}
+
+const encodings: ReadonlyMap<string, typeof gunzipSync> = new Map([
+  ['gzip', gunzipSync],
+  ['x-gzip', gunzipSync],
+  ['deflate', inflateSync],
+]);
+
+/** Some cameras compress without being asked for it. */
+function unpack(bytes: Buffer, encoding: string | undefined, bytes_max: number): Buffer | ReplyRefused {
+  const name = encoding?.trim().toLowerCase() ?? '';
+  if (name === '' || name === 'identity') return bytes;
+  const read = encodings.get(name);
+  if (!read) return new ReplyRefused(texts.reply_encoded(name));
+  try {
+    return read(bytes, { maxOutputLength: bytes_max });
+  } catch (error) {
+    const isLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+    return new ReplyRefused(isLarge ? texts.reply_large(bytes_max) : texts.reply_not_unpacked);
+  }
 }
 
 function timeOf(header: string | undefined): number | undefined {

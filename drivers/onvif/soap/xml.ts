@@ -8,9 +8,10 @@ export interface XmlNode {
   readonly children: Readonly<Record<string, readonly XmlNode[]>>;
 }
 
-export const reply_bytes_max = 262_144;
+/** A recorder lists 100 profiles in some 450 kB. */
+export const reply_bytes_max = 1_048_576;
 const depth_max = 48;
-const nodes_max = 20_000;
+const nodes_max = 30_000;
 
 /** Text for element content and for attributes. Characters that XML 1.0 cannot carry are left out. */
 export function escapeXml(text: string): string {

@@ -38,9 +38,8 @@ async function onvifStream(address: string): Promise<string | undefined> {
     close: () => undefined,
   };
   const profiles = [{ token: 'p', encoding: 'H264', pixels: 1e6, hasPtz: false }];
-  return (
-    (await readStream(soap, `http://${own}/media`, { service: 'media', profiles }))?.rtsp_url ?? undefined
-  );
+  const stream = await readStream(soap, `http://${own}/media`, { service: 'media', profiles });
+  return stream && 'rtsp_url' in stream ? (stream.rtsp_url ?? undefined) : undefined;
 }
 
 function vendorStream(address: string): string | undefined {

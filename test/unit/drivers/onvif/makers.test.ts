@@ -44,10 +44,15 @@ describe('a challenge of HTTP digest', () => {
     ],
     [
       'with an unknown algorithm first',
-      [`Digest algorithm=SHA-512-256, ${md5}`, `Digest algorithm=MD5, ${md5}`],
+      [`Digest algorithm=Whirlpool, ${md5}`, `Digest algorithm=MD5, ${md5}`],
     ],
     ['with a comma in its realm', 'Digest realm="Login to 3K, front", nonce="1", qop=auth, opaque="a,b"'],
     ['without a quality', 'DIGEST realm="Login to 3K0123PAZ00001",nonce="1",opaque="x"'],
+    ['with a key for each session', `Digest algorithm=MD5-sess, ${md5}`],
+    ['with a key for each session and no quality', 'Digest realm="a", nonce="1", algorithm=MD5-sess'],
+    ['with a key for each session by SHA-256', `Digest algorithm=SHA-256-sess, ${md5}`],
+    ['by SHA-512/256', `Digest algorithm=SHA-512-256, ${md5}`],
+    ['over the whole message', 'Digest realm="a", nonce="1", qop="auth-int", algorithm=MD5'],
   ])('is met %s', async (_, digest_challenge) => {
     const camera = await start({ auth: 'digest', digest_challenge });
     const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
