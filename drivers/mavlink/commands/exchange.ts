@@ -124,7 +124,7 @@ async function outcomeOf(attempt: Attempt, order: Order): Promise<Evidence> {
     ack = await attempt.answer(other);
   if (ack === undefined) return attempt.withoutAnswer();
   if (ack.result === result_accepted)
-    return order.is_unobservable === true ? { acknowledged: true } : attempt.effect();
+    return order.is_unobservable === true ? attempt.acceptance() : attempt.effect();
   const is_unsupported = ack.result === result_unsupported || requested_forms.has(ack.result);
   return is_unsupported && order.fallback && attempt.mayRetry()
     ? attempt.sendFallback(ack, order.fallback)
@@ -139,6 +139,8 @@ class Attempt {
   #sent_ms = performance.now();
   /** Answers that may still arrive to copies of an earlier command with this number. */
   #others = 0;
+  /** An answer may be to an earlier command with this number, whose answer is late. */
+  #isAmbiguous = false;
   /** The effect was seen, also if the pilot has ended it since. */
   #was_seen = false;
   /** When the newest answer came. */
@@ -162,7 +164,9 @@ class Attempt {
   /** Resolves with the final answer, however late; undefined when none came, or when the effect was observed first. */
   async answer(form: Form): Promise<Ack | undefined> {
     this.#sent_ms = performance.now();
-    this.#others = this.#to.contact.unanswered.count(this.#order.command, this.#sent_ms);
+    const { unanswered } = this.#to.contact;
+    this.#others = unanswered.count(this.#order.command, this.#sent_ms);
+    this.#isAmbiguous ||= unanswered.isAmbiguous(this.#order.command, this.#sent_ms, { isFar: this.#isFar });
     for (let slice = 0; slice < answer_slices; slice += 1) {
       if (slice === 0 || this.#mayRepeat()) this.#send(form, slice);
       const ack = await this.#wait(() => {
@@ -218,6 +222,13 @@ class Attempt {
   /** Whether another form may be sent: the command may be resent, or the vehicle refused it immediately. */
   mayRetry(): boolean {
     return this.#mayRepeat() || performance.now() - this.#sent_ms < this.#slice_ms;
+  }
+
+  /** What no message shows is as accepted, if the answer is to this command. */
+  acceptance(): Evidence {
+    const { name } = this.#to;
+    if (this.#isAmbiguous) this.#failUnknown(texts.ambiguous(texts.accepted(name, this.#order.what)));
+    return { acknowledged: true };
   }
 
   /** Awaits the effect of an accepted command: acceptance is no evidence of it. */
@@ -282,7 +293,8 @@ class Attempt {
     const refusal = texts.refused(this.#to.name, what, result_name);
     // It may have answered another command, or somebody else has done it.
     if (this.#was_seen) this.#failUnknown(`${texts.contradicted(refusal, expected)}${reasons}${causes}`);
-    return this.#fail(`${refusal}${reasons}${causes}`);
+    const failure = `${refusal}${reasons}${causes}`;
+    return this.#isAmbiguous ? this.#failUnknown(texts.ambiguous(failure)) : this.#fail(failure);
   }
 
   /**

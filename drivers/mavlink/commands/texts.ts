@@ -58,6 +58,7 @@ export const texts = {
   stopped: (vehicle: string, what: string) => `the task was stopped after ${what} was sent to ${vehicle}`,
   unknown_outcome: (reason: string) => `${reason}; outcome unknown`,
   refused: (vehicle: string, what: string, result: string) => `${vehicle} refused ${what} (${result})`,
+  ambiguous: (answer: string) => `${answer}; this may be the late answer to an earlier command`,
   contradicted: (refusal: string, expected: string) => `${refusal}, but ${expected} was observed`,
   fallback_kind: 'this firmware does not support it on a vehicle of this kind',
   fallback_mode: 'this firmware accepts targets in GUIDED only; set that mode first',

@@ -2,6 +2,8 @@
 
 /** A later answer is not expected. */
 const answer_max_ms = 4_000;
+/** But it is possible, on a link that is congested, or over a satellite. */
+const answer_possible_ms = { near: 10_000, far: 200_000 } as const;
 const copies_max = 64;
 
 export class UnansweredCopies {
@@ -20,6 +22,15 @@ export class UnansweredCopies {
   answered(command: number): void {
     const oldest = this.#copies.findIndex((each) => each.command === command);
     if (oldest >= 0) this.#copies.splice(oldest, 1);
+  }
+
+  /** Whether an answer may be to a copy of an earlier command, whose answer is late. */
+  isAmbiguous(command: number, now_ms: number, { isFar }: { readonly isFar: boolean }): boolean {
+    const possible_ms = isFar ? answer_possible_ms.far : answer_possible_ms.near;
+    return this.#copies.some((each) => {
+      const age_ms = now_ms - each.at_ms;
+      return each.command === command && age_ms >= answer_max_ms && age_ms < possible_ms;
+    });
   }
 
   /** Returns the number of copies of this command whose answer may still arrive. */

@@ -1,8 +1,13 @@
-/** An older message that the link does not accept: nothing was sent, so the refusal of the vehicle is the outcome. */
+/** A refusal as the outcome: known when the older message was not sent, and unknown when it may be to an earlier command. */
 import { expect, it } from 'vitest';
 import { Changes } from '../../../../../drivers/mavlink/commands/await-change.ts';
 import { carryOut, type Order } from '../../../../../drivers/mavlink/commands/exchange.ts';
-import { gotoOrder, modeOrder } from '../../../../../drivers/mavlink/commands/orders.ts';
+import {
+  armOrder,
+  gotoOrder,
+  modeOrder,
+  speedOrder,
+} from '../../../../../drivers/mavlink/commands/orders.ts';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
 import { LinkTally } from '../../../../../drivers/mavlink/links/link-tally.ts';
@@ -18,8 +23,8 @@ const unsupported = 3;
 const older = new Set(['SET_MODE', 'SET_POSITION_TARGET_GLOBAL_INT']);
 const near = { lat: 47.4, lon: 8.5, alt_m: 30 };
 
-/** A copter of ArduPilot in GUIDED that supports no command, on a link that accepts no older messages. */
-function oldCopter() {
+/** A copter of ArduPilot in GUIDED that answers each command alike, as not supported unless told otherwise, on a link that accepts no older messages. */
+function oldCopter(result = unsupported) {
   const changes = new Changes();
   const refused: string[] = [];
   const receive = (message: Parameters<Contact['receive']>[0]): void => {
@@ -45,7 +50,7 @@ function oldCopter() {
           if (message.name !== 'COMMAND_INT' && message.name !== 'COMMAND_LONG') return;
           const { command } = message.fields;
           const to = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };
-          const ack = { command, result: unsupported, ...to };
+          const ack = { command, result, ...to };
           queueMicrotask(() => receive({ name: 'COMMAND_ACK', fields: ack }));
         },
       });
@@ -92,5 +97,21 @@ it.each(['set_mode', 'goto_waypoint'] as const)(
     await expect(failure).rejects.toThrow(texts.fallback_unsent);
     await expect(failure).rejects.not.toThrow(/outcome unknown/u);
     expect(refused).toHaveLength(1);
+  },
+);
+
+it.each([
+  { name: 'arm', command: 400, result: unsupported, says: /refused arm \(UNSUPPORTED\)/u },
+  { name: 'set_speed', command: 178, result: 0, says: /accepted set_speed/u },
+])(
+  '$name has an unknown outcome by an answer that may be the late one to an earlier $name',
+  async (about) => {
+    const { name, command, result, says } = about;
+    const { contact, run } = oldCopter(result);
+    contact.unanswered.sent(command, performance.now() - 5_000);
+    const order = name === 'arm' ? armOrder(true) : speedOrder(5, situationOf(contact, performance.now()));
+    const failure = run(order);
+    await expect(failure).rejects.toThrow(says);
+    await expect(failure).rejects.toThrow(/may be the late answer to an earlier command; outcome unknown$/u);
   },
 );
