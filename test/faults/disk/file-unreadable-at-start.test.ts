@@ -74,3 +74,14 @@ test('the outbox hands over the tasks that were left open as soon as the file ca
   expect(found).toEqual([task]);
   await outbox.close();
 });
+
+test('the outbox opens the file also when it has nothing to write', async () => {
+  const { file } = storeOptions(dir);
+  openStore(storeOptions(dir)).store.close();
+  hide(file);
+  const { outbox } = await openLab(dir);
+  expect(outbox.health().state).toBe('failing');
+  show(file);
+  await eventually('the file is opened', () => outbox.health().state === 'ok', 15_000);
+  await outbox.close();
+});

@@ -67,6 +67,38 @@ describe.skipIf(peerMissing('openssl'))('a TLS handshake that fails', () => {
     });
   });
 
+  it.each([
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'not trusted'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed'],
+    ['UNABLE_TO_GET_ISSUER_CERT', 'not trusted'],
+    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'not trusted'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'not trusted'],
+    ['CERT_HAS_EXPIRED', 'has expired'],
+    ['CERT_NOT_YET_VALID', 'not valid yet'],
+    ['CERT_SIGNATURE_FAILURE', 'forged or damaged'],
+    ['CERT_REVOKED', 'was revoked'],
+    ['CA_MD_TOO_WEAK', 'too weak'],
+    ['EE_KEY_TOO_SMALL', 'too small'],
+    ['CA_KEY_TOO_SMALL', 'too small'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'for another name'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'broker.cert_file and broker.key_file'],
+    ['ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'does not accept the certificate of this kit'],
+    ['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'does not accept the certificate of this kit'],
+    ['ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED', 'does not accept the certificate of this kit'],
+    ['ERR_SSL_SSLV3_ALERT_CERTIFICATE_REVOKED', 'does not accept the certificate of this kit'],
+    ['ERR_SSL_TLSV1_ALERT_ACCESS_DENIED', 'does not accept the certificate of this kit'],
+    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'TLS 1.2 or later'],
+    ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'TLS 1.2 or later'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'does not use TLS'],
+    ['ERR_SSL_HTTP_REQUEST', 'does not use TLS'],
+    ['ERR_SSL_DH_KEY_TOO_SMALL', 'too weak'],
+    ['ERR_SSL_CA_MD_TOO_WEAK', 'too weak'],
+  ])('with %s says what is wrong and what to do', (code, words) => {
+    const raw = Object.assign(new Error(`0A00:error:SSL routines:${code}`), { code });
+    expect(plainFault(raw)).toContain(words);
+    expect(plainFault(raw)).not.toContain('SSL routines');
+  });
+
   it('keeps the message of unknown errors, unless it is raw text of OpenSSL', () => {
     expect(plainFault(new Error('no answer to a ping for 15.0 s'))).toBe('no answer to a ping for 15.0 s');
     const raw = Object.assign(new Error('403DE2:error:0A00FFFF:SSL routines:tls_x:odd'), {

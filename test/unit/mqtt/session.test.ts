@@ -65,6 +65,16 @@ async function withBroker(script: Script, play: (scene: Scene) => Promise<void>)
 }
 
 describe('Session', () => {
+  it('ends with the reason when a packet comes that cannot be read', async () => {
+    await withBroker({}, async ({ broker, open }) => {
+      const session = await open();
+      // A PUBACK with a property that does not exist.
+      broker.peers[0]?.write(Buffer.from([0x40, 5, 0, 1, 0, 1, 0xff]));
+      expect(await session.closed).toContain('property');
+      expect(session.closed_silently).toBe(false);
+    });
+  });
+
   describe('when it connects', () => {
     it('announces the expiry of its session, its Receive Maximum and the delay of its will', async () => {
       await withBroker({}, async ({ broker, open }) => {

@@ -260,6 +260,22 @@ describe('Cloud acknowledgement while the disk fails or hangs', () => {
     await eventually('all are released', () => lab.outbox.ledger().delivered === 50, 15_000);
   });
 
+  it('is applied when it was the only thing that the disk refused', async () => {
+    lab.connect({ ack: 'cloud' });
+    const seq = lab.send('alarm', 1);
+    await lab.pump(
+      heard,
+      () => lab.outbox.depth().get('alarm')?.rows === 1 && lab.outbox.dispatch.live_rows === 0,
+    );
+    await lab.outbox.committed();
+    disk.refuse();
+    lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[seq, seq]] });
+    await failing();
+    disk.heal();
+    await eventually('disk writes resumed', () => lab.outbox.health().state === 'ok', 15_000);
+    await eventually('it is released', () => lab.outbox.ledger().delivered === 1, 15_000);
+  });
+
   it('releases a message even if it arrives before the PUBACK', async () => {
     lab.connect({ ack: 'cloud' });
     const seq = lab.send('alarm', 1);
