@@ -17,9 +17,14 @@ const inner_networks = [
   ['224.0.0.0', 3],
   ['::', 96],
   ['::ffff:0:0', 96],
+  // Translators and tunnels hold an address of IPv4, which may be an inner one: NAT64, Teredo, 6to4.
+  ['64:ff9b::', 96],
   ['64:ff9b:1::', 48],
+  ['2001::', 32],
+  ['2002::', 16],
   ['fc00::', 7],
   ['fe80::', 10],
+  ['fec0::', 10],
   ['ff00::', 8],
 ] as const;
 
@@ -30,7 +35,7 @@ for (const [network, prefix] of inner_networks) {
   else inner[4].addSubnet(network, prefix, 'ipv4');
 }
 
-/** Whether the address is one of the internet: no private, shared, link-local, loopback or multicast address. */
+/** Whether the address is one of the internet: no private, shared, link-local, loopback, multicast, translated or tunnelled address. */
 export function isPublicIp(ip: string): boolean {
   const family = familyOf(ip);
   if (family === null) return false;

@@ -57,9 +57,11 @@ export class AddressPolicy {
       : `${address} is in a private network; the configuration names the allowed networks (webhooks.allow)`;
   }
 
-  /** Whether deliveries may go to this IP address. */
+  /** Whether deliveries may go to this IP address; to another text never. */
   reaches(address: string): boolean {
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    const version = isIP(address);
+    if (version === 0) return false;
+    const family = version === 6 ? 'ipv6' : 'ipv4';
     if (this.#allowed.check(address, family)) return true;
     if (this.#never.check(address, family)) return false;
     return family === 'ipv4' || this.#global.check(address, family);

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { isPublicIp } from '../../../drivers/links/probe/public-ip.ts';
 import { Part } from '../../../drivers/mavlink/vehicles/part.ts';
 import { readStream } from '../../../drivers/onvif/camera/media.ts';
 import { readMatches } from '../../../drivers/onvif/discovery.ts';
@@ -11,6 +12,7 @@ import { failure } from '../../../drivers/onvif/soap/soap-call.ts';
 import { reachable, type Soap } from '../../../drivers/onvif/soap/soap.ts';
 import { streamOf } from '../../../drivers/vendorcam/channels/describe.ts';
 import { vendorcamOptions } from '../../../drivers/vendorcam/options.ts';
+import { AddressPolicy } from '../../../src/service/webhooks/address-policy.ts';
 
 const own = '10.1.1.9';
 const thief = '192.0.2.66';
@@ -167,6 +169,41 @@ describe.each(followers)('%s', (_what, file, follow) => {
   it('follows an ordinary address', async () => {
     const scheme = file.includes('soap') || file.includes('discovery') ? 'http' : 'rtsp';
     expect(new URL((await follow(`${scheme}://${own}/live?x=1`)) ?? '').hostname).toBe(own);
+  });
+});
+
+/** Who connects to what a name server answers, and which addresses each of them reaches. */
+const resolvers: readonly (readonly [what: string, reaches: (address: string) => boolean])[] = [
+  ['HTTP checks of links', isPublicIp],
+  ['webhooks', (address) => new AddressPolicy({ allow: [], allow_http: true }).reaches(address)],
+];
+
+describe.each(resolvers)('%s', (_what, reaches) => {
+  it('go to no inner address that a name server answers, nor to one inside an address of IPv6', () => {
+    const inner = ['127.0.0.1', '0.0.0.0', '10.1.1.9', '100.64.0.1', '169.254.169.254', '172.31.0.1']
+      .concat(['192.0.0.8', '192.168.1.1', '224.0.0.1', '255.255.255.255'])
+      .flatMap((address) => {
+        const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
+        const hex = [a * 256 + b, c * 256 + d].map((word) => word.toString(16)).join(':');
+        return [
+          address,
+          `::${address}`,
+          `::ffff:${address}`,
+          `::ffff:${hex}`,
+          `64:ff9b::${address}`,
+          `64:ff9b::${hex}`,
+          `64:ff9b:1::${hex}`,
+          `2002:${hex}::1`,
+        ];
+      })
+      .concat(['::', '::1', 'fc00::1', 'fd00:1::1', 'fe80::1', 'fec0::1', 'ff02::1', '2001:0:a01:109::1'])
+      .concat(['', 'localhost', '127.1', '2130706433', 'fe80::1%lo', '[::1]']);
+    expect(inner.filter(reaches)).toEqual([]);
+  });
+
+  it('go to addresses of the internet', () => {
+    const outer = ['1.1.1.1', '8.8.8.8', '2606:4700:4700::1111', '2a00:1450:400a::200e'];
+    expect(outer.filter((address) => !reaches(address))).toEqual([]);
   });
 });
 
