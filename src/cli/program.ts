@@ -17,6 +17,7 @@ import { addDemo } from './demo/command.ts';
 import { addHistory } from './history/program.ts';
 import { addService } from './service/program.ts';
 import { complain, exit, type Shell } from './terminal/shell.ts';
+import { texts } from './texts.ts';
 import { version } from './version.ts';
 
 /** Runs the subcommand that `args` names and returns the exit code. */
@@ -59,6 +60,8 @@ export function buildProgram(
     .configureOutput({
       writeOut: (text) => shell.out.write(text),
       writeErr: (text) => shell.err.write(text),
+      outputError: (text, write) =>
+        write(text.includes('too many arguments') ? `${text}${texts.config_hint}\n` : text),
     });
   addDaemonCommands(program, shell, finish);
   addDiagnosis(program, shell, finish);
@@ -83,10 +86,11 @@ function addDaemonCommands(program: Command, shell: Shell, finish: (code: number
   program
     .command('check')
     .description('check the configuration without touching a device')
-    .argument('[file]', 'configuration file', config_file_default)
+    .argument('[file]', 'configuration file, in place of --config')
+    .option('-c, --config <file>', 'configuration file', config_file_default)
     .option('-q, --quiet', 'print faults only')
-    .action(async (file: string, options: CheckOptions) =>
-      finish(await (await import('./check.ts')).check(file, shell, options)),
+    .action(async (file: string | undefined, { config, ...options }: CheckOptions & { config: string }) =>
+      finish(await (await import('./check.ts')).check(file ?? config, shell, options)),
     );
 }
 

@@ -12,6 +12,8 @@ export const texts = {
   kit: 'kit',
   task: 'task',
   unknown: 'unknown',
+  /** After an argument too many. */
+  config_hint: 'A configuration file is named by --config FILE.',
   no_position: 'no driver has reported a position yet',
   no_power_driver: 'driver power is not configured',
   no_battery: 'no battery was found',

@@ -1,7 +1,7 @@
 /** Turns what zod finds wrong into sentences that a technician can act on. */
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
-import { keysOf, schemaAt, valueAt } from './schema-at.ts';
+import { type Checking, keysOf, schemaAt, valueAt } from './schema-at.ts';
 import type { FaultList, KeyPath } from './source.ts';
 
 export type Issue = z.core.$ZodIssue;
@@ -25,7 +25,8 @@ function addIssue(faults: FaultList, checked: Checked, issue: Issue): void {
   const value = valueAt(checked.value, issue.path);
   if (issue.code === 'unrecognized_keys') {
     const known = schema ? keysOf({ schema, value }) : [];
-    for (const key of issue.keys) faults.add([...path, key], unknownKey(key, known));
+    const group = schema && { schema, value };
+    for (const key of issue.keys) faults.add([...path, key], unknownKey(key, known, group));
     return;
   }
   const meant = issue.code === 'invalid_union' ? meantShape(issue.errors) : undefined;
@@ -47,7 +48,7 @@ function meantShape(shapes: readonly (readonly Issue[])[]) {
 
 const secretName = /pass(word|wd|phrase)?$|secret|token|api_?key/i;
 
-function unknownKey(key: string, known: readonly string[]): string {
+function unknownKey(key: string, known: readonly string[], group: Checking | undefined): string {
   if (secretName.test(key)) {
     const remedy = known.includes(`${key}_file`)
       ? `give its path as "${key}_file"`
@@ -56,9 +57,23 @@ function unknownKey(key: string, known: readonly string[]): string {
   }
   const guess = didYouMean(key, known);
   if (guess) return `unknown key; did you mean "${guess}"?`;
+  const inner = group && innerKey(key, known, group);
+  if (inner) return `unknown key; did you mean "${inner[1]}" in the group "${inner[0]}"?`;
   return known.length > 0
     ? `unknown key; remove it (known here: ${known.join(', ')})`
     : 'unknown key; remove it';
+}
+
+/** The group and its key that `key` names in one word: `loglevel` or `log_level` is `level` in `log`. */
+function innerKey(key: string, known: readonly string[], { schema, value }: Checking) {
+  const letters = (word: string): string => word.replaceAll(/[^a-z0-9]/giu, '').toLowerCase();
+  for (const outer of known) {
+    const inside = schemaAt({ schema, value }, [outer]);
+    const keys = inside ? keysOf({ schema: inside, value: valueAt(value, [outer]) }) : [];
+    const found = keys.find((each) => letters(outer + each) === letters(key));
+    if (found !== undefined) return [outer, found] as const;
+  }
+  return undefined;
 }
 
 /** Characters of a truncated word that identify it. */

@@ -107,7 +107,9 @@ function driverLines(
   const rows = drivers.flatMap(({ name, driver, state, since, reason, facts, devices = [] }) => {
     const failing = devices.filter((device) => device.reason !== null);
     // The line of a device that is not served has the reason.
-    const shown = Object.entries(facts).filter(([key]) => failing.every((device) => device.name !== key));
+    const shown = Object.entries(facts).filter(
+      ([key, value]) => value !== null && failing.every((device) => device.name !== key),
+    );
     const { short, long } = Object.groupBy(shown, ([, value]) =>
       `${value}`.includes(' ') ? 'long' : 'short',
     );

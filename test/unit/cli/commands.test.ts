@@ -307,6 +307,26 @@ test('check answers ok with drivers and broker, warnings apart', async () => {
   });
 });
 
+test('check takes its file as --config too, and run and status hint at --config for a file', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'config.yaml');
+    await writeFile(file, 'kit: 1\n');
+    const shell = recordedShell();
+    for (const args of [
+      ['check', '--config', file],
+      ['check', '-c', file, '--quiet'],
+    ]) {
+      expect(await runProgram(args, shell)).toBe(78);
+    }
+    expect(shell.stderr()).toContain(`${file}:1:1 kit: unknown key`);
+    for (const command of ['run', 'status', 'doctor', 'setup']) {
+      const hinted = recordedShell();
+      expect(await runProgram([command, file], hinted)).toBe(64);
+      expect(hinted.stderr()).toContain(texts.config_hint);
+    }
+  });
+});
+
 test('check prints every fault in a line of its own and exits with 78', async () => {
   await withDirectory(async (dir) => {
     const file = join(dir, 'config.yaml');

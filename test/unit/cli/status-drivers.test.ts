@@ -24,6 +24,12 @@ it('shows numbers and words in the line of the driver, and sentences below it', 
   expect(below).toBe('    Falcon (system 1): GUIDED, armed, battery 76 %');
 });
 
+it('leaves out facts that have no value', () => {
+  const links = { ...drones, facts: { routes: 'netlink', order: null } };
+  const all = statusLines(statusOf({ drivers: [links] }), (_colour, text) => text, undefined);
+  expect(all.find((line) => line.includes('routes=netlink'))).not.toContain('order');
+});
+
 it('folds sentences on a narrow terminal, so that nothing of them is lost', () => {
   const [, , ...below] = driverLines(40);
   expect(below).toEqual(['    Falcon (system 1): GUIDED, armed,', '      battery 76 %']);

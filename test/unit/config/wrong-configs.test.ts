@@ -69,6 +69,11 @@ const cases: readonly Case[] = [
   ],
   ['a misspelt key', `${id}kit_nam: x\n`, ['config.yaml:2:1 kit_nam: unknown key; did you mean "kit_name"?']],
   [
+    'a key of a group in one word with its group',
+    `${id}loglevel: debug\n`,
+    ['config.yaml:2:1 loglevel: unknown key; did you mean "level" in the group "log"?'],
+  ],
+  [
     'an unknown key',
     `${id}broker:\n  url: mqtts://b\n  colour: red\n`,
     [
