@@ -1,6 +1,5 @@
 /** The way of an asset: its fixes as lines, a new one after each gap, without points that lie on the way between others. */
 import type { HistoryStore } from '../history-store.ts';
-import { identityOf } from '../message.ts';
 import { type Budget, isSpent, landedGroups, segmentGroups } from './reader.ts';
 import { channels } from '../../../contract/topics.ts';
 import type { Group } from '../segment.ts';
@@ -43,23 +42,28 @@ export async function readTrack(
   const channel = channels.feed(asset_id, 'gps');
   const isWanted = (each: string): boolean => each === channel;
   const stretch = { kit_id, classes: ['position'], from_ms, to_ms, order: 'asc', isWanted } as const;
-  const byIdentity = new Map<string, TrackPoint>();
+  // By epoch and number, so that a fix counts once.
+  const byEpoch = new Map<number, Map<number, TrackPoint>>();
   const add = (group: Group): void => {
-    for (const [identity, point] of pointsOf(group)) {
-      if (point.time_ms >= from_ms && point.time_ms < to_ms) byIdentity.set(identity, point);
+    const bySeq = byEpoch.get(group.epoch) ?? new Map<number, TrackPoint>();
+    byEpoch.set(group.epoch, bySeq);
+    for (const [seq, point] of pointsOf(group)) {
+      if (point.time_ms >= from_ms && point.time_ms < to_ms) bySeq.set(seq, point);
     }
   };
   for (const group of await landedGroups(store, stretch, budget)) add(group);
   for await (const group of segmentGroups(store, stretch, budget)) add(group);
   if (isSpent(budget)) return undefined;
-  const points = [...byIdentity.values()].sort((a, b) => a.time_ms - b.time_ms);
+  const points = [...byEpoch.values()]
+    .flatMap((bySeq) => [...bySeq.values()])
+    .sort((a, b) => a.time_ms - b.time_ms);
   const lines = linesOf(points, gap_ms).map((line) =>
     tolerance_m > 0 ? simplified(line, tolerance_m) : line,
   );
   return { lines, fixes: points.length };
 }
 
-function pointsOf(group: Group): (readonly [identity: string, TrackPoint])[] {
+function pointsOf(group: Group): (readonly [seq: number, TrackPoint])[] {
   if (group.unsynced) return [];
   const [lats, lons, alts] = ['lat', 'lon', 'alt_m'].map((key) => group.valuesOf(key));
   return group.seqs.flatMap((seq, index) => {
@@ -71,7 +75,7 @@ function pointsOf(group: Group): (readonly [identity: string, TrackPoint])[] {
       lon,
       alt_m: typeof alt_m === 'number' ? alt_m : null,
     };
-    return [[identityOf({ ...group, seq }), point] as const];
+    return [[seq, point] as const];
   });
 }
 
