@@ -93,6 +93,10 @@ async function run(context: BenchContext): Promise<readonly Figure[]> {
       ...than('1,000 kits', shared?.one.cpu_us),
     },
     {
+      ...figure('postgres_10000_kits_two_replicas_per_s', shared?.many_two.ingest_per_s, rate, '>= 10000'),
+      ...than('one replica', shared?.many.ingest_per_s),
+    },
+    {
       ...figure('two_replicas_ingest_per_s', shared?.two.ingest_per_s, rate, ''),
       ...than('one replica', shared?.one.ingest_per_s),
     },
@@ -108,7 +112,7 @@ async function onPostgres(context: BenchContext) {
   const server: Postgres = await startPostgres({ durable: true });
   try {
     const [first, second] = [await server.newDatabase('one'), await server.newDatabase('two')];
-    const third = await server.newDatabase('large');
+    const [third, fourth] = [await server.newDatabase('large'), await server.newDatabase('large_two')];
     const one = await measure(
       { name: 'one replica', replicas: 1, database: first, size: usual(context) },
       context,
@@ -118,7 +122,11 @@ async function onPostgres(context: BenchContext) {
       context,
     );
     const many = await measure({ name: '10,000 kits', replicas: 1, database: third, size: large }, context);
-    return { one, two, many };
+    const many_two = await measure(
+      { name: '10,000 kits, two replicas', replicas: 2, database: fourth, size: large },
+      context,
+    );
+    return { one, two, many, many_two };
   } finally {
     await server.stop();
   }
