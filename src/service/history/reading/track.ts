@@ -54,8 +54,10 @@ export async function readTrack(
   for (const group of await landedGroups(store, stretch, budget)) add(group);
   for await (const group of segmentGroups(store, stretch, budget)) add(group);
   if (isSpent(budget)) return undefined;
-  const points = [...byEpoch.values()]
-    .flatMap((bySeq) => [...bySeq.values()])
+  const points = byEpoch
+    .values()
+    .flatMap((bySeq) => bySeq.values())
+    .toArray()
     .sort((a, b) => a.time_ms - b.time_ms);
   const lines = linesOf(points, gap_ms).map((line) =>
     tolerance_m > 0 ? simplified(line, tolerance_m) : line,
