@@ -93,6 +93,22 @@ describe.concurrent('A command whose vehicle is lost', () => {
     },
   );
 
+  // A vehicle that has restarted is disarmed, and in one of its modes.
+  it.each(each_command.filter(({ name }) => name !== 'disarm'))(
+    '$name has an unknown outcome when the vehicle accepts it and restarts behind the same radio',
+    async ({ name, ...about }) => {
+      await withBoth(about, async (lab, drone) => {
+        drone.react = () => {
+          setTimeout(() => void drone.reboot({ keep_port: true }), 50);
+          return { result: 0 };
+        };
+        const payload = name === 'set_mode' ? { mode: 'GUIDED' } : payloadOf(name);
+        await expect(lab.command(name, payload)).rejects.toThrow(/outcome unknown$/u);
+        expect(drone.commands).toHaveLength(1);
+      });
+    },
+  );
+
   it.each(each_command)(
     '$name fails with an unknown outcome when the link is lost',
     async ({ name, ...about }) => {

@@ -27,6 +27,7 @@ const near = { lat: 47.4, lon: 8.5, alt_m: 30 };
 function oldCopter(result = unsupported) {
   const changes = new Changes();
   const refused: string[] = [];
+  const rivals: number[] = [];
   const receive = (message: Parameters<Contact['receive']>[0]): void => {
     contact.receive(message, performance.now());
     changes.notify();
@@ -66,7 +67,7 @@ function oldCopter(result = unsupported) {
     rates: { position_hz: 2, attitude_hz: 4, status_hz: 1 },
     passive: false,
     now_ms: performance.now(),
-    rival: { isPresent: () => false, seen: () => undefined },
+    rival: { isPresent: () => false, seen: (at_ms) => rivals.push(at_ms) },
     onText: () => undefined,
     onEvent: () => undefined,
   });
@@ -79,7 +80,7 @@ function oldCopter(result = unsupported) {
       progress: () => undefined,
       remaining_ms: () => 10_000,
     });
-  return { contact, refused, run };
+  return { contact, refused, rivals, run };
 }
 
 it.each(['set_mode', 'goto_waypoint'] as const)(
@@ -115,3 +116,13 @@ it.each([
     await expect(failure).rejects.toThrow(/may be the late answer to an earlier command; outcome unknown$/u);
   },
 );
+
+it('An answer to a command that the kit has not sent shows another station with its ids, an answer to its own does not', async () => {
+  const { contact, rivals, run } = oldCopter();
+  await expect(run(armOrder(true))).rejects.toThrow(/refused arm/u);
+  expect(rivals).toEqual([]);
+  const long_after_ms = performance.now() + 300_000;
+  const to = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };
+  contact.receive({ name: 'COMMAND_ACK', fields: { command: 300, result: 0, ...to } }, long_after_ms);
+  expect(rivals).toEqual([long_after_ms]);
+});
