@@ -1,5 +1,6 @@
 /**
- * How the tables are divided where a database distributes them by kit, as Citus does. The rules that this needs are held by
+ * How the tables would be divided by a database that distributes them by kit, such as Citus, on which commits of several kits do not
+ * run yet (`service/README.md`). The rules that this needs are held by
  * `test/unit/service/store/distribution.test.ts`: `kit_id` in every key, and every statement about one kit names it.
  */
 

@@ -270,11 +270,7 @@ async function prepareTables(database: Database): Promise<void> {
       await queries.all(`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${column} ${type}`);
     }
     for (const statement of after_columns) await queries.all(statement);
-    for (const table of updated_tables)
-      await queries.all(`ALTER TABLE ${table} SET (fillfactor = ${updated_fill_pct})`);
-    // Statistics would keep examples of values that were erased, and no statement searches for these.
-    for (const [table, column] of content_columns)
-      await queries.all(`ALTER TABLE ${table} ALTER COLUMN ${column} SET STATISTICS 0`);
+    await tuneTables(queries);
     const [row] = await queries.all(`SELECT value FROM service WHERE name = 'schema_version'`);
     const found = Number(row?.['value'] ?? 0);
     if (found > schema_version) {
@@ -286,6 +282,26 @@ async function prepareTables(database: Database): Promise<void> {
       String(schema_version),
     );
   });
+}
+
+/** Sets what is not set yet, so that a start locks nothing for it. Citus refuses these statements for tables that it has distributed. */
+async function tuneTables(queries: Queries): Promise<void> {
+  const full = await queries.all(
+    `SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND 'fillfactor=${updated_fill_pct}' = ANY (reloptions)`,
+  );
+  for (const table of updated_tables) {
+    if (!full.some(({ relname }) => relname === table))
+      await queries.all(`ALTER TABLE ${table} SET (fillfactor = ${updated_fill_pct})`);
+  }
+  const without = await queries.all(
+    `SELECT relname, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+     WHERE pg_table_is_visible(pg_class.oid) AND attnum > 0 AND attstattarget = 0`,
+  );
+  // Statistics would keep examples of values that were erased, and no statement searches for these.
+  for (const [table, column] of content_columns) {
+    if (!without.some(({ relname, attname }) => relname === table && attname === column))
+      await queries.all(`ALTER TABLE ${table} ALTER COLUMN ${column} SET STATISTICS 0`);
+  }
 }
 
 interface Statement {
