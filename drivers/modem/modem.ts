@@ -84,7 +84,7 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
   ending.addEventListener('abort', () => news.waking.abort(), { once: true });
   while (!ending.aborted) {
     news.waking = new AbortController();
-    const modems = await radio.read(bus, await readModems(bus));
+    const modems = await readModems(bus);
     const links = linksOf(modems, options.interfaces);
     offered.update(bus, modems);
     for (const name of known) {
@@ -95,11 +95,12 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
       if (known.size < known_links_max) known.add(name);
       host.reportLink(knowledge);
     }
-    const cellular = cellularOf(modems, options.interfaces);
+    host.reportStatus(statusFacts(modems, options.interfaces));
+    // Last what the modems are asked themselves: one that does not answer delays nothing that ModemManager knows.
+    const cellular = cellularOf(await radio.read(bus, modems), options.interfaces);
     if (news_of_cells.isDue(cellular)) {
       host.publishGateway('cellular', { modems: [...cellular], timestamp: new Date().toISOString() });
     }
-    host.reportStatus(statusFacts(modems, options.interfaces));
     const fix = options.location ? await positions.read(bus, modems) : undefined;
     if (fix) host.reportLocation(fix);
     await sleep(pause_ms, news.waking.signal);

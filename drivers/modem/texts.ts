@@ -11,6 +11,8 @@ export const texts = {
   list_unreadable: 'ModemManager answers with a list that cannot be read',
 
   // Signal
+  modem_stuck: 'modem does not answer ModemManager; its signal figures are not read',
+  reset_modem: 'reset the modem (mmcli -m N --reset), or cut its power',
   signal_refused: 'ModemManager does not read signal figures for this user',
   allow_signal:
     'allow org.freedesktop.ModemManager1.Device.Control for the daemon in a polkit rule, or set signal_interval_s to 0',

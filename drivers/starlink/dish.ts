@@ -43,7 +43,11 @@ export function openDish(channel: Channel): Dish {
   return {
     async status() {
       const answer = await ask(requests.status);
-      if (!('message' in answer)) throw new DeviceUnreachable(texts.status_refused(answer.reason));
+      if (!('message' in answer)) {
+        const isUnknown = answer.status === grpc_status.unimplemented;
+        const sentence = isUnknown ? texts.status_unknown : texts.status_refused;
+        throw new DeviceUnreachable(sentence(answer.reason));
+      }
       const status = parseStatus(answer.message);
       if (!status) throw new DeviceUnreachable(texts.not_a_dish);
       return status;

@@ -9,6 +9,8 @@ export const texts = {
   see_reason: 'see the reason',
   dish_failed: (link: string, place: string, reason: string) => `dish of ${link} at ${place}: ${reason}`,
   status_refused: (reason: string) => `refused the status request: ${reason}`,
+  status_unknown: (reason: string) =>
+    `does not know the status request (${reason}); check host and port, and that its firmware is current`,
   not_a_dish: 'replied, but is not a dish; a Starlink router replies like this on its own address',
 
   // Commands

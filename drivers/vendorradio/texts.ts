@@ -60,7 +60,7 @@ export const texts = {
   refused_remedy: 'check that its web server runs, and check port and tls',
   connector_stopping: 'the connector is stopping',
   snmp_silent_community:
-    'does not answer over SNMP; check its power, and that its community is that of community_file',
+    'does not answer over SNMP; check its power, that its community is that of community_file, and that it accepts version 2c: configure version 3 where it does not',
   snmp_silent: 'does not answer over SNMP; check its power and address',
   snmp_user_refused: (reason: string) =>
     `refuses the SNMP user or its passwords (${reason}); correct username, the password files or the protocols`,

@@ -16,6 +16,7 @@ export type DishMood =
   | 'not found'
   | 'compressed'
   | 'failing'
+  | 'unimplemented'
   | 'router'
   | 'farewell';
 
@@ -169,6 +170,15 @@ const moods: Readonly<Partial<Record<DishMood, (stream: ServerHttp2Stream) => vo
     const frame = framed(bytes(2004, Buffer.alloc(0)));
     frame[0] = 1;
     answer(stream, frame);
+  },
+  unimplemented: (stream) => {
+    const head = {
+      ':status': 200,
+      'content-type': 'application/grpc',
+      'grpc-status': '12',
+      'grpc-message': 'unknown%20method%20Handle',
+    };
+    stream.respond(head, { endStream: true });
   },
   failing: (stream) => {
     const head = {

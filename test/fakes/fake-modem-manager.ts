@@ -33,6 +33,8 @@ export interface FakeModemManager {
   mood: ManagerMood;
   /** Whether Signal.Setup and GetCellInfo are refused, as polkit does. */
   mayControl: boolean;
+  /** Number of a modem that no longer answers: calls that ModemManager passes on to it get no reply. */
+  stuck: number | undefined;
   /** What GetLocation answers; undefined: it is refused. */
   location: readonly (readonly [source: number, signature: string, value: unknown])[] | undefined;
   /** Calls that came so far, by member. */
@@ -61,6 +63,7 @@ export async function startFakeModemManager(address: string): Promise<FakeModemM
     mood: 'well',
     location: [],
     mayControl: true,
+    stuck: undefined,
     onReset: () => undefined,
     reset: 'accepted',
     calls,
@@ -90,7 +93,7 @@ export async function startFakeModemManager(address: string): Promise<FakeModemM
   };
   server = await ownName(address, mm, (call) => {
     calls.set(call.member ?? '', (calls.get(call.member ?? '') ?? 0) + 1);
-    if (fake.mood === 'silent') return;
+    if (fake.mood === 'silent' || isStuck(call, fake)) return;
     const reply = call.member === 'Reset' ? resetReply(call, fake) : replyTo(call, objects, fake);
     if (!reply) return;
     const about = { destination: call.sender ?? '', replySerial: call.serial ?? 0 };
@@ -129,6 +132,11 @@ function replyTo(
     };
   }
   return propertyReply(member, interfaces?.[String(body[0])], String(body[1]));
+}
+
+function isStuck({ member, path }: Message, { stuck }: FakeModemManager): boolean {
+  const isPassedOn = member === 'Setup' || member === 'GetCellInfo';
+  return isPassedOn && path === `${root}/Modem/${stuck}`;
 }
 
 /** Undefined: the modem takes the answer with it. */

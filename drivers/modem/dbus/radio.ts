@@ -2,10 +2,13 @@
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import type { Bus } from '../../../src/device/dbus/bus.ts';
 import { cellProperties, mm, type Modem } from './properties.ts';
+import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { texts } from '../texts.ts';
 
 /** Cells of one modem that are looked at. */
 const cells_max = 32;
+/** A modem that did not answer is left alone for so long. */
+const stuck_pause_ms = 300_000;
 
 /** Asks for figures at a pace, and for cells with each reading. A refusal is logged once for each modem. */
 export class Radio {
@@ -13,6 +16,8 @@ export class Radio {
   readonly #log: DriverLog;
   /** Modems that refused; a modem that is plugged in again is another object. */
   readonly #refused = new Set<string>();
+  /** Modems that did not answer, with the time of the next question. */
+  readonly #stuck = new Map<string, number>();
 
   /** `interval_s` 0: nothing is asked. */
   constructor(interval_s: number, log: DriverLog) {
@@ -25,9 +30,29 @@ export class Radio {
     if (this.#interval_s === 0) return modems;
     const present = new Set(modems.map(({ path }) => path));
     for (const path of this.#refused) if (!present.has(path)) this.#refused.delete(path);
-    const read: Modem[] = [];
-    for (const modem of modems) read.push(await this.#one(bus, modem));
-    return read;
+    for (const path of this.#stuck.keys()) if (!present.has(path)) this.#stuck.delete(path);
+    // At the same time: one that does not answer delays no other.
+    return Promise.all(modems.map(async (modem) => this.#oneOrNone(bus, modem)));
+  }
+
+  async #oneOrNone(bus: Bus, modem: Modem): Promise<Modem> {
+    const { path } = modem;
+    if (performance.now() < (this.#stuck.get(path) ?? 0)) return modem;
+    try {
+      const read = await this.#one(bus, modem);
+      this.#stuck.delete(path);
+      return read;
+    } catch (error) {
+      if (bus.lost.aborted || !(error instanceof DeviceUnreachable)) throw error;
+      const facts = {
+        modem: modem.modem.Model ?? path,
+        reason: messageOf(error),
+        remedy: texts.reset_modem,
+      };
+      if (!this.#stuck.has(path)) this.#log.warn(facts, texts.modem_stuck);
+      this.#stuck.set(path, performance.now() + stuck_pause_ms);
+      return modem;
+    }
   }
 
   async #one(bus: Bus, modem: Modem): Promise<Modem> {

@@ -74,6 +74,29 @@ describe.skipIf(peerMissing('dbus-daemon'))('The feed of the modems', () => {
     expect(await next(({ band }) => band !== null)).toMatchObject({ band: 'B20' });
   });
 
+  it('names a modem that no longer answers, and reports the other one and both links', async () => {
+    const { lab, manager, next } = await start(
+      { signal_interval_s: 5, interval_s: 1, timeout_s: 0.3 },
+      (fake) => {
+        fake.stuck = 0;
+        fake.add({ index: 1, port: 'wwan1', imei: '860000000001234' });
+      },
+    );
+    await next(() => true);
+    await lab.outbox.until(({ channel, data }) => {
+      if (!channel.endsWith('/cellular')) return false;
+      const { modems } = gatewayFeeds.cellular.parse(data);
+      return modems.some(({ name, band }) => name === 'wwan1' && band === 'B20');
+    });
+    manager.set('Modem/0', `${mm}.Modem.Modem3gpp`, { OperatorName: ['s', 'Telia'] });
+    await lab.isp('Telia');
+    expect(lab.view()?.state).toBe('up');
+    const lines = lab.log.lines.filter(({ sentence }) => sentence === texts.modem_stuck);
+    expect(lines).toMatchObject([{ facts: { modem: 'RM520N-GL', remedy: texts.reset_modem } }]);
+    expect(manager.calls.get('Setup')).toBe(2);
+    expect(lab.log.at('warn')).not.toContain(texts.signal_refused);
+  });
+
   it('goes on without them where ModemManager refuses, and says once what to allow', async () => {
     const { lab, next, manager } = await start({ signal_interval_s: 5, interval_s: 1 }, (fake) => {
       fake.mayControl = false;

@@ -264,6 +264,7 @@ describe('a dish that fails', () => {
     ['not found', dish_texts.not_grpc('404', 'text/html')],
     ['compressed', dish_texts.compressed],
     ['failing', dish_texts.status_refused('out of order')],
+    ['unimplemented', dish_texts.status_unknown('unknown method Handle')],
     ['router', dish_texts.not_a_dish],
     ['farewell', 'connection'],
   ];

@@ -7,6 +7,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { vendorradioWith } from '../../../../drivers/vendorradio/vendorradio.ts';
+import { texts } from '../../../../drivers/vendorradio/texts.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
 import { dyingWithUs, peerMissing, program } from '../../../support/peers.ts';
@@ -158,6 +159,15 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
     await eventually('it is lost', () => peer.status() === 'offline', 20_000);
     peer.start();
     await eventually('it is back', () => peer.status() === 'online', 20_000);
+  });
+
+  it('v2c: is named with both remedies where the agent does not answer it, as one that accepts v3 only', async () => {
+    const peer = await agent();
+    peer.run({ version: '2c', community_file: await peer.secret('community', 'strangers') });
+    await eventually('it is said', () =>
+      JSON.stringify(peer.lab.log.lines).includes(texts.snmp_silent_community),
+    );
+    expect(texts.snmp_silent_community).toContain('version 3');
   });
 
   it('v3: authenticates and encrypts', async () => {
