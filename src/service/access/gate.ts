@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import type { KeyRing } from './keys.ts';
 import type { Principal } from './principal.ts';
 import { RequestProblem } from '../api/problem.ts';
+import { networkOf } from '../http/server/connection-guard.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { Store } from '../store/store.ts';
 import { texts } from '../texts.ts';
@@ -12,7 +13,7 @@ import { texts } from '../texts.ts';
 export const session_s = 12 * 3_600;
 const cookie_name = 'kit_session';
 const session_bytes = 32;
-/** Per address; requests with a valid key are not limited by this. */
+/** Per address, for IPv6 per network; requests with a valid key are not limited by this. */
 const wrong_keys = { per_s: 5 / 60, burst: 5 } as const;
 
 /** Per key: each session is written to the disk. */
@@ -50,7 +51,7 @@ export class Gate {
     try {
       return await this.#parts.keys.identify(text);
     } catch (error) {
-      const wait_s = text === undefined ? 0 : this.#wrongKeys.take(address, performance.now());
+      const wait_s = text === undefined ? 0 : this.#wrongKeys.take(networkOf(address), performance.now());
       if (wait_s === 0) throw error;
       throw new RequestProblem('too-many-requests', texts.too_many_keys(wait_s), {
         retry_after_s: wait_s,

@@ -7,6 +7,7 @@ import type { Changes } from './changes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { demandScope, maySee } from '../access/principal.ts';
 import { RequestProblem } from '../api/problem.ts';
+import { networkOf } from '../http/server/connection-guard.ts';
 import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
@@ -74,7 +75,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
     // A connection closed during the key lookup emits no further event and would stay counted.
     if (stream.destroyed) return;
     if (sockets.clients.size >= sockets_max) throw new RequestProblem('unavailable', texts.too_many_sockets);
-    const key = principal?.key_id ?? `at ${asker.address}`;
+    const key = principal?.key_id ?? `at ${networkOf(asker.address)}`;
     const open = perKey.get(key) ?? 0;
     if (open >= sockets_per_key) throw new RequestProblem('too-many-requests', texts.too_many_sockets);
     perKey.set(key, open + 1);

@@ -98,8 +98,14 @@ export class ConnectionGuard {
 /** A proxy on this machine carries the connections of many clients. */
 const proxies: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
 
-/** Returns the address; for IPv6 the /64 network of the host. */
+/** Returns the address; for IPv6 the /64 network of the host, with the zeros that its short form leaves out. */
 export function networkOf(address: string | undefined): string {
   const plain = (address ?? '').replace(/^::ffff:/iu, '').replace(/%.*$/u, '');
-  return plain.includes(':') && !proxies.has(plain) ? plain.split(':').slice(0, 4).join(':') : plain;
+  if (!plain.includes(':') || proxies.has(plain)) return plain;
+  const [before = [], after] = plain.split('::').map((part) => part.split(':').filter(Boolean));
+  const written = before.length + (after?.length ?? 0);
+  const zeros = after ? Array.from({ length: Math.max(0, ipv6_groups - written) }, () => '0') : [];
+  return [...before, ...zeros, ...(after ?? [])].slice(0, network_groups).join(':');
 }
+const ipv6_groups = 8;
+const network_groups = 4;

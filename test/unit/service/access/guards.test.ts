@@ -7,6 +7,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
+import { Gate } from '../../../../src/service/access/gate.ts';
+import { KeyRing } from '../../../../src/service/access/keys.ts';
+import { RequestProblem } from '../../../../src/service/api/problem.ts';
 import { scopes } from '../../../../src/service/access/principal.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -242,6 +245,19 @@ describe('everything else', () => {
     for (let n = 0; n < 7; n += 1) answers.push((await ask('GET', '/api/kits', guess)).status);
     expect(answers).toEqual([401, 401, 401, 401, 401, 429, 429]);
     expect((await ask('GET', '/api/kits', key())).status).toBe(200);
+  });
+
+  it('slows down a host that guesses each key from another address of its network', async () => {
+    const gate = new Gate({ keys: new KeyRing(lab.store), store: lab.store, hosts: [], isSecure: false });
+    const ends: unknown[] = [];
+    for (const part of ['::1', '::2:1', '::3:0:0:1', ':0:0:4::1', '::5', '::6']) {
+      const guess = gate.byKey(`kc_000000000000_${'A'.repeat(32)}`, `2001:db8${part}`);
+      ends.push(await guess.catch((error: unknown) => error));
+    }
+    expect(ends.map((end) => end instanceof RequestProblem && end.kind)).toEqual([
+      ...Array.from({ length: 5 }, () => 'unauthorised'),
+      'too-many-requests',
+    ]);
   });
 
   it('takes no key twice in one request', async () => {
