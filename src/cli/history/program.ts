@@ -1,5 +1,5 @@
 /** The subcommand `history` and its options. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Shell } from '../terminal/shell.ts';
 import type { ExportOptions } from './transfer.ts';
 import { type DatabaseOptions, each, withDatabase } from '../service/database-options.ts';
@@ -14,7 +14,9 @@ export function addHistory(program: Command, shell: Shell, finish: (code: number
   );
   withDatabase(history.command('export').description('write the history of kits to a file'))
     .argument('<file>', 'file to write, NDJSON; compressed when the name ends in .gz')
-    .option('--kit <uuid>', 'kit to export; repeatable; default: all', each, [])
+    .addOption(
+      new Option('--kit <uuid>', 'kit to export; repeatable').argParser(each).default([], 'all kits'),
+    )
     .option('--force', 'replace a file that exists')
     .action(async (file: string, options: ExportOptions) =>
       finish(await (await import('./transfer.ts')).exportHistory(file, options, shell)),
