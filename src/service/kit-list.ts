@@ -14,7 +14,7 @@ export interface ListedKit {
 /** Returns the kits of the key, or those among `kit_ids`; a kit that the key names and that never reported is one of them. */
 export async function listKits(
   store: Pick<Store, 'kits' | 'assetStates'>,
-  principal: Principal,
+  principal: Pick<Principal, 'kits'>,
   { now_ms, kit_ids }: { readonly now_ms: number; readonly kit_ids?: readonly string[] },
 ): Promise<ListedKit[]> {
   const wanted = kit_ids?.filter((id) => maySee(principal, id)) ?? principal.kits;

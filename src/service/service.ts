@@ -101,6 +101,11 @@ export class Service {
     });
   }
 
+  /** Returns these kits for every key that has them; those that never reported are left out. */
+  async summaries(kit_ids: readonly string[]): Promise<readonly ListedKit[]> {
+    return listKits(this.#parts.store, { kits: '*' }, { now_ms: this.#parts.now(), kit_ids });
+  }
+
   async kit(principal: Principal, kit_id: string): Promise<KitResource> {
     await this.#kit(principal, kit_id);
     const [listed] = await this.listed(principal, [kit_id]);

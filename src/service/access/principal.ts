@@ -68,7 +68,7 @@ export function demandScope(principal: Principal, scope: Scope): void {
   }
 }
 
-export function maySee(principal: Principal, kit_id: string): boolean {
+export function maySee(principal: Pick<Principal, 'kits'>, kit_id: string): boolean {
   return principal.kits === '*' || principal.kits.includes(kit_id);
 }
 

@@ -7,12 +7,14 @@ import type { ListedKit } from '../kit-list.ts';
 import type { Store } from '../store/store.ts';
 import type { Changes } from './changes.ts';
 import { KitFollower } from './kit-follower.ts';
+import type { SharedSummaries } from './shared-summaries.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
 import { SummaryFollower } from './summary-follower.ts';
 
 export interface FleetParts extends SessionParts {
   readonly store: Store;
   readonly changes: Changes;
+  readonly shared: SharedSummaries;
   readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
   /** Kits of one subscription. */
   readonly kits_max: number;
@@ -55,7 +57,7 @@ class FleetSocket {
     const { principal, closed } = this.#session;
     if (!principal) return;
     const ids = [...new Set(kits)];
-    const { store, changes, list, kits_max } = this.#parts;
+    const { store, changes, shared, list, kits_max } = this.#parts;
     if (ids.length > kits_max || !ids.every((kit_id) => maySee(principal, kit_id))) {
       this.#session.forbid(ids.length > kits_max ? `at most ${kits_max} kits` : 'kit not found');
       return;
@@ -68,7 +70,7 @@ class FleetSocket {
     this.#kits = new Map(
       ids.map((kit_id) => [kit_id, new KitFollower({ kit_id, wanted, store, changes, wake, signal })]),
     );
-    this.#summaries = summaries ? new SummaryFollower({ principal, changes, list, wake, signal }) : undefined;
+    this.#summaries = summaries ? new SummaryFollower({ principal, shared, list, wake, signal }) : undefined;
   }
 
   /** Summaries go first: they are one frame a second at most. */

@@ -1,23 +1,16 @@
 /** Collects the summaries that a socket has to send: of all kits of its key first, then of changed kits, once a second. */
-import { every } from '../../platform/time.ts';
 import type { Principal } from '../access/principal.ts';
 import { maySee } from '../access/principal.ts';
 import { type FleetServerFrame, summaries_at_once } from '../api/fleet-frames.ts';
 import type { KitResource } from '../api/resources.ts';
 import type { ListedKit } from '../kit-list.ts';
-import type { Change } from '../store/store.ts';
-import type { Changes } from './changes.ts';
-
-/** Changes of a kit within this time are sent together. */
-const pace_ms = 1_000;
-/** Feed messages and commands change no summary. */
-const summary_kinds: ReadonlySet<Change['kind']> = new Set(['kit', 'asset', 'asset_gone']);
+import type { SharedSummaries } from './shared-summaries.ts';
 
 export type SummaryFrame = Omit<Extract<FleetServerFrame, { type: 'summaries' }>, 'seq' | 'time'>;
 
 export interface SummaryFollowerParts {
   readonly principal: Principal;
-  readonly changes: Changes;
+  readonly shared: SharedSummaries;
   readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
   /** Called when something is due. */
   readonly wake: () => void;
@@ -35,13 +28,11 @@ export class SummaryFollower {
 
   constructor(parts: SummaryFollowerParts) {
     this.#parts = parts;
-    const { changes, principal, signal } = parts;
-    changes.subscribeAll((news) => {
-      for (const { kind, kit_id } of news) {
-        if (summary_kinds.has(kind) && maySee(principal, kit_id)) this.#changed.add(kit_id);
-      }
-    }, signal);
-    every(pace_ms, signal, () => this.#tick());
+    const { shared, principal, signal } = parts;
+    const onChange = (kit_id: string): void => {
+      if (maySee(principal, kit_id)) this.#changed.add(kit_id);
+    };
+    shared.follow({ onChange, onTurn: () => this.#tick() }, signal);
   }
 
   get isDue(): boolean {
@@ -64,7 +55,14 @@ export class SummaryFollower {
     const some = [...this.#changed].slice(0, summaries_at_once);
     for (const kit_id of some) this.#changed.delete(kit_id);
     if (this.#changed.size === 0) this.#isTime = false;
-    return { type: 'summaries', kits: this.#noted(await list(principal, some)), left: 0 };
+    return { type: 'summaries', kits: this.#noted(await this.#listed(some)), left: 0 };
+  }
+
+  async #listed(kit_ids: readonly string[]): Promise<readonly ListedKit[]> {
+    const { list, principal, shared } = this.#parts;
+    const listed = await shared.of(kit_ids);
+    // Only the key names a kit that is not stored.
+    return listed.length === kit_ids.length ? listed : list(principal, kit_ids);
   }
 
   #noted(listed: readonly ListedKit[]): KitResource[] {

@@ -13,6 +13,7 @@ import type { Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
 import { serveFleetSocket } from './fleet-socket.ts';
 import { serveSocket } from './live-socket.ts';
+import { SharedSummaries } from './shared-summaries.ts';
 import { texts } from '../texts.ts';
 
 /** The only subprotocol that is answered. */
@@ -69,6 +70,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const { sockets_per_key, kits_per_socket } = socket_limits;
   const sockets = newSocketServer();
   const perKey = new Map<string, number>();
+  const shared = new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids));
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
     const asker = askerOf(gate, request);
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
@@ -90,7 +92,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
       if (kit_id !== undefined) serveSocket(socket, { ...parts, kit_id, principal, asker });
       else {
         const list = service.listed.bind(service);
-        serveFleetSocket(socket, { ...parts, list, principal, asker, kits_max: kits_per_socket });
+        serveFleetSocket(socket, { ...parts, shared, list, principal, asker, kits_max: kits_per_socket });
       }
     });
   };

@@ -204,7 +204,7 @@ async function askOnce(url: string, path: string, asked: Asked): Promise<Answer>
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const isJson = response.headers.get('content-type')?.includes('json') === true;
+  const isJson = text !== '' && response.headers.get('content-type')?.includes('json') === true;
   const { status, headers: answered } = response;
   if (status === 429) {
     await new Promise((resolve) => {
