@@ -43,6 +43,7 @@ export const long_files = [
   'test/unit/drivers/mavlink/status-facts.test.ts',
   'test/unit/drivers/mavlink/missions/download.test.ts',
   'test/unit/drivers/mavlink/commands/plane-takeoff.test.ts',
+  'test/unit/drivers/onvif/soak.test.ts',
   'test/unit/drivers/links/probe/prober-lab.test.ts',
   'test/unit/drivers/links/checks/checks-lab.test.ts',
   'test/unit/outbox/live/disk-away.test.ts',

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import type { BrokerOptions } from '../mqtt/broker.ts';
 import type { configFile } from './schema.ts';
-import { type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
+import { isLoopback, type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
 import type { FaultList, Source } from './source.ts';
 import { texts } from './texts.ts';
 
@@ -177,8 +177,4 @@ function checkTransport(
   if (secrets.password && !isLoopback(url.hostname)) {
     warnings.push(texts.password_in_clear(url.host, texts.write_mqtts));
   }
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }

@@ -1,4 +1,5 @@
 /** Reads the passwords, keys and certificates that the configuration names, and reports what is wrong with them. */
+import { isIPv4 } from 'node:net';
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { messageOf } from '../errors.ts';
 import { readSecretText } from '../platform/secret-file.ts';
@@ -62,4 +63,14 @@ const warn_ahead_ms = 30 * 86_400_000;
 
 function day(time_ms: number): string {
   return new Date(time_ms).toISOString().slice(0, 10);
+}
+
+/**
+ * Whether the `hostname` of a URL is this machine, where nobody else reads a password in clear. A name such as `127.0.0.1.example.com` is that of
+ * any machine.
+ */
+export function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'))
+  );
 }

@@ -1,7 +1,7 @@
 /** The queue of RabbitMQ from which the service takes the messages of kits, in place of a subscription of MQTT. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { readCertificates, readSecret } from '../secrets.ts';
+import { isLoopback, readCertificates, readSecret } from '../secrets.ts';
 import type { FaultList } from '../source.ts';
 import { texts } from '../texts.ts';
 
@@ -94,8 +94,4 @@ function checkTransport(
   if (open !== undefined) warnings.push(texts.password_in_clear(open, texts.write_amqps));
   if (ca_file !== undefined && urls.every(isPlain))
     faults.add(['ingest', 'amqp', 'ca_file'], texts.amqp_no_effect_without_tls);
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }
