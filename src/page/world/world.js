@@ -1,6 +1,5 @@
 /** Holds the state of the kit as the frames of the service report it. */
 import { field } from './json.js';
-import { plain } from './text.js';
 
 /** @import { FeedMessage, Fix, KitNow, LiveAsset, QueueResource, ServerFrame, Snapshot, TaskResource, World } from '../types.d.ts' */
 
@@ -359,17 +358,4 @@ export function assetTree({ assets }, isShown) {
  */
 function compare(a, b) {
   return a < b ? -1 : Number(a > b);
-}
-
-/**
- * Formats a frame as one line for people who write their own client.
- * @param {ServerFrame} frame
- * @returns {string}
- */
-export function frameLine(frame) {
-  const head = `${frame.time} ${frame.seq} ${frame.type}`;
-  if (frame.type === 'feed')
-    return `${head} ${frame.asset_id} ${plain(frame.feed)} ${plain(frame.message.data)}`;
-  if (frame.type === 'asset') return `${head} ${frame.asset.id} ${frame.asset.status}`;
-  return frame.type === 'task' ? `${head} ${frame.task.id} ${frame.task.status}` : head;
 }

@@ -1,10 +1,9 @@
 /** Help for people who write their own client: addresses, examples, last frames and events. */
 import { plain } from '../../world/text.js';
-import { frameLine } from '../../world/world.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 
-/** @import { View } from '../../types.d.ts' */
+/** @import { ServerFrame, View } from '../../types.d.ts' */
 
 /** @param {View} view */
 export function integratorView({ choices, world }) {
@@ -40,4 +39,17 @@ export function integratorView({ choices, world }) {
       </div>
     </details>
   </section>`;
+}
+
+/**
+ * Formats a frame as one line for people who write their own client.
+ * @param {ServerFrame} frame
+ * @returns {string}
+ */
+function frameLine(frame) {
+  const head = `${frame.time} ${frame.seq} ${frame.type}`;
+  if (frame.type === 'feed')
+    return `${head} ${frame.asset_id} ${plain(frame.feed)} ${plain(frame.message.data)}`;
+  if (frame.type === 'asset') return `${head} ${frame.asset.id} ${frame.asset.status}`;
+  return frame.type === 'task' ? `${head} ${frame.task.id} ${frame.task.status}` : head;
 }
