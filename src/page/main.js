@@ -1,4 +1,4 @@
-/** Starts the page and draws it: at once after input, otherwise at most four times a second, and every second for the ages. */
+/** Starts the page and draws it: at once after input and until it shows live values, otherwise at most four times a second, and every second for the ages. */
 import { render } from './preact.js';
 import { makeActions } from './world/actions.js';
 import { History } from './world/history/history.js';
@@ -58,6 +58,8 @@ document.body.append(sprite);
 render(symbols(), sprite);
 
 let drawn_ms = -draw_every_ms;
+/** Live values have been drawn. */
+let isShown = false;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 let route = readRoute(location.hash);
@@ -69,10 +71,8 @@ const fleet = new Fleet(choices, drawSoon);
 const act = makeActions({ choices, session, changed: draw });
 
 function drawSoon() {
-  timer ??= setTimeout(
-    () => requestAnimationFrame(draw),
-    Math.max(0, drawn_ms + draw_every_ms - performance.now()),
-  );
+  const due_ms = isShown ? drawn_ms + draw_every_ms : 0;
+  timer ??= setTimeout(() => requestAnimationFrame(draw), Math.max(0, due_ms - performance.now()));
 }
 
 function draw() {
@@ -93,6 +93,7 @@ function draw() {
   };
   if (view.link.state === 'live') log.follow(attentionList(view), view.time_ms);
   if (root) render(html`${pageView(view)}`, root);
+  isShown ||= view.link.state === 'live' || fleet.isLive;
 }
 
 /** Follows the address: another screen, or another kit. */
@@ -117,7 +118,9 @@ function areKitsShown() {
 
 function tick() {
   if (areKitsShown() && !fleet.isLive) void session.refreshKits();
-  draw();
+  // A hidden page gets no frames, and its log goes on.
+  if (document.hidden) draw();
+  else drawSoon();
 }
 
 /** Logs in; the address may name another kit afterwards. */
