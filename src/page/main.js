@@ -118,8 +118,8 @@ function areKitsShown() {
 
 function tick() {
   if (areKitsShown() && !fleet.isLive) void session.refreshKits();
-  // A hidden page gets no frames, and its log goes on.
-  if (document.hidden) draw();
+  // A page that is hidden or covered gets no frames, and its log goes on.
+  if (performance.now() - drawn_ms >= tick_ms) draw();
   else drawSoon();
 }
 
