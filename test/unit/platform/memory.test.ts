@@ -87,7 +87,14 @@ async function keptAfterLargeBuffers(first: string): Promise<number> {
     const before = resident();
     await take(24_000_000);
     await take(12_000_000);
-    console.log(resident() - before);`;
+    // A thread of V8 frees what was collected, later on a busy machine; what the C library keeps stays all the while.
+    let least = Infinity;
+    for (let n = 0; n < 30; n += 1) {
+      gc();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      least = Math.min(least, resident() - before);
+    }
+    console.log(least);`;
   const child = startChild(['--expose-gc', '--input-type=module', '--eval', script]);
   const { code, stdout, stderr } = await child.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
