@@ -15,6 +15,7 @@ import { peerMissing } from '../../support/peers.ts';
 import { startPostgres } from '../../support/service/postgres.ts';
 import { startWebhookReceiver } from '../../support/service/webhook-receiver.ts';
 import { withDirectory } from '../../support/temporary.ts';
+import { registeredWebhook } from '../../support/service/registered-webhook.ts';
 import { received, start_ms } from '../../unit/service/story.ts';
 
 const program = fileURLToPath(new URL('../../support/service/deliverer-process.ts', import.meta.url));
@@ -122,19 +123,15 @@ function firstOrder(received_: readonly { readonly body: string }[], asset: stri
 async function register(store: SqlStore, url: string): Promise<void> {
   const { key } = makeKey({ label: 'test', scopes: [], kits: '*', expires_ms: null }, start_ms);
   await store.addKey(key);
-  await store.addWebhook({
-    webhook_id,
-    label: 'test',
-    url,
-    types: ['alarm'],
-    kits: '*',
-    key_id: key.key_id,
-    secrets: [{ text: makeSecret(), expires_ms: null }],
-    created_ms: start_ms,
-    disabled_reason: null,
-    failing_since_ms: null,
-    failures: 0,
-    last_fault: null,
-    delivered_ms: null,
-  });
+  await store.addWebhook(
+    registeredWebhook({
+      webhook_id,
+      url,
+      types: ['alarm'],
+      kits: '*',
+      key_id: key.key_id,
+      secrets: [{ text: makeSecret(), expires_ms: null }],
+      created_ms: start_ms,
+    }),
+  );
 }

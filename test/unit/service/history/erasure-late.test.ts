@@ -6,6 +6,7 @@ import { history_classes } from '../../../../src/service/history/message.ts';
 import { newBudget, readHistory } from '../../../../src/service/history/reading/reader.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { asset_id, kit_id, task_id } from '../../../support/contract-samples.ts';
+import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, report, start_ms } from '../story.ts';
 
@@ -43,21 +44,16 @@ async function addPartner(store: SqlStore): Promise<void> {
 async function addWebhook(store: SqlStore): Promise<void> {
   const { key } = makeKey({ label: 'test', scopes: ['webhooks'], kits: '*', expires_ms: null }, start_ms);
   await store.addKey(key);
-  await store.addWebhook({
-    webhook_id,
-    label: 'test',
-    url: 'https://app.example.com/hook',
-    types: ['task.ended', 'alarm'],
-    kits: [kit_id],
-    key_id: key.key_id,
-    secrets: [],
-    created_ms: start_ms,
-    disabled_reason: null,
-    failing_since_ms: null,
-    failures: 0,
-    last_fault: null,
-    delivered_ms: null,
-  });
+  await store.addWebhook(
+    registeredWebhook({
+      webhook_id,
+      url: 'https://app.example.com/hook',
+      types: ['task.ended', 'alarm'],
+      kits: [kit_id],
+      key_id: key.key_id,
+      created_ms: start_ms,
+    }),
+  );
 }
 
 onEachDatabase('what arrives after an erasure', (open) => {

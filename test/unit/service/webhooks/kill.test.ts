@@ -12,6 +12,7 @@ import { makeSecret } from '../../../../src/service/webhooks/signature.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startWebhookReceiver } from '../../../support/service/webhook-receiver.ts';
 import { withDirectory } from '../../../support/temporary.ts';
+import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { received, start_ms } from '../story.ts';
 
 const program = fileURLToPath(new URL('../../../support/service/deliverer-process.ts', import.meta.url));
@@ -27,21 +28,17 @@ it('delivers every message at least once through kills of the process', async ()
     const store = new SqlStore(openSqlite(file));
     const { key } = makeKey({ label: 'test', scopes: [], kits: '*', expires_ms: null }, start_ms);
     await store.addKey(key);
-    await store.addWebhook({
-      webhook_id,
-      label: 'test',
-      url: receiver.url,
-      types: ['alarm'],
-      kits: '*',
-      key_id: key.key_id,
-      secrets: [{ text: makeSecret(), expires_ms: null }],
-      created_ms: start_ms,
-      disabled_reason: null,
-      failing_since_ms: null,
-      failures: 0,
-      last_fault: null,
-      delivered_ms: null,
-    });
+    await store.addWebhook(
+      registeredWebhook({
+        webhook_id,
+        url: receiver.url,
+        types: ['alarm'],
+        kits: '*',
+        key_id: key.key_id,
+        secrets: [{ text: makeSecret(), expires_ms: null }],
+        created_ms: start_ms,
+      }),
+    );
     const alarms = Array.from({ length: messages }, (_, n) =>
       received({
         channel: channels.event(`00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, 'motion'),

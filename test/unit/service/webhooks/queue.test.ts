@@ -11,6 +11,7 @@ import { waiting_max } from '../../../../src/service/webhooks/enqueue.ts';
 import { webhookTypes, type WebhookType } from '../../../../src/service/webhooks/events.ts';
 import type { Settlement } from '../../../../src/service/webhooks/webhook-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
+import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, report, start_ms } from '../story.ts';
 import { texts } from '../../../../src/service/webhooks/texts.ts';
@@ -31,21 +32,16 @@ async function register(
 ) {
   const { key } = makeKey({ label: 'test', scopes: ['webhooks'], kits: '*', expires_ms: null }, now_ms);
   await store.addKey(key);
-  await store.addWebhook({
-    webhook_id,
-    label: 'test',
-    url: 'https://app.example.com/hook',
-    types,
-    kits: [kit_id],
-    key_id: key.key_id,
-    secrets: [],
-    created_ms: now_ms,
-    disabled_reason: null,
-    failing_since_ms: null,
-    failures: 0,
-    last_fault: null,
-    delivered_ms: null,
-  });
+  await store.addWebhook(
+    registeredWebhook({
+      webhook_id,
+      url: 'https://app.example.com/hook',
+      types,
+      kits: [kit_id],
+      key_id: key.key_id,
+      created_ms: now_ms,
+    }),
+  );
   return key;
 }
 

@@ -1,0 +1,18 @@
+/** A webhook as its registration stores it: enabled, and nothing delivered yet. */
+import type { Webhook } from '../../../src/service/webhooks/webhook-store.ts';
+
+type Registered = Omit<Webhook, 'counts'>;
+type Chosen = Pick<Registered, 'webhook_id' | 'url' | 'types' | 'kits' | 'key_id' | 'created_ms'>;
+
+export function registeredWebhook(chosen: Chosen & Partial<Pick<Registered, 'secrets'>>): Registered {
+  return {
+    label: 'test',
+    secrets: [],
+    disabled_reason: null,
+    failing_since_ms: null,
+    failures: 0,
+    last_fault: null,
+    delivered_ms: null,
+    ...chosen,
+  };
+}
