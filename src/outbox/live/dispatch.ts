@@ -344,6 +344,7 @@ export class Dispatch {
     return this.#gate.refusedKinds();
   }
 
+  /** Which acknowledgement counts: whether the cloud has sent any, and to whom messages count as delivered. */
   get delivery(): Pick<Delivery, 'cloud_acks' | 'delivered_to'> {
     return this.#delivery;
   }
