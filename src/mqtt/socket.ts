@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { trustSystemAuthorities } from '../platform/authorities.ts';
 import type { BrokerOptions } from './broker.ts';
+import { broker_addresses, type BrokerAddresses } from './broker-addresses.ts';
 
 export type BrokerEndpoint = Pick<BrokerOptions, 'url' | 'ca' | 'cert' | 'key'>;
 
@@ -12,17 +13,32 @@ export type OpenBrokerSocket = (endpoint: BrokerEndpoint) => Duplex;
 
 const port_default = { 'mqtt:': 1883, 'mqtts:': 8883 } as const;
 
+/**
+ * Limit of each attempt while further addresses of the name are left. The default of Node.js, 250 ms, is less than a round trip
+ * by satellite: only the last address could be connected, often one of IPv6 without a route.
+ */
+const address_ms = 2_000;
+
 /** A connected or connecting socket; small packets leave at once. */
-export function openBrokerSocket({ url: address, ca, cert, key }: BrokerEndpoint): Socket {
+export function openBrokerSocket(
+  { url: address, ca, cert, key }: BrokerEndpoint,
+  addresses: Pick<BrokerAddresses, 'lookup' | 'connected'> = broker_addresses,
+): Socket {
   const url = new URL(address);
   const host = url.hostname.replace(/^\[(.*)\]$/u, '$1');
   const secure = url.protocol === 'mqtts:';
   const port = Number(url.port) || port_default[secure ? 'mqtts:' : 'mqtt:'];
-  if (!secure) return connectTcp({ host, port, noDelay: true });
+  const target = { host, port, lookup: addresses.lookup, autoSelectFamilyAttemptTimeout: address_ms };
+  const remember = (socket: Socket): void => {
+    if (socket.remoteAddress !== undefined) addresses.connected(host, socket.remoteAddress);
+  };
+  if (!secure) {
+    const socket = connectTcp({ ...target, noDelay: true });
+    return socket.once('connect', () => remember(socket));
+  }
   if (ca === undefined) trustSystemAuthorities();
   const socket = connectTls({
-    host,
-    port,
+    ...target,
     minVersion: 'TLSv1.2',
     // Whatever the environment says.
     rejectUnauthorized: true,
@@ -32,5 +48,5 @@ export function openBrokerSocket({ url: address, ca, cert, key }: BrokerEndpoint
     ...(key !== undefined && { key }),
   });
   socket.setNoDelay(true);
-  return socket;
+  return socket.once('secureConnect', () => remember(socket));
 }

@@ -1,6 +1,9 @@
 /** The uplink on a gateway with two WANs: what a change of the route does to deliveries. */
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BrokerAddresses } from '../../../src/mqtt/broker-addresses.ts';
+import { openBrokerSocket } from '../../../src/mqtt/socket.ts';
 import { kernelRoutes } from '../../../src/platform/linux/route-lookup.ts';
 import { texts } from '../../../src/uplink/texts.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
@@ -75,6 +78,23 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'mosquitto')
       // Each time for the route, never for the silence of the broker.
       expect(reasons()).toHaveLength(2);
       expect(reasons().every((line) => line.includes(texts.route_changed))).toBe(true);
+    });
+
+    it('connects by satellite to a broker by name that has an address of IPv6 as well', async () => {
+      await lab.set('sat0', { rtt_ms: 400 });
+      const addresses = new BrokerAddresses({
+        system: async () => [
+          { address: lab_targets[0], family: 4 },
+          { address: '::1', family: 6 },
+        ],
+        servers: async () => Promise.reject(new Error('not asked')),
+      });
+      const url = `mqtt://broker.test:${broker_port}`;
+      const socket = openBrokerSocket({ url, ca: undefined, cert: undefined, key: undefined }, addresses);
+      await once(socket, 'connect');
+      expect(socket.remoteAddress).toBe(lab_targets[0]);
+      socket.destroy();
+      await lab.set('sat0', { rtt_ms: 100 });
     });
 
     it('keeps a session whose source survives, and names the interface that carries it now', async () => {

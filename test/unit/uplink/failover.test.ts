@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BrokerAddresses } from '../../../src/mqtt/broker-addresses.ts';
 import type { OpenBrokerSocket } from '../../../src/mqtt/socket.ts';
 import type { Route, Routes } from '../../../src/platform/linux/route-lookup.ts';
 import { texts } from '../../../src/uplink/texts.ts';
@@ -18,9 +19,16 @@ const hour_ms = 3_600_000;
 const ethernet: Route = { ifindex: 2, interface: 'eth0', source_ip: '127.0.0.2' };
 const satellite: Route = { ifindex: 3, interface: 'sat0', source_ip: '127.0.0.3' };
 
-/** A kernel that sends packets by the way that the test chooses. */
+const silent = (): void => undefined;
+
+/** A kernel that sends packets by the way that the test chooses; the only name server stands behind the Ethernet. */
 function kernel() {
   let way = ethernet;
+  const { lookup } = new BrokerAddresses({
+    system: async () =>
+      way === ethernet ? [{ address: '127.0.0.1', family: 4 }] : new Promise<never>(silent),
+    servers: async () => Promise.reject(new Error('no other name server')),
+  });
   let report: () => void = () => undefined;
   const routes: Routes = {
     find: async ({ source_ip = way.source_ip }) => ({ ...way, source_ip }),
@@ -28,7 +36,7 @@ function kernel() {
   };
   const openSocket: OpenBrokerSocket = ({ url }) => {
     const { hostname: host, port } = new URL(url);
-    return connect({ host, port: Number(port), localAddress: way.source_ip ?? '', noDelay: true });
+    return connect({ host, port: Number(port), localAddress: way.source_ip ?? '', noDelay: true, lookup });
   };
   return {
     routes,
@@ -59,10 +67,10 @@ describe('a change of the route', () => {
   });
 
   /** The clock of the uplink stands still and its pauses take hours: nothing that waits for them happens in a test. */
-  const start = async (): Promise<Connector> => {
+  const start = async (url = broker.url): Promise<Connector> => {
     connector = await startConnector({
       file: join(await makeDirectory(), 'buffer.db'),
-      url: broker.url,
+      url,
       routes: tables.routes,
       openSocket: tables.openSocket,
       now: () => 0,
@@ -73,7 +81,6 @@ describe('a change of the route', () => {
     return connector;
   };
   const sentBy = (mark: string): boolean => broker.published.some(({ payload }) => payload.includes(mark));
-  const silent = (): void => undefined;
 
   it('is followed by a delivery over the other link without any wait, also when the old one falls silent', async () => {
     const started = await start();
@@ -88,6 +95,16 @@ describe('a change of the route', () => {
     await eventually('delivered', () => connector?.acknowledged === 2 && sentBy('after'));
     expect([broker.peers.length, uplink.interface]).toEqual([2, 'sat0']);
     expect(lines.filter((line) => line.includes(texts.route_changed))).toHaveLength(1);
+  });
+
+  it('is followed also where the name of the broker was resolved by a server behind the dead link', async () => {
+    const started = await start(`mqtt://broker.test:${new URL(broker.url).port}`);
+    const { uplink } = started;
+    await eventually('a session over Ethernet', () => uplink.online && uplink.interface === 'eth0');
+    tables.move(satellite);
+    started.send('alarm', 1, { mark: 'after' });
+    await eventually('delivered', () => connector?.acknowledged === 1 && sentBy('after'));
+    expect([broker.peers.length, uplink.interface]).toEqual([2, 'sat0']);
   });
 
   it.each<[string, { onSubscribe: () => void } | { onPublish: () => void }]>([
