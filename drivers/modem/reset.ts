@@ -7,6 +7,7 @@ import { type Command, type CommandContext, defineCommand } from '../../src/driv
 import { CommandRefused, notSent } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { mm, type Modem } from './dbus/properties.ts';
+import { refusalOf } from './dbus/refusal.ts';
 import { interfacesOf } from './links.ts';
 import { texts } from './texts.ts';
 
@@ -55,7 +56,13 @@ async function resetModem(
   const begin_ms = performance.now();
   const call = { destination: mm, path: modem.path, interface: `${mm}.Modem`, member: 'Reset' };
   const reply = await orderOnce(bus, call);
-  if (!reply.ok) throw new CommandRefused(notSent(texts.reset_refused(reply.reason)));
+  const refusal = reply.ok ? undefined : refusalOf(reply);
+  // A modem that did not answer ModemManager any more may be restarting.
+  if (!reply.ok && refusal !== 'silent') {
+    const { reason } = reply;
+    const sentence = refusal === 'forbidden' ? texts.reset_forbidden(reason) : texts.reset_refused(reason);
+    throw new CommandRefused(notSent(sentence));
+  }
   context.progress(texts.resetting);
   const identity = modem.modem.EquipmentIdentifier;
   const isBack = (each: Modem): boolean =>

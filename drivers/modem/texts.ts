@@ -13,6 +13,8 @@ export const texts = {
   // Signal
   modem_stuck: 'modem does not answer ModemManager; its signal figures are not read',
   reset_modem: 'reset the modem (mmcli -m N --reset), or cut its power',
+  signal_unsupported: 'modem has no signal figures',
+  stop_asking: 'set signal_interval_s to 0, or update ModemManager',
   signal_refused: 'ModemManager does not read signal figures for this user',
   allow_signal:
     'allow org.freedesktop.ModemManager1.Device.Control for the daemon in a polkit rule, or set signal_interval_s to 0',
@@ -23,7 +25,8 @@ export const texts = {
   reset_interface: 'network interface of the modem',
   resetting: 'modem is restarting',
   modem_absent: (name: string) => `no modem with the interface ${name} is listed now`,
-  reset_refused: (reason: string) =>
+  reset_refused: (reason: string) => `ModemManager refused the reset: ${reason}`,
+  reset_forbidden: (reason: string) =>
     `ModemManager refused the reset: ${reason}; it needs the right org.freedesktop.ModemManager1.Device.Control (polkit)`,
   modem_not_back: 'the modem accepted the reset and was not listed again as a new one',
 } as const;

@@ -62,7 +62,8 @@ async function findUps(session: NutSession, options: NutOptions, named: string):
   if (options.ups === undefined && only !== undefined && names.length === 1) return only;
   const known = names.length === 0 ? texts.ups_none : texts.ups_known(names.join(', '));
   const fault = options.ups === undefined ? texts.ups_unnamed : texts.ups_unknown(options.ups);
-  throw new DeviceRejected(`${named}: ${fault}; ${known}; set options.nut.ups`);
+  // No rejection: upsd lists the UPS once its own configuration has it.
+  throw new DeviceUnreachable(`${named}: ${fault}; ${known}; set options.nut.ups`);
 }
 
 async function readUps(session: NutSession, ups: string, named: string): Promise<Reading> {

@@ -33,6 +33,8 @@ export interface FakeModemManager {
   mood: ManagerMood;
   /** Whether Signal.Setup and GetCellInfo are refused, as polkit does. */
   mayControl: boolean;
+  /** The name of the error with which ModemManager answers Signal.Setup and GetCellInfo. */
+  radioError: string | undefined;
   /** Number of a modem that no longer answers: calls that ModemManager passes on to it get no reply. */
   stuck: number | undefined;
   /** What GetLocation answers; undefined: it is refused. */
@@ -41,8 +43,8 @@ export interface FakeModemManager {
   readonly calls: ReadonlyMap<string, number>;
   /** Called with the number of each modem that is reset. */
   onReset: (index: number) => void;
-  /** Whether a reset is refused, is answered, or the answer is lost. */
-  reset: 'accepted' | 'refused' | 'unanswered';
+  /** Whether a reset is refused, is answered, or the answer is lost; `late`: the modem is gone before its answer. */
+  reset: 'accepted' | 'refused' | 'unsupported' | 'unanswered' | 'late';
   add(modem: FakeModem): void;
   remove(index: number): void;
   /** Changes a property and signals it; `silently`: the signal is lost. */
@@ -63,6 +65,7 @@ export async function startFakeModemManager(address: string): Promise<FakeModemM
     mood: 'well',
     location: [],
     mayControl: true,
+    radioError: undefined,
     stuck: undefined,
     onReset: () => undefined,
     reset: 'accepted',
@@ -142,7 +145,9 @@ function isStuck({ member, path }: Message, { stuck }: FakeModemManager): boolea
 /** Undefined: the modem takes the answer with it. */
 function resetReply({ path = '' }: Message, fake: FakeModemManager): Reply | undefined {
   if (fake.reset === 'refused') return { error: 'org.freedesktop.ModemManager1.Error.Core.Unauthorized' };
+  if (fake.reset === 'unsupported') return { error: 'org.freedesktop.ModemManager1.Error.Core.Unsupported' };
   fake.onReset(Number(path.split('/').at(-1)));
+  if (fake.reset === 'late') return { error: 'org.freedesktop.ModemManager1.Error.Serial.ResponseTimeout' };
   return fake.reset === 'unanswered' ? undefined : { signature: '', body: [] };
 }
 
@@ -153,6 +158,7 @@ function radioReply(
   interfaces: Interfaces | undefined,
   fake: FakeModemManager,
 ): Reply {
+  if (fake.radioError !== undefined) return { error: fake.radioError };
   if (!interfaces || !fake.mayControl)
     return { error: 'org.freedesktop.ModemManager1.Error.Core.Unauthorized' };
   if (member === 'Setup') {

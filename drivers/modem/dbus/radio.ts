@@ -1,7 +1,8 @@
 /** Signal figures and serving cells, which ModemManager reads from the modem only for those who may control it. */
 import type { DriverLog } from '../../../src/driver/driver.ts';
-import type { Bus } from '../../../src/device/dbus/bus.ts';
+import type { Bus, Reply } from '../../../src/device/dbus/bus.ts';
 import { cellProperties, mm, type Modem } from './properties.ts';
+import { refusalOf } from './refusal.ts';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { texts } from '../texts.ts';
 
@@ -44,12 +45,7 @@ export class Radio {
       return read;
     } catch (error) {
       if (bus.lost.aborted || !(error instanceof DeviceUnreachable)) throw error;
-      const facts = {
-        modem: modem.modem.Model ?? path,
-        reason: messageOf(error),
-        remedy: texts.reset_modem,
-      };
-      if (!this.#stuck.has(path)) this.#log.warn(facts, texts.modem_stuck);
+      if (!this.#stuck.has(path)) this.#warn(modem, messageOf(error), texts.reset_modem, texts.modem_stuck);
       this.#stuck.set(path, performance.now() + stuck_pause_ms);
       return modem;
     }
@@ -62,18 +58,27 @@ export class Radio {
     if (signal.Rate !== this.#interval_s) {
       const setup = { interface: `${mm}.Modem.Signal`, member: 'Setup', signature: 'u' };
       const reply = await bus.call({ ...about, ...setup, body: [this.#interval_s] });
-      if (!reply.ok) return this.#refuse(modem, reply.reason);
+      if (!reply.ok) return this.#refuse(modem, reply);
     }
     const reply = await bus.call({ ...about, interface: `${mm}.Modem`, member: 'GetCellInfo' });
+    if (!reply.ok && refusalOf(reply) === 'silent') throw new DeviceUnreachable(reply.reason);
     // Older releases and some modems list no cells; the figures do not depend on it.
     const cells = reply.ok ? cellProperties.safeParse(reply.value).data : undefined;
     return cells ? { ...modem, cells: cells.slice(0, cells_max) } : modem;
   }
 
-  #refuse(modem: Modem, reason: string): Modem {
+  #refuse(modem: Modem, reply: Extract<Reply, { ok: false }>): Modem {
+    const { reason } = reply;
+    const refusal = refusalOf(reply);
+    if (refusal === 'silent') throw new DeviceUnreachable(reason);
+    if (refusal === 'later') return modem;
     this.#refused.add(modem.path);
-    const facts = { modem: modem.modem.Model ?? modem.path, reason, remedy: texts.allow_signal };
-    this.#log.warn(facts, texts.signal_refused);
+    if (refusal === 'forbidden') this.#warn(modem, reason, texts.allow_signal, texts.signal_refused);
+    else this.#warn(modem, reason, texts.stop_asking, texts.signal_unsupported);
     return modem;
+  }
+
+  #warn({ modem, path }: Modem, reason: string, remedy: string, sentence: string): void {
+    this.#log.warn({ modem: modem.Model ?? path, reason, remedy }, sentence);
   }
 }

@@ -15,10 +15,10 @@ import { createConnection, type Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../errors.ts';
 import { texts } from './texts.ts';
 
-/** Reply of a method: its first value, or the reason of its error. */
+/** Reply of a method: its first value, or the reason of its error and, where the service answered, the name of the error. */
 export type Reply =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly reason: string };
+  | { readonly ok: false; readonly reason: string; readonly error?: string };
 
 export interface Call {
   readonly destination: string;
@@ -128,7 +128,7 @@ async function invoke(client: MessageBus, about: Call, lost: AbortSignal): Promi
       else if (error instanceof TimeoutError) {
         reject(new DeviceUnreachable(texts.call_timeout(about.destination, about.member)));
       } else if (error instanceof DBusError && error.dbusName !== undefined) {
-        resolve({ ok: false, reason: messageOf(error) });
+        resolve({ ok: false, reason: messageOf(error), error: error.dbusName });
       } else reject(new DeviceUnreachable(texts.call_failed(about.member, messageOf(error))));
     });
   });

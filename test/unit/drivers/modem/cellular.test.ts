@@ -4,6 +4,7 @@ import { servingCell, strengthOf } from '../../../../drivers/modem/cell.ts';
 import { texts } from '../../../../drivers/modem/texts.ts';
 import { gatewayFeeds } from '../../../../src/contract/feeds.ts';
 import { type FakeModemManager, startFakeModemManager } from '../../../fakes/fake-modem-manager.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { modemLab } from './modem-lab.ts';
@@ -95,6 +96,32 @@ describe.skipIf(peerMissing('dbus-daemon'))('The feed of the modems', () => {
     expect(lines).toMatchObject([{ facts: { modem: 'RM520N-GL', remedy: texts.reset_modem } }]);
     expect(manager.calls.get('Setup')).toBe(2);
     expect(lab.log.at('warn')).not.toContain(texts.signal_refused);
+  });
+
+  it.each([
+    ['ModemManager1.Error.Serial.ResponseTimeout', texts.modem_stuck, texts.reset_modem],
+    ['libqmi.Error.Core.Timeout', texts.modem_stuck, texts.reset_modem],
+    ['ModemManager1.Error.Core.Unsupported', texts.signal_unsupported, texts.stop_asking],
+    ['DBus.Error.UnknownMethod', texts.signal_unsupported, texts.stop_asking],
+  ])('logs %s as what it is, and not as a missing right', async (error, sentence, remedy) => {
+    const { lab, next } = await start({ signal_interval_s: 5, interval_s: 1 }, (fake) => {
+      fake.radioError = `org.freedesktop.${error}`;
+    });
+    await next(() => true);
+    await eventually('the line', () => lab.log.at('warn').length > 0);
+    expect(lab.log.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+      { sentence, facts: { modem: 'RM520N-GL', reason: 'refused by the fake', remedy } },
+    ]);
+  });
+
+  it('asks again for figures that a modem could not give yet', async () => {
+    const { lab, manager, next } = await start({ signal_interval_s: 5, interval_s: 1 }, (fake) => {
+      fake.radioError = 'org.freedesktop.ModemManager1.Error.Core.WrongState';
+    });
+    await next(({ band }) => band === null);
+    manager.radioError = undefined;
+    await next(({ band }) => band === 'B20');
+    expect(lab.log.at('warn')).toEqual([]);
   });
 
   it('goes on without them where ModemManager refuses, and says once what to allow', async () => {

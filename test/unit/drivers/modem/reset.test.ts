@@ -84,6 +84,25 @@ describe.skipIf(peerMissing('dbus-daemon'))('reset_modem', () => {
     await expect(task.done).rejects.toThrow(texts.modem_not_back);
   });
 
+  it('is accepted by a modem that is gone before it answers', async () => {
+    const { found, manager } = await start();
+    manager.reset = 'late';
+    const modem = losesModem(manager);
+    const task = run(found());
+    await eventually('the modem restarts', () => task.notes.includes(texts.resetting));
+    modem.comeBack();
+    await expect(task.done).resolves.toMatchObject({ interface: 'wwan0' });
+    expect(modem.resets()).toBe(1);
+  });
+
+  it('names no right where ModemManager refuses for another reason', async () => {
+    const { found, manager } = await start();
+    manager.reset = 'unsupported';
+    await expect(run(found()).done).rejects.toThrow(
+      `${texts.reset_refused('refused by the fake')}; command not sent`,
+    );
+  });
+
   it('is refused with the words of ModemManager and the right that it needs', async () => {
     const { found, manager } = await start();
     manager.reset = 'refused';

@@ -96,12 +96,13 @@ it.each(['DATA-STALE', 'DRIVER-NOT-CONNECTED'])(
   },
 );
 
-it('lists the UPS names that exist when the configured one does not', async () => {
+it('lists the UPS names that exist when the configured one does not, and is retried until it does', async () => {
   upsd.upses.set('rack', new Map());
   await expect(start({ ups: 'kitt' }).ended).rejects.toThrow(
     `${texts.ups_unknown('kitt')}; ${texts.ups_known('kit, rack')}; set options.nut.ups`,
   );
-  await expect(start().ended).rejects.toThrow(DeviceRejected);
+  await expect(start({ ups: 'kitt' }).ended).rejects.toThrow(DeviceUnreachable);
+  await expect(start().ended).rejects.toThrow(DeviceUnreachable);
   upsd.upses.clear();
   await expect(start().ended).rejects.toThrow(texts.ups_none);
 });
