@@ -4,7 +4,9 @@ import { flushCompileCache } from 'node:module';
 import { constants } from 'node:os';
 import { terminalAsk } from './cli/terminal/ask.ts';
 import type { Shell } from './cli/terminal/shell.ts';
+import { allowSlowLinks } from './platform/address-attempts.ts';
 
+allowSlowLinks();
 const stop = new AbortController();
 const hangups = new Set<() => void>();
 

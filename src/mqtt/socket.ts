@@ -2,6 +2,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
+import { address_attempt_ms } from '../platform/address-attempts.ts';
 import { trustSystemAuthorities } from '../platform/authorities.ts';
 import type { BrokerOptions } from './broker.ts';
 import { broker_addresses, type BrokerAddresses } from './broker-addresses.ts';
@@ -13,12 +14,6 @@ export type OpenBrokerSocket = (endpoint: BrokerEndpoint) => Duplex;
 
 const port_default = { 'mqtt:': 1883, 'mqtts:': 8883 } as const;
 
-/**
- * Limit of each attempt while further addresses of the name are left. The default of Node.js, 250 ms, is less than a round trip
- * by satellite: only the last address could be connected, often one of IPv6 without a route.
- */
-const address_ms = 2_000;
-
 /** A connected or connecting socket; small packets leave at once. */
 export function openBrokerSocket(
   { url: address, ca, cert, key }: BrokerEndpoint,
@@ -28,7 +23,7 @@ export function openBrokerSocket(
   const host = url.hostname.replace(/^\[(.*)\]$/u, '$1');
   const secure = url.protocol === 'mqtts:';
   const port = Number(url.port) || port_default[secure ? 'mqtts:' : 'mqtt:'];
-  const target = { host, port, lookup: addresses.lookup, autoSelectFamilyAttemptTimeout: address_ms };
+  const target = { host, port, lookup: addresses.lookup, autoSelectFamilyAttemptTimeout: address_attempt_ms };
   const remember = (socket: Socket): void => {
     if (socket.remoteAddress !== undefined) addresses.connected(host, socket.remoteAddress);
   };

@@ -53,6 +53,14 @@ test('an old Node version ends the start with one line that names the required o
   );
 });
 
+test('a connection to a name has the round trip of a satellite for each of its addresses', () => {
+  const report = 'process.on("exit", () => console.log(net.getDefaultAutoSelectFamilyAttemptTimeout()))';
+  const preload = `data:text/javascript,${encodeURIComponent(`import net from "node:net"; ${report}`)}`;
+  const env = { ...process.env, NODE_OPTIONS: `--import=${preload}` };
+  const output = execFileSync(process.execPath, [command, '--version'], { env }).toString();
+  expect(output.trim().split('\n')).toContain('2000');
+});
+
 test('a configuration with faults ends the daemon with 78 before anything starts', async () => {
   const { ended, errors } = start(process.execPath, 'run', '--config', '/nowhere/config.yaml');
   expect(await ended).toBe(78);
