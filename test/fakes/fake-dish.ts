@@ -1,6 +1,7 @@
 /** A Starlink dish: a gRPC server over HTTP/2 in the clear on the loopback, with an encoder of its own, that misbehaves on command. */
 import { once } from 'node:events';
 import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { freePort } from '../support/ports.ts';
 
 /** How the next answers come; `hang`: never, `garbage`: no Protocol Buffers, `router`: the answer of another device,
  * `farewell`: a connection that ends in good order after one answer. */
@@ -80,7 +81,7 @@ export async function startFakeDish(): Promise<FakeDish> {
   const asked = new Map<number, number>();
   const sessions = new Set<ServerHttp2Session>();
   let server: Http2Server | undefined;
-  let port = 0;
+  const port = await freePort();
 
   const restore = async (): Promise<void> => {
     if (server) return;
@@ -93,8 +94,6 @@ export async function startFakeDish(): Promise<FakeDish> {
     server.on('stream', (stream) => void serve(stream, state, asked));
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    const address = server.address();
-    if (address !== null && typeof address !== 'string') port = address.port;
   };
   await restore();
   return {

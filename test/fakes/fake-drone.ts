@@ -317,16 +317,3 @@ export class FakeDrone extends SimVehicle {
     return this.react ? this.react(fields, execute) : execute();
   }
 }
-
-/** A UDP port that was free a moment ago. */
-export async function freeUdpPort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve) => {
-    socket.bind(0, '127.0.0.1', resolve);
-  });
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => {
-    socket.close(() => resolve());
-  });
-  return port;
-}

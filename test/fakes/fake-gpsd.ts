@@ -1,5 +1,6 @@
 /** A gpsd that says what the test tells it to, line by line, and misbehaves on command. */
 import { createServer, type Server, type Socket } from 'node:net';
+import { freePort } from '../support/ports.ts';
 
 export interface FakeGpsd {
   readonly port: number;
@@ -23,9 +24,8 @@ export async function startFakeGpsd(): Promise<FakeGpsd> {
     });
     socket.write(gpsd.greeting);
   });
-  await listen(server, 0);
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await freePort();
+  await listen(server, port);
   const gpsd: FakeGpsd = {
     port,
     heard: '',

@@ -1,7 +1,7 @@
 /** A media server that follows MediaMTX's control API (v3) and WHEP, on loopback; it sends a made-up picture to its viewers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { MediaStreamTrack, RTCPeerConnection, RTCRtpCodecParameters } from 'werift';
+import { freePort } from '../support/ports.ts';
 
 export interface FakeMediaMtx {
   readonly api_url: string;
@@ -31,7 +31,7 @@ export async function startFakeMediaMtx(): Promise<FakeMediaMtx> {
   const peers = new Set<RTCPeerConnection>();
   const timers = new Set<NodeJS.Timeout>();
   let servers: Server[] = [];
-  let ports: readonly number[] = [0, 0];
+  const ports = [await freePort(), await freePort()] as const;
 
   const fake: FakeMediaMtx = {
     get api_url() {
@@ -60,7 +60,7 @@ export async function startFakeMediaMtx(): Promise<FakeMediaMtx> {
         createServer((request, response) => void answerApi(fake, request, response)),
         createServer((request, response) => void answerViewer(request, response)),
       ];
-      ports = await Promise.all(servers.map(async (server, i) => listen(server, ports[i] ?? 0)));
+      await Promise.all(servers.map(async (server, i) => listen(server, ports[i] ?? 0)));
     },
   };
 
@@ -137,10 +137,9 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-async function listen(server: Server, port: number): Promise<number> {
+async function listen(server: Server, port: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);
   });
-  return (server.address() as AddressInfo).port;
 }

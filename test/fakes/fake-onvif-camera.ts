@@ -12,6 +12,7 @@ import { envelope, fault } from '../../drivers/onvif/sim/services.ts';
 import type { SimRequest, SimSettings } from '../../drivers/onvif/sim/settings.ts';
 import type { FakeFile, FakeTls } from './fake-vendor-camera.ts';
 import { sendXml, SimCamera } from '../../drivers/onvif/sim/sim-camera.ts';
+import { freePort } from '../support/ports.ts';
 
 export interface FakeCameraSettings extends SimSettings {
   /** `either`: WS-Security or digest; `none`: no login at all. */
@@ -133,7 +134,7 @@ class Camera extends SimCamera implements FakeCamera {
   }
 
   async restore(): Promise<void> {
-    if (!this.isListening) await this.listen(this.port);
+    if (!this.isListening) await this.listen(this.port || (await freePort()));
   }
 
   async lose(): Promise<void> {

@@ -11,6 +11,7 @@ import {
   type SimRequest,
 } from '../../drivers/vendorradio/sim/wire.ts';
 import { sleep } from '../../src/platform/time.ts';
+import { freePort } from '../support/ports.ts';
 
 export interface FakeRadioOptions extends SimRadioOptions {
   /** PEM; plain HTTP without it. */
@@ -45,7 +46,7 @@ export class FakeRadio extends SimRadio {
 
   /** Power on, after `lose` on the same port again. */
   async start(): Promise<void> {
-    await this.listen();
+    await this.listen(this.port || (await freePort()));
   }
 
   /** Another radio at the address, or the same after a factory reset; from the next `start` on. */

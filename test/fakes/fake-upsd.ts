@@ -1,5 +1,6 @@
 /** A upsd that speaks the protocol of Network UPS Tools on loopback and misbehaves on command. */
 import { createServer, type Server, type Socket } from 'node:net';
+import { freePort } from '../support/ports.ts';
 
 export interface FakeUpsd {
   readonly port: number;
@@ -37,9 +38,8 @@ export async function startFakeUpsd(): Promise<FakeUpsd> {
       }
     });
   });
-  await listen(server, 0);
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await freePort();
+  await listen(server, port);
   const upsd: FakeUpsd = {
     port,
     upses: new Map(),

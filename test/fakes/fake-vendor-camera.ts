@@ -5,6 +5,7 @@ import type { SecureContextOptions } from 'node:tls';
 import { channelOf, SimHost, type SimHostOptions } from '../../drivers/vendorcam/sim/sim-host.ts';
 import { errorReply, type SimCommand, type SimReply } from '../../drivers/vendorcam/sim/wire.ts';
 import { sleep } from '../../src/platform/time.ts';
+import { freePort } from '../support/ports.ts';
 
 export interface FakeFile {
   readonly type: string;
@@ -68,7 +69,7 @@ export class FakeVendorCamera extends SimHost {
 
   /** Listens, after `lose` on the same port again. */
   async start(): Promise<void> {
-    await this.listen();
+    await this.listen(this.port || (await freePort()));
   }
 
   /** Power off: no port, no connections. Sessions are kept unless `forgetAll` is called. */

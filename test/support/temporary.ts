@@ -1,7 +1,6 @@
 /** Directories and programs that live as long as one test. */
 import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -30,18 +29,4 @@ export async function makeDirectory(): Promise<string> {
 export async function run(name: string, ...args: readonly string[]): Promise<string> {
   const { stdout } = await execute(program(name), args);
   return stdout;
-}
-
-/** A TCP port of the loopback that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  if (address === null || typeof address === 'string') throw new Error('no port was given');
-  return address.port;
 }

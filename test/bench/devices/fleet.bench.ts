@@ -13,10 +13,10 @@ import { command_file } from '../../support/kit/kit.ts';
 import { findProgram } from '../../support/peers.ts';
 import { clientOf, type Postgres, postgres_password, startPostgres } from '../../support/service/postgres.ts';
 import { processorSeconds, residentMb } from '../../support/process-stats.ts';
-import { freePort } from '../../support/temporary.ts';
 import { type Bench, type BenchContext, type Figure, median } from '../figure.ts';
 import { type Fleet, startFleet } from '../support/fleet-kits.ts';
 import { node_flags } from '../support/subject.ts';
+import { freePort } from '../../support/ports.ts';
 
 const kits = 1_000;
 /** The size that one PostgreSQL has to carry; each sends fewer messages at once. */

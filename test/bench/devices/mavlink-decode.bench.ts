@@ -7,10 +7,10 @@ import { type FrameSink, StreamFramer } from '../../../drivers/mavlink/wire/fram
 import { mavlink } from '../../../drivers/mavlink/mavlink.ts';
 import { decode } from '../../../drivers/mavlink/wire/messages.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { freeUdpPort } from '../../fakes/fake-drone.ts';
 import { hubLab } from '../../support/kit/hub-lab.ts';
 import { type Bench, type BenchContext, type Figure, median } from '../figure.ts';
 import { type LibraryMessage, library, makeStream, mix } from '../support/mavlink-stream.ts';
+import { freePort } from '../../support/ports.ts';
 
 const messages = 100_000;
 const passes = 3;
@@ -73,7 +73,7 @@ async function run({ long, say, calm }: BenchContext): Promise<readonly Figure[]
 
 /** Processor time of the driver in a hub while twenty drones talk to it over UDP, in per cent of one core. */
 async function costOfKit(seconds: number): Promise<number> {
-  const port = await freeUdpPort();
+  const port = await freePort();
   const lab = hubLab({ rates: feed_rates_hz });
   void lab.run(mavlink, 'drones', { options: { links: [{ kind: 'udp_listen', host: '127.0.0.1', port }] } });
   const sender = fork(new URL('../processes/mavlink-sender-process.ts', import.meta.url), [String(port)]);

@@ -7,11 +7,10 @@ import { LinkTally } from '../../../drivers/mavlink/links/link-tally.ts';
 import { Outgoing } from '../../../drivers/mavlink/links/outgoing.ts';
 import { StreamFramer } from '../../../drivers/mavlink/wire/framer.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { freeUdpPort } from '../../fakes/fake-drone.ts';
 import { eventually } from '../../support/eventually.ts';
-import { freePort } from '../../support/temporary.ts';
 import { type Bench, type BenchContext, type Figure, median } from '../figure.ts';
 import { makeStream } from '../support/mavlink-stream.ts';
+import { freePort } from '../../support/ports.ts';
 
 const frames = 50_000;
 const frames_per_turn = 20;
@@ -41,7 +40,7 @@ async function run({ long, say, calm }: BenchContext): Promise<readonly Figure[]
 
 /** Processor time of this process for each frame that the station received. */
 async function costOf(kind: 'udp' | 'tcp', stream: Buffer): Promise<number> {
-  const port = kind === 'udp' ? await freeUdpPort() : await freePort();
+  const port = await freePort();
   const over = new AbortController();
   const out = new Outgoing({ sysid: 245, compid: 191, passive: false, signing: undefined });
   const endpoints = [endpointOptions.parse({ kind: `${kind}_listen`, port, name: 'gcs' })];

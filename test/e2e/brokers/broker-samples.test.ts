@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { makeCertificates, type Certificates, type KeyPair } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { freePort, withDirectory } from '../../support/temporary.ts';
+import { withDirectory } from '../../support/temporary.ts';
+import { freePort } from '../../support/ports.ts';
 
 const samples = new URL('../../../systemd/broker/', import.meta.url);
 const kit_a = '6f1c2d8a-0b7e-4a55-9c1e-1a2b3c4d5e6f';

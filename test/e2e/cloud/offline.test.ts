@@ -6,8 +6,8 @@ import { eventually } from '../../support/eventually.ts';
 import { withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { type Proxy, startProxy } from '../../support/brokers/proxy.ts';
-import { freePort } from '../../support/temporary.ts';
 import { dropReport } from '../../../src/contract/drops.ts';
+import { freePort } from '../../support/ports.ts';
 
 /** Drops are reported every ten seconds. */
 const drops_reported_ms = 15_000;

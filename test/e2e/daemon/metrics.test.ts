@@ -8,7 +8,7 @@ import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Kit, withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { freePort } from '../../support/temporary.ts';
+import { freePort } from '../../support/ports.ts';
 
 const systemd = new URL('../../../systemd/', import.meta.url);
 const dashboard = z.object({

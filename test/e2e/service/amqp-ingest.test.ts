@@ -15,7 +15,8 @@ import { asset_id, samples } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { freePort, makeDirectory } from '../../support/temporary.ts';
+import { makeDirectory } from '../../support/temporary.ts';
+import { freePort } from '../../support/ports.ts';
 
 const patience_ms = 90_000;
 const counted = z.object({ received: z.int() });

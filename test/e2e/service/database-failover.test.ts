@@ -17,7 +17,8 @@ import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { clientOf, type Postgres, startPostgres } from '../../support/service/postgres.ts';
-import { freePort, withDirectory } from '../../support/temporary.ts';
+import { withDirectory } from '../../support/temporary.ts';
+import { freePort } from '../../support/ports.ts';
 
 const patience_ms = 60_000;
 

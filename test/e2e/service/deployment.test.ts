@@ -16,7 +16,8 @@ import { command_file } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { pmtilesArchive } from '../../support/service/pmtiles-archive.ts';
 import { type Proxy, served_name, startProxy } from '../../support/service/proxy.ts';
-import { freePort, makeDirectory, withDirectory } from '../../support/temporary.ts';
+import { makeDirectory, withDirectory } from '../../support/temporary.ts';
+import { freePort } from '../../support/ports.ts';
 
 const archive = pmtilesArchive({ filler_bytes: 300_000 });
 

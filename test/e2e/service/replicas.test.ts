@@ -17,8 +17,9 @@ import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { type Postgres, startPostgres } from '../../support/service/postgres.ts';
-import { freePort, makeDirectory } from '../../support/temporary.ts';
+import { makeDirectory } from '../../support/temporary.ts';
 import { rm } from 'node:fs/promises';
+import { freePort } from '../../support/ports.ts';
 
 const command = 'goto_waypoint';
 const started = z.object({ id: z.uuid(), status: z.string() });

@@ -10,10 +10,11 @@ import { startMosquitto, unthrottled } from '../../support/brokers/broker.ts';
 import { startChild } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
-import { freePort, withDirectory } from '../../support/temporary.ts';
+import { withDirectory } from '../../support/temporary.ts';
 import { numberOf } from '../support/numbers.ts';
 import { startPatroni } from '../support/patroni.ts';
 import { epoch, PublishingKit } from '../support/published.ts';
+import { freePort } from '../../support/ports.ts';
 
 const kills = numberOf('FAULTS_LEADER_KILLS', 5);
 const kits_of_campaign = 3;

@@ -11,9 +11,10 @@ import { startChild } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { startPostgres } from '../../support/service/postgres.ts';
-import { freePort, withDirectory } from '../../support/temporary.ts';
+import { withDirectory } from '../../support/temporary.ts';
 import { numberOf } from '../support/numbers.ts';
 import { epoch, PublishingKit } from '../support/published.ts';
+import { freePort } from '../../support/ports.ts';
 
 const kills = numberOf('FAULTS_RABBIT_KILLS', 6);
 const kits_of_campaign = 6;

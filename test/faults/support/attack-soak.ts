@@ -13,9 +13,9 @@ import { FakeVendorCamera } from '../../fakes/fake-vendor-camera.ts';
 import { type Kit, withKit } from '../../support/kit/kit.ts';
 import { residentMb } from '../../support/process-stats.ts';
 import { seededRandom } from '../../support/random.ts';
-import { freePort } from '../../support/temporary.ts';
 import { password as vendor_password, selfSigned } from '../../support/cameras/vendorcam-lab.ts';
 import { babbleDown, floodMavlink, pesterHttp, poisonService } from './attackers.ts';
+import { freePort } from '../../support/ports.ts';
 
 const sample_every_ms = 15_000;
 const loudest_shown = 8;

@@ -19,7 +19,7 @@ import { flight, test_drones } from '../../support/gps.ts';
 import { command_file, type Kit, withKit } from '../../support/kit/kit.ts';
 import { roomy_limits } from '../../support/kit/connector.ts';
 import { type Postgres, startPostgres } from '../../support/service/postgres.ts';
-import { freePort } from '../../support/temporary.ts';
+import { freePort } from '../../support/ports.ts';
 
 export interface OutageSpec {
   readonly database: 'SQLite' | 'PostgreSQL';

@@ -10,7 +10,8 @@ import { z } from 'zod';
 import { messageOf } from '../../../src/errors.ts';
 import { eventually } from '../../support/eventually.ts';
 import { dyingWithUs, program } from '../../support/peers.ts';
-import { freePort, makeDirectory, run } from '../../support/temporary.ts';
+import { makeDirectory, run } from '../../support/temporary.ts';
+import { freePort } from '../../support/ports.ts';
 
 const password = 'CHANGE-THIS';
 const starts_within_ms = 180_000;

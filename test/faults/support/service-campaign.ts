@@ -17,8 +17,9 @@ import { eventually, letPass } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { type Delivery, startMqttTap } from '../../support/brokers/mqtt-tap.ts';
 import { startPostgres } from '../../support/service/postgres.ts';
-import { freePort, withDirectory } from '../../support/temporary.ts';
+import { withDirectory } from '../../support/temporary.ts';
 import { epoch, PublishingKit } from './published.ts';
+import { freePort } from '../../support/ports.ts';
 
 export type ServiceDatabase = 'SQLite' | 'PostgreSQL';
 

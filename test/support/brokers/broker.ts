@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { within } from '../../../src/platform/time.ts';
 import type { KeyPair } from '../certificates.ts';
 import { dyingWithUs, program } from '../peers.ts';
-import { freePort, makeDirectory, run } from '../temporary.ts';
+import { makeDirectory, run } from '../temporary.ts';
+import { freePort } from '../ports.ts';
 
 /**
  * What both sides of a comparison get where a window of 64 is measured: mosquitto's own limits are out of the way.

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { within } from '../../../src/platform/time.ts';
 import { eventually } from '../eventually.ts';
 import { dyingWithUs, program } from '../peers.ts';
-import { freePort, makeDirectory } from '../temporary.ts';
+import { makeDirectory } from '../temporary.ts';
+import { freePort } from '../ports.ts';
 
 export interface ErlangBroker {
   readonly port: number;

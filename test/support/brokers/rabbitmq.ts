@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { program } from '../peers.ts';
-import { freePort, makeDirectory } from '../temporary.ts';
+import { makeDirectory } from '../temporary.ts';
 import { end, type ErlangBroker, launch, runAll } from './erlang-brokers.ts';
+import { freePort } from '../ports.ts';
 
 /** The wrapper in /usr/sbin would change to a user of its own. */
 const server = '/usr/lib/rabbitmq/bin/rabbitmq-server';

@@ -13,7 +13,8 @@ import { command_file } from './kit.ts';
 import { playedDrivers } from './played-kit.ts';
 import { peerMissing } from '../peers.ts';
 import { startPostgres } from '../service/postgres.ts';
-import { freePort, makeDirectory } from '../temporary.ts';
+import { makeDirectory } from '../temporary.ts';
+import { freePort } from '../ports.ts';
 
 const daemon_file = fileURLToPath(new URL('./played-kit-process.ts', import.meta.url));
 

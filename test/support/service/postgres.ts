@@ -8,7 +8,8 @@ import { promisify } from 'node:util';
 import { Client, type ClientConfig } from 'pg';
 import { dyingWithUs, program } from '../peers.ts';
 import { eventually } from '../eventually.ts';
-import { freePort, makeDirectory, run } from '../temporary.ts';
+import { makeDirectory, run } from '../temporary.ts';
+import { freePort } from '../ports.ts';
 
 export interface Postgres {
   /** `postgres://kit@127.0.0.1:PORT/postgres`; it asks for `password` (SCRAM). */

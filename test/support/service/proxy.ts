@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { eventually } from '../eventually.ts';
 import type { KeyPair } from '../certificates.ts';
 import { dyingWithUs, program } from '../peers.ts';
-import { freePort } from '../temporary.ts';
+import { freePort } from '../ports.ts';
 
 export const served_name = 'kits.example.com';
 const samples = new URL('../../../systemd/proxy/', import.meta.url);

@@ -8,9 +8,10 @@ import { serveLocal } from '../../../src/local/server.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { freePort, withDirectory } from '../../support/temporary.ts';
+import { withDirectory } from '../../support/temporary.ts';
 import { fakeDaemon, statusOf } from '../local/fake-daemon.ts';
 import { typedTrying } from './setup-typed.ts';
+import { freePort } from '../../support/ports.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
 

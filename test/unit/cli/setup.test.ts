@@ -23,8 +23,9 @@ import { startFakeDish } from '../../fakes/fake-dish.ts';
 import { startFakeModemManager } from '../../fakes/fake-modem-manager.ts';
 import { makeMessageBus } from '../../support/drivers/message-bus.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { freePort, withDirectory } from '../../support/temporary.ts';
+import { withDirectory } from '../../support/temporary.ts';
 import { typed } from './setup-typed.ts';
+import { freePort } from '../../support/ports.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
 const no_dirs = { state_dir: undefined, runtime_dir: undefined };

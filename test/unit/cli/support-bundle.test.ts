@@ -10,9 +10,10 @@ import { texts } from '../../../src/cli/texts.ts';
 import { serveLocal } from '../../../src/local/server.ts';
 import type { LocalApi } from '../../../src/local/api.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { freePort, run, withDirectory } from '../../support/temporary.ts';
+import { run, withDirectory } from '../../support/temporary.ts';
 import { fakeDaemon, statusOf } from '../local/fake-daemon.ts';
 import { recordedShell } from './shell-of-test.ts';
+import { freePort } from '../../support/ports.ts';
 
 const secrets = {
   broker: 'broker "quoted" p@ss/word',

@@ -10,7 +10,8 @@ import { startMosquitto } from '../../../support/brokers/broker.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
-import { freePort, withDirectory } from '../../../support/temporary.ts';
+import { withDirectory } from '../../../support/temporary.ts';
+import { freePort } from '../../../support/ports.ts';
 
 const never = new AbortController().signal;
 const holding = (text: string): unknown => expect.stringContaining(text);

@@ -14,7 +14,8 @@ import { driverConformance } from '../../../support/drivers/driver-conformance.t
 import { eventually } from '../../../support/eventually.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
 import { dyingWithUs, peerMissing, program } from '../../../support/peers.ts';
-import { freePort, withDirectory } from '../../../support/temporary.ts';
+import { withDirectory } from '../../../support/temporary.ts';
+import { freePort } from '../../../support/ports.ts';
 
 const fix_line = '{"class":"TPV","device":"/dev/a","mode":3,"lat":59.3293,"lon":18.0686,"altHAE":68.4}\r\n';
 

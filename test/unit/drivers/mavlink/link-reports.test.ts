@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { mavlink } from '../../../../drivers/mavlink/mavlink.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
-import { freePort } from '../../../support/temporary.ts';
+import { freePort } from '../../../support/ports.ts';
 
 it('reports of each link what was tried, the answer and the next attempt', async () => {
   const hub = hubLab({ configured: ['drones'] });

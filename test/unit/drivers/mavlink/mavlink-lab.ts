@@ -3,9 +3,10 @@ import { mavlink } from '../../../../drivers/mavlink/mavlink.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
-import { FakeDrone, freeUdpPort } from '../../../fakes/fake-drone.ts';
+import { FakeDrone } from '../../../fakes/fake-drone.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { freePort } from '../../../support/ports.ts';
 
 type DroneOptions = Partial<ConstructorParameters<typeof FakeDrone>[0]>;
 interface TaskOptions {
@@ -28,7 +29,7 @@ export async function mavlinkLab(
   /** Retained announcements of an earlier run. */
   announced: Parameters<typeof hubLab>[0] = {},
 ) {
-  const port = await freeUdpPort();
+  const port = await freePort();
   const lab = hubLab({ configured: ['drones'], rates: { default: 1_000_000 }, ...announced });
   const links = [{ kind: 'udp_listen', host: '127.0.0.1', port, name: 'field', ...link }];
   void lab.run(mavlink, 'drones', { options: { links, ...options } });

@@ -7,12 +7,13 @@ import { mavlink } from '../../../../drivers/mavlink/mavlink.ts';
 import { mavlinkOptions } from '../../../../drivers/mavlink/options.ts';
 import { openSigning } from '../../../../drivers/mavlink/wire/signing.ts';
 import { texts } from '../../../../drivers/mavlink/vehicles/texts.ts';
-import { FakeDrone, freeUdpPort } from '../../../fakes/fake-drone.ts';
+import { FakeDrone } from '../../../fakes/fake-drone.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { drone_key, withLab } from './mavlink-lab.ts';
+import { freePort } from '../../../support/ports.ts';
 
 describe('The mavlink driver', () => {
   let port = 0;
@@ -23,7 +24,7 @@ describe('The mavlink driver', () => {
     peer: {
       async start() {
         drone?.stop();
-        port = await freeUdpPort();
+        port = await freePort();
         drone = new FakeDrone({ port, airborne: true });
         await drone.start();
       },

@@ -14,8 +14,9 @@ import { driverConformance } from '../../../support/drivers/driver-conformance.t
 import { driverLab } from '../../../support/drivers/driver-lab.ts';
 import { letPass } from '../../../support/eventually.ts';
 import { dyingWithUs, findProgram, peerMissing } from '../../../support/peers.ts';
-import { freePort, withDirectory } from '../../../support/temporary.ts';
+import { withDirectory } from '../../../support/temporary.ts';
 import { type FakeUpsd, startFakeUpsd } from '../../../fakes/fake-upsd.ts';
+import { freePort } from '../../../support/ports.ts';
 
 describe('The power driver', () => {
   let upsd: FakeUpsd | undefined;

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { startSimHost } from '../../../../drivers/vendorcam/sim/sim-host.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { freePort } from '../../../support/temporary.ts';
+import { freePort } from '../../../support/ports.ts';
 
 type Ask = (command: object, token?: string) => Promise<string>;
 

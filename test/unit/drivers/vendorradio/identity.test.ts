@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeRadio } from '../../../fakes/fake-radio.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { freePort } from '../../../support/temporary.ts';
 import { type VendorradioLab, vendorradioLab } from '../../../support/drivers/vendorradio-lab.ts';
+import { freePort } from '../../../support/ports.ts';
 
 const mast_key = 'radio:020000aabb01';
 const boat_mac = '02:00:00:CC:DD:01';

@@ -1,6 +1,5 @@
 /** SNMP against Debian's own agent: v2c, v3, the standard MIBs, and airOS's OIDs served by its `pass`. */
 import { spawn } from 'node:child_process';
-import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { chmod, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
@@ -13,6 +12,7 @@ import { hubLab } from '../../../support/kit/hub-lab.ts';
 import { dyingWithUs, peerMissing, program } from '../../../support/peers.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
 import { quick_limits } from '../../../support/drivers/vendorradio-lab.ts';
+import { freePort } from '../../../support/ports.ts';
 
 /** Serves numbers below one OID, one after another, to `snmpd` (snmpd.conf(5), pass). */
 const airos = `#!/bin/sh
@@ -49,18 +49,9 @@ afterEach(async () => {
   for (const stop of stops.splice(0).toReversed()) await stop();
 });
 
-async function freeUdpPort(): Promise<number> {
-  const socket = createSocket('udp4').bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  const { port } = socket.address();
-  socket.close();
-  await once(socket, 'close');
-  return port;
-}
-
 async function agent({ isAiros = false } = {}) {
   const dir = await makeDirectory();
-  const port = await freeUdpPort();
+  const port = await freePort();
   const script = join(dir, 'airos');
   await writeFile(script, airos);
   await chmod(script, 0o755);

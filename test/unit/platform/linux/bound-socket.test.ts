@@ -13,7 +13,6 @@ import { decodeSocketAddress, encodeSocketAddress } from '../../../../src/platfo
 import { texts } from '../../../../src/platform/texts.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { peerMissing, rootMissing } from '../../../support/peers.ts';
-import { freePort } from '../../../support/temporary.ts';
 import {
   lab_ports,
   lab_public_ip,
@@ -22,6 +21,7 @@ import {
   startWanLab,
   type WanLab,
 } from '../../../support/gateway/wan-lab.ts';
+import { freePort } from '../../../support/ports.ts';
 
 const timeout_ms = 5_000;
 

@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { jsonObject, type JsonObject } from '../../../../../src/contract/json.ts';
 import { texts } from '../../../../../src/tasks/texts.ts';
-import { freeUdpPort } from '../../../../fakes/fake-drone.ts';
 import type { MissionDrone } from '../../../../fakes/mission-drone.ts';
 import { type Broker, startMosquitto } from '../../../../support/brokers/broker.ts';
 import { eventually } from '../../../../support/eventually.ts';
@@ -28,6 +27,7 @@ import {
   untilKnown,
   writtenCell,
 } from './outcomes-lab.ts';
+import { freePort } from '../../../../support/ports.ts';
 
 interface Subject {
   readonly row: Row;
@@ -110,7 +110,7 @@ describe.skipIf(peerMissing('mosquitto'))('Every command when the daemon is kill
     async (vehicle: Flown) => {
       const rows = rowsOf(vehicle.commands).filter(({ name }) => !vehicle.lacks.includes(name));
       await withKit({ rehearsed: false }, async (kit) => {
-        const port = await freeUdpPort();
+        const port = await freePort();
         const links = [{ kind: 'udp_listen', host: '127.0.0.1', port }];
         await kit.configure({
           broker: { url: broker.url },

@@ -8,7 +8,8 @@ import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
-import { freeUdpPort, withEndpoints } from './forward-lab.ts';
+import { withEndpoints } from './forward-lab.ts';
+import { freePort } from '../../../../support/ports.ts';
 
 const answer = { command: 20, result: 0, progress: 0, result_param2: 0 };
 const nobody = { target_system: 0, target_component: 0 };
@@ -58,7 +59,7 @@ describe('An answer of a vehicle', () => {
   });
 
   it('to a command of a station is not an answer to a command of the kit', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ lab, drone, station }) => {
       const gcs = await station({ kind: 'udp', port });
       await lab.sees('sys_status', ({ armed }) => armed === true);
@@ -83,7 +84,7 @@ describe('Signed frames', () => {
   it('are forwarded with their signatures, and others only if the endpoint says so', async () => {
     await withDirectory(async (dir) => {
       await writeFile(join(dir, 'key'), 'a passphrase', { mode: 0o600 });
-      const [port, lenient] = [await freeUdpPort(), await freeUdpPort()];
+      const [port, lenient] = [await freePort(), await freePort()];
       const endpoints = [
         { kind: 'udp_listen', port, name: 'gcs' },
         { kind: 'udp_listen', port: lenient, name: 'recorder', unverified: true },

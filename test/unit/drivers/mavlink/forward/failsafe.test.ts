@@ -1,10 +1,11 @@
 /** The failsafe for the loss of the pilot's station, which shares the link of the kit. */
 import { expect, it } from 'vitest';
 import { eventually } from '../../../../support/eventually.ts';
-import { freeUdpPort, withEndpoints } from './forward-lab.ts';
+import { withEndpoints } from './forward-lab.ts';
+import { freePort } from '../../../../support/ports.ts';
 
 it('The loss of the pilot behind an endpoint starts the failsafe, which the heartbeats of the kit do not hide', async () => {
-  const port = await freeUdpPort();
+  const port = await freePort();
   await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ lab, drone, station }) => {
     drone.gcs_failsafe_ms = 1_500;
     const pilot = await station({ kind: 'udp', port });

@@ -1,7 +1,5 @@
 /** A driver with a vehicle and endpoints on the loopback, and stations that connect to them. */
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
-import { FakeDrone, freeUdpPort } from '../../../../fakes/fake-drone.ts';
+import { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { FakeStation, type StationOptions } from '../../../../fakes/fake-station.ts';
 import { checksum } from '../../../../../drivers/mavlink/wire/checksum.ts';
 import { overhead_v2, stx_v2 } from '../../../../../drivers/mavlink/wire/frame.ts';
@@ -48,19 +46,6 @@ export function pictureDatagram(sysid: number): Uint8Array {
   });
   return Buffer.concat(frames);
 }
-
-/** A TCP port that was free a moment ago. */
-export async function freeTcpPort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-export { freeUdpPort };
 
 interface VehicleSettings {
   /** Of the link that the vehicle sends to, if the options name it. */

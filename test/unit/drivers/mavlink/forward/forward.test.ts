@@ -6,7 +6,8 @@ import { common, MavLinkProtocolV2 } from 'node-mavlink';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../../../support/eventually.ts';
 import { FakeStation } from '../../../../fakes/fake-station.ts';
-import { freeTcpPort, freeUdpPort, pictureDatagram, receivesAll, withEndpoints } from './forward-lab.ts';
+import { pictureDatagram, receivesAll, withEndpoints } from './forward-lab.ts';
+import { freePort } from '../../../../support/ports.ts';
 
 const return_home = 20;
 
@@ -14,7 +15,7 @@ describe.concurrent('An endpoint', () => {
   it.each(['udp', 'tcp'] as const)(
     'forwards every frame of the vehicle to a station over %s, and its command to the vehicle, byte by byte',
     async (kind) => {
-      const port = kind === 'udp' ? await freeUdpPort() : await freeTcpPort();
+      const port = await freePort();
       await withEndpoints(
         [{ kind: `${kind}_listen`, port, name: 'gcs' }],
         async ({ drone, station, facts }) => {
@@ -44,7 +45,7 @@ describe.concurrent('An endpoint', () => {
   );
 
   it('sends no heartbeat of the kit to stations, and none of them twice to the vehicle', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station }) => {
       const gcs = await station({ kind: 'udp', port });
       gcs.beat();
@@ -56,7 +57,7 @@ describe.concurrent('An endpoint', () => {
   });
 
   it('forwards frames to stations and blocks theirs, with a count, when it is read-only', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     const endpoint = { kind: 'udp_listen', port, name: 'gcs', read_only: true };
     await withEndpoints([endpoint], async ({ drone, station, facts }) => {
       const gcs = await station({ kind: 'udp', port });
@@ -69,7 +70,7 @@ describe.concurrent('An endpoint', () => {
   });
 
   it('of a passive driver is read-only', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     await withEndpoints(
       [{ kind: 'udp_listen', port, name: 'gcs' }],
       async ({ drone, station, facts }) => {
@@ -83,7 +84,7 @@ describe.concurrent('An endpoint', () => {
   });
 
   it('forwards only the configured vehicles, in both directions', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     const vehicles = ['mavlink:00000000c0ffee02'];
     await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs', vehicles }], async (scene) => {
       const { lab, drone, station, facts } = scene;
@@ -102,7 +103,7 @@ describe.concurrent('An endpoint', () => {
   });
 
   it('forwards no command for a system id that two vehicles have, whatever the station means', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async (scene) => {
       const { lab, drone, station, facts } = scene;
       const gcs = await station({ kind: 'udp', port });
@@ -116,7 +117,7 @@ describe.concurrent('An endpoint', () => {
   });
 
   it('blocks SETUP_SIGNING, which contains the key, and forwards what the station sends after it', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station, facts }) => {
       const pilot = await station({ kind: 'udp', port });
       const setup = new common.SetupSigning();
@@ -131,7 +132,7 @@ describe.concurrent('An endpoint', () => {
   });
 
   it('blocks frames that have the ids of the kit, or pretend to be the vehicle', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station, facts }) => {
       const kit = await station({ kind: 'udp', port, sysid: 245, compid: 191 });
       const vehicle = await station({ kind: 'udp', port, sysid: 1, compid: 1 });
@@ -145,7 +146,7 @@ describe.concurrent('An endpoint', () => {
   });
 
   it('forwards no more to the vehicles than its budget', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     const endpoint = { kind: 'udp_listen', port, name: 'gcs', to_vehicles_bytes_per_s: 200 };
     await withEndpoints([endpoint], async ({ drone, station, facts }) => {
       const gcs = await station({ kind: 'udp', port });
@@ -157,8 +158,8 @@ describe.concurrent('An endpoint', () => {
   });
 
   it('accepts no more stations than configured, and keeps those that it has', async () => {
-    const port = await freeUdpPort();
-    const tcp_port = await freeTcpPort();
+    const port = await freePort();
+    const tcp_port = await freePort();
     const endpoints = [
       { kind: 'udp_listen', port, name: 'gcs', peers_max: 1 },
       { kind: 'tcp_listen', port: tcp_port, name: 'tcp', clients_max: 1 },
@@ -182,7 +183,7 @@ describe.concurrent('An endpoint', () => {
   });
 
   it('drops frames of a station that does not read, with a count, and serves the others', async () => {
-    const port = await freeTcpPort();
+    const port = await freePort();
     await withEndpoints([{ kind: 'tcp_listen', port, name: 'gcs' }], async ({ drone, station, facts }) => {
       const slow = await station({ kind: 'tcp', port });
       const good = await station({ kind: 'tcp', port });

@@ -4,15 +4,16 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../../../support/eventually.ts';
-import { freeTcpPort, freeUdpPort, withEndpoints } from './forward-lab.ts';
+import { withEndpoints } from './forward-lab.ts';
+import { freePort } from '../../../../support/ports.ts';
 
 const return_home = 20;
 
 describe.concurrent('Forwarding', () => {
   it('does not storm when a program joins two endpoints, and still forwards', async () => {
-    const port = await freeUdpPort();
-    const joined = await freeTcpPort();
-    const third = await freeUdpPort();
+    const port = await freePort();
+    const joined = await freePort();
+    const third = await freePort();
     const endpoints = [
       { kind: 'udp_listen', port, name: 'a' },
       { kind: 'tcp_listen', port: joined, name: 'b' },
@@ -50,8 +51,8 @@ describe.concurrent('Forwarding', () => {
   });
 
   it('ignores an endpoint that sends to a link of the same driver', async () => {
-    const field = await freeUdpPort();
-    const back = await freeUdpPort();
+    const field = await freePort();
+    const back = await freePort();
     const links = [
       { kind: 'udp_listen', host: '127.0.0.1', port: field, name: 'field' },
       { kind: 'udp_listen', host: '127.0.0.1', port: back, name: 'back' },
@@ -73,7 +74,7 @@ describe.concurrent('Forwarding', () => {
   });
 
   it('forwards nothing back that a router of the vehicle returns', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station }) => {
       const gcs = await station({ kind: 'udp', port });
       const sent = gcs.command(return_home);

@@ -6,7 +6,7 @@ import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { heartbeat, pieces } from '../frames.ts';
 import { listen } from './test-link.ts';
 import { eventually } from '../../../../support/eventually.ts';
-import { freePort } from '../../../../support/temporary.ts';
+import { freePort } from '../../../../support/ports.ts';
 
 let over: AbortController;
 const servers: Server[] = [];

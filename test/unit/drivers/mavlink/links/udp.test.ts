@@ -11,6 +11,7 @@ import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { heartbeat } from '../frames.ts';
 import { listen } from './test-link.ts';
 import { eventually } from '../../../../support/eventually.ts';
+import { freePort } from '../../../../support/ports.ts';
 
 let over: AbortController;
 const sockets: Socket[] = [];
@@ -40,22 +41,11 @@ async function vehicle(port = 0) {
   };
 }
 
-/** Returns a UDP port that is free. */
-async function freeUdpPort(): Promise<number> {
-  const socket = createSocket('udp4');
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  const { port } = socket.address();
-  socket.close();
-  await once(socket, 'close');
-  return port;
-}
-
 const local = (port: number) => ({ kind: 'udp_listen', host: '127.0.0.1', port });
 
 describe('UDP link', () => {
   it('receives from every vehicle as a listener, sends to one peer, and to all without a peer', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     const { link, frames, untilUp, untilReceived } = listen(local(port), { signal: over.signal });
     await untilUp();
     const [a, b] = [await vehicle(), await vehicle()];
@@ -79,7 +69,7 @@ describe('UDP link', () => {
   });
 
   it('discards a frame that its datagram cuts off, and reads the next datagram', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     const { link, seqs, untilUp, untilReceived } = listen(local(port), { signal: over.signal });
     await untilUp();
     const drone = await vehicle();
@@ -91,7 +81,7 @@ describe('UDP link', () => {
   });
 
   it('does not accept a sender without MAVLink as a peer', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     const { link, untilUp } = listen(local(port), { signal: over.signal });
     await untilUp();
     const stranger = await vehicle();
@@ -102,7 +92,7 @@ describe('UDP link', () => {
   });
 
   it('reports an occupied port once and opens when the port becomes free', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     const other = await vehicle(port);
     const { states, untilDown, untilUp } = listen(local(port), { signal: over.signal });
     await untilDown();
@@ -114,7 +104,7 @@ describe('UDP link', () => {
   });
 
   it('sends first as a client, always from its fixed port, and follows the vehicle to a new port', async () => {
-    const local_port = await freeUdpPort();
+    const local_port = await freePort();
     const drone = await vehicle();
     const options = { kind: 'udp_client', host: '127.0.0.1', port: drone.port, local_port };
     const { link, frames, untilUp, untilReceived } = listen(options, { signal: over.signal });
@@ -133,7 +123,7 @@ describe('UDP link', () => {
 
   it('stops sending to a silent vehicle, and sends to the configured address again as a client', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
-    const local_port = await freeUdpPort();
+    const local_port = await freePort();
     const [configured, other] = [await vehicle(), await vehicle()];
     const options = { kind: 'udp_client', host: '127.0.0.1', port: configured.port, local_port };
     const { link, untilUp, untilReceived } = listen(options, { signal: over.signal });
@@ -150,7 +140,7 @@ describe('UDP link', () => {
   });
 
   it('keeps its local port across restarts as a client, so the vehicle sees the same peer', async () => {
-    const local_port = await freeUdpPort();
+    const local_port = await freePort();
     const drone = await vehicle();
     const options = { kind: 'udp_client', host: '127.0.0.1', port: drone.port, local_port };
     const ports: number[] = [];
@@ -168,7 +158,7 @@ describe('UDP link', () => {
   });
 
   it('passes on the next frame after its listener threw', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     const { link, seqs, failures, untilUp, untilReceived } = listen(local(port), { signal: over.signal }, 1);
     await untilUp();
     const drone = await vehicle();
@@ -180,7 +170,7 @@ describe('UDP link', () => {
   });
 
   it('accepts only signed frames and radio reports when a key is configured', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     const key = keyOfPassphrase('fleet');
     let ticks = 1_000_000;
     const clock = { next: () => ++ticks, now: () => ticks, learn: () => undefined };
@@ -212,7 +202,7 @@ describe('UDP link', () => {
   });
 
   it('frees its port when it ends, and ignores later sends', async () => {
-    const port = await freeUdpPort();
+    const port = await freePort();
     const { link, untilUp, untilReceived } = listen(local(port), { signal: over.signal });
     await untilUp();
     const drone = await vehicle();
@@ -232,7 +222,7 @@ describe('UDP link', () => {
   });
 
   it('broadcasts to a network as a client, also when some vehicles have answered', async () => {
-    const local_port = await freeUdpPort();
+    const local_port = await freePort();
     const drone = createSocket('udp4');
     sockets.push(drone);
     const got: Buffer[] = [];
@@ -272,7 +262,7 @@ describe('UDP link', () => {
     sockets.push(drone);
     drone.bind(0, '::1');
     await once(drone, 'listening');
-    const local_port = await freeUdpPort();
+    const local_port = await freePort();
     const options = { kind: 'udp_client', host: '::1', port: drone.address().port, local_port };
     const { link, frames, untilUp, untilReceived } = listen(options, { signal: over.signal });
     await untilUp();
@@ -292,7 +282,7 @@ describe('UDP link', () => {
     await once(drone, 'listening');
     const { port } = drone.address();
     const named = listen(
-      { kind: 'udp_client', host: 'localhost', port, local_port: await freeUdpPort() },
+      { kind: 'udp_client', host: 'localhost', port, local_port: await freePort() },
       { signal: over.signal },
     );
     await named.untilUp();
@@ -300,7 +290,7 @@ describe('UDP link', () => {
     named.link.send(heartbeat(0, 245));
     await received;
     const lost = listen(
-      { kind: 'udp_client', host: 'drone.invalid', port: 14_550, local_port: await freeUdpPort() },
+      { kind: 'udp_client', host: 'drone.invalid', port: 14_550, local_port: await freePort() },
       { signal: over.signal },
     );
     await lost.untilDown();

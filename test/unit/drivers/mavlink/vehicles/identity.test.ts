@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { texts as refusals } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
-import { FakeDrone, freeUdpPort } from '../../../../fakes/fake-drone.ts';
+import { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { every } from '../../../../../src/platform/time.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { drone_key, withLab } from '../mavlink-lab.ts';
+import { freePort } from '../../../../support/ports.ts';
 
 describe.concurrent('A vehicle', () => {
   it('is a separate asset without commands while another vehicle has the same system id', async () => {
@@ -157,8 +158,8 @@ describe.concurrent('A vehicle', () => {
   });
 
   it('is one asset over two links, and is commanded over the remaining one', async () => {
-    const second = await freeUdpPort();
-    const first = await freeUdpPort();
+    const second = await freePort();
+    const first = await freePort();
     const links = [first, second].map((port) => ({ kind: 'udp_listen', host: '127.0.0.1', port }));
     await withLab(
       async (lab) => {

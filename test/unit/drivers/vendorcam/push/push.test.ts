@@ -6,6 +6,7 @@ import { FakePushPort, type PushMood } from '../../../../fakes/fake-push-port.ts
 import type { FakeVendorCameraOptions } from '../../../../fakes/fake-vendor-camera.ts';
 import { password, vendorcamLab, type VendorcamLab } from '../../../../support/cameras/vendorcam-lab.ts';
 import { eventually, letPass } from '../../../../support/eventually.ts';
+import { freePort } from '../../../../support/ports.ts';
 
 const quick = {
   push_login_ms: 400,
@@ -36,7 +37,7 @@ async function running({ mood = 'well', more = {}, poll_s = 5, begin, ...about }
   const made = await vendorcamLab({ ...about, limits: quick });
   const push = new FakePushPort(made.camera.sessions, made.camera.channels);
   push.mood = mood;
-  await push.listen(0);
+  await push.listen(await freePort());
   begin?.(made);
   const options = made.options({ push_port: push.port, ...more }, { poll_s, poll_slow_s: poll_s });
   lab = Object.assign(made, { push });
@@ -206,7 +207,7 @@ describe('a port for events that misbehaves', () => {
   it('is not asked at all while the login over HTTP is refused', async () => {
     const made = await vendorcamLab({ limits: quick });
     const push = new FakePushPort(made.camera.sessions, made.camera.channels);
-    await push.listen(0);
+    await push.listen(await freePort());
     lab = Object.assign(made, { push });
     made.camera.sessions.password = 'another';
     made.start(made.options({ push_port: push.port }));
