@@ -3,7 +3,7 @@ import { covered_tests } from './covered-rooms.ts';
 import { source_flags } from './node-flags.ts';
 import { LongFilesFirst } from './order.ts';
 
-const common = { testTimeout: 60_000, hookTimeout: 60_000, execArgv: [...source_flags] };
+const common = { testTimeout: 120_000, hookTimeout: 120_000, execArgv: [...source_flags] };
 /** Their drivers wait for deadlines of real protocols most of the time. */
 const drivers = ['test/unit/drivers/**/*.test.ts'];
 /** These measure how long something takes on the wire. */

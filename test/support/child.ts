@@ -32,7 +32,7 @@ export interface Child {
 }
 
 /** Bounds a hang; a busy machine may need much of it. */
-const patience_ms = 30_000;
+const patience_ms = 60_000;
 
 /** Starts `node` with these arguments; everything in `env` is added to the environment. */
 export function startChild(

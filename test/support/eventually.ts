@@ -3,7 +3,7 @@ import { sleep } from '../../src/platform/time.ts';
 
 const ask_every_ms = 20;
 /** Bounds a hang; a busy machine may need much of it. */
-const patience_ms = 30_000;
+const patience_ms = 60_000;
 
 /** Resolves once `holds`; rejects with `what` after `ms`. */
 export async function eventually(

@@ -25,7 +25,7 @@ export function recordingOutbox(): RecordingOutbox {
       return { epoch: 1, seq: drafts.length };
     },
     on: (channel) => drafts.filter((draft) => draft.channel === channel).map((draft) => draft.data),
-    async until(fits, deadline_ms = 30_000) {
+    async until(fits, deadline_ms = 60_000) {
       const kept = drafts.find(fits);
       if (kept) return kept;
       let check: ((draft: Draft) => void) | undefined;

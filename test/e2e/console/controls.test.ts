@@ -28,10 +28,10 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
     const [x, y] = [(box?.x ?? 0) + (box?.width ?? 0) - 22, (box?.y ?? 0) + (box?.height ?? 0) / 2];
     await page.mouse.move(x, y);
     await page.mouse.down();
-    await eventually('the move is sent again while it is held', () => directionsOf(lab).length >= 2, 8_000);
+    await eventually('the move is sent again while it is held', () => directionsOf(lab).length >= 2);
     await page.mouse.move(5, 5);
     await page.mouse.up();
-    await eventually('the stop is sent', () => directionsOf(lab).at(-1) === 'stop', 8_000);
+    await eventually('the stop is sent', () => directionsOf(lab).at(-1) === 'stop');
     const sent = directionsOf(lab);
     expect(sent.slice(0, -1).every((direction) => direction === 'right')).toBe(true);
     expect(lab.lab.dispatched[0]).toMatchObject({ payload: { direction: 'right', speed: 32 } });
@@ -129,7 +129,7 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
     await page.locator('.held').waitFor({ state: 'detached' });
     expect(lab.lab.dispatched).toEqual([]);
     await page.mouse.down();
-    await eventually('it is sent', () => lab.lab.dispatched.length === 1, 8_000);
+    await eventually('it is sent', () => lab.lab.dispatched.length === 1);
     await page.mouse.up();
     expect(lab.lab.dispatched).toMatchObject([{ command_name: 'goto_waypoint', payload: { alt_m: 40 } }]);
     await page.locator('.fly').waitFor({ state: 'detached' });

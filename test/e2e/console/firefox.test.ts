@@ -121,10 +121,10 @@ describe.skipIf(peerMissing('firefox-esr'))('The console in Firefox', () => {
         lab.lab.dispatched.map(({ payload }) => (payload as { direction?: unknown }).direction);
       await lab.page.mouse.move(x, y);
       await lab.page.mouse.down();
-      await eventually('it moves', () => directions().includes('right'), 8_000);
+      await eventually('it moves', () => directions().includes('right'));
       await lab.page.mouse.move(5, 5);
       await lab.page.mouse.up();
-      await eventually('it is stopped', () => directions().at(-1) === 'stop', 8_000);
+      await eventually('it is stopped', () => directions().at(-1) === 'stop');
     },
     test_ms,
   );

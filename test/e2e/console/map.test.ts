@@ -89,7 +89,7 @@ describe.skipIf(peerMissing('chromium'))('The base map', () => {
 
   it('is the outline of the world in the colours of the theme, without requests to others', async () => {
     const lab = await openMap();
-    await eventually('the land is drawn', async () => near(await colourOf(lab), land_day), 60_000);
+    await eventually('the land is drawn', async () => near(await colourOf(lab), land_day));
     expect(await lab.page.locator('.map-tag.low').innerText()).toBe(word('map.worldOutline'));
     await lab.page.emulateMedia({ colorScheme: 'dark' });
     await eventually(
@@ -103,14 +103,14 @@ describe.skipIf(peerMissing('chromium'))('The base map', () => {
 
   it('shows raster tiles of the operator, with their credit as text', async () => {
     const lab = await openMap(await mapFile('raster.pmtiles', red_png, png));
-    await eventually('the tiles are drawn', async () => near(await colourOf(lab), [255, 0, 0]), 60_000);
+    await eventually('the tiles are drawn', async () => near(await colourOf(lab), [255, 0, 0]));
     expect(await lab.page.locator('.map-tag.low').innerText()).toBe('© OpenStreetMap');
     expect([lab.complaints, lab.strangers]).toEqual([[], []]);
   }, 150_000);
 
   it('shows vector tiles of the operator in the colours of the theme', async () => {
     const lab = await openMap(await mapFile('vector.pmtiles', waterTile(), mvt));
-    await eventually('the water is drawn', async () => near(await colourOf(lab), water_day), 60_000);
+    await eventually('the water is drawn', async () => near(await colourOf(lab), water_day));
     expect([lab.complaints, lab.strangers]).toEqual([[], []]);
   }, 150_000);
 

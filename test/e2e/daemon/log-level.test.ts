@@ -18,7 +18,7 @@ async function withDaemon(play: (kit: Kit, log: () => readonly string[]) => Prom
     });
     // At this level the line that says that it runs is not written.
     const daemon = kit.launch();
-    await eventually('it answers', async () => isAnswered(kit.socket), 30_000);
+    await eventually('it answers', async () => isAnswered(kit.socket));
     await play(kit, () => daemon.log().map(({ level, msg }) => `${level} ${msg}`));
   });
 }

@@ -84,7 +84,7 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     const config = await configOf(at, port);
     const listen = `127.0.0.1:${port}`;
     const child = startChild([command_file, 'service', '--config', config]);
-    await child.printed(/service connected to the broker/u, 30_000);
+    await child.printed(/service connected to the broker/u);
     return { child, url: `http://${listen}` };
   }
 

@@ -77,7 +77,7 @@ describe.skipIf(peerMissing('mosquitto'))('acknowledgements of the service', () 
           signal,
         });
         acks.note([{ kit_id, ack: { epoch: 17, ranges: ranges_stored } }]);
-        await eventually('every range has arrived', () => arrived.size === ranges_stored.length, 10_000);
+        await eventually('every range has arrived', () => arrived.size === ranges_stored.length);
         expect(link.isUp).toBe(true);
       } finally {
         kit.destroy('the test is over');

@@ -15,8 +15,6 @@ import { withDirectory } from '../../support/temporary.ts';
 import { connected, withLab } from '../support/lab.ts';
 import { texts } from '../../../src/outbox/texts.ts';
 
-const patience_ms = 50_000;
-
 async function withKit(
   options: Pick<ConnectorOptions, 'url'> & Partial<ConnectorOptions>,
   play: (kit: Connector, lines: readonly string[]) => Promise<void>,
@@ -50,9 +48,9 @@ async function expectForbiddenKind(kit: Connector, lines: readonly string[]): Pr
     kit.send('alarm', n, { n });
     kit.send('feed', n, { n });
   }
-  await eventually('the kind is named', () => kit.outbox.dispatch.refusedKinds().length > 0, patience_ms);
+  await eventually('the kind is named', () => kit.outbox.dispatch.refusedKinds().length > 0);
   expect(kit.outbox.dispatch.refusedKinds()).toMatchObject([{ kind: 'event' }]);
-  await eventually('the others are delivered', () => kit.outbox.ledger().delivered >= 20, patience_ms);
+  await eventually('the others are delivered', () => kit.outbox.ledger().delivered >= 20);
   expect(kit.outbox.ledger()).toMatchObject({ delivered: 20, buffered: 20, quarantined: 0, dropped: {} });
   expect(lines.filter((line) => line.startsWith(texts.kind_refused))).toHaveLength(1);
 }
@@ -79,9 +77,9 @@ describe('a broker that hangs up', () => {
         kit.send('alarm', 0, { poison: true });
         let n = 0;
         const traffic = setInterval(() => kit.send('alarm', n, { n: (n += 1) }), 200);
-        await eventually('it is in the quarantine', () => kit.outbox.ledger().quarantined === 1, patience_ms);
+        await eventually('it is in the quarantine', () => kit.outbox.ledger().quarantined === 1);
         clearInterval(traffic);
-        await eventually('the others are delivered', () => kit.outbox.ledger().buffered === 0, patience_ms);
+        await eventually('the others are delivered', () => kit.outbox.ledger().buffered === 0);
         expect(kit.outbox.ledger()).toMatchObject({ delivered: n, quarantined: 1, dropped: {} });
         expect(lines.join()).toMatch(/quarantined .*the broker ended the connection when this was sent/);
       });
@@ -117,7 +115,7 @@ describe.skipIf(peerMissing('mosquitto'))(
         const connector = await lab.start();
         for (let n = 0; n < 5; n++) connector.send('task', n, { n });
         for (let n = 0; n < 8; n++) {
-          await connected(connector, 30_000);
+          await connected(connector);
           await eventually('it is sent', () => connector.uplink.status().in_flight > 0, 5_000).catch(
             () => undefined,
           );
@@ -125,8 +123,8 @@ describe.skipIf(peerMissing('mosquitto'))(
           await eventually('it is gone', () => !connector.uplink.online);
           expect(connector.outbox.ledger().quarantined).toBe(0);
         }
-        await eventually('all are delivered', () => connector.outbox.ledger().delivered === 5, 50_000);
-        expect((await subscriber.until(({ unique }) => unique === 5, 5_000)).unique).toBe(5);
+        await eventually('all are delivered', () => connector.outbox.ledger().delivered === 5);
+        expect((await subscriber.until(({ unique }) => unique === 5)).unique).toBe(5);
         expect(connector.outbox.ledger().quarantined).toBe(0);
       });
     }, 120_000);

@@ -43,7 +43,13 @@ describe.skipIf(peerMissing('mosquitto'))('the history after six hours offline',
   it.each(databases)(
     'holds the same after kills of service and database during the drain, on %s',
     async (database) => {
-      const account = await playOutage({ database, kills: 3, killsBroker: false, hz: 0.5, backlog_kbps: 96 });
+      const account = await playOutage({
+        database,
+        kills: 3,
+        killsBroker: false,
+        hz: 0.5,
+        backlog_kbps: 192,
+      });
       expect(account).toMatchObject(each_once);
       expect(account.kills).toBeGreaterThan(0);
     },

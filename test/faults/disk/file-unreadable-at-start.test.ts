@@ -82,6 +82,6 @@ test('the outbox opens the file also when it has nothing to write', async () => 
   const { outbox } = await openLab(dir);
   expect(outbox.health().state).toBe('failing');
   show(file);
-  await eventually('the file is opened', () => outbox.health().state === 'ok', 15_000);
+  await eventually('the file is opened', () => outbox.health().state === 'ok');
   await outbox.close();
 });

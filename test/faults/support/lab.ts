@@ -110,18 +110,14 @@ export function balances({ accepted, delivered, buffered, quarantined, dropped }
 }
 
 /** Resolves once everything that was accepted is delivered, and the witness has seen every number of it. */
-export async function everythingArrives(
-  connector: Connector,
-  subscriber: Subscriber,
-  ms = 15_000,
-): Promise<void> {
+export async function everythingArrives(connector: Connector, subscriber: Subscriber): Promise<void> {
   const { outbox } = connector;
-  await eventually('nothing is buffered any more', () => outbox.ledger().buffered === 0, ms);
+  await eventually('nothing is buffered any more', () => outbox.ledger().buffered === 0);
   const { accepted } = outbox.ledger();
-  const seen = await subscriber.until(({ unique }) => unique >= accepted, ms);
+  const seen = await subscriber.until(({ unique }) => unique >= accepted);
   if (seen.unique !== accepted) throw new Error(`${seen.unique} of ${accepted} accepted messages arrived`);
 }
 
-export async function connected(connector: Connector, ms = 10_000): Promise<void> {
-  await eventually('connected', () => connector.uplink.online, ms);
+export async function connected(connector: Connector): Promise<void> {
+  await eventually('connected', () => connector.uplink.online);
 }

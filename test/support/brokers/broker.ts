@@ -53,7 +53,7 @@ export interface Broker {
   stop(): Promise<void>;
 }
 
-const start_ms = 30_000;
+const start_ms = 60_000;
 const start_attempts = 5;
 const log_chars_max = 1_000_000;
 

@@ -29,11 +29,11 @@ export interface Subscriber {
   ranges(): Promise<Record<number, Range[]>>;
   reset(): Promise<void>;
   /** Asks until `enough` or until `ms` are over, and answers the last report. */
-  until(enough: (sighting: Sighting) => boolean, ms: number): Promise<Sighting>;
+  until(enough: (sighting: Sighting) => boolean, ms?: number): Promise<Sighting>;
   stop(): Promise<void>;
 }
 
-const subscribed_ms = 10_000;
+const subscribed_ms = 60_000;
 const answer_ms = 60_000;
 const ask_every_ms = 50;
 
@@ -83,7 +83,7 @@ export async function startSubscriber(
     async reset() {
       await ask({ kind: 'reset' }, 'done');
     },
-    async until(enough, ms) {
+    async until(enough, ms = answer_ms) {
       const deadline_ms = performance.now() + ms;
       for (;;) {
         const sighting = await report();

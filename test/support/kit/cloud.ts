@@ -36,7 +36,7 @@ export interface Cloud {
   leave(): Promise<void>;
 }
 
-const patience_ms = 30_000;
+const patience_ms = 60_000;
 const envelope = z.looseObject({
   time: z.string(),
   time_quality: timeQuality.optional(),

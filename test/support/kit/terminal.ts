@@ -5,7 +5,7 @@ import { within } from '../../../src/platform/time.ts';
 import { command_file } from './kit.ts';
 import { dyingWithUs } from '../peers.ts';
 
-const patience_ms = 30_000;
+const patience_ms = 60_000;
 
 export interface OnTerminal {
   readonly code: number | null;

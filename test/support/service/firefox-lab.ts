@@ -20,7 +20,7 @@ export interface FirefoxLab {
   stop(): Promise<void>;
 }
 
-const shows_within_ms = 20_000;
+const shows_within_ms = 60_000;
 
 /** Starts Debian's Firefox with a fresh profile; puppeteer speaks WebDriver BiDi with it. */
 export async function startFirefox(): Promise<Browser> {

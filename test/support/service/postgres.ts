@@ -35,7 +35,7 @@ export interface Postgres {
   stop(): Promise<void>;
 }
 
-const start_ms = 30_000;
+const start_ms = 60_000;
 const superuser = 'kit';
 /** Needs each kind of escape that an address has. */
 export const postgres_password = 'p%41ss w:o/r@d?#&é';

@@ -197,7 +197,7 @@ describe('a connection to a broker', () => {
       await letPass(2_500);
       expect(stream.destroyed).toBe(false);
       broker.silence();
-      await eventually('it is closed', () => stream.destroyed, 4_000);
+      await eventually('it is closed', () => stream.destroyed);
       expect(stream.failure?.message).toMatch(/no answer to a ping/);
     });
   });
@@ -241,7 +241,7 @@ describe('a connection to a broker', () => {
     await withBroker(script, async (_, connect) => {
       const outcome = await connect().then(
         async ({ stream }) => {
-          await eventually('it is closed', () => stream.destroyed, 2_000);
+          await eventually('it is closed', () => stream.destroyed);
           return 'closed';
         },
         () => 'closed',

@@ -141,7 +141,7 @@ class Story {
   async end(): Promise<void> {
     this.#disk.heal();
     this.#is_well = true;
-    await eventually('the disk is well', () => this.#lab.outbox.health().state === 'ok', 20_000);
+    await eventually('the disk is well', () => this.#lab.outbox.health().state === 'ok');
     this.#disconnect();
     this.#lab.connect();
     this.#connected = true;
@@ -223,7 +223,7 @@ class Story {
   async #flush(): Promise<void> {
     if (!this.#is_well) return;
     const { outbox } = this.#lab;
-    await eventually('the disk is well', () => outbox.health().state === 'ok', 20_000);
+    await eventually('the disk is well', () => outbox.health().state === 'ok');
     await outbox.flush();
     const rows = Object.values(countRows(join(this.#dir, 'buffer.db'))).reduce(
       (sum, each) => sum + each.rows,
@@ -249,7 +249,7 @@ class Story {
     this.#disconnect();
     this.#disk.heal();
     this.#is_well = true;
-    await eventually('the disk is well', () => this.#lab.outbox.health().state === 'ok', 20_000);
+    await eventually('the disk is well', () => this.#lab.outbox.health().state === 'ok');
     await this.#lab.outbox.close();
     this.#lab = await openLab(this.#dir, { disk: this.#disk });
   }

@@ -38,7 +38,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'mosquitto')
         routes: kernelRoutes,
         log: (sentence, facts) => void lines.push(`${sentence} ${JSON.stringify(facts)}`),
       });
-      await eventually('connected', () => connector.uplink.online, 15_000);
+      await eventually('connected', () => connector.uplink.online);
     });
     afterAll(async () => {
       await connector?.stop();

@@ -119,7 +119,7 @@ describe('with a gpsd that misbehaves', () => {
       gpsd.greeting = '';
       gpsd.say('x'.repeat(line_chars_max + 1));
       await eventually('line', () => /line exceeds the limit/u.test(hub.drivers()[0]?.reason ?? ''));
-      await eventually('silence', () => /no greeting received/u.test(hub.drivers()[0]?.reason ?? ''), 20_000);
+      await eventually('silence', () => /no greeting received/u.test(hub.drivers()[0]?.reason ?? ''));
     });
   });
 });
@@ -149,7 +149,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
   it('treats reports that are 45 s late as old from the first fix on', async () => {
     receiver.delay_ms = 45_000;
     await withDriver(options(), async ({ hub }) => {
-      await eventually('old', () => hub.kit().location?.stale === true, 20_000);
+      await eventually('old', () => hub.kit().location?.stale === true);
       expect(hub.kit().location?.source).toBe('satellite_cached');
       expect(hub.location().age_s).toBeGreaterThanOrEqual(45);
       expect(hub.location().reason).toMatch(
@@ -188,7 +188,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
 
   it('reports a receiver that sends nothing and lets its fix age', async () => {
     await withDriver(options(), async ({ hub, log, pass }) => {
-      await eventually('fix', () => hub.kit().location?.source === 'satellite', 20_000);
+      await eventually('fix', () => hub.kit().location?.source === 'satellite');
       receiver.manner = 'mute';
       await eventually('mute', () => hub.drivers()[0]?.facts['receiver'] === 'mute');
       expect(hub.kit().location).toMatchObject({ source: 'satellite', stale: false });
@@ -200,7 +200,7 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
 
   it('continues after gpsd was frozen, and is down when it is killed', async () => {
     await withDriver(options(), async ({ hub, pass }) => {
-      await eventually('fix', () => hub.kit().location?.source === 'satellite', 20_000);
+      await eventually('fix', () => hub.kit().location?.source === 'satellite');
       gpsd.kill('SIGSTOP');
       await eventually('mute', () => hub.drivers()[0]?.facts['receiver'] === 'mute');
       pass(31_000);

@@ -69,7 +69,7 @@ describe('MAVLink status facts', () => {
           `LOITER, disarmed, ${command_texts.pre_arm_failed(['PreArm: Compass not calibrated'])}, battery 76 %, 15.8 V`,
       );
       drone.silent = true;
-      await eventually('it is shown as offline', () => /^offline for \d+ s$/u.test(shown()), 20_000);
+      await eventually('it is shown as offline', () => /^offline for \d+ s$/u.test(shown()));
     });
   });
 });

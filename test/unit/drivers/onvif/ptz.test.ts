@@ -270,7 +270,7 @@ it('sends the stop again when a camera that was lost while it moved is back', as
   await expect(moved).rejects.toThrow(/may still be moving/u);
   expect(camera.motor.y).not.toBe(0);
   await camera.restore();
-  await eventually('it stands still', () => camera.motor.y === 0, 10_000);
+  await eventually('it stands still', () => camera.motor.y === 0);
 });
 
 it('reports how long it really moved', async () => {

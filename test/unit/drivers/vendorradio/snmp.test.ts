@@ -136,7 +136,7 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
   it('v2c: tells its status and throughput, has no commands, is lost and comes back', async () => {
     const peer = await agent();
     peer.run(await peer.v2c());
-    await eventually('it is online', () => peer.status() === 'online', 20_000);
+    await eventually('it is online', () => peer.status() === 'online');
     await eventually('its throughput is known', () =>
       peer.feed('link').some((link) => typeof link?.['rx_bps'] === 'number'),
     );
@@ -151,9 +151,9 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
       peer.lab.outbox.drafts.findLast(({ channel }) => channel.endsWith('/commands'))?.data,
     ).toMatchObject({ commands: [] });
     await peer.stop();
-    await eventually('it is lost', () => peer.status() === 'offline', 20_000);
+    await eventually('it is lost', () => peer.status() === 'offline');
     peer.start();
-    await eventually('it is back', () => peer.status() === 'online', 20_000);
+    await eventually('it is back', () => peer.status() === 'online');
   });
 
   it('v2c: is named with both remedies where the agent does not answer it, as one that accepts v3 only', async () => {
@@ -172,7 +172,7 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
       auth_password_file: await peer.secret('auth', 'authentication1'),
       priv_password_file: await peer.secret('priv', 'encryption1'),
     });
-    await eventually('it is online', () => peer.status() === 'online', 20_000);
+    await eventually('it is online', () => peer.status() === 'online');
   });
 
   it('v3: with a wrong password it is refused, and not asked again', async () => {
@@ -211,7 +211,7 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
       preset: 'generic',
       oids: { voltage: { oid: '1.3.6.1.4.1.41112.1.4.1.1.4.1', scale: 0.01 } },
     });
-    await eventually('it is online', () => peer.status() === 'online', 20_000);
+    await eventually('it is online', () => peer.status() === 'online');
     expect(peer.feed('status').at(0)).toMatchObject({ voltage: 58 });
   });
 

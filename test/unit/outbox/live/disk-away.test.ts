@@ -32,7 +32,7 @@ afterEach(async () => {
 const heard = (outgoing: OutgoingMessage): void =>
   lab.outbox.dispatch.acknowledged(outgoing, { has_subscribers: true });
 const failing = async (): Promise<void> =>
-  eventually('failing', () => lab.outbox.health().state === 'failing', 10_000);
+  eventually('failing', () => lab.outbox.health().state === 'failing');
 const next = (): OutgoingMessage | undefined => lab.outbox.dispatch.next({ backlog: true });
 
 describe('Outbox while disk writes fail', () => {
@@ -110,7 +110,7 @@ describe('Alarm that was sent from memory while disk writes fail', () => {
 
   it('is written after disk writes resume and kept until the cloud acknowledges it', async () => {
     disk.heal();
-    await eventually('on disk', () => alarms() === 1, 15_000);
+    await eventually('on disk', () => alarms() === 1);
     expect(lab.outbox.ledger().delivered).toBe(0);
     expect(await lab.pump(heard)).toEqual([]);
     lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[seq, seq]] });
@@ -122,7 +122,7 @@ describe('Alarm that was sent from memory while disk writes fail', () => {
     lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[seq, seq]] });
     expect(lab.outbox.ledger()).toMatchObject({ delivered: 1, buffered: 0 });
     disk.heal();
-    await eventually('disk writes resumed', () => lab.outbox.health().state === 'ok', 15_000);
+    await eventually('disk writes resumed', () => lab.outbox.health().state === 'ok');
     expect(disk.commits.flatMap(({ rows }) => rows)).toEqual([]);
   });
 });
@@ -138,7 +138,7 @@ describe('Outbox whose live queue is full while disk writes fail', () => {
     await letPass(1_500);
     disk.heal();
     await lab.pump(heard, () => lab.outbox.ledger().delivered >= 5_010);
-    await eventually('empty', () => lab.outbox.ledger().buffered === 0, 5_000);
+    await eventually('empty', () => lab.outbox.ledger().buffered === 0);
   });
 });
 
@@ -159,7 +159,7 @@ describe('Outbox that reconnects while disk writes fail', () => {
     await letPass(2_500);
     disk.heal();
     await lab.pump(heard, () => lab.outbox.ledger().delivered === 301);
-    await eventually('empty', () => lab.outbox.ledger().buffered === 0, 15_000);
+    await eventually('empty', () => lab.outbox.ledger().buffered === 0);
   });
 });
 
@@ -174,8 +174,8 @@ describe('Outbox while the disk does not answer', () => {
     const sent = await lab.pump(heard, () => lab.outbox.dispatch.live_rows === 0);
     expect(sent.flatMap(messagesIn).map(({ data }) => data['n'])).toEqual([1, 2]);
     disk.heal();
-    await eventually('ok again', () => lab.outbox.health().state === 'ok', 15_000);
-    await eventually('empty', () => lab.outbox.ledger().buffered === 0, 15_000);
+    await eventually('ok again', () => lab.outbox.health().state === 'ok');
+    await eventually('empty', () => lab.outbox.ledger().buffered === 0);
     expect(lab.outbox.ledger().delivered).toBe(2);
   });
 
@@ -191,7 +191,7 @@ describe('Outbox while the disk does not answer', () => {
     expect(sent.flatMap(messagesIn).map(({ data }) => data['n'])).toEqual(expect.arrayContaining([1, 2, 3]));
     expect(sent).toHaveLength(3);
     disk.heal();
-    await eventually('empty', () => lab.outbox.ledger().buffered === 0, 15_000);
+    await eventually('empty', () => lab.outbox.ledger().buffered === 0);
     expect(lab.outbox.ledger()).toMatchObject({ delivered: 3, dropped: {} });
     expect(await lab.pump(heard)).toEqual([]);
   });
@@ -204,7 +204,7 @@ describe('Outbox while the disk does not answer', () => {
     const sent = await lab.pump(heard, () => lab.outbox.unanswered_ms() > 3_000);
     expect(sent).toHaveLength(1);
     disk.heal();
-    await eventually('empty', () => lab.outbox.ledger().buffered === 0, 15_000);
+    await eventually('empty', () => lab.outbox.ledger().buffered === 0);
     await lab.pump(heard);
     await lab.outbox.committed();
     expect(lab.outbox.ledger()).toMatchObject({ delivered: 1, dropped: {}, buffered: 0 });
@@ -218,7 +218,7 @@ describe('Outbox while the disk does not answer', () => {
     await eventually('the limit is kept', () => lab.outbox.ledger().buffered <= 10_000);
     expect(lab.outbox.ledger().dropped).toMatchObject({ memory_full: 20_001 });
     disk.heal();
-    await eventually('on disk', () => (lab.outbox.depth().get('feed')?.rows ?? 0) >= 9_999, 15_000);
+    await eventually('on disk', () => (lab.outbox.depth().get('feed')?.rows ?? 0) >= 9_999);
   });
 
   it('limits memory before the disk counts as failing, and drops nothing below that limit', () => {
@@ -256,7 +256,7 @@ describe('Cloud acknowledgement while the disk fails or hangs', () => {
     expect(performance.now() - before_ms).toBeLessThan(1_000);
     expect(lab.outbox.ledger().delivered).toBe(0);
     disk.heal();
-    await eventually('all are released', () => lab.outbox.ledger().delivered === 50, 15_000);
+    await eventually('all are released', () => lab.outbox.ledger().delivered === 50);
   });
 
   it('is applied when it was the only thing that the disk refused', async () => {
@@ -271,8 +271,8 @@ describe('Cloud acknowledgement while the disk fails or hangs', () => {
     lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[seq, seq]] });
     await failing();
     disk.heal();
-    await eventually('disk writes resumed', () => lab.outbox.health().state === 'ok', 15_000);
-    await eventually('it is released', () => lab.outbox.ledger().delivered === 1, 15_000);
+    await eventually('disk writes resumed', () => lab.outbox.health().state === 'ok');
+    await eventually('it is released', () => lab.outbox.ledger().delivered === 1);
   });
 
   it('releases a message even if it arrives before the PUBACK', async () => {

@@ -196,7 +196,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
       await lab.set('sat0', { loss_pct: 25 });
       const prober = await probe('sat0', { interval_ms: 20, timeout_ms: 2_500 });
       await reachable(prober, 15_000);
-      await eventually('a window is full', () => (prober.read().packet_loss_pct ?? 0) > 8, 15_000);
+      await eventually('a window is full', () => (prober.read().packet_loss_pct ?? 0) > 8);
       expect(prober.read()).toMatchObject({ method: 'tcp', note: texts.tcp_stands_in });
     } finally {
       await lab.filterIcmp('sat0', 'off');
