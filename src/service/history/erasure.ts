@@ -1,7 +1,7 @@
 /** What was erased: messages of a kit or an asset that were observed before a time, also messages that arrive later. */
 import { readChannel } from '../../contract/topics.ts';
 import type { Queries } from '../store/sql/database.ts';
-import { inPortions, places } from '../store/sql/many-rows.ts';
+import { inJoinedPortions, places } from '../store/sql/many-rows.ts';
 import type { HistoryMessage } from './message.ts';
 
 /** By asset id, empty for the whole kit: everything observed before this time is erased. */
@@ -35,7 +35,7 @@ interface Observed {
 
 /** What was erased of these kits. */
 export async function readErased(queries: Queries, kit_ids: Iterable<string>): Promise<Erased> {
-  const rows = await inPortions([...new Set(kit_ids)], async (some) =>
+  const rows = await inJoinedPortions(queries, [...new Set(kit_ids)], async (some) =>
     queries.all(
       `SELECT kit_id, asset_id, before_ms FROM history_erased WHERE kit_id IN (VALUES ${places(some, '(?)')})`,
       ...some,

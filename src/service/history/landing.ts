@@ -78,7 +78,8 @@ export async function landFixes(queries: Queries, { kit_id, fixes, now_ms }: Pus
 export async function landUnnumbered(queries: Queries, landing: Landing, now_ms: number): Promise<void> {
   await land(queries, [landing], now_ms);
   await queries.all(
-    `UPDATE kits SET landed_ms = CASE WHEN landed > 0 THEN landed_ms ELSE ? END, landed = landed + ? WHERE kit_id = ?`,
+    `UPDATE kits SET landed_ms = CASE WHEN landed > 0 THEN landed_ms ELSE CAST(? AS BIGINT) END, landed = landed + CAST(? AS BIGINT)
+     WHERE kit_id = ?`,
     now_ms,
     sizeOf(landing),
     landing.kit_id,

@@ -1,7 +1,7 @@
 /** Partner assets and their fixes in the tables. */
 import type { JsonObject } from '../../contract/json.ts';
 import { not_erased } from '../history/erasure.ts';
-import type { Queries, SqlValue } from './sql/database.ts';
+import type { Queries, Row, SqlValue } from './sql/database.ts';
 import type { Change, LandedFix, PartnerAsset, PushedFix, StoredAsset } from './store.ts';
 
 /** The feed of a partner asset. */
@@ -38,7 +38,10 @@ export async function deleteAsset(queries: Queries, kit_id: string, asset_id: st
 
 /** Inserts a fix, or replaces the one that is there under the condition that follows; a fix of what was erased is neither. */
 export const insert_fix = `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms)
-  SELECT ?, ?, ?, CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT) WHERE ${not_erased}
+  SELECT new.column1, new.column2, new.column3, new.column4, new.column5
+  FROM (VALUES (?, ?, ?, CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT))) AS new
+  WHERE NOT EXISTS (SELECT 1 FROM history_erased AS erased WHERE erased.kit_id = new.column1
+    AND erased.asset_id IN ('', new.column2) AND erased.before_ms > new.column5)
   ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data,
     alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms`;
 
@@ -52,7 +55,7 @@ interface FixRow {
 
 /** The values of `insert_fix`. */
 export function fixValues({ kit_id, asset_id, data, alt_m, time_ms }: FixRow): readonly SqlValue[] {
-  return [kit_id, asset_id, JSON.stringify(data), alt_m, time_ms, kit_id, asset_id, time_ms];
+  return [kit_id, asset_id, JSON.stringify(data), alt_m, time_ms];
 }
 
 /**
@@ -68,12 +71,34 @@ export async function putFix(
 ): Promise<LandedFix> {
   const fix_ms = Math.min(time_ms, now_ms);
   const data = { ...fix, source: 'api', timestamp: new Date(fix_ms).toISOString() };
-  const stored = await queries.all(
-    `${insert_fix} WHERE partner_fixes.time_ms <= excluded.time_ms OR partner_fixes.time_ms > ? RETURNING asset_id`,
-    ...fixValues({ kit_id, asset_id, data, alt_m: fix.alt_m, time_ms: fix_ms }),
-    now_ms,
+  const row = { kit_id, asset_id, data, alt_m: fix.alt_m, time_ms: fix_ms };
+  const inserted = await queries.all(
+    `${insert_fix} WHERE partner_fixes.time_ms <= excluded.time_ms RETURNING asset_id`,
+    ...fixValues(row),
   );
+  const stored = inserted.length > 0 ? inserted : await replaceFuture(queries, row, now_ms);
   return { asset_id, message: { feed, time_ms: fix_ms, data }, isNewest: stored.length > 0 };
+}
+
+/** Replaces a stored fix whose time is still to come. */
+async function replaceFuture(
+  queries: Queries,
+  { kit_id, asset_id, data, alt_m, time_ms }: FixRow,
+  now_ms: number,
+): Promise<readonly Row[]> {
+  return queries.all(
+    `UPDATE partner_fixes SET data = ?, alt_m = COALESCE(CAST(? AS DOUBLE PRECISION), alt_m), time_ms = ?
+     WHERE kit_id = ? AND asset_id = ? AND time_ms > ? AND ${not_erased} RETURNING asset_id`,
+    JSON.stringify(data),
+    alt_m,
+    time_ms,
+    kit_id,
+    asset_id,
+    now_ms,
+    kit_id,
+    asset_id,
+    time_ms,
+  );
 }
 
 /** The changes that fixes bring: each message that was the newest, and each asset that moved once. */

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../../contract/json.ts';
 import { isOfErased, readErased } from '../../history/erasure.ts';
 import type { Message } from '../../ingest/read-message.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
-import { inPortions, places } from '../sql/many-rows.ts';
+import { inJoinedPortions, places } from '../sql/many-rows.ts';
 import type { Change } from '../store.ts';
 
 /** Feeds of one kit. */
@@ -58,10 +58,12 @@ export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[
   const newest = newestOf(arrivals, ({ kit_id }) => count(kit_id, 1));
   const before = await readStamps(queries, newest.filter(hasOlderLive));
   const stored = new Set<string>();
-  for (const row of await inPortions(newest, async (some) => putSome(queries, some))) stored.add(keyOf(row));
+  for (const row of await inJoinedPortions(queries, newest, async (some) => putSome(queries, some)))
+    stored.add(keyOf(row));
   const others = newest.filter((each) => !stored.has(keyOf(each)));
   const known = new Set<string>();
-  for (const row of await inPortions(others, async (some) => readSome(queries, some))) known.add(keyOf(row));
+  for (const row of await inJoinedPortions(queries, others, async (some) => readSome(queries, some)))
+    known.add(keyOf(row));
   const unknown = others.filter((each) => !known.has(keyOf(each)));
   const erased = await readErased(
     queries,
@@ -89,7 +91,7 @@ async function readStamps(
   queries: Queries,
   some: readonly FeedArrival[],
 ): Promise<ReadonlyMap<string, Order>> {
-  const rows = await inPortions(some, async (portion) => readSome(queries, portion));
+  const rows = await inJoinedPortions(queries, some, async (portion) => readSome(queries, portion));
   return new Map(rows.map((row) => [keyOf(row), { epoch: Number(row['epoch']), seq: Number(row['seq']) }]));
 }
 

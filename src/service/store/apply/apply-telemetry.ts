@@ -3,7 +3,7 @@ import { kitTelemetry } from '../../../contract/kit.ts';
 import { readLenient } from '../../ingest/lenient.ts';
 import type { Message } from '../../ingest/read-message.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
-import { inPortions, places } from '../sql/many-rows.ts';
+import { inJoinedPortions, places } from '../sql/many-rows.ts';
 
 /** A new message of the telemetry of a kit, on its way into the table. */
 export interface TelemetryArrival {
@@ -51,7 +51,8 @@ export async function putTelemetry(
 ): Promise<StoredTelemetry> {
   const newest = newestOf(arrivals);
   const stored = new Set<string>();
-  for (const row of await inPortions(newest, async (some) => putSome(queries, some))) stored.add(keyOf(row));
+  for (const row of await inJoinedPortions(queries, newest, async (some) => putSome(queries, some)))
+    stored.add(keyOf(row));
   const changed = new Set(newest.filter((each) => stored.has(keyOf(each))).map(({ kit_id }) => kit_id));
   const refused = new Map<string, number>();
   for (const { kit_id, parts, faults } of arrivals) {

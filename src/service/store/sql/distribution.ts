@@ -1,8 +1,8 @@
 /**
- * How the tables would be divided by a database that distributes them by kit, such as Citus, on which commits of several kits do not
- * run yet (`service/README.md`). The rules that this needs are held by
+ * How Citus divides the tables over several servers: by kit (`service/README.md`). The rules that this needs are held by
  * `test/unit/service/store/distribution.test.ts`: `kit_id` in every key, and every statement about one kit names it.
  */
+import type { Queries } from './database.ts';
 
 /** Of one kit: distributed by `kit_id`, all of them colocated. */
 export const kit_tables = [
@@ -36,3 +36,15 @@ export const service_tables = [
   'webhooks',
   'webhook_messages',
 ] as const;
+
+/** Whether Citus has distributed the tables. On a plain PostgreSQL its catalog does not exist. */
+export async function isDistributed(queries: Queries): Promise<boolean> {
+  const [catalog] = await queries.all(
+    `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS here`,
+  );
+  if (catalog?.['here'] !== true) return false;
+  const rows = await queries.all(
+    `SELECT 1 AS here FROM pg_dist_partition WHERE logicalrelid = to_regclass('kits') AND partmethod = 'h'`,
+  );
+  return rows.length > 0;
+}

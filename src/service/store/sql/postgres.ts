@@ -3,6 +3,7 @@ import { Writable } from 'node:stream';
 import { DatabaseError, Pool, type PoolClient } from 'pg';
 import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../errors.ts';
 import { Addresses } from './addresses.ts';
+import { isDistributed } from './distribution.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import {
   added_columns,
@@ -139,20 +140,23 @@ export async function openPostgres(
       throw error;
     }
   };
-  const database: Database = {
+  const database = (isDivided: boolean): Database => ({
     all,
-    transaction: async (work) => transact({ connect, ask }, work),
+    isDivided,
+    transaction: async (work) => transact({ connect, ask, isDivided }, work),
     forget: async () => {
       for (const table of erasable_tables) await all(`VACUUM ${table}`);
     },
     close: async () => pool.end(),
-  };
-  if (!prepares) return database;
-  await prepareTables(database).catch(async (error: unknown) => {
-    await database.close();
-    throw error;
   });
-  return database;
+  if (!prepares) return database(false);
+  try {
+    await prepareTables(database(false));
+    return database(await isDistributed({ all }));
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
 }
 
 /** The connection ended, or the server aborted for another transaction: a retry may succeed at once. */
@@ -164,6 +168,7 @@ class Standby extends Interrupted {}
 interface Connecting {
   readonly connect: () => Promise<PoolClient>;
   readonly ask: (client: PoolClient, sql: string, values: readonly SqlValue[]) => Promise<readonly Row[]>;
+  readonly isDivided: boolean;
 }
 
 /** Of several hosts, one is the primary: it takes writes. */
@@ -176,11 +181,15 @@ function refuseStandby(client: PoolClient, done: (error?: Error) => void): void 
 }
 
 /** Runs a transaction and retries it when it certainly was not committed: its connection ended, or a deadlock. */
-async function transact<T>({ connect, ask }: Connecting, work: (queries: Queries) => Promise<T>): Promise<T> {
+async function transact<T>(
+  { connect, ask, isDivided }: Connecting,
+  work: (queries: Queries) => Promise<T>,
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const client = await connect();
     const hold = holder(client);
     const queries: Queries = {
+      isDivided,
       all: async (sql, ...values) => {
         hold();
         return ask(client, sql, values);

@@ -1,4 +1,4 @@
-/** The schema stays distributable by kit, and each statement about one kit names it: the first rules of Citus. */
+/** The schema stays distributable by kit, and each statement about one kit names it: what Citus needs. */
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { kit_tables, service_tables } from '../../../../src/service/store/sql/distribution.ts';
