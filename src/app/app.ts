@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import { ActivityLog } from './activity-log.ts';
+import { Conditions } from './conditions.ts';
 import { DrainMeter, sample_every_ms } from './drain-meter.ts';
 import { DriverInstances } from './driver-instances.ts';
 import { kitState } from './kit-state.ts';
@@ -63,6 +64,8 @@ export interface AppDeps {
 export interface App {
   readonly local: LocalApi;
   readonly vitals: Vitals;
+  /** Faults of the process around the app, for its status. */
+  readonly conditions: Conditions;
   /** Counts from the call on. */
   readonly openMetrics: () => Promise<Metrics>;
   /** Starts the drivers of the configuration, once: their code is loaded after the kit answers on its control socket. */
@@ -124,6 +127,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   return {
     local: localApi(parts, tail, deps.log),
     vitals: vitals(parts),
+    conditions: parts.conditions,
     startDrivers: () => instances.start(config.drivers),
     openMetrics: async () => (await import('./metrics/metrics.ts')).openMetrics(parts, ends.hub.signal),
     service,
@@ -309,6 +313,7 @@ function processFacts({ version, broker, clock }: AppDeps, low_battery: LowBatte
     lag: measureLoopLag(signal),
     lowBattery: () => low_battery.reason(),
     uplink_events: new EventEmitter<UplinkEvents>(),
+    conditions: new Conditions(),
   };
 }
 

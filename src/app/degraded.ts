@@ -19,6 +19,8 @@ export interface DegradedFacts {
   readonly clock_synced: boolean;
   /** Why power is saved; null: it is not. */
   readonly low_battery: string | null;
+  /** Parts of the daemon that do not run. */
+  readonly conditions: readonly string[];
   readonly warnings: readonly string[];
 }
 
@@ -28,6 +30,7 @@ export function degradedReasons(facts: DegradedFacts): string[] {
     ...(facts.salvage ? [salvageReason(facts.salvage)] : []),
     ...bufferReasons(facts),
     ...facts.broker,
+    ...facts.conditions,
     ...facts.drivers.flatMap(driverReasons),
     ...withheldStreams(facts.assets),
     ...(facts.clock_synced ? [] : [texts.clock_not_set]),

@@ -74,6 +74,7 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
   });
   const attempt = async (): Promise<void> => {
     running = await start(config, parts, { log, onPartner: publisher.onPartner });
+    parts.conditions.clear('service');
     reportState(running, parts, ends.signal);
     // The last run held its state in memory only.
     parts.hub.announceAll();
@@ -108,6 +109,7 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
       } catch (error) {
         const reason = messageOf(error);
         log.error({ reason }, texts.service_failed);
+        parts.conditions.note('service', texts.service_off(reason));
         tried = keepTrying();
       }
     },

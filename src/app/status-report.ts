@@ -9,6 +9,7 @@ import type { LoopLag } from '../platform/loop-lag.ts';
 import type { TaskRunner } from '../tasks/runner.ts';
 import type { Acknowledged } from '../uplink/sender.ts';
 import type { Uplink } from '../uplink/uplink.ts';
+import type { Conditions } from './conditions.ts';
 import { degradedReasons, otherReasons } from './degraded.ts';
 import type { DrainMeter } from './drain-meter.ts';
 
@@ -33,6 +34,8 @@ export interface ReportParts {
   readonly lag: LoopLag;
   /** Why power is saved; null: it is not. */
   readonly lowBattery: () => string | null;
+  /** Parts of the daemon that do not run. */
+  readonly conditions: Conditions;
 }
 
 /** Tasks that the status shows. */
@@ -72,7 +75,8 @@ export function startTime({ clock, started }: Pick<ReportParts, 'clock' | 'start
   return time_ms - (mono_ms - started.mono_ms);
 }
 
-export function degraded({ config, clock, hub, outbox, uplink, lowBattery }: ReportParts): string[] {
+export function degraded(parts: ReportParts): string[] {
+  const { config, clock, hub, outbox, uplink, lowBattery, conditions } = parts;
   return degradedReasons({
     health: outbox.health(),
     ledger: outbox.ledger(),
@@ -84,6 +88,7 @@ export function degraded({ config, clock, hub, outbox, uplink, lowBattery }: Rep
     assets: hub.assets(),
     clock_synced: clock.stamp().synced,
     low_battery: lowBattery(),
+    conditions: conditions.sentences(),
     warnings: config.warnings,
   });
 }

@@ -42,6 +42,25 @@ export const texts = {
   no_reason: 'no reason given',
   driver_abandoned: 'it was abandoned',
   clock_not_set: 'the clock is not set yet: times are corrected once it is; check NTP',
+  configuration_rejected: (faults: number) =>
+    `the changed configuration was rejected (${faults} ${faults === 1 ? 'fault' : 'faults'}): the previous one stays in effect; run kit-connector check, correct it, then reload`,
+  configuration_not_applied:
+    'the changed configuration could not be applied; restart kit-connector, and report it if it happens again',
+  service_off: (reason: string) =>
+    `the service of the kit does not run: ${reason}; it is tried again every 10 s`,
+  metrics_off: (reason: string) =>
+    `the metrics endpoint does not run: ${reason}; it is tried again every 10 s`,
+
+  // The line of systemctl status
+  own_broker: 'its own broker',
+  line_connected: (host: string) => `connected to ${host}`,
+  line_connecting: (host: string) => `connecting to ${host}`,
+  line_not_connected: (reason: string) => `not connected (${reason}), messages are kept`,
+  line_assets: (online: number) => `${online} ${online === 1 ? 'asset' : 'assets'} online`,
+  line_waiting: (messages: number) => `${messages} messages waiting`,
+  line_driver_down: (name: string, reason: string) => `driver ${name} is down: ${reason}`,
+  line_device_rejected: (name: string, reason: string) => `${name} rejected the connector: ${reason}`,
+  line_more_faults: (more: number) => `${more} more faults: see kit-connector status`,
 
   key_created: 'API key created; stored in the file',
   level_configured: 'log level reset to the configured one',

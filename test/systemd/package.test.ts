@@ -243,7 +243,7 @@ END`);
     await eventually(
       'systemctl status names what is wrong with the broker',
       async () =>
-        /^not connected \((?!connecting to).*(network|route|reach).*\), messages are kept/i.test(
+        /\bnot connected \((?!connecting to).*(network|route|reach).*\), messages are kept \|/i.test(
           await property('StatusText'),
         ),
       30_000,

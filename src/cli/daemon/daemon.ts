@@ -1,6 +1,7 @@
 /** Runs the daemon until its signal aborts: embedded broker if none is configured, app, control socket. */
 import { pid } from 'node:process';
 import { startApp, type App } from '../../app/app.ts';
+import { texts as app_texts } from '../../app/texts.ts';
 import type { Config } from '../../config/config.ts';
 import { isAnswered, serveLocal } from '../../local/server.ts';
 import { type Clock, type ClockStep, systemClock } from '../../platform/clock.ts';
@@ -72,12 +73,12 @@ export async function runDaemon(
       const local = await serveLocal(app.local, { socket, gid: config.socket_gid, signal: shell.signal });
       const facts = { version: version(), kit_id: config.kit_id, broker: running.broker_url, socket };
       log.info(facts, 'kit-connector started');
-      attendSystemd({ vitals: app.vitals, notifier, log }, shell.signal);
+      const show = attendSystemd({ vitals: app.vitals, notifier, log }, shell.signal);
       starting.abort();
       notifier.ready();
       app.startDrivers();
       void keepSmall(shell.signal);
-      reloads?.onHangup(reloader({ ...reloads, app, notifier, log, signal: shell.signal }));
+      reloads?.onHangup(reloader({ ...reloads, app, notifier, show, log, signal: shell.signal }));
       onReady(running);
       await Promise.race([aborted(shell.signal), app.crashed]);
       notifier.stopping();
@@ -109,7 +110,11 @@ function isoOf(time_ms: number): string {
 }
 
 async function metricsOf(app: App, { metrics }: Config, log: LogRoot, signal: AbortSignal) {
-  return metrics && keepMetrics(app, { listen: metrics.listen, log, signal });
+  const onFault = (reason: string | undefined): void => {
+    if (reason === undefined) app.conditions.clear('metrics');
+    else app.conditions.note('metrics', app_texts.metrics_off(reason));
+  };
+  return metrics && keepMetrics(app, { listen: metrics.listen, log, signal, onFault });
 }
 
 async function stop(app: App, log: LogRoot): Promise<void> {

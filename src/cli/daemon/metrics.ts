@@ -11,14 +11,18 @@ export const metrics_retry_ms = 10_000;
 
 type Listen = NonNullable<Config['metrics']>['listen'];
 
+interface MetricsPlace {
+  readonly listen: Listen;
+  readonly log: Pick<Log, 'info' | 'error'>;
+  readonly signal: AbortSignal;
+  /** Receives why the endpoint is not served; undefined: it is served. */
+  readonly onFault?: (reason: string | undefined) => void;
+}
+
 /** Resolves after the first attempt; `closed` when the endpoint is closed. A port in use costs only the metrics. */
 export async function keepMetrics(
   app: Pick<App, 'openMetrics'> & { readonly vitals: Pick<App['vitals'], 'check' | 'summary'> },
-  {
-    listen,
-    log,
-    signal,
-  }: { readonly listen: Listen; readonly log: Pick<Log, 'info' | 'error'>; readonly signal: AbortSignal },
+  { listen, log, signal, onFault }: MetricsPlace,
   retry_ms = metrics_retry_ms,
 ): Promise<{ readonly closed: Promise<void> }> {
   const { check, summary } = app.vitals;
@@ -28,10 +32,13 @@ export async function keepMetrics(
     try {
       const served = await serveMetrics(listen, page, signal);
       const down_s = missed_ms === undefined ? undefined : (performance.now() - missed_ms) / 1_000;
+      onFault?.(undefined);
       if (down_s !== undefined) log.info({ down_s }, texts.metrics_restored);
       return served;
     } catch (error) {
-      if (missed_ms === undefined) log.error({ reason: messageOf(error) }, no_metrics);
+      const reason = messageOf(error);
+      if (missed_ms === undefined) log.error({ reason }, no_metrics);
+      onFault?.(reason);
       missed_ms ??= performance.now();
       return undefined;
     }

@@ -1,5 +1,6 @@
 /** SIGHUP: reads the configuration again and applies what can change without a restart. */
 import type { App } from '../../app/app.ts';
+import { texts as app_texts } from '../../app/texts.ts';
 import type { Config } from '../../config/config.ts';
 import { ConfigInvalid } from '../../errors.ts';
 import type { Log } from '../../platform/log/log.ts';
@@ -8,10 +9,12 @@ import type { Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
 
 export interface Reloading {
-  readonly app: Pick<App, 'reload'>;
+  readonly app: Pick<App, 'reload' | 'conditions'>;
   /** When it rejects with `ConfigInvalid`, the previous configuration stays in effect. */
   readonly readAgain: () => Promise<Config>;
   readonly notifier: Pick<Notifier, 'reloading' | 'ready'>;
+  /** Shows the state of the daemon after a reload. */
+  readonly show: () => void;
   readonly log: Log;
   /** No configuration is applied after this has aborted. */
   readonly signal: AbortSignal;
@@ -48,6 +51,7 @@ export function reloader(parts: Reloading): () => void {
       requested = false;
       parts.notifier.reloading();
       await reloadOnce(parts);
+      parts.show();
       parts.notifier.ready();
     }
     running = false;
@@ -61,14 +65,18 @@ export function reloader(parts: Reloading): () => void {
 async function reloadOnce({ app, readAgain, log, signal }: Reloading): Promise<void> {
   try {
     const config = await readAgain();
-    if (!signal.aborted) await app.reload(config);
+    if (signal.aborted) return;
+    await app.reload(config);
+    app.conditions.clear('configuration');
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) {
       log.error({ err: error }, texts.configuration_not_applied);
+      app.conditions.note('configuration', app_texts.configuration_not_applied);
       return;
     }
     const { faults } = error;
     log.error({ faults: faults.length }, texts.configuration_rejected);
+    app.conditions.note('configuration', app_texts.configuration_rejected(faults.length));
     for (const fault of faults) log.error({}, fault);
   }
 }

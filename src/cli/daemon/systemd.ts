@@ -29,13 +29,15 @@ export function extendStart(notifier: Pick<Notifier, 'extendStart'>, signal: Abo
   every(extend_every_ms, signal, extend);
 }
 
-/** Reports to systemd until `signal` aborts. */
-export function attendSystemd({ vitals, notifier, log }: Attended, signal: AbortSignal): void {
+/** Reports to systemd until `signal` aborts. Returns what shows the status at once. */
+export function attendSystemd({ vitals, notifier, log }: Attended, signal: AbortSignal): () => void {
   const show = (): void => notifier.status(vitals.summary());
   show();
   every(status_every_ms, signal, show);
-  if (notifier.watchdog_ms === null) return;
-  void feedWatchdog({ vitals, notifier, log }, notifier.watchdog_ms / beats, signal);
+  if (notifier.watchdog_ms !== null) {
+    void feedWatchdog({ vitals, notifier, log }, notifier.watchdog_ms / beats, signal);
+  }
+  return show;
 }
 
 /** Notifies the watchdog only after every part has made progress. Logs the first failure, which explains the restart. */

@@ -2,6 +2,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { texts as app_texts } from '../../../src/app/texts.ts';
 import { texts as cli_texts } from '../../../src/cli/texts.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import type { Child } from '../../support/child.ts';
@@ -145,9 +146,12 @@ describe('a reload without a broker', () => {
         expect.stringContaining('there is no driver "mavlnik"; did you mean "mavlink"?'),
       ]);
       expect(await drivers(kit)).toEqual(before);
+      const rejected = app_texts.configuration_rejected(3);
+      expect((await kit.status()).degraded).toContain(rejected);
 
       await kit.configure({ broker: nobody, drivers: [kit.gateway] });
       expect(await reload(daemon)).toEqual({ changed: 'nothing' });
+      expect((await kit.status()).degraded).not.toContain(rejected);
     });
   });
 

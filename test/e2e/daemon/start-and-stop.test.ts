@@ -95,7 +95,7 @@ describe('a daemon under systemd', () => {
         await withDaemon(kit, env, async (daemon) => {
           await systemd.until(
             /^STATUS=opening the buffer$/,
-            /^STATUS=not connected \([^)]+\), messages are kept, \d assets? online, \d+ messages waiting$/,
+            /^STATUS=.*not connected \([^)]+\), messages are kept \| .*\d assets? online, \d+ messages waiting$/,
             /^READY=1$/,
             /^WATCHDOG=1$/,
             /^WATCHDOG=1$/,
@@ -105,7 +105,11 @@ describe('a daemon under systemd', () => {
           await systemd.until(/^RELOADING=1\nMONOTONIC_USEC=\d+$/, /^READY=1$/, /^WATCHDOG=1$/);
           await kit.configure({ broker: nobody, drivers: [{ driver: 'nobody' }] });
           daemon.send('SIGHUP');
-          await systemd.until(/^RELOADING=1/, /^READY=1$/);
+          await systemd.until(
+            /^RELOADING=1/,
+            /^STATUS=.*configuration was rejected \(1 fault\)/,
+            /^READY=1$/,
+          );
           expect((await daemon.end('SIGTERM')).code).toBe(0);
           expect(systemd.read().map(String)).toContain('STOPPING=1');
         });

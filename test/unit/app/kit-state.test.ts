@@ -27,6 +27,7 @@ function startedAt(how: { readonly synced_at_start: boolean; readonly synced: bo
     hub: { drivers: none, assets: none },
     uplink: { problems: none },
     lowBattery: () => null,
+    conditions: { sentences: none },
     outbox: {
       epoch: 1,
       depth: () => new Map(),

@@ -76,7 +76,11 @@ it(
       const daemon = await startDaemon(dir, port);
       try {
         expect(daemon.app.service?.url()).toBeUndefined();
-        expect((await daemon.app.local.report()).uplink.broker).toBe('none');
+        const { uplink, degraded } = await daemon.app.local.report();
+        expect(uplink.broker).toBe('none');
+        const off = texts.service_off('').split(':')[0] ?? '';
+        expect(degraded).toContainEqual(expect.stringContaining(off));
+        expect(daemon.app.vitals.summary()).toContain(off);
         const errors = daemon.log().filter(({ level }) => level === 'error');
         expect(errors).toMatchObject([
           {
@@ -93,6 +97,7 @@ it(
           return first?.id === kit_id && first.online;
         });
         expect(daemon.log().filter(({ level }) => level === 'error')).toHaveLength(1);
+        expect(daemon.app.vitals.summary()).not.toContain(off);
       } finally {
         other.close();
         await daemon.app.stop();

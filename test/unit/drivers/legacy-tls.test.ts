@@ -8,6 +8,7 @@ import { cameraLab } from '../../support/cameras/onvif-lab.ts';
 import { selfSigned, vendorcamLab } from '../../support/cameras/vendorcam-lab.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { hubLab } from '../../support/kit/hub-lab.ts';
+import { well } from '../../support/kit/troubles.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
 /** As the review made one: OpenSSL speaks these versions at security level 0 only. */
@@ -20,19 +21,7 @@ afterEach(async () => {
 
 const reasonOf = ({ hub }: ReturnType<typeof hubLab>): string => hub.drivers()[0]?.devices?.[0]?.reason ?? '';
 const degraded = ({ hub }: ReturnType<typeof hubLab>): readonly string[] =>
-  degradedReasons({
-    health: { state: 'ok', detail: '' },
-    ledger: { accepted: 0, delivered: 0, buffered: 0, quarantined: 0, dropped: {}, balanced: true },
-    salvage: undefined,
-    unheard: [],
-    broker: [],
-    refused: [],
-    drivers: hub.drivers(),
-    assets: [],
-    clock_synced: true,
-    low_battery: null,
-    warnings: [],
-  });
+  degradedReasons({ ...well, drivers: hub.drivers() });
 const isOnline = ({ hub }: ReturnType<typeof hubLab>): boolean => hub.assets()[0]?.status === 'online';
 
 it('names the option for a camera of vendorcam, and serves it with the option and a degraded kit', async () => {

@@ -21,7 +21,10 @@ test('a port in use is logged once, retried, and used when it is free', async ()
   const log = recordingLog();
   const end = new AbortController();
   const listen = { host: '127.0.0.1', port };
-  const { closed } = await keepMetrics(app, { listen, log, signal: end.signal }, 20);
+  const faults: (string | undefined)[] = [];
+  const onFault = (reason: string | undefined): void => void faults.push(reason);
+  const { closed } = await keepMetrics(app, { listen, log, signal: end.signal, onFault }, 20);
+  expect(faults.at(0)).toMatch(/in use/u);
   expect(log.at('error')).toEqual([texts.metrics_unavailable]);
   holder.close();
   await once(holder, 'close');
@@ -31,6 +34,7 @@ test('a port in use is logged once, retried, and used when it is free', async ()
   });
   expect(log.at('error')).toHaveLength(1);
   expect(log.at('info')).toEqual([texts.metrics_restored]);
+  expect(faults.at(-1)).toBeUndefined();
   end.abort();
   await closed;
 });

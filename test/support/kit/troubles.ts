@@ -1,0 +1,113 @@
+/** A healthy kit as its status sees it, and everything that makes it degraded, in the sentences of the parts themselves. */
+import { Conditions } from '../../../src/app/conditions.ts';
+import type { DegradedFacts } from '../../../src/app/degraded.ts';
+import { texts } from '../../../src/app/texts.ts';
+import { texts as device_texts } from '../../../src/device/texts.ts';
+import { streamWithLogin } from '../../../src/driver/stream-login.ts';
+import { BrokerLimits } from '../../../src/uplink/broker-limits.ts';
+import { noteTooLarge } from '../../../src/uplink/inbox.ts';
+import { noteBirth, noteRefused } from '../../../src/uplink/introduction.ts';
+import { Problems } from '../../../src/uplink/problems.ts';
+import { Takeovers } from '../../../src/uplink/takeovers.ts';
+import { noteUndelivered } from '../../../src/uplink/undelivered.ts';
+
+export const well: DegradedFacts = {
+  health: { state: 'ok', detail: '' },
+  ledger: { accepted: 0, delivered: 0, buffered: 0, quarantined: 0, dropped: {}, balanced: true },
+  salvage: undefined,
+  unheard: [],
+  broker: [],
+  refused: [],
+  drivers: [],
+  assets: [],
+  clock_synced: true,
+  low_battery: null,
+  conditions: [],
+  warnings: [],
+};
+
+const { stream_fault: plain_rtsp_fault } = streamWithLogin(
+  'rtsp://x/',
+  { username: 'x', password: 'x' },
+  { needs_tls: true },
+);
+
+export const a_driver = {
+  name: 'x',
+  driver: 'x',
+  since: '',
+  reason: null,
+  next_try_at: null,
+  runs: 1,
+  failures: 1,
+  facts: {},
+} as const;
+
+export const a_device = {
+  name: 'Gate',
+  tried: '10.0.0.5:443',
+  asset_key: null,
+  state: 'online',
+  reason: null,
+  tried_at: null,
+  next_try_at: null,
+} as const;
+
+const salvage = { kind: 'damaged', cause: 'x', moved_to: 'x', rows_saved: 1, rows_lost: null } as const;
+
+/** Every sentence that the uplink has. */
+function brokerSentences(): readonly string[] {
+  const sentences: string[] = [];
+  const problems = new Problems(() => 0, { warn: () => undefined });
+  const note = problems.note.bind(problems);
+  problems.note = (kind, what) => {
+    sentences.push(what.sentence);
+    note(kind, what);
+  };
+  const takeovers = new Takeovers(() => 0, problems);
+  for (const code of [0x8e, undefined, undefined, undefined, undefined])
+    takeovers.ended({ code, held_ms: 0, without_a_word: true });
+  const limits = new BrokerLimits(problems);
+  for (const code of [0x9a, 0x9b]) limits.refused(code);
+  limits.accepted({ retains: true, qos_max: 2, announces_no_room: true });
+  noteTooLarge({ topic: 'x', bytes: 1, packet_id: 1 }, problems);
+  noteRefused(new Map([['x', 0x87]]), problems);
+  noteBirth(0x87, 'k1/x/up/state', problems);
+  noteUndelivered(['feed'], problems);
+  return sentences;
+}
+
+/** The sentence of a part of the daemon that does not run. */
+function condition(...[kind, sentence]: Parameters<Conditions['note']>): Partial<DegradedFacts> {
+  const conditions = new Conditions();
+  conditions.note(kind, sentence);
+  return { conditions: conditions.sentences() };
+}
+
+/** Each makes a healthy kit degraded for one reason. */
+export const troubles: readonly Partial<DegradedFacts>[] = [
+  ...brokerSentences().map((sentence) => ({ broker: [sentence] })),
+  { health: { state: 'full', detail: 'x' } },
+  { health: { state: 'failing', detail: 'x' } },
+  { salvage },
+  { salvage: { ...salvage, kind: 'too_new' } },
+  { salvage: { ...salvage, kind: 'other_kit' } },
+  { ledger: { ...well.ledger, quarantined: 2 } },
+  { unheard: ['feed'] },
+  { refused: [{ kind: 'feed', code: 0x87, reason: 'not authorised to publish here' }] },
+  condition('configuration', texts.configuration_rejected(1)),
+  condition('configuration', texts.configuration_rejected(3)),
+  condition('configuration', texts.configuration_not_applied),
+  condition('service', texts.service_off('port in use')),
+  condition('metrics', texts.metrics_off('port in use')),
+  { drivers: [{ ...a_driver, state: 'rejected' }] },
+  { drivers: [{ ...a_driver, state: 'hung' }] },
+  { assets: [{ name: 'Gate', stream_fault: plain_rtsp_fault }] },
+  {
+    drivers: [
+      { ...a_driver, state: 'up', devices: [{ ...a_device, weakness: device_texts.legacy_tls('Gate') }] },
+    ],
+  },
+  { clock_synced: false },
+  { ledger: { ...well.ledger, balanced: false } },
+];
