@@ -24,6 +24,8 @@ export interface EndpointHost {
   left(peer: string, reason?: string): void;
   /** Counts a connection above the maximum. */
   refused(): void;
+  /** Counts a datagram that was not parsed, since too much arrived at once. */
+  overrun(): void;
   /** Parses a datagram; returns whether it contained a frame. Frames of a refused station are counted and not forwarded. */
   datagram(bytes: Uint8Array, peer: string, how: { readonly isRefused: boolean }): boolean;
   /** Opens a parser for the bytes of a connection, until `over` aborts. */
@@ -121,6 +123,7 @@ export class Endpoint {
         tally.refused_clients += 1;
         this.#refuse();
       },
+      overrun: () => tally.drop('flood'),
       datagram: (bytes, peer, { isRefused }) => this.#datagram(bytes, peer, isRefused),
       stream: (peer, over) => openStream((frame) => this.#needs.frame(this, frame, peer), over),
     };

@@ -21,6 +21,8 @@ export const drop_reasons = {
   rate: 0,
   link_refused: 0,
   refused_peer: 0,
+  /** Datagrams that were not read: the station sends more than the event loop may handle in one turn. */
+  flood: 0,
 };
 export type DropReason = keyof typeof drop_reasons;
 

@@ -3,6 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { untilLost } from '../links/medium.ts';
+import { readPaced } from '../wire/paced-stream.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import type { EndpointHost, Relay } from './endpoint.ts';
 import { texts } from './texts.ts';
@@ -131,7 +132,7 @@ class Client {
     const stream = on.stream(name, over.signal);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, keepalive_ms);
-    socket.on('data', (chunk) => stream(chunk));
+    readPaced(socket, stream);
     socket.on('error', (error) => {
       reason = error.message;
     });

@@ -5,6 +5,7 @@ import { isIPv6 } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { aborted } from '../../../src/platform/time.ts';
 import { untilLost } from '../links/medium.ts';
+import { TurnBudget } from '../wire/turn-budget.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import type { EndpointHost } from './endpoint.ts';
 
@@ -91,7 +92,11 @@ async function serve(
     socket.on('error', (error) => reject(new DeviceUnreachable(error.message, { cause: error })));
   });
   lost.catch(() => undefined);
-  socket.on('message', receive);
+  const turn = new TurnBudget();
+  socket.on('message', (bytes, from) => {
+    if (turn.take(bytes.length)) receive(bytes, from);
+    else on.overrun();
+  });
   try {
     await Promise.race([bound(socket, own), lost]);
     on.opened(

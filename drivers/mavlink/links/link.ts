@@ -100,7 +100,7 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
   const host: Omit<MediumHost, 'opened'> = {
     signal,
     silence_max_ms: high_latency ? high_latency_silence_ms : undefined,
-    datagram: datagramReader(tally, accept),
+    ...datagramReader(tally, accept),
     stream: (peer) => openStream(tally, (frame, at_ms) => accept(frame, peer, at_ms), signal),
   };
   return {
@@ -211,7 +211,7 @@ function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefin
 }
 
 /** Datagrams are parsed one at a time, so one sink is enough for all of them. */
-function datagramReader(tally: LinkTally, accept: Accept): MediumHost['datagram'] {
+function datagramReader(tally: LinkTally, accept: Accept): Pick<MediumHost, 'datagram' | 'overrun'> {
   let peer = '';
   let at_ms = 0;
   let has_accepted = false;
@@ -219,13 +219,16 @@ function datagramReader(tally: LinkTally, accept: Accept): MediumHost['datagram'
     if (accept(view, peer, at_ms)) has_accepted = true;
   };
   const sink = { tally, frame };
-  return (bytes, from, now_ms) => {
-    tally.add('bytes_in', bytes.length);
-    peer = from;
-    at_ms = now_ms;
-    has_accepted = false;
-    parseDatagram(bytes, sink);
-    return has_accepted;
+  return {
+    datagram(bytes, from, now_ms) {
+      tally.add('bytes_in', bytes.length);
+      peer = from;
+      at_ms = now_ms;
+      has_accepted = false;
+      parseDatagram(bytes, sink);
+      return has_accepted;
+    },
+    overrun: (bytes) => tally.skipped(bytes),
   };
 }
 

@@ -22,6 +22,8 @@ export interface MediumHost {
   opened(send: Send, discard: Discard): void;
   /** Parses a datagram received at `at_ms` (`performance.now()`); returns whether it contained an accepted frame. */
   datagram(bytes: Uint8Array, peer: string, at_ms: number): boolean;
+  /** Counts the bytes of a datagram that was not parsed, since too much arrived at once. */
+  overrun(bytes: number): void;
   /** Opens a parser for the bytes of a new connection. */
   stream(peer: string): Stream;
 }

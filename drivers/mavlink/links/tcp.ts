@@ -3,6 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { descriptorOf, type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
 import { every } from '../../../src/platform/time.ts';
+import { readPaced } from '../wire/paced-stream.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, untilLost } from './medium.ts';
 import { texts } from './texts.ts';
@@ -96,7 +97,7 @@ async function serveSocket(socket: Socket, peer: string, medium: MediumHost): Pr
   let reason: string = texts.closed_by_peer;
   const stop = (): void => void socket.destroy();
   socket.setNoDelay(true);
-  socket.on('data', (chunk) => stream.push(chunk));
+  readPaced(socket, (chunk) => stream.push(chunk));
   socket.on('error', (error) => {
     reason = error.message;
   });

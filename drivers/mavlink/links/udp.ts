@@ -5,6 +5,7 @@ import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { aborted, every } from '../../../src/platform/time.ts';
+import { TurnBudget } from '../wire/turn-budget.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, type Send, untilLost } from './medium.ts';
 import { texts } from './texts.ts';
@@ -76,7 +77,12 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
     });
   });
   lost.catch(() => undefined);
+  const turn = new TurnBudget();
   socket.on('message', (bytes, from) => {
+    if (!turn.take(bytes.length)) {
+      medium.overrun(bytes.length);
+      return;
+    }
     const now_ms = performance.now();
     if (medium.datagram(bytes, peers.nameOf(from), now_ms)) peers.received(from, now_ms);
   });

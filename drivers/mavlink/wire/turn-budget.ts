@@ -1,0 +1,26 @@
+/**
+ * Limits the bytes of one socket that are handled in one turn of the event loop. libuv reads up to 32 times before it goes on
+ * to other sockets: a sender that floods would hold up all of them for two megabytes.
+ */
+
+/** More than a socket keeps of usual datagrams while the event loop is late. */
+export const turn_bytes_max = 131_072;
+
+export class TurnBudget {
+  #left = turn_bytes_max;
+  #isCounting = false;
+
+  /** Whether the bytes fit into this turn; those that do not are not taken. */
+  take(bytes: number): boolean {
+    if (!this.#isCounting) {
+      this.#isCounting = true;
+      setImmediate(() => {
+        this.#isCounting = false;
+        this.#left = turn_bytes_max;
+      });
+    }
+    if (bytes > this.#left) return false;
+    this.#left -= bytes;
+    return true;
+  }
+}
