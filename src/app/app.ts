@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import { ActivityLog } from './activity-log.ts';
-import { Conditions } from './conditions.ts';
+import { Conditions } from './degraded.ts';
 import { DrainMeter, sample_every_ms } from './drain-meter.ts';
 import { DriverInstances } from './driver-instances.ts';
 import { kitState } from './kit-state.ts';

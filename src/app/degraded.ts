@@ -93,3 +93,23 @@ function stateReasons({ name, state, reason }: DriverView): string[] {
   if (state === 'hung') return [texts.driver_hung(name, reason ?? texts.driver_abandoned)];
   return [];
 }
+
+/** Parts of the daemon whose faults last: each has one sentence until the part has recovered. */
+export type ConditionKind = 'configuration' | 'service' | 'metrics';
+
+export class Conditions {
+  readonly #present = new Map<ConditionKind, string>();
+
+  /** What is wrong and what to do, until `clear`. */
+  note(kind: ConditionKind, sentence: string): void {
+    this.#present.set(kind, sentence);
+  }
+
+  clear(kind: ConditionKind): void {
+    this.#present.delete(kind);
+  }
+
+  sentences(): readonly string[] {
+    return [...this.#present.values()];
+  }
+}

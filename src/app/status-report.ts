@@ -9,8 +9,7 @@ import type { LoopLag } from '../platform/loop-lag.ts';
 import type { TaskRunner } from '../tasks/runner.ts';
 import type { Acknowledged } from '../uplink/sender.ts';
 import type { Uplink } from '../uplink/uplink.ts';
-import type { Conditions } from './conditions.ts';
-import { degradedReasons, otherReasons } from './degraded.ts';
+import { type Conditions, degradedReasons, otherReasons } from './degraded.ts';
 import type { DrainMeter } from './drain-meter.ts';
 
 /** What listeners learn of while the uplink runs. */

@@ -1,6 +1,5 @@
 /** A healthy kit as its status sees it, and everything that makes it degraded, in the sentences of the parts themselves. */
-import { Conditions } from '../../../src/app/conditions.ts';
-import type { DegradedFacts } from '../../../src/app/degraded.ts';
+import { Conditions, type DegradedFacts } from '../../../src/app/degraded.ts';
 import { texts } from '../../../src/app/texts.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
 import { streamWithLogin } from '../../../src/driver/stream-login.ts';
