@@ -16,7 +16,7 @@ export function pageView(view) {
   const { choices, world, route } = view;
   if (choices.needsKey)
     return frame(view, {
-      heading: { title: t.kit.noName },
+      heading: { title: t.login.heading },
       body: html`<div class="page">${loginView(view)}</div>`,
     });
   const isKnown = route.screen === 'kits' ? choices.session !== null : world.kit !== null;
@@ -36,7 +36,9 @@ export function pageView(view) {
 function frame(view, { heading, body }) {
   const { choices, link, route } = view;
   const hasTabs = !choices.needsKey && route.screen !== 'asset';
-  return html`<div class=${link.state === 'lost' ? 'app is-lost' : 'app'}>
+  return html`<div
+      class=${['app', link.state === 'lost' ? 'is-lost' : '', choices.needsKey ? 'alone' : ''].join(' ')}
+    >
       ${!choices.needsKey && railView(view)} ${barView(view, heading)}
       <main>${body}</main>
       ${hasTabs && tabsView(view)}

@@ -2,6 +2,20 @@
 import { duration } from '../world/age.js';
 import { number } from '../world/units.js';
 
+/** @type {Readonly<Record<string, string>>} Inputs of commands by the names in their schemas. */
+const field_names = {
+  lat: 'Latitude',
+  lon: 'Longitude',
+  alt_m: 'Altitude',
+  height_m: 'Height',
+  enabled: 'On',
+  dbm: 'Power',
+  mode: 'Mode',
+  direction: 'Direction',
+  speed: 'Speed',
+  speed_mps: 'Speed',
+};
+
 export const devices = {
   asset: {
     unknown: 'Unknown asset',
@@ -142,10 +156,11 @@ export const devices = {
     charsMax: (/** @type {number} */ n) => `at most ${n} characters`,
     notNumber: 'not a number',
     notWhole: 'must be a whole number',
-    min: (/** @type {number} */ n) => `at least ${n}`,
-    max: (/** @type {number} */ n) => `at most ${n}`,
-    from: (/** @type {number} */ n) => `from ${n}`,
-    to: (/** @type {number} */ n) => `to ${n}`,
+    min: (/** @type {number} */ n) => `at least ${number(n, 6)}`,
+    max: (/** @type {number} */ n) => `at most ${number(n, 6)}`,
+    from: (/** @type {number} */ n) => `from ${number(n, 6)}`,
+    to: (/** @type {number} */ n) => `to ${number(n, 6)}`,
+    names: field_names,
     more: (/** @type {string} */ label) => `More: ${label}`,
     less: (/** @type {string} */ label) => `Less: ${label}`,
     json: 'Payload as JSON',

@@ -11,6 +11,8 @@ const numbers = new Map();
 const times = new Map();
 
 const space = '\u00a0';
+/** As wide as a plus, unlike the hyphen. */
+const minus = '\u2212';
 const m_per_ft = 0.3048;
 const m_per_mi = 1_609.344;
 const m_per_nmi = 1_852;
@@ -27,7 +29,7 @@ export function number(value, digits = 0) {
   const key = `${locale.now} ${digits}`;
   const format = numbers.get(key) ?? new Intl.NumberFormat(locale.now, { maximumFractionDigits: digits });
   numbers.set(key, format);
-  return format.format(value);
+  return format.format(value).replace('-', minus);
 }
 
 /**

@@ -87,8 +87,12 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
     expect(await form.locator('textarea').count()).toBe(0);
   });
 
-  const openDrone = async (fence: object | undefined, datum: string): Promise<PageLab> => {
-    const lab = await show({ width_px: 1280 });
+  const openDrone = async (
+    fence: object | undefined,
+    datum: string,
+    { width_px = 1_280, tap = 420 } = {},
+  ): Promise<PageLab> => {
+    const lab = await show({ width_px });
     const input_schema = {
       type: 'object',
       properties: {
@@ -108,7 +112,7 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
     await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.drone}`);
     await lab.page.locator('.fly-hint').waitFor();
     await fly(lab.lab, 1);
-    await lab.page.locator('svg.map').click({ position: { x: 420, y: 420 } });
+    await lab.page.locator('svg.map').click({ position: { x: tap, y: tap } });
     await lab.page.locator('.fly').waitFor();
     return lab;
   };
@@ -133,6 +137,13 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
     await page.mouse.up();
     expect(lab.lab.dispatched).toMatchObject([{ command_name: 'goto_waypoint', payload: { alt_m: 40 } }]);
     await page.locator('.fly').waitFor({ state: 'detached' });
+  });
+
+  it('answer a tap on a phone in sight, above the commands that stay at the bottom', async () => {
+    const { page } = await openDrone(undefined, 'relative', { width_px: 320, tap: 90 });
+    const box = await page.locator('.fly').boundingBox();
+    expect(box?.y).toBeGreaterThan(0);
+    expect((box?.y ?? 0) + (box?.height ?? Infinity)).toBeLessThanOrEqual(844);
   });
 
   it('say that the drone has crossed its fence, and which limit', async () => {

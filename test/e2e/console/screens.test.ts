@@ -97,6 +97,16 @@ describe.skipIf(peerMissing('chromium'))('The screens of the console', () => {
     180_000,
   );
 
+  it('keep words whole on a tablet held across', async () => {
+    const lab = await show({ width_px: 1_024 });
+    const words = lab.page.locator('.link .rate, .asset-row .nm, .tile .cap');
+    await words.nth(8).waitFor();
+    const widths_of_words = await words.evaluateAll((all) =>
+      all.map((each) => each.clientWidth || each.getBoundingClientRect().width),
+    );
+    expect(Math.min(...widths_of_words)).toBeGreaterThan(60);
+  });
+
   it('stay quick to read with 200 assets', async () => {
     const lab = await show({ width_px: 390 });
     for (let i = 0; i < 200; i += 1)

@@ -84,7 +84,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     const uplink = lab.page.locator('#uplink');
     const report = async (rows: number, said_ms: number): Promise<void> =>
       lab.lab.report({ rows, bytes: rows * 100, oldest: new Date(said_ms).toISOString() }, said_ms);
-    await uplink.getByText(word('tile.emptyUnknown')).waitFor();
+    await uplink.getByText(word('queue.notKnown')).waitFor();
     const now_ms = Date.now();
     await report(400, now_ms + 1_000);
     await report(300, now_ms + 21_000);
@@ -92,7 +92,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     await uplink.getByText(/^300 \(/u).waitFor();
     expect(await uplink.innerText()).toMatch(/Last stored here\s+\d+ s ago/u);
     await report(0, now_ms + 22_000);
-    await uplink.getByText(word('tile.empty'), { exact: true }).first().waitFor();
+    await uplink.getByText(word('queue.none'), { exact: true }).first().waitFor();
   });
 
   it('shows by itself that the kit has fallen silent, and since when', async () => {

@@ -104,7 +104,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     const { page, link } = lab;
     await openDrone(lab);
     const form = await openCommand(lab, 'Fly to a point');
-    await form.getByLabel(/^alt/u).fill('35,5');
+    await form.getByLabel(/^Altitude/u).fill('35,5');
     link.stall();
     await page.locator('.page-link', { hasText: word('state.lost') }).waitFor();
     // The page's own count of seconds since it last received a frame.
@@ -119,7 +119,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     await eventually('the new snapshot is shown', async () =>
       (await page.locator('#about .place').innerText()).startsWith('47.392350'),
     );
-    expect(await form.getByLabel(/^alt/u).inputValue()).toBe('35,5');
+    expect(await form.getByLabel(/^Altitude/u).inputValue()).toBe('35,5');
     expect(lab.lab.dispatched).toEqual([]);
   });
 
@@ -203,10 +203,10 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     const form = await openCommand(lab, 'Fly to a point');
     const send = form.getByRole('button', { name: /^Fly to a point/u });
     await form.getByRole('button', { name: word('form.kitPosition') }).click();
-    await form.getByLabel(/^alt/u).fill('500');
+    await form.getByLabel(/^Altitude/u).fill('500');
     await send.click();
     await form.locator('b.fault').waitFor();
-    await form.getByLabel(/^alt/u).fill('60');
+    await form.getByLabel(/^Altitude/u).fill('60');
     await send.click();
     const hold = page.locator('button.hold');
     await hold.hover();

@@ -332,7 +332,7 @@ describe('forms', () => {
   it('takes a comma for a point, as phones offer it', () => {
     const fields = fieldsOf({ type: 'object', properties: { alt_m: { type: 'number' } } }) ?? [];
     expect(readFields(fields, () => '12,5').payload).toEqual({ alt_m: 12.5 });
-    expect(fields[0]?.label).toBe('alt, m');
+    expect(fields[0]?.label).toBe('Altitude, m');
   });
 
   it.each<[JsonObject]>([

@@ -13,12 +13,13 @@ import { html } from '../parts/html.js';
 import { icon, shape } from '../parts/icon.js';
 import { age, card } from '../parts/marks.js';
 import { spark } from '../parts/spark.js';
+import { isWideNow } from '../parts/wide.js';
 import { flyCard } from './fly.js';
 import { horizon } from './horizon.js';
 import { Video } from './video.js';
 
 /** @import { Measure } from '../../world/units.js' */
-/** @import { FeedMessage, LiveAsset, View } from '../../types.d.ts' */
+/** @import { FeedMessage, Freshness, LiveAsset, View } from '../../types.d.ts' */
 
 /** @typedef {{ readonly first: unknown, readonly way: unknown, readonly past: unknown, readonly commands: unknown, readonly rest: unknown }} Shared `way`: what chooses the time of the track; `past`: the history */
 
@@ -31,14 +32,17 @@ const tray = ['return_home', 'hold', 'land'];
  * @param {Shared} shared
  */
 export function droneBody(asset, view, { first, way, past, commands, rest }) {
+  // On a phone it stands below the map, where a tap is answered in sight.
+  const fly = flyCard(asset, view);
+  const isWide = isWideNow();
   return html`<div class="page aside drone">
       <div class="column main">
         ${first}
         <div class="map-and-video">${mapBox(view, { asset, isTall: true })}${videoCorner(asset)}</div>
-        ${way}
+        ${!isWide && fly} ${way}
       </div>
       <div class="column">
-        ${instruments(asset, view)} ${trayView(asset, view, 'card only-wide')} ${flyCard(asset, view)}
+        ${instruments(asset, view)} ${trayView(asset, view, 'card only-wide')} ${isWide && fly}
         ${reasons(asset, view)} ${minutes(asset, view)} ${commands}${past}${rest}
       </div>
     </div>
@@ -65,18 +69,18 @@ function instruments(asset, view) {
   return html`<section class="card pad instruments" aria-label=${t.drone.instruments}>
     ${roll !== undefined && pitch !== undefined ? horizon({ roll, pitch, isOld: feedFreshness(asset, 'attitude', view).isOld }) : ''}
     <dl class="facts">
-      ${facts.map(({ term, value, unit, feed }) => {
-        const freshness = feedFreshness(asset, feed, view);
+      ${facts.map(({ term, value, unit, feed, ...about }) => {
+        const freshness = about.freshness ?? feedFreshness(asset, feed, view);
         return html`<div key=${term} class=${freshness.isOld ? 'fact is-old' : 'fact'}>
-          <dt>${term} ${freshness.isOld ? age(freshness) : ''}</dt>
-          <dd>${value}${unit ? html`<small>${unit}</small>` : ''}</dd>
+          <dt>${term}</dt>
+          <dd>${value}${unit ? html`<small>${unit}</small>` : ''}${freshness.isOld ? age(freshness) : ''}</dd>
         </div>`;
       })}
     </dl>
   </section>`;
 }
 
-/** @typedef {{ readonly term: string, readonly value: string, readonly unit: string, readonly feed: string }} Figure */
+/** @typedef {{ readonly term: string, readonly value: string, readonly unit: string, readonly feed: string, readonly freshness?: Freshness }} Figure `freshness`: left out, that of the feed */
 
 /**
  * @param {LiveAsset} asset
@@ -98,7 +102,10 @@ function figures(asset, view, { sys_status, gps, vfr_hud, battery }) {
     ...figure(t.drone.altitude, 'gps', numberOf(gps, 'relative_alt_m'), heightIn),
     ...figure(t.drone.speed, vfr_hud ? 'vfr_hud' : 'gps', speed, speedIn),
     ...figure(t.drone.climb, 'vfr_hud', climb, climbIn),
-    ...figure(t.drone.fromKit, 'gps', distance_m, distanceIn),
+    ...figure(t.drone.fromKit, 'gps', distance_m, distanceIn).map((found) => ({
+      ...found,
+      ...(place && { freshness: place }),
+    })),
     ...figure(t.drone.batteryTerm, 'battery', numberOf(battery, 'remaining_pct'), (value) => ({
       value,
       unit: '%',

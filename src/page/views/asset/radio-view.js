@@ -101,6 +101,7 @@ function channelCard(asset, view) {
   const { link, status } = view.world.feeds.get(asset.id) ?? {};
   if (!link && !status) return '';
   const freshness = link ? feedFreshness(asset, 'link', view) : undefined;
+  const group = freshness && { ...freshness, isNamed: true };
   /** @type {(value: number | undefined, unit: string, digits?: number) => string} */
   const amount = (value, unit, digits = 0) =>
     value === undefined ? t.notReported : quantity(value, unit, digits);
@@ -109,17 +110,22 @@ function channelCard(asset, view) {
     fact(
       t.radio.channel,
       channel === undefined ? t.notReported : `${channel} (${amount(numberOf(link, 'freq_mhz'), 'MHz')})`,
-      freshness,
+      group,
     ),
-    fact(t.radio.width, amount(numberOf(link, 'bandwidth_mhz'), 'MHz'), freshness),
-    fact(t.radio.power, amount(numberOf(link, 'txpower_dbm'), 'dBm'), freshness),
-    fact(t.radio.noise, amount(numberOf(link, 'noise'), 'dBm'), freshness),
+    fact(t.radio.width, amount(numberOf(link, 'bandwidth_mhz'), 'MHz'), group),
+    fact(t.radio.power, amount(numberOf(link, 'txpower_dbm'), 'dBm'), group),
+    fact(t.radio.noise, amount(numberOf(link, 'noise'), 'dBm'), group),
     ...(numberOf(link, 'busy_pct') === undefined
       ? []
-      : [fact(t.radio.busy, amount(numberOf(link, 'busy_pct'), '%'), freshness)]),
+      : [fact(t.radio.busy, amount(numberOf(link, 'busy_pct'), '%'), group)]),
     ...(numberOf(status, 'temperature_c') === undefined
       ? []
       : [fact(t.radio.temperature, amount(numberOf(status, 'temperature_c'), '°C'))]),
   ];
-  return card('channel', t.radio.channelTitle, html`<dl class="facts small pad">${facts}</dl>`);
+  return card(
+    'channel',
+    t.radio.channelTitle,
+    html`<dl class="facts small pad">${facts}</dl>`,
+    freshness ? age(freshness) : '',
+  );
 }

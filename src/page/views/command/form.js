@@ -67,7 +67,16 @@ function fieldOf(name, schema, isRequired) {
  */
 function labelOf(name, { title, 'x-unit': unit }) {
   const shown = typeof unit === 'string' ? plain(unit) : unitOf(name).trim();
-  return (typeof title === 'string' ? plain(title) : label(name)) + (shown === '' ? '' : `, ${shown}`);
+  return (typeof title === 'string' ? plain(title) : nameOf(name)) + (shown === '' ? '' : `, ${shown}`);
+}
+
+/**
+ * What the page calls an input, else its name as a word.
+ * @param {string} name
+ */
+function nameOf(name) {
+  const text = t.form.names[name] ?? label(name);
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /**

@@ -5,23 +5,28 @@ import { t } from '../../words/words.js';
 
 /** @import { Link } from '../../types.d.ts' */
 
+const space = '\u00a0';
+
 /**
- * A rate with its arrow; empty when not reported.
- * @param {number | null | undefined} bps
- * @param {string} arrow
- * @returns {string}
+ * Down and up, each with its arrow, the unit once where both have it; none where neither is reported.
+ * @param {Pick<Link, 'rx_bps' | 'tx_bps'>} link
+ * @returns {readonly string[]}
  */
-export function shortRate(bps, arrow) {
-  return typeof bps === 'number' ? `${arrow}\u00a0${rate(bps)}` : '';
+export function ratesOf({ rx_bps, tx_bps }) {
+  const down = typeof rx_bps === 'number' ? rate(rx_bps) : '';
+  const up = typeof tx_bps === 'number' ? rate(tx_bps) : '';
+  const unit = up.slice(up.indexOf(space));
+  const shown = up !== '' && down.endsWith(unit) ? down.slice(0, -unit.length) : down;
+  return [shown && `↓${space}${shown}`, up && `↑${space}${up}`].filter(Boolean);
 }
 
 /**
- * Down and up, latency aside; "not reported" when there is neither.
+ * Down and up in one text; "not reported" when there is neither.
  * @param {Link} link
  * @returns {string}
  */
-export function rateText({ rx_bps, tx_bps }) {
-  return [shortRate(rx_bps, '↓'), shortRate(tx_bps, '↑')].filter(Boolean).join(' ') || t.links.noRates;
+export function rateText(link) {
+  return ratesOf(link).join(' ') || t.links.noRates;
 }
 
 /**

@@ -5,7 +5,7 @@ import { size } from '../../world/bytes.js';
 import { plain } from '../../world/text.js';
 import { number } from '../../world/units.js';
 import { t } from '../../words/words.js';
-import { drainText } from '../overview/tiles.js';
+import { drainTime } from '../overview/tiles.js';
 import { html } from '../parts/html.js';
 import { card, fact, name, state } from '../parts/marks.js';
 
@@ -29,7 +29,7 @@ export function queueCard(view) {
       <dl class="facts small pad">
         ${fact(t.queue.waiting, waiting, freshness)}
         ${fact(t.queue.oldest, oldest ? duration(view.time_ms - Date.parse(oldest)) : typeof waiting_rows === 'number' ? t.queue.none : t.notReported, freshness)}
-        ${fact(t.queue.emptyIn, drainText(view), freshness)} ${fact(t.queue.received, number(received))}
+        ${fact(t.queue.emptyIn, drainTime(view), freshness)} ${fact(t.queue.received, number(received))}
         ${fact(t.queue.lastStored, storedText(view))} ${fact(t.queue.missing, number(missing))}
         ${fact(t.queue.dropped, number(dropped))} ${fact(t.queue.rejected, number(refused))}
         ${software ? fact(t.queue.software, plain(software)) : ''}

@@ -123,6 +123,8 @@ export class BaseMap extends Component {
   /** @param {MapView} map */
   #listen(map) {
     const { act } = this.props.view;
+    // Before the land is drawn, all would be sea.
+    map.once('load', () => this.#box?.classList.add('drawn'));
     map.on('error', ({ error }) => act.note(`base map: ${error.message}`));
     map.on('webglcontextlost', () => {
       losses += 1;

@@ -11,6 +11,7 @@ import { distanceText } from '../../world/units.js';
 import { fixOf } from '../../world/world.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
+import { crowdsOf } from './crowds.js';
 import { placeLabels } from './labels.js';
 
 /** @import { KnownPlace } from '../../world/places.js' */
@@ -43,14 +44,15 @@ export function overlay(view, frame, asset) {
   const shown = located.filter(
     ({ at: [x, y] }) => x > -20 && y > -20 && x < frame.w + 20 && y < frame.h + 20,
   );
+  const crowds = crowdsOf(shown.map(({ at }) => at));
   /** @type {readonly Wanted[]} */
   const wanted = [
     ...(kit ? [wantedOf(frame.toPicture(kit), t.map.kit, oldText(kit), 1)] : []),
     ...(kit ? ringsOf(kit, frame) : []),
-    ...shown.map(({ asset: each, place, at }) =>
+    ...shown.map(({ asset: each, place, at }, i) =>
       wantedOf(
         at,
-        shortName(each.name),
+        shortName(each.name) + moreText(crowds[i]?.covered ?? 0),
         oldText(place),
         each.id === asset?.id ? 0 : each.type === 'drone' ? 2 : 3,
       ),
@@ -74,7 +76,7 @@ export function overlay(view, frame, asset) {
   return html`
     ${kit && rings(kit, frame)} ${asset && home(asset, view, frame)} ${asset && track(asset, frame, view)}
     ${located.map(({ asset: each }) => trail(each, frame, view))} ${asset && target(asset, view, frame)}
-    ${shown.map(({ asset: each, place, at }) => assetMark(each, { place, at }, view))}
+    ${shown.map(({ asset: each, place, at }, i) => assetMark(each, { place, at, isTight: crowds[i]?.isTight === true }, view))}
     ${kit && kitMark(kit, frame)} ${labels} ${scaleBar(frame)}
   `;
 }
@@ -224,10 +226,10 @@ function kitMark(kit, frame) {
 /**
  * A ring for what stands, an arrow for what moves; dashed: offline, or its position is old. It is never removed.
  * @param {LiveAsset} asset
- * @param {{ readonly place: KnownPlace, readonly at: readonly [number, number] }} about
+ * @param {{ readonly place: KnownPlace, readonly at: readonly [number, number], readonly isTight: boolean }} about `isTight`: others stand close
  * @param {View} view
  */
-function assetMark(asset, { place, at: [x, y] }, view) {
+function assetMark(asset, { place, at: [x, y], isTight }, view) {
   const isOld = place.isOld || assetState(asset, view) !== 'online';
   const heading = headingOf(asset, view);
   const shape =
@@ -240,9 +242,17 @@ function assetMark(asset, { place, at: [x, y] }, view) {
     href=${addressOf('asset', view.choices.kit_id, asset.id)}
     tabindex="-1"
     aria-label=${plain(asset.name)}
-    transform=${`translate(${x} ${y})`}
+    transform=${`translate(${x} ${y})${isTight ? ' scale(.7)' : ''}`}
     ><circle class="touch" r="22" />${shape}</a
   >`;
+}
+
+/**
+ * How many marks a mark covers, beside its name.
+ * @param {number} n
+ */
+function moreText(n) {
+  return n === 0 ? '' : ` +${n}`;
 }
 
 /** @param {KnownPlace} place */

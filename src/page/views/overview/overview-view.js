@@ -8,12 +8,12 @@ import { assetsCard } from '../assets/asset-row.js';
 import { linksCard, linkTitle } from '../links/link-row.js';
 import { lazy } from '../parts/lazy.js';
 import { html } from '../parts/html.js';
-import { icon, iconOfLink } from '../parts/icon.js';
-import { name, state } from '../parts/marks.js';
+import { icon, iconOfLink, shape } from '../parts/icon.js';
+import { name } from '../parts/marks.js';
 import { plain } from '../../world/text.js';
 import { attentionList } from './attention.js';
 import { tiles } from './tiles.js';
-import { shortRate } from '../links/figures.js';
+import { ratesOf } from '../links/figures.js';
 
 /** @import { Link, View } from '../../types.d.ts' */
 
@@ -103,7 +103,7 @@ function pathView(view) {
   const isUp = isKitReachable(view);
   const queue = queueFreshness(view).isOld ? undefined : world.queue?.waiting_rows;
   const waiting = typeof queue === 'number' ? t.path.waiting(queue) : '';
-  const rates = way && isUp ? [shortRate(way.rx_bps, '↓'), shortRate(way.tx_bps, '↑')] : [];
+  const rates = way && isUp ? ratesOf(way) : [];
   return html`<div class=${isUp ? 'path' : 'path broken'}>
     <span class="n"><i>${icon('server', 'l')}</i>${t.path.kit}</span>
     <span class="w"><span>${rates.map((rate) => html`<span>${rate}</span> `)}</span></span>
@@ -120,7 +120,7 @@ function attentionCard(view) {
   const list = attentionList(view);
   const isLost = view.link.state === 'lost';
   const nothing = isLost ? t.attention.notKnown : view.world.kit ? t.attention.nothing : t.hero.waiting;
-  const aside = list.length > 0 ? state('attention', { more: ` ${list.length}` }) : '';
+  const aside = list.length > 0 ? html`<span class="state warn">${shape('warn')}${list.length}</span>` : '';
   return html`<section class="card" id="attention" aria-labelledby="attention-title" aria-live="polite">
     <header>
       <h2 class="sec" id="attention-title">${t.attention.title}</h2>

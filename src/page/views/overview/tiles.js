@@ -1,5 +1,5 @@
 /** Tiles of the kit: power, gateway, queue, speed. What the kit never reported is not drawn. */
-import { partFreshness } from '../../world/age.js';
+import { duration, partFreshness } from '../../world/age.js';
 import { queueFreshness } from '../../world/queue.js';
 import { size } from '../../world/bytes.js';
 import { number, quantity } from '../../world/units.js';
@@ -100,11 +100,22 @@ function queue(view) {
 }
 
 /**
+ * How long until the queue is empty, as a value of its own.
+ * @param {View} view
+ * @returns {string}
+ */
+export function drainTime({ world, time_ms }) {
+  if (world.queue?.waiting_rows === 0) return t.queue.none;
+  const drain_ms = drainsIn(world, time_ms);
+  return drain_ms === undefined ? t.queue.notKnown : t.queue.about(duration(drain_ms));
+}
+
+/**
  * When the queue will be empty, as a sentence.
  * @param {View} view
  * @returns {string}
  */
-export function drainText({ world, time_ms }) {
+function drainText({ world, time_ms }) {
   if (world.queue?.waiting_rows === 0) return t.tile.empty;
   const drain_ms = drainsIn(world, time_ms);
   return drain_ms === undefined ? t.tile.emptyUnknown : t.tile.emptyIn(drain_ms);

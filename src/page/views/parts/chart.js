@@ -45,7 +45,9 @@ export function chart(about) {
   const x = (/** @type {number} */ time_ms) => wide * shareOf(time_ms);
   const y = (/** @type {number} */ value) =>
     h - bottom - ((value - low) / (step * ticks)) * (h - top - bottom);
-  const shares = matchMedia('(max-width: 639px)').matches ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1];
+  const shares = matchMedia('(max-width: 639px), (min-width: 900px) and (max-width: 1239px)').matches
+    ? [0, 0.5, 1]
+    : [0, 0.25, 0.5, 0.75, 1];
   return html`<div class="reads">
       ${inside.map(({ title, samples }, i) => readout({ title, i, unit, value: valueAt(samples, moment_ms) }))}
     </div>

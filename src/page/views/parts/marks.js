@@ -77,11 +77,11 @@ export function state(word, { isPill = false, more = '' } = {}) {
  * A named value of a list of facts.
  * @param {string} term
  * @param {unknown} value
- * @param {Freshness} [freshness]
+ * @param {Freshness & { readonly isNamed?: boolean }} [freshness] `isNamed`: the card names it for all its values
  */
 export function fact(term, value, freshness) {
   return html`<div class=${freshness?.isOld ? 'fact is-old' : 'fact'}>
-    <dt>${term} ${freshness ? age(freshness) : ''}</dt>
+    <dt>${term} ${freshness && !freshness.isNamed ? age(freshness) : ''}</dt>
     <dd>${value}</dd>
   </div>`;
 }

@@ -1,0 +1,27 @@
+/** Marks on the map that stand close together. */
+import { expect, it } from 'vitest';
+
+const { crowdsOf } = (await import(
+  new URL('../../../src/page/views/map/crowds.js', import.meta.url).href
+)) as { crowdsOf: (places: readonly (readonly [number, number])[]) => readonly object[] };
+
+it('draws marks that touch smaller, and counts those that one mark hides', () => {
+  expect(
+    crowdsOf([
+      [100, 100],
+      [17, 10],
+      [10, 10],
+      [12, 13],
+      [100, 119],
+      [121, 100],
+    ]),
+  ).toEqual([
+    { isTight: true, covered: 0 },
+    { isTight: true, covered: 1 },
+    { isTight: true, covered: 1 },
+    { isTight: true, covered: 2 },
+    { isTight: true, covered: 0 },
+    { isTight: false, covered: 0 },
+  ]);
+  expect(crowdsOf([])).toEqual([]);
+});
