@@ -69,8 +69,8 @@ function instruments(asset, view) {
   return html`<section class="card pad instruments" aria-label=${t.drone.instruments}>
     ${roll !== undefined && pitch !== undefined ? horizon({ roll, pitch, isOld: feedFreshness(asset, 'attitude', view).isOld }) : ''}
     <dl class="facts">
-      ${facts.map(({ term, value, unit, feed, ...about }) => {
-        const freshness = about.freshness ?? feedFreshness(asset, feed, view);
+      ${facts.map(({ term, value, unit, feed }) => {
+        const freshness = typeof feed === 'string' ? feedFreshness(asset, feed, view) : feed;
         return html`<div key=${term} class=${freshness.isOld ? 'fact is-old' : 'fact'}>
           <dt>${term}</dt>
           <dd>${value}${unit ? html`<small>${unit}</small>` : ''}${freshness.isOld ? age(freshness) : ''}</dd>
@@ -80,7 +80,7 @@ function instruments(asset, view) {
   </section>`;
 }
 
-/** @typedef {{ readonly term: string, readonly value: string, readonly unit: string, readonly feed: string, readonly freshness?: Freshness }} Figure `freshness`: left out, that of the feed */
+/** @typedef {{ readonly term: string, readonly value: string, readonly unit: string, readonly feed: string | Freshness }} Figure `feed`: what its age is of, or that age */
 
 /**
  * @param {LiveAsset} asset
@@ -102,10 +102,7 @@ function figures(asset, view, { sys_status, gps, vfr_hud, battery }) {
     ...figure(t.drone.altitude, 'gps', numberOf(gps, 'relative_alt_m'), heightIn),
     ...figure(t.drone.speed, vfr_hud ? 'vfr_hud' : 'gps', speed, speedIn),
     ...figure(t.drone.climb, 'vfr_hud', climb, climbIn),
-    ...figure(t.drone.fromKit, 'gps', distance_m, distanceIn).map((found) => ({
-      ...found,
-      ...(place && { freshness: place }),
-    })),
+    ...figure(t.drone.fromKit, place ?? 'gps', distance_m, distanceIn),
     ...figure(t.drone.batteryTerm, 'battery', numberOf(battery, 'remaining_pct'), (value) => ({
       value,
       unit: '%',
@@ -116,7 +113,7 @@ function figures(asset, view, { sys_status, gps, vfr_hud, battery }) {
 
 /**
  * @param {string} term
- * @param {string} feed
+ * @param {string | Freshness} feed
  * @param {number | undefined} value
  * @param {(value: number) => Measure} measure
  * @returns {readonly Figure[]}
