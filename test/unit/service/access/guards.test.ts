@@ -242,22 +242,25 @@ describe('everything else', () => {
   it('slows down a client that guesses keys, and not one that has a key', async () => {
     const guess = { 'x-api-key': `kc_000000000000_${'A'.repeat(32)}` };
     const answers: number[] = [];
-    for (let n = 0; n < 7; n += 1) answers.push((await ask('GET', '/api/kits', guess)).status);
-    expect(answers).toEqual([401, 401, 401, 401, 401, 429, 429]);
+    while (!answers.includes(429) && answers.length < 1_000)
+      answers.push((await ask('GET', '/api/kits', guess)).status);
+    // Each endpoint of the document may be asked with a wrong key before that.
+    expect(answers.slice(0, 60)).toEqual(Array.from({ length: 60 }, () => 401));
+    expect(answers.at(-1)).toBe(429);
     expect((await ask('GET', '/api/kits', key())).status).toBe(200);
   });
 
   it('slows down a host that guesses each key from another address of its network', async () => {
     const gate = new Gate({ keys: new KeyRing(lab.store), store: lab.store, hosts: [], isSecure: false });
     const ends: unknown[] = [];
-    for (const part of ['::1', '::2:1', '::3:0:0:1', ':0:0:4::1', '::5', '::6']) {
-      const guess = gate.byKey(`kc_000000000000_${'A'.repeat(32)}`, `2001:db8${part}`);
-      ends.push(await guess.catch((error: unknown) => error));
-    }
-    expect(ends.map((end) => end instanceof RequestProblem && end.kind)).toEqual([
-      ...Array.from({ length: 5 }, () => 'unauthorised'),
-      'too-many-requests',
-    ]);
+    for (let n = 0; n < 65; n += 1)
+      for (const part of ['::1', '::2:1', '::3:0:0:1', ':0:0:4::1']) {
+        const guess = gate.byKey(`kc_000000000000_${'A'.repeat(32)}`, `2001:db8${part}${n}`);
+        ends.push(await guess.catch((error: unknown) => error));
+      }
+    const kinds = ends.map((end) => end instanceof RequestProblem && end.kind);
+    expect(kinds.slice(0, 60)).toEqual(Array.from({ length: 60 }, () => 'unauthorised'));
+    expect(kinds.at(-1)).toBe('too-many-requests');
   });
 
   it('takes no key twice in one request', async () => {
