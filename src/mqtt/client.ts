@@ -61,41 +61,6 @@ export function isConnackTimeout(error: Error): boolean {
   return error.message === 'connack timeout';
 }
 
-export interface Publication {
-  readonly topic: string;
-  readonly body: string | Buffer;
-  readonly retain: boolean;
-  /** MQTT 5 only. */
-  readonly expiry_s: number | undefined;
-}
-
-/** Publishes with QoS 1 and returns each PUBACK, which the callback of MQTT.js does not get when it is a success. */
-export class Publisher {
-  readonly #client: MqttClient;
-  #puback: PubackPacket | undefined;
-
-  constructor(client: MqttClient) {
-    this.#client = client;
-    // MQTT.js calls the callback of the message right after this event.
-    client.on('packetreceive', (packet) => {
-      if (packet.cmd === 'puback') this.#puback = packet;
-    });
-  }
-
-  /** `answered` gets the PUBACK, or the error for which none can come. */
-  publish(
-    { topic, body, retain, expiry_s }: Publication,
-    answered: (answer: PubackPacket | Error) => void,
-  ): void {
-    const properties = expiry_s === undefined ? {} : { properties: { messageExpiryInterval: expiry_s } };
-    this.#client.publish(topic, body, { qos: 1, retain, ...properties }, (error) => {
-      const isRefusal = error && 'code' in error && typeof error.code === 'number';
-      if (error && !isRefusal) answered(error);
-      else answered(this.#puback ?? { cmd: 'puback' });
-    });
-  }
-}
-
 /** Subscribes with QoS 1; resolves with the reason code for each filter. */
 export async function subscribeAll(
   client: MqttClient,

@@ -21,6 +21,8 @@ export interface FrameOptions {
   readonly onSkipped: (message: Oversize) => void;
   /** A PUBACK has a code that MQTT 5 does not list for it; it is passed on as 0x80. */
   readonly onForeignCode: (packet_id: number, code: number) => void;
+  /** Whether `takePubacks` returns the identifier of a PUBACK without a reason code, which is not passed on then. */
+  readonly takesPuback: (packet_id: number) => boolean;
 }
 
 /** The stream is not MQTT, or is not meant for a client: the connection is unusable. */
@@ -29,6 +31,10 @@ export class MalformedPacket extends Error {
 }
 
 const packet = { publish: 3, puback: 4, disconnect: 14 } as const;
+/** A PUBACK without a reason code. */
+const puback_byte = 0x40;
+const short_puback_bytes = 4;
+const none: readonly number[] = [];
 const unspecified_error = 0x80;
 /** Packet types that a broker may send, with the flags of MQTT 5 section 2.1.3; undefined: any. */
 const flags_by_type: ReadonlyMap<number, number | undefined> = new Map([
@@ -71,6 +77,9 @@ export class FrameFilter {
   #pass_bytes = 0;
   #skip_bytes = 0;
   #skipping: Oversize | undefined;
+  #pubacks: number[] = [];
+  /** Passed on and not handled yet: those behind them follow, so that all are handled in their order. */
+  #pubacks_passed = 0;
 
   constructor(options: FrameOptions) {
     this.#options = options;
@@ -79,6 +88,19 @@ export class FrameFilter {
   /** Part of a message that is being read past. */
   get skipping(): Oversize | undefined {
     return this.#skipping;
+  }
+
+  /** The identifiers of the PUBACKs that were not passed on since the last call. */
+  takePubacks(): readonly number[] {
+    if (this.#pubacks.length === 0) return none;
+    const pubacks = this.#pubacks;
+    this.#pubacks = [];
+    return pubacks;
+  }
+
+  /** One of the PUBACKs that were passed on has been handled. */
+  pubackHandled(): void {
+    this.#pubacks_passed = Math.max(0, this.#pubacks_passed - 1);
   }
 
   /** Takes what arrived; returns what is to be passed on. Throws `MalformedPacket`. */
@@ -100,6 +122,8 @@ export class FrameFilter {
         at += some;
       } else if (this.#skip_bytes > 0) {
         endRun(at + this.#skip(bytes.length - at));
+      } else if (this.#takesPuback(bytes, at)) {
+        endRun(at + short_puback_bytes);
       } else {
         const header = readHeader(bytes, at);
         const next = header && this.#begin(bytes, at, header);
@@ -107,6 +131,7 @@ export class FrameFilter {
           this.#held = bytes.subarray(at);
           break;
         }
+        if (header.type === packet.puback) this.#pubacks_passed += 1;
         if (next.instead === undefined) {
           at = next.at;
           continue;
@@ -117,6 +142,15 @@ export class FrameFilter {
     }
     if (at > run_at) out.push(bytes.subarray(run_at, at));
     return out;
+  }
+
+  #takesPuback(bytes: Buffer, at: number): boolean {
+    if (bytes[at] !== puback_byte || bytes[at + 1] !== 2 || bytes.length < at + short_puback_bytes)
+      return false;
+    const packet_id = bytes.readUInt16BE(at + 2);
+    if (this.#pubacks_passed > 0 || !this.#options.takesPuback(packet_id)) return false;
+    this.#pubacks.push(packet_id);
+    return true;
   }
 
   #skip(available: number): number {

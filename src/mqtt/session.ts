@@ -6,10 +6,12 @@
 import { messageOf } from '../errors.ts';
 import { within } from '../platform/time.ts';
 import type { ProtocolVersion } from './broker.ts';
-import { type IDisconnectPacket, type MqttClient, type Packet, Publisher, subscribeAll } from './client.ts';
+import { type IDisconnectPacket, type MqttClient, type Packet, subscribeAll } from './client.ts';
 import { codeInWords } from './codes.ts';
 import { connectOnce, type Connection, type ConnectOptions } from './connect.ts';
 import { plainFault } from './faults.ts';
+import { publishBytes } from './publish-packet.ts';
+import { Publisher } from './publisher.ts';
 import type { Endpoints, MqttStream } from './stream.ts';
 import { texts } from './texts.ts';
 
@@ -72,10 +74,11 @@ export class Session {
   #closed_silently = false;
 
   /** `answer_ms`: the longest wait for the answer to a subscription. */
-  constructor({ client, stream, connack, disconnect, protocol }: Connection, answer_ms: number) {
+  constructor(connection: Connection, answer_ms: number) {
+    const { client, stream, connack, disconnect, protocol } = connection;
     this.#client = client;
     this.#stream = stream;
-    this.#publisher = new Publisher(client);
+    this.#publisher = new Publisher(connection);
     this.#answer_ms = answer_ms;
     this.protocol = protocol;
     this.session_present = connack.sessionPresent;
@@ -137,16 +140,11 @@ export class Session {
   /** Publishes with QoS 1. `acked` is called once, unless the connection ends first. */
   publish({ topic, payload, retain, expiry_s }: Outgoing, acked: (puback: Puback) => void): void {
     const body = typeof payload === 'string' ? payload : asBuffer(payload);
-    if (Buffer.byteLength(body) + Buffer.byteLength(topic) > this.packet_bytes_max) {
+    const message = { topic, body, retain: retain && this.retains, expiry_s };
+    if (publishBytes(message, this.protocol) > this.packet_bytes_max) {
       acked({ code: packet_too_large, reason: codeInWords(packet_too_large) });
       return;
     }
-    const message = {
-      topic,
-      body,
-      retain: retain && this.retains,
-      expiry_s: this.protocol === '5' ? expiry_s : undefined,
-    };
     this.#publisher.publish(message, (answer) => {
       if (!this.#open) return;
       if (answer instanceof Error) return this.destroy(messageOf(answer));
@@ -203,8 +201,13 @@ export class Session {
     this.#ended_by_us = true;
     this.#reason ??= reason;
     const isChanged = session_expiry_s !== undefined && this.protocol === '5';
-    this.#client.end(false, isChanged ? { properties: { sessionExpiryInterval: session_expiry_s } } : {});
-    if ((await within(end_timeout_ms, this.closed)) === undefined) this.destroy(reason);
+    const properties = isChanged ? { properties: { sessionExpiryInterval: session_expiry_s } } : {};
+    const answered = Promise.race([this.#publisher.close(), this.closed]);
+    const closed = answered.then(async () => {
+      this.#client.end(false, properties);
+      return this.closed;
+    });
+    if ((await within(end_timeout_ms, closed)) === undefined) this.destroy(reason);
   }
 
   /** Ends the connection at once, without a DISCONNECT. */

@@ -11,6 +11,13 @@ export interface MqttStreamOptions {
   readonly onSkipped: (message: Oversize) => void;
 }
 
+/** Receives the PUBACKs that need no decoder: with neither a reason code nor properties. */
+export interface PubackTaker {
+  /** Whether a message with this packet identifier waits for its PUBACK. */
+  readonly has: (packet_id: number) => boolean;
+  readonly answered: (packet_id: number) => void;
+}
+
 /** The two ends of a connection. */
 export interface Endpoints {
   readonly local_ip: string;
@@ -27,6 +34,8 @@ export class MqttStream extends Duplex {
   readonly #socket: Duplex;
   readonly #frames: FrameFilter;
   readonly #foreign_codes = new Map<number, number>();
+  #pubacks: PubackTaker | undefined;
+  #is_corked = false;
   #connected: boolean;
   #ended = false;
   #failure: Error | undefined;
@@ -39,6 +48,7 @@ export class MqttStream extends Duplex {
       onForeignCode: (packet_id, code) => {
         if (this.#foreign_codes.size < foreign_codes_max) this.#foreign_codes.set(packet_id, code);
       },
+      takesPuback: (packet_id) => this.#pubacks?.has(packet_id) ?? false,
     });
     this.#connected = !('connecting' in socket && socket.connecting === true);
     socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => (this.#connected = true));
@@ -95,6 +105,29 @@ export class MqttStream extends Duplex {
     return code;
   }
 
+  /** From now on these PUBACKs do not go to MQTT.js. */
+  expectPubacks(taker: PubackTaker): void {
+    this.#pubacks = taker;
+  }
+
+  /** MQTT.js has handed over a PUBACK. Until then, those behind it go to MQTT.js too, so that all come in their order. */
+  pubackHandled(): void {
+    this.#frames.pubackHandled();
+  }
+
+  /** Writes a whole packet; those of one turn of the event loop leave in one piece. */
+  send(packet: Buffer): void {
+    if (!this.#is_corked) {
+      this.#is_corked = true;
+      this.cork();
+      process.nextTick(() => {
+        this.#is_corked = false;
+        this.uncork();
+      });
+    }
+    this.write(packet);
+  }
+
   #receive(chunk: Buffer): void {
     this.#last_received_ms = performance.now();
     if (this.destroyed || this.#ended) return;
@@ -103,6 +136,7 @@ export class MqttStream extends Duplex {
     } catch (error) {
       this.fail(error instanceof Error ? error : new Error(String(error)));
     }
+    for (const packet_id of this.#frames.takePubacks()) this.#pubacks?.answered(packet_id);
   }
 
   override _read(): void {

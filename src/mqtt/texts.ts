@@ -18,6 +18,7 @@ export const texts = {
   packet_too_large: (type: number, bytes: number) =>
     `the broker sent a packet of type ${type} with ${bytes} bytes`,
   packet_cut: (type: number) => `the broker sent a packet of type ${type} that ends too early`,
+  wrong_answer: (cmd: string) => `the broker answered a message with ${cmd.toUpperCase()}`,
   topic_cut: 'the broker sent a message that ends within its topic or packet id',
   not_mqtt: (first: string) => `the broker sent what is not an MQTT packet (first byte 0x${first})`,
   length_unreadable: 'the broker sent a packet whose length cannot be read',

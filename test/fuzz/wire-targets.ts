@@ -163,6 +163,7 @@ function readPackets(protocol: '5' | '3.1.1', input: Buffer): void {
     onOversize: ignore,
     onSkipped: ignore,
     onForeignCode: ignore,
+    takesPuback: () => input.length % 3 === 0,
   });
   const cut = (input[0] ?? 0) % Math.max(1, input.length);
   for (const chunk of [input.subarray(0, cut), input.subarray(cut)]) {

@@ -10,20 +10,25 @@ function filter(packet_bytes_max: number, protocol: '5' | '3.1.1' = '5') {
   const oversize: Oversize[] = [];
   const skipped: Oversize[] = [];
   const foreign: [number, number][] = [];
+  const expected = new Set<number>();
+  const taken: number[] = [];
   const frames = new FrameFilter({
     protocol,
     packet_bytes_max,
     onOversize: (message) => oversize.push(message),
     onSkipped: (message) => skipped.push(message),
     onForeignCode: (id, code) => foreign.push([id, code]),
+    takesPuback: (id) => expected.has(id),
   });
   const pass = (bytes: Buffer, piece_bytes: number): Buffer => {
     const out: Buffer[] = [];
-    for (let at = 0; at < bytes.length; at += piece_bytes)
+    for (let at = 0; at < bytes.length; at += piece_bytes) {
       out.push(...frames.push(bytes.subarray(at, at + piece_bytes)));
+      taken.push(...frames.takePubacks());
+    }
     return Buffer.concat(out);
   };
-  return { frames, pass, oversize, skipped, foreign };
+  return { frames, pass, oversize, skipped, foreign, expected, taken };
 }
 
 describe('FrameFilter', () => {
@@ -39,6 +44,35 @@ describe('FrameFilter', () => {
       expect(filter(1_000).pass(bytes, piece)).toEqual(bytes);
     },
   );
+
+  it('takes the PUBACKs that are expected, and passes on all others and what stands between them', () => {
+    const { pass, expected, taken } = filter(1_000);
+    for (const id of [1, 2, 3]) expected.add(id);
+    const [first, second, third, other] = [1, 2, 3, 4].map((id) => framed(0x40, uint16(id)));
+    const message = publish('k1/x/down/ack', Buffer.from('{}'));
+    const bytes = Buffer.concat(
+      [first, message, second, framed(0xd0), third, other].flatMap((it) => it ?? []),
+    );
+    const passed = Buffer.concat([message, framed(0xd0), other].flatMap((it) => it ?? []));
+    expect(pass(bytes, bytes.length)).toEqual(passed);
+    expect(taken).toEqual([1, 2, 3]);
+  });
+
+  it('passes on the PUBACKs behind one that it passed on until that one was handled', () => {
+    const { frames, pass, expected, taken } = filter(1_000);
+    for (const id of [1, 2, 3]) expected.add(id);
+    const refused = framed(0x40, uint16(1), Buffer.from([0x87]));
+    const accepted = framed(0x40, uint16(2));
+    // The first one in two pieces, which counts once.
+    expect(pass(Buffer.concat([refused, accepted]), 3)).toEqual(Buffer.concat([refused, accepted]));
+    frames.pubackHandled();
+    const next = framed(0x40, uint16(3));
+    expect(pass(next, 4)).toEqual(next);
+    frames.pubackHandled();
+    frames.pubackHandled();
+    expect(pass(next, 4)).toHaveLength(0);
+    expect(taken).toEqual([3]);
+  });
 
   it.each([1, 5, 64, 10_000])('reads past a message over the limit, in pieces of %i bytes', (piece) => {
     const { pass, oversize, skipped } = filter(1_000);

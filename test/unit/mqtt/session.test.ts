@@ -1,68 +1,14 @@
 /** One session against a broker that does what the test tells it to. */
 import { describe, expect, it } from 'vitest';
 import { codeInWords } from '../../../src/mqtt/codes.ts';
-import type { ConnectOptions } from '../../../src/mqtt/connect.ts';
-import { openSession, OutcomeUnknown, type Puback, type Session } from '../../../src/mqtt/session.ts';
+import type { Puback } from '../../../src/mqtt/session.ts';
 import { texts } from '../../../src/mqtt/texts.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
-import {
-  property,
-  type Script,
-  type ScriptedBroker,
-  startScriptedBroker,
-  string,
-  suback,
-  uint16,
-} from '../../support/brokers/scripted-broker.ts';
+import { property, type Script, string, suback, uint16 } from '../../support/brokers/scripted-broker.ts';
+import { withBroker } from '../../support/brokers/session-scene.ts';
 
 const not_authorized = 0x87;
 const message = { topic: 'k1/a', payload: 'x', retain: false } as const;
-
-interface Scene {
-  readonly broker: ScriptedBroker;
-  readonly open: (changes?: Partial<ConnectOptions>) => Promise<Session>;
-}
-
-async function withBroker(script: Script, play: (scene: Scene) => Promise<void>): Promise<void> {
-  const broker = await startScriptedBroker(script);
-  const end = new AbortController();
-  const sessions: Session[] = [];
-  try {
-    const open: Scene['open'] = async (changes = {}) => {
-      const session = await openSession(
-        {
-          broker: {
-            url: broker.url,
-            username: undefined,
-            password: undefined,
-            ca: undefined,
-            cert: undefined,
-            key: undefined,
-            protocol: '5',
-            keepalive_s: 30,
-            connect_timeout_ms: 300,
-          },
-          client_id: 'kit',
-          protocol: '5',
-          session_expiry_s: 600,
-          receive_maximum: 16,
-          packet_bytes_max: 10_000,
-          onMessage: async () => true,
-          onOversize: () => undefined,
-          ...changes,
-        },
-        end.signal,
-      );
-      sessions.push(session);
-      return session;
-    };
-    await play({ broker, open });
-  } finally {
-    end.abort();
-    for (const session of sessions) session.destroy('the test is over');
-    await broker.close();
-  }
-}
 
 describe('Session', () => {
   it('ends with the reason when a packet comes that cannot be read', async () => {
@@ -156,7 +102,7 @@ describe('Session', () => {
 
     it('rejects when the broker does not answer within the time for a connection', async () => {
       await withBroker({ onSubscribe: () => undefined }, async ({ open }) => {
-        const session = await open();
+        const session = await open({ answer_ms: 500 });
         await expect(session.subscribe(['a'], { rap: false })).rejects.toThrow(/did not answer/u);
       });
     });
@@ -172,6 +118,7 @@ describe('Session', () => {
       };
       await withBroker(script, async ({ open }) => {
         const session = await open({
+          answer_ms: 500,
           packet_bytes_max: 100_000,
           unhandled_max: 1,
           onMessage: async ({ topic }) => {
@@ -189,86 +136,6 @@ describe('Session', () => {
       await withBroker({ onSubscribe: (_, __, peer) => peer.hangUp() }, async ({ open }) => {
         const session = await open();
         await expect(session.subscribe(['a'], { rap: false })).rejects.toThrow(/closed the connection/u);
-      });
-    });
-  });
-
-  describe('when it publishes', () => {
-    it('returns each message its own PUBACK, in whatever order they come', async () => {
-      const ids: number[] = [];
-      const script: Script = {
-        onPublish: ({ packet_id }, peer) => {
-          ids.push(packet_id);
-          if (ids.length < 3) return;
-          peer.puback(ids[2] ?? 0, 0x10);
-          peer.puback(ids[0] ?? 0);
-          peer.puback(ids[1] ?? 0, not_authorized);
-        },
-      };
-      await withBroker(script, async ({ open }) => {
-        const session = await open();
-        const all = ['a', 'b', 'c'].map(async (topic) => session.publishAndWait({ ...message, topic }));
-        expect(await Promise.all(all)).toEqual([
-          { code: 0, reason: '' },
-          { code: not_authorized, reason: 'not authorized (0x87)' },
-          { code: 0x10, reason: '' },
-        ]);
-      });
-    });
-
-    it('returns a reason code that MQTT 5 does not list for a PUBACK', async () => {
-      const script: Script = { onPublish: ({ packet_id }, peer) => peer.puback(packet_id, 0x95) };
-      await withBroker(script, async ({ open }) => {
-        const { code } = await (await open()).publishAndWait(message);
-        expect(code).toBe(0x95);
-      });
-    });
-
-    it('refuses what is larger than the broker accepts without sending it', async () => {
-      const offer = property(0x27, Buffer.from([0, 0, 0, 100]));
-      await withBroker({ onConnect: (peer) => peer.connack(0, offer) }, async ({ broker, open }) => {
-        const session = await open();
-        const { code } = await session.publishAndWait({ ...message, payload: 'x'.repeat(100) });
-        expect(code).toBe(0x95);
-        expect(broker.published).toEqual([]);
-      });
-    });
-
-    it('leaves the retain flag out where the broker keeps nothing', async () => {
-      const offer = property(0x25, Buffer.from([0]));
-      await withBroker({ onConnect: (peer) => peer.connack(0, offer) }, async ({ broker, open }) => {
-        await (await open()).publishAndWait({ ...message, retain: true });
-        expect(broker.published).toMatchObject([{ retain: false }]);
-      });
-    });
-
-    it('rejects with OutcomeUnknown when the connection ends before the PUBACK', async () => {
-      await withBroker({ onPublish: (_, peer) => peer.hangUp() }, async ({ open }) => {
-        const session = await open();
-        await expect(session.publishAndWait(message)).rejects.toBeInstanceOf(OutcomeUnknown);
-      });
-    });
-
-    it('rejects with another error when the connection had ended before', async () => {
-      await withBroker({}, async ({ broker, open }) => {
-        const session = await open();
-        session.destroy('enough');
-        await session.closed;
-        const failed = session.publishAndWait(message);
-        await expect(failed).rejects.toThrow(texts.session_ended);
-        await expect(failed).rejects.not.toBeInstanceOf(OutcomeUnknown);
-        expect(broker.published).toEqual([]);
-      });
-    });
-
-    it('never calls back for a message whose connection ended first', async () => {
-      await withBroker({ onPublish: (_, peer) => peer.hangUp() }, async ({ open }) => {
-        const session = await open();
-        const answers: Puback[] = [];
-        session.publish(message, (puback) => answers.push(puback));
-        await session.closed;
-        await letPass(20);
-        expect(answers).toEqual([]);
       });
     });
   });
@@ -327,6 +194,22 @@ describe('Session', () => {
         await session.end('renewing presence');
         expect(await session.closed).toBe('renewing presence');
         expect(session.ended_by_us).toBe(true);
+      });
+    });
+
+    it('by its own will waits for the PUBACKs under way, and sends nothing more', async () => {
+      await withBroker({ onPublish: () => undefined }, async ({ broker, open }) => {
+        const session = await open();
+        const answers: Puback[] = [];
+        session.publish(message, (puback) => answers.push(puback));
+        await eventually('it is in flight', () => broker.published.length === 1);
+        const ended = session.end();
+        session.publish({ ...message, topic: 'late' }, (puback) => answers.push(puback));
+        broker.peers[0]?.puback(1);
+        await ended;
+        expect(await session.closed).toBe('stopped');
+        expect(answers).toEqual([{ code: 0, reason: '' }]);
+        expect(broker.published).toMatchObject([{ topic: message.topic }]);
       });
     });
 

@@ -1,0 +1,160 @@
+/** What a session publishes, and the answers to it, with a broker that does what the test tells it to. */
+import { describe, expect, it } from 'vitest';
+import { OutcomeUnknown, type Puback } from '../../../src/mqtt/session.ts';
+import { texts } from '../../../src/mqtt/texts.ts';
+import { eventually, letPass } from '../../support/eventually.ts';
+import { framed, property, type Script, uint16 } from '../../support/brokers/scripted-broker.ts';
+import { withBroker } from '../../support/brokers/session-scene.ts';
+
+const not_authorized = 0x87;
+const no_matching_subscribers = 0x10;
+const packet_ids = 65_535;
+const message = { topic: 'k1/a', payload: 'x', retain: false } as const;
+
+describe('Session, when it publishes', () => {
+  it('returns each message its own PUBACK, in whatever order they come', async () => {
+    const ids: number[] = [];
+    const script: Script = {
+      onPublish: ({ packet_id }, peer) => {
+        ids.push(packet_id);
+        if (ids.length < 3) return;
+        peer.puback(ids[2] ?? 0, 0x10);
+        peer.puback(ids[0] ?? 0);
+        peer.puback(ids[1] ?? 0, not_authorized);
+      },
+    };
+    await withBroker(script, async ({ open }) => {
+      const session = await open();
+      const all = ['a', 'b', 'c'].map(async (topic) => session.publishAndWait({ ...message, topic }));
+      expect(await Promise.all(all)).toEqual([
+        { code: 0, reason: '' },
+        { code: not_authorized, reason: 'not authorized (0x87)' },
+        { code: 0x10, reason: '' },
+      ]);
+    });
+  });
+
+  it('calls back in the order of the PUBACKs, whichever of them have a reason code', async () => {
+    const ids: number[] = [];
+    const script: Script = {
+      onPublish: ({ packet_id }, peer) => {
+        ids.push(packet_id);
+        if (ids.length < 6) return;
+        // In one piece, so that all of them are read at the same time.
+        const pubacks = ids.map((id, n) =>
+          n % 3 === 0
+            ? framed(0x40, uint16(id), Buffer.from([no_matching_subscribers, 0]))
+            : framed(0x40, uint16(id)),
+        );
+        peer.write(Buffer.concat(pubacks));
+      },
+    };
+    await withBroker(script, async ({ open }) => {
+      const session = await open();
+      const answered: string[] = [];
+      for (const topic of ['a', 'b', 'c', 'd', 'e', 'f'])
+        session.publish({ ...message, topic }, ({ code }) => answered.push(`${topic} ${code}`));
+      await eventually('all are answered', () => answered.length === 6);
+      expect(answered).toEqual(['a 16', 'b 0', 'c 0', 'd 16', 'e 0', 'f 0']);
+    });
+  });
+
+  it.each([
+    ['PUBREC', [0x50], []],
+    ['PUBCOMP', [0x70], []],
+    ['SUBACK', [0x90], [0, 1]],
+    ['UNSUBACK', [0xb0], [0, 0]],
+  ])('ends the connection to a broker that answers with %s', async (name, [first = 0], rest) => {
+    const script: Script = {
+      onPublish: ({ packet_id }, peer) => peer.write(framed(first, uint16(packet_id), Buffer.from(rest))),
+    };
+    await withBroker(script, async ({ open }) => {
+      const session = await open();
+      await expect(session.publishAndWait(message)).rejects.toBeInstanceOf(OutcomeUnknown);
+      expect(await session.closed).toBe(texts.wrong_answer(name));
+    });
+  });
+
+  it('takes a PUBREL of the same number for one of a message of the broker', async () => {
+    const script: Script = {
+      onPublish: ({ packet_id }, peer) => {
+        peer.write(framed(0x62, uint16(packet_id)));
+        peer.puback(packet_id);
+      },
+    };
+    await withBroker(script, async ({ open }) => {
+      expect(await (await open()).publishAndWait(message)).toEqual({ code: 0, reason: '' });
+    });
+  });
+
+  it('sends a message once a packet identifier is free', async () => {
+    await withBroker({ onPublish: () => undefined }, async ({ broker, open }) => {
+      const session = await open();
+      const answered: number[] = [];
+      for (let n = 0; n <= packet_ids; n += 1) session.publish(message, () => answered.push(n));
+      await eventually('as many are in flight as can be', () => broker.published.length === packet_ids);
+      broker.peers[0]?.puback(17);
+      await eventually('the last one is sent', () => broker.published.length > packet_ids);
+      expect(broker.published.at(-1)?.packet_id).toBe(17);
+      broker.peers[0]?.puback(17);
+      await eventually('it is answered', () => answered.length === 2);
+      expect(answered).toEqual([16, packet_ids]);
+    });
+  });
+
+  it('returns a reason code that MQTT 5 does not list for a PUBACK', async () => {
+    const script: Script = { onPublish: ({ packet_id }, peer) => peer.puback(packet_id, 0x95) };
+    await withBroker(script, async ({ open }) => {
+      const { code } = await (await open()).publishAndWait(message);
+      expect(code).toBe(0x95);
+    });
+  });
+
+  it('refuses what is larger than the broker accepts without sending it', async () => {
+    const offer = property(0x27, Buffer.from([0, 0, 0, 100]));
+    await withBroker({ onConnect: (peer) => peer.connack(0, offer) }, async ({ broker, open }) => {
+      const session = await open();
+      const { code } = await session.publishAndWait({ ...message, payload: 'x'.repeat(100) });
+      expect(code).toBe(0x95);
+      expect(broker.published).toEqual([]);
+    });
+  });
+
+  it('leaves the retain flag out where the broker keeps nothing', async () => {
+    const offer = property(0x25, Buffer.from([0]));
+    await withBroker({ onConnect: (peer) => peer.connack(0, offer) }, async ({ broker, open }) => {
+      await (await open()).publishAndWait({ ...message, retain: true });
+      expect(broker.published).toMatchObject([{ retain: false }]);
+    });
+  });
+
+  it('rejects with OutcomeUnknown when the connection ends before the PUBACK', async () => {
+    await withBroker({ onPublish: (_, peer) => peer.hangUp() }, async ({ open }) => {
+      const session = await open();
+      await expect(session.publishAndWait(message)).rejects.toBeInstanceOf(OutcomeUnknown);
+    });
+  });
+
+  it('rejects with another error when the connection had ended before', async () => {
+    await withBroker({}, async ({ broker, open }) => {
+      const session = await open();
+      session.destroy('enough');
+      await session.closed;
+      const failed = session.publishAndWait(message);
+      await expect(failed).rejects.toThrow(texts.session_ended);
+      await expect(failed).rejects.not.toBeInstanceOf(OutcomeUnknown);
+      expect(broker.published).toEqual([]);
+    });
+  });
+
+  it('never calls back for a message whose connection ended first', async () => {
+    await withBroker({ onPublish: (_, peer) => peer.hangUp() }, async ({ open }) => {
+      const session = await open();
+      const answers: Puback[] = [];
+      session.publish(message, (puback) => answers.push(puback));
+      await session.closed;
+      await letPass(20);
+      expect(answers).toEqual([]);
+    });
+  });
+});
