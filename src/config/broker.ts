@@ -5,7 +5,14 @@ import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import type { BrokerOptions } from '../mqtt/broker.ts';
 import type { configFile } from './schema.ts';
-import { isLoopback, type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
+import {
+  isThisMachine,
+  type Read,
+  readCertificates,
+  readKey,
+  readSecret,
+  validityWarning,
+} from './secrets.ts';
 import type { FaultList, Source } from './source.ts';
 import { texts } from './texts.ts';
 
@@ -174,7 +181,7 @@ function checkTransport(
   for (const key of ['ca_file', 'cert_file', 'key_file'] as const) {
     if (section[key] !== undefined) faults.add(['broker', key], texts.no_effect_without_tls);
   }
-  if (secrets.password && !isLoopback(url.hostname)) {
+  if (secrets.password && !isThisMachine(url.hostname)) {
     warnings.push(texts.password_in_clear(url.host, texts.write_mqtts));
   }
 }

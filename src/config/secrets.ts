@@ -66,10 +66,10 @@ function day(time_ms: number): string {
 }
 
 /**
- * Whether the `hostname` of a URL is this machine, where nobody else reads a password in clear. A name such as `127.0.0.1.example.com` is that of
- * any machine.
+ * Whether the `hostname` of a URL is certainly this machine, so that a password in clear does not leave it. A name such as
+ * `127.0.0.1.example.com` can be any machine.
  */
-export function isLoopback(hostname: string): boolean {
+export function isThisMachine(hostname: string): boolean {
   return (
     hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'))
   );

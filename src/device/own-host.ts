@@ -1,10 +1,10 @@
 /** The addresses and names of this machine. */
 import { hostname, networkInterfaces } from 'node:os';
-import { isLoopback, plainHost } from '../driver/device-address.ts';
+import { mayBeThisMachine, plainHost } from '../driver/device-address.ts';
 
 /** Whether the host is this gateway itself: its loopback in any spelling, or one of its addresses and names. */
 export function isOwnHost(host: string): boolean {
-  return isLoopback(host) || ownHosts().includes(plainHost(host));
+  return mayBeThisMachine(host) || ownHosts().includes(plainHost(host));
 }
 
 function ownHosts(): readonly string[] {

@@ -65,14 +65,16 @@ function portOf(url: URL, host: string, own: OwnAddress): number {
   const peer = bracketed(own.peer_address ?? own.host);
   const names = [host.toLowerCase(), peer.toLowerCase()];
   const isOwn = scheme === own.scheme && names.includes(url.hostname.toLowerCase());
-  return isOwn && !isLoopback(own.host) && !isLoopback(own.peer_address ?? '') ? reported : own.port;
+  return isOwn && !mayBeThisMachine(own.host) && !mayBeThisMachine(own.peer_address ?? '')
+    ? reported
+    : own.port;
 }
 
 const loopback = /^(?:127\.|0\.|::1?$|(?:.+\.)?localhost$)/u;
 const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/u;
 
-/** Whether the host is the loopback of this machine, in any spelling. */
-export function isLoopback(host: string): boolean {
+/** Whether the host is or may be the loopback of this machine, in any spelling; also a name that begins as such an address. */
+export function mayBeThisMachine(host: string): boolean {
   return loopback.test(plainHost(host));
 }
 

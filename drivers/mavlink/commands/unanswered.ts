@@ -1,9 +1,10 @@
 /** Counts the copies of commands that a vehicle has not answered: its next answers may be to them, and not to a newer command. */
+import { late_answer_max_ms } from '../links/outgoing.ts';
 
 /** A later answer is not expected. */
 const answer_max_ms = 4_000;
 /** But it is possible, on a link that is congested, or over a satellite. */
-const answer_possible_ms = { near: 10_000, far: 200_000 } as const;
+const answer_possible_ms = { near: 10_000, far: late_answer_max_ms } as const;
 const copies_max = 64;
 
 export class UnansweredCopies {

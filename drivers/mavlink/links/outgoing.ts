@@ -14,7 +14,7 @@ const foreign_max = 64;
 /** An answer to a command of a station may arrive this late. */
 const foreign_answer_ms = 10_000;
 /** An answer to a command of ours arrives within this time, also over a satellite. */
-const answer_max_ms = 200_000;
+export const late_answer_max_ms = 200_000;
 
 const commanding: ReadonlySet<MessageName> = new Set([
   'COMMAND_INT',
@@ -113,8 +113,8 @@ export class Outgoing {
   ): boolean {
     if (target_system !== this.sysid || target_component !== this.compid) return false;
     // The first answers may be to commands of an earlier run.
-    if (now_ms - this.#began_ms < answer_max_ms) return false;
-    return now_ms - (this.#sent.get(command) ?? Number.NEGATIVE_INFINITY) > answer_max_ms;
+    if (now_ms - this.#began_ms < late_answer_max_ms) return false;
+    return now_ms - (this.#sent.get(command) ?? Number.NEGATIVE_INFINITY) > late_answer_max_ms;
   }
 
   /**

@@ -1,7 +1,7 @@
 /** The queue of RabbitMQ from which the service takes the messages of kits, in place of a subscription of MQTT. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { isLoopback, readCertificates, readSecret } from '../secrets.ts';
+import { isThisMachine, readCertificates, readSecret } from '../secrets.ts';
 import type { FaultList } from '../source.ts';
 import { texts } from '../texts.ts';
 
@@ -90,7 +90,7 @@ function checkTransport(
   { faults, warnings }: { readonly faults: FaultList; readonly warnings: string[] },
 ): void {
   const isPlain = (each: string): boolean => each.startsWith('amqp:');
-  const open = urls.find((each) => isPlain(each) && !isLoopback(new URL(each).hostname));
+  const open = urls.find((each) => isPlain(each) && !isThisMachine(new URL(each).hostname));
   if (open !== undefined) warnings.push(texts.password_in_clear(open, texts.write_amqps));
   if (ca_file !== undefined && urls.every(isPlain))
     faults.add(['ingest', 'amqp', 'ca_file'], texts.amqp_no_effect_without_tls);

@@ -2,12 +2,13 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterEach, beforeEach } from 'vitest';
 import { type Limits, limits } from '../../../drivers/onvif/limits.ts';
 import { onvif, onvifWith } from '../../../drivers/onvif/onvif.ts';
 import type { HubOptions } from '../../../src/hub/hub.ts';
 import type { CommandContext } from '../../../src/driver/command.ts';
 import type { Draft } from '../../../src/outbox/api.ts';
-import type { FakeCamera } from '../../fakes/fake-onvif-camera.ts';
+import { type FakeCamera, startFakeCamera } from '../../fakes/fake-onvif-camera.ts';
 import { hubLab } from '../kit/hub-lab.ts';
 
 export interface CameraLab {
@@ -46,6 +47,25 @@ export async function cameraLab(): Promise<CameraLab> {
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+export interface CameraScene {
+  lab: CameraLab;
+  camera: FakeCamera;
+}
+
+/** A hub and a camera that expects WS-Security, new for each test of the file. */
+export function sceneOfEachTest(): CameraScene {
+  const scene = {} as CameraScene;
+  beforeEach(async () => {
+    scene.lab = await cameraLab();
+    scene.camera = await startFakeCamera({ auth: 'ws_security' });
+  });
+  afterEach(async () => {
+    await scene.lab.stop();
+    await scene.camera.stop();
+  });
+  return scene;
 }
 
 /** Finds the messages of a feed, wherever the asset is. */

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isLoopback } from '../../../src/config/secrets.ts';
+import { isThisMachine } from '../../../src/config/secrets.ts';
 import { ingestSection, readAmqp } from '../../../src/config/service/amqp.ts';
 import { texts } from '../../../src/config/texts.ts';
 import { withDirectory } from '../../support/temporary.ts';
@@ -71,13 +71,13 @@ describe('The queue of the service', () => {
 
 describe('A server on this machine', () => {
   it.each(['localhost', '[::1]', '127.0.0.1', '127.9.8.7'])('is %s', (hostname) => {
-    expect(isLoopback(hostname)).toBe(true);
+    expect(isThisMachine(hostname)).toBe(true);
   });
 
   it.each(['127.0.0.1.example.com', '127.example.com', 'localhost.example.com', '128.0.0.1', '[::2]', ''])(
     'is not %j',
     (hostname) => {
-      expect(isLoopback(hostname)).toBe(false);
+      expect(isThisMachine(hostname)).toBe(false);
     },
   );
 });

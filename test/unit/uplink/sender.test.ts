@@ -9,6 +9,7 @@ import { Suspicion } from '../../../src/uplink/suspicion.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { test_drones, test_kit } from '../../support/gps.ts';
 import { texts } from '../../../src/uplink/texts.ts';
+import { outgoingRow } from '../../support/outgoing-row.ts';
 
 useFakeTime();
 
@@ -18,29 +19,8 @@ const not_authorized = 0x87;
 const accepted: Puback = { code: 0, reason: '' };
 
 let last_id = 0;
-function outgoing(changes: Partial<OutgoingMessage> = {}): OutgoingMessage {
-  const { lane = 'feed', channel = channels.feed(drone, 'gps') } = changes;
-  const row = {
-    id: (last_id += 1),
-    lane,
-    channel,
-    time_ms: 0,
-    mono_ms: null,
-    body: '{}',
-    time_quality: undefined,
-  } as const;
-  return {
-    lane,
-    channel,
-    payload: '{}',
-    retain: false,
-    rows: 1,
-    backlog: false,
-    removal: false,
-    content: { kind: 'row', row },
-    ...changes,
-  };
-}
+const outgoing = (changes: Partial<OutgoingMessage> = {}): OutgoingMessage =>
+  outgoingRow((last_id += 1), { channel: channels.feed(drone, 'gps'), ...changes });
 
 interface Sent extends Outgoing {
   readonly answer: (puback?: Puback) => void;

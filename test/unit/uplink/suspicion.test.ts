@@ -1,28 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
 import { Suspicion } from '../../../src/uplink/suspicion.ts';
+import { outgoingRow } from '../../support/outgoing-row.ts';
 
-function outgoing(id: number, kind = 'feed'): OutgoingMessage {
-  const row = {
-    id,
-    lane: 'feed',
-    channel: `${kind}/a/gps`,
-    time_ms: 0,
-    mono_ms: null,
-    body: '{}',
-    time_quality: undefined,
-  } as const;
-  return {
-    lane: 'feed',
-    channel: row.channel,
-    payload: '',
-    retain: false,
-    rows: 1,
-    backlog: true,
-    removal: false,
-    content: { kind: 'row', row },
-  };
-}
+const outgoing = (id: number, kind = 'feed'): OutgoingMessage =>
+  outgoingRow(id, { channel: `${kind}/a/gps`, backlog: true });
 
 function calm(suspicion: Suspicion): void {
   suspicion.connected();

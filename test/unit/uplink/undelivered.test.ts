@@ -3,30 +3,12 @@ import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
 import { rowId } from '../../../src/outbox/row.ts';
 import { Problems } from '../../../src/uplink/problems.ts';
 import { Undelivered } from '../../../src/uplink/undelivered.ts';
+import { outgoingRow } from '../../support/outgoing-row.ts';
 
 const epoch = 3;
 
-function outgoing(seq: number, kind: string): OutgoingMessage {
-  const row = {
-    id: rowId({ epoch, seq }),
-    lane: 'feed',
-    channel: `${kind}/a/gps`,
-    time_ms: 0,
-    mono_ms: null,
-    body: '{}',
-    time_quality: undefined,
-  } as const;
-  return {
-    lane: 'feed',
-    channel: row.channel,
-    payload: '',
-    retain: false,
-    removal: false,
-    rows: 1,
-    backlog: false,
-    content: { kind: 'row', row },
-  };
-}
+const outgoing = (seq: number, kind: string): OutgoingMessage =>
+  outgoingRow(rowId({ epoch, seq }), { channel: `${kind}/a/gps` });
 
 function lab() {
   const world = { now_ms: 0, seq: 0, said: 0 };

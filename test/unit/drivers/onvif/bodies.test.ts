@@ -1,20 +1,11 @@
 /** Replies that are compressed, in pieces, long, or missing for a while. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../drivers/onvif/texts.ts';
-import { type FakeCamera, type Misbehaviour, startFakeCamera } from '../../../fakes/fake-onvif-camera.ts';
+import type { Misbehaviour } from '../../../fakes/fake-onvif-camera.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
+import { said, sceneOfEachTest } from '../../../support/cameras/onvif-lab.ts';
 
-let lab: CameraLab;
-let camera: FakeCamera;
-beforeEach(async () => {
-  lab = await cameraLab();
-  camera = await startFakeCamera({ auth: 'ws_security' });
-});
-afterEach(async () => {
-  await lab.stop();
-  await camera.stop();
-});
+const scene = sceneOfEachTest();
 
 const isOnline = said('asset_status', (data) => data['status'] === 'online');
 const canMove = ({ data }: { readonly data: object | null }): boolean =>
@@ -28,8 +19,8 @@ describe('a reply', () => {
     ['compressed with gzip', { packed: 'gzip', body: information }],
     ['compressed with deflate', { packed: 'deflate', body: information }],
   ])('is read although it is %s, which was not asked for', async (_, reply) => {
-    camera.misbehave('GetDeviceInformation', reply);
-    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+    scene.camera.misbehave('GetDeviceInformation', reply);
+    const { outbox } = scene.lab.run({ cameras: [await scene.lab.entry(scene.camera)] });
     await outbox.until(isOnline);
     expect(JSON.stringify(outbox.drafts)).toContain('777001');
   });
@@ -47,8 +38,8 @@ describe('a reply', () => {
       texts.reply_not_unpacked,
     ],
   ])('%s is named, with the camera offline', async (_, reply, reason) => {
-    camera.misbehave('GetDeviceInformation', reply);
-    const { log } = lab.run({ cameras: [await lab.entry(camera)] });
+    scene.camera.misbehave('GetDeviceInformation', reply);
+    const { log } = scene.lab.run({ cameras: [await scene.lab.entry(scene.camera)] });
     await eventually('the line', () => JSON.stringify(log.lines).includes(reason));
   });
 });
@@ -66,12 +57,14 @@ describe('the profiles of a recorder', () => {
   const profiles = Array.from({ length: 100 }, (__, n) => profile(n)).join('');
 
   it('are read when there are a hundred of them, with movements and stream', async () => {
-    camera.misbehave('GetProfiles', {
+    scene.camera.misbehave('GetProfiles', {
       body: `<trt:GetProfilesResponse>${profiles}</trt:GetProfilesResponse>`,
     });
-    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+    const { outbox } = scene.lab.run({ cameras: [await scene.lab.entry(scene.camera)] });
     await outbox.until(canMove);
-    expect(camera.requests.find(({ operation }) => operation === 'GetStreamUri')?.body).toContain('>P1<');
+    expect(scene.camera.requests.find(({ operation }) => operation === 'GetStreamUri')?.body).toContain(
+      '>P1<',
+    );
   });
 });
 
@@ -81,21 +74,21 @@ describe('a camera that is up before its media service', () => {
     ['GetProfiles', { fault: 'ter:Busy' }, texts.profiles_refused],
     ['GetStreamUri', { fault: 'ter:Busy' }, texts.stream_refused],
   ])('is served without what %s would give, says so, and has it later', async (name, how, line) => {
-    camera.misbehave(name, how);
-    const { outbox, log } = lab.run(
-      { cameras: [await lab.entry(camera)] },
+    scene.camera.misbehave(name, how);
+    const { outbox, log } = scene.lab.run(
+      { cameras: [await scene.lab.entry(scene.camera)] },
       { limits: { unread_again_ms: 20 } },
     );
     await outbox.until(isOnline);
     expect(log.lines.find(({ sentence }) => sentence === line)?.facts).toMatchObject({
-      camera: `camera ${camera.port}`,
+      camera: `camera ${scene.camera.port}`,
     });
     // Where the profiles are missing, so are the movements.
     expect(outbox.drafts.some(canMove)).toBe(name === 'GetStreamUri');
-    camera.misbehave(name, 'normal');
+    scene.camera.misbehave(name, 'normal');
     await eventually(
       'it was read again',
-      () => camera.count('GetSnapshotUri') > (name === 'GetStreamUri' ? 1 : 0),
+      () => scene.camera.count('GetSnapshotUri') > (name === 'GetStreamUri' ? 1 : 0),
     );
     await outbox.until(canMove);
   });

@@ -1,33 +1,23 @@
 /** Refused logins: a camera that only boots is back soon, no account is locked, and everyone can see what was answered. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { channelKind } from '../../../../src/contract/topics.ts';
-import { type FakeCamera, startFakeCamera } from '../../../fakes/fake-onvif-camera.ts';
-import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
+import { said, sceneOfEachTest } from '../../../support/cameras/onvif-lab.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import type { RecordingOutbox } from '../../../support/recording-outbox.ts';
 
 /** As an onvif_simple_server answers, and as cameras do for up to half a minute while they boot. */
 const not_authorized = { fault: 'ter:NotAuthorized', reason: 'Sender not Authorized' } as const;
 
-let lab: CameraLab;
-let camera: FakeCamera;
-beforeEach(async () => {
-  lab = await cameraLab();
-  camera = await startFakeCamera({ auth: 'ws_security' });
-});
-afterEach(async () => {
-  await lab.stop();
-  await camera.stop();
-});
+const scene = sceneOfEachTest();
 
 const isStatus = (status: string) => said('asset_status', (data) => data['status'] === status);
 const everyLoginRefused = (): void => {
   for (const operation of ['GetDeviceInformation', 'PullMessages', 'CreatePullPointSubscription'])
-    camera.misbehave(operation, not_authorized);
+    scene.camera.misbehave(operation, not_authorized);
 };
 const loginsAccepted = (): void => {
   for (const operation of ['GetDeviceInformation', 'PullMessages', 'CreatePullPointSubscription'])
-    camera.misbehave(operation, 'normal');
+    scene.camera.misbehave(operation, 'normal');
 };
 const reasonOf = ({ drafts }: RecordingOutbox): unknown =>
   drafts.findLast(({ channel }) => channelKind(channel) === 'asset')?.data?.['status_reason'];
@@ -44,17 +34,17 @@ describe('a camera that accepted this password before', () => {
   const limits = { may_pass_ms: [400, 1_200], rejected_first_ms: 60_000 };
 
   it('is back soon after it has booted, and was asked once for each attempt', async () => {
-    const { outbox, hub } = lab.run({ cameras: [await lab.entry(camera)] }, { limits });
+    const { outbox, hub } = scene.lab.run({ cameras: [await scene.lab.entry(scene.camera)] }, { limits });
     await outbox.until(isStatus('online'));
-    await camera.next('PullMessages');
+    await scene.camera.next('PullMessages');
     everyLoginRefused();
-    await camera.reboot();
+    await scene.camera.reboot();
     await outbox.until(isStatus('offline'));
     await eventually('it is rejected', () => hub.drivers()[0]?.devices?.[0]?.state === 'rejected');
-    camera.forget();
-    await camera.next('GetDeviceInformation');
+    scene.camera.forget();
+    await scene.camera.next('GetDeviceInformation');
     await letPass(100);
-    expect(camera.count('GetDeviceInformation')).toBe(1);
+    expect(scene.camera.count('GetDeviceInformation')).toBe(1);
     loginsAccepted();
     outbox.clear();
     await outbox.until(isStatus('online'));
@@ -62,33 +52,33 @@ describe('a camera that accepted this password before', () => {
   });
 
   it('is tried rarely once its refusal has not passed', async () => {
-    const { outbox, hub } = lab.run({ cameras: [await lab.entry(camera)] }, { limits });
+    const { outbox, hub } = scene.lab.run({ cameras: [await scene.lab.entry(scene.camera)] }, { limits });
     await outbox.until(isStatus('online'));
-    await camera.next('PullMessages');
+    await scene.camera.next('PullMessages');
     everyLoginRefused();
-    await camera.reboot();
+    await scene.camera.reboot();
     const pause_ms = (): number => {
       const device = hub.drivers()[0]?.devices?.[0];
       return Date.parse(device?.next_try_at ?? '') - Date.parse(device?.tried_at ?? '');
     };
     await eventually('the pause has grown', () => pause_ms() >= limits.rejected_first_ms / 2);
-    const asked = camera.requests.length;
+    const asked = scene.camera.requests.length;
     await letPass(1_500);
-    expect(camera.requests).toHaveLength(asked);
+    expect(scene.camera.requests).toHaveLength(asked);
   });
 });
 
 it('shows the answer, its time and the next attempt in status and in the reason of the asset', async () => {
-  const { outbox, hub } = lab.run({ cameras: [await lab.entry(camera, { name: 'Gate' })] });
+  const { outbox, hub } = scene.lab.run({ cameras: [await scene.lab.entry(scene.camera, { name: 'Gate' })] });
   await outbox.until(isStatus('online'));
-  await camera.next('PullMessages');
+  await scene.camera.next('PullMessages');
   everyLoginRefused();
-  await camera.reboot();
+  await scene.camera.reboot();
   await eventually('it is rejected', () => hub.drivers()[0]?.devices?.[0]?.state === 'rejected');
   const [device] = hub.drivers()[0]?.devices ?? [];
   expect(device).toMatchObject({
     name: 'Gate',
-    tried: `127.0.0.1:${camera.port}`,
+    tried: `127.0.0.1:${scene.camera.port}`,
     asset_key: hub.assets()[0]?.key,
   });
   expect(device?.reason).toContain('Sender not Authorized');
@@ -99,19 +89,19 @@ it('shows the answer, its time and the next attempt in status and in the reason 
 });
 
 it('explains after a restart why a known camera is not served, and tries a refused password no more', async () => {
-  const cameras = [await lab.entry(camera)];
-  const first = lab.run({ cameras });
+  const cameras = [await scene.lab.entry(scene.camera)];
+  const first = scene.lab.run({ cameras });
   await first.outbox.until(isStatus('online'));
   await first.stop();
   const announced = retained(first.outbox);
-  camera.settings.password = 'changed on the camera';
-  const second = lab.run({ cameras }, { announced });
+  scene.camera.settings.password = 'changed on the camera';
+  const second = scene.lab.run({ cameras }, { announced });
   await eventually('it is rejected', () => second.hub.drivers()[0]?.devices?.[0]?.state === 'rejected');
   expect(second.hub.assets()[0]).toMatchObject({ status: 'offline' });
   expect(second.hub.assets()[0]?.reason).toContain('Sender not authorized');
   await second.stop();
-  const asked = camera.requests.length;
-  const third = lab.run({ cameras }, { announced: retained(first.outbox, second.outbox) });
+  const asked = scene.camera.requests.length;
+  const third = scene.lab.run({ cameras }, { announced: retained(first.outbox, second.outbox) });
   await eventually('it is rejected', () => third.hub.drivers()[0]?.devices?.[0]?.state === 'rejected');
-  expect(camera.requests).toHaveLength(asked);
+  expect(scene.camera.requests).toHaveLength(asked);
 });
