@@ -92,7 +92,7 @@ export const texts = {
   not_exported: (file: string, reason: string) => `${file} not written: ${reason}`,
   imported: (messages: number, kits: number) =>
     `${counted(messages, 'message', 'messages')} of ${counted(kits, 'kit', 'kits')} read`,
-  not_imported: (file: string, reason: string) => `${file} not imported: ${reason}`,
+  not_imported: (file: string, reason: string) => `import of ${file} stopped: ${reason}`,
   no_key_exists: 'no API key exists; clients cannot authenticate (kit-connector service key add)',
   configuration_exists: (file: string) =>
     `${file} already exists; edit it, or replace it with --force (a copy is kept beside it)`,

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
 import type { HistoryStore, KitSize } from '../../service/history/history-store.ts';
 import { exportKit } from '../../service/history/transfer/export.ts';
-import { type Imported, importLines } from '../../service/history/transfer/import.ts';
+import { ExportUnreadable, type Imported, importLines } from '../../service/history/transfer/import.ts';
 import { linesIn } from '../../service/history/transfer/lines.ts';
 import type { Store } from '../../service/store/store.ts';
 import { complain, exit, printJson, say, type Shell, size, table } from '../terminal/shell.ts';
@@ -110,6 +110,7 @@ export async function importHistory(file: string, options: DatabaseOptions, shel
       else say(shell, texts.imported(imported.messages, imported.kits));
       return exit.ok;
     } catch (error) {
+      if (error instanceof ExportUnreadable) await divide(store, shell.signal);
       complain(shell, texts.not_imported(file, messageOf(error)));
       return exit.failed;
     }
@@ -117,7 +118,7 @@ export async function importHistory(file: string, options: DatabaseOptions, shel
 }
 
 async function* linesOf(store: Store, kits: readonly string[]): AsyncGenerator<string, void, undefined> {
-  for (const kit_id of kits) yield* exportKit(store, kit_id);
+  for (const [at, kit_id] of kits.entries()) yield* exportKit(store, kit_id, kits.length - at - 1);
 }
 
 /** Divides what was imported, so that the service answers at once as the other one did. */

@@ -12,13 +12,15 @@ const segments_at_once = 8;
 /**
  * The lines of a kit, in portions of one segment. A message that is divided meanwhile may be written twice, which an import
  * notices; none is left out. The numbers are read before the messages: what arrives meanwhile does not count as received.
+ * `left`: kits of the file after this one.
  */
 export async function* exportKit(
   store: HistoryStore,
   kit_id: string,
+  left: number,
 ): AsyncGenerator<string, void, undefined> {
   const record = await store.historyRecord(kit_id);
-  yield writeKitLine(kit_id);
+  yield writeKitLine(kit_id, left);
   let count = 0;
   const linesOf = (messages: readonly HistoryMessage[], arrivedOf: ArrivedOf): string => {
     count += messages.length;

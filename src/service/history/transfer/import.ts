@@ -57,6 +57,7 @@ export async function importLines(
 ): Promise<Imported> {
   let kit: Kit | undefined;
   let kits = 0;
+  let left = 0;
   let messages = 0;
   let number = 0;
   for await (const text of lines) {
@@ -66,6 +67,7 @@ export async function importLines(
     if ('format' in line) {
       if (kit) throw new ExportUnreadable(texts.ends_early(kit.kit_id));
       if (line.version > format_version) throw new ExportUnreadable(texts.later_version(line.version));
+      left = line.left ?? 0;
       const record: Records = { received: [], dropped: [], holes: [], erased: [] };
       kit = {
         kit_id: line.kit_id,
@@ -89,6 +91,7 @@ export async function importLines(
     else note(kit.record, line);
   }
   if (kit) throw new ExportUnreadable(texts.ends_early(kit.kit_id));
+  if (left > 0) throw new ExportUnreadable(texts.kits_missing(left));
   if (kits === 0) throw new ExportUnreadable(texts.no_kit_line(1));
   return { kits, messages };
 }

@@ -14,7 +14,13 @@ export const line_chars_max = 16 * 1024 * 1024;
 
 const count = z.int().nonnegative();
 const time = z.iso.datetime();
-const kitLine = z.object({ format: z.literal('kit-connector-history'), version: count, kit_id: z.uuid() });
+const kitLine = z.object({
+  format: z.literal('kit-connector-history'),
+  version: count,
+  kit_id: z.uuid(),
+  /** Kits of the file after this one: a file that was cut between two of them is noticed. */
+  left: count.optional(),
+});
 const messageLine = z.object({
   time,
   time_quality: z.literal('unsynced').optional(),
@@ -54,8 +60,10 @@ export const exportLine = z.union([
 ]);
 export type ExportLine = z.output<typeof exportLine>;
 
-export function writeKitLine(kit_id: string): string {
-  const line: z.output<typeof kitLine> = { format: 'kit-connector-history', version: format_version, kit_id };
+/** `left`: kits of the file after this one. */
+export function writeKitLine(kit_id: string, left: number): string {
+  const head = { format: 'kit-connector-history', version: format_version } as const;
+  const line: z.output<typeof kitLine> = { ...head, kit_id, left };
   return `${JSON.stringify(line)}\n`;
 }
 

@@ -2,6 +2,8 @@
 export const texts = {
   ends_early: (kit_id: string) =>
     `the export ends before the end of kit ${kit_id}; import the whole file (what was read is imported)`,
+  kits_missing: (kits: number) =>
+    `the export ends before its last ${kits === 1 ? 'kit' : `${kits} kits`}; import the whole file (what was read is imported)`,
   no_kit_line: (line: number) =>
     `line ${line}: no kit; the file is not an export of "kit-connector history export"`,
   line_unreadable: (line: number) =>

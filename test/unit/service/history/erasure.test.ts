@@ -139,7 +139,7 @@ onEachDatabase('an erasure', (open) => {
       for await (const { channel, seq } of readHistory(store, stretch, newBudget()))
         if (isLate(channel, seq)) channels_seen.push(channel);
       const exported: string[] = [];
-      for await (const line of exportKit(store, kit_id)) exported.push(line);
+      for await (const line of exportKit(store, kit_id, 0)) exported.push(line);
       const groups = [...(await landedGroups(store, stretch, newBudget()))];
       for await (const group of segmentGroups(store, stretch, newBudget())) groups.push(group);
       return {

@@ -48,7 +48,7 @@ async function imported(bodies: readonly string[]): Promise<unknown> {
   }));
   const record = { since_ms: null, received: [], dropped: [], holes: [], erased: [] };
   const lines = [
-    writeKitLine(kit_id),
+    writeKitLine(kit_id, 0),
     ...messages.map((message) => writeMessageLine(message, undefined)),
     ...writeRecordLines(record, messages.length),
   ];

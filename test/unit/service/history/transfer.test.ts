@@ -111,7 +111,7 @@ const rounded = (answers: unknown): string =>
 
 async function exported(store: SqlStore): Promise<string> {
   let text = '';
-  for await (const part of exportKit(store, kit_id)) text += part;
+  for await (const part of exportKit(store, kit_id, 0)) text += part;
   return text;
 }
 
@@ -217,6 +217,20 @@ onEachDatabase('an export of the history', (open) => {
       answers.replace('"source":"messages"', '"source":"figures"'),
     );
   });
+});
+
+it('is not taken for whole when it was cut between two kits, and what was read of it is in the history', async () => {
+  const source = new SqlStore(openSqlite(':memory:'));
+  await fill(source);
+  let text = '';
+  for await (const part of exportKit(source, kit_id, 2)) text += part;
+  const target = new SqlStore(openSqlite(':memory:'));
+  await expect(imported(target, text)).rejects.toThrow(texts.kits_missing(2));
+  expect((await target.historySizes())[0]?.messages).toBe((await source.historySizes())[0]?.messages);
+  // Exports that were joined to one file are whole, and so is one of an earlier version.
+  await imported(target, (await exported(source)).repeat(2));
+  await imported(target, (await exported(source)).replace(',"left":0', ''));
+  for (const store of [source, target]) await store.close();
 });
 
 describe('kit-connector history', () => {
