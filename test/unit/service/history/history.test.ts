@@ -93,6 +93,39 @@ onEachDatabase('the history', (open) => {
     },
   );
 
+  it('holds what came again after its number was forgotten once, before and after compaction', async () => {
+    const database = await open();
+    const store = new SqlStore(database);
+    const some = sent.slice(0, 500);
+    await store.commit([batchOf(some)], start_ms);
+    while ((await store.compactHistory(start_ms, true)) > 0);
+    while (await store.rollUpHistory(start_ms));
+    // As beyond the limit of epochs and blocks: which numbers were received is not known any more.
+    for (const table of ['received', 'received_blocks'])
+      await database.all(`DELETE FROM ${table} WHERE kit_id = ?`, kit_id);
+    const again = some.slice(100, 300);
+    await store.commit([batchOf(again.slice(0, 150)), ...again.slice(150).map(loneOf)], start_ms);
+    expect((await store.kit(kit_id))?.counts).toMatchObject({ received: 700, duplicates: 0 });
+    expect(await readAll(store, 'asc')).toEqual(some);
+    while ((await store.compactHistory(start_ms, true)) > 0);
+    while (await store.rollUpHistory(start_ms));
+    expect(await readAll(store, 'asc')).toEqual(some);
+    expect(await readAll(store, 'desc')).toEqual(some.toReversed());
+    const query = {
+      kit_id,
+      channel: battery,
+      field: 'level',
+      from_ms: 0,
+      to_ms: start_ms,
+      bucket_ms: hour_ms,
+    };
+    const series = await readSeries(store, query, newBudget());
+    expect(series?.source).toBe('figures');
+    expect(series?.buckets.reduce((sum, [, { n }]) => sum + n, 0)).toBe(
+      some.filter(({ channel }) => channel === battery).length,
+    );
+  });
+
   it('gives the same figures from messages and from days', async () => {
     const store = new SqlStore(await open());
     await play(store, 4);
