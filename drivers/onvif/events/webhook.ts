@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIPv6, type Socket } from 'node:net';
 import { messageOf } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
+import { replyText } from '../soap/reply-text.ts';
 import { texts } from '../texts.ts';
 
 export interface WebhookOptions {
@@ -158,7 +159,7 @@ async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
     if (bytes > call_bytes_max) return undefined;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return replyText(Buffer.concat(chunks), request.headers['content-type']);
 }
 
 function plainAddress(address: string | undefined): string | undefined {

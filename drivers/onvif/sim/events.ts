@@ -11,12 +11,13 @@ interface Subscriber {
   wake: (() => void) | undefined;
 }
 
-const lifetime_ms = 180_000;
 const queue_max = 1_000;
 const dialect = 'http://www.onvif.org/ver10/tev/topicExpression/ConcreteSet';
 const unknown = { fault: 'wsrf-rw:ResourceUnknownFault', reason: 'no such subscription' };
 
 export class SimEvents {
+  /** How long a subscription lives unless it is renewed. */
+  lifetime_ms = 180_000;
   /** The camera ignores the time that a pull may wait, and answers at once. */
   isHasty = false;
   /** Spells its times without a zone, as some do. */
@@ -133,7 +134,7 @@ export class SimEvents {
 
   #times(): string {
     const now_ms = Date.now() + this.#settings.skew_ms;
-    const [now, end] = [now_ms, now_ms + lifetime_ms].map((ms) => this.spellTime(new Date(ms)));
+    const [now, end] = [now_ms, now_ms + this.lifetime_ms].map((ms) => this.spellTime(new Date(ms)));
     return `<wsnt:CurrentTime>${now}</wsnt:CurrentTime><wsnt:TerminationTime>${end}</wsnt:TerminationTime>`;
   }
 }

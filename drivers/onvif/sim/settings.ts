@@ -19,6 +19,8 @@ export interface SimSettings {
   unlisted: string[];
   /** Knows GetServices; older ones know GetCapabilities only. */
   hasGetServices: boolean;
+  /** It sees nothing for hours, as most cameras at night: each pull ends empty. */
+  isQuiet?: boolean;
   /** Prefix of the SOAP envelope in its replies. */
   prefix: string;
   /** Reported address of its pictures; undefined: it has none. Relative ones are below its own. */

@@ -21,7 +21,7 @@ const visit_step_ms = 500;
 /** The way to a preset. */
 const way_ms = 800;
 
-/** Listens until the signal aborts, and sees motion now and then. Rejects when the port is taken. */
+/** Listens until the signal aborts, and sees motion now and then unless it is quiet. Rejects when the port is taken. */
 export async function startSimCamera(
   settings: SimSettings,
   port: number,
@@ -31,6 +31,7 @@ export async function startSimCamera(
   camera.motor.way_ms = way_ms;
   await camera.listen(port);
   signal.addEventListener('abort', () => void camera.close(), { once: true });
+  if (settings.isQuiet === true) return camera;
   const first_ms = performance.now() + first_visit_ms;
   let isSeen = false;
   every(visit_step_ms, signal, () => {

@@ -6,6 +6,7 @@ import { agentFor, type Answered, type Exchange, exchange } from './transport.ts
 import { cameraTime } from './camera-clock.ts';
 import { digestChallenges } from './challenges.ts';
 import { digestLogin } from './digest-login.ts';
+import { replyText } from './reply-text.ts';
 import { escapeXml, find, reply_bytes_max, textAt, type XmlNode } from './xml.ts';
 import { texts } from '../texts.ts';
 
@@ -76,7 +77,7 @@ export class GuardedCam extends onvif.Cam {
     const envelope = this.#envelope(request);
     const posted = await this.#post({ ...request, envelope }, signal);
     if (posted.date_ms !== undefined) this.#header_shift = posted.date_ms - performance.now();
-    const text = posted.bytes.toString('utf8');
+    const text = replyText(posted.bytes, posted.type);
     const isEmpty = text.trim() === '';
     const reading = isEmpty ? failure('malformed', texts.reply_empty) : await this.#readReply(text, signal);
     return outcomeOf({ ...posted, text }, reading, request.raw === true);

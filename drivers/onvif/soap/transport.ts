@@ -7,6 +7,7 @@ import { bareFingerprint } from '../../../src/device/certificate-check.ts';
 import { isLegacyTls } from '../../../src/device/connection-fault.ts';
 import { contextWithoutAuthorities, legacy_tls_settings } from '../../../src/device/pinned-http.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
+import { endsEnvelope, tail_bytes } from './reply-text.ts';
 import type { Connection } from './soap-call.ts';
 import { texts } from '../texts.ts';
 
@@ -45,6 +46,9 @@ export interface Exchange {
   /** Aborts at the deadline of the whole exchange, however slowly bytes come. */
   readonly signal: AbortSignal;
 }
+
+/** Wait for the end of a reply whose envelope is complete: some cameras announce a wrong length or none, and stay connected. */
+const end_wait_ms = 500;
 
 /** Requests that one camera serves at once: a pull, a command and its stop, a renewal. */
 const sockets_max = 4;
@@ -123,13 +127,23 @@ function collect(
   const local_address = response.socket.localAddress;
   const peer_address = response.socket.remoteAddress?.replace(/^::ffff:/iu, '');
   let bytes = 0;
+  let waiting: NodeJS.Timeout | undefined;
+  let tail: Buffer = Buffer.alloc(0);
   response.on('data', (chunk: Buffer) => {
+    clearTimeout(waiting);
     bytes += chunk.length;
     if (bytes > bytes_max) request.destroy(new ReplyRefused(texts.reply_large(bytes_max)));
     else chunks.push(chunk);
+    tail = Buffer.concat([tail, chunk.subarray(-tail_bytes)]).subarray(-tail_bytes);
+    if (endsEnvelope(tail)) waiting = setTimeout(end, end_wait_ms);
   });
-  response.on('error', reject);
-  response.once('end', () => {
+  response.on('error', (error) => {
+    if (endsEnvelope(tail)) end();
+    else reject(error);
+  });
+  response.once('end', () => end());
+  const end = (): void => {
+    clearTimeout(waiting);
     const sent = Buffer.concat(chunks);
     const unpacked = unpack(sent, response.headers['content-encoding'], bytes_max);
     if (unpacked instanceof Error) {
@@ -145,9 +159,13 @@ function collect(
       local_address,
       peer_address,
     });
-  });
+    if (!response.complete) request.destroy();
+  };
   // The library never returns when the connection ends in the middle of a reply.
-  response.once('close', () => reject(new Error(texts.closed_in_reply)));
+  response.once('close', () => {
+    clearTimeout(waiting);
+    reject(new Error(texts.closed_in_reply));
+  });
 }
 
 const encodings: ReadonlyMap<string, typeof gunzipSync> = new Map([
