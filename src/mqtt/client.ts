@@ -1,10 +1,10 @@
 /**
  * MQTT.js as the encoder and decoder of one connection. It keeps no messages, reads on while messages are handled, sends no
  * PUBACK and does not measure the keep-alive. Only this file imports the library, and what is built on its behavior rather
- * than on its documentation is here, in packet-lengths.ts and in no-debug.ts.
+ * than on its documentation is here, in wire/packet-lengths.ts and in no-debug.ts.
  */
 import './no-debug.ts';
-import './packet-lengths.ts';
+import './wire/packet-lengths.ts';
 import type { Duplex } from 'node:stream';
 import { type IClientOptions, type IPublishPacket, MqttClient, type Packet, Store } from 'mqtt';
 import { texts } from './texts.ts';

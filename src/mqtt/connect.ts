@@ -8,10 +8,10 @@ import {
   newClient,
 } from './client.ts';
 import { FailureNotes } from './connect-failed.ts';
-import type { Oversize } from './frames.ts';
+import type { Oversize } from './wire/frames.ts';
 import { acknowledge, Handling, type HandlingOptions } from './handling.ts';
 import { keepAlive } from './keep-alive.ts';
-import { PacketIds } from './packet-ids.ts';
+import { PacketIds } from './wire/packet-ids.ts';
 import { openBrokerSocket, type OpenBrokerSocket } from './socket.ts';
 import { MqttStream } from './stream.ts';
 

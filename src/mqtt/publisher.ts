@@ -1,7 +1,7 @@
 /** Publishes with QoS 1 over a connection: encodes the packets, and matches the PUBACKs with them. */
 import type { MqttClient, Packet, PubackPacket } from './client.ts';
 import type { Connection } from './connect.ts';
-import { encodePublish, type Publication } from './publish-packet.ts';
+import { encodePublish, type Publication } from './wire/publish-packet.ts';
 import type { MqttStream } from './stream.ts';
 import { texts } from './texts.ts';
 

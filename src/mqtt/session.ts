@@ -10,7 +10,7 @@ import { type IDisconnectPacket, type MqttClient, type Packet, subscribeAll } fr
 import { codeInWords } from './codes.ts';
 import { connectOnce, type Connection, type ConnectOptions } from './connect.ts';
 import { plainFault } from './faults.ts';
-import { publishBytes } from './publish-packet.ts';
+import { publishBytes } from './wire/publish-packet.ts';
 import { Publisher } from './publisher.ts';
 import type { Endpoints, MqttStream } from './stream.ts';
 import { texts } from './texts.ts';

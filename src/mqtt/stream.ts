@@ -1,7 +1,7 @@
 /** The stream between a socket and MQTT.js: bounds what arrives, and counts every byte of it as a sign of life. */
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { FrameFilter, type Oversize } from './frames.ts';
+import { FrameFilter, type Oversize } from './wire/frames.ts';
 
 export interface MqttStreamOptions {
   readonly protocol: '5' | '3.1.1';

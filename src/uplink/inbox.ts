@@ -8,7 +8,7 @@ import { type PartnerChange, partnerChange } from '../contract/partners.ts';
 import { cloudAck, kitConfig, type CloudAck, type KitConfig } from '../contract/tasks.ts';
 import { parseDown } from '../contract/topics.ts';
 import { CommandRefused, messageOf } from '../errors.ts';
-import type { Oversize } from '../mqtt/frames.ts';
+import type { Oversize } from '../mqtt/wire/frames.ts';
 import type { Received } from '../mqtt/handling.ts';
 import type { Problems } from './problems.ts';
 import { cleanTextsBut } from '../platform/foreign-text.ts';

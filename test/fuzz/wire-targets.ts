@@ -13,7 +13,7 @@ import { message_limits, readJson } from '../../src/contract/bounded-json.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
 import { openSession } from '../../src/mqtt/session.ts';
 import { ConnectFailed } from '../../src/mqtt/connect-failed.ts';
-import { FrameFilter, MalformedPacket } from '../../src/mqtt/frames.ts';
+import { FrameFilter, MalformedPacket } from '../../src/mqtt/wire/frames.ts';
 import { clientFrame } from '../../src/service/api/frames.ts';
 import { newSocketServer } from '../../src/service/live/upgrade.ts';
 import {

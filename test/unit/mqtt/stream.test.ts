@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, connect, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MalformedPacket, type Oversize } from '../../../src/mqtt/frames.ts';
+import { MalformedPacket, type Oversize } from '../../../src/mqtt/wire/frames.ts';
 import { MqttStream } from '../../../src/mqtt/stream.ts';
 import { framed, string, uint16 } from '../../support/brokers/scripted-broker.ts';
 import { eventually } from '../../support/eventually.ts';

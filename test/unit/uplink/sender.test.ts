@@ -9,7 +9,7 @@ import { Suspicion } from '../../../src/uplink/suspicion.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { test_drones, test_kit } from '../../support/gps.ts';
 import { texts } from '../../../src/uplink/texts.ts';
-import { outgoingRow } from '../../support/outgoing-row.ts';
+import { outgoingRow } from './outgoing-row.ts';
 
 useFakeTime();
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
 import { Suspicion } from '../../../src/uplink/suspicion.ts';
-import { outgoingRow } from '../../support/outgoing-row.ts';
+import { outgoingRow } from './outgoing-row.ts';
 
 const outgoing = (id: number, kind = 'feed'): OutgoingMessage =>
   outgoingRow(id, { channel: `${kind}/a/gps`, backlog: true });

@@ -3,7 +3,7 @@ import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
 import { rowId } from '../../../src/outbox/row.ts';
 import { Problems } from '../../../src/uplink/problems.ts';
 import { Undelivered } from '../../../src/uplink/undelivered.ts';
-import { outgoingRow } from '../../support/outgoing-row.ts';
+import { outgoingRow } from './outgoing-row.ts';
 
 const epoch = 3;
 

@@ -65,18 +65,8 @@ export async function importLines(
     if (text === '') continue;
     const line = readLine(text, number);
     if ('format' in line) {
-      if (kit) throw new ExportUnreadable(texts.ends_early(kit.kit_id));
-      if (line.version > format_version) throw new ExportUnreadable(texts.later_version(line.version));
+      kit = begin(line, kit);
       left = line.left ?? 0;
-      const record: Records = { received: [], dropped: [], holes: [], erased: [] };
-      kit = {
-        kit_id: line.kit_id,
-        record,
-        messages: 0,
-        waiting: [],
-        waiting_chars: 0,
-        arrived_ms: undefined,
-      };
       continue;
     }
     if (!kit) throw new ExportUnreadable(texts.no_kit_line(number));
@@ -94,6 +84,14 @@ export async function importLines(
   if (left > 0) throw new ExportUnreadable(texts.kits_missing(left));
   if (kits === 0) throw new ExportUnreadable(texts.no_kit_line(1));
   return { kits, messages };
+}
+
+/** The kit whose lines follow; `before`: one whose lines have not ended. */
+function begin({ kit_id, version }: Extract<ExportLine, { format: string }>, before: Kit | undefined): Kit {
+  if (before) throw new ExportUnreadable(texts.ends_early(before.kit_id));
+  if (version > format_version) throw new ExportUnreadable(texts.later_version(version));
+  const record: Records = { received: [], dropped: [], holes: [], erased: [] };
+  return { kit_id, record, messages: 0, waiting: [], waiting_chars: 0, arrived_ms: undefined };
 }
 
 /** Records begin with their name; whatever begins otherwise has to fit a message. */

@@ -44,9 +44,6 @@ describe('a reply', () => {
   });
 });
 
-/** A thread that gets no processor for 1.5 s counts as stalled; then the profiles are asked for again after two minutes. */
-const again_ms = 180_000;
-
 describe('the profiles of a recorder', () => {
   /** As long as those of real devices. */
   const profile = (n: number): string => {

@@ -1,12 +1,12 @@
 /** What MQTT.js keeps for ever of packets that were sent must stay small. */
 // Before the library, as in the program.
-import '../../../src/mqtt/client.ts';
+import '../../../../src/mqtt/client.ts';
 import { Writable } from 'node:stream';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { writeToStream } from 'mqtt-packet';
 import numbers from 'mqtt-packet/numbers.js';
 import { expect, test } from 'vitest';
-import { bufferBytes } from '../../support/process-stats.ts';
+import { bufferBytes } from '../../../support/process-stats.ts';
 
 test('packets of three thousand different lengths leave no pool of buffers behind', async () => {
   const lengths = 3_000;

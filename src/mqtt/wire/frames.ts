@@ -2,7 +2,7 @@
  * Cuts the byte stream of a broker into packets before MQTT.js reads it, so that nothing larger than agreed is ever held
  * in memory, and so that what MQTT.js cannot read although it is legal, or harmless, does not end the connection.
  */
-import { texts } from './texts.ts';
+import { texts } from '../texts.ts';
 
 /** A PUBLISH above the limit. It is read past and its payload is discarded. */
 export interface Oversize {

@@ -2,7 +2,7 @@
  * Encodes PUBLISH packets (MQTT 5 section 3.3). Nearly everything that a kit sends is one of them: written by MQTT.js, each is
  * copied as an object and goes out in eight pieces.
  */
-import type { ProtocolVersion } from './broker.ts';
+import type { ProtocolVersion } from '../broker.ts';
 
 export interface Publication {
   readonly topic: string;

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { generate } from 'mqtt-packet';
 import { expect, it } from 'vitest';
-import { encodePublish, type Publication, publishBytes } from '../../../src/mqtt/publish-packet.ts';
+import { encodePublish, type Publication, publishBytes } from '../../../../src/mqtt/wire/publish-packet.ts';
 
 const expiry_s_max = 0xff_ff_ff_ff;
 const packet_id_max = 65_535;

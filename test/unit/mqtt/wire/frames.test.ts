@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FrameFilter, MalformedPacket, type Oversize } from '../../../src/mqtt/frames.ts';
-import { framed, string, uint16 } from '../../support/brokers/scripted-broker.ts';
+import { FrameFilter, MalformedPacket, type Oversize } from '../../../../src/mqtt/wire/frames.ts';
+import { framed, string, uint16 } from '../../../support/brokers/scripted-broker.ts';
 
 const publish = (topic: string, payload: Buffer, id = 7): Buffer =>
   framed(0x32, string(topic), uint16(id), Buffer.from([0]), payload);

@@ -1,5 +1,5 @@
 /** A message of one row, as the buffer gives it to the uplink. */
-import type { OutgoingMessage } from '../../src/outbox/live/outgoing.ts';
+import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
 
 export function outgoingRow(id: number, changes: Partial<OutgoingMessage> = {}): OutgoingMessage {
   const { lane = 'feed', channel = 'feed/a/gps' } = changes;
