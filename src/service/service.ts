@@ -167,8 +167,9 @@ export class Service {
       asset_key: `${kit_id}:partner:${asset_id}`,
       name,
       type,
-      vendor: vendor ?? null,
-      model: model ?? null,
+      // A text without characters is a field that was left empty.
+      vendor: vendor || null,
+      model: model || null,
       metadata: metadata ?? {},
       parent_id: parent_id ?? null,
       created_ms: now(),

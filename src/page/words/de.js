@@ -132,7 +132,7 @@ export const de = {
     label: 'Weg der Daten',
     kit: 'Kit',
     service: 'Dienst',
-    noLink: 'Kein Link',
+    noLink: 'nicht gemeldet',
     waiting: (n) => `${number(n)} wartend`,
   },
   attention: {
@@ -180,7 +180,7 @@ export const de = {
     notObserved: 'Nicht beobachtet',
   },
   assets: {
-    none: 'Noch kein Gerät gemeldet',
+    none: 'Noch kein Gerät gemeldet. Jedes erscheint hier, sobald das Kit es findet.',
     noMatch: 'Kein Gerät passt zum Filter.',
     all: (n) => `Alle ${n} Geräte`,
     online: ({ online, all }) => `${online} von ${all} online`,
@@ -240,7 +240,8 @@ export const de = {
     fit: 'Alles zeigen',
     follow: 'Folgen',
     worldOutline: 'Weltumriss',
-    noPosition: 'Noch keine Position gemeldet',
+    noPosition:
+      'Noch keine Position gemeldet. Sie kommt von GPS oder Modem des Kits oder aus seiner Konfiguration.',
     summary: ({ isKitKnown, assets, far }) =>
       `Karte. ${isKitKnown ? 'Kit' : 'Keine Position des Kits'}, ${assets} Geräte innerhalb ${far}; die Liste der Geräte zeigt Entfernung und Richtung.`,
   },

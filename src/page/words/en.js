@@ -155,7 +155,7 @@ export const en = {
     label: 'Path of the data',
     kit: 'Kit',
     service: 'Service',
-    noLink: 'No link',
+    noLink: 'not reported',
     waiting: (/** @type {number} */ n) => `${number(n)} in queue`,
   },
   attention: {
@@ -206,7 +206,7 @@ export const en = {
     notObserved: 'Not observed',
   },
   assets: {
-    none: 'No asset reported yet',
+    none: 'No asset reported yet. Each appears here when the kit finds it.',
     noMatch: 'No asset matches the filter.',
     all: (/** @type {number} */ n) => `All ${n} assets`,
     online: (/** @type {{ online: number, all: number }} */ { online, all }) => `${online} of ${all} online`,
@@ -267,7 +267,7 @@ export const en = {
     fit: 'Show all',
     follow: 'Follow',
     worldOutline: 'World outline',
-    noPosition: 'No position reported yet',
+    noPosition: "No position reported yet. It comes from the kit's GPS or modem, or from its configuration.",
     summary: (
       /** @type {{ isKitKnown: boolean, assets: number, far: string }} */ { isKitKnown, assets, far },
     ) =>

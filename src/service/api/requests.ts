@@ -14,7 +14,7 @@ export const name_chars_max = 100;
 export const metadata_bytes_max = 16_384;
 
 /** One half of a surrogate pair cannot be stored as UTF-8, and control characters change how a name is shown. What is not drawn is left out. */
-export const label = z
+const text = z
   .string()
   .trim()
   .max(name_chars_max)
@@ -22,15 +22,15 @@ export const label = z
     (text) => text.isWellFormed() && !/\p{Cc}/u.test(text),
     'holds control characters or half a surrogate pair',
   )
-  .overwrite(cleanText)
-  .min(1);
+  .overwrite(cleanText);
+export const label = text.min(1);
 
 export const createAsset = z
   .object({
     name: label,
     type: label.describe('drone, camera, sensor, vehicle, or any other name'),
-    vendor: label.nullish(),
-    model: label.nullish(),
+    vendor: text.nullish(),
+    model: text.nullish(),
     metadata: jsonObject.nullish().describe(`free form, at most ${metadata_bytes_max} bytes`),
     parent_id: z.uuid().toLowerCase().nullish(),
   })

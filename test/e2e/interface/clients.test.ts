@@ -33,6 +33,12 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('a client of the doc
     expect(lost.status).toBe(422);
   });
 
+  it('12.6 takes an empty text for an optional field as a field that was left empty', async () => {
+    const { status, body } = await create({ name: 'Bare', type: 'vehicle', vendor: '', model: '  ' });
+    expect([status, body]).toMatchObject([201, { vendor: null, model: null }]);
+    expect((await create({ name: '', type: 'vehicle' })).status).toBe(422);
+  });
+
   it('12.6, 12.13 leaves out fields that it does not know, and takes JSON under any type that a client gives it', async () => {
     const { status, body } = await create({ name: 'Bare', type: 'vehicle', colour: 'red' });
     expect(status).toBe(201);

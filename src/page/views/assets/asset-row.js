@@ -1,13 +1,12 @@
 /** One row of an asset: what it is, its most important values, its state and age. */
 import { assetState, freshness, isAssetReachable, lastMessageTime } from '../../world/age.js';
 import { addressOf } from '../../world/route.js';
-import { locale } from '../../world/units.js';
 import { assetTree } from '../../world/world.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { icon, iconOfType } from '../parts/icon.js';
 import { age, ageText, card, name, state } from '../parts/marks.js';
-import { Steady } from '../parts/steady.js';
+import { steady } from '../parts/steady.js';
 import { summaryOf, summaryView } from './summary.js';
 
 /** @import { LiveAsset, View } from '../../types.d.ts' */
@@ -70,7 +69,7 @@ export function assetRow(asset, depth, view) {
   const row = `asset-row depth-${Math.min(depth, depth_max)}`;
   const href = addressOf('asset', choices.kit_id, id);
   const seenText = seen.age_ms === null ? null : ageText(seen.age_ms);
-  const shown = [locale.now, row, href, type, asset.name, facts, word, seenText, seen.isOld];
+  const shown = [row, href, type, asset.name, facts, word, seenText, seen.isOld];
   const draw = () =>
     html`<li>
       <a class=${row} href=${href}
@@ -79,5 +78,5 @@ export function assetRow(asset, depth, view) {
         >${state(word)}${age(seen)}</a
       >
     </li>`;
-  return html`<${Steady} key=${id} by=${JSON.stringify(shown)} draw=${draw} />`;
+  return steady(shown, draw, id);
 }

@@ -5,6 +5,7 @@ import { t } from '../../words/words.js';
 import { lostBox } from '../overview/overview-view.js';
 import { html } from '../parts/html.js';
 import { icon, shape } from '../parts/icon.js';
+import { steady } from '../parts/steady.js';
 import { assetRow } from './asset-row.js';
 
 /** @import { LiveAsset, View } from '../../types.d.ts' */
@@ -62,24 +63,26 @@ function filters({ world, choices, act }) {
       count: list.length,
     })),
   ];
-  return html`<div class="chips" role="group" aria-label=${t.assets.filter}>
-    ${buttons.map(({ key, text, count }) => {
-      const choose = () => {
-        choices.filter = key;
-        act.changed();
-      };
-      return html`<button
-        key=${key}
-        type="button"
-        class="chip"
-        aria-pressed=${String(choices.filter === key)}
-        onClick=${choose}
-      >
-        ${key === 'offline' && count > 0 ? html`<span class="state bad">${shape('off')}</span>` : ''}<bdi
-          >${text}</bdi
+  const draw = () =>
+    html`<div class="chips" role="group" aria-label=${t.assets.filter}>
+      ${buttons.map(({ key, text, count }) => {
+        const choose = () => {
+          choices.filter = key;
+          act.changed();
+        };
+        return html`<button
+          key=${key}
+          type="button"
+          class="chip"
+          aria-pressed=${String(choices.filter === key)}
+          onClick=${choose}
         >
-        <span class="n">${count}</span>
-      </button>`;
-    })}
-  </div>`;
+          ${key === 'offline' && count > 0 ? html`<span class="state bad">${shape('off')}</span>` : ''}<bdi
+            >${text}</bdi
+          >
+          <span class="n">${count}</span>
+        </button>`;
+      })}
+    </div>`;
+  return steady([buttons, choices.filter], draw);
 }

@@ -107,7 +107,7 @@ function pathView(view) {
   return html`<div class=${isUp ? 'path' : 'path broken'}>
     <span class="n"><i>${icon('server', 'l')}</i>${t.path.kit}</span>
     <span class="w"><span>${rates.map((rate) => html`<span>${rate}</span> `)}</span></span>
-    <span class=${isUp ? 'n on' : 'n'}
+    <span class=${isUp && way ? 'n on' : 'n'}
       ><i>${icon(iconOfLink(way?.type), 'l')}</i>${way ? name(linkTitle(way)) : t.path.noLink}</span
     >
     <span class="w"><span>${isUp ? waiting : ''}</span></span>

@@ -1,5 +1,7 @@
 /** Content that is drawn again only when what it shows has changed: most rows of a long list are as they were a moment ago. */
+import { locale } from '../../world/units.js';
 import { Component } from '../../preact.js';
+import { html } from './html.js';
 
 /** @import { ComponentChildren } from '../../preact.js' */
 
@@ -9,7 +11,7 @@ import { Component } from '../../preact.js';
  * `by`: everything that the content depends on, as one text. It must have no handlers that depend on more.
  * @extends {Component<Props, {}>}
  */
-export class Steady extends Component {
+class Steady extends Component {
   /**
    * @override
    * @param {Props} next
@@ -22,4 +24,15 @@ export class Steady extends Component {
   render() {
     return this.props.draw();
   }
+}
+
+/**
+ * Draws again only when one of these values, or the language, has changed. Handlers in it may use the choices and the actions
+ * of the page, which stay the same objects.
+ * @param {readonly unknown[]} shown
+ * @param {() => ComponentChildren} draw
+ * @param {string} [key] among its neighbours
+ */
+export function steady(shown, draw, key) {
+  return html`<${Steady} key=${key} by=${JSON.stringify([locale.now, ...shown])} draw=${draw} />`;
 }

@@ -3,6 +3,7 @@ import { attentionList } from '../overview/attention.js';
 import { html } from '../parts/html.js';
 import { icon } from '../parts/icon.js';
 import { name } from '../parts/marks.js';
+import { steady } from '../parts/steady.js';
 import { addressOf } from '../../world/route.js';
 import { t } from '../../words/words.js';
 
@@ -33,20 +34,22 @@ function placeOf(screen) {
 export function tabsView(view) {
   const { choices, route } = view;
   const waiting = attentionList(view).length;
-  return html`<nav class="tabs" aria-label=${t.nav.label}>
-    ${places.map(
-      ([screen, sign]) =>
-        html`<a
-          key=${screen}
-          href=${addressOf(screen, choices.kit_id)}
-          aria-current=${placeOf(route.screen) === screen ? 'page' : undefined}
-          >${icon(sign)}${screen === 'overview' && waiting > 0 && route.screen !== 'overview' ? count(waiting) : ''}<span
-            class="word"
-            >${t.nav[screen]}</span
-          ></a
-        >`,
-    )}
-  </nav>`;
+  const draw = () =>
+    html`<nav class="tabs" aria-label=${t.nav.label}>
+      ${places.map(
+        ([screen, sign]) =>
+          html`<a
+            key=${screen}
+            href=${addressOf(screen, choices.kit_id)}
+            aria-current=${placeOf(route.screen) === screen ? 'page' : undefined}
+            >${icon(sign)}${screen === 'overview' && waiting > 0 && route.screen !== 'overview' ? count(waiting) : ''}<span
+              class="word"
+              >${t.nav[screen]}</span
+            ></a
+          >`,
+      )}
+    </nav>`;
+  return steady([route.screen, choices.kit_id, waiting], draw);
 }
 
 /** @param {number} n */
@@ -59,44 +62,56 @@ export function railView(view) {
   const { choices, world, route, act } = view;
   const waiting = attentionList(view).length;
   const figures = { assets: world.assets.size, links: world.kit?.wans.length ?? 0 };
-  return html`<nav class="rail" aria-label=${t.nav.label}>
-    ${kitButton(view)}
-    ${
-      choices.kits.length > 1 &&
-      html`<a class="nav" href="#/kits" aria-current=${route.screen === 'kits' ? 'page' : undefined}
-        >${icon('list')}<span>${t.nav.kits}</span><span class="n">${choices.kits.length}</span></a
-      >`
-    }
-    ${places.map(
-      ([screen, sign]) =>
-        html`<a
-          key=${screen}
+  const shown = [route.screen, choices.kit_id, waiting, figures, choices.kits.length, view.theme];
+  const draw = () =>
+    html`<nav class="rail" aria-label=${t.nav.label}>
+      ${kitButton(view)}
+      ${
+        choices.kits.length > 1 &&
+        html`<a class="nav" href="#/kits" aria-current=${route.screen === 'kits' ? 'page' : undefined}
+          >${icon('list')}<span>${t.nav.kits}</span><span class="n">${choices.kits.length}</span></a
+        >`
+      }
+      ${places.map(
+        ([screen, sign]) =>
+          html`<a
+            key=${screen}
+            class="nav"
+            href=${addressOf(screen, choices.kit_id)}
+            aria-current=${placeOf(route.screen) === screen ? 'page' : undefined}
+            >${icon(sign)}<span>${t.nav[screen]}</span>${
+              screen === 'overview' && waiting > 0
+                ? count(waiting)
+                : html`<span class="n"
+                    >${screen === 'assets' || screen === 'links' ? figures[screen] || '' : ''}</span
+                  >`
+            }</a
+          >`,
+      )}
+      <div class="end">
+        <button type="button" class="nav" onClick=${act.switchTheme}>
+          ${icon(view.theme === 'day' ? 'moon' : 'sun')}<span
+            >${view.theme === 'day' ? t.nav.night : t.nav.day}</span
+          >
+        </button>
+        <a
           class="nav"
-          href=${addressOf(screen, choices.kit_id)}
-          aria-current=${placeOf(route.screen) === screen ? 'page' : undefined}
-          >${icon(sign)}<span>${t.nav[screen]}</span>${
-            screen === 'overview' && waiting > 0
-              ? count(waiting)
-              : html`<span class="n"
-                  >${screen === 'assets' || screen === 'links' ? figures[screen] || '' : ''}</span
-                >`
-          }</a
-        >`,
-    )}
-    <div class="end">
-      <button type="button" class="nav" onClick=${act.switchTheme}>
-        ${icon(view.theme === 'day' ? 'moon' : 'sun')}<span
-          >${view.theme === 'day' ? t.nav.night : t.nav.day}</span
+          href=${addressOf('settings', choices.kit_id)}
+          aria-current=${route.screen === 'settings' ? 'page' : undefined}
+          >${icon('settings')}<span>${t.nav.settings}</span></a
         >
-      </button>
-      <a
-        class="nav"
-        href=${addressOf('settings', choices.kit_id)}
-        aria-current=${route.screen === 'settings' ? 'page' : undefined}
-        >${icon('settings')}<span>${t.nav.settings}</span></a
-      >
-    </div>
-  </nav>`;
+      </div>
+    </nav>`;
+  return steady([...shown, kitText(view)], draw);
+}
+
+/**
+ * What the kit is called, and where it is.
+ * @param {View} view
+ */
+function kitText({ choices, world }) {
+  const chosen = choices.kits.find(({ id }) => id === choices.kit_id);
+  return { text: world.kit?.kit_name ?? chosen?.name, city: world.kit?.location?.kit_location };
 }
 
 /**
@@ -104,10 +119,8 @@ export function railView(view) {
  * @param {View} view
  */
 export function kitButton(view) {
-  const { choices, act, world } = view;
-  const chosen = choices.kits.find(({ id }) => id === choices.kit_id);
-  const text = world.kit?.kit_name ?? chosen?.name;
-  const city = world.kit?.location?.kit_location;
+  const { act } = view;
+  const { text, city } = kitText(view);
   const open = () => act.openSheet('kits');
   return html`<button type="button" class="kit-btn" aria-haspopup="dialog" onClick=${open}>
     <span
