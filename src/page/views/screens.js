@@ -15,7 +15,11 @@ const here = { overview, assets: assetsScreen };
 
 const rest = {
   asset: lazy(async () => {
-    const [screen] = await Promise.all([import('./asset/asset-view.js'), loadStyles('asset.css')]);
+    const [screen] = await Promise.all([
+      import('./asset/asset-view.js'),
+      loadStyles('asset.css'),
+      loadStyles('controls.css'),
+    ]);
     return screen.assetScreen;
   }),
   map: lazy(async () => (await import('./map/map-screen.js')).mapScreen),
