@@ -5,7 +5,7 @@ import { descriptorOf, type UnsentBytes, unsentBytes } from '../../../src/platfo
 import { every } from '../../../src/platform/time.ts';
 import { readPaced } from '../wire/paced-stream.ts';
 import type { LinkOptions } from './link-options.ts';
-import { type MediumHost, untilLost } from './medium.ts';
+import { type MediumHost, type Stream, untilLost } from './medium.ts';
 import { texts } from './texts.ts';
 
 type TcpClient = Extract<LinkOptions, { kind: 'tcp_client' }>;
@@ -17,6 +17,7 @@ const connect_timeout_ms = 4_000;
 const silence_max_ms = 15_000;
 const silence_at_first_max_ms = 60_000;
 const check_every_ms = 1_000;
+/** When there are so many, the oldest that has sent no accepted frame gives way to the next. */
 const connections_max = 16;
 /** Limits the wait to a second or two: older frames are not worth sending. */
 const unsent_bytes_max = 16_384;
@@ -30,7 +31,7 @@ export async function runTcpClient({ host, port }: TcpClient, medium: MediumHost
   const unsent = await unsentBytes();
   if (medium.signal.aborted) return;
   const socket = connect({ host, port });
-  const ended = serveSocket(socket, peer, medium);
+  const ended = serveSocket(socket, medium.stream(peer), medium);
   socket.setTimeout(connect_timeout_ms, () => {
     socket.destroy(new Error(texts.connect_timeout(connect_timeout_ms / 1_000)));
   });
@@ -52,16 +53,23 @@ export async function runTcpListen({ host, port }: TcpListen, medium: MediumHost
   const unsent = await unsentBytes();
   const writers = new Map<string, TcpWriter>();
   const connections = new Set<Promise<string>>();
+  const streams = new Map<Socket, Stream>();
   const server = createServer((socket) => {
+    if (!hasRoom(streams)) {
+      socket.destroy();
+      return;
+    }
     const peer = `${socket.remoteAddress ?? 'unknown'}:${socket.remotePort ?? 0}`;
+    const stream = medium.stream(peer);
+    streams.set(socket, stream);
     writers.set(peer, new TcpWriter(socket, unsent));
-    const ended = serveSocket(socket, peer, medium).finally(() => {
+    const ended = serveSocket(socket, stream, medium).finally(() => {
       writers.delete(peer);
+      streams.delete(socket);
       connections.delete(ended);
     });
     connections.add(ended);
   });
-  server.maxConnections = connections_max;
   const lost = new Promise<never>((_, reject) => {
     server.on('error', (error) => {
       reject(new DeviceUnreachable(texts.tcp_listen_failed(host, port, error.message), { cause: error }));
@@ -88,10 +96,20 @@ export async function runTcpListen({ host, port }: TcpListen, medium: MediumHost
   }
 }
 
+/** Makes room where there is none: a host that only holds connections keeps no vehicle away. */
+function hasRoom(streams: Map<Socket, Stream>): boolean {
+  if (streams.size < connections_max) return true;
+  const strangers = streams.entries().filter(([, stream]) => stream.received_ms() === undefined);
+  const [oldest] = strangers.next().value ?? [];
+  if (!oldest) return false;
+  streams.delete(oldest);
+  oldest.destroy();
+  return true;
+}
+
 /** Reads a connection until it ends; resolves with the reason. Never rejects. */
-async function serveSocket(socket: Socket, peer: string, medium: MediumHost): Promise<string> {
+async function serveSocket(socket: Socket, stream: Stream, medium: MediumHost): Promise<string> {
   const { signal } = medium;
-  const stream = medium.stream(peer);
   const over = new AbortController();
   const begin_ms = performance.now();
   let reason: string = texts.closed_by_peer;

@@ -19,8 +19,9 @@ export interface Hook {
   close(): void;
 }
 
+/** When there are so many, the oldest that has not named a path of a camera gives way: no number of hosts fills the places. */
 const connections_max = 128;
-/** Paths of one address: a camera has one, and briefly a second one while it reconnects. */
+/** Connections of one address: a camera has one, and briefly a second one while it reconnects. */
 const address_connections_max = 16;
 /** A call carries a few events. */
 const call_bytes_max = 262_144;
@@ -44,6 +45,9 @@ export class Webhook {
   readonly #receivers = new Map<string, Receiver>();
   /** Connections by address. */
   readonly #open = new Map<string, number>();
+  /** Connections in the order in which they came; those that named the path of a camera are not among the others. */
+  readonly #all = new Set<Socket>();
+  readonly #unknown = new Set<Socket>();
   readonly #stopping = new AbortController();
   #opening: Promise<Server> | undefined;
 
@@ -87,7 +91,6 @@ export class Webhook {
 
   async #listen(): Promise<Server> {
     const server = createServer({ requestTimeout: request_timeout_ms, headersTimeout: request_timeout_ms });
-    server.maxConnections = connections_max;
     server.on('connection', (socket) => this.#admit(socket));
     server.on('request', (request, response) => {
       this.#serve(request, response).catch(() => response.destroy());
@@ -100,20 +103,35 @@ export class Webhook {
     return server;
   }
 
-  /** Limits one host that holds connections open. */
+  /** Limits one host that holds connections open, and all of them together. */
   #admit(socket: Socket): void {
     const address = socket.remoteAddress ?? '';
     const open = this.#open.get(address) ?? 0;
-    if (open >= address_connections_max) {
+    if (open >= address_connections_max || !this.#hasRoom()) {
       socket.destroy();
       return;
     }
     this.#open.set(address, open + 1);
+    this.#all.add(socket);
+    this.#unknown.add(socket);
     socket.once('close', () => {
+      this.#all.delete(socket);
+      this.#unknown.delete(socket);
       const left = (this.#open.get(address) ?? 1) - 1;
       if (left > 0) this.#open.set(address, left);
       else this.#open.delete(address);
     });
+  }
+
+  /** Makes room where there is none. */
+  #hasRoom(): boolean {
+    if (this.#all.size < connections_max) return true;
+    const [oldest] = this.#unknown;
+    if (!oldest) return false;
+    this.#all.delete(oldest);
+    this.#unknown.delete(oldest);
+    oldest.destroy();
+    return true;
   }
 
   /** Every invalid request gets the same answer, so that guessing reveals nothing. */
@@ -123,6 +141,7 @@ export class Webhook {
       refuse(request, response);
       return;
     }
+    this.#unknown.delete(request.socket);
     receiver.waiting += 1;
     try {
       const xml = await bodyOf(request);

@@ -8,6 +8,7 @@ import type { Service } from '../../service.ts';
 import { anyProblem, type Env, kitParams, withForms } from '../context.ts';
 import { csvLine } from './csv.ts';
 import type { HistoryGate } from './gate.ts';
+import { streamOf } from './portions.ts';
 import { exportQuery, history_limit_max, spanOf } from './query.ts';
 import { newRoutes } from '../new-routes.ts';
 import { texts } from '../../texts.ts';
@@ -66,10 +67,12 @@ export function exportRoutes(
         leave();
       }
     }
-    return c.body(streamOf(lines()), 200, headersOf(format, kit_id));
+    return c.body(streamOf(lines(), brokenOff), 200, headersOf(format, kit_id));
   });
   return routes;
 }
+
+const brokenOff = (error: unknown): Error => new Error(texts.export_broken(messageOf(error)));
 
 function headersOf(format: 'ndjson' | 'csv', kit_id: string): Record<string, string> {
   return {
@@ -83,26 +86,4 @@ function lineOf(message: HistoryMessage, format: 'ndjson' | 'csv'): string {
   if (format === 'ndjson') return `${JSON.stringify(resource)}\n`;
   const { time, time_quality, channel, asset_id, feed, epoch, seq } = resource;
   return `${csvLine([time, time_quality, channel, asset_id, feed, epoch, seq, message.data])}\r\n`;
-}
-
-/** One portion is read when the client has taken the one before. */
-function streamOf(lines: AsyncGenerator<string, void, undefined>): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        try {
-          const next = await lines.next();
-          if (next.done === true) controller.close();
-          else controller.enqueue(encoder.encode(next.value));
-        } catch (error) {
-          controller.error(new Error(texts.export_broken(messageOf(error))));
-        }
-      },
-      async cancel() {
-        await lines.return();
-      },
-    },
-    { highWaterMark: 1 },
-  );
 }

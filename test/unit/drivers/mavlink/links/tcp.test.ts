@@ -181,4 +181,33 @@ describe('TCP link', () => {
     await link.ended;
     expect(link.stats().up).toBe(false);
   });
+
+  it('has a place for a vehicle while a stranger holds more connections than there are, and none for the 17th vehicle', async () => {
+    const port = await freePort();
+    const options = { kind: 'tcp_listen', host: '127.0.0.1', port };
+    const { frames, untilUp, untilReceived } = listen(options, { signal: over.signal });
+    await untilUp();
+    const open = async (): Promise<Socket> => {
+      const socket = connect({ port, host: '127.0.0.1' });
+      socket.on('error', () => undefined).resume();
+      held.push(socket);
+      await once(socket, 'connect');
+      return socket;
+    };
+    const held: Socket[] = [];
+    try {
+      for (let count = 0; count < 20; count += 1) await open();
+      for (let sysid = 1; sysid <= 16; sysid += 1) {
+        (await open()).write(heartbeat(0, sysid));
+        await untilReceived(sysid);
+      }
+      expect(new Set(frames.map(({ sysid }) => sysid)).size).toBe(16);
+      const refused = await open();
+      await eventually('the vehicle above the maximum is refused', () => refused.destroyed);
+      held.at(-2)?.write(heartbeat(1, 16));
+      await untilReceived(17);
+    } finally {
+      for (const socket of held) socket.destroy();
+    }
+  });
 });

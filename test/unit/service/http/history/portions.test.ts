@@ -1,0 +1,47 @@
+/** A client that stops reading an export, by the clock of the test. */
+import { describe, expect, it, vi } from 'vitest';
+import { portion_wait_max_ms, streamOf } from '../../../../../src/service/http/history/portions.ts';
+import { useFakeTime } from '../../../../support/fake-time.ts';
+
+useFakeTime();
+
+/** Endless portions, and whether their end was reached. */
+function endless() {
+  const state = { given: 0, isClosed: false };
+  async function* portions(): AsyncGenerator<string, void, undefined> {
+    try {
+      for (;;) {
+        state.given += 1;
+        yield `portion ${state.given}\n`;
+      }
+    } finally {
+      state.isClosed = true;
+    }
+  }
+  const stream = streamOf(portions(), (error) => new Error('broke off', { cause: error }));
+  return { state, reader: stream.getReader() };
+}
+
+describe('The response of an export', () => {
+  it('ends when its client takes nothing for five minutes, and gives its place back', async () => {
+    const { state, reader } = endless();
+    expect((await reader.read()).done).toBe(false);
+    await vi.advanceTimersByTimeAsync(portion_wait_max_ms - 1);
+    expect(state.isClosed).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(state.isClosed).toBe(true);
+    await expect(reader.closed).rejects.toThrow('broke off');
+  });
+
+  it('goes on for a client that takes a portion now and then, and reads no further than it', async () => {
+    const { state, reader } = endless();
+    for (let taken = 1; taken <= 20; taken += 1) {
+      expect((await reader.read()).done).toBe(false);
+      await vi.advanceTimersByTimeAsync(portion_wait_max_ms - 1);
+      expect(state.given).toBeLessThanOrEqual(taken + 1);
+    }
+    expect(state.isClosed).toBe(false);
+    await reader.cancel();
+    expect(state.isClosed).toBe(true);
+  });
+});
