@@ -39,6 +39,7 @@ export class Forwarder {
   readonly #recent = new RecentFrames();
   readonly #budgets: ReadonlyMap<Endpoint, ByteBudget>;
   #routes: readonly Route[] = [];
+  #routes_now: readonly Route[] | undefined;
   #has_warned_ids = false;
   #has_warned_link = false;
 
@@ -126,7 +127,7 @@ export class Forwarder {
 
   #fromStation(endpoint: Endpoint, frame: Frame, peer: string): void {
     const { tally } = endpoint;
-    const routes = this.#parts.routes();
+    const routes = this.#routesNow();
     const obstacle = this.#obstacle(endpoint, frame, { peer, routes });
     if (obstacle) {
       tally.drop(obstacle);
@@ -149,23 +150,36 @@ export class Forwarder {
     else tally.drop('link_refused');
   }
 
+  /** The routes of this turn of the event loop: a station that floods asks for them with each frame. */
+  #routesNow(): readonly Route[] {
+    if (this.#routes_now) return this.#routes_now;
+    const routes = this.#parts.routes();
+    this.#routes_now = routes;
+    setImmediate(() => {
+      this.#routes_now = undefined;
+    });
+    return routes;
+  }
+
   #obstacle(
     { name, options }: Endpoint,
     frame: Frame,
     { peer, routes }: { readonly peer: string; readonly routes: readonly Route[] },
   ): DropReason | undefined {
     const { passive, out, log } = this.#parts;
-    // Remembered also when it is not forwarded: it may come back through a link.
-    const isReturned = this.#recent.isFromElsewhere(frame, `endpoint ${name}|${peer}`, performance.now());
+    const { sysid, compid } = frame;
+    const isVehicles = routes.some((route) => route.sysid === sysid && route.compid === compid);
+    // Remembered also when it is not forwarded: it may come back through a link. Never with the ids of a vehicle: a station that
+    // sends its next frames before it would hide them from the others.
+    const isReturned =
+      !isVehicles && this.#recent.isFromElsewhere(frame, `endpoint ${name}|${peer}`, performance.now());
     if (passive || options.read_only) return 'read_only';
     if (out.isEcho(frame)) {
       if (!this.#has_warned_ids) log.warn({ endpoint: name, peer }, texts.own_ids);
       this.#has_warned_ids = true;
       return 'own_ids';
     }
-    const { sysid, compid } = frame;
-    if (isReturned || routes.some((route) => route.sysid === sysid && route.compid === compid))
-      return 'looped';
+    if (isReturned || isVehicles) return 'looped';
     return frame.msgid === setup_signing ? 'blocked' : undefined;
   }
 }

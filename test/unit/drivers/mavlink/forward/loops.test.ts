@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { checksum } from '../../../../../drivers/mavlink/wire/checksum.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { withEndpoints } from './forward-lab.ts';
 import { freePort } from '../../../../support/ports.ts';
@@ -85,4 +86,46 @@ describe.concurrent('Forwarding', () => {
       expect(gcs.frames).not.toContain(Buffer.from(sent).toString('hex'));
     });
   });
+
+  it('lets no station hide what a vehicle sends from the others by sending its next frames before it', async () => {
+    const port = await freePort();
+    const other = await freePort();
+    const endpoints = [
+      { kind: 'udp_listen', port, name: 'hostile', read_only: true },
+      { kind: 'udp_listen', port: other, name: 'gcs' },
+    ];
+    await withEndpoints(endpoints, async ({ drone, station, facts }) => {
+      const gcs = await station({ kind: 'udp', port: other });
+      const hostile = await station({ kind: 'udp', port });
+      await eventually('a heartbeat of the vehicle is known', () => beatOf(hostile.frames) !== undefined);
+      const beat = Buffer.from(beatOf(hostile.frames) ?? '', 'hex');
+      for (let seq = 0; seq < 256; seq += 1) hostile.sendRaw(withSeq(beat, seq));
+      await eventually(
+        'its frames were seen',
+        () => (facts('hostile').match(/read_only \d+|looped \d+/gu) ?? []).length > 0,
+      );
+      const from = drone.sent.length;
+      await eventually(
+        'the vehicle sends the same again',
+        () => beatOf(drone.sent.slice(from)) !== undefined,
+      );
+      const wanted = beatOf(drone.sent.slice(from)) ?? '';
+      await eventually('the other station receives it', () => gcs.frames.includes(wanted), 10_000);
+    });
+  });
 });
+
+const heartbeat = { msgid: '000000', crc_extra: 50 } as const;
+
+/** The first heartbeat among frames of MAVLink 2. */
+function beatOf(frames: readonly string[]): string | undefined {
+  return frames.find((frame) => frame.startsWith('fd') && frame.slice(14, 20) === heartbeat.msgid);
+}
+
+function withSeq(frame: Uint8Array, seq: number): Uint8Array {
+  const other = Buffer.from(frame);
+  other[4] = seq;
+  const end = other.length - 2;
+  other.writeUInt16LE(checksum(other, 1, end, heartbeat.crc_extra), end);
+  return other;
+}
