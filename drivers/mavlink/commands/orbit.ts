@@ -70,6 +70,9 @@ async function flyAround(
   const { to, situation } = reach(vehicle, context);
   const height = admitOrbit(orbit, situation, options);
   if (typeof height === 'string') throw notSent(texts.about(to.name, height));
+  // ORBIT_EXECUTION_STATUS does not exist in MAVLink 1.
+  if (orbitOf(situation) === 'circle' && to.contact.version === 1)
+    throw notSent(texts.about(to.name, texts.needs_mavlink2('orbit')));
   const evidence = await carryOut(to, orbitOrder(orbit, height, situation), context);
   const { lat, lon, radius_m, clockwise } = orbit;
   return {

@@ -34,6 +34,8 @@ export const texts = {
   target_height: (height_m: number, given: string, { min_m, max_m }: { min_m: number; max_m: number }) =>
     `target is ${height_m} m above home (${given}); ${min_m} to ${max_m} m are allowed (goto.height_min_m, goto.height_max_m)`,
   about: (vehicle: string, reason: string) => `${vehicle}: ${reason}`,
+  needs_mavlink2: (what: string) =>
+    `${what} needs MAVLink 2, and the vehicle sends MAVLink 1; set its port to MAVLink 2 (SERIALn_PROTOCOL=2, MAV_PROTO_VER=2)`,
   high_latency: 'reports over a satellite only, which shows neither its place nor its state well enough',
   vehicle_offline: (vehicle: string) => `${vehicle} is offline`,
   time_short: (left_s: string) => `too late: ${left_s} s left, too short to observe the effect`,

@@ -32,8 +32,8 @@ export interface Link {
   readonly ended: Promise<void>;
 }
 
-/** Signed with another key; not signed although we have a key; signed although we have none. */
-export type SignatureProblem = 'other_key' | 'unsigned' | 'no_key';
+/** Signed with another key; not signed, or MAVLink 1, although we have a key; signed although we have none. */
+export type SignatureProblem = 'mavlink1' | 'no_key' | 'other_key' | 'unsigned';
 
 export interface LinkListener {
   /** `peer` identifies the sender, stable while it keeps its address; `at_ms` is monotonic (`performance.now()`). */
@@ -194,7 +194,7 @@ function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefin
       }
     } else if (signing && !radio_reports.has(frame.msgid)) {
       tally.add('unsigned');
-      report('unsigned', frame);
+      report(frame.version === 1 ? 'mavlink1' : 'unsigned', frame);
       on.rejected?.(frame, peer, at_ms);
       return false;
     } else if (!signing && frame.signed) report('no_key', frame);

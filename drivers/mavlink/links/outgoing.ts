@@ -1,7 +1,8 @@
 /** Sends all outgoing frames: adds our ids, the sequence number and signature of each link; sends nothing when passive. */
 import { randomInt } from 'node:crypto';
 import type { Link } from './link.ts';
-import { type Decoded, encode, type MessageName, type Messages } from '../wire/messages.ts';
+import type { MavlinkVersion } from '../wire/frame.ts';
+import { type Decoded, encode, isInMavlink1, type MessageName, type Messages } from '../wire/messages.ts';
 import type { Precedence } from './send-budget.ts';
 import type { SignFrame, Signing } from '../wire/signing.ts';
 
@@ -36,6 +37,8 @@ export interface Recipient {
   readonly link: Link;
   /** Every peer of the link when omitted. */
   readonly peer?: string;
+  /** MAVLink version in which it is addressed; 2 when omitted. */
+  readonly version?: MavlinkVersion;
 }
 
 export interface OutgoingParts {
@@ -68,14 +71,18 @@ export class Outgoing {
     this.#signing = signing;
   }
 
-  /** Returns whether the link accepted the frame. */
-  send<K extends keyof Messages>(name: K, fields: Messages[K], { link, peer }: Recipient): boolean {
-    if (this.#passive) return false;
+  /** Returns whether the link accepted the frame. A message that does not exist in the recipient's version is not sent. */
+  send<K extends keyof Messages>(
+    name: K,
+    fields: Messages[K],
+    { link, peer, version = 2 }: Recipient,
+  ): boolean {
+    if (this.#passive || (version === 1 && !isInMavlink1(name))) return false;
     // Two kits that start together would number their frames alike.
     const seq = this.#seq.get(link) ?? randomInt(sequence_numbers);
     this.#seq.set(link, (seq + 1) % sequence_numbers);
     const { sysid, compid } = this;
-    const bytes = encode(name, fields, { sysid, compid, seq, sign: this.#signerOf(link) });
+    const bytes = encode(name, fields, { sysid, compid, seq, version, sign: this.#signerOf(link) });
     this.#remember(bytes);
     if ('command' in fields && typeof fields.command === 'number')
       this.#sent.set(fields.command, performance.now());

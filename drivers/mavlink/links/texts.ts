@@ -8,6 +8,7 @@ export const texts = {
   signature: {
     other_key: 'ignoring frames signed with another key; check signing.key_file',
     unsigned: 'ignoring unsigned frames; set the same key in the vehicle, or remove signing',
+    mavlink1: 'ignoring MAVLink 1 frames, which cannot be signed; set the port of the vehicle to MAVLink 2',
     no_key: 'vehicle signs its frames and no key is configured; it may ignore this kit, set signing',
   },
   own_ids: (links: readonly string[]) => `also used by another station over ${links.join(', ')}`,

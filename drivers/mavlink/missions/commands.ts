@@ -173,8 +173,10 @@ function storingOf(
   };
 }
 
-/** Vehicles that list their capabilities without this one would not answer. */
+/** MAVLink 1 transfers missions only. Vehicles that list their capabilities without this one would not answer. */
 function requireSupport(to: Addressee, of: MissionKind): void {
+  if (of !== 'mission' && to.contact.version === 1)
+    throw notSent(command_texts.about(to.name, command_texts.needs_mavlink2(texts.the_transfer(of))));
   const version = to.contact.latest.last('AUTOPILOT_VERSION');
   if (version && version.capabilities !== 0 && !isSupported(of, version.capabilities))
     throw notSent(texts.unsupported(to.name, of));

@@ -42,6 +42,7 @@ export const texts = {
   writing: (vehicle: string, done: number, all: number) => `${vehicle}: ${done} of ${all} items sent`,
   unanswered: (vehicle: string, what: string, requests: number) =>
     `${vehicle} did not answer ${requests} messages about ${what}`,
+  the_transfer: (kind: MissionKind) => `the transfer of a ${names[kind]}`,
   the_count: (kind: MissionKind) => `its ${names[kind]}`,
   the_upload: (kind: MissionKind) => `the new ${names[kind]}`,
   the_clearing: (kind: MissionKind) => `the removal of its ${names[kind]}`,

@@ -5,7 +5,7 @@ import { heartbeatOf } from './high-latency.ts';
 import { assetKeyOf } from './identity.ts';
 import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
 import type { Link } from '../links/link.ts';
-import { type Frame, fingerprintOf } from '../wire/frame.ts';
+import { type Frame, fingerprintOf, type MavlinkVersion } from '../wire/frame.ts';
 import { RecentAnswers } from '../wire/recent-answers.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { needsModeList } from './modes.ts';
@@ -74,6 +74,8 @@ export class Contact {
   readonly latest = new LatestMessages();
   readonly first_ms: number;
   last_ms: number;
+  /** MAVLink version of its latest frame, in which it is addressed: an old autopilot reads version 1 only. */
+  version: MavlinkVersion = 2;
   /** Heartbeats so far. */
   beats = 0;
   autopilot: Autopilot = 'other';

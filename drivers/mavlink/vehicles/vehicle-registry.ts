@@ -114,15 +114,16 @@ export class VehicleRegistry {
     if (!message) return;
     out.observe(message, now_ms);
     const contact = this.#dropStale(this.#contacts.find(link, peer, frame), now_ms);
+    const from = { link, peer, frame, now_ms };
     if (message.name === 'RADIO_STATUS' || message.name === 'RADIO') {
       this.#radio(message, { link, peer, contact, now_ms });
     } else if (contact) {
-      if (contact.isNew(message, frame, now_ms)) this.#contact(contact, message, now_ms);
+      if (contact.isNew(message, frame, now_ms)) this.#contact(contact, message, from);
     } else if (isOfAutopilot(message)) {
-      const added = this.#addContact({ link, peer, frame, now_ms });
-      if (added) this.#contact(added, message, now_ms);
+      const added = this.#addContact(from);
+      if (added) this.#contact(added, message, from);
     } else {
-      this.#component(message, { link, peer, frame, now_ms });
+      this.#component(message, from);
     }
   }
 
@@ -144,7 +145,8 @@ export class VehicleRegistry {
     for (const part of this.#components.values()) part.tick(now_ms);
   }
 
-  #contact(contact: Contact, message: Decoded, now_ms: number): void {
+  #contact(contact: Contact, message: Decoded, { frame, now_ms }: From): void {
+    contact.version = frame.version;
     contact.receive(message, now_ms);
     if (message.name === 'AUTOPILOT_VERSION') this.#identify(contact, now_ms);
     this.#vehicleOf.get(contact)?.receive(message, contact, now_ms);

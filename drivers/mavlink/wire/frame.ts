@@ -10,9 +10,11 @@ export const frame_length_max = overhead_v2 + 255 + signature_length;
 
 const signed_flag = 1;
 
+export type MavlinkVersion = 1 | 2;
+
 /** Its bytes are a view of the received bytes, which are never modified. */
 export interface Frame {
-  readonly version: 1 | 2;
+  readonly version: MavlinkVersion;
   readonly seq: number;
   readonly sysid: number;
   readonly compid: number;
@@ -51,7 +53,7 @@ export class FrameView implements Frame {
         : byte(source, at + 5);
   }
 
-  get version(): 1 | 2 {
+  get version(): MavlinkVersion {
     return this.source[this.#at] === stx_v2 ? 2 : 1;
   }
 

@@ -1,9 +1,9 @@
 /** The messages that this driver reads and writes: frames to fields, and fields to frames. */
 import { checksum } from './checksum.ts';
 import { commandDecoders } from './command-messages.ts';
-import { type Definition, definitionOf } from './definitions.ts';
+import { baseLengths, type Definition, definitionOf } from './definitions.ts';
 import { writeField } from './field-writers.ts';
-import { type Frame, overhead_v2, stx_v2 } from './frame.ts';
+import { type Frame, type MavlinkVersion, overhead_v1, overhead_v2, stx_v1, stx_v2 } from './frame.ts';
 import { identityDecoders } from './identity-messages.ts';
 import type { SignFrame } from './signing.ts';
 import { missionDecoders } from './mission-messages.ts';
@@ -85,37 +85,71 @@ export interface Envelope {
   readonly compid: number;
   /** Of this link and sender, 0 to 255. */
   readonly seq: number;
+  /** MAVLink 2 only. */
   readonly sign?: SignFrame | undefined;
+  /** 2 when omitted. */
+  readonly version?: MavlinkVersion;
 }
 
 const signed_flag = 1;
+const ids_v1_max = 0xff;
+
+/** Whether a message exists in MAVLink 1, whose ids have 8 bits. */
+export function isInMavlink1(name: MessageName): boolean {
+  return knownDefinition(name).id <= ids_v1_max;
+}
 
 /**
- * A MAVLink 2 frame. Throws RangeError for a field that does not fit its type: nothing is rounded, cut or replaced. NaN
- * is allowed in floats only, where it means "not given".
+ * One frame. Throws RangeError for a field that does not fit its type: nothing is rounded, cut or replaced. NaN is allowed in
+ * floats only, where it means "not given". MAVLink 1 has no extension fields and no signature.
  */
 export function encode<K extends MessageName>(name: K, fields: Messages[K], envelope: Envelope): Uint8Array {
-  const { id, crc_extra, full_length, fields: layout } = knownDefinition(name);
-  const frame = new Uint8Array(overhead_v2 + full_length);
-  const payload = new DataView(frame.buffer, payload_at, full_length);
-  const values: Readonly<Record<string, unknown>> = fields;
-  for (const field of layout) writeField(payload, field, { message: name, value: values[field.name] });
-  let end = payload_at + full_length;
-  while (end > payload_at + 1 && frame[end - 1] === 0) end--;
-  const { sysid, compid, seq, sign } = envelope;
-  const header = [end - payload_at, sign ? signed_flag : 0, 0, seq, sysid, compid];
-  for (const byte of header) {
+  const definition = knownDefinition(name);
+  const payload = payloadOf(definition, fields);
+  const { sysid, compid, seq, sign, version = 2 } = envelope;
+  for (const byte of [seq, sysid, compid]) {
     if (!Number.isInteger(byte) || byte < 0 || byte > 255)
       throw new RangeError(`${name}: ${byte} in the header is no byte`);
   }
+  if (version === 1) return frameV1(definition, payload, envelope);
+  let length = payload.length;
+  while (length > 1 && payload[length - 1] === 0) length--;
+  const frame = new Uint8Array(overhead_v2 + length);
+  const { id, crc_extra } = definition;
+  const header = [length, sign ? signed_flag : 0, 0, seq, sysid, compid];
   frame.set([stx_v2, ...header, id & 0xff, (id >>> 8) & 0xff, id >>> 16]);
-  const crc = checksum(frame, 1, end, crc_extra);
-  frame.set([crc & 0xff, crc >>> 8], end);
-  const whole = frame.subarray(0, end + 2);
-  return sign ? sign(whole) : whole;
+  frame.set(payload.subarray(0, length), 10);
+  close(frame, crc_extra);
+  return sign ? sign(frame) : frame;
 }
 
-const payload_at = 10;
+function payloadOf({ name, full_length, fields: layout }: Definition, fields: object): Uint8Array {
+  const payload = new DataView(new ArrayBuffer(full_length));
+  const values: Readonly<Record<string, unknown>> = { ...fields };
+  for (const field of layout) writeField(payload, field, { message: name, value: values[field.name] });
+  return new Uint8Array(payload.buffer);
+}
+
+function frameV1(
+  { id, name, crc_extra }: Definition,
+  payload: Uint8Array,
+  { sysid, compid, seq }: Envelope,
+): Uint8Array {
+  if (id > ids_v1_max) throw new RangeError(`${name} does not exist in MAVLink 1`);
+  const length = baseLengths[id] ?? 0;
+  const frame = new Uint8Array(overhead_v1 + length);
+  frame.set([stx_v1, length, seq, sysid, compid, id]);
+  frame.set(payload.subarray(0, length), 6);
+  close(frame, crc_extra);
+  return frame;
+}
+
+/** Writes the checksum of everything before it. */
+function close(frame: Uint8Array, crc_extra: number): void {
+  const end = frame.length - 2;
+  const crc = checksum(frame, 1, end, crc_extra);
+  frame.set([crc & 0xff, crc >>> 8], end);
+}
 
 /** Every message of this driver is defined; the tests would not load otherwise. */
 function knownDefinition(name: string): Definition {

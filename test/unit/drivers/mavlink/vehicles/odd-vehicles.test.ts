@@ -65,7 +65,9 @@ describe.concurrent('Another station with the ids of this kit', () => {
       };
       await eventually('the kit has sent heartbeats', () => drone.beats.length > 1);
       expect(lab.log.at('error')).toEqual([]);
-      drone.sendRaw(encode('HEARTBEAT', beat, { sysid: 245, compid: 191, seq: 200 }));
+      // Another state than ours: with the sequence number of a recent heartbeat it would be a copy of that.
+      const other = { ...beat, system_status: 3 };
+      drone.sendRaw(encode('HEARTBEAT', other, { sysid: 245, compid: 191, seq: 200 }));
       await lab.sees(
         'sys_status',
         ({ alarms }) => Array.isArray(alarms) && alarms.includes(texts.own_id_shared(245, 191)),
@@ -114,7 +116,7 @@ describe.concurrent('Signatures that do not fit', () => {
     });
   });
 
-  it('are logged when the key is another one, or missing in the vehicle', async () => {
+  it('are logged when the key is another one, or missing in the vehicle, or its frames are MAVLink 1', async () => {
     await withDirectory(async (dir) => {
       const signing = { key_file: join(dir, 'key'), clock_file: join(dir, 'clock') };
       await writeFile(signing.key_file, 'ours', { mode: 0o600 });
@@ -124,6 +126,8 @@ describe.concurrent('Signatures that do not fit', () => {
           await eventually('unsigned', () => lab.log.at('warn').includes(link_texts.signature.unsigned));
           drone.sign = signerOf('theirs');
           await eventually('other key', () => lab.log.at('warn').includes(link_texts.signature.other_key));
+          drone.speaks_mavlink1 = true;
+          await eventually('MAVLink 1', () => lab.log.at('warn').includes(link_texts.signature.mavlink1));
           expect(lab.hub.assets()).toEqual([]);
         },
         { signing },
