@@ -173,6 +173,11 @@ async function soonAgain(attempt: Promise<void>, lastFrame_ms: () => number): Pr
   }
 }
 
+/** MAVLink 1 cannot be signed at all. */
+function unsignedProblem({ version }: Pick<Frame, 'version'>): SignatureProblem {
+  return version === 1 ? 'mavlink1' : 'unsigned';
+}
+
 type Accept = (frame: FrameView, peer: string, at_ms: number) => boolean;
 
 /** Returns a function that checks the signature of a frame, counts it and passes it to the listener. */
@@ -194,7 +199,7 @@ function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefin
       }
     } else if (signing && !radio_reports.has(frame.msgid)) {
       tally.add('unsigned');
-      report(frame.version === 1 ? 'mavlink1' : 'unsigned', frame);
+      report(unsignedProblem(frame), frame);
       on.rejected?.(frame, peer, at_ms);
       return false;
     } else if (!signing && frame.signed) report('no_key', frame);
