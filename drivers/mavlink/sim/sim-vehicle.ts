@@ -105,6 +105,7 @@ export class SimVehicle {
       this.parameters.stored.set('TKOFF_ALT', { value: takeoff_alt_m, isInteger: false });
       this.parameters.stored.set('TKOFF_DIST', { value: takeoff_distance_m, isInteger: false });
     }
+    if (options.quadplane === true) this.parameters.stored.set('Q_ENABLE', { value: 1, isInteger: true });
     this.#text_id = options.autopilot === 'px4' ? 0 : 1;
     signal.addEventListener('abort', () => this.#closeSocket(), { once: true });
   }

@@ -186,7 +186,7 @@ export const telemetry = {
     time_usec: 0,
   }),
   EXTENDED_SYS_STATE: (state) => ({
-    vtol_state: state.kind === 'vtol' ? state.vtol_state : 0,
+    vtol_state: vtolState(state),
     landed_state: landedState(state),
   }),
   POSITION_TARGET_GLOBAL_INT: ({ autopilot, flight, boot_ms }) => {
@@ -295,6 +295,12 @@ export const telemetry = {
 } as const satisfies Build;
 
 const vtol_state_multicopter = 3;
+
+/** An ArduCopter reports that it is a multicopter, as a hovering quadplane does. */
+function vtolState({ autopilot, kind, vtol_state }: SimState): number {
+  if (kind === 'vtol') return vtol_state;
+  return autopilot === 'ardupilot' && kind === 'copter' ? vtol_state_multicopter : 0;
+}
 
 /** Returns the numbers of the mode in which the vehicle holds, or undefined. */
 export function simHoldNumbers({

@@ -13,6 +13,7 @@ import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type EffectReport, type StreamRequest, Streams, type StreamRates } from './streams.ts';
+import { quadplane_parameter, QuadplaneEvidence } from './quadplane.ts';
 import { UnansweredCopies } from '../commands/unanswered.ts';
 
 type CommandAck = Messages['COMMAND_ACK'];
@@ -108,7 +109,7 @@ export class Contact {
   /** Hardware ids that this address reported before the current one. */
   readonly #earlier_uids = new Set<string>();
   #shared_ms = Number.NEGATIVE_INFINITY;
-  #is_quadplane = false;
+  readonly #quadplane = new QuadplaneEvidence();
   #uid: string | undefined;
   #uid_boots = 0;
   #uid_ms = Number.NEGATIVE_INFINITY;
@@ -204,7 +205,9 @@ export class Contact {
     else if (name === 'COMMAND_ACK') this.#acknowledge(fields, now_ms);
     else if (name === 'STATUSTEXT') this.#addText(this.#statusTexts.receive(fields, now_ms), now_ms);
     else if (name === 'AUTOPILOT_VERSION') this.#identify(uidOf(fields), now_ms);
-    else if (name === 'EXTENDED_SYS_STATE') this.#detectQuadplane(fields);
+    else if (name === 'EXTENDED_SYS_STATE')
+      this.#detectQuadplane(() => this.#quadplane.receiveState(fields, this.mav_type));
+    else if (name === 'PARAM_VALUE') this.#detectQuadplane(() => this.#quadplane.receiveParameter(fields));
     else if (name === 'HIGH_LATENCY2') this.#receiveHighLatency(fields, now_ms);
     else this.#collect(message);
   }
@@ -214,14 +217,11 @@ export class Contact {
     if (this.#passive || this.isHighLatency || !this.link.hasRoom()) return;
     const request = this.#streams?.next(now_ms);
     if (request) this.#request(request);
+    const target = { target_system: this.sysid, target_component: this.compid };
+    if (this.#quadplane.isDue(now_ms))
+      this.send('PARAM_REQUEST_READ', { ...target, param_id: quadplane_parameter, param_index: -1 });
     const missed = this.events.next(now_ms);
-    if (missed) {
-      this.send('REQUEST_EVENT', {
-        ...missed,
-        target_system: this.sysid,
-        target_component: this.compid,
-      });
-    }
+    if (missed) this.send('REQUEST_EVENT', { ...missed, ...target });
   }
 
   /** Collects what the autopilot reports in several messages: modes and events. */
@@ -253,7 +253,7 @@ export class Contact {
     this.beats += 1;
     this.mav_type = type;
     // An autopilot reports type 0 while it starts.
-    if (type !== 0) this.kind = this.#is_quadplane ? 'vtol' : kindOf(type);
+    if (type !== 0) this.kind = this.#quadplane.isQuadplane ? 'vtol' : kindOf(type);
     return autopilotOf({ type, autopilot });
   }
 
@@ -286,14 +286,10 @@ export class Contact {
     this.#onText(this, text);
   }
 
-  /**
-   * Quadplanes of ArduPilot may announce the type of a plane or of a multicopter (Q_MAV_TYPE), and have the modes of Plane:
-   * only they report a VTOL state.
-   */
-  #detectQuadplane({ vtol_state }: Messages['EXTENDED_SYS_STATE']): void {
-    if (this.autopilot !== 'ardupilot' || vtol_state === 0) return;
-    this.#is_quadplane = true;
-    this.kind = 'vtol';
+  #detectQuadplane(note: () => void): void {
+    if (this.autopilot !== 'ardupilot') return;
+    note();
+    if (this.#quadplane.isQuadplane) this.kind = 'vtol';
   }
 
   /** Another hardware id without a restart means two vehicles; so does a replaced id that returns. */
@@ -332,7 +328,7 @@ export class Contact {
     if (this.#restarts_ms.length >= flaps_max) this.#shared_ms = now_ms;
     this.latest.clear();
     this.modes.clear();
-    this.#is_quadplane = false;
+    this.#quadplane.restart();
     this.events.restart();
     this.#streams?.restart(now_ms);
   }
