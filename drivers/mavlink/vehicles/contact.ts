@@ -1,6 +1,6 @@
 /** One autopilot as received from one peer of one link: its latest messages, restarts, and the requests to it. */
 import { EventIntake } from '../reports/event-intake.ts';
-import { LatestMessages } from './latest-messages.ts';
+import { LatestMessages } from '../wire/latest-messages.ts';
 import { heartbeatOf } from './high-latency.ts';
 import { assetKeyOf } from './identity.ts';
 import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
