@@ -1,5 +1,6 @@
 /** What the mission protocol transfers: missions, fences and rally points. */
 import type { Autopilot } from '../vehicles/kind.ts';
+import type { Decoded } from '../wire/messages.ts';
 
 export const mission_kinds = ['mission', 'fence', 'rally'] as const;
 export type MissionKind = (typeof mission_kinds)[number];
@@ -19,6 +20,30 @@ export function isSupported(kind: MissionKind, reported: number): boolean {
 /** Returns undefined for a type that is none of them, which may stand for all. */
 export function kindOfType(mission_type: number): MissionKind | undefined {
   return mission_kinds.find((kind) => mission_types[kind] === mission_type);
+}
+
+/** Messages of one transfer, which are addressed to the station that transfers. */
+type TransferMessage = Extract<
+  Decoded,
+  {
+    readonly name:
+      | 'MISSION_ACK'
+      | 'MISSION_COUNT'
+      | 'MISSION_ITEM_INT'
+      | 'MISSION_REQUEST'
+      | 'MISSION_REQUEST_INT';
+  }
+>;
+const transfer_messages: ReadonlySet<string> = new Set<TransferMessage['name']>([
+  'MISSION_ACK',
+  'MISSION_COUNT',
+  'MISSION_ITEM_INT',
+  'MISSION_REQUEST',
+  'MISSION_REQUEST_INT',
+]);
+
+export function isTransfer(message: Decoded): message is TransferMessage {
+  return transfer_messages.has(message.name);
 }
 
 /** Number of items at the start that are the vehicle's own: the home of an ArduPilot. */

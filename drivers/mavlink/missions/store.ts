@@ -10,7 +10,7 @@ import { download } from './download.ts';
 import { command_waypoint, type MissionItem, type PlannedItem, type StoredItem } from './item.ts';
 import { type MissionKind, ownItems } from './kinds.ts';
 import { texts } from './texts.ts';
-import { ack_accepted, Transfer } from './transfer.ts';
+import { ack_accepted, Transfer, TransferBusy } from './transfer.ts';
 import { sendItems, type Sent } from './upload.ts';
 
 /** Part of a task's time for the sending; the rest is for reading it back. */
@@ -45,9 +45,11 @@ export async function storeItems(
   const { kind, context, situation, obstacle } = storing;
   const own = ownItems(kind, situation.autopilot);
   const items = [...(own > 0 ? [homeItem(situation)] : []), ...planned.map(({ item }) => item)];
-  const until_ms = performance.now() + context.remaining_ms() * sending_share;
+  const begun_ms = performance.now();
+  const until_ms = begun_ms + context.remaining_ms() * sending_share;
   const sent = await sendItems(to, kind, items, { ...context, until_ms, obstacle });
   const all = planned.length;
+  if (sent.is === 'busy') throw new CommandRefused(sent.reason);
   if (context.signal.aborted) throw new CommandRefused(stoppedText(to, sent, { own, all }));
   const held = await readBack(storing, sent.is === 'acknowledged' ? 'now' : 'when it is back');
   const failed = 'reason' in sent ? failure(sent, { own, all }) : undefined;
@@ -56,7 +58,12 @@ export async function storeItems(
   // An ArduPilot that holds more has kept old items.
   if (comparison.same === items.length && held.items.length === items.length)
     return { acknowledged: sent.is === 'acknowledged', items: held.items, comparison };
-  const sentences = [failed, differenceIn(comparison, planned, own)].filter((each) => each !== undefined);
+  const other = to.contact.otherTransfer(begun_ms);
+  const sentences = [
+    failed,
+    differenceIn(comparison, planned, own),
+    ...(other === undefined ? [] : [texts.other_station(other)]),
+  ].filter((each) => each !== undefined);
   const count = Math.max(0, held.items.length - own);
   const same = Math.max(0, comparison.same - own);
   throw new CommandRefused([...sentences, texts.holds(kind, { held: count, same, all })].join('; '));
@@ -121,7 +128,7 @@ async function requestClearing(
   const until_ms = performance.now() + context.remaining_ms() * sending_share;
   const transfer = new Transfer(to, kind, { ...context, until_ms });
   try {
-    await transfer.exchange(
+    await transfer.begin(
       texts.the_clearing(kind),
       () => {
         const reason = obstacle();
@@ -132,6 +139,7 @@ async function requestClearing(
     );
     return undefined;
   } catch (error) {
+    if (error instanceof TransferBusy) throw error;
     transfer.abandon();
     return messageOf(error);
   }

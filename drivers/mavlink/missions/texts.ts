@@ -49,6 +49,9 @@ export const texts = {
   item: (kind: MissionKind, seq: number) => `${item_names[kind]} ${seq}`,
   refused: (vehicle: string, what: string, result: string) => `${vehicle} refused ${what} (${result})`,
   gave_up: (vehicle: string, attempts: number) => `${vehicle} ended the transfer ${attempts} times`,
+  busy: (vehicle: string, station: number | undefined) =>
+    `${vehicle} is busy with a transfer of another station${station === undefined ? '' : ` (system ${station})`}; repeat the command when that has ended`,
+  other_station: (station: number) => `another station (system ${station}) transferred with it meanwhile`,
   interrupted: (vehicle: string) => `${vehicle} restarted or changed its link during the transfer`,
   stopped: (vehicle: string) => `the task was stopped during the transfer with ${vehicle}`,
   too_late: (vehicle: string) => `the time of the task ended during the transfer with ${vehicle}`,

@@ -23,7 +23,14 @@ const smoothing = 0.25;
 /** Part of a task's time that is reserved for its report. */
 const report_reserve_ms = 200;
 export const ack_accepted = 0;
+const ack_error = 1;
+const ack_denied = 14;
 const ack_cancelled = 15;
+/** A transfer of another station ends within this time, or ours is refused. */
+const busy_max_ms = 30_000;
+const busy_pause_ms = 1_000;
+/** PX4 answers with a text only. */
+const busy_text = /\bbusy\b|already active/iu;
 /** The autopilot's texts about a refusal are sent after it. */
 const reason_wait_ms = 1_000;
 const reasons_max = 3;
@@ -40,6 +47,19 @@ type MissionMessage =
 export interface TransferTask extends Pick<CommandContext, 'progress' | 'remaining_ms' | 'signal'> {
   readonly until_ms?: number;
 }
+
+/** The vehicle refused it, with this MAV_MISSION_RESULT. */
+export class TransferRefused extends CommandRefused {
+  readonly type: number;
+
+  constructor(reason: string, type: number) {
+    super(reason);
+    this.type = type;
+  }
+}
+
+/** Another station has transferred for too long: nothing was changed. */
+export class TransferBusy extends CommandRefused {}
 
 export class Transfer {
   readonly to: Addressee;
@@ -66,7 +86,7 @@ export class Transfer {
 
   async count(): Promise<number> {
     const { contact } = this.to;
-    return this.exchange(
+    return this.begin(
       texts.the_count(this.kind),
       () => contact.send('MISSION_REQUEST_LIST', this.target),
       (since_ms) => this.received('MISSION_COUNT', since_ms)?.count,
@@ -105,6 +125,43 @@ export class Transfer {
     return contact.isToUs(message) ? message : undefined;
   }
 
+  /** Whether it is the answer to a station that begins while another one transfers. */
+  isBusy(type: number): boolean {
+    return type === (this.to.contact.autopilot === 'px4' ? ack_error : ack_denied);
+  }
+
+  /** Waits before it begins again; throws `CommandRefused` when another station has transferred for too long. */
+  async waitForOther(since_ms: number): Promise<void> {
+    const { contact, name } = this.to;
+    const isOver = performance.now() - since_ms > busy_max_ms || this.left_ms < 2 * busy_pause_ms;
+    if (isOver) throw new TransferBusy(texts.busy(name, contact.otherTransfer(since_ms)));
+    await this.wait(() => undefined, busy_pause_ms);
+  }
+
+  /** An exchange that begins a transfer: it waits for the end of another station's. */
+  async begin<T>(
+    what: string,
+    request: () => boolean,
+    look: (since_ms: number) => T | undefined,
+  ): Promise<T> {
+    const since_ms = performance.now();
+    for (;;) {
+      const begun_ms = performance.now();
+      try {
+        return await this.exchange(what, request, look);
+      } catch (error) {
+        const isRefused = error instanceof TransferRefused && this.isBusy(error.type);
+        if (!isRefused && !this.#hasSaidBusy(begun_ms)) throw error;
+      }
+      await this.waitForOther(since_ms);
+    }
+  }
+
+  /** Whether the vehicle has sent a text since then that it is busy. */
+  #hasSaidBusy(since_ms: number): boolean {
+    return this.to.contact.texts.some(({ text, at_ms }) => at_ms >= since_ms && busy_text.test(text.text));
+  }
+
   /** Repeats a request until it is answered; throws `CommandRefused` for a refusal and without an answer. */
   async exchange<T>(
     what: string,
@@ -123,11 +180,16 @@ export class Transfer {
         return answer === undefined ? undefined : { answer };
       }, this.waitFor(requests));
       if (seen && requests === 0) this.answered(performance.now() - sent_ms);
-      if (seen && 'refusal' in seen)
-        throw new CommandRefused(await this.explained(texts.refused(name, what, ackText(seen.refusal))));
+      if (seen && 'refusal' in seen) throw await this.#refusal(what, seen.refusal);
       if (seen) return seen.answer;
     }
     throw new CommandRefused(texts.unanswered(name, what, requests_max));
+  }
+
+  async #refusal(what: string, type: number): Promise<TransferRefused> {
+    const refused = texts.refused(this.to.name, what, ackText(type));
+    // The reason of a vehicle that is busy is known.
+    return new TransferRefused(this.isBusy(type) ? refused : await this.explained(refused), type);
   }
 
   /** Time to wait for an answer, after so many repetitions. */

@@ -9,7 +9,7 @@ import type { Messages } from '../wire/messages.ts';
 import type { StoredItem } from './item.ts';
 import type { MissionKind } from './kinds.ts';
 import { ackText, texts } from './texts.ts';
-import { ack_accepted, requests_max, Transfer, type TransferTask } from './transfer.ts';
+import { ack_accepted, requests_max, Transfer, TransferBusy, type TransferTask } from './transfer.ts';
 
 /** A vehicle that gave up in the middle gets everything again. */
 const attempts_max = 3;
@@ -28,6 +28,8 @@ export interface UploadTask extends TransferTask {
 /** How the sending ended. `sent`: items that the vehicle requested. */
 export type Sent =
   | { readonly is: 'acknowledged' | 'unacknowledged'; readonly sent: number }
+  /** Another station transfers; nothing was changed. */
+  | { readonly is: 'busy'; readonly sent: 0; readonly reason: string }
   /** `reason` is a sentence; `refused`: in the words of the vehicle. */
   | { readonly is: 'cut' | 'refused'; readonly sent: number; readonly reason: string };
 
@@ -40,9 +42,10 @@ export async function sendItems(
 ): Promise<Sent> {
   let last: Sent = { is: 'cut', sent: 0, reason: texts.unanswered(to.name, texts.the_upload(kind), 0) };
   const incarnation = to.incarnation();
+  const begun_ms = performance.now();
   for (let attempt = 1; attempt <= attempts_max; attempt += 1) {
     const upload = new Upload(to, kind, { items, task });
-    const result = await upload.run();
+    const result = await upload.run(begun_ms);
     if (result !== 'again') return result;
     last = { is: 'cut', sent: upload.sent, reason: texts.gave_up(to.name, attempt) };
     await sleep(Math.max(0, Math.min(attempt_pause_ms, upload.left_ms)), task.signal);
@@ -55,7 +58,7 @@ export async function sendItems(
 class Upload extends Transfer {
   readonly #items: readonly StoredItem[];
   readonly #task: UploadTask;
-  readonly #began_ms = performance.now();
+  #began_ms = performance.now();
   /** The request that was answered last; undefined before the first. */
   #answered: number | undefined;
   sent = 0;
@@ -70,19 +73,26 @@ class Upload extends Transfer {
     this.#task = task;
   }
 
-  async run(): Promise<Sent | 'again'> {
+  /** Begins again while another station transfers, which has begun before `begun_ms` or later. */
+  async run(begun_ms: number): Promise<Sent | 'again'> {
     try {
-      return await this.#serve();
+      for (;;) {
+        const result = await this.#serve();
+        if (result !== 'busy') return result;
+        await this.waitForOther(begun_ms);
+      }
     } catch (error) {
-      this.abandon();
       const reason = messageOf(error);
+      if (error instanceof TransferBusy) return { is: 'busy', sent: 0, reason };
+      this.abandon();
       return { is: 'cut', sent: this.sent, reason };
     }
   }
 
   /** Answers requests until the vehicle has acknowledged or is silent. */
-  async #serve(): Promise<Sent | 'again'> {
+  async #serve(): Promise<Sent | 'again' | 'busy'> {
     let silent = 0;
+    this.#began_ms = performance.now();
     let since_ms = this.#began_ms;
     this.#sendCount();
     while (silent < requests_max) {
@@ -150,8 +160,9 @@ class Upload extends Transfer {
     return ack?.type === ack_sequence || isOther ? undefined : ack;
   }
 
-  async #ended({ type }: Messages['MISSION_ACK']): Promise<Sent | 'again'> {
+  async #ended({ type }: Messages['MISSION_ACK']): Promise<Sent | 'again' | 'busy'> {
     const { sent } = this;
+    if (sent === 0 && this.isBusy(type)) return 'busy';
     if (type === ack_accepted) return { is: 'acknowledged', sent };
     // Nothing is wrong with the items: the vehicle was busy, or waited too long for one of them.
     if (type === ack_error || type === ack_cancelled) return 'again';

@@ -29,6 +29,18 @@ export interface SimMissionsParts {
   readonly autopilot: 'ardupilot' | 'px4';
   readonly home: Home;
   readonly reply: <K extends Reply>(name: K, fields: Messages[K]) => void;
+  /** Sends a text. */
+  readonly say?: (text: string, severity: number) => void;
+}
+
+/** What a PX4 is sending to a station, which no other station may interrupt. */
+interface Sending {
+  readonly type: number;
+  readonly to: Station;
+  readonly count: number;
+  /** Number of items that were sent. */
+  sent: number;
+  asked_ms: number;
 }
 
 interface Receiving {
@@ -48,6 +60,8 @@ const invalid_sequence = 13;
 const refused = 14;
 const cancelled = 15;
 const capacity = 724;
+const severity_critical = 2;
+const severity_info = 6;
 const no_mission_total = 65_535;
 const type_mission = 0;
 const type_rally = 2;
@@ -77,6 +91,7 @@ export class SimMissions {
   current = 0;
   is_complete = false;
   protected receiving: Receiving | undefined;
+  #sending: Sending | undefined;
   readonly #parts: SimMissionsParts;
 
   constructor(parts: SimMissionsParts) {
@@ -127,6 +142,7 @@ export class SimMissions {
 
   restart(): void {
     this.receiving = undefined;
+    this.#sending = undefined;
     this.current = this.first;
     this.is_complete = false;
   }
@@ -134,41 +150,71 @@ export class SimMissions {
   handle(message: MissionMessage, from: Station, now_ms: number): void {
     const { name, fields } = message;
     if (name === 'MISSION_SET_CURRENT') this.#setCurrent(fields.seq);
-    else if (name !== 'MISSION_ACK') {
-      if (!this.#isBusy(name, fields.mission_type, from)) this.#transfer(message, from, now_ms);
-    }
-    // An ArduPilot does not end an upload on a MISSION_ACK: it waits for its own timeout.
-    else if (fields.type === cancelled && this.#parts.autopilot === 'px4') this.receiving = undefined;
+    else if (name === 'MISSION_ACK') this.#end(fields.type, from);
+    else if (!this.#isBusy(message, from)) this.#transfer(message, from, now_ms);
+  }
+
+  /** An ArduPilot does not end an upload on a MISSION_ACK: it waits for its own timeout. */
+  #end(type: number, from: Station): void {
+    if (this.#parts.autopilot !== 'px4') return;
+    if (this.#sending && isSame(this.#sending.to, from)) this.#sending = undefined;
+    if (type === cancelled) this.receiving = undefined;
   }
 
   #transfer({ name, fields }: MissionMessage, from: Station, now_ms: number): void {
-    if (name === 'MISSION_REQUEST_LIST')
-      this.#parts.reply('MISSION_COUNT', {
-        ...addressOf(from),
-        count: this.stored[fields.mission_type]?.length ?? 0,
-        mission_type: fields.mission_type,
-        opaque_id: 0,
-      });
-    else if (name === 'MISSION_REQUEST_INT' || name === 'MISSION_REQUEST') this.#sendItem(fields, from);
+    if (name === 'MISSION_REQUEST_LIST') this.#sendCount(fields.mission_type, from, now_ms);
+    else if (name === 'MISSION_REQUEST_INT' || name === 'MISSION_REQUEST')
+      this.#sendItem(fields, from, now_ms);
     else if (name === 'MISSION_COUNT') this.#begin(fields, from, now_ms);
     else if (name === 'MISSION_ITEM_INT') this.#receive(fields, from, now_ms);
     else if (name === 'MISSION_CLEAR_ALL') this.#clear(fields, from);
   }
 
-  /** While it receives an ArduPilot refuses the rest, and a PX4 ignores it. */
-  #isBusy(name: MissionMessage['name'], mission_type: number, from: Station): boolean {
+  #isBusy(
+    message: Exclude<MissionMessage, { readonly name: 'MISSION_ACK' | 'MISSION_SET_CURRENT' }>,
+    from: Station,
+  ): boolean {
+    return this.#parts.autopilot === 'px4'
+      ? this.#isBusyPx4(message, from)
+      : this.#isBusyArduPilot(message.name, message.fields.mission_type, from);
+  }
+
+  /** While it receives, it refuses the rest. The station that sends may begin again, or remove what is stored. */
+  #isBusyArduPilot(name: MissionMessage['name'], mission_type: number, from: Station): boolean {
     const { receiving } = this;
-    if (receiving?.type !== mission_type || name === 'MISSION_ITEM_INT') return false;
-    const isSame = from.sysid === receiving.from.sysid && from.compid === receiving.from.compid;
-    if (name === 'MISSION_COUNT' && isSame) return false;
-    if (this.#parts.autopilot === 'ardupilot')
-      this.ack(from, mission_type, name === 'MISSION_CLEAR_ALL' ? error : refused);
+    if (receiving?.type !== mission_type) return false;
+    const mayBeginAgain =
+      name === 'MISSION_COUNT' || name === 'MISSION_CLEAR_ALL' || name === 'MISSION_ITEM_INT';
+    if (mayBeginAgain && isSame(from, receiving.from)) return false;
+    this.ack(from, mission_type, refused);
+    if (name === 'MISSION_CLEAR_ALL') this.ack(from, mission_type, error);
+    return true;
+  }
+
+  /** It has one transfer at a time, whatever its kind: it refuses uploads and ignores the rest, with a text. */
+  #isBusyPx4({ name, fields }: MissionMessage, from: Station): boolean {
+    const { receiving } = this;
+    const sending = this.#sending;
+    const partner = receiving?.from ?? sending?.to;
+    if (!partner) return false;
+    const isPartner = isSame(partner, from);
+    if (name === 'MISSION_COUNT') {
+      if (receiving && isPartner) return false;
+      this.ack(from, fields.mission_type, error);
+    } else if (name === 'MISSION_REQUEST_LIST') {
+      // Nothing more is to be sent: only the acknowledgement is missing.
+      if (sending && (isPartner || sending.sent === sending.count)) return false;
+      this.#parts.say?.('Mission download request ignored, already active', severity_info);
+    } else if (name === 'MISSION_CLEAR_ALL') this.#parts.say?.('WPM: IGN CLEAR CMD: Busy', severity_critical);
+    else if (isPartner) return false;
+    else this.#parts.say?.('WPM: REJ. CMD: partner id mismatch', severity_critical);
     return true;
   }
 
   /** Repeats requests, and gives up. */
   tick(now_ms: number): void {
     const { receiving } = this;
+    if (this.#sending && now_ms - this.#sending.asked_ms > patience.px4.end_ms) this.#sending = undefined;
     if (!receiving) return;
     const { again_ms, end_ms } = patience[this.#parts.autopilot];
     if (now_ms - receiving.received_ms > end_ms) {
@@ -207,7 +253,31 @@ export class SimMissions {
     this.is_complete = false;
   }
 
-  #sendItem({ seq, mission_type }: Messages['MISSION_REQUEST'], from: Station): void {
+  #sendCount(mission_type: number, from: Station, now_ms: number): void {
+    const count = this.stored[mission_type]?.length ?? 0;
+    if (this.#parts.autopilot === 'px4')
+      this.#sending = { type: mission_type, to: from, count, sent: 0, asked_ms: now_ms };
+    this.#parts.reply('MISSION_COUNT', { ...addressOf(from), count, mission_type, opaque_id: 0 });
+  }
+
+  /** A PX4 sends the next item or the last one once more, and ends the transfer for any other request. */
+  #isInOrder({ seq, mission_type }: Messages['MISSION_REQUEST'], from: Station, now_ms: number): boolean {
+    if (this.#parts.autopilot !== 'px4') return true;
+    const sending = this.#sending;
+    if (sending?.type !== mission_type) return false;
+    sending.asked_ms = now_ms;
+    if (seq === sending.sent && seq < sending.count) sending.sent += 1;
+    else if (seq !== sending.sent - 1) {
+      this.#sending = undefined;
+      this.ack(from, mission_type, error);
+      return false;
+    }
+    return true;
+  }
+
+  #sendItem(request: Messages['MISSION_REQUEST'], from: Station, now_ms: number): void {
+    if (!this.#isInOrder(request, from, now_ms)) return;
+    const { seq, mission_type } = request;
     const item = this.stored[mission_type]?.[seq];
     if (!item) this.ack(from, mission_type, invalid_sequence);
     else this.#parts.reply('MISSION_ITEM_INT', { ...item, ...addressOf(from), seq, mission_type });
@@ -282,6 +352,10 @@ function isFlownTo(item: Item | undefined): boolean {
   if (!item || item.command > nav_last || item.command === return_home || item.command === delay)
     return false;
   return item.command !== takeoff || item.x !== 0 || item.y !== 0;
+}
+
+function isSame(one: Station, other: Station): boolean {
+  return one.sysid === other.sysid && one.compid === other.compid;
 }
 
 /** The fields that address a message to this station. */

@@ -99,6 +99,7 @@ export class SimVehicle {
       autopilot: options.autopilot,
       home: options.home,
       reply: (name, fields) => this.send(name, fields),
+      say: (text, severity) => this.sendText(text, severity),
     });
     this.parameters = new SimParameters(options.autopilot, (value) => this.send('PARAM_VALUE', value));
     if (options.autopilot === 'ardupilot' && kindOf(options.type ?? type_quadrotor) === 'plane') {

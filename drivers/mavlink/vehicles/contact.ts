@@ -1,6 +1,6 @@
 /** One autopilot as received from one peer of one link: its latest messages, restarts, and the requests to it. */
 import { EventIntake } from '../reports/event-intake.ts';
-import { LatestMessages } from '../wire/latest-messages.ts';
+import { LatestMessages } from '../reports/latest-messages.ts';
 import { heartbeatOf } from './high-latency.ts';
 import { assetKeyOf } from './identity.ts';
 import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
@@ -8,6 +8,7 @@ import type { Link } from '../links/link.ts';
 import { type Frame, fingerprintOf, type MavlinkVersion } from '../wire/frame.ts';
 import { RecentAnswers } from '../wire/recent-answers.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
+import { isTransfer } from '../missions/kinds.ts';
 import { needsModeList } from './modes.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
@@ -114,6 +115,8 @@ export class Contact {
   #uid_boots = 0;
   #uid_ms = Number.NEGATIVE_INFINITY;
   #beats_ms: readonly number[] = [];
+  /** When it last answered another station about missions. */
+  #other: { readonly target_system: number; readonly at_ms: number } | undefined;
   #beat_ms = Number.NEGATIVE_INFINITY;
   #isHighLatency = false;
 
@@ -170,6 +173,11 @@ export class Contact {
     return message.target_system === sysid && message.target_component === compid;
   }
 
+  /** The system id of another station with which it has transferred missions since then. */
+  otherTransfer(since_ms: number): number | undefined {
+    return this.#other && this.#other.at_ms >= since_ms ? this.#other.target_system : undefined;
+  }
+
   /** Whether another station uses our ids: the answers of the vehicle to it look like answers to us. */
   get hasRival(): boolean {
     return this.#rival.isPresent(performance.now());
@@ -198,7 +206,9 @@ export class Contact {
   receive(message: Decoded, now_ms: number): void {
     this.last_ms = now_ms;
     this.#detectRestart(message, now_ms);
-    this.latest.put(message, now_ms);
+    if (isTransfer(message) && !this.isToUs(message.fields))
+      this.#other = { ...message.fields, at_ms: now_ms };
+    else this.latest.put(message, now_ms);
     this.#streams?.received(message.name, now_ms);
     const { name, fields } = message;
     if (name === 'HEARTBEAT') this.#beat(fields, now_ms);

@@ -55,9 +55,9 @@ describe.concurrent('download_mission', () => {
 
   it('fails with the refusal of the vehicle', async () => {
     await withMission({}, async (lab, drone) => {
-      drone.missions.refuses = { type: 14 };
+      drone.missions.refuses = { type: 3 };
       await expect(lab.command('download_mission')).rejects.toThrow(
-        texts.refused(name, texts.the_count('mission'), ackText(14)),
+        texts.refused(name, texts.the_count('mission'), ackText(3)),
       );
     });
   });

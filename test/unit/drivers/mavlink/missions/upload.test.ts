@@ -348,8 +348,8 @@ describe.concurrent('clear_mission', () => {
       await expect(lab.command('clear_mission')).rejects.toThrow(
         texts.not_cleared(name, 'mission', items.length),
       );
-      drone.missions.refuses = { type: 14 };
-      const refused = texts.refused(name, texts.the_clearing('mission'), ackText(14));
+      drone.missions.refuses = { type: 3 };
+      const refused = texts.refused(name, texts.the_clearing('mission'), ackText(3));
       await expect(lab.command('clear_mission', {}, { remaining_ms: 8_000 })).rejects.toThrow(refused);
     });
   }, 60_000);

@@ -1,5 +1,5 @@
 /** The latest message of each type from one autopilot, with its time of receipt. */
-import type { Decoded, MessageName, Messages } from './messages.ts';
+import type { Decoded, MessageName, Messages } from '../wire/messages.ts';
 
 /** One entry for each message type. Times are monotonic milliseconds. */
 export class LatestMessages {
