@@ -193,22 +193,26 @@ export class SimMissions {
 
   /** It has one transfer at a time, whatever its kind: it refuses uploads and ignores the rest, with a text. */
   #isBusyPx4({ name, fields }: MissionMessage, from: Station): boolean {
+    if (!this.receiving && !this.#sending) return false;
+    if (this.#mayContinuePx4(name, from)) return false;
+    if (name === 'MISSION_COUNT') this.ack(from, fields.mission_type, error);
+    else if (name === 'MISSION_REQUEST_LIST')
+      this.#parts.say?.('Mission download request ignored, already active', severity_info);
+    else if (name === 'MISSION_CLEAR_ALL') this.#parts.say?.('WPM: IGN CLEAR CMD: Busy', severity_critical);
+    else this.#parts.say?.('WPM: REJ. CMD: partner id mismatch', severity_critical);
+    return true;
+  }
+
+  /** Whether a message belongs to the transfer, or may begin another one where only the acknowledgement is missing. */
+  #mayContinuePx4(name: MissionMessage['name'], from: Station): boolean {
     const { receiving } = this;
     const sending = this.#sending;
     const partner = receiving?.from ?? sending?.to;
-    if (!partner) return false;
-    const isPartner = isSame(partner, from);
-    if (name === 'MISSION_COUNT') {
-      if (receiving && isPartner) return false;
-      this.ack(from, fields.mission_type, error);
-    } else if (name === 'MISSION_REQUEST_LIST') {
-      // Nothing more is to be sent: only the acknowledgement is missing.
-      if (sending && (isPartner || sending.sent === sending.count)) return false;
-      this.#parts.say?.('Mission download request ignored, already active', severity_info);
-    } else if (name === 'MISSION_CLEAR_ALL') this.#parts.say?.('WPM: IGN CLEAR CMD: Busy', severity_critical);
-    else if (isPartner) return false;
-    else this.#parts.say?.('WPM: REJ. CMD: partner id mismatch', severity_critical);
-    return true;
+    const isPartner = partner !== undefined && isSame(partner, from);
+    if (name === 'MISSION_COUNT') return receiving !== undefined && isPartner;
+    if (name === 'MISSION_REQUEST_LIST')
+      return sending !== undefined && (isPartner || sending.sent === sending.count);
+    return name !== 'MISSION_CLEAR_ALL' && isPartner;
   }
 
   /** Repeats requests, and gives up. */
