@@ -40,9 +40,17 @@ export function openDish(channel: Channel): Dish {
     if (!('message' in answer)) return answer;
     return parseRefusal(answer.message) ?? answer;
   };
+  const read = async (request: Uint8Array): Promise<Answer> => {
+    try {
+      return await ask(request);
+    } catch (error) {
+      if (channel.isForgetful !== true || !(error instanceof DeviceUnreachable)) throw error;
+      return ask(request);
+    }
+  };
   return {
     async status() {
-      const answer = await ask(requests.status);
+      const answer = await read(requests.status);
       if (!('message' in answer)) {
         const isUnknown = answer.status === grpc_status.unimplemented;
         const sentence = isUnknown ? texts.status_unknown : texts.status_refused;
@@ -53,7 +61,7 @@ export function openDish(channel: Channel): Dish {
       return status;
     },
     async history() {
-      const answer = await ask(requests.history);
+      const answer = await read(requests.history);
       return 'message' in answer ? parseHistory(answer.message) : undefined;
     },
     async order(order) {
@@ -61,7 +69,7 @@ export function openDish(channel: Channel): Dish {
       return 'message' in answer ? undefined : answer.reason;
     },
     async location() {
-      const answer = await ask(requests.location);
+      const answer = await read(requests.location);
       if ('message' in answer) return { location: parseLocation(answer.message) };
       return { refusal: { denied: answer.status === grpc_status.permission_denied, reason: answer.reason } };
     },

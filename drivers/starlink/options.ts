@@ -12,6 +12,12 @@ export const starlinkOptions = z.strictObject({
     .default('192.168.100.1')
     .describe('IP address of the dish; every dish has the same one'),
   port: z.int().min(1).max(65_535).default(9_200).describe('TCP port of the gRPC server of the dish'),
+  web_port: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .default(9_201)
+    .describe('TCP port of gRPC-Web, which is tried where the dish does not answer gRPC, as since June 2026'),
   link: interfaceName.describe('name of the network interface that leads to this dish, such as eth1'),
   bind: z
     .boolean()

@@ -7,6 +7,7 @@ import { dial } from './api/dial.ts';
 import { dishCommands, type DishContact } from './commands.ts';
 import { type Dish, openDish } from './dish.ts';
 import { openChannel } from './api/grpc.ts';
+import { openWebChannel } from './api/grpc-web.ts';
 import { qualityOf } from './history.ts';
 import { fixOf } from './location.ts';
 import type { DishStatus } from './api/messages.ts';
@@ -33,14 +34,45 @@ async function runStarlink(options: StarlinkOptions, host: Host): Promise<void> 
   const closing = new AbortController();
   const signal = AbortSignal.any([host.signal, closing.signal]);
   try {
-    const socket = await dial(options, signal);
-    const channel = openChannel(socket, { timeout_ms: options.timeout_s * 1_000, signal });
-    await watch(openDish(channel), options, host);
+    await watch(await reach(options, signal), options, host);
   } catch (error) {
     if (!host.signal.aborted) throw named(error, options);
   } finally {
     closing.abort();
   }
+}
+
+/** Dishes that answered gRPC-Web last. */
+const web_dishes = new WeakSet<StarlinkOptions>();
+
+/** The dish by gRPC, else by gRPC-Web; by the one that answered last first. Throws why the first was not answered. */
+async function reach(options: StarlinkOptions, signal: AbortSignal): Promise<Dish> {
+  const timeout_ms = options.timeout_s * 1_000;
+  const web = openDish(
+    openWebChannel({ connect: async () => dial(options, signal, options.web_port), timeout_ms, signal }),
+  );
+  if (web_dishes.has(options)) {
+    web_dishes.delete(options);
+    const isThere = await answers(web);
+    if (isThere) web_dishes.add(options);
+    if (isThere) return web;
+  }
+  try {
+    const dish = openDish(openChannel(await dial(options, signal), { timeout_ms, signal }));
+    await dish.status();
+    return dish;
+  } catch (error) {
+    if (signal.aborted || !(error instanceof DeviceUnreachable) || !(await answers(web))) throw error;
+    web_dishes.add(options);
+    return web;
+  }
+}
+
+async function answers(dish: Dish): Promise<boolean> {
+  return dish.status().then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Adds which dish it was: there may be two. */

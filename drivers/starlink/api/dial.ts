@@ -4,8 +4,12 @@ import { connectTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import type { StarlinkOptions } from '../options.ts';
 
 /** Throws `DeviceUnreachable`. */
-export async function dial(options: StarlinkOptions, signal: AbortSignal): Promise<Socket> {
-  const { host, port, link, bind, timeout_s } = options;
+export async function dial(
+  options: StarlinkOptions,
+  signal: AbortSignal,
+  port = options.port,
+): Promise<Socket> {
+  const { host, link, bind, timeout_s } = options;
   const timeout_ms = timeout_s * 1_000;
   return connectTcp({ device: bind ? link : undefined, host_ip: host, port, timeout_ms, signal });
 }

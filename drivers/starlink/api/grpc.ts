@@ -17,6 +17,8 @@ export type Answer =
 export const grpc_status = { ok: 0, permission_denied: 7, unimplemented: 12 } as const;
 
 export interface Channel {
+  /** Its server leaves a request without an answer now and then: what changes nothing is asked again once. */
+  readonly isForgetful?: boolean;
   /** One call. Throws `DeviceUnreachable` when there was no whole answer in time. */
   call(path: string, request: Uint8Array): Promise<Answer>;
 }
@@ -142,7 +144,7 @@ function answerOf(head: Headers, trailers: Headers, body: Buffer): Answer {
 const reason_max = 200;
 
 /** `grpc-message` is percent-encoded; what is not stays as it came. */
-function reasonOf(text: string): string {
+export function reasonOf(text: string): string {
   const short = text.slice(0, reason_max).replaceAll(/\p{C}/gu, '');
   try {
     return decodeURIComponent(short);
@@ -151,7 +153,7 @@ function reasonOf(text: string): string {
   }
 }
 
-function frame(message: Uint8Array): Buffer {
+export function frame(message: Uint8Array): Buffer {
   const header = Buffer.alloc(frame_header_bytes);
   header.writeUInt32BE(message.length, 1);
   return Buffer.concat([header, message]);
