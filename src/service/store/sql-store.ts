@@ -7,12 +7,11 @@ import { tasks_max } from './apply/apply-task.ts';
 import { landFixes } from '../history/landing.ts';
 import type { HistoryMessage } from '../history/message.ts';
 import { importMessages } from '../history/transfer/store-messages.ts';
-import { enqueue } from '../webhooks/enqueue.ts';
-import { endOf } from '../webhooks/events.ts';
 import { SqlWebhooks } from '../webhooks/sql-webhooks.ts';
 import { lockKits } from './commit-rows.ts';
 import { commitReceptions } from './commit.ts';
-import type { Database, Queries, SqlValue } from './sql/database.ts';
+import { failPending, failSilent, readSilent } from './fail-tasks.ts';
+import type { Database, Queries } from './sql/database.ts';
 import { readAssetStates } from './read-asset-states.ts';
 import { readKits } from './read-kits.ts';
 import {
@@ -48,9 +47,6 @@ import type {
 
 /** Answers to repeated requests are kept for so long. */
 const answers_kept_ms = 86_400_000;
-
-/** A task without a report by its due time. A later report still counts. */
-const no_answer = 'the kit did not answer before the deadline of the command; outcome unknown';
 
 export type Announce = (queries: Queries, changes: readonly Change[]) => Promise<void>;
 
@@ -253,33 +249,15 @@ export class SqlStore extends SqlWebhooks implements Store {
   }
 
   async failTask(kit_id: string, task_id: string, reason: string, now_ms: number) {
-    const [task] = await this.#fail(
-      `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
-       WHERE kit_id = ? AND task_id = ? AND status = 'pending' RETURNING *`,
-      { reason, now_ms, values: [kit_id, task_id] },
+    return this.database.transaction(async (queries) =>
+      failPending(queries, { kit_id, task_id }, reason, now_ms),
     );
-    return task;
   }
 
   async failSilent(now_ms: number): Promise<readonly StoredTask[]> {
-    return this.#fail(
-      `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
-       WHERE status = 'pending' AND revision = 0 AND due_ms < ? RETURNING *`,
-      { reason: no_answer, now_ms, values: [now_ms] },
-    );
-  }
-
-  /** Fails tasks and queues their ends for webhooks. */
-  async #fail(
-    update: string,
-    { reason, now_ms, values }: { reason: string; now_ms: number; values: readonly SqlValue[] },
-  ): Promise<readonly StoredTask[]> {
-    return this.database.transaction(async (queries) => {
-      const rows = await queries.all(update, JSON.stringify({ error: reason }), now_ms, ...values);
-      const tasks = rows.map(taskOf);
-      await enqueue(queries, tasks.flatMap(endOf), now_ms);
-      return tasks;
-    });
+    const silent = await readSilent(this.database, now_ms);
+    if (silent.length === 0) return [];
+    return this.database.transaction(async (queries) => failSilent(queries, silent, now_ms));
   }
 
   async claim({ key_id, idempotency_key, request }: RepeatableRequest, now_ms: number): Promise<Claim> {
