@@ -7,6 +7,7 @@ import { newBudget, readHistory } from '../../../../src/service/history/reading/
 import type { Retention } from '../../../../src/service/history/retention.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { asset_id } from '../../../support/contract-samples.ts';
+import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, start_ms } from '../story.ts';
 
@@ -103,4 +104,22 @@ onEachDatabase('the retention', (open) => {
       kit: [1, 2],
     });
   });
+});
+
+it('deletes what landed first where more waits in memory than may, and divides the rest', async () => {
+  const store = new SqlStore(openSqlite(':memory:'));
+  const kit_id = randomUUID();
+  for (let seq = 1; seq <= 30; seq += 1) {
+    const time_ms = start_ms - day_ms + seq;
+    const reception = received({ channel: channel_of.feed, seq, data: { level: seq }, time_ms });
+    await store.commit([{ ...reception, kit_id }], time_ms);
+  }
+  expect(await store.limitLanded(10)).toBe(20);
+  expect(await store.limitLanded(10)).toBe(0);
+  while ((await store.compactHistory(start_ms, true)) > 0);
+  const seqs: number[] = [];
+  const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms, order: 'asc' } as const;
+  for await (const { seq } of readHistory(store, stretch, newBudget())) seqs.push(seq);
+  expect(seqs).toEqual(Array.from({ length: 10 }, (_, index) => 21 + index));
+  await store.close();
 });
