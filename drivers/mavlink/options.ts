@@ -14,6 +14,7 @@ export const command_names = [
   'takeoff',
   'hold',
   'land',
+  'surface',
   'set_altitude',
   'set_speed',
   'orbit',

@@ -49,7 +49,9 @@ export function vehicleCommands(
   ];
   // ArduSub has no mode that returns home.
   const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
-  const lacks: readonly string[] = is_ardusub ? ['return_home', ...airborne_only] : lackedBy(kind);
+  const lacks: readonly string[] = is_ardusub
+    ? ['return_home', ...airborne_only]
+    : ['surface', ...lackedBy(kind)];
   const has = (name: string): boolean => !lacks.includes(name);
   return all.filter(({ name }) => has(name) && enabled.some((each) => each === name));
 }

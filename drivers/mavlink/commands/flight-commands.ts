@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Kind } from '../vehicles/kind.ts';
-import { modeNumbers } from '../vehicles/modes.ts';
+import { ardusub_surface_mode, modeNumbers } from '../vehicles/modes.ts';
 import { admit, type Bounded, notSent, reach } from './admission.ts';
 import { altitudeInput, heightOf } from './altitude.ts';
 import { awaitArrival, journeyUp } from './arrival.ts';
@@ -95,7 +95,26 @@ function safetyCommands(vehicle: Bounded): readonly Command[] {
       return { flight_mode: modeOf(to.contact), ...evidence };
     },
   });
-  return [hold_here, land];
+  return [hold_here, land, surfaceCommand(vehicle)];
+}
+
+/** The counterpart of landing for an ArduSub. */
+function surfaceCommand(vehicle: Bounded): Command {
+  return defineCommand({
+    name: 'surface',
+    description: 'Rise to the surface and stay there. Pre-empts other commands.',
+    risk_level: 'medium',
+    requires_approval: false,
+    safety: true,
+    input: noInput,
+    handle: async (_input, context) => {
+      const { to, situation } = admit(vehicle, context, obstacleToHold);
+      const numbers = { main: ardusub_surface_mode, sub: 0, custom_mode: ardusub_surface_mode };
+      const order = { ...modeOrder('SURFACE', numbers, situation), what: 'surface' };
+      const evidence = await carryOut(to, order, context);
+      return { flight_mode: modeOf(to.contact), ...evidence };
+    },
+  });
 }
 
 function altitudeCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kind): Command {

@@ -33,6 +33,9 @@ const frame_global_relative_int = 6;
 const stop_near_m = 15;
 const stop_time_s = 4;
 
+/** Modes that stop a vehicle or bring it to safety. */
+const resent_modes: ReadonlySet<string> = new Set(['RTL', 'LAND', 'LOITER', 'hold', 'SURFACE']);
+
 export function armOrder(armed: boolean): Order {
   return {
     what: armed ? 'arm' : 'disarm',
@@ -65,9 +68,9 @@ export function returnOrder(): Order {
   };
 }
 
-/** `hold`, or a mode of the interface. */
+/** `hold`, a mode of the interface, or one of a single kind of vehicle. */
 export function modeOrder(
-  mode: ModeName | 'hold' | 'TAKEOFF',
+  mode: ModeName | 'hold' | 'SURFACE' | 'TAKEOFF',
   { main, sub, custom_mode }: ModeNumbers,
   { autopilot, armed }: Situation,
 ): Order {
@@ -78,7 +81,7 @@ export function modeOrder(
     forms: ['long', 'int'],
     send: (contact, how) =>
       sendCommand(contact, { command: command_set_mode, param1: base_mode, param2: main, param3: sub }, how),
-    may_resend: mode === 'RTL' || mode === 'LAND' || mode === 'LOITER' || mode === 'hold',
+    may_resend: resent_modes.has(mode),
     ...(mode === 'RTL' || mode === 'LAND' ? { obstacle: obstacleToReturn } : {}),
     expected: mode === 'hold' ? texts.expects_hold : texts.expects_mode(mode),
     effect_wait_ms,

@@ -5,6 +5,7 @@ import { offset } from '../commands/geo.ts';
 import {
   arduplane_landing_mode,
   arduplane_takeoff_mode,
+  ardusub_surface_mode,
   mode_names,
   modeNumbers,
 } from '../vehicles/modes.ts';
@@ -172,7 +173,14 @@ function disarm({ autopilot, flight, kind }: Answerable): Answer {
   return { result: accepted };
 }
 
-/** Modes of an ArduPlane beside those of the interface. Returns whether it is one of them. */
+/** Modes of an ArduPlane or ArduSub beside those of the interface. Returns whether it is one of them. */
+function setOwnMode(mode: number, state: Answerable): boolean {
+  if (state.kind === 'plane') return setPlaneMode(mode, state);
+  if (state.kind !== 'sub' || mode !== ardusub_surface_mode) return false;
+  state.flight.mode = 'LAND';
+  return true;
+}
+
 function setPlaneMode(mode: number, state: Answerable): boolean {
   if (mode === arduplane_takeoff_mode) climbAhead(state);
   else if (mode === arduplane_landing_mode) state.flight.mode = 'LAND';
@@ -190,8 +198,7 @@ function setMode({ param2, param3 }: Messages['COMMAND_LONG'], state: Answerable
     flight.target = undefined;
     return { result: accepted };
   }
-  if (autopilot === 'ardupilot' && kind === 'plane' && setPlaneMode(param2, state))
-    return { result: accepted };
+  if (autopilot === 'ardupilot' && setOwnMode(param2, state)) return { result: accepted };
   if (mode) {
     flight.mode = mode;
     if (mode !== 'GUIDED') flight.target = undefined;

@@ -5,6 +5,7 @@ import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
 import {
   arduplane_landing_mode,
   arduplane_takeoff_mode,
+  ardusub_surface_mode,
   holdNumbers,
   modeNumbers,
   px4_orbit_mode,
@@ -317,6 +318,7 @@ function modeNumber(about: Pick<SimState, 'autopilot' | 'kind' | 'vtol_state'>, 
   if (mode === 'TAKEOFF') return autopilot === 'px4' ? px4_takeoff_mode : arduplane_takeoff_mode;
   if (mode === 'ORBIT') return px4_orbit_mode;
   if (mode === 'LAND' && autopilot === 'ardupilot' && kind === 'plane') return arduplane_landing_mode;
+  if (mode === 'LAND' && autopilot === 'ardupilot' && kind === 'sub') return ardusub_surface_mode;
   const numbers = mode === 'HOLD' ? simHoldNumbers(about) : modeNumbers(autopilot, kind, mode);
   return numbers?.custom_mode ?? 0;
 }

@@ -132,6 +132,9 @@ export function holdNumbers(
   return { main, sub: 0, custom_mode: main };
 }
 
+/** The mode in which an ArduSub rises to the surface. */
+export const ardusub_surface_mode = ardupilot_modes.sub.indexOf('SURFACE');
+
 /** The mode in which an ArduPlane takes off. */
 export const arduplane_takeoff_mode = ardupilot_modes.plane.indexOf('TAKEOFF');
 

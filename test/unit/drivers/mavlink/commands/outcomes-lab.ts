@@ -44,17 +44,17 @@ export interface Flown {
 }
 /** Boats behave as rovers. */
 export const flown: readonly Flown[] = [
-  { label: 'ArduCopter', about: { type: 2 }, lacks: ['orbit'] },
-  { label: 'ArduPlane', about: { type: 1 }, lacks: ['land'] },
-  { label: 'ArduRover', about: { type: 10 }, lacks: ['takeoff', 'land', 'set_altitude', 'orbit'] },
-  { label: 'PX4', about: { autopilot: 'px4', type: 2 }, lacks: [] },
+  { label: 'ArduCopter', about: { type: 2 }, lacks: ['orbit', 'surface'] },
+  { label: 'ArduPlane', about: { type: 1 }, lacks: ['land', 'surface'] },
+  { label: 'ArduRover', about: { type: 10 }, lacks: ['takeoff', 'land', 'set_altitude', 'orbit', 'surface'] },
+  { label: 'PX4', about: { autopilot: 'px4', type: 2 }, lacks: ['surface'] },
   {
     label: 'quadplane',
     about: { type: 1, quadplane: true },
     commands: ['return_home', 'set_mode', 'takeoff', 'hold', 'land'],
     lacks: [],
   },
-  { label: 'ArduSub', about: { type: 12 }, commands: ['arm', 'disarm', 'hold'], lacks: [] },
+  { label: 'ArduSub', about: { type: 12 }, commands: ['arm', 'disarm', 'hold', 'surface'], lacks: [] },
 ];
 
 /** Returns the lines of these commands, in their order. */

@@ -39,13 +39,15 @@ describe.concurrent('A quadplane of ArduPilot', () => {
 });
 
 describe.concurrent('A submarine of ArduPilot', () => {
-  it('has no return_home, which it could not execute', async () => {
+  it('has no return_home, which it could not execute, and rises with surface', async () => {
     await withLab(async (lab) => {
-      await lab.fly({ type: 12 });
-      await lab.until('online');
+      const drone = await lab.fly({ type: 12, airborne: true });
+      await lab.sees('sys_status', ({ armed }) => armed === true);
       const offered = (name: string): boolean =>
         'command' in lab.hub.findCommand(assetId(kit_id, drone_key), name);
-      expect(['arm', 'disarm', 'set_mode', 'return_home'].map(offered)).toEqual([true, true, true, false]);
+      expect(['arm', 'surface', 'set_mode', 'return_home'].map(offered)).toEqual([true, true, true, false]);
+      expect(await lab.command('surface')).toEqual({ flight_mode: 'SURFACE', acknowledged: true });
+      expect(drone.commands.at(-1)).toMatchObject({ command: 176, param2: 9 });
     });
   });
 });
