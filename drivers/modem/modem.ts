@@ -96,7 +96,7 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
       host.reportLink(knowledge);
     }
     host.reportStatus(statusFacts(modems, options.interfaces));
-    // Last what the modems are asked themselves: one that does not answer delays nothing that ModemManager knows.
+    // The modems themselves are asked last: a modem that does not answer must not delay what ModemManager knows.
     const cellular = cellularOf(await radio.read(bus, modems), options.interfaces);
     if (news_of_cells.isDue(cellular)) {
       host.publishGateway('cellular', { modems: [...cellular], timestamp: new Date().toISOString() });

@@ -125,7 +125,7 @@ function isUnanswered(error: unknown): boolean {
   );
 }
 
-/** Asks all these name servers at once; rejects when none has an address. Those that are late are left alone. */
+/** Asks all these name servers at once; rejects when none has an address. Late answers are ignored. */
 export async function askServers(host: string, servers: readonly string[]): Promise<Addresses> {
   const resolvers = servers.slice(0, servers_max).map((server) => {
     const resolver = new promises.Resolver({ timeout: query_ms, tries: query_tries });

@@ -118,7 +118,7 @@ function areKitsShown() {
 
 function tick() {
   if (areKitsShown() && !fleet.isLive) void session.refreshKits();
-  // A page that is hidden or covered gets no frames, and its log goes on.
+  // A page that is hidden or covered gets no frames, but its log must continue.
   if (performance.now() - drawn_ms >= tick_ms) draw();
   else drawSoon();
 }

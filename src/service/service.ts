@@ -101,7 +101,7 @@ export class Service {
     });
   }
 
-  /** Returns these kits for every key that has them; those that never reported are left out. */
+  /** Returns these kits for every key that has them; kits which never reported are left out. */
   async summaries(kit_ids: readonly string[]): Promise<readonly ListedKit[]> {
     return listKits(this.#parts.store, { kits: '*' }, { now_ms: this.#parts.now(), kit_ids });
   }

@@ -64,7 +64,7 @@ const answer_slices = 3;
 const answer_slice_ms = 1_000;
 /** After the last copy, an answer or the effect may still appear. */
 const late_wait_ms = 2_000;
-/** A vehicle repeats that it executes a command; one that says so no more has not ended it in an observable way. */
+/** A vehicle repeats IN_PROGRESS while it executes a command. After this long without one, how the command ended is not known. */
 const executing_max_ms = 10_000;
 /** Over a satellite messages take up to a minute, and the vehicle reports its mode as rarely. */
 const satellite = { answer_slice_ms: 20_000, late_wait_ms: 20_000, effect_wait_ms: 180_000 } as const;

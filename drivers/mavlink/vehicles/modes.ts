@@ -138,7 +138,7 @@ export const ardusub_surface_mode = ardupilot_modes.sub.indexOf('SURFACE');
 /** The mode in which an ArduPlane takes off. */
 export const arduplane_takeoff_mode = ardupilot_modes.plane.indexOf('TAKEOFF');
 
-/** The mode in which an ArduPlane lands by itself; only newer ones have it. */
+/** The autonomous landing mode of ArduPlane; older versions do not have it. */
 export const arduplane_landing_mode = ardupilot_modes.plane.indexOf('AUTOLAND');
 
 /** `custom_mode` of PX4 while it takes off. */

@@ -32,7 +32,7 @@ export class Radio {
     const present = new Set(modems.map(({ path }) => path));
     for (const path of this.#refused) if (!present.has(path)) this.#refused.delete(path);
     for (const path of this.#stuck.keys()) if (!present.has(path)) this.#stuck.delete(path);
-    // At the same time: one that does not answer delays no other.
+    // In parallel: a modem that does not answer must not delay the others.
     return Promise.all(modems.map(async (modem) => this.#oneOrNone(bus, modem)));
   }
 

@@ -45,7 +45,7 @@ export class SharedSummaries {
     signal.addEventListener('abort', () => this.#leave(follower), { once: true });
   }
 
-  /** Returns these kits as they are now, in this order; those that never reported are left out. */
+  /** Returns these kits as they are now, in this order, without those which never reported. */
   async of(kit_ids: readonly string[]): Promise<readonly ListedKit[]> {
     const missing = kit_ids.filter((kit_id) => !this.#kept.has(kit_id));
     if (missing.length > 0) this.#keep(missing);

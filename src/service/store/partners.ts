@@ -36,7 +36,7 @@ export async function deleteAsset(queries: Queries, kit_id: string, asset_id: st
   return gone.length > 0;
 }
 
-/** Inserts a fix, or replaces the one that is there under the condition that follows; a fix of what was erased is neither. */
+/** Inserts a fix, or replaces the existing one under the condition that follows; ignores a fix of what was erased. */
 export const insert_fix = `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms)
   SELECT new.column1, new.column2, new.column3, new.column4, new.column5
   FROM (VALUES (?, ?, ?, CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT))) AS new

@@ -164,7 +164,7 @@ async function readLanded(store: HistoryStore, stretch: Stretch, budget: Budget)
     .filter((message) => !isErased(erased, message));
 }
 
-/** Landed and erased messages: one that was observed before an erasure may arrive after it. */
+/** Landed and erased messages: a message observed before an erasure may arrive after it. */
 async function landedOf(store: HistoryStore, kit_id: string) {
   const [landed, erased] = await Promise.all([store.historyLanded(kit_id), store.historyErased(kit_id)]);
   return { landed, erased };
