@@ -33,9 +33,9 @@ export function degradedReasons(facts: DegradedFacts): string[] {
     ...facts.conditions,
     ...facts.drivers.flatMap(driverReasons),
     ...withheldStreams(facts.assets),
+    ...facts.warnings,
     ...(facts.clock_synced ? [] : [texts.clock_not_set]),
     ...(facts.low_battery === null ? [] : [facts.low_battery]),
-    ...facts.warnings,
   ];
 }
 

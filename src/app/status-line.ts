@@ -6,7 +6,7 @@ import { degraded, type ReportParts } from './status-report.ts';
 import { texts } from './texts.ts';
 
 /** systemd shows one line, and the words may be a device's or a broker's. */
-const reason_chars_max = 120;
+const reason_chars_max = 160;
 /** Room for the faults; the notifier cuts the line at 500. */
 const faults_chars_max = 350;
 

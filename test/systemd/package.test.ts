@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { drivers } from '../../drivers/index.ts';
+import { texts } from '../../src/app/texts.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { buildPackage } from '../../systemd/package/build.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
@@ -207,7 +208,12 @@ systemctl reload ${unit}`);
     expect((await inside.attempt('systemctl', 'reload', unit)).code).not.toBe(0);
     expect(await sentences(`_SYSTEMD_UNIT=${unit}`)).toContain('did you mean "broker"?');
     expect(await isActive()).toBe(true);
+    await inside.sh(`kill -HUP ${pid}`);
+    await eventually('systemctl status names the rejected configuration', async () =>
+      (await property('StatusText')).includes(texts.configuration_rejected(1).slice(0, 50)),
+    );
     await inside.sh(`cat /root/right.yaml >${config} && systemctl reload ${unit}`);
+    await eventually('its line is gone', async () => !(await property('StatusText')).includes('rejected'));
     expect(await mainPid()).toBe(pid);
   });
 

@@ -15,7 +15,7 @@ import { makeDirectory } from '../../support/temporary.ts';
 
 const facts = `${texts.line_assets(1)}, ${texts.line_waiting(3)}`;
 const connected = `${texts.line_connected('broker.example.com')}, ${facts}`;
-const shown_chars = 120;
+const shown_chars = 160;
 
 const end = new AbortController();
 let systemd: FakeSystemd;
