@@ -9,6 +9,7 @@ import type { Clock } from '../platform/clock.ts';
 import { every, within } from '../platform/time.ts';
 import type { Appender, Conclusion, Draft, Journal, OutboxLog } from './api.ts';
 import type { BacklogForm } from './live/backlog.ts';
+import { AckRelease } from './live/ack-release.ts';
 import { CloudAcks } from './live/cloud-acks.ts';
 import { Committer, type CommitFailure } from './live/disk/committer.ts';
 import { DiskState } from './live/disk/disk-state.ts';
@@ -115,8 +116,6 @@ export class Outbox implements Appender, Journal {
   readonly #memory: MemoryLimit;
   /** Notes what the disk did not store; the next start reports it. */
   readonly #note: (epoch: number) => boolean;
-  /** An acknowledgement that cannot be about our messages is logged once: it comes again with every connection. */
-  #ignored_ack = false;
 
   constructor(client: StoreClient, opened: Opened, options: OutboxOptions) {
     this.#client = client;
@@ -152,9 +151,10 @@ export class Outbox implements Appender, Journal {
       now: () => performance.now(),
     });
     this.#resender = this.#newResender(client);
+    const release = this.#newRelease(client);
     this.#cloud_acks = new CloudAcks({
       settled: async () => this.#committer.settled(0),
-      apply: async (stored) => this.#applyAck(stored),
+      apply: async (stored) => release.apply(stored),
       failed: (error) => this.#diskFailed(error),
     });
     this.dispatch = new Dispatch({
@@ -176,6 +176,17 @@ export class Outbox implements Appender, Journal {
     this.#startTimers();
     this.#learnClock();
     if (opened.health.state === 'failing') this.#committer.suspect();
+  }
+
+  #newRelease(client: StoreClient): AckRelease {
+    return new AckRelease({
+      client,
+      lastSeq: (epoch) => this.#numbering.lastSeq(epoch),
+      ledger: this.#ledger,
+      resender: this.#resender,
+      dispatch: () => this.dispatch,
+      log: this.#log,
+    });
   }
 
   #newResender(client: StoreClient): Resender {
@@ -334,19 +345,6 @@ export class Outbox implements Appender, Journal {
     const { memory_rows: rows } = this.#ledger;
     if (rows > 0) this.#log.error({ rows, reason, is_noted }, texts.not_written);
     await within(end_thread_ms, this.#client.close());
-  }
-
-  async #applyAck(stored: Stored): Promise<void> {
-    const last_seq = this.#numbering.lastSeq(stored.epoch);
-    const confirmed = await this.#client.confirm({ ...stored, last_seq });
-    this.#ledger.committed(confirmed, 0);
-    this.#resender.acked(confirmed.released);
-    // Resumes lanes that waited because too many rows were unconfirmed.
-    if (confirmed.released > 0) this.dispatch.touchAll();
-    if (confirmed.ignored && !this.#ignored_ack) {
-      this.#ignored_ack = true;
-      this.#log.warn({ epoch: stored.epoch, ...confirmed.ignored }, texts.ack_ignored);
-    }
   }
 
   #tooLarge(live: Live): Position {
