@@ -67,7 +67,8 @@ const transfers = {
   'refused with a text': (drone) => {
     drone.missions.intercept = ({ name }) => {
       const isReadBack = drone.missions.has_received && name.startsWith('MISSION_REQUEST');
-      drone.missions.refuses = isReadBack ? undefined : { type: 14 };
+      // UNSUPPORTED: DENIED means that another station transfers.
+      drone.missions.refuses = isReadBack ? undefined : { type: 3 };
       if (!isReadBack && name !== 'MISSION_ACK') drone.sendText('not now', 4);
       return false;
     };
