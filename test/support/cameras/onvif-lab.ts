@@ -44,7 +44,8 @@ export async function cameraLab(): Promise<CameraLab> {
     },
     async stop() {
       for (const lab of labs) await lab.stop();
-      await rm(dir, { recursive: true, force: true });
+      // A file of an identity may still be written when a test ends early.
+      await rm(dir, { recursive: true, force: true, maxRetries: 10 });
     },
   };
 }
