@@ -89,6 +89,8 @@ describe.skipIf(peerMissing('chromium'))('The base map', () => {
 
   it('is the outline of the world in the colours of the theme, without requests to others', async () => {
     const lab = await openMap();
+    // Until then the land has the colour of the paper below it.
+    await lab.page.locator('.base.drawn').waitFor({ timeout: 60_000 });
     await eventually('the land is drawn', async () => near(await colourOf(lab), land_day));
     expect(await lab.page.locator('.map-tag.low').innerText()).toBe(word('map.worldOutline'));
     await lab.page.emulateMedia({ colorScheme: 'dark' });
