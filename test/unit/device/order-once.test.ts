@@ -40,7 +40,11 @@ describe.skipIf(peerMissing('dbus-daemon'))('orderOnce', () => {
     const { bus, logind } = await start('accepts');
     await expect(orderOnce(bus, order)).resolves.toMatchObject({ ok: true });
     logind.reboot = 'refuses';
-    await expect(orderOnce(bus, order)).resolves.toEqual({ ok: false, reason: 'Already in progress' });
+    await expect(orderOnce(bus, order)).resolves.toEqual({
+      ok: false,
+      reason: 'Already in progress',
+      error: 'org.freedesktop.login1.OperationInProgress',
+    });
     expect(logind.orders).toHaveLength(1);
   });
 
