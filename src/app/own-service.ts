@@ -94,8 +94,9 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
     url: () => running?.url,
     key_file: join(state_dir, key_file),
     take: (row) => {
-      if (publisher.isAppending) return;
-      running?.take(receptionOf(kit_id, [messageOfRow(row)])).catch(() => undefined);
+      const message = messageOfRow(row);
+      const its = message && (publisher.isAppending ? { ...message, isOwn: true } : message);
+      running?.take(receptionOf(kit_id, [its])).catch(() => undefined);
     },
     async takePartner(asset_id, change) {
       if (!running) return;

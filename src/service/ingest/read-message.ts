@@ -29,6 +29,8 @@ export interface Message {
   readonly data: Json;
   /** Why its content cannot be stored; only its number is. */
   readonly refused?: string;
+  /** This service has made it, and has what it says; only its number is stored. */
+  readonly isOwn?: boolean;
 }
 
 export interface Reception {

@@ -242,7 +242,7 @@ function separate({ kit_id, messages }: Delivery, known: ReceivedNumbers) {
   for (const [epoch, ofEpoch] of countedByEpoch(messages)) {
     const bySeq = new Map(ofEpoch.map((message) => [message.seq, message]));
     const { unseen, ranges } = known.add({ kit_id, epoch, seqs: [...bySeq.keys()] });
-    for (const [seq, message] of bySeq) if (unseen.has(seq)) fresh.push(message);
+    for (const [seq, message] of bySeq) if (unseen.has(seq) && message.isOwn !== true) fresh.push(message);
     received += unseen.size;
     duplicates += ofEpoch.length - unseen.size;
     acks.push({ epoch, ranges: ranges.map(([first, last]) => [first, last]) });

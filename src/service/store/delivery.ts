@@ -59,7 +59,9 @@ export function deliveriesOf(receptions: readonly Reception[], now_ms: number): 
 /** What the kit's counters become when each message is new and valid, as nearly always. */
 export function expectedOf({ kit_id, messages, heard_ms }: Delivery, keepsHistory: boolean): Count {
   const numbered = messages.filter((message) => !isState(message));
-  const kept = keepsHistory ? numbered.filter(({ refused }) => refused === undefined) : [];
+  const kept = keepsHistory
+    ? numbered.filter(({ refused, isOwn }) => refused === undefined && isOwn !== true)
+    : [];
   const none = { duplicates: 0, refused: 0, vouched_ms: null };
   return { kit_id, received: numbered.length, heard_ms, landed: kept.length, ...none };
 }

@@ -26,6 +26,9 @@ import { texts } from '../../../src/app/texts.ts';
 
 const logLine = z.looseObject({ level: z.string(), msg: z.string() });
 const made = z.looseObject({ id: z.string() });
+const kept = z.object({
+  epochs: z.array(z.object({ received: z.int(), missing: z.array(z.json()) })),
+});
 const kit = `/api/kits/${kit_id}`;
 
 interface Daemon {
@@ -149,6 +152,32 @@ it('keys, partner assets and tasks survive a restart of the daemon', { timeout: 
       });
     } finally {
       await second.app.stop();
+    }
+  });
+});
+
+it('counts what it publishes for partner assets as received, so that nothing seems to be missing', async () => {
+  await withDirectory(async (dir) => {
+    const daemon = await startDaemon(dir, 0);
+    try {
+      const ask = client(daemon);
+      const received = async () => {
+        const { epochs } = kept.parse((await ask(`${kit}/completeness`)).body);
+        return { received: epochs[0]?.received ?? 0, missing: epochs.flatMap(({ missing }) => missing) };
+      };
+      await eventually('the first messages are stored', async () => (await received()).received > 0);
+      const before = await received();
+      const { id } = made.parse((await ask(`${kit}/assets`, { name: 'Truck', type: 'vehicle' })).body);
+      expect((await ask(`${kit}/assets/${id}/location`, { lat: 47.5, lon: 8.5 })).status).toBe(204);
+      await eventually(
+        'asset and fix are counted',
+        async () => (await received()).received >= before.received + 2,
+      );
+      expect((await received()).missing).toEqual([]);
+      const page = await ask(`${kit}/history?feed=gps`);
+      expect(z.object({ messages: z.array(z.json()) }).parse(page.body).messages).toHaveLength(1);
+    } finally {
+      await daemon.app.stop();
     }
   });
 });
