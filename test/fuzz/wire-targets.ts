@@ -27,6 +27,7 @@ import {
 } from '../support/drivers/snmp-bytes.ts';
 import type { Target } from './engine.ts';
 import { dbusSeeds, mqttSeeds, socketSeeds } from './wire-seeds.ts';
+import { brokerOptions } from '../support/brokers/broker-options.ts';
 
 const device_failed = (error: unknown): boolean =>
   error instanceof DeviceUnreachable || error instanceof DeviceRejected;
@@ -188,17 +189,7 @@ async function readConnection(input: Buffer): Promise<void> {
   });
   let sent = false;
   const over = new AbortController();
-  const broker = {
-    url: 'mqtt://192.0.2.1',
-    username: undefined,
-    password: undefined,
-    ca: undefined,
-    cert: undefined,
-    key: undefined,
-    protocol,
-    keepalive_s: 30,
-    connect_timeout_ms: 5_000,
-  } as const;
+  const broker = brokerOptions('mqtt://192.0.2.1', { protocol });
   const ended = new Promise((resolve) => {
     socket.once('close', resolve);
   });

@@ -3,22 +3,11 @@ import { describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import { eventually } from '../../support/eventually.ts';
 import { faultsOf, ids, page_kit_id } from '../../support/service/page-lab.ts';
-import { more_ids, playMore } from '../../support/service/page-kit.ts';
+import { more_ids, playMore, screens } from '../../support/service/page-kit.ts';
 import { playPast } from '../../support/service/page-past.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 
-const screens = [
-  '',
-  '/map',
-  '/assets',
-  `/a/${ids.drone}`,
-  `/a/${more_ids.camera}`,
-  `/a/${more_ids.radio}`,
-  '/links',
-  '/activity',
-  '/settings',
-];
 /** No screen of the scene has more controls. */
 const stops_max = 200;
 

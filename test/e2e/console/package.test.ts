@@ -6,24 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadPage, pageOnDemand } from '../../../src/service/http/page/page-files.ts';
 import { bundlePage } from '../../../systemd/package/page.ts';
 import { eventually } from '../../support/eventually.ts';
-import { faultsOf, ids, page_kit_id } from '../../support/service/page-lab.ts';
-import { more_ids, playMore } from '../../support/service/page-kit.ts';
+import { faultsOf, page_kit_id } from '../../support/service/page-lab.ts';
+import { playMore, screens } from '../../support/service/page-kit.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { makeDirectory } from '../../support/temporary.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const screens = [
-  '',
-  '/map',
-  '/assets',
-  `/a/${ids.drone}`,
-  `/a/${more_ids.camera}`,
-  `/a/${more_ids.radio}`,
-  '/links',
-  '/activity',
-  '/settings',
-];
 
 describe.skipIf(peerMissing('chromium'))('The page of the package', () => {
   const { show } = pageScene({ hasWebGl: true });

@@ -18,6 +18,7 @@ import { eventually, letPass } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { makeDirectory } from '../../support/temporary.ts';
+import { brokerOptions } from '../../support/brokers/broker-options.ts';
 
 describe.skipIf(peerMissing('mosquitto'))('the service against a broker', () => {
   let broker: Broker;
@@ -38,17 +39,7 @@ describe.skipIf(peerMissing('mosquitto'))('the service against a broker', () => 
     if ((await store.keys()).length === 0) await store.addKey(stored);
     service = await startStandalone({
       store,
-      broker: {
-        url: broker.url,
-        username: 'cloud',
-        password: undefined,
-        ca: undefined,
-        cert: undefined,
-        key: undefined,
-        protocol: 'auto',
-        keepalive_s: 30,
-        connect_timeout_ms: 5_000,
-      },
+      broker: brokerOptions(broker.url, { username: 'cloud', protocol: 'auto' }),
       client_id,
       listen: { host: '127.0.0.1', port: 0 },
       hosts: [],

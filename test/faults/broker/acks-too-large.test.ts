@@ -9,6 +9,7 @@ import { startMosquitto } from '../../support/brokers/broker.ts';
 import { kit_id } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
+import { brokerOptions } from '../../support/brokers/broker-options.ts';
 
 const limit_bytes = 4_000;
 /** The largest numbers, each with a gap behind it. */
@@ -29,17 +30,7 @@ describe.skipIf(peerMissing('mosquitto'))('acknowledgements of the service', () 
       const end = new AbortController();
       const { signal } = end;
       const broker = await startMosquitto({ conf: [conf], signal });
-      const options = {
-        url: broker.url,
-        username: undefined,
-        password: undefined,
-        ca: undefined,
-        cert: undefined,
-        key: undefined,
-        protocol: '3.1.1',
-        keepalive_s: 30,
-        connect_timeout_ms: 5_000,
-      } as const;
+      const options = brokerOptions(broker.url, { protocol: '3.1.1' });
       const arrived = new Set<number>();
       const kit = await openSession(
         {

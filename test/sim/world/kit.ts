@@ -20,6 +20,7 @@ import { type PortState, simulatedStore } from './kit-store.ts';
 import type { Rng } from './rng.ts';
 import type { Machine, Proc, World } from './scheduler.ts';
 import type { Trouble, Witness } from '../checks/witness.ts';
+import { brokerOptions } from '../../support/brokers/broker-options.ts';
 
 /** systemd starts it again after this time. */
 const restart_ms = 2_000;
@@ -202,15 +203,11 @@ export class Kit {
         clock: this.#clock(),
         version: '0',
         broker: {
-          url: 'mqtt://broker:1883',
-          username: kit_id,
-          password: undefined,
-          ca: undefined,
-          cert: undefined,
-          key: undefined,
-          protocol: settings.protocol,
-          keepalive_s: 30,
-          connect_timeout_ms: 15_000,
+          ...brokerOptions('mqtt://broker:1883', {
+            username: kit_id,
+            protocol: settings.protocol,
+            connect_timeout_ms: 15_000,
+          }),
           ack: settings.ack,
         },
         openSocket,

@@ -13,6 +13,7 @@ import { Disk } from './disk.ts';
 import type { Rng } from './rng.ts';
 import type { Machine, Proc, World } from './scheduler.ts';
 import type { Witness } from '../checks/witness.ts';
+import { brokerOptions } from '../../support/brokers/broker-options.ts';
 
 /** Nothing is old enough to be deleted in a story. */
 const history_retention = { days: { event: 400, position: 400, feed: 400, kit: 400 }, figures_days: 400 };
@@ -140,17 +141,11 @@ export class ServiceHost {
     try {
       run.running = await startStandalone({
         store: this.#port(new SqlStore(openSqlite(this.file)), run.proc),
-        broker: {
-          url: 'mqtt://broker:1883',
+        broker: brokerOptions('mqtt://broker:1883', {
           username: client_id,
-          password: undefined,
-          ca: undefined,
-          cert: undefined,
-          key: undefined,
           protocol,
-          keepalive_s: 30,
           connect_timeout_ms: 15_000,
-        },
+        }),
         client_id,
         listen: { host: '127.0.0.1', port: 0 },
         hosts: [],

@@ -2,6 +2,7 @@
 import type { ConnectOptions } from '../../../src/mqtt/connect.ts';
 import { openSession, type Session } from '../../../src/mqtt/session.ts';
 import { type Script, type ScriptedBroker, startScriptedBroker } from './scripted-broker.ts';
+import { brokerOptions } from './broker-options.ts';
 
 interface Scene {
   readonly broker: ScriptedBroker;
@@ -17,17 +18,7 @@ export async function withBroker(script: Script, play: (scene: Scene) => Promise
     const open: Scene['open'] = async ({ answer_ms = 10_000, ...changes } = {}) => {
       const session = await openSession(
         {
-          broker: {
-            url: broker.url,
-            username: undefined,
-            password: undefined,
-            ca: undefined,
-            cert: undefined,
-            key: undefined,
-            protocol: '5',
-            keepalive_s: 30,
-            connect_timeout_ms: answer_ms,
-          },
+          broker: brokerOptions(broker.url, { connect_timeout_ms: answer_ms }),
           client_id: 'kit',
           protocol: '5',
           session_expiry_s: 600,

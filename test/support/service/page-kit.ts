@@ -1,7 +1,7 @@
 /** Assets of every type for the kit of the page's tests, beside the drones that it has anyway. */
 import { channels } from '../../../src/contract/topics.ts';
 import { samples } from '../contract-samples.ts';
-import { announce } from './page-lab.ts';
+import { announce, ids } from './page-lab.ts';
 import type { ServiceLab } from './service-lab.ts';
 
 export const more_ids = {
@@ -9,6 +9,19 @@ export const more_ids = {
   radio: '6b671a64-40d5-591e-99b0-da01ff1f3346',
   gateway: '7b671a64-40d5-591e-99b0-da01ff1f3347',
 } as const;
+
+/** Paths of the screens below the kit's. */
+export const screens = [
+  '',
+  '/map',
+  '/assets',
+  `/a/${ids.drone}`,
+  `/a/${more_ids.camera}`,
+  `/a/${more_ids.radio}`,
+  '/links',
+  '/activity',
+  '/settings',
+];
 
 const schema = (properties: object, required: readonly string[]): object => ({
   type: 'object',

@@ -12,21 +12,12 @@ import {
   type Script,
   type ScriptedBroker,
 } from '../../support/brokers/scripted-broker.ts';
+import { brokerOptions } from '../../support/brokers/broker-options.ts';
 
 const packet_bytes_max = 10_000;
 
 function brokerAt(url: string, keepalive_s = 30): BrokerOptions {
-  return {
-    url,
-    username: undefined,
-    password: undefined,
-    ca: undefined,
-    cert: undefined,
-    key: undefined,
-    protocol: '5',
-    keepalive_s,
-    connect_timeout_ms: 500,
-  };
+  return brokerOptions(url, { keepalive_s, connect_timeout_ms: 500 });
 }
 
 async function withBroker(

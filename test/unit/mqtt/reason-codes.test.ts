@@ -13,6 +13,7 @@ import {
   suback,
   uint16,
 } from '../../support/brokers/scripted-broker.ts';
+import { brokerOptions } from '../../support/brokers/broker-options.ts';
 
 const codes_of = {
   connack: [
@@ -42,17 +43,7 @@ async function withBroker(
   const open = async (protocol: Protocol = '5'): Promise<Session> =>
     openSession(
       {
-        broker: {
-          url: broker.url,
-          username: undefined,
-          password: undefined,
-          ca: undefined,
-          cert: undefined,
-          key: undefined,
-          protocol,
-          keepalive_s: 30,
-          connect_timeout_ms: 5_000,
-        },
+        broker: brokerOptions(broker.url, { protocol }),
         client_id: 'kit',
         protocol,
         session_expiry_s: 0,

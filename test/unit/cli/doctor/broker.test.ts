@@ -12,6 +12,7 @@ import { peerMissing } from '../../../support/peers.ts';
 import { startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { freePort } from '../../../support/ports.ts';
+import { brokerOptions } from '../../../support/brokers/broker-options.ts';
 
 const never = new AbortController().signal;
 const holding = (text: string): unknown => expect.stringContaining(text);
@@ -19,19 +20,7 @@ const holding = (text: string): unknown => expect.stringContaining(text);
 const kit_id = randomUUID();
 
 function optionsFor(url: string, changes: Partial<BrokerConfig> = {}): BrokerConfig {
-  return {
-    url,
-    username: kit_id,
-    password: undefined,
-    ca: undefined,
-    cert: undefined,
-    key: undefined,
-    protocol: 'auto',
-    keepalive_s: 30,
-    connect_timeout_ms: 5_000,
-    ack: 'auto',
-    ...changes,
-  };
+  return { ...brokerOptions(url, { username: kit_id, protocol: 'auto' }), ack: 'auto', ...changes };
 }
 
 async function levelsOf(findings: Promise<readonly { level: string; what: string }[]>) {

@@ -10,6 +10,7 @@ import {
   startScriptedBroker,
   suback,
 } from '../../../support/brokers/scripted-broker.ts';
+import { brokerOptions } from '../../../support/brokers/broker-options.ts';
 
 const refused = 0x87;
 const order = {
@@ -39,17 +40,7 @@ async function withLink(
   const logged: string[] = [];
   const write = (_: object, sentence: string): number => logged.push(sentence);
   const link = new BrokerLink({
-    broker: {
-      url: broker.url,
-      username: 'cloud',
-      password: undefined,
-      ca: undefined,
-      cert: undefined,
-      key: undefined,
-      protocol: '5',
-      keepalive_s: 30,
-      connect_timeout_ms: 500,
-    },
+    broker: brokerOptions(broker.url, { username: 'cloud', connect_timeout_ms: 500 }),
     client_id: 'kit-service',
     share: undefined,
     take: async () => undefined,
