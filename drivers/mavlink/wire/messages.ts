@@ -123,9 +123,11 @@ export function encode<K extends MessageName>(name: K, fields: Messages[K], enve
   return sign ? sign(frame) : frame;
 }
 
-function payloadOf({ name, full_length, fields: layout }: Definition, fields: object): Uint8Array {
+function payloadOf(
+  { name, full_length, fields: layout }: Definition,
+  values: Readonly<Record<string, unknown>>,
+): Uint8Array {
   const payload = new DataView(new ArrayBuffer(full_length));
-  const values: Readonly<Record<string, unknown>> = { ...fields };
   for (const field of layout) writeField(payload, field, { message: name, value: values[field.name] });
   return new Uint8Array(payload.buffer);
 }

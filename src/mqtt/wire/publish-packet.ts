@@ -21,9 +21,7 @@ const expiry_bytes = 5;
 
 /** Bytes of the whole packet. */
 export function publishBytes(publication: Publication, protocol: ProtocolVersion): number {
-  const { topic, body } = publication;
-  const remaining =
-    2 + Buffer.byteLength(topic) + 2 + propertiesBytes(publication, protocol) + Buffer.byteLength(body);
+  const remaining = remainingBytes(publication, protocol);
   return 1 + lengthBytes(remaining) + remaining;
 }
 
@@ -34,14 +32,12 @@ export function encodePublish(
   protocol: ProtocolVersion,
 ): Buffer {
   const { topic, body, retain, expiry_s } = publication;
-  const topic_bytes = Buffer.byteLength(topic);
-  const body_bytes = Buffer.byteLength(body);
-  const remaining = 2 + topic_bytes + 2 + propertiesBytes(publication, protocol) + body_bytes;
+  const remaining = remainingBytes(publication, protocol);
   const packet = Buffer.allocUnsafe(1 + lengthBytes(remaining) + remaining);
   packet[0] = first_byte | (retain ? retain_flag : 0);
   let at = writeLength(packet, remaining, 1);
-  at = packet.writeUInt16BE(topic_bytes, at);
-  at += packet.write(topic, at);
+  const topic_bytes = packet.write(topic, at + 2);
+  at = packet.writeUInt16BE(topic_bytes, at) + topic_bytes;
   at = packet.writeUInt16BE(packet_id, at);
   if (protocol === '5') {
     packet[at++] = expiry_s === undefined ? 0 : expiry_bytes;
@@ -53,6 +49,12 @@ export function encodePublish(
   if (typeof body === 'string') packet.write(body, at);
   else packet.set(body, at);
   return packet;
+}
+
+/** Of what follows the Remaining Length. */
+function remainingBytes(publication: Publication, protocol: ProtocolVersion): number {
+  const { topic, body } = publication;
+  return 2 + Buffer.byteLength(topic) + 2 + propertiesBytes(publication, protocol) + Buffer.byteLength(body);
 }
 
 /** With their length; MQTT 3.1.1 has none. */
