@@ -94,9 +94,7 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
     url: () => running?.url,
     key_file: join(state_dir, key_file),
     take: (row) => {
-      const message = messageOfRow(row);
-      const its = message && (publisher.isAppending ? { ...message, isOwn: true } : message);
-      running?.take(receptionOf(kit_id, [its])).catch(() => undefined);
+      running?.take(receptionOf(kit_id, [messageOfRow(row, publisher.isAppending)])).catch(() => undefined);
     },
     async takePartner(asset_id, change) {
       if (!running) return;
@@ -239,10 +237,10 @@ function reportState(service: RunningService, parts: ReportParts, signal: AbortS
   every(state_every_ms, signal, report);
 }
 
-function messageOfRow({ id, channel, time_ms, mono_ms, body }: Row): Message | undefined {
+function messageOfRow({ id, channel, time_ms, mono_ms, body }: Row, isOwn: boolean): Message | undefined {
   const read = readChannel(channel);
   const data = z.nullable(json).parse(JSON.parse(body));
-  return read && { channel: read, ...positionOf(id), time_ms, unsynced: mono_ms !== null, data };
+  return read && { channel: read, ...positionOf(id), time_ms, unsynced: mono_ms !== null, data, isOwn };
 }
 
 function receptionOf(kit_id: string, messages: readonly (Message | undefined)[]) {

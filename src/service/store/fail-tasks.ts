@@ -33,9 +33,7 @@ async function failTask(
     kit_id,
     task_id,
   );
-  const tasks = rows.map(taskOf);
-  await enqueue(queries, tasks.flatMap(endOf), now_ms);
-  return tasks;
+  return rows.map(taskOf);
 }
 
 /** Fails a task that is pending. In a transaction. */
@@ -45,7 +43,9 @@ export async function failPending(
   reason: string,
   now_ms: number,
 ): Promise<StoredTask | undefined> {
-  return (await failTask(queries, id, { reason, isSilent: false, now_ms }))[0];
+  const failed = await failTask(queries, id, { reason, isSilent: false, now_ms });
+  await enqueue(queries, failed.flatMap(endOf), now_ms);
+  return failed[0];
 }
 
 /** The tasks of which no kit has reported anything by their due time. */
@@ -68,5 +68,6 @@ export async function failSilent(
   const failed: StoredTask[] = [];
   for (const id of silent)
     failed.push(...(await failTask(queries, id, { reason: no_answer, isSilent: true, now_ms })));
+  await enqueue(queries, failed.flatMap(endOf), now_ms);
   return failed;
 }
