@@ -10,7 +10,7 @@ export class TurnBudget {
   #left = turn_bytes_max;
   #isCounting = false;
 
-  /** Whether the bytes fit into this turn; those that do not are not taken. */
+  /** Takes the bytes from the budget of this turn; false, and nothing is taken, when they exceed what is left. */
   take(bytes: number): boolean {
     if (!this.#isCounting) {
       this.#isCounting = true;

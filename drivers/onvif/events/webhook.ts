@@ -45,8 +45,9 @@ export class Webhook {
   readonly #receivers = new Map<string, Receiver>();
   /** Connections by address. */
   readonly #open = new Map<string, number>();
-  /** Connections in the order in which they came; those that named the path of a camera are not among the others. */
+  /** All connections. */
   readonly #all = new Set<Socket>();
+  /** Those that have not named the path of a camera, oldest first. */
   readonly #unknown = new Set<Socket>();
   readonly #stopping = new AbortController();
   #opening: Promise<Server> | undefined;
