@@ -33,6 +33,8 @@ interface Noted {
   readonly fixed_ms: number;
   /** How old it was when it came, by the receiver's time. */
   readonly late_ms: number;
+  /** False: the receiver did not say when, so the fix counts as made when it came. */
+  readonly timed: boolean;
   /** The source no longer reports it. */
   readonly kept: boolean;
 }
@@ -49,7 +51,7 @@ export class Locations {
     const age_ms = time_ms === null || !now.synced ? -1 : now.time_ms - time_ms;
     const fixed_ms = age_ms < 0 ? Number.NEGATIVE_INFINITY : now.mono_ms - age_ms;
     const fix = { latitude, longitude, altitude, source: 'satellite' } as const;
-    this.#last_satellite ??= { owner: null, fix, fixed_ms, late_ms: 0, kept: true };
+    this.#last_satellite ??= { owner: null, fix, fixed_ms, late_ms: 0, timed: true, kept: true };
   }
 
   /** Null removes what this instance measured; the last satellite fix stays as `satellite_cached`. */
@@ -62,11 +64,17 @@ export class Locations {
     const true_age_ms = trueAge_ms(age_ms, time_ms, now);
     const fixed_ms = now.mono_ms - true_age_ms;
     const late_ms = true_age_ms - Math.max(0, age_ms);
-    const noted: Noted = { owner, fix: rest, fixed_ms, late_ms, kept: false };
+    const timed = typeof time_ms === 'number';
+    const noted: Noted = { owner, fix: rest, fixed_ms, late_ms, timed, kept: false };
     (fix.source === 'manual' ? this.#manual : this.#byOwner).set(owner, noted);
-    if (fix.source === 'satellite' && fixed_ms >= (this.#last_satellite?.fixed_ms ?? -Infinity)) {
+    if (fix.source === 'satellite' && this.#supersedes(noted))
       this.#last_satellite = { ...noted, kept: true };
-    }
+  }
+
+  /** A receiver reports a position before it knows the date; its first fix with a time shows how old the ones before it were. */
+  #supersedes({ owner, fixed_ms, timed }: Noted): boolean {
+    const last = this.#last_satellite;
+    return !last || fixed_ms >= last.fixed_ms || (timed && !last.timed && owner === last.owner);
   }
 
   /** Where the kit is at this moment. */

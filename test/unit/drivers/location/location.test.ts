@@ -146,9 +146,12 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
   });
   const options = () => ({ gpsd: { port, mute_s: 2 } });
 
-  it('treats reports that are 45 s late as old from the first fix on', async () => {
+  it('treats reports that are 45 s late as old, also those before gpsd knows the date', async () => {
     receiver.delay_ms = 45_000;
+    receiver.manner = 'mute';
     await withDriver(options(), async ({ hub }) => {
+      await eventually('up', () => hub.drivers()[0]?.state === 'up');
+      receiver.manner = 'fix3d';
       await eventually('old', () => hub.kit().location?.stale === true);
       expect(hub.kit().location?.source).toBe('satellite_cached');
       expect(hub.location().age_s).toBeGreaterThanOrEqual(45);

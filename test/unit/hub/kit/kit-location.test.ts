@@ -61,6 +61,17 @@ it('reports a receiver that sends outdated fixes until it is silent or current a
   expect(late_ms(100_000)).toBe(0);
 });
 
+it('takes the age of fixes without a time from the first one with a time, of the same receiver only', () => {
+  const locations = new Locations();
+  locations.note('gps', fix('satellite', 2), at(0));
+  expect(locations.at(0)).toMatchObject({ source: 'satellite', stale: false });
+  locations.note('dish', fix('satellite', 4, { time_ms: noon + 200 - 60_000 }), at(200));
+  expect(locations.at(200)).toMatchObject({ latitude: 2, source: 'satellite', stale: false });
+  locations.note('gps', fix('satellite', 2, { time_ms: noon + 400 - 45_000 }), at(400));
+  expect(locations.at(400)).toMatchObject({ latitude: 2, source: 'satellite_cached', stale: true });
+  expect(locations.at(400)?.age_ms).toBe(45_000);
+});
+
 it('prefers a pinned manual position to every source', () => {
   const locations = new Locations();
   locations.note('gps', fix('satellite', 2), at(0));
