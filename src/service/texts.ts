@@ -57,6 +57,7 @@ export const texts = {
   host_not_served: (host: string) => `host name "${host}" is not served; add it to service.hosts`,
   body_too_large: (bytes_max: number) => `the body is too large; at most ${bytes_max} bytes`,
   body_not_json: 'send the body as application/json',
+  body_coded: (coding: string) => `Content-Encoding ${coding} is not supported; send the body without it`,
   body_rejected: (reason: string) => `the body was rejected: ${reason}`,
   too_many_requests: (wait_s: number) => `too many requests; retry in ${wait_s} s`,
   too_many_keys: (wait_s: number) => `too many invalid keys; retry in ${wait_s} s`,

@@ -31,6 +31,8 @@ interface More {
   readonly retry_after_s?: number;
   /** Methods that the path supports. */
   readonly allow?: readonly string[];
+  /** Content codings that bodies may have (RFC 7694). */
+  readonly codings?: string;
   /** Bytes of the file whose part was asked for. */
   readonly size?: number;
 }

@@ -22,6 +22,7 @@ export function answerProblem(c: Context<Env>, thrown: unknown, log: ServiceLog)
   const { kind, message: detail, status, title, more } = found;
   if (more.retry_after_s !== undefined) c.header('Retry-After', String(more.retry_after_s));
   if (more.allow) c.header('Allow', more.allow.join(', '));
+  if (more.codings !== undefined) c.header('Accept-Encoding', more.codings);
   if (more.size !== undefined) c.header('Content-Range', `bytes */${more.size}`);
   if (status === 426) c.header('Upgrade', 'websocket');
   if (status === 401) c.header('WWW-Authenticate', 'ApiKey');

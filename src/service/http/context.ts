@@ -117,7 +117,7 @@ export const changeProblem = {
   400: asProblem(400, 'the body is not JSON'),
   409: asProblem(409, 'the current state does not allow it'),
   413: asProblem(413, 'the body is too large'),
-  415: asProblem(415, 'the Content-Type is not JSON'),
+  415: asProblem(415, 'the Content-Type is not JSON, or the body has a Content-Encoding'),
   422: asProblem(422, 'the body does not match its schema; `errors` names each place'),
 } as const;
 

@@ -132,12 +132,17 @@ function tooLarge(): RequestProblem {
 
 /**
  * Requires the JSON content type, which a form of another site cannot send. With a key in the header, which no form can send either,
- * a JSON body of another type is accepted: `curl -d` names that of forms.
+ * a JSON body of another type is accepted: `curl -d` names that of forms. Compressed bodies are refused: 64 KiB need no compression,
+ * and a small one could become a large one.
  */
 export function jsonOnly(): MiddlewareHandler<Env> {
   return async (c, next) => {
     const hasBody = methods_with_body.has(c.req.method) && c.req.raw.body !== null;
     if (!hasBody) return next();
+    const coding = c.req.header('content-encoding') ?? '';
+    if (!/^(?:identity)?$/iu.test(coding.trim())) {
+      throw new RequestProblem('unsupported-type', texts.body_coded(coding), { codings: 'identity' });
+    }
     const isJson = /^application\/json\s*(?:;|$)/iu.test(c.req.header('content-type') ?? '');
     const hasKey = c.req.header('x-api-key') !== undefined;
     if (!isJson && !hasKey) throw new RequestProblem('unsupported-type', texts.body_not_json);
@@ -175,6 +180,8 @@ export function authenticate({
   };
   return async (c, next) => {
     if (c.req.path === '/api/session' && c.req.method === 'POST') return next();
+    // Browsers send no key with the preflight request of a page; the answer holds what the OpenAPI document holds.
+    if (c.req.method === 'OPTIONS') return next();
     const asker = askerOf(c);
     const principal = await gate.identify(asker);
     const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';

@@ -122,6 +122,9 @@ function refuseTheRest(app: OpenAPIHono<Env>, log: ServiceLog): void {
   app.notFound((c) => {
     const { method, path } = c.req;
     const allow = methodsOf(path);
+    if (method === 'OPTIONS' && allow.length > 0) {
+      return c.body(null, 204, { allow: [...allow, 'OPTIONS'].join(', ') });
+    }
     const problem =
       allow.length > 0
         ? new RequestProblem('method-not-allowed', texts.methods_of(path, allow.join(', ')), { allow })

@@ -1,9 +1,11 @@
 /** Requests as other clients send them: without a body, with long paths, with names that cannot be stored, too deep. */
 import { connect } from 'node:net';
 import { once } from 'node:events';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
+import { texts } from '../../../../src/service/texts.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
 
 let lab: ServiceLab;
@@ -102,6 +104,43 @@ describe('A request without a body', () => {
     expect(await raw(`${kit}/assets`, [])).toBe(422);
     const form = ['Content-Length: 3', 'Content-Type: application/x-www-form-urlencoded'];
     expect(await raw(`${command}/land`, form, 'a=1')).toBe(415);
+  });
+});
+
+describe('A body with a content coding', () => {
+  const json = '{"payload":{}}';
+  const lines = (coding: string, body: string | Buffer): readonly string[] => [
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Content-Type: application/json',
+    `Content-Encoding: ${coding}`,
+  ];
+
+  it.each(['gzip', 'br', 'identity, gzip', 'nonsense'])(
+    'is refused with the codings that are accepted, whatever it holds: %s',
+    async (coding) => {
+      for (const body of [json, gzipSync(json)]) {
+        const response = await fetch(`${lab.url}${command}/land`, {
+          method: 'POST',
+          headers: {
+            'x-api-key': lab.key,
+            'content-type': 'application/json',
+            'content-encoding': coding,
+          },
+          body,
+        });
+        expect([response.status, response.headers.get('accept-encoding')]).toEqual([415, 'identity']);
+        expect(await response.json()).toMatchObject({ detail: texts.body_coded(coding) });
+      }
+      expect(lab.dispatched).toEqual([]);
+    },
+  );
+
+  it.each(['identity', 'IDENTITY', ''])('is accepted without one, named %j', async (coding) => {
+    expect(await raw(`${command}/land`, lines(coding, json), json)).toBe(202);
+  });
+
+  it('is no body when it is empty', async () => {
+    expect(await raw(`${command}/land`, lines('gzip', ''))).toBe(202);
   });
 });
 

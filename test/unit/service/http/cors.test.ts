@@ -51,8 +51,22 @@ describe('CORS', () => {
     expect(headers.get('access-control-allow-credentials')).toBeNull();
   });
 
+  it('answers OPTIONS without a key and without an allowed origin with the methods of the path, and nothing of CORS', async () => {
+    const assets = `/api/kits/${kit_id}/assets`;
+    for (const origin of [stranger, 'null', '']) {
+      const { status, headers } = await preflight(origin, assets);
+      expect([status, headers.get('allow')]).toEqual([204, 'GET, POST, HEAD, OPTIONS']);
+      expect([...headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
+    }
+    expect((await preflight(stranger, '/api/nothing')).status).toBe(404);
+    await lab.stop();
+    lab = await startServiceLab(kit_id, {});
+    const { status, headers } = await preflight(app, assets);
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([204, null]);
+    expect((await fetch(lab.url + assets, { method: 'PUT' })).status).toBe(401);
+  });
+
   it('allows nothing to other origins', async () => {
-    expect((await preflight(stranger)).headers.get('access-control-allow-origin')).toBeNull();
     const read = await fetch(`${lab.url}/api/kits`, { headers: { origin: stranger, 'x-api-key': lab.key } });
     expect(read.headers.get('access-control-allow-origin')).toBeNull();
   });
