@@ -48,8 +48,6 @@ export const texts = {
   per_second: (rate: number) => `${Math.round(rate).toLocaleString('en')}/s`,
   time_left: (time: string) => `${time} left`,
 
-  already_listening: (control_socket: string) =>
-    `another kit-connector listens on ${control_socket}; stop it, or give this one its own runtime_dir`,
   internal_error: 'internal error; exiting',
   opening_buffer: 'opening the buffer',
   salvaging: 'salvaging messages from the damaged buffer file',

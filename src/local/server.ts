@@ -8,6 +8,7 @@ import { aborted, within } from '../platform/time.ts';
 import type { LocalApi } from './api.ts';
 import { answerBy } from './exchange.ts';
 import { localRoutes, refusal } from './routes.ts';
+import { texts } from './texts.ts';
 
 export interface ListenOptions {
   readonly socket: string;
@@ -26,21 +27,17 @@ const farewell_ms = 500;
 
 /**
  * Listens until `signal` aborts; resolves once it listens, with a promise that resolves when the socket is closed and
- * removed. Rejects when another daemon answers on the socket, or when it cannot be made.
+ * removed. Rejects when another daemon answers on the socket, or when it cannot be created.
  */
 export async function serveLocal(
   api: LocalApi,
   { socket, gid, signal }: ListenOptions,
 ): Promise<{ closed: Promise<void> }> {
   if (Buffer.byteLength(socket) > socket_path_bytes_max) {
-    throw new Error(`the control socket ${socket} has too long a name; choose a shorter runtime_dir`);
+    throw new Error(`the path of the control socket ${socket} is too long; choose a shorter runtime_dir`);
   }
   await mkdir(dirname(socket), { recursive: true });
-  if (await isAnswered(socket)) {
-    throw new Error(
-      `another kit-connector listens on ${socket}; stop it, or give this one its own runtime_dir`,
-    );
-  }
+  await refuseSecond(socket);
   await rm(socket, { force: true });
   const server = createServer(answerBy(localRoutes(api, signal), refusal));
   await listen(server, socket);
@@ -52,7 +49,7 @@ export async function serveLocal(
 async function listen(server: Server, socket: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) =>
-      reject(new Error(`the control socket ${socket} cannot be made: ${messageOf(error)}`, { cause: error })),
+      reject(new Error(`cannot create the control socket ${socket}: ${messageOf(error)}`, { cause: error })),
     );
     server.listen(socket, resolve);
   });
@@ -67,6 +64,11 @@ async function closeOnAbort(server: Server, socket: string, signal: AbortSignal)
   server.closeAllConnections();
   await closed;
   await rm(socket, { force: true });
+}
+
+/** Rejects when another daemon answers on the socket; called before anything of this one starts. */
+export async function refuseSecond(socket: string): Promise<void> {
+  if (await isAnswered(socket)) throw new Error(texts.already_listening(socket));
 }
 
 /** Whether a process accepts connections: a socket that a killed daemon left behind refuses them. */

@@ -1,5 +1,7 @@
 /** Sentences on the control socket that people read; tests refer to them by name. */
 export const texts = {
+  already_listening: (socket: string) =>
+    `another kit-connector listens on ${socket}; stop it, or give this one its own runtime_dir`,
   not_running: (socket: string, reason: string) =>
     `kit-connector is not running (${socket}: ${reason}); start it, or name its socket with --socket`,
   not_allowed: (socket: string, reason: string) =>

@@ -3,7 +3,7 @@ import { pid } from 'node:process';
 import { startApp, type App } from '../../app/app.ts';
 import { texts as app_texts } from '../../app/texts.ts';
 import type { Config } from '../../config/config.ts';
-import { isAnswered, serveLocal } from '../../local/server.ts';
+import { refuseSecond, serveLocal } from '../../local/server.ts';
 import { type Clock, type ClockStep, systemClock } from '../../platform/clock.ts';
 import { openClockEvidence, vouched } from '../../platform/clock-evidence.ts';
 import type { LogRoot } from '../../platform/log/log.ts';
@@ -44,9 +44,7 @@ export async function runDaemon(
   { config, log, onReady, onStopping, reloads }: DaemonParts,
   shell: Shell,
 ): Promise<number> {
-  if (await isAnswered(config.control_socket)) {
-    throw new Error(texts.already_listening(config.control_socket));
-  }
+  await refuseSecond(config.control_socket);
   await makeDirectory('state_dir', config.state_dir);
   await makeDirectory('runtime_dir', config.runtime_dir);
   shell.onCrash((err) => log.fatal({ err }, texts.internal_error));

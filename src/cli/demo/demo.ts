@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { drivers } from '../../../drivers/index.ts';
 import { type Config, readConfig } from '../../config/config.ts';
 import { contract_major } from '../../contract/topics.ts';
+import { refuseSecond } from '../../local/server.ts';
 import { createLog } from '../../platform/log/log.ts';
 import { runDaemon, type Running } from '../daemon/daemon.ts';
 import { demoCameras, startDemoCameras } from './cameras.ts';
@@ -26,7 +27,10 @@ const droneLinks = z.looseObject({
 
 export async function demo(options: TailScreenOptions, shell: Shell): Promise<number> {
   const file = await demoConfig(shell.env);
-  const config = await withFreePort(await readConfig(file, { drivers, credentials_dir: undefined }));
+  const configured = await readConfig(file, { drivers, credentials_dir: undefined });
+  // Before the simulated devices, which would report that their ports are in use.
+  await refuseSecond(configured.control_socket);
+  const config = await withFreePort(configured);
   const screen = tailScreen(shell, options);
   const out = { write: (line: string) => screen.above(() => shell.err.write(line)) };
   const log = createLog({ ...config.log, out, readable: shell.err.isTTY === true });

@@ -1,10 +1,15 @@
 /** Two demos at once: the service of the second one takes a free port, and the file of the first one stays as it is. */
 import { once } from 'node:events';
+import { mkdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { demo } from '../../../src/cli/demo/demo.ts';
 import { demoService, withFreePort } from '../../../src/cli/demo/service.ts';
+import { texts } from '../../../src/local/texts.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { kit_id, readText } from '../config/lab.ts';
+import { recordedShell } from './shell-of-test.ts';
 
 it('the demo keeps a free port and moves away from one that another program uses', async () => {
   const other = createServer().listen(0, '127.0.0.1');
@@ -35,4 +40,28 @@ it('a new demo configures a free port where 8080 is in use', async () => {
   } finally {
     other.close();
   }
+});
+
+it('a second demo of the same directory names the first one, and not the ports that it uses', async () => {
+  await withDirectory(async (dir) => {
+    const own = join(dir, 'kit-connector-demo');
+    const socket = join(own, 'control.sock');
+    await mkdir(own);
+    const first = createServer().listen(socket);
+    const camera = createServer();
+    await once(first, 'listening');
+    try {
+      const shell = recordedShell({ env: { XDG_STATE_HOME: dir } });
+      await expect(demo({}, shell)).rejects.toThrow(texts.already_listening(socket));
+      const [, port] =
+        /name: Gate camera, .*port: (\d+)/u.exec(await readFile(join(own, 'config.yaml'), 'utf8')) ?? [];
+      camera.listen(Number(port), '127.0.0.1');
+      await once(camera, 'listening');
+      await expect(demo({}, shell)).rejects.toThrow(texts.already_listening(socket));
+      expect(shell.stdout() + shell.stderr()).toBe('');
+    } finally {
+      camera.close();
+      first.close();
+    }
+  });
 });
