@@ -1,5 +1,6 @@
 /** `kit-connector buffer`: shows the backlog and manages the quarantine of messages that the broker rejected. */
 import { printableTexts } from '../platform/foreign-text.ts';
+import { localTime } from '../platform/local-time.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';
 import {
   columnsOf,
@@ -26,7 +27,7 @@ export async function buffer(options: DaemonOptions, shell: Shell): Promise<numb
     String(rows),
     size(bytes),
     String(memory_rows),
-    oldest ?? '',
+    oldest === null ? '' : localTime(oldest),
   ]);
   say(shell, ...table([['lane', 'messages', 'size', 'in memory', 'oldest'], ...rows], ''));
   say(shell, texts.file_size(size(report.file_bytes), size(report.disk_free_bytes)));
@@ -49,7 +50,7 @@ export async function listQuarantine(options: DaemonOptions, shell: Shell): Prom
   }
   const cells = printableTexts(rows).map(({ id, time, channel, code, reason, body_bytes }) => [
     String(id),
-    time,
+    localTime(time),
     channel,
     size(body_bytes),
     `${code} ${reason}`,

@@ -7,8 +7,9 @@ import {
   type LogLevels,
 } from '../local/api.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';
-import { clockTime, complain, exit, painter, say, printJson, type Shell, table } from './terminal/shell.ts';
+import { complain, exit, painter, say, printJson, type Shell, table } from './terminal/shell.ts';
 import { texts } from './texts.ts';
+import { localTime } from '../platform/local-time.ts';
 
 export interface LogLevelOptions extends DaemonOptions {
   readonly for: string;
@@ -74,7 +75,7 @@ function levelLines({ levels }: LogLevels, shell: Shell): readonly string[] {
     levels.map(({ name, level, until }) => [
       name ?? 'default',
       paint('bold', level),
-      paint('dim', until === null ? 'as configured' : `until ${clockTime(until)}`),
+      paint('dim', until === null ? 'as configured' : `until ${localTime(until)}`),
     ]),
     '',
   );

@@ -8,7 +8,6 @@ import { type DaemonOptions, findDaemon } from './daemon/client.ts';
 import {
   columnsOf,
   type Shell,
-  clockTime,
   complain,
   exit,
   oneLine,
@@ -18,6 +17,7 @@ import {
   table,
 } from './terminal/shell.ts';
 import { taskOutcome, taskRow } from './status/view.ts';
+import { localTime } from '../platform/local-time.ts';
 
 export async function listTasks(options: DaemonOptions, shell: Shell): Promise<number> {
   const daemon = await findDaemon(options, shell);
@@ -84,7 +84,7 @@ function isOver({ status }: TaskView): boolean {
 function stateLine(task: TaskView, shell: Shell): string {
   const paint = painter(shell);
   const colour = task.status === 'failed' ? 'bad' : task.status === 'completed' ? 'good' : 'warn';
-  const parts = [paint('dim', clockTime(task.updated_at)), task.command_name, paint(colour, task.status)];
+  const parts = [paint('dim', localTime(task.updated_at)), task.command_name, paint(colour, task.status)];
   return oneLine([...parts, printable(taskOutcome(task))].join('  ').trimEnd());
 }
 

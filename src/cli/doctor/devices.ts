@@ -1,9 +1,9 @@
 /** Findings about the configured devices of a driver and about assets that are offline. Pure. */
 import { texts as vendorcamTexts } from '../../../drivers/vendorcam/texts.ts';
 import type { StatusReport } from '../../local/api.ts';
-import { clockTime } from '../terminal/shell.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { texts } from './texts.ts';
+import { localTime } from '../../platform/local-time.ts';
 
 type DriverReport = StatusReport['drivers'][number];
 type DeviceReport = NonNullable<DriverReport['devices']>[number];
@@ -20,9 +20,9 @@ export function deviceFindings({ name, devices = [], next_try_at = null }: Drive
 function deviceFinding(driver: string, device: DeviceReport, driver_next: string | null): Finding {
   const { name, tried, state, reason, tried_at, next_try_at } = device;
   const what = `device ${plain(name)} of ${driver}`;
-  const at = tried_at === null ? '' : texts.tried_at(clockTime(tried_at));
+  const at = tried_at === null ? '' : texts.tried_at(localTime(tried_at));
   const [answer, remedy] = halves(plain(reason ?? ''));
-  const next = next_try_at === null ? [] : [texts.next_attempt(clockTime(driver_next ?? next_try_at))];
+  const next = next_try_at === null ? [] : [texts.next_attempt(localTime(driver_next ?? next_try_at))];
   if (state === 'rejected') {
     const cure = [remedy ?? texts.correct_device, texts.reload_tries_now, ...next];
     return fail(what, texts.device_rejected(plain(tried), at, answer), cure.join('; '));
@@ -44,7 +44,7 @@ export function assetFindings({ assets, drivers }: StatusReport): readonly Findi
 
 function assetFinding({ name, key, type, reason, last_seen_at }: AssetReport): Finding {
   const what = `${type} ${plain(name)} (${key})`;
-  const seen = last_seen_at === null ? '' : texts.last_seen(clockTime(last_seen_at));
+  const seen = last_seen_at === null ? '' : texts.last_seen(localTime(last_seen_at));
   const finding = `${texts.offline(plain(reason ?? texts.no_data_received))}${seen}`;
   // A battery camera sleeps most of the time.
   if (reason === vendorcamTexts.asleep) return ok(what, finding);

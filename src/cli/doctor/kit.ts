@@ -1,12 +1,13 @@
 /** Findings from the report of the running daemon: uplink, buffer, drivers, assets. Pure. */
 import { channelKind } from '../../contract/topics.ts';
 import type { QuarantinedMessage, StatusReport } from '../../local/api.ts';
-import { clockTime, duration } from '../terminal/shell.ts';
+import { duration } from '../terminal/shell.ts';
 import { balance } from '../status/view.ts';
 import { assetFindings, deviceFindings, halves } from './devices.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, type Places } from './places.ts';
 import { texts } from './texts.ts';
+import { localTime } from '../../platform/local-time.ts';
 
 /** `refused`: the messages in quarantine. */
 export function kitFindings(
@@ -29,14 +30,14 @@ function uplinkFinding(uplink: StatusReport['uplink'], places: Places): Finding 
   const { state, since, last_error, protocol, rtt_ms, broker } = uplink;
   if (state === 'connected') {
     const speed = rtt_ms === null ? '' : texts.round_trip(Math.round(rtt_ms));
-    return ok('broker session', `MQTT ${protocol ?? ''} since ${clockTime(since)}${speed}`);
+    return ok('broker session', `MQTT ${protocol ?? ''} since ${localTime(since)}${speed}`);
   }
   if (state === 'stopped') {
     return warn('broker session', texts.no_broker_configured, texts.set_up_broker);
   }
   return fail(
     'broker session',
-    texts.not_connected(broker, clockTime(since), plain(last_error ?? 'connecting')),
+    texts.not_connected(broker, localTime(since), plain(last_error ?? 'connecting')),
     sessionRemedy(last_error ?? '', places),
   );
 }
@@ -121,14 +122,14 @@ function driverFinding({
   const [fault, remedy] = remedied(why, next_try_at);
   switch (state) {
     case 'up':
-      return upFinding(what, upText(clockTime(since), devices), facts);
+      return upFinding(what, upText(localTime(since), devices), facts);
     case 'starting':
       if (devices.some((device) => device.reason !== null)) {
         return warn(what, texts.no_device_online, texts.see_devices);
       }
       return warn(what, texts.no_data_yet, texts.check_devices_on);
     case 'down':
-      return fail(what, texts.no_device(clockTime(since), fault), remedy(texts.check_device));
+      return fail(what, texts.no_device(localTime(since), fault), remedy(texts.check_device));
     case 'rejected':
       return fail(what, `rejected: ${fault}`, remedy(texts.correct_options));
     case 'hung':
@@ -144,7 +145,7 @@ function remedied(
   next_try_at: string | null,
 ): [fault: string, remedy: (general: string) => string] {
   const [fault, own] = halves(why);
-  const next = next_try_at === null ? '' : `; ${texts.next_attempt(clockTime(next_try_at))}`;
+  const next = next_try_at === null ? '' : `; ${texts.next_attempt(localTime(next_try_at))}`;
   return [fault, (general) => `${own ?? general}${next}`];
 }
 

@@ -15,6 +15,7 @@ import { complain, exit, printJson, say, type Shell, size, table } from '../term
 import { texts } from '../texts.ts';
 import { missingFile, withStore } from '../service/database.ts';
 import type { DatabaseOptions } from '../service/database-options.ts';
+import { localTime } from '../../platform/local-time.ts';
 
 export interface ExportOptions extends DatabaseOptions {
   readonly kit: readonly string[];
@@ -32,8 +33,8 @@ export async function listHistory(options: DatabaseOptions, shell: Shell): Promi
       kit_id,
       messages.toLocaleString('en'),
       size(bytes),
-      from ?? texts.unknown,
-      to ?? texts.unknown,
+      from === null ? texts.unknown : localTime(from),
+      to === null ? texts.unknown : localTime(to),
     ]);
     say(shell, ...table([['kit', 'messages', 'size', 'from', 'to'], ...rows]));
   }

@@ -6,6 +6,7 @@ import { complain, exit, say, printJson, type Shell, table } from '../terminal/s
 import { texts } from '../texts.ts';
 import { withStore } from './database.ts';
 import type { DatabaseOptions } from './database-options.ts';
+import { localTime } from '../../platform/local-time.ts';
 
 export interface AddKeyOptions extends DatabaseOptions {
   readonly kit: readonly string[];
@@ -61,8 +62,8 @@ export async function listKeys(options: DatabaseOptions, shell: Shell): Promise<
       label,
       scopes.join(' '),
       kits === '*' ? 'all kits' : kits.join(' '),
-      expires_at ?? 'no limit',
-      used_at ?? 'never',
+      expires_at === null ? 'no limit' : localTime(expires_at),
+      used_at === null ? 'never' : localTime(used_at),
     ]);
     say(shell, ...table([['id', 'label', 'scopes', 'kits', 'expires', 'last used'], ...rows]));
   }

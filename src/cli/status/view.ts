@@ -1,12 +1,13 @@
 /** The report as a technician reads it. Pure: report in, lines out. */
 import { no_broker } from '../../config/broker.ts';
 import type { StatusReport } from '../../local/api.ts';
-import { type Paint, clockTime, duration, oneLine, size, table } from '../terminal/shell.ts';
+import { type Paint, duration, oneLine, size, table } from '../terminal/shell.ts';
 import { drainText } from '../terminal/drain.ts';
 import { fold } from '../terminal/width.ts';
 import { linkLines } from './links.ts';
 import { kitLines } from './kit.ts';
 import { texts } from '../texts.ts';
+import { localTime } from '../../platform/local-time.ts';
 
 /** `columns`: sentences are folded and rows of tables cut to it; undefined: neither. */
 export function statusLines(report: StatusReport, paint: Paint, columns?: number): readonly string[] {
@@ -58,7 +59,7 @@ function uplinkLines(uplink: StatusReport['uplink'], paint: Paint): readonly str
   ].filter(Boolean);
   const colour = state === 'connected' ? 'good' : 'warn';
   return [
-    `${paint('bold', 'uplink')}   ${paint(colour, state)} since ${clockTime(since)}  ${broker}  ${paint('dim', facts.join(', '))}`,
+    `${paint('bold', 'uplink')}   ${paint(colour, state)} since ${localTime(since)}  ${broker}  ${paint('dim', facts.join(', '))}`,
     ...(uplink.detail ? [`         ${uplink.detail}`] : []),
     ...(last_error && state !== 'connected' ? [`         ${paint('bad', last_error)}`] : []),
   ];
@@ -68,7 +69,7 @@ function outboxLines(outbox: StatusReport['outbox'], paint: Paint): readonly str
   const { state, detail } = outbox.health;
   return [
     `${paint('bold', 'buffer')}   ${balance(outbox)}${outbox.balanced ? '' : `  ${paint('bad', 'counters do not match')}`}`,
-    `         file ${size(outbox.file_bytes)}${outbox.oldest ? `, oldest message of ${outbox.oldest}` : ''}`,
+    `         file ${size(outbox.file_bytes)}${outbox.oldest ? `, oldest message of ${localTime(outbox.oldest)}` : ''}`,
     ...(state === 'ok' ? [] : [`         ${paint('bad', `disk ${state}: ${detail}`)}`]),
     ...(outbox.drain ? [`         ${drainText(outbox.drain)}`] : []),
   ];
@@ -119,7 +120,7 @@ function driverLines(
           name,
           name === driver ? '' : driver,
           paint(state === 'up' ? 'good' : 'warn', state),
-          `since ${clockTime(since)}`,
+          `since ${localTime(since)}`,
           [reason, ...(short ?? []).map(([key, value]) => `${key}=${value}`)].filter(Boolean).join('  '),
         ],
         below: (long ?? []).flatMap(([key, value]) => fold(oneLine(`    ${key}: ${value}`), columns, 6)),
@@ -147,7 +148,7 @@ function deviceRow(
   }: NonNullable<StatusReport['drivers'][number]['devices']>[number],
   paint: Paint,
 ): readonly string[] {
-  const next = next_try_at === null ? '' : `next ${clockTime(next_try_at)}`;
+  const next = next_try_at === null ? '' : `next ${localTime(next_try_at)}`;
   return [`  ${name}`, tried, paint(state === 'rejected' ? 'bad' : 'warn', state), next, reason ?? ''];
 }
 
@@ -190,7 +191,7 @@ export function taskRow(
 ): readonly string[] {
   const colour = task.status === 'failed' ? 'bad' : task.status === 'completed' ? 'good' : 'warn';
   return [
-    clockTime(task.created_at),
+    localTime(task.created_at),
     names.get(task.asset_id) ?? task.asset_id,
     task.command_name,
     paint(colour, task.status),

@@ -113,8 +113,3 @@ export function size(bytes: number): string {
   const value = bytes / 1_000 ** step;
   return `${step === 0 ? value : value.toFixed(1)} ${units[step]}`;
 }
-
-/** Time of day on this machine, for a line on the screen. */
-export function clockTime(iso: string): string {
-  return new Date(iso).toLocaleTimeString('en-GB');
-}

@@ -1,10 +1,11 @@
 /** Formats published messages as lines that fit the width of a terminal. */
 import type { TailLine, TailMessage } from '../../local/api.ts';
 import { printable, printableTexts } from '../../platform/foreign-text.ts';
-import { type Paint, clockTime } from './shell.ts';
+import { type Paint } from './shell.ts';
 import { texts } from '../texts.ts';
 import { messageFacts } from './message-facts.ts';
 import { cut, padTo, widthOf } from './width.ts';
+import { localTime } from '../../platform/local-time.ts';
 
 const feed_columns = 12;
 /** Names of assets are cut to this, or to a quarter of the width. */
@@ -41,7 +42,7 @@ export class TailLines {
     const paint = this.#paint;
     const facts = data === null ? [texts.removed] : messageFacts(feed, printableTexts(data), paint);
     const shown = [
-      paint('dim', clockTime(time)),
+      paint('dim', localTime(time)),
       paint('bold', this.#subject(line, columns)),
       paint('name', padTo(printable(feed), feed_columns)),
       facts.join('  '),

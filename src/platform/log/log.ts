@@ -2,6 +2,7 @@
 import { styleText } from 'node:util';
 import { type Logger, pino } from 'pino';
 import { printableJson } from '../foreign-text.ts';
+import { localTime } from '../local-time.ts';
 import { texts } from '../texts.ts';
 import { type Level, prose, readEntry, subject_keys } from './entry.ts';
 import { type BaseLevels, type LevelView, LogLevels } from './levels.ts';
@@ -183,7 +184,7 @@ function identifyingFacts(facts: object, keys: readonly string[]): readonly Iden
 
 const colours = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const;
 
-/** `12:30:01 warn  camera-1  device is unavailable (timed out), next try in 2 s  port=554` */
+/** `12:30:01  warn   camera-1  device is unavailable (timed out), next try in 2 s  port=554` */
 function readableLine(line: string): string {
   const entry = readEntry(line);
   if (!entry) return line;
@@ -191,7 +192,7 @@ function readableLine(line: string): string {
   const paint = (colour: 'gray' | 'cyan' | (typeof colours)[Level], words: string): string =>
     styleText(colour, words, { validateStream: false });
   return `${[
-    paint('gray', entry.time.slice(11, 19)),
+    paint('gray', localTime(entry.time)),
     paint(colours[entry.level], entry.level.padEnd(5)),
     ...(subject ? [paint('cyan', subject)] : []),
     text,

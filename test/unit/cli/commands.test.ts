@@ -6,11 +6,13 @@ import { runProgram } from '../../../src/cli/program.ts';
 import { texts } from '../../../src/cli/texts.ts';
 import type { LocalApi } from '../../../src/local/api.ts';
 import { serveLocal } from '../../../src/local/server.ts';
+import { localTime } from '../../../src/platform/local-time.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { drone, fakeDaemon, messageOf, statusOf, taskOf, time } from '../local/fake-daemon.ts';
 import { recordedShell } from './shell-of-test.ts';
 
-const at_ten = new Date(time).toLocaleTimeString('en-GB');
+/** Of another day, so with its date. */
+const at_ten = localTime(time);
 
 /** Types `words`, and `--socket`, while `api` is served; answers what came of it. */
 async function typed(api: LocalApi, words: readonly string[], shell = recordedShell()) {
@@ -32,7 +34,7 @@ test('status prints plain aligned text where there is no terminal', async () => 
 
 uplink   connected since ${at_ten}  mqtts://broker.example.com:8883  MQTT 5, round trip 48 ms, 2 in flight
 buffer   accepted 120 = delivered 100 + buffered 15 + dropped 5 (thinned 5)
-         file 81.9 kB, oldest message of ${time}
+         file 81.9 kB, oldest message of ${at_ten}
          feed  15 messages  3.0 kB
 location unknown  no driver has reported a position yet
 battery  unknown  driver power is not configured
@@ -213,7 +215,7 @@ test('buffer shows each lane and points to the quarantine', async () => {
   expect(stdout).toBe(
     [
       'lane  messages  size    in memory  oldest',
-      `feed  15        3.0 kB  1          ${time}`,
+      `feed  15        3.0 kB  1          ${at_ten}`,
       texts.file_size('81.9 kB', '9.0 GB'),
       '1 in quarantine; list them with kit-connector buffer quarantine list\n',
     ].join('\n'),
@@ -223,7 +225,7 @@ test('buffer shows each lane and points to the quarantine', async () => {
 test('the quarantine is listed with ids, retried by id, and discarded as a whole only with --all', async () => {
   const daemon = fakeDaemon();
   expect((await typed(daemon, ['buffer', 'quarantine', 'list'])).stdout).toContain(
-    `8589934593  ${time}  telemetry  2 B   149 packet too large`,
+    `8589934593  ${at_ten}  telemetry  2 B   149 packet too large`,
   );
   const shown = await typed(daemon, ['buffer', 'quarantine', 'show', '8589934593']);
   expect(JSON.parse(shown.stdout)).toMatchObject({ code: 149, body: '{}' });

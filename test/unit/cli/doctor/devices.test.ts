@@ -67,7 +67,7 @@ test('a driver with one device names its answer and the next attempt, and why a 
     const known = of({ state, reason: `${reason}; check that gpsd runs`, next_try_at: time });
     expect(known?.finding).not.toContain('gpsd runs');
     expect(known?.remedy).toMatch(/^check that gpsd runs; next attempt at/u);
-    expect(found?.remedy).toMatch(/; next attempt at \d\d:\d\d:\d\d$/u);
+    expect(found?.remedy).toMatch(/; next attempt at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/u);
   }
   expect(of({ state: 'up', reason: null, facts: mute })).toMatchObject({
     level: 'warn',

@@ -153,7 +153,7 @@ test('each fault that the daemon reports has a line with its remedy', () => {
   ]);
   expect(
     findings.map(({ level, what, finding }) =>
-      `${level} ${what}: ${finding}`.replaceAll(/\d\d:\d\d:\d\d/gu, 'TIME'),
+      `${level} ${what}: ${finding}`.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/gu, 'TIME'),
     ),
   ).toEqual([
     'ok daemon: kit-connector 0.1.0 has been running for 1h 2m',

@@ -1,14 +1,14 @@
 /** What is published, at the width of a terminal. */
 import { expect, it, test } from 'vitest';
 import type { TailMessage } from '../../../../src/local/api.ts';
-import { clockTime } from '../../../../src/cli/terminal/shell.ts';
 import { TailLines } from '../../../../src/cli/terminal/tail-lines.ts';
 import { widthOf } from '../../../../src/cli/terminal/width.ts';
 import { texts } from '../../../../src/cli/texts.ts';
 import { drone, messageOf, time } from '../../local/fake-daemon.ts';
+import { localTime } from '../../../../src/platform/local-time.ts';
 
 const plain = (_: string, text: string): string => text;
-const at = clockTime(time);
+const at = localTime(time);
 
 function lineOf(changes: Partial<TailMessage>, columns?: number): string | undefined {
   return new TailLines(plain).line(messageOf(changes), columns);
