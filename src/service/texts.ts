@@ -111,6 +111,8 @@ export const texts = {
     'the broker delivers nothing, also nothing retained, though kits are online by what they reported last; check that the user of the service may read k1/+/up/#',
   connection_closed: 'the broker closed the connection',
   consumer_cancelled: (queue: string) => `the broker ended the consumer of queue ${queue}`,
+  amqp_content_broken: 'the broker sent more content than it announced',
+  amqp_unfiltered: 'internal error: the AMQP library has no place to limit the size of messages',
   queue_differs: (reason: string, queue: string) =>
     `${reason}; queue ${queue} exists with other properties: delete it when it is empty, or name another one as ingest.amqp.queue`,
   amqp_refused: (

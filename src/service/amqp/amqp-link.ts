@@ -59,6 +59,7 @@ export class AmqpLink implements CloudLink {
       try {
         const session = await AmqpSession.open(url, amqp, {
           onDelivery: (delivery) => void this.#receive(delivery, signal),
+          onTooLarge: ({ topic, bytes }) => this.#parts.log.warn({ topic, bytes }, texts.log_too_large),
           onBlocked: (reason) => this.#logBlocked(url, reason),
         });
         await this.#serve(session, url, signal);

@@ -2,7 +2,9 @@
 import { type ChannelModel, type ConfirmChannel, type ConsumeMessage, connect } from 'amqplib';
 import { messageOf } from '../../errors.ts';
 import { OutcomeUnknown } from '../../mqtt/session.ts';
+import { payload_bytes_max } from '../ingest/read-message.ts';
 import { texts } from '../texts.ts';
+import { type DeliveryFilter, filterDeliveries } from './delivery-filter.ts';
 
 /** Address, login and queue; see `ingest.amqp` of the configuration. */
 export interface AmqpOptions {
@@ -23,6 +25,10 @@ export interface AmqpOptions {
 const connect_ms = 10_000;
 /** A peer that is silent for two of these intervals counts as gone. */
 const heartbeat_s = 10;
+/** Part of a message that arrives in one piece; RabbitMQ's own default. */
+const frame_bytes_max = 128 * 1024;
+/** Messages that are not stored yet: `prefetch` alone would allow a megabyte for each of them. */
+const limits = { message_bytes_max: payload_bytes_max, held_bytes_max: 128 * 1024 * 1024 } as const;
 /** All that kits publish; the plugin makes dots of the slashes of topics. */
 const binding = 'k1.*.up.#';
 
@@ -38,6 +44,8 @@ export interface AmqpDelivery {
 
 export interface AmqpHandlers {
   readonly onDelivery: (delivery: AmqpDelivery) => void;
+  /** A message exceeds the limit, and is discarded. */
+  readonly onTooLarge: (message: { readonly topic: string; readonly bytes: number }) => void;
   /** The broker accepts no messages for lack of memory or disk; undefined: it does again. */
   readonly onBlocked: (reason: string | undefined) => void;
 }
@@ -93,11 +101,12 @@ export class AmqpSession {
       await consumer.prefetch(prefetch);
       await consumer.assertQueue(queue, { durable: true, arguments: { 'x-queue-type': 'quorum' } });
       await consumer.bindQueue(queue, exchange, binding);
+      const filter = filterDeliveries(consumer, limits);
       const session = new AmqpSession(model, publisher, exchange, ended.promise);
       await consumer.consume(queue, (message) => {
         // The queue was deleted, or its leader moved away from a node that ends.
         if (!message) ended.resolve(texts.consumer_cancelled(queue));
-        else handlers.onDelivery(deliveryOf(message, { consumer, isAlive }));
+        else handle(message, { consumer, isAlive, filter, handlers });
       });
       return session;
     } catch (error) {
@@ -154,6 +163,8 @@ async function connectTo(url: string, { username, password, vhost, ca }: AmqpOpt
       password,
       vhost,
       heartbeat: heartbeat_s,
+      frameMax: frame_bytes_max,
+      maxFrameSize: frame_bytes_max,
     },
     {
       timeout: connect_ms,
@@ -171,19 +182,36 @@ interface Consuming {
   };
   /** After its end the library refuses to send, and the broker delivers again what was not acknowledged. */
   readonly isAlive: { readonly value: boolean };
+  readonly filter: DeliveryFilter;
+  readonly handlers: AmqpHandlers;
 }
 
-function deliveryOf(message: ConsumeMessage, { consumer, isAlive }: Consuming): AmqpDelivery {
+function handle(message: ConsumeMessage, { consumer, isAlive, filter, handlers }: Consuming): void {
+  const { content } = message;
   const { routingKey, redelivered } = message.fields;
-  return {
-    topic: routingKey.replaceAll('.', '/'),
-    payload: message.content,
-    redelivered,
-    ack: () => {
-      if (isAlive.value) consumer.ack(message);
-    },
-    requeue: () => {
-      if (isAlive.value) consumer.nack(message, false, true);
-    },
+  const topic = routingKey.replaceAll('.', '/');
+  const ack = (): void => {
+    if (isAlive.value) consumer.ack(message);
   };
+  const requeue = (): void => {
+    if (isAlive.value) consumer.nack(message, false, true);
+  };
+  const { unread } = filter;
+  if (unread?.reason === 'no_room') filter.whenRoom(requeue);
+  else if (unread) {
+    handlers.onTooLarge({ topic, bytes: unread.bytes });
+    ack();
+  } else {
+    const releasing = (answer: () => void) => (): void => {
+      answer();
+      filter.release(content.length);
+    };
+    handlers.onDelivery({
+      topic,
+      payload: content,
+      redelivered,
+      ack: releasing(ack),
+      requeue: releasing(requeue),
+    });
+  }
 }

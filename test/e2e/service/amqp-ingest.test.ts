@@ -2,11 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { deflateSync } from 'node:zlib';
+import { connect } from 'amqplib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import Sqlite from 'better-sqlite3';
 import { z } from 'zod';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { readStored } from '../../../src/service/store/received/read-received.ts';
+import { texts } from '../../../src/service/texts.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
 import { epoch, PublishingKit } from '../../faults/support/published.ts';
 import { startRabbitmq } from '../../support/brokers/rabbitmq.ts';
@@ -19,6 +22,8 @@ import { makeDirectory } from '../../support/temporary.ts';
 import { freePort } from '../../support/ports.ts';
 
 const patience_ms = 90_000;
+/** The server has 300 s to start. */
+const start_patience_ms = 330_000;
 const counted = z.object({ received: z.int() });
 
 describe.skipIf(peerMissing('rabbitmq-server', 'epmd'))('the service on a queue of RabbitMQ', () => {
@@ -33,7 +38,7 @@ describe.skipIf(peerMissing('rabbitmq-server', 'epmd'))('the service on a queue 
     dir = await makeDirectory();
     await writeFile(join(dir, 'password'), 'guest\n', { mode: 0o600 });
     await writeFile(join(dir, 'wrong'), 'other\n', { mode: 0o600 });
-  }, patience_ms);
+  }, start_patience_ms);
   afterEach(async () => {
     for (const kit of kits.splice(0)) kit.leave();
     await child?.end('SIGKILL');
@@ -131,6 +136,48 @@ describe.skipIf(peerMissing('rabbitmq-server', 'epmd'))('the service on a queue 
   );
 
   it(
+    'reads hostile messages once, whatever they claim to be and however large, and stores those behind them',
+    async () => {
+      const service = await start(await configured());
+      const kit = await connectKit();
+      const connection = await connect(rabbit.amqp_url);
+      const channel = await connection.createConfirmChannel();
+      const ends = new AbortController();
+      try {
+        for (const [place, content] of hostile) {
+          for (const contentType of ['application/json', 'image/png']) {
+            const claims = { contentType, contentEncoding: 'br', headers: { 'x-death': 'x' }, priority: 255 };
+            channel.publish('amq.topic', `k1.${kit.kit_id}.up.${place}`, content, claims);
+          }
+        }
+        // What the broker takes by default, and no kit may make a replica hold.
+        const large = Buffer.alloc(50_000_000, '[');
+        for (let n = 0; n < 3; n += 1) channel.publish('amq.topic', `k1.${kit.kit_id}.up.batch`, large);
+        await channel.waitForConfirms();
+        kit.publish(200, ends.signal);
+        await eventually('the messages behind are stored', () => kit.named.size > 50, patience_ms);
+        await eventually(
+          'nothing is left in the queue',
+          async () => (await channel.checkQueue('kits')).messageCount === 0,
+          patience_ms,
+        );
+      } finally {
+        ends.abort();
+        await connection.close();
+      }
+      await eventually('the broker has everything', () => kit.isQuiet, patience_ms);
+      await eventually('each counts once', () => received(kit) === kit.published.size, patience_ms);
+      const refused = service
+        .output()
+        .split('\n')
+        .filter((line) => line.includes(texts.log_too_large));
+      expect(refused).toHaveLength(5);
+      expect(refused.filter((line) => line.includes('50000000'))).toHaveLength(3);
+    },
+    2 * patience_ms,
+  );
+
+  it(
     'sends tasks to the kit, and fails a task for a kit that has no session at the broker',
     async () => {
       const config = await configured();
@@ -188,3 +235,15 @@ describe.skipIf(peerMissing('rabbitmq-server', 'epmd'))('the service on a queue 
     patience_ms,
   );
 });
+
+/** What a kit may publish below its own topic, and no reader may stumble over. */
+const hostile = [
+  ['telemetry', Buffer.alloc(2_000_000, '[')],
+  ['telemetry', Buffer.alloc(100_000, '[')],
+  ['telemetry', Buffer.alloc(0)],
+  ['telemetry', Buffer.from('{"v":1,"seq":-1,"data":"\u0000"}')],
+  ['batch', deflateSync(Buffer.from(`{"v":1,"historical":false,"groups":[${'1,'.repeat(4_000_000)}1]}`))],
+  ['batch', Buffer.from([0x78, 0x9c, 0xff, 0xff])],
+  ['no.such.channel', Buffer.from('{}')],
+  ['asset.x.y.z', Buffer.from('{}')],
+] as const;

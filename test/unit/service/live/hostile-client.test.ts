@@ -1,0 +1,71 @@
+/** WebSocket clients that send much and read nothing: what waits for them is bounded, and other clients are served. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { channels } from '../../../../src/contract/topics.ts';
+import { kit_id, samples } from '../../../support/contract-samples.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+
+let lab: ServiceLab;
+const opened: Socket[] = [];
+beforeEach(async () => {
+  lab = await startServiceLab(kit_id);
+  await lab.publish(channels.state, samples['kitState'] ?? {});
+});
+afterEach(async () => {
+  for (const socket of opened.splice(0)) socket.destroy();
+  await lab.stop();
+});
+
+/** A client that has sent its handshake and reads no more than its answer. */
+async function handshake(headers: Readonly<Record<string, string>>): Promise<Socket> {
+  const { hostname, port } = new URL(lab.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.on('error', () => undefined);
+  opened.push(socket);
+  const lines = {
+    Host: `${hostname}:${port}`,
+    Upgrade: 'websocket',
+    Connection: 'Upgrade',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
+    ...headers,
+  };
+  const text = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET /api/ws HTTP/1.1\r\n${text.join('')}\r\n`);
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  expect(answer.toString('latin1')).toMatch(/^HTTP\/1\.1 101 /u);
+  socket.pause();
+  return socket;
+}
+
+const ping = 9;
+/** A masked frame of a client. */
+function frame(opcode: number, payload: string): Buffer {
+  const body = Buffer.from(payload);
+  const header = Buffer.from([0x80 | opcode, 0x80 | body.length, 0, 0, 0, 0]);
+  return Buffer.concat([header, body]);
+}
+
+describe('a client that does not read', () => {
+  it.each([
+    ['with a key', true],
+    ['without a key', false],
+  ])('%s and sends a million pings is cut off', async (_, isKnown) => {
+    const client = await handshake(isKnown ? { 'X-Api-Key': lab.key } : {});
+    const flood = Buffer.concat(Array<Buffer>(1_000).fill(frame(ping, 'x'.repeat(125))));
+    let sent = 0;
+    const send = (): void => {
+      while (sent < 1_000 && !client.destroyed) {
+        sent += 1;
+        if (!client.write(flood)) break;
+      }
+    };
+    client.on('drain', send);
+    send();
+    await eventually('it is cut off', () => client.destroyed);
+    expect(sent).toBeLessThan(1_000);
+  });
+});
