@@ -13,15 +13,21 @@ export class Publisher {
   readonly #protocol: Connection['protocol'];
   /** By packet identifier. */
   readonly #unanswered = new Map<number, Answered>();
-  /** All packet identifiers are in use. */
+  readonly #receive_maximum: number;
+  /** As many as the broker takes are unanswered, or all packet identifiers are in use. */
   readonly #waiting: { readonly publication: Publication; readonly answered: Answered }[] = [];
   #is_closed = false;
   #onIdle: (() => void) | undefined;
 
-  constructor({ client, stream, protocol }: Pick<Connection, 'client' | 'stream' | 'protocol'>) {
+  /** `receive_maximum`: messages that the broker takes before it has acknowledged one of them. */
+  constructor(
+    { client, stream, protocol }: Pick<Connection, 'client' | 'stream' | 'protocol'>,
+    receive_maximum: number,
+  ) {
     this.#client = client;
     this.#stream = stream;
     this.#protocol = protocol;
+    this.#receive_maximum = receive_maximum;
     stream.expectPubacks({
       has: (packet_id) => this.#unanswered.has(packet_id),
       answered: (packet_id) => this.#answer(packet_id, { cmd: 'puback', messageId: packet_id }),
@@ -40,13 +46,8 @@ export class Publisher {
   /** `answered` gets the PUBACK, or an error after which none can come. Not called when the connection ends first. */
   publish(publication: Publication, answered: Answered): void {
     if (this.#is_closed || !this.#stream.writable) return;
-    const packet_id = this.#client.messageIdProvider.allocate();
-    if (packet_id === null) {
+    if (this.#waiting.length > 0 || !this.#send(publication, answered))
       this.#waiting.push({ publication, answered });
-      return;
-    }
-    this.#unanswered.set(packet_id, answered);
-    this.#stream.send(encodePublish(publication, packet_id, this.#protocol));
   }
 
   /** Sends nothing more. Resolves when every message has its answer. */
@@ -59,14 +60,24 @@ export class Publisher {
     });
   }
 
+  /** False: it has to wait until another one is answered. */
+  #send(publication: Publication, answered: Answered): boolean {
+    if (this.#unanswered.size >= this.#receive_maximum) return false;
+    const packet_id = this.#client.messageIdProvider.allocate();
+    if (packet_id === null) return false;
+    this.#unanswered.set(packet_id, answered);
+    this.#stream.send(encodePublish(publication, packet_id, this.#protocol));
+    return true;
+  }
+
   #answer(packet_id: number, answer: PubackPacket | Error): void {
     const answered = this.#unanswered.get(packet_id);
     if (!answered) return;
     this.#unanswered.delete(packet_id);
     this.#client.messageIdProvider.deallocate(packet_id);
     answered(answer);
-    const next = this.#waiting.shift();
-    if (next) this.publish(next.publication, next.answered);
+    const [next] = this.#waiting;
+    if (next && this.#stream.writable && this.#send(next.publication, next.answered)) this.#waiting.shift();
     if (this.#unanswered.size === 0) this.#onIdle?.();
   }
 }

@@ -78,12 +78,12 @@ export class Session {
     const { client, stream, connack, disconnect, protocol } = connection;
     this.#client = client;
     this.#stream = stream;
-    this.#publisher = new Publisher(connection);
     this.#answer_ms = answer_ms;
     this.protocol = protocol;
     this.session_present = connack.sessionPresent;
     const { receiveMaximum, maximumPacketSize, retainAvailable, maximumQoS } = connack.properties ?? {};
     this.receive_maximum = Math.max(1, receiveMaximum ?? receive_maximum_default);
+    this.#publisher = new Publisher(connection, this.receive_maximum);
     this.announces_no_room = receiveMaximum === 0;
     this.packet_bytes_max = maximumPacketSize ?? packet_bytes_default;
     this.retains = retainAvailable ?? true;

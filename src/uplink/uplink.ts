@@ -34,7 +34,7 @@ const session_expiry_s = 86_400;
 const will_delay_s = 20;
 /** At a clean stop, messages that are under way get so long. */
 const flush_at_stop_ms = 2_000;
-const farewell_ms = 1_000;
+const farewell_ms = 2_000;
 const flush_poll_ms = 20;
 const state_look_ms = 1_000;
 /** Topic and header of the state message. */
@@ -327,7 +327,7 @@ export class Uplink {
     this.#options.dispatch.hungUp(culprit, `the broker ended the connection when this was sent${how}`);
   }
 
-  /** Waits a little for what is under way, then publishes the farewell. */
+  /** Waits a little for what is under way, then publishes the farewell. If the broker does not take it in time, its will is left to speak. */
   async #farewell(session: Session, sender: Sender): Promise<void> {
     const over = new AbortController();
     const closed = session.closed.then(() => over.abort());
@@ -336,8 +336,11 @@ export class Uplink {
       Promise.race([closed, untilIdle(sender, this.#options.dispatch, over.signal)]),
     );
     over.abort();
-    await within(farewell_ms, session.publishAndWait(this.#presence.farewell())).catch(() => undefined);
-    await session.end();
+    const taken = await within(farewell_ms, session.publishAndWait(this.#presence.farewell())).catch(
+      () => undefined,
+    );
+    if (taken) await session.end();
+    else session.destroy('stopped');
   }
 
   /** Publishes the state again when it has changed, and follows the pace of the link in use. */

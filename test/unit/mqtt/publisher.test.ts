@@ -102,6 +102,37 @@ describe('Session, when it publishes', () => {
     });
   });
 
+  it('never has more in flight than the Receive Maximum of the broker, and keeps the order', async () => {
+    const offer = property(0x21, uint16(2));
+    const script: Script = {
+      onConnect: (peer) => peer.connack(0, offer),
+      onPublish: () => undefined,
+    };
+    await withBroker(script, async ({ broker, open }) => {
+      const session = await open();
+      const answered: string[] = [];
+      const topicsSent = () => broker.published.map(({ topic }) => topic);
+      const publish = (topic: string): void =>
+        session.publish({ ...message, topic }, () => {
+          answered.push(topic);
+          // Behind all that waits.
+          if (topic === 'b') publish('e');
+        });
+      for (const topic of ['a', 'b', 'c', 'd']) publish(topic);
+      await eventually('two are sent', () => broker.published.length === 2);
+      await letPass(20);
+      expect(topicsSent()).toEqual(['a', 'b']);
+      // The later one first: each PUBACK makes room for one.
+      for (const at of [1, 0, 2, 3, 4]) {
+        await eventually('it is sent', () => broker.published.length > at);
+        expect(broker.published.length - answered.length).toBeLessThanOrEqual(2);
+        broker.peers[0]?.puback(broker.published[at]?.packet_id ?? 0);
+        await eventually('it is answered', () => answered.includes(broker.published[at]?.topic ?? ''));
+      }
+      expect(topicsSent()).toEqual(['a', 'b', 'c', 'd', 'e']);
+    });
+  });
+
   it('returns a reason code that MQTT 5 does not list for a PUBACK', async () => {
     const script: Script = { onPublish: ({ packet_id }, peer) => peer.puback(packet_id, 0x95) };
     await withBroker(script, async ({ open }) => {
