@@ -12,6 +12,7 @@ import { reportable } from './result.ts';
 import type { TaskRecorder, TaskLog } from './task-recorder.ts';
 import { cannotRecord, thrownSentence } from './sentences.ts';
 import type { Ending, Task } from './task.ts';
+import { isPast } from './timing.ts';
 import { texts } from './texts.ts';
 
 export interface ExecutionParts {
@@ -44,8 +45,10 @@ export async function execute(
     recorder.finish(task, { kind: 'fail', error: again ? texts.interrupted : cannotRecord(error) });
     return;
   }
-  if (task.ending) {
-    recorder.finish(task, { kind: 'fail', error: again ? texts.interrupted : notStarted(task.ending) });
+  // The disk took its time: the machine may have slept meanwhile, or the time of day was set.
+  const ending = task.ending ?? (isPast(task, clock.stamp()) ? ({ kind: 'expire' } as const) : undefined);
+  if (ending) {
+    recorder.finish(task, { kind: 'fail', error: again ? texts.interrupted : notStarted(ending) });
     return;
   }
   task.started_mono_ms = clock.stamp().mono_ms;

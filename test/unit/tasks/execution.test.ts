@@ -135,6 +135,20 @@ describe('a jump of the time of day', () => {
     await pass(commit_ms);
     expect(lab.error(second)).toBe('expired: its deadline passed before it started; command not sent');
   });
+
+  it('ends a task that it shows to be stale while its start is on its way to the disk, before its handler is called', async () => {
+    const lab = startLab();
+    await lab.give({ n: 1 });
+    const second = await lab.give({ n: 2 });
+    lab.kit.last.succeed();
+    await pass(1);
+    // Its turn has come, and the journal has not answered yet.
+    expect(lab.kit.invocations).toHaveLength(1);
+    lab.kit.jump_ms = 60_000;
+    await pass(3 * commit_ms);
+    expect(lab.kit.invocations).toHaveLength(1);
+    expect(lab.error(second)).toBe('expired: its deadline passed before it started; command not sent');
+  });
 });
 
 describe('progress', () => {
