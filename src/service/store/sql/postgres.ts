@@ -128,6 +128,8 @@ export async function openPostgres(
       const { rows } = await client.query<Row>({ ...statements(sql), values: values.map(storable) });
       return rows;
     });
+  const commit: Connecting['commit'] = async (client) =>
+    run(async () => (await client.query(statements('COMMIT'))).command);
   const all: Queries['all'] = async (sql, ...values) => {
     const client = await connect();
     try {
@@ -143,7 +145,7 @@ export async function openPostgres(
   const database = (isDivided: boolean): Database => ({
     all,
     isDivided,
-    transaction: async (work) => transact({ connect, ask, isDivided }, work),
+    transaction: async (work) => transact({ connect, ask, commit, isDivided }, work),
     forget: async () => {
       for (const table of erasable_tables) await all(`VACUUM ${table}`);
     },
@@ -168,6 +170,8 @@ class Standby extends Interrupted {}
 interface Connecting {
   readonly connect: () => Promise<PoolClient>;
   readonly ask: (client: PoolClient, sql: string, values: readonly SqlValue[]) => Promise<readonly Row[]>;
+  /** Resolves with what the server did. */
+  readonly commit: (client: PoolClient) => Promise<string>;
   readonly isDivided: boolean;
 }
 
@@ -182,7 +186,7 @@ function refuseStandby(client: PoolClient, done: (error?: Error) => void): void 
 
 /** Runs a transaction and retries it when it certainly was not committed: its connection ended, or a deadlock. */
 async function transact<T>(
-  { connect, ask, isDivided }: Connecting,
+  { connect, ask, commit, isDivided }: Connecting,
   work: (queries: Queries) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
@@ -200,7 +204,7 @@ async function transact<T>(
       await begin(queries);
       const value = await work(queries);
       isCommitting = true;
-      await commit(client, queries);
+      await committed(client, commit);
       client.release();
       return value;
     } catch (error) {
@@ -216,7 +220,7 @@ async function transact<T>(
  * A COMMIT whose wait for the standby was cancelled, as by `pg_cancel_backend`, succeeds with a warning: the primary alone has it. What
  * follows is the same as for an unknown outcome: the messages are stored again, which counts once and waits for the standby again.
  */
-async function commit(client: PoolClient, queries: Queries): Promise<void> {
+async function committed(client: PoolClient, commit: Connecting['commit']): Promise<void> {
   let warning: string | undefined;
   const note = ({
     code,
@@ -229,7 +233,10 @@ async function commit(client: PoolClient, queries: Queries): Promise<void> {
   };
   client.on('notice', note);
   try {
-    await queries.all('COMMIT');
+    // After a statement that failed, COMMIT succeeds as well, and rolls back.
+    const done = await commit(client);
+    if (done !== 'COMMIT')
+      throw new InvariantBroken(`a transaction went on after a statement that failed: ${done}`);
   } finally {
     client.off('notice', note);
   }

@@ -1,7 +1,7 @@
 /** Transactions on a real PostgreSQL whose connections end in the middle, and whose rows others hold. */
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { StorageBusy, StorageUnavailable } from '../../../../src/errors.ts';
+import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../../../src/errors.ts';
 import { Changes } from '../../../../src/service/live/changes.ts';
 import { Ingest } from '../../../../src/service/ingest/ingest.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
@@ -82,6 +82,17 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     });
     await expect(done).rejects.toBeInstanceOf(StorageUnavailable);
     expect(attempts).toBe(1);
+  });
+
+  it('is rejected when its work went on after a statement that failed: the server has rolled it back', async () => {
+    await open();
+    const done = database.transaction(async (queries) => {
+      await queries.all(add, kit_id);
+      await queries.all('SELECT 1 / 0').catch(() => undefined);
+      return 'stored';
+    });
+    await expect(done).rejects.toBeInstanceOf(InvariantBroken);
+    expect(await database.all('SELECT kit_id FROM kits')).toEqual([]);
   });
 
   it('is done again when it and another one waited for each other', async () => {
