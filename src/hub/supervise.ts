@@ -27,6 +27,8 @@ export interface Supervised {
 
 /** Time that a driver has to end after its signal aborted. */
 export const stop_deadline_ms = 3_000;
+/** A stall of the process, such as on a machine without a free processor, counts as one of these: no driver could have ended meanwhile. */
+const stop_slice_ms = 100;
 
 /** Runs the driver again and again until `signal` aborts. Never rejects. */
 export async function supervise({ log, signal, run, onState }: Supervised): Promise<void> {
@@ -58,6 +60,9 @@ function driverState(state: SessionState): DriverState {
 /** A late failure of an abandoned run is swallowed. */
 async function runUntilDeadline(run: () => Promise<void>, signal: AbortSignal): Promise<'ended' | 'hung'> {
   const ended = run().then(() => 'ended' as const);
-  const early = await Promise.race([ended, aborted(signal)]);
-  return early ?? (await within(stop_deadline_ms, ended)) ?? 'hung';
+  let ending = (await Promise.race([ended, aborted(signal)])) ?? undefined;
+  for (let used_ms = 0; !ending && used_ms < stop_deadline_ms; used_ms += stop_slice_ms) {
+    ending = await within(stop_slice_ms, ended);
+  }
+  return ending ?? 'hung';
 }

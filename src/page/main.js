@@ -57,6 +57,15 @@ const sprite = document.createElement('div');
 document.body.append(sprite);
 render(symbols(), sprite);
 
+/** Until when a finger or mouse that is down may be a tap; longer presses hold something, and values go on. The click follows the release. */
+let pressed_until_ms = 0;
+for (const [event, ms] of /** @type {const} */ ([
+  ['pointerdown', 600],
+  ['pointerup', 100],
+  ['click', 0],
+]))
+  addEventListener(event, () => (pressed_until_ms = performance.now() + ms), true);
+
 let drawn_ms = -draw_every_ms;
 /** Live values have been drawn. */
 let isShown = false;
@@ -72,7 +81,14 @@ const act = makeActions({ choices, session, changed: draw });
 
 function drawSoon() {
   const due_ms = isShown ? drawn_ms + draw_every_ms : 0;
-  timer ??= setTimeout(() => requestAnimationFrame(draw), Math.max(0, due_ms - performance.now()));
+  timer ??= setTimeout(() => requestAnimationFrame(drawNews), Math.max(0, due_ms - performance.now()));
+}
+
+/** Nothing moves under a finger: what a tap changes is drawn at once, all else after it. */
+function drawNews() {
+  const wait_ms = pressed_until_ms - performance.now();
+  if (wait_ms > 0) timer = setTimeout(drawNews, wait_ms);
+  else draw();
 }
 
 function draw() {
@@ -91,7 +107,10 @@ function draw() {
     isListOld: fleet.isOld,
     theme: themeNow(),
   };
-  if (view.link.state === 'live') log.follow(attentionList(view), view.time_ms);
+  if (view.link.state === 'live') {
+    log.follow(attentionList(view), view.time_ms);
+    history.prepare(view);
+  }
   if (root) render(html`${pageView(view)}`, root);
   isShown ||= view.link.state === 'live' || fleet.isLive;
 }
@@ -119,7 +138,7 @@ function areKitsShown() {
 function tick() {
   if (areKitsShown() && !fleet.isLive) void session.refreshKits();
   // A page that is hidden or covered gets no frames, but its log must continue.
-  if (performance.now() - drawn_ms >= tick_ms) draw();
+  if (performance.now() - drawn_ms >= tick_ms) drawNews();
   else drawSoon();
 }
 

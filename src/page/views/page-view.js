@@ -1,9 +1,8 @@
 /** The frame of the page around the screen: rail, bar, tabs, open sheets, the question before a risky command. */
 import { t } from '../words/words.js';
 import { lockReason } from './command/about.js';
-import { Confirm } from './command/confirm.js';
 import { html } from './parts/html.js';
-import { register, screenOf } from './screens.js';
+import { confirm, register, screenOf } from './screens.js';
 import { barView } from './shell/bar-view.js';
 import { kitChooser } from './shell/kit-chooser.js';
 import { loginView } from './shell/login-view.js';
@@ -57,11 +56,16 @@ function registerSheet(view) {
 function question(view) {
   const { confirming } = view.choices;
   if (!confirming) return '';
-  return html`<${Confirm}
-    key=${`${confirming.asset.id} ${confirming.command.name}`}
-    order=${confirming}
-    locked=${lockReason(view, confirming.asset)}
-    onConfirm=${() => void view.act.send(confirming)}
-    onCancel=${(/** @type {string} */ reason) => view.act.withdraw(confirming, reason)}
-  />`;
+  confirm.load(view.act);
+  const Confirm = confirm.now();
+  return (
+    Confirm &&
+    html`<${Confirm}
+      key=${`${confirming.asset.id} ${confirming.command.name}`}
+      order=${confirming}
+      locked=${lockReason(view, confirming.asset)}
+      onConfirm=${() => void view.act.send(confirming)}
+      onCancel=${(/** @type {string} */ reason) => view.act.withdraw(confirming, reason)}
+    />`
+  );
 }

@@ -17,17 +17,24 @@ const rest = {
   asset: lazy(async () => {
     const [screen] = await Promise.all([
       import('./asset/asset-view.js'),
+      import('./command/confirm.js'),
       loadStyles('asset.css'),
       loadStyles('controls.css'),
     ]);
     return screen.assetScreen;
   }),
   map: lazy(async () => (await import('./map/map-screen.js')).mapScreen),
-  links: lazy(async () => (await import('./links/links-screen.js')).linksScreen),
+  links: lazy(async () => {
+    const [screen] = await Promise.all([import('./links/links-screen.js'), import('./command/confirm.js')]);
+    return screen.linksScreen;
+  }),
   activity: lazy(async () => (await import('./activity/activity-screen.js')).activityScreen),
   kits: lazy(async () => (await import('./fleet/fleet-screen.js')).fleetScreen),
   settings: lazy(async () => (await import('./settings/settings-screen.js')).settingsScreen),
 };
+
+/** The question before a risky command; the screens with commands have fetched it. */
+export const confirm = lazy(async () => (await import('./command/confirm.js')).Confirm);
 
 /** The registration of partner assets. */
 export const register = lazy(async () => (await import('./assets/register-view.js')).registerSheet);

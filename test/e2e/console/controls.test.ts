@@ -1,6 +1,8 @@
-/** What moves machines from the console: the pad of a camera, its presets, and the tap on the map of a drone. */
+/** What moves machines from the console: the pad of a camera, its presets, the tap on the map of a drone, and taps while the screen changes. */
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { channels } from '../../../src/contract/topics.ts';
+import { samples } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
 import { fly, ids, page_kit_id, type PageLab } from '../../support/service/page-lab.ts';
 import { more_ids, playMore } from '../../support/service/page-kit.ts';
@@ -85,6 +87,93 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
     const form = lab.page.locator('form.command');
     expect(await form.locator('.radio').allInnerTexts()).toEqual(['10', '20', 'auto']);
     expect(await form.locator('textarea').count()).toBe(0);
+  });
+
+  /** A card above the commands appears with this: the drone says why it cannot be armed. */
+  const refuseArming = async ({ lab }: PageLab): Promise<void> =>
+    lab.publish(channels.feed(ids.drone, 'sys_status'), {
+      ...samples['droneSysStatus'],
+      pre_arm_check: false,
+      pre_arm_reasons: ['Compass not calibrated'],
+    });
+  const openCommands = async (prepare?: (page: Page) => Promise<void>): Promise<PageLab> => {
+    const lab = await show(prepare && { prepare });
+    await lab.lab.publish(channels.feed(ids.drone, 'sys_status'), {
+      ...samples['droneSysStatus'],
+      pre_arm_check: true,
+      pre_arm_reasons: [],
+    });
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.drone}`);
+    await lab.page.locator('#commands').waitFor();
+    await lab.page.locator('#pre-arm').waitFor({ state: 'detached' });
+    return lab;
+  };
+
+  it('are hit by a tap although a card comes above them under the finger, which is drawn after it', async () => {
+    let received = '';
+    const lab = await openCommands(async (page) => {
+      await page.clock.install();
+      page.on('websocket', (socket) =>
+        socket.on('framereceived', ({ payload }) => void (received += payload)),
+      );
+    });
+    const { page } = lab;
+    await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 20_000);
+    await page.locator('.page-link', { hasText: word('state.online') }).waitFor();
+    await page.locator('.command-row button').first().hover();
+    await page.mouse.down();
+    await refuseArming(lab);
+    await eventually('the page has received it', () => received.includes('Compass not calibrated'));
+    await page.clock.runFor(500);
+    expect(await page.locator('#pre-arm').count()).toBe(0);
+    await page.mouse.up();
+    await page.locator('form.command').waitFor();
+    await page.clock.runFor(1_500);
+    await page.locator('#pre-arm').waitFor();
+  });
+
+  it('keep the focus and are the same to a long press when a card comes above them', async () => {
+    const lab = await openCommands();
+    const button = lab.page.locator('.command-row button').first();
+    const pressed = await button.elementHandle();
+    await button.focus();
+    await button.hover();
+    await lab.page.mouse.down();
+    await refuseArming(lab);
+    await lab.page.locator('#pre-arm').waitFor();
+    expect(await pressed?.evaluate((element) => element === document.activeElement)).toBe(true);
+    expect(await pressed?.evaluate((element) => element.closest('section')?.id)).toBe('commands');
+    await lab.page.mouse.up();
+  });
+
+  it('stay where they are when the service says that it keeps no history', async () => {
+    const held = Promise.withResolvers<void>();
+    const lab = await show({
+      prepare: async (page) =>
+        void (await page.route('**/completeness*', async (route) => {
+          await held.promise;
+          await route.continue();
+        })),
+    });
+    const { page } = lab;
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.drone}`);
+    const button = page.locator('.command-row button').first();
+    await button.waitFor();
+    const place = await button.boundingBox();
+    held.resolve();
+    await page.locator('#no-history').waitFor();
+    expect(await button.boundingBox()).toEqual(place);
+  });
+
+  it('have their places before a screen is opened: the service is asked for its history on the first one', async () => {
+    let asked: Promise<unknown> | undefined;
+    const { page } = await show({
+      hasHistory: true,
+      prepare: async (fresh) => void (asked = fresh.waitForResponse('**/completeness*')),
+    });
+    await asked;
+    await page.locator('.asset-row', { hasText: 'Drone 1' }).click();
+    await expect(page.locator('.track-bar .chip').first().waitFor()).resolves.toBeUndefined();
   });
 
   const openDrone = async (

@@ -130,6 +130,23 @@ it('abandons a driver that does not stop in time, and logs it', async () => {
   expect(log.at('error')).toEqual([texts.driver_abandoned]);
 });
 
+it('does not count a stall of the process against a driver that stops', async () => {
+  const { stopping, states, log, done } = start(async (signal) => {
+    await aborted(signal);
+    await sleep(2_000, new AbortController().signal);
+    // Stands for the input and output that a device needs after it.
+    await sleep(10, new AbortController().signal);
+  });
+  stopping.abort();
+  await vi.advanceTimersByTimeAsync(0);
+  // All timers of these seconds fire together, as in a process that had no processor meanwhile.
+  vi.advanceTimersByTime(5_000);
+  await vi.advanceTimersByTimeAsync(50);
+  await done;
+  expect(states.at(-1)?.state).toBe('stopped');
+  expect(log.at('error')).toEqual([]);
+});
+
 it('swallows what an abandoned driver throws later', async () => {
   const { stopping, done } = start(async () => {
     await new Promise((resolve) => {

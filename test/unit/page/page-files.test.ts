@@ -80,3 +80,14 @@ it.each([
 ])('answers Accept-Encoding %s with %s', (accepted, encoding) => {
   expect(chooseEncoding(accepted)).toBe(encoding);
 });
+
+it('gives every card an id or a key, so that one that appears leaves the buttons of the others as they are', async () => {
+  const { files } = await loadPage();
+  const sections = [...files].flatMap(([name, { bodies }]) =>
+    name.startsWith('views/')
+      ? [...bodies.identity.toString().matchAll(/<section\s[^>]*/gu)].map(([text]) => `${name}: ${text}`)
+      : [],
+  );
+  expect(sections.length).toBeGreaterThan(20);
+  expect(sections.filter((text) => !/\s(?:id|key)=/u.test(text))).toEqual([]);
+});

@@ -114,7 +114,9 @@ function offlineBox(asset, view) {
     age_ms: view.time_ms - time_ms,
     reason: asset.status_reason ?? '',
   });
-  return html`<section class="card notice"><b>${t.state.offline}</b><span>${name(text)}</span></section>`;
+  return html`<section key="offline" class="card notice">
+    <b>${t.state.offline}</b><span>${name(text)}</span>
+  </section>`;
 }
 
 /**

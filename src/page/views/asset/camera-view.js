@@ -39,9 +39,11 @@ export function cameraBody(asset, view, { first, past, commands, rest }) {
  */
 function videoCard(asset, view) {
   if (!asset.whep_url)
-    return html`<section class="card"><p class="empty no-video">${t.camera.noVideo}</p></section>`;
+    return html`<section key="video" class="card">
+      <p class="empty no-video">${t.camera.noVideo}</p>
+    </section>`;
   const seen = seenNow(asset, view);
-  return html`<section class="video-card" aria-label=${t.camera.video}>
+  return html`<section key="video" class="video-card" aria-label=${t.camera.video}>
     <${Video} key=${asset.whep_url} url=${asset.whep_url} title=${plain(asset.name)} />
     ${seen && html`<span class="video-tag">${seen}</span>`}
   </section>`;
@@ -96,7 +98,7 @@ function presetsCard(asset, view) {
   if (presets.length === 0) return '';
   const isLocked = lockReason(view, asset) !== undefined;
   const result = outcome(asset, command, view);
-  return html`<section class="presets" aria-label=${t.camera.goTo}>
+  return html`<section key="presets" class="presets" aria-label=${t.camera.goTo}>
     <h2 class="sec">${t.camera.goTo}</h2>
     <div class="chips">
       ${presets.map(({ value, text, json }) => {

@@ -66,7 +66,7 @@ function instruments(asset, view) {
   const pitch = numberOf(feeds['attitude'], 'pitch');
   const facts = figures(asset, view, feeds);
   if (facts.length === 0 && roll === undefined) return '';
-  return html`<section class="card pad instruments" aria-label=${t.drone.instruments}>
+  return html`<section key="instruments" class="card pad instruments" aria-label=${t.drone.instruments}>
     ${roll !== undefined && pitch !== undefined ? horizon({ roll, pitch, isOld: feedFreshness(asset, 'attitude', view).isOld }) : ''}
     <dl class="facts">
       ${facts.map(({ term, value, unit, feed }) => {

@@ -48,7 +48,7 @@ export function flyCard(asset, view) {
     payload: { lat: round(target.lat), lon: round(target.lon), alt_m: height.alt_m ?? 0 },
   };
   const ask = () => (isLocked ? undefined : view.act.order(order));
-  return html`<section class="card pad fly" aria-labelledby="fly-title">
+  return html`<section key="fly" class="card pad fly" aria-labelledby="fly-title">
     <div class="head">
       <h2 class="title" id="fly-title">${t.fly.title}</h2>
       ${riskMark(command)}
@@ -103,7 +103,7 @@ function waiting(asset, view, command) {
   const last = outcome(asset, command, view);
   const isLocked = lockReason(view, asset) !== undefined;
   if (isLocked && !last) return '';
-  return html`<section class="card pad fly-hint">
+  return html`<section key="fly" class="card pad fly-hint">
     ${!isLocked && html`<p class="cap">${icon('target', 's')} ${t.fly.hint}</p>`}
     ${last && html`<div class="outcome" role="status">${last}</div>`}
   </section>`;

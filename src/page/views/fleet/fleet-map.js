@@ -74,7 +74,7 @@ export function fleetMap(entries, view) {
     if (mark) mark.entries.push(entry);
     else marks.set(key, { ...at, entries: [entry] });
   }
-  return html`<section class="fleet-map" aria-label=${t.nav.map}>
+  return html`<section key="map" class="fleet-map" aria-label=${t.nav.map}>
     <svg viewBox="0 0 ${w} ${h}" preserveAspectRatio="xMidYMid slice">
       <g transform=${`translate(${w / 2} ${h / 2}) scale(${scale}) translate(${-middle_x} ${-middle_y})`}>
         <path class="land" d=${outline.now() ?? ''} vector-effect="non-scaling-stroke" />

@@ -48,7 +48,7 @@ export function fleetScreen(view) {
         </div>
       </div>
       <div class="fleet-parts">
-        <section class="card fleet" aria-label=${t.nav.kits}>
+        <section key="kits" class="card fleet" aria-label=${t.nav.kits}>
           ${
             shown.length === 0
               ? html`<p class="empty">${t.kits.noneFound}</p>`

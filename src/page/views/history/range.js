@@ -16,8 +16,9 @@ const steps = 288;
 export function rangeChips(view) {
   const { choices, act, history } = view;
   const state = history.state(view);
-  if (state === 'asking') return '';
-  if (state !== 'on') return html`<p class="cap" id="no-history">${t.history[state]}</p>`;
+  // It keeps the place of what comes: below it are buttons, which must not move away from a finger.
+  if (state === 'asking') return html`<p class="ranges"></p>`;
+  if (state !== 'on') return html`<p class="cap ranges" id="no-history">${t.history[state]}</p>`;
   /** @param {number} hours */
   const choose = (hours) => () => {
     choices.hours = hours;
@@ -76,7 +77,7 @@ export function pastBox({ choices, act }) {
     choices.moment_ms = null;
     act.changed();
   };
-  return html`<section class="card notice past" role="status">
+  return html`<section key="past" class="card notice past" role="status">
     <b>${t.history.past(moment_ms)}</b
     ><button type="button" class="btn small" onClick=${back}>${t.history.toNow}</button>
   </section>`;

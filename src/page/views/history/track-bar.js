@@ -13,13 +13,9 @@ import { rangeChips, scrubber } from './range.js';
  */
 export function trackBar(asset, view) {
   const read = trackNow(asset, view);
-  const isEmpty = read !== undefined && read.track.length === 0;
-  const empty = read?.fault
-    ? t.history.fault(read.fault)
-    : read?.isLoading
-      ? t.history.loading
-      : t.history.noTrack;
-  return html`<section class="card pad track-bar" aria-label=${t.history.track}>
+  const isEmpty = read !== undefined && !read.isLoading && read.track.length === 0;
+  const empty = read?.fault ? t.history.fault(read.fault) : t.history.noTrack;
+  return html`<section key="track" class="card pad track-bar" aria-label=${t.history.track}>
     ${rangeChips(view)} ${isEmpty && html`<p class="cap">${empty}</p>`} ${scrubber(view, spanOf(view))}
   </section>`;
 }

@@ -35,7 +35,7 @@ export function mapBox(view, about) {
   const isEmpty = sectionOf(view, { w: 1, h: 1, asset: about.asset }) === undefined;
   const kind = `${about.isSmall ? 'small' : ''} ${about.isTall ? 'tall' : ''}`;
   if (isEmpty)
-    return html`<section class=${`card map-empty ${kind}`}>
+    return html`<section key="map" class=${`card map-empty ${kind}`}>
       <p class="empty">${t.map.noPosition}</p>
     </section>`;
   return html`<section class=${`mapbox ${kind}`} id="map" aria-label=${t.nav.map}>

@@ -29,7 +29,7 @@ export function overview(view) {
     body: html`<div class="page two">
       <div class="column">
         ${lostBox(view)}
-        <section class="card pad path-card" aria-label=${t.path.label}>
+        <section key="path" class="card pad path-card" aria-label=${t.path.label}>
           <h1 class="hero only-phone">${sentence}</h1>
           ${world.kit && pathView(view)}
         </section>
@@ -46,7 +46,7 @@ export function overview(view) {
  */
 function mapPart(view) {
   map.load(view.act);
-  return map.now()?.(view, { isSmall: true }) ?? html`<section class="mapbox small"></section>`;
+  return map.now()?.(view, { isSmall: true }) ?? html`<section key="map" class="mapbox small"></section>`;
 }
 
 /**
@@ -91,7 +91,7 @@ function kitAge({ world, time_ms, link }) {
 export function lostBox({ link, world, time_ms }) {
   if (link.state !== 'lost' || !world.kit) return '';
   const since_ms = time_ms - (performance.now() - link.since_ms);
-  return html`<section class="card notice" role="status">
+  return html`<section key="lost" class="card notice" role="status">
     <b>${t.lost.title}</b><span>${t.lost.text(clock(since_ms, { isExact: true }))}</span>
   </section>`;
 }

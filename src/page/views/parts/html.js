@@ -2,4 +2,15 @@
 import htm from '../../htm.js';
 import { h } from '../../preact.js';
 
-export const html = htm.bind(h);
+/**
+ * The id of an element is its key among its neighbours: a card that appears above others leaves their buttons, and the focus on
+ * them, as they are. Elements without a key would be matched by their place, and made anew.
+ * @param {string} type
+ * @param {Readonly<Record<string, unknown>> | null} props
+ * @param {readonly import('../../preact.js').ComponentChildren[]} children
+ */
+function keyed(type, props, ...children) {
+  return h(type, props?.['id'] ? { key: props['id'], ...props } : props, ...children);
+}
+
+export const html = htm.bind(keyed);

@@ -12,7 +12,7 @@ export function loginView({ act, choices }) {
     const key = new FormData(event.currentTarget).get('key');
     if (typeof key === 'string' && key.trim() !== '') void act.login(key.trim());
   };
-  return html`<section class="card pad login" aria-labelledby="login-title">
+  return html`<section key="login" class="card pad login" aria-labelledby="login-title">
     <h2 id="login-title" class="title">${t.login.title}</h2>
     <form onSubmit=${submit}>
       <label class="input"

@@ -57,6 +57,14 @@ export class History {
     return field(value, 'since') === null ? 'off' : value === undefined ? 'failed' : 'on';
   }
 
+  /**
+   * Asks at once whether the service keeps history, so that the screens that depend on it do not change after they were opened.
+   * @param {Asker} view
+   */
+  prepare(view) {
+    if (!this.#answers.get(`${view.choices.kit_id} completeness`)?.status) this.completeness(view);
+  }
+
   /** @param {Asker} view */
   completeness(view) {
     // The parameter makes the question another one each minute.
