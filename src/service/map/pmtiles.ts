@@ -2,7 +2,9 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, zstdDecompress } from 'node:zlib';
 import { z } from 'zod';
+import { answer_limits, readJson } from '../../contract/bounded-json.ts';
 import { messageOf } from '../../errors.ts';
+import { cleanText } from '../../platform/foreign-text.ts';
 import { texts } from '../texts.ts';
 
 export const header_bytes = 127;
@@ -11,7 +13,7 @@ const version = 3;
 const degrees_e7 = 10_000_000;
 /** Metadata of an archive of the whole planet has some 10 kB. */
 const metadata_bytes_max = 1024 * 1024;
-const unpacked_bytes_max = 4 * 1024 * 1024;
+const unpacked_bytes_max = answer_limits.bytes_max;
 const text_chars_max = 2_000;
 const layers_max = 256;
 
@@ -31,7 +33,7 @@ export interface PmtilesHeader {
   readonly compression: (typeof compressions)[number];
 }
 
-const text = z.string().transform((value) => value.slice(0, text_chars_max));
+const text = z.string().transform((value) => cleanText(value.slice(0, text_chars_max)));
 const optionalText = text.optional().catch(undefined);
 const metadataShape = z.object({
   name: optionalText,
@@ -86,7 +88,7 @@ export async function readMetadata(
   if (metadata.bytes === 0) return {};
   const packed = await read(metadata.offset, metadata.bytes);
   try {
-    return metadataShape.parse(JSON.parse((await unpack(packed, compression)).toString('utf8')));
+    return metadataShape.parse(readJson(await unpack(packed, compression), answer_limits));
   } catch (error) {
     throw new Error(texts.map_metadata_damaged(messageOf(error)), { cause: error });
   }

@@ -2,7 +2,8 @@
 import { gzipSync } from 'node:zlib';
 
 interface ArchiveOptions {
-  readonly metadata?: object;
+  /** As JSON text, or what becomes one. */
+  readonly metadata?: object | string;
   readonly tile?: Buffer;
   /** Fills the end of the file, as the tiles of a large area do. */
   readonly filler_bytes?: number;
@@ -21,7 +22,7 @@ export function pmtilesArchive({
   const packed = gzipSync(tile);
   // One entry: tile id 0, run of 1, its length, its offset plus 1.
   const root = gzipSync(Buffer.from([1, 0, 1, ...varint(packed.length), 1]));
-  const texts = gzipSync(JSON.stringify(metadata));
+  const texts = gzipSync(typeof metadata === 'string' ? metadata : JSON.stringify(metadata));
   const header = Buffer.alloc(header_bytes);
   header.write('PMTiles', 'latin1');
   header.writeUInt8(3, 7);

@@ -78,11 +78,26 @@ describe('GET /api/map', () => {
     ['an archive that is cut off', archive.subarray(0, 140), 'cut off'],
     ['damaged metadata', damaged(archive), 'damaged'],
     ['metadata without end', pmtilesArchive({ metadata: { x: 'x'.repeat(5_000_000) } }), 'damaged'],
+    [
+      '4 kB of metadata that stand for two million values',
+      pmtilesArchive({ metadata: { vector_layers: Array.from({ length: 2_000_000 }, () => 1) } }),
+      'more than 50000 values',
+    ],
+    ['metadata 100,000 deep', pmtilesArchive({ metadata: '['.repeat(100_000) }), 'nested deeper'],
   ])('names the fault of %s', async (_, bytes, reason) => {
     await replace(bytes);
     const body = (await (await ask('/api/map')).json()) as { archive: unknown; fault: string };
     expect(body.archive).toBeNull();
     expect(body.fault).toContain(reason);
+  });
+
+  it('returns texts of the archive without what no reader can see', async () => {
+    const name = 'Area\u001b[2J \u202eaerA';
+    await replace(pmtilesArchive({ metadata: { name, attribution: name, vector_layers: [{ id: name }] } }));
+    const clean = 'Area [2J aerA';
+    expect(await (await ask('/api/map')).json()).toMatchObject({
+      archive: { name: clean, attribution: clean, vector_layers: [clean] },
+    });
   });
 
   it('reports a missing file until it is there', async () => {
