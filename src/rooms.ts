@@ -172,6 +172,7 @@ export const rooms: readonly Room[] = [
       'device',
       'driver',
       'errors.ts',
+      'platform/interim-answers.ts',
       'platform/linux',
       'platform/replace-file.ts',
       'platform/time.ts',

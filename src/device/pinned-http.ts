@@ -10,6 +10,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { DeviceUnreachable, messageOf } from '../errors.ts';
+import { limitInterimAnswers } from '../platform/interim-answers.ts';
 import { connectionFault } from './connection-fault.ts';
 import { texts } from './texts.ts';
 
@@ -68,6 +69,7 @@ export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
     limits.signal?.throwIfAborted();
     const options = { host, port, agent, ...what };
     const request = tls ? httpsRequest(options) : httpRequest(options);
+    limitInterimAnswers(request);
     requests.add(request);
     request.once('close', () => requests.delete(request));
     try {

@@ -2,6 +2,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { answer_limits, readJson } from '../contract/bounded-json.ts';
+import { limitInterimAnswers } from '../platform/interim-answers.ts';
 import { texts } from './texts.ts';
 
 export interface ApiAccess {
@@ -46,6 +47,7 @@ export async function askApi(access: ApiAccess, request: ApiRequest): Promise<Ap
       }),
     },
   });
+  limitInterimAnswers(asked);
   const answered = Promise.withResolvers<IncomingMessage>();
   // Stays to the end: another error may follow after the promise is settled.
   asked.on('error', answered.reject);

@@ -71,6 +71,7 @@ export const texts = {
   not_an_address: (ip: string) => `${ip} is not an IP address`,
   icmp_not_allowed:
     'ICMP echo is not allowed: let net.ipv4.ping_group_range (sysctl) include the group of this process, or give it CAP_NET_RAW',
+  interim_answers: 'sent interim answers (status 1xx) without end',
   connect_failed: (host: string, port: number, way: string, reason: string) =>
     `${host} port ${port}${way}: ${reason}`,
 } as const;

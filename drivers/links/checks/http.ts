@@ -3,6 +3,7 @@ import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { messageOf } from '../../../src/errors.ts';
+import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { connectTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { within } from '../../../src/platform/time.ts';
 import { isPublicIp } from '../probe/public-ip.ts';
@@ -80,6 +81,7 @@ async function get(url: URL, socket: Socket): Promise<IncomingMessage> {
     { agent, path, headers: { ...headers, connection: 'close' } },
     answered.resolve,
   );
+  limitInterimAnswers(request);
   request.on('error', answered.reject);
   request.end();
   return answered.promise;

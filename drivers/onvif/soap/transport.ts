@@ -7,6 +7,7 @@ import { bareFingerprint } from '../../../src/device/certificate-check.ts';
 import { isLegacyTls } from '../../../src/device/connection-fault.ts';
 import { contextWithoutAuthorities, legacy_tls_settings } from '../../../src/device/pinned-http.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
+import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { endsEnvelope, tail_bytes } from './reply-text.ts';
 import type { Connection } from './soap-call.ts';
 import { texts } from '../texts.ts';
@@ -85,6 +86,7 @@ export async function exchange(what: Exchange): Promise<Answered> {
   const request = isSecure
     ? httpsRequest(what.url, { ...settings, rejectUnauthorized: what.fingerprint === undefined })
     : httpRequest(what.url, settings);
+  limitInterimAnswers(request);
   request.on('error', (error) => reject(explain(error, what)));
   // In every state of the exchange: not each of them ends with an event.
   what.signal.addEventListener('abort', () => reject(new Error('cancelled')), { once: true });

@@ -5,6 +5,7 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { within } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
 import { type Answer, type Channel, frame, grpc_status, message_max_bytes, reasonOf } from './grpc.ts';
@@ -48,6 +49,7 @@ async function exchange(socket: Socket, path: string, body: Buffer): Promise<Ans
     const request = httpRequest(options, (response) => {
       collect(response).then(resolve, reject);
     });
+    limitInterimAnswers(request);
     request.on('error', (error) => fail(texts.connection_failed(messageOf(error))));
     request.once('close', () => fail(texts.closed_before_answer));
     request.end(body);

@@ -4,6 +4,7 @@ import { request as requestHttp, type IncomingMessage, type RequestOptions } fro
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { systemReason } from '../../errors.ts';
+import { limitInterimAnswers } from '../../platform/interim-answers.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { texts } from './texts.ts';
 
@@ -52,7 +53,7 @@ export async function sendOnce(
     return outcomeOf(response);
   } catch (error) {
     if (signal.aborted) return { kind: 'interrupted' };
-    const reason = timeout.aborted ? texts.no_answer(timeout_ms) : systemReason(error);
+    const reason = timeout.aborted ? texts.no_answer(timeout_ms) : reasonOf(error);
     return { kind: 'failed', reason };
   }
 }
@@ -81,6 +82,7 @@ async function post(
     },
   };
   const request = url.startsWith('https:') ? requestHttps(url, options) : requestHttp(url, options);
+  limitInterimAnswers(request);
   const response = await new Promise<IncomingMessage>((done, reject) => {
     request.once('response', done);
     request.on('error', reject);
@@ -102,6 +104,13 @@ async function drain(response: IncomingMessage): Promise<void> {
       if (bytes > response_bytes_max) response.destroy();
     });
   });
+}
+
+/** The parser of Node.js names what it expected; the receiver is what someone must look at. */
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'HPE_HEADER_OVERFLOW') return texts.headers_too_large(header_bytes_max);
+  return code.startsWith('HPE_') ? texts.no_http : systemReason(error);
 }
 
 function outcomeOf({ status, retry_after }: Answered): Attempt {

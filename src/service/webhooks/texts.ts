@@ -4,6 +4,8 @@ export const texts = {
   no_answer: (timeout_ms: number) => `no answer within ${timeout_ms / 1_000} s`,
   redirected: (status: number) => `redirected (status ${status}); redirects are not followed`,
   refused: (status: number) => `answered with status ${status}`,
+  headers_too_large: (bytes_max: number) => `answered with more than ${bytes_max / 1_024} KiB of headers`,
+  no_http: 'answered with something that is not HTTP; check the address',
   private_address: (host: string) =>
     `${host} has no address outside private networks; webhooks.allow names the allowed networks`,
   by_client: 'disabled by a client',

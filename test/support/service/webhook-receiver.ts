@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
+import type { Writable } from 'node:stream';
 
 export interface Received {
   readonly headers: IncomingHttpHeaders;
@@ -10,7 +11,15 @@ export interface Received {
 }
 
 /** How it answers. `hang`: never; `reset`: ends the connection; `flood`: 200 with a body without end. */
-export type Manner = number | 'hang' | 'reset' | 'flood' | 'redirect' | { readonly slow_ms: number };
+export type Manner =
+  | number
+  | 'hang'
+  | 'reset'
+  | 'flood'
+  | 'redirect'
+  | { readonly slow_ms: number }
+  /** The first text, then the second without end, in place of an answer. */
+  | { readonly endless: readonly [string, string] };
 
 export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
 
@@ -45,8 +54,9 @@ export async function startWebhookReceiver(tls?: { readonly cert: Buffer; readon
     if (manner === 'hang') return;
     if (manner === 'reset') response.destroy();
     else if (manner === 'redirect') response.writeHead(307, { location: '/elsewhere' }).end();
-    else if (manner === 'flood') flood(response);
+    else if (manner === 'flood') flood(response.writeHead(200), Buffer.alloc(65_536));
     else if (typeof manner === 'number') response.writeHead(manner).end('{}');
+    else if ('endless' in manner) sendEndless(response, manner.endless);
     else setTimeout(() => response.writeHead(200).end(), manner.slow_ms);
   };
   server.listen(0, '127.0.0.1');
@@ -68,11 +78,17 @@ export async function startWebhookReceiver(tls?: { readonly cert: Buffer; readon
   };
 }
 
-function flood(response: ServerResponse): void {
-  response.writeHead(200);
+function sendEndless({ socket }: ServerResponse, [first, more]: readonly [string, string]): void {
+  if (!socket) return;
+  socket.on('error', () => undefined);
+  socket.write(first);
+  flood(socket, Buffer.from(more.repeat(1_000)));
+}
+
+function flood(to: Writable, bytes: Buffer): void {
   const more = (): void => {
-    while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+    while (!to.destroyed && to.write(bytes));
   };
-  response.on('drain', more);
+  to.on('drain', more);
   more();
 }

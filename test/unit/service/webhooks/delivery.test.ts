@@ -2,6 +2,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
+import { texts as platform_texts } from '../../../../src/platform/texts.ts';
 import { texts } from '../../../../src/service/webhooks/texts.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
@@ -95,6 +96,28 @@ describe('Deliveries', () => {
     const id = receiver.received[0]?.headers['webhook-id'];
     expect(body.messages).toMatchObject([{ id, attempts: 3, reason: texts.gave_up(3, reason) }]);
   });
+
+  it.each<readonly [string, Manner, string]>([
+    ['headers', { endless: ['HTTP/1.1 200 OK\r\n', 'X-More: more\r\n'] }, texts.headers_too_large(16_384)],
+    [
+      'interim answers',
+      { endless: ['', 'HTTP/1.1 103 Early Hints\r\n\r\n'] },
+      platform_texts.interim_answers,
+    ],
+    ['what is no HTTP', { endless: ['SSH-2.0-OpenSSH_9.2\r\n', 'more'] }, texts.no_http],
+  ])(
+    'to a receiver that sends %s without end are cut at once, with the reason',
+    async (_, manner, reason) => {
+      receiver.state.manner = manner;
+      const webhook = await register();
+      await alarm();
+      await reach(webhook, { accepted: 1, dead: 1 });
+      const { body }: { body: { messages: readonly object[] } } = await ask(
+        `/api/webhooks/${webhook.id}/dead`,
+      );
+      expect(body.messages).toMatchObject([{ reason: texts.gave_up(3, reason) }]);
+    },
+  );
 
   it('succeed although the body of the answer has no end', async () => {
     receiver.state.manner = 'flood';
