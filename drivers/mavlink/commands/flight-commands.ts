@@ -4,11 +4,13 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Kind } from '../vehicles/kind.ts';
-import { ardusub_surface_mode, modeNumbers } from '../vehicles/modes.ts';
+import type { Contact } from '../vehicles/contact.ts';
+import { ardusub_depth_mode, ardusub_surface_mode, modeNumbers } from '../vehicles/modes.ts';
+import type { Situation } from '../vehicles/situation.ts';
 import { admit, type Bounded, notSent, reach } from './admission.ts';
 import { altitudeInput, heightOf } from './altitude.ts';
 import { awaitArrival, journeyUp } from './arrival.ts';
-import { carryOut } from './exchange.ts';
+import { carryOut, type Order } from './exchange.ts';
 import {
   admitTarget,
   isArduPlane,
@@ -26,6 +28,11 @@ import { texts } from './texts.ts';
 /** A climb takes longer than an answer. */
 const takeoff_timeout_ms = 60_000;
 const speed_min_mps = 0.1;
+/** What it reports after this time is no longer from before the command; it reports once a second. */
+const surface_settle_ms = 1_200;
+const surface_effect_wait_ms = 5_000;
+/** SURFACE_DEPTH is at most a metre. */
+const surface_depth_max_mm = 1_250;
 
 export function flightCommands(vehicle: Bounded, options: MavlinkOptions, kind: Kind): readonly Command[] {
   return [
@@ -109,12 +116,32 @@ function surfaceCommand(vehicle: Bounded): Command {
     input: noInput,
     handle: async (_input, context) => {
       const { to, situation } = admit(vehicle, context, obstacleToHold);
-      const numbers = { main: ardusub_surface_mode, sub: 0, custom_mode: ardusub_surface_mode };
-      const order = { ...modeOrder('SURFACE', numbers, situation), what: 'surface' };
-      const evidence = await carryOut(to, order, context);
+      const evidence = await carryOut(to, surfaceOrder(situation), context);
       return { flight_mode: modeOf(to.contact), ...evidence };
     },
   });
+}
+
+/** At the surface an ArduSub leaves SURFACE by itself, perhaps before a heartbeat has shown it. */
+function surfaceOrder(situation: Situation): Order {
+  const numbers = { main: ardusub_surface_mode, sub: 0, custom_mode: ardusub_surface_mode };
+  const order = modeOrder('SURFACE', numbers, situation);
+  return {
+    ...order,
+    what: 'surface',
+    expected: texts.expects_surface,
+    effect_wait_ms: surface_effect_wait_ms,
+    isObserved: (contact, since_ms) =>
+      order.isObserved(contact, since_ms) || hasSurfaced(contact, since_ms + surface_settle_ms),
+  };
+}
+
+/** Whether it keeps its depth at the surface. Home is at the surface; without a sensor of its depth it reports 0. */
+function hasSurfaced({ latest }: Contact, since_ms: number): boolean {
+  const at = latest.since('GLOBAL_POSITION_INT', since_ms);
+  if (!at || (at.alt === 0 && at.relative_alt === 0)) return false;
+  const mode = latest.since('HEARTBEAT', since_ms)?.custom_mode;
+  return mode === ardusub_depth_mode && at.relative_alt >= -surface_depth_max_mm;
 }
 
 function altitudeCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kind): Command {

@@ -87,5 +87,6 @@ export const texts = {
   expects_disarmed: 'a disarmed vehicle',
   expects_homeward: 'a mode that returns home',
   expects_mode: (mode: string) => `mode ${mode}`,
+  expects_surface: 'mode SURFACE, or ALT_HOLD at the surface,',
   expects_target: 'the target in its report',
 } as const;

@@ -177,7 +177,7 @@ function disarm({ autopilot, flight, kind }: Answerable): Answer {
 function setOwnMode(mode: number, state: Answerable): boolean {
   if (state.kind === 'plane') return setPlaneMode(mode, state);
   if (state.kind !== 'sub' || mode !== ardusub_surface_mode) return false;
-  state.flight.mode = 'LAND';
+  state.flight.mode = 'SURFACE';
   return true;
 }
 

@@ -3,8 +3,8 @@ import type { Place } from '../commands/geo.ts';
 import { distance_m } from '../commands/geo.ts';
 import type { ModeName } from '../vehicles/modes.ts';
 
-/** The modes of the interface, and those in which it holds, orbits or takes off. */
-export type SimMode = ModeName | 'HOLD' | 'ORBIT' | 'TAKEOFF';
+/** The modes of the interface, and those in which it holds, orbits, takes off, or as a submarine rises and keeps its depth. */
+export type SimMode = ModeName | 'DEPTH_HOLD' | 'HOLD' | 'ORBIT' | 'SURFACE' | 'TAKEOFF';
 
 export interface Target extends Place {
   readonly height_m: number;
@@ -32,6 +32,9 @@ const arrived_m = 0.5;
 /** A waypoint is reached. */
 const near_m = 1;
 const ground_m = 0.3;
+/** Of a submarine that is under water, and at most at the surface. */
+const depth_m = 20;
+const surface_depth_m = 0.1;
 const metres_per_degree = 111_195;
 
 /** Height counts from home. */
@@ -69,6 +72,12 @@ export class Flight {
     this.mode = airborne ? 'AUTO' : 'LOITER';
   }
 
+  /** A submarine that keeps its depth. */
+  dive(): void {
+    this.height_m = -depth_m;
+    this.mode = 'DEPTH_HOLD';
+  }
+
   /** What it reports as its target. */
   get shown_target(): Target | undefined {
     return this.target && (this.around ?? this.target);
@@ -91,6 +100,8 @@ export class Flight {
     // PX4 holds when it has reached the height of its takeoff.
     const is_ending = this.mode === 'TAKEOFF' && this.holds_after_takeoff;
     if (is_ending && this.target && this.height_m >= this.target.height_m - arrived_m) this.mode = 'LOITER';
+    // An ArduSub that is at the surface, perhaps already when it is told to rise, keeps its depth.
+    if (this.mode === 'SURFACE' && this.height_m >= -surface_depth_m) this.mode = 'DEPTH_HOLD';
     const is_coming_down = this.mode === 'RTL' || this.mode === 'LAND';
     if (is_coming_down && !this.is_airborne) this.armed = false;
   }
@@ -104,6 +115,7 @@ export class Flight {
       case 'TAKEOFF':
         return this.shown_target;
       case 'LAND':
+      case 'SURFACE':
         return { lat, lon, height_m: 0 };
       case 'RTL':
         return distance_m(this, this.home) < arrived_m
@@ -113,6 +125,7 @@ export class Flight {
         return this.circle && this.#onOrbit(this.circle, seconds);
       case 'LOITER':
       case 'HOLD':
+      case 'DEPTH_HOLD':
     }
     return undefined;
   }

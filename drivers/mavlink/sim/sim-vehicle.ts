@@ -95,6 +95,8 @@ export class SimVehicle {
     this.uid = options.uid;
     this.#booted_ms = performance.now() - (options.uptime_ms ?? 0);
     this.flight = new Flight(options.home, options);
+    const isArduSub = options.autopilot === 'ardupilot' && kindOf(options.type ?? type_quadrotor) === 'sub';
+    if (isArduSub && options.airborne) this.flight.dive();
     this.missions = this.makeMissions({
       autopilot: options.autopilot,
       home: options.home,

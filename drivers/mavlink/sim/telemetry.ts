@@ -5,6 +5,7 @@ import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
 import {
   arduplane_landing_mode,
   arduplane_takeoff_mode,
+  ardusub_depth_mode,
   ardusub_surface_mode,
   holdNumbers,
   modeNumbers,
@@ -313,18 +314,13 @@ export function simHoldNumbers({
   return holdNumbers(autopilot, kind, isHovering ? 'hover' : null);
 }
 
-/** Modes in which vehicles of ArduPilot without a mode LAND come down or up. */
-const own_landings: ReadonlyMap<SimState['kind'], number> = new Map([
-  ['plane', arduplane_landing_mode],
-  ['sub', ardusub_surface_mode],
-]);
-
 function modeNumber(about: Pick<SimState, 'autopilot' | 'kind' | 'vtol_state'>, mode: SimMode): number {
   const { autopilot, kind } = about;
   if (mode === 'TAKEOFF') return autopilot === 'px4' ? px4_takeoff_mode : arduplane_takeoff_mode;
   if (mode === 'ORBIT') return px4_orbit_mode;
-  const landing = mode === 'LAND' && autopilot === 'ardupilot' ? own_landings.get(kind) : undefined;
-  if (landing !== undefined) return landing;
+  if (mode === 'DEPTH_HOLD') return ardusub_depth_mode;
+  if (mode === 'SURFACE') return ardusub_surface_mode;
+  if (mode === 'LAND' && autopilot === 'ardupilot' && kind === 'plane') return arduplane_landing_mode;
   const numbers = mode === 'HOLD' ? simHoldNumbers(about) : modeNumbers(autopilot, kind, mode);
   return numbers?.custom_mode ?? 0;
 }

@@ -50,6 +50,36 @@ describe.concurrent('A submarine of ArduPilot', () => {
       expect(drone.commands.at(-1)).toMatchObject({ command: 176, param2: 9 });
     });
   });
+
+  it.each([
+    { before: 'another mode', mode: 'HOLD', shown: 'POSHOLD' },
+    { before: 'the mode that it ends in', mode: 'DEPTH_HOLD', shown: 'ALT_HOLD' },
+  ] as const)('is at the surface when surface finds it there, in $before', async ({ mode, shown }) => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ type: 12, airborne: true });
+      drone.flight.height_m = -0.04;
+      drone.flight.mode = mode;
+      await lab.sees('sys_status', ({ armed, flight_mode }) => armed === true && flight_mode === shown);
+      expect(await lab.command('surface')).toEqual({ flight_mode: 'ALT_HOLD', acknowledged: true });
+      expect(drone.commands).toHaveLength(1);
+    });
+  });
+
+  it.each([
+    { why: 'is kept at its depth', depth: {} },
+    { why: 'has no sensor of its depth', depth: { alt: 0, relative_alt: 0 } },
+  ])('is not at the surface when it accepts surface and $why', async ({ depth }) => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ type: 12, airborne: true });
+      const { send } = drone;
+      drone.send = (name, fields, from) =>
+        send.call(drone, name, name === 'GLOBAL_POSITION_INT' ? { ...fields, ...depth } : fields, from);
+      await lab.sees('sys_status', ({ armed }) => armed === true);
+      drone.react = () => ({ result: 0 });
+      await expect(lab.command('surface')).rejects.toThrow(/mode SURFACE, or .* not observed .*; outcome unknown$/u);
+      expect(drone.commands).toHaveLength(1);
+    });
+  });
 });
 
 describe.concurrent('Another station with the ids of this kit', () => {
