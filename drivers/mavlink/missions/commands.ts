@@ -9,7 +9,7 @@ import { texts as command_texts } from '../commands/texts.ts';
 import { type Situation, situationOf } from '../vehicles/situation.ts';
 import { checkPlan, type Limits } from './check-plan.ts';
 import { digestOf } from './digest.ts';
-import { download } from './download.ts';
+import { downloadAgain } from './download.ts';
 import type { PlannedItem, StoredItem } from './item.ts';
 import { isSupported, mission_kinds, type MissionKind, ownItems } from './kinds.ts';
 import { obstacleToContinue, obstacleToPlan, obstacleUnderway } from './obstacles.ts';
@@ -55,7 +55,7 @@ function downloadCommand(vehicle: Bounded): Command {
     handle: async (input, context) => {
       const { to, situation } = reach(vehicle, context);
       requireSupport(to, input.kind);
-      const items = await download(to, input.kind, context);
+      const items = await downloadAgain(to, addressOf(vehicle), input.kind, context);
       const { autopilot, home } = situation;
       const vehicle_type = to.contact.mav_type;
       const planWith = (at: Situation['home']): ReturnType<typeof planOf> =>
@@ -161,15 +161,20 @@ function storingOf(
     kind: of,
     context,
     situation,
-    address: () => {
-      const found = vehicle.address();
-      return 'to' in found ? found.to : undefined;
-    },
+    address: addressOf(vehicle),
     obstacle: () => {
       if (allow_airborne) return undefined;
       const obstacle = obstacleToContinue(situationOf(to.contact, performance.now()));
       return obstacle === undefined ? undefined : command_texts.about(to.name, obstacle);
     },
+  };
+}
+
+/** How the vehicle is addressed now. */
+function addressOf(vehicle: Bounded): () => Addressee | undefined {
+  return () => {
+    const found = vehicle.address();
+    return 'to' in found ? found.to : undefined;
   };
 }
 

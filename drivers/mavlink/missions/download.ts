@@ -1,13 +1,19 @@
 /** Reads what a vehicle has stored. It changes nothing on the vehicle. */
 import { CommandRefused } from '../../../src/errors.ts';
-import type { Addressee } from '../commands/exchange.ts';
+import { type Addressee, report_reserve_ms, silent_ms } from '../commands/exchange.ts';
 import type { MissionItem } from './item.ts';
 import type { MissionKind } from './kinds.ts';
 import { texts } from './texts.ts';
-import { items_max, Transfer, TransferRefused, type TransferTask } from './transfer.ts';
+import { items_max, Transfer, TransferCut, TransferRefused, type TransferTask } from './transfer.ts';
 
 const progress_every = 10;
-const attempts_max = 3;
+const attempts_max = 8;
+/** The vehicle has fewer items than it had. */
+const ack_sequence = 13;
+/** A vehicle that was lost is back after this time, or the task ends without it. */
+const back_max_ms = 30_000;
+/** A boot that is later by less is the same: messages take time. */
+const boot_tolerance_ms = 1_000;
 
 /** Share of the whole task that the transfer takes, in percent. */
 interface Share {
@@ -27,11 +33,54 @@ export async function download(
     try {
       return await readAll(transfer, { from_pct, to_pct });
     } catch (error) {
-      // Another station has begun to change it, or requests have arrived in another order.
-      const isCut = error instanceof TransferRefused && transfer.isBusy(error.type);
+      // Another station changes it or has changed it, or messages have arrived in another order.
+      const isCut =
+        error instanceof TransferRefused && (transfer.isOther(error.type) || error.type === ack_sequence);
       if (!isCut || attempt === attempts_max) throw error;
     }
   }
+}
+
+/**
+ * Reads it again from the start when the vehicle was silent for a while, and then is addressed in another way, or knows nothing of
+ * the transfer any more. A restart of the vehicle ends it.
+ */
+export async function downloadAgain(
+  to: Addressee,
+  address: () => Addressee | undefined,
+  kind: MissionKind,
+  task: TransferTask,
+): Promise<readonly MissionItem[]> {
+  const { booted_at_ms } = to.contact;
+  let from = to;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await download(from, kind, task);
+    } catch (error) {
+      if (!(error instanceof TransferCut) || attempt === attempts_max) throw error;
+      const back = await awaitReturn(from, address, task);
+      if (!back || hasRestarted(booted_at_ms, back.contact.booted_at_ms)) throw error;
+      from = back;
+    }
+  }
+}
+
+/** Resolves with the vehicle when it is heard, or undefined when it stays away. */
+async function awaitReturn(
+  { changes }: Addressee,
+  address: () => Addressee | undefined,
+  { remaining_ms, signal }: TransferTask,
+): Promise<Addressee | undefined> {
+  const look = (): Addressee | undefined => {
+    const found = address();
+    const isHeard = found && performance.now() - found.contact.last_ms < silent_ms;
+    return isHeard && found.contact.booted_at_ms !== undefined ? found : undefined;
+  };
+  return changes.until(look, Math.min(back_max_ms, Math.max(0, remaining_ms() - report_reserve_ms)), signal);
+}
+
+function hasRestarted(before_ms: number | undefined, now_ms: number | undefined): boolean {
+  return before_ms === undefined || now_ms === undefined || now_ms - before_ms > boot_tolerance_ms;
 }
 
 async function readAll(transfer: Transfer, { from_pct, to_pct }: Share): Promise<readonly MissionItem[]> {

@@ -10,13 +10,15 @@ import { missionOrder, modeOf } from '../commands/orders.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 import { modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
+import { digestOf } from './digest.ts';
+import { download } from './download.ts';
 import { itemNumber, ownItems } from './kinds.ts';
 import { obstacleToPause, obstacleToStart } from './obstacles.ts';
 import { texts } from './texts.ts';
 import { Transfer } from './transfer.ts';
 
-/** Counting the items and going to the first one precede the change of the mode. */
-const start_timeout_ms = 20_000;
+/** Counting the items, or reading them for their digest, and going to the first one precede the change of the mode. */
+const start_timeout_ms = 120_000;
 const digest_chars = 64;
 const set_current_tries = 4;
 const set_current_wait_ms = 1_000;
@@ -70,12 +72,18 @@ interface Beginning {
   readonly from: 'current' | 'first';
 }
 
-async function begin(vehicle: Bounded, { context, digest, from }: Beginning): Promise<JsonObject> {
+async function begin(vehicle: Bounded, beginning: Beginning): Promise<JsonObject> {
+  const { digest, from } = beginning;
+  const age_ms = beginning.context.age_ms?.() ?? null;
+  // It is in time if it begins in time: reading a long mission takes a while.
+  const context = { ...beginning.context, age_ms: () => age_ms };
   const first = admit(vehicle, context, obstacleToStart);
-  requireDigest(vehicle, first.to, digest);
   const own = ownItems('mission', first.situation.autopilot);
-  // Asked now: another station may have cleared it.
-  const count = (await new Transfer(first.to, 'mission', context).count()) - own;
+  // Asked now: another station may have changed or cleared it, over a link that does not show it.
+  const count =
+    digest === undefined
+      ? (await new Transfer(first.to, 'mission', context).count()) - own
+      : await readExpected(vehicle, first, { context, digest });
   if (count < 1) throw notSent(command_texts.about(first.to.name, texts.no_mission));
   if (from === 'first') await goToItem(vehicle, first.to, { seq: own, context });
   // That took time: everything is checked again before the vehicle moves.
@@ -86,6 +94,21 @@ async function begin(vehicle: Bounded, { context, digest, from }: Beginning): Pr
   const what = from === 'first' ? 'start_mission' : 'resume_mission';
   const evidence = await carryOut(to, missionOrder(what, numbers, situation), context);
   return { flight_mode: modeOf(to.contact), items: count, ...itemOf(to, situation), ...evidence };
+}
+
+/** Returns the number of items of the mission with this digest; throws `CommandRefused` for any other one. */
+async function readExpected(
+  vehicle: Bounded,
+  { to, situation }: { readonly to: Addressee; readonly situation: Situation },
+  { context, digest }: { readonly context: CommandContext; readonly digest: string },
+): Promise<number> {
+  const items = await download(to, 'mission', context);
+  const { autopilot } = situation;
+  const count = Math.max(0, items.length - ownItems('mission', autopilot));
+  const read = { count, digest: digestOf('mission', autopilot, items) };
+  vehicle.stored.remember('mission', read, performance.now());
+  requireDigest(vehicle, to, digest);
+  return count;
 }
 
 function requireDigest({ stored }: Bounded, to: Addressee, digest: string | undefined): void {

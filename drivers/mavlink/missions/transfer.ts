@@ -4,7 +4,7 @@
  */
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
-import type { Addressee } from '../commands/exchange.ts';
+import { type Addressee, silent_ms } from '../commands/exchange.ts';
 import type { Messages } from '../wire/messages.ts';
 import type { MissionItem } from './item.ts';
 import { mission_types, type MissionKind } from './kinds.ts';
@@ -25,7 +25,7 @@ const report_reserve_ms = 200;
 export const ack_accepted = 0;
 const ack_error = 1;
 const ack_denied = 14;
-const ack_cancelled = 15;
+export const ack_cancelled = 15;
 /** A transfer of another station ends within this time, or ours is refused. */
 const busy_max_ms = 30_000;
 const busy_pause_ms = 1_000;
@@ -57,6 +57,9 @@ export class TransferRefused extends CommandRefused {
     this.type = type;
   }
 }
+
+/** The vehicle is silent, or is addressed in another way now. What only reads may begin again. */
+export class TransferCut extends CommandRefused {}
 
 /** Another station has transferred for too long: nothing was changed. */
 export class TransferBusy extends CommandRefused {}
@@ -130,6 +133,15 @@ export class Transfer {
     return type === (this.to.contact.autopilot === 'px4' ? ack_error : ack_denied);
   }
 
+  /** Whether it is no answer to a request: to a station beside another one, or the late end of an earlier upload. */
+  isOther(type: number): boolean {
+    return type === ack_cancelled || this.isBusy(type);
+  }
+
+  #isHeard(): boolean {
+    return performance.now() - this.to.contact.last_ms < silent_ms;
+  }
+
   /** Waits before it begins again; throws `CommandRefused` when another station has transferred for too long. */
   async waitForOther(since_ms: number): Promise<void> {
     const { contact, name } = this.to;
@@ -138,7 +150,7 @@ export class Transfer {
     await this.wait(() => undefined, busy_pause_ms);
   }
 
-  /** An exchange that begins a transfer: it waits for the end of another station's. */
+  /** An exchange that begins a transfer: it waits for the end of another station's, or of an earlier upload. */
   async begin<T>(
     what: string,
     request: () => boolean,
@@ -150,8 +162,8 @@ export class Transfer {
       try {
         return await this.exchange(what, request, look);
       } catch (error) {
-        const isRefused = error instanceof TransferRefused && this.isBusy(error.type);
-        if (!isRefused && !this.#hasSaidBusy(begun_ms)) throw error;
+        if (!(error instanceof TransferRefused && this.isOther(error.type)) && !this.#hasSaidBusy(begun_ms))
+          throw this.#isHeard() ? asFinal(error) : error;
       }
       await this.waitForOther(since_ms);
     }
@@ -183,13 +195,13 @@ export class Transfer {
       if (seen && 'refusal' in seen) throw await this.#refusal(what, seen.refusal);
       if (seen) return seen.answer;
     }
-    throw new CommandRefused(texts.unanswered(name, what, requests_max));
+    throw new TransferCut(texts.unanswered(name, what, requests_max));
   }
 
   async #refusal(what: string, type: number): Promise<TransferRefused> {
     const refused = texts.refused(this.to.name, what, ackText(type));
     // The reason of a vehicle that is busy is known.
-    return new TransferRefused(this.isBusy(type) ? refused : await this.explained(refused), type);
+    return new TransferRefused(this.isOther(type) ? refused : await this.explained(refused), type);
   }
 
   /** Time to wait for an answer, after so many repetitions. */
@@ -236,7 +248,12 @@ export class Transfer {
     if (left_ms <= 0) throw new CommandRefused(texts.too_late(name));
     const seen = await changes.until(look, Math.min(ms, left_ms), signal);
     if (signal.aborted) throw new CommandRefused(texts.stopped(name));
-    if (incarnation() !== this.#incarnation) throw new CommandRefused(texts.interrupted(name));
+    if (incarnation() !== this.#incarnation) throw new TransferCut(texts.interrupted(name));
     return seen;
   }
+}
+
+/** A vehicle that is heard and does not answer will not answer later. */
+function asFinal(error: unknown): unknown {
+  return error instanceof TransferCut ? new CommandRefused(error.message) : error;
 }

@@ -9,14 +9,20 @@ import type { Messages } from '../wire/messages.ts';
 import type { StoredItem } from './item.ts';
 import type { MissionKind } from './kinds.ts';
 import { ackText, texts } from './texts.ts';
-import { ack_accepted, requests_max, Transfer, TransferBusy, type TransferTask } from './transfer.ts';
+import {
+  ack_accepted,
+  ack_cancelled,
+  requests_max,
+  Transfer,
+  TransferBusy,
+  type TransferTask,
+} from './transfer.ts';
 
 /** A vehicle that gave up in the middle gets everything again. */
 const attempts_max = 3;
 const attempt_pause_ms = 1_000;
 /** MAV_MISSION_RESULT of a transfer that failed, and not because of its items. */
 const ack_error = 1;
-const ack_cancelled = 15;
 /** An item came twice or late: the transfer continues. */
 const ack_sequence = 13;
 

@@ -97,6 +97,10 @@ export class Flight {
     if (Math.hypot(this.north_mps, this.east_mps) > 1) {
       this.heading_deg = ((Math.atan2(this.east_mps, this.north_mps) * 180) / Math.PI + 360) % 360;
     }
+    this.#endMode();
+  }
+
+  #endMode(): void {
     // PX4 holds when it has reached the height of its takeoff.
     const is_ending = this.mode === 'TAKEOFF' && this.holds_after_takeoff;
     if (is_ending && this.target && this.height_m >= this.target.height_m - arrived_m) this.mode = 'LOITER';
@@ -107,10 +111,10 @@ export class Flight {
   }
 
   #goal(seconds: number): Target | undefined {
-    const { lat, lon, height_m } = this;
+    const { lat, lon } = this;
     switch (this.mode) {
       case 'AUTO':
-        return this.route ? this.#onRoute(this.route) : this.#onCircle(seconds);
+        return this.#onMission(seconds);
       case 'GUIDED':
       case 'TAKEOFF':
         return this.shown_target;
@@ -118,9 +122,7 @@ export class Flight {
       case 'SURFACE':
         return { lat, lon, height_m: 0 };
       case 'RTL':
-        return distance_m(this, this.home) < arrived_m
-          ? { ...this.home, height_m: 0 }
-          : { ...this.home, height_m: Math.max(height_m, return_height_m) };
+        return this.#wayHome();
       case 'ORBIT':
         return this.circle && this.#onOrbit(this.circle, seconds);
       case 'LOITER':
@@ -128,6 +130,15 @@ export class Flight {
       case 'DEPTH_HOLD':
     }
     return undefined;
+  }
+
+  #wayHome(): Target {
+    const isThere = distance_m(this, this.home) < arrived_m;
+    return { ...this.home, height_m: isThere ? 0 : Math.max(this.height_m, return_height_m) };
+  }
+
+  #onMission(seconds: number): Target | undefined {
+    return this.route ? this.#onRoute(this.route) : this.#onCircle(seconds);
   }
 
   #onOrbit({ radius_m, speed_mps, ...center }: Circle, seconds: number): Target {

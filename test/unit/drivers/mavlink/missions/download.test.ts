@@ -5,6 +5,7 @@ import { planOf } from '../../../../../drivers/mavlink/missions/plan.ts';
 import { ackText, texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
 import { MissionDrone, missionItem } from '../../../../fakes/mission-drone.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { autopilots } from '../commands/commands-lab.ts';
 import { withLab } from '../mavlink-lab.ts';
 import { withMission } from './mission-lab.ts';
@@ -95,6 +96,85 @@ describe.concurrent('download_mission', () => {
         void drone.reboot({ keep_port: true });
       };
       await expect(lab.command('download_mission')).rejects.toThrow(texts.interrupted(name));
+    });
+  });
+});
+
+const kit = { target_system: 245, target_component: 191 } as const;
+const us = { sysid: 245, compid: 191 } as const;
+const patient = { remaining_ms: 120_000 } as const;
+const ends_upload = { ...kit, mission_type: 0, opaque_id: 0 } as const;
+
+describe.concurrent('download_mission, disturbed on the way,', () => {
+  it('begins again as often as a PX4 ends it for a request that comes late', async () => {
+    await withMission({ autopilot: 'px4' }, async (lab, drone) => {
+      drone.mission = Array.from({ length: 6 }, (_, seq) => missionItem(seq));
+      let late = 5;
+      drone.missions.onItem = (seq) => {
+        if (seq !== 3 || late === 0) return;
+        late -= 1;
+        const fields = { target_system: 1, target_component: 1, mission_type: 0, seq: 0 };
+        drone.missions.handle({ name: 'MISSION_REQUEST_INT', fields }, us, performance.now());
+      };
+      expect(await lab.command('download_mission', {}, patient)).toMatchObject({ items: 6 });
+      expect(late).toBe(0);
+    });
+  });
+
+  it('begins again when a PX4 has ended it for the silence of the link and answers no request any more', async () => {
+    await withMission({ autopilot: 'px4' }, async (lab, drone) => {
+      drone.mission = Array.from({ length: 6 }, (_, seq) => missionItem(seq));
+      drone.missions.onItem = (seq) => {
+        if (seq !== 3) return;
+        drone.missions.onItem = undefined;
+        drone.missions.restart();
+      };
+      expect(await lab.command('download_mission', {}, patient)).toMatchObject({ items: 6 });
+    });
+  });
+
+  it.each(autopilots)('goes on after a silence of the vehicle: %s', async (autopilot) => {
+    await withMission({ autopilot }, async (lab, drone) => {
+      drone.mission = Array.from({ length: 6 }, (_, seq) => missionItem(seq));
+      drone.missions.onItem = (seq) => {
+        if (seq === 3) drone.silent = true;
+      };
+      const reading = lab.command('download_mission', {}, patient);
+      await eventually('the vehicle is silent', () => drone.silent);
+      await lab.until('offline');
+      drone.silent = false;
+      drone.missions.onItem = undefined;
+      expect(await reading).toMatchObject({ items: autopilot === 'px4' ? 6 : 5 });
+    });
+  });
+
+  it('takes the late end of an earlier upload for what it is', async () => {
+    await withMission({}, async (lab, drone) => {
+      drone.mission = Array.from({ length: 6 }, (_, seq) => missionItem(seq));
+      drone.missions.onItem = (seq) => {
+        if (seq === 3) drone.send('MISSION_ACK', { ...ends_upload, type: 15 });
+        if (seq === 3) drone.missions.onItem = undefined;
+      };
+      expect(await lab.command('download_mission', {}, patient)).toMatchObject({ items: 5 });
+      drone.missions.intercept = ({ name: of }) => {
+        if (of === 'MISSION_REQUEST_LIST') drone.send('MISSION_ACK', { ...ends_upload, type: 15 });
+        if (of === 'MISSION_REQUEST_LIST') drone.missions.intercept = undefined;
+        return false;
+      };
+      expect(await lab.command('download_mission', {}, patient)).toMatchObject({ items: 5 });
+    });
+  });
+
+  it('reads the shorter mission that another station has stored meanwhile', async () => {
+    await withMission({}, async (lab, drone) => {
+      drone.mission = Array.from({ length: 6 }, (_, seq) => missionItem(seq));
+      drone.missions.onItem = (seq) => {
+        if (seq !== 3) return;
+        drone.missions.onItem = undefined;
+        drone.mission = [missionItem(0), missionItem(1, { z: 20 })];
+      };
+      const { items, plan } = await lab.command('download_mission', {}, patient);
+      expect({ items, plan }).toMatchObject({ items: 1, plan: { mission: { items: [{ Altitude: 20 }] } } });
     });
   });
 });

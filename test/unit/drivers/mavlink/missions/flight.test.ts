@@ -124,12 +124,28 @@ describe.concurrent('A stored mission', () => {
       await lab.sees('sys_status', ({ armed }) => armed === true);
       await expect(lab.command('start_mission')).rejects.toThrow(texts.no_mission);
       const other = 'a'.repeat(64);
-      await expect(lab.command('start_mission', { digest: other })).rejects.toThrow(texts.digest_unknown);
+      await expect(lab.command('start_mission', { digest: other })).rejects.toThrow(texts.digest_differs);
       await lab.command('upload_mission', { plan });
       await expect(lab.command('start_mission', { digest: other })).rejects.toThrow(texts.digest_differs);
       expect(drone.commands).toEqual([]);
     });
   });
+
+  it.each(autopilots)(
+    'is not started when another station has replaced it over a link of its own: %s',
+    async (autopilot) => {
+      await withMission({ autopilot, airborne: false }, async (lab, drone) => {
+        const { digest: uploaded } = await lab.command('upload_mission', { plan });
+        drone.mission = drone.mission.map((item) => ({ ...item, z: item.z + 90 }));
+        drone.flight.armed = true;
+        await lab.sees('sys_status', ({ armed }) => armed === true);
+        for (const start of ['start_mission', 'resume_mission'])
+          await expect(lab.command(start, { digest: uploaded })).rejects.toThrow(texts.digest_differs);
+        expect(drone.commands).toEqual([]);
+        expect(drone.flight.mode).toBe('LOITER');
+      });
+    },
+  );
 
   it('has no digest once another station has changed it, or the vehicle has restarted', async () => {
     await withMission({ airborne: false, uptime_ms: 60_000 }, async (lab, drone) => {

@@ -8,6 +8,7 @@ import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
+import { field } from '../../../../fakes/fake-drone.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
@@ -66,17 +67,17 @@ describe.concurrent('A submarine of ArduPilot', () => {
   });
 
   it.each([
-    { why: 'is kept at its depth', depth: {} },
-    { why: 'has no sensor of its depth', depth: { alt: 0, relative_alt: 0 } },
-  ])('is not at the surface when it accepts surface and $why', async ({ depth }) => {
+    { why: 'is kept at its depth', alt_amsl_m: 488, height_m: -20 },
+    { why: 'has no sensor of its depth', alt_amsl_m: 0, height_m: 0 },
+  ])('is not at the surface when it accepts surface and $why', async ({ alt_amsl_m, height_m }) => {
     await withLab(async (lab) => {
-      const drone = await lab.fly({ type: 12, airborne: true });
-      const { send } = drone;
-      drone.send = (name, fields, from) =>
-        send.call(drone, name, name === 'GLOBAL_POSITION_INT' ? { ...fields, ...depth } : fields, from);
+      const drone = await lab.fly({ type: 12, airborne: true, home: { ...field, alt_amsl_m } });
+      drone.flight.height_m = height_m;
       await lab.sees('sys_status', ({ armed }) => armed === true);
       drone.react = () => ({ result: 0 });
-      await expect(lab.command('surface')).rejects.toThrow(/mode SURFACE, or .* not observed .*; outcome unknown$/u);
+      await expect(lab.command('surface')).rejects.toThrow(
+        /mode SURFACE, or .* not observed .*; outcome unknown$/u,
+      );
       expect(drone.commands).toHaveLength(1);
     });
   });
