@@ -39,8 +39,8 @@ export interface LinkFault {
 }
 
 /**
- * `offline`: cannot carry anything, or no target answers. `online`: answers, and traffic leaves by it. `standby`: answers,
- * and traffic leaves by another link. Without targets the answers are assumed, and the reason states it.
+ * `offline`: cannot carry anything, or no target answers. `online`: answers, and traffic uses it. `standby`: answers,
+ * and traffic uses another link. Without targets the answers are assumed, and the reason states it.
  */
 export function judge(signs: Signs): Verdict {
   const fault = faultOf(signs);

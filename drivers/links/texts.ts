@@ -16,18 +16,18 @@ export const texts = {
   // Why a link has its status
   not_probed: 'answers are not checked: options.probe.targets is empty',
   first_probes: 'the first probes are under way',
-  other_link_selected: 'traffic leaves by another link',
+  other_link_selected: 'traffic uses another link',
   traffic_refused: 'a default route of this machine refuses all traffic (blackhole, unreachable or prohibit)',
-  marked_traffic_only: 'only traffic that a rule marks leaves by it',
+  marked_traffic_only: 'used only by traffic that a routing rule marks',
   no_target_answers: 'no target answers',
   no_address: 'no address',
-  no_default_route: 'no default route leads through it',
-  interface_missing: 'the interface is not there',
+  no_default_route: 'no default route uses it',
+  interface_missing: 'interface not found',
   interface_down: 'the interface is switched off',
   no_carrier: 'no carrier: check cable, dish or modem',
   not_connected: (operstate: string) => `not connected (${operstate})`,
   probed: (reason: string, targets: string) => `${reason}; probed ${targets}`,
-  counted_on: (link: string) => `its bytes are part of ${link}, which counts them`,
+  counted_on: (link: string) => `its traffic is counted on ${link}`,
   clock_not_set: 'usage waits until the clock is set',
 
   // Data caps
@@ -62,7 +62,7 @@ export const texts = {
   targets_silent: 'probe targets silent while others answer; not counted as loss',
   target_answers: 'probe target answered again',
   tcp_stands_in:
-    'ICMP is not answered; the figures are of TCP handshakes, which a portal or an accelerator on the way may answer itself',
+    'ICMP is not answered; the figures come from TCP handshakes, which a portal or an accelerator in between may answer',
 
   // Checks
   checks_failed: 'link checks failed; the link counts as unreachable',

@@ -6,7 +6,7 @@ export const texts = {
   switch_receiver_on: 'switch it on with mmcli -m any --location-enable-gps-raw, or use gpsd',
   unplugged: 'modem: unplugged or restarting',
   manager_missing: 'ModemManager is not running; install or start it (systemctl start ModemManager)',
-  manager_ended: 'ModemManager has ended',
+  manager_ended: 'ModemManager has exited',
   list_refused: (reason: string) => `ModemManager does not list its modems: ${reason}`,
   list_unreadable: 'ModemManager answers with a list that cannot be read',
 

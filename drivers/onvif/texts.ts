@@ -4,19 +4,19 @@ export const texts = {
   no_picture: (status: number) =>
     status === 401 || status === 403
       ? `refuses the login for its picture (HTTP status ${status}); pictures need HTTP digest`
-      : `gives no picture (HTTP status ${status})`,
+      : `returns no picture (HTTP status ${status})`,
   profiles_refused: 'camera refused its profiles; no stream, snapshot or movement',
   profiles_remedy: 'give the user the rights of an operator or administrator at the camera',
   stream_refused: 'camera reported no stream; its video is not shown',
   stream_remedy: 'check that RTSP is switched on at the camera, and the rights of the user',
   no_profiles: 'lists no media profile',
-  complete_again: 'the camera answers what it had refused; reading it again',
+  complete_again: 'camera accepts requests that it had refused; reading it again',
   refused_remedy: 'check its power, host and port, and that ONVIF is switched on',
   check_tls: 'check port and tls',
   check_port: 'check port and path, and that ONVIF is switched on',
   account_locked: (username: string, answer: string) =>
     `camera locked the account of "${username}"${answer}; unlock it or restart the camera, and correct the password file`,
-  no_picture_address: 'reports no address of a picture',
+  no_picture_address: 'reports no snapshot address',
   serial_changed: 'camera reported another serial number than before; identified by its MAC address',
   events_lost: 'event subscription lost; subscribing again',
   events_unavailable: 'camera events unavailable; motion unknown',

@@ -45,7 +45,7 @@ async function runStarlink(options: StarlinkOptions, host: Host): Promise<void> 
 /** Dishes that answered gRPC-Web last. */
 const web_dishes = new WeakSet<StarlinkOptions>();
 
-/** The dish by gRPC, else by gRPC-Web; by the one that answered last first. Throws why the first was not answered. */
+/** Connects by gRPC, else by gRPC-Web; the protocol that worked last is tried first. Throws the error of the first attempt. */
 async function reach(options: StarlinkOptions, signal: AbortSignal): Promise<Dish> {
   const timeout_ms = options.timeout_s * 1_000;
   const web = openDish(

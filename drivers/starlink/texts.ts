@@ -21,7 +21,7 @@ export const texts = {
       `Lays the Starlink dish of ${link} flat, for transport. Its link is down until it is unstowed.`,
     unstow: (link: string) => `Raises the Starlink dish of ${link}.`,
   },
-  dish_absent: 'the dish is not reached now',
+  dish_absent: 'the dish cannot be reached now',
   no_uptime: 'the dish does not report its uptime, so a restart could not be seen',
   order_refused: (reason: string) => `the dish refused: ${reason}`,
   order_accepted: 'sent to the dish; waiting for its effect',

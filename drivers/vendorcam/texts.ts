@@ -15,7 +15,7 @@ export const texts = {
   rebooting: 'rebooting on command',
   online_channels: (channels: number, away: number) =>
     `online, ${channels} channels, ${away} of them offline`,
-  login_no_session: 'answers to the login without a session; check that this is such a device, and its port',
+  login_no_session: 'answers the login without a session; check that this is such a device, and its port',
   password_long: (file: string, max: number) =>
     `password_file: the password in ${file} has more than ${max} characters, which no such device accepts; correct it`,
   queue_full: 'too many requests in the queue of the device',
@@ -66,7 +66,7 @@ export const texts = {
   grid_changed:
     'the detection grid of the camera has changed since detection was switched off; draw a zone in its app',
   switch_without_effect:
-    'the camera accepted the change without an effect: its firmware cannot switch motion detection',
+    'the camera accepted the change but did not apply it: its firmware cannot switch motion detection',
   motion_uncertain: (reason: string) => `${reason}; motion detection may have been changed`,
   zone_unsaved: (reason: string) => `cannot save the detection zone to disk (${reason}); nothing was changed`,
   off_sent: (reason: string) => `${reason}; Off was sent in case it had been switched on`,
@@ -80,17 +80,17 @@ export const texts = {
   push_battery: 'off for a camera with a battery, which it would keep awake',
   push_certificate: 'off because it has no TLS and certificate_sha256 is set; push: always allows it',
   push_own_host: 'off because the host is this gateway; set push_port',
-  push_port_closed: 'a model without push needs nothing',
-  push_closed: 'closed the connection for events',
-  push_silent: 'does not answer on its port for events',
-  push_no_frame: 'answers on its port for events with data that is none of its protocol',
+  push_port_closed: 'a model without push needs no action',
+  push_closed: 'closed the event connection',
+  push_silent: 'does not answer on its event port',
+  push_no_frame: 'answers on its event port with data of another protocol',
   push_frame_large: (bytes: number) => `sent an event message of more than ${bytes} bytes`,
   push_flood: (count: number) => `sent more than ${count} event messages in one second`,
-  push_no_nonce: 'answers on its port for events without a nonce; its firmware may be too old',
+  push_no_nonce: 'answers on its event port without a nonce; its firmware may be too old',
   push_refused:
-    'user name or password rejected on its port for events; correct username and password_file, then reload the configuration',
-  push_login_status: (status: number) => `answers the login for events with status ${status}`,
-  push_subscribe_status: (status: number) => `answers the subscription to events with status ${status}`,
+    'user name or password rejected on its event port; correct username and password_file, then reload the configuration',
+  push_login_status: (status: number) => `answers the event login with status ${status}`,
+  push_subscribe_status: (status: number) => `answers the event subscription with status ${status}`,
   presets_unknown: 'answers GetPtzPreset in an unknown format',
   no_preset: (id: number | string, has: string) => `the camera has no preset ${id}; ${has}`,
 } as const;

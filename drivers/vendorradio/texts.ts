@@ -43,8 +43,8 @@ export const texts = {
   stopped_before: 'stopped before it was sent',
   login_refused: (username: string) =>
     `refuses user ${username} or its password; correct username or password_file`,
-  login_answer: (answer: string) => `answers to the login with ${answer}`,
-  login_no_session: 'answers to the login without a session',
+  login_answer: (answer: string) => `answers the login with ${answer}`,
+  login_no_session: 'answers the login without a session',
   login_no_rights: (username: string) =>
     `accepts the password, but user ${username} has no rights; install the ACL of the README in /usr/share/rpcd/acl.d and name it in /etc/config/rpcd`,
   rpcd_restarting: 'is restarting its rpcd, or has none',
@@ -74,7 +74,7 @@ export const texts = {
   rebooting: 'rebooting on command',
   restart_sent: 'restart command sent',
   restart_cancelled: 'cancelled; the restart command was sent',
-  not_restarted: (s: number) => `the radio accepted the command, but did not answer restarted within ${s} s`,
+  not_restarted: (s: number) => `the radio accepted the command, but no restart was observed within ${s} s`,
   command_rejected: (reason: string) => `the radio rejected the command: ${reason}`,
   silent_unchanged: 'the radio does not answer; nothing was changed',
   unconfirmed_change: 'the radio has another unconfirmed change; nothing was changed',
@@ -92,7 +92,7 @@ export const texts = {
   rolled_back: (why: string, channel: number | string, txpower: number | string) =>
     `${why}, rolled back to channel ${channel} at ${txpower} dBm`,
   rollback_unseen: (why: string) =>
-    `${why}; the radio should have rolled back, but did not answer with its old setting yet`,
+    `${why}; the radio should have rolled back, but has not answered with its old setting yet`,
   settings_unreadable: (reason: string) => `cannot read the settings of the radio: ${reason}`,
   settings_unknown: 'the settings of the radio have an unknown format',
   several_sections: (sections: string, device: string) =>

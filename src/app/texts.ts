@@ -5,7 +5,7 @@ export const texts = {
   history_damaged: 'history could not be opened; starting a new one, the old file is kept',
   partner_failed: 'partner asset not published; the next change or sync repeats it',
   saving_power: 'battery low; saving power as configured',
-  power_back: 'battery charging or charged; power no longer saved',
+  power_back: 'battery charging or charged; power saving ended',
   rates_reduced: 'rates are reduced',
   no_speed_tests: 'speed tests are off',
   events_only: 'cameras report events only',
@@ -46,10 +46,8 @@ export const texts = {
     `the changed configuration was rejected (${faults} ${faults === 1 ? 'fault' : 'faults'}): the previous one stays in effect; run kit-connector check, correct it, then reload`,
   configuration_not_applied:
     'the changed configuration could not be applied; restart kit-connector, and report it if it happens again',
-  service_off: (reason: string) =>
-    `the service of the kit does not run: ${reason}; it is tried again every 10 s`,
-  metrics_off: (reason: string) =>
-    `the metrics endpoint does not run: ${reason}; it is tried again every 10 s`,
+  service_off: (reason: string) => `the service of the kit is not running: ${reason}; retrying every 10 s`,
+  metrics_off: (reason: string) => `the metrics endpoint is not running: ${reason}; retrying every 10 s`,
 
   // The line of systemctl status
   own_broker: 'its own broker',

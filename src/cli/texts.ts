@@ -70,7 +70,7 @@ export const texts = {
   ids_missing: (missing: number) => `${missing} of these ids are not in quarantine`,
   list_ids: (what: string) => `${what}; "kit-connector buffer quarantine list" lists the ids`,
   no_ids: 'no ids given; name them or add --all (kit-connector buffer quarantine list shows the ids)',
-  invalid_time: (time: string) => `"${time}" is not a time of at most 24h; write 90s, 10m or 2h`,
+  invalid_time: (time: string) => `"${time}" is not a duration up to 24h; write it like 90s, 10m or 2h`,
   invalid_level: (setting: string, what_to_write: string) =>
     `"${setting}" is not a valid setting; ${what_to_write}`,
   write_level: 'write a level (debug, info, warn, error, fatal, or reset), or NAME=LEVEL',

@@ -3,16 +3,16 @@ const pair_remedy = 'install the two that were issued together';
 
 export const texts = {
   // The file as YAML
-  file_too_large: 'is larger than 1 MB, which no configuration is; name the right file',
+  file_too_large: 'is larger than 1 MB, the limit of a configuration; name the right file',
   file_empty: 'is empty; at least kit_id and a driver are needed',
-  no_keys: 'holds no keys; write "kit_id: ..." and so on, one key a line',
-  key_no_word: 'a key is a list or a mapping; write a plain word',
+  no_keys: 'contains no keys; write one "key: value" on each line, such as "kit_id: ..."',
+  key_no_word: 'a key must be a plain word, not a list or a mapping',
   aliases: (reason: string) => `${reason}; write the values out instead of using aliases`,
   not_yaml: (reason: string) => `is not YAML (${reason}); check quotes, colons and indentation`,
   tab_indents: 'a tab indents this line; use spaces',
   duplicate_key: 'this key is given twice; remove one of them',
   second_document: 'a second document begins here; remove the line "---"',
-  bad_indent: 'this line is indented differently from its neighbours; align it with them',
+  bad_indent: 'inconsistent indentation; align this line with the others of its section',
   not_closed: 'a quote or a bracket is not closed; close it',
 
   // Names that have to exist
@@ -32,17 +32,16 @@ export const texts = {
 
   // The identity of the kit
   id_unreadable: (file: string, reason: string) =>
-    `is left out, and ${file} cannot be read (${reason}); run this as a member of the group kit-connector, or write the id here`,
-  no_id_yet: 'the kit has no id yet; start kit-connector, whose first start makes it',
+    `is not set, and ${file} cannot be read (${reason}); run this as a member of the group kit-connector, or set the id here`,
+  no_id_yet: 'the kit has no id yet; start kit-connector, which creates it at the first start',
   copied: (state_dir: string) =>
-    `${state_dir} was written on another machine, so two kits may share one kit_id; in a copy, remove kit-id and kit-id.machine there and kit_id from the configuration, after a repair or reinstallation kit-id.machine alone, then restart kit-connector`,
+    `${state_dir} was written on another machine, so two kits may share one kit_id; if this is a copy, remove kit-id and kit-id.machine there and kit_id from the configuration; after a repair or reinstallation, remove only kit-id.machine; then restart kit-connector`,
 
   // The broker
   no_broker: (file: string) =>
-    `no broker is configured, messages wait in the buffer: write its address as broker.url in ${file}, then restart kit-connector`,
-  password_without_name: 'is empty, and a password needs one; write the name, or remove the password',
-  no_login:
-    'is empty, which only a client certificate makes up for; write the name, or name broker.cert_file',
+    `no broker is configured, messages are buffered: set broker.url in ${file}, then restart kit-connector`,
+  password_without_name: 'is empty, but a password is set; set the user name, or remove the password',
+  no_login: 'is empty, which requires a client certificate; set the user name, or set broker.cert_file',
   no_address: (url: string) =>
     `is "${url}", which is not an address; write it like mqtts://broker.example.com:8883`,
   credentials_in_url:
@@ -51,7 +50,7 @@ export const texts = {
     `begins with ${protocol}//, which is not supported; write mqtts:// (or mqtt:// without encryption)`,
   no_host: 'has no host; write it like mqtts://broker.example.com:8883',
   text_after_port: 'has text after the port; write only mqtts://host:port',
-  half_pair: (other_key: string) => `is half of a pair; name the other file as broker.${other_key}`,
+  half_pair: (other_key: string) => `has no effect alone; set broker.${other_key} too`,
   no_effect_without_tls: 'has no effect on an mqtt:// address; write mqtts:// in broker.url',
   password_in_clear: (where: string, remedy: string) =>
     `the password crosses the network unencrypted to ${where}; ${remedy}`,
@@ -70,29 +69,27 @@ export const texts = {
   certificate_in: (file: string) => `the certificate in ${file}`,
   expired: (what: string, day: string) => `${what} expired on ${day}; install a new one`,
   not_valid_yet: (what: string, day: string) =>
-    `${what} is valid from ${day} only; check the clock of this machine`,
+    `${what} is not valid before ${day}; check the clock of this machine`,
   expires: (what: string, day: string) => `${what} expires on ${day}; install a new one before then`,
   tls_refused: (file: string, reason: string) =>
-    `${file} and its key are not taken (${reason}); install a certificate with a stronger key`,
-  no_client_authority:
-    'needs the authority of the clients; name its file as client_ca_file, or remove the key',
+    `TLS rejects ${file} or its key (${reason}); install a certificate with a stronger key`,
+  no_client_authority: 'needs the CA of the client certificates; set client_ca_file, or remove this key',
 
   // The service
   video_without_tls: (origins: readonly string[]) =>
-    `browsers play no video from ${origins.join(', ')} on a page that came over TLS; give that server TLS too`,
+    `browsers block video from ${origins.join(', ')} on a page that was loaded over TLS; enable TLS on that server too`,
   no_archive: 'is not a PMTiles archive of version 3',
   cannot_be_read: (reason: string) => `cannot be read (${reason})`,
   map_unusable: (file: string, reason: string) =>
     `map: ${file} ${reason}; the console shows the outline of the world only until it is replaced`,
-  two_sources: 'takes the place of "broker"; remove one of the two',
-  share_with_queue: 'is for MQTT; the replicas of a queue divide its messages without it: remove it',
-  no_source:
-    'names no source of messages; write the address of the MQTT broker as broker.url, or the section ingest',
+  two_sources: 'replaces "broker"; remove one of the two',
+  share_with_queue: 'is for MQTT; replicas that read a queue share its messages without it; remove it',
+  no_source: 'has no source of messages; set broker.url to the MQTT broker, or add the section ingest',
   amqp_no_effect_without_tls: 'has no effect on amqp:// addresses; write amqps:// in ingest.amqp.urls',
   write_amqps: 'write amqps:// in ingest.amqp.urls',
   share_without_postgres:
     'is for replicas, which share a PostgreSQL; name one in "database", or remove "share"',
   replicated_sqlite: 'is for PostgreSQL; remove it, or name a PostgreSQL in "database"',
   no_database_address:
-    'must be like postgres://user@host:5432/name; a password stands in a file named by database_password_file',
+    'must be like postgres://user@host:5432/name; put the password in a file and name it in database_password_file',
 } as const;

@@ -3,7 +3,7 @@ export const texts = {
   // Certificates
   certificate_pinned: 'certificate pinned at first contact; rejecting any other',
   certificate_changed: (fingerprint: string, address: string) =>
-    `presents another certificate than before (now ${fingerprint}); the password was not sent. If the device at ${address} was replaced, reset or updated, set certificate_sha256 to this fingerprint`,
+    `presents a different certificate than before (now ${fingerprint}); the password was not sent. If the device at ${address} was replaced, reset or updated, set certificate_sha256 to this fingerprint`,
   no_certificate: 'presents no certificate',
 
   // Requests; the name of the device stands before them
@@ -19,17 +19,17 @@ export const texts = {
   host_unknown: 'has an unknown host name; check host',
   host_unresolved: 'has a host name that cannot be resolved now',
   legacy_tls_only:
-    'has TLS 1.0 or 1.1 only, which is not safe; update its firmware, or allow it with the option for legacy TLS',
+    'supports only TLS 1.0 or 1.1, which is insecure; update its firmware, or allow it with the option for legacy TLS',
   legacy_tls: (name: string) =>
     `the login of ${name} is sent over TLS 1.0 or 1.1, which the configuration allows; update its firmware or replace it`,
-  not_http: 'answers with something that is not HTTP; check port',
+  not_http: 'answers with data that is not HTTP; check port',
   not_tls: 'does not use TLS on this port; check port and tls',
 
   // Pictures
   snapshot_command:
     'Takes a picture; completed once the kit has it, with the path where its service serves it.',
   no_type: 'data without a type',
-  picture_not_jpeg: (type: string) => `answers with ${type} in place of a JPEG picture`,
+  picture_not_jpeg: (type: string) => `answers with ${type} instead of a JPEG picture`,
   picture_too_large: (bytes_max: number) => `its picture is larger than ${bytes_max} bytes`,
 
   // Sessions

@@ -14,15 +14,15 @@ export const texts = {
   driver_stopped: 'the driver was stopped',
   driver_ended: 'driver ended before it was stopped',
   driver_removed_it: 'its driver removed it',
-  carries_broker: 'carries the connection to the broker; other traffic leaves by another link',
+  carries_broker: 'carries the broker connection; other traffic uses another link',
   interface_gone: 'the interface is gone',
   no_position: 'no driver has reported a position yet',
   driver_abandoned: 'driver did not stop in time; abandoned',
-  no_pictures: 'this kit has no service that could serve pictures',
+  no_pictures: 'this kit runs no service that can serve pictures',
   pictures_busy: 'pictures of other cameras are being taken; ask again',
   picture_offline: (name: string, reason: string | null) =>
     `${name} is offline${reason === null ? '' : `: ${reason}`}`,
-  picture_late: (seconds: number) => `gave no picture within ${seconds} s`,
+  picture_late: (seconds: number) => `returned no picture within ${seconds} s`,
   rejected_at: (reason: string, tried_at: string, next_try_at: string) =>
     `${reason} (tried at ${tried_at}; next attempt at ${next_try_at})`,
 } as const;

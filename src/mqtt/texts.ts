@@ -11,15 +11,15 @@ export const texts = {
   ended_by_broker: (reason: string) => `the broker ended the connection: ${reason}`,
   session_ended: 'the connection to the broker has ended',
   request_unanswered: (what: string) => `the broker accepted the connection and did not answer the ${what}`,
-  partly_answered: 'the broker answered the subscription to some of the filters only',
+  partly_answered: 'the broker acknowledged only some filters of the subscription',
   ping_unanswered: (seconds: string) => `no answer to a ping for ${seconds} s`,
 
   // Packets
   packet_too_large: (type: number, bytes: number) =>
     `the broker sent a packet of type ${type} with ${bytes} bytes`,
-  packet_cut: (type: number) => `the broker sent a packet of type ${type} that ends too early`,
+  packet_cut: (type: number) => `the broker sent a truncated packet of type ${type}`,
   wrong_answer: (cmd: string) => `the broker answered a message with ${cmd.toUpperCase()}`,
   topic_cut: 'the broker sent a message that ends within its topic or packet id',
-  not_mqtt: (first: string) => `the broker sent what is not an MQTT packet (first byte 0x${first})`,
-  length_unreadable: 'the broker sent a packet whose length cannot be read',
+  not_mqtt: (first: string) => `the broker sent data that is not an MQTT packet (first byte 0x${first})`,
+  length_unreadable: 'the broker sent a packet with an invalid length',
 } as const;

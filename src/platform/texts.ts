@@ -13,7 +13,7 @@ const remedies: Readonly<Record<string, string>> = {
 /** Of a socket that is bound to a network device, by errno. */
 const socket_reasons: Readonly<Record<string, string>> = {
   ENETDOWN: 'the device is down',
-  ENETUNREACH: 'no route by this device',
+  ENETUNREACH: 'no route through this device',
   EHOSTUNREACH: 'the next hop does not answer',
   EADDRNOTAVAIL: 'the device has no address of this family',
   EAFNOSUPPORT: 'this kernel has no such address family',
@@ -52,25 +52,25 @@ export const texts = {
     `${names_max} names have their own level already; reset one of them`,
   journal_slow: (lines: number, seconds: number) =>
     `journal too slow; ${lines} ${lines === 1 ? 'line' : 'lines'} lost within ${seconds} s`,
-  socket_failed: (path: string, code: string) => `a socket for ${path} cannot be opened: ${code}`,
+  socket_failed: (path: string, code: string) => `cannot open a socket for ${path}: ${code}`,
   path_too_long: (path: string) => `${path} is too long for a Unix socket`,
 
   // Network
   socket_reasons,
   bind_needs_raw: (device: string) =>
-    `a socket may not be bound to ${device}: before Linux 5.7 this takes CAP_NET_RAW (AmbientCapabilities= of the unit)`,
-  no_device: (device: string) => `there is no network device ${device}`,
-  bind_failed: (device: string, code: string) => `a socket cannot be bound to ${device}: ${code}`,
-  ip_socket: (family: number) => `a socket of IPv${family}`,
+    `not permitted to bind a socket to ${device}: before Linux 5.7 this requires CAP_NET_RAW (AmbientCapabilities= of the unit)`,
+  no_device: (device: string) => `network device ${device} not found`,
+  bind_failed: (device: string, code: string) => `cannot bind a socket to ${device}: ${code}`,
+  ip_socket: (family: number) => `an IPv${family} socket`,
   not_allowed: (what: string) => `${what} is not allowed`,
   not_opened: (what: string, reason: string) => `${what} cannot be opened: ${reason}`,
-  netlink_not_opened: (code: string) => `no netlink socket: ${code}`,
-  netlink_not_bound: (code: string) => `the netlink socket cannot be bound: ${code}`,
+  netlink_not_opened: (code: string) => `cannot open a netlink socket: ${code}`,
+  netlink_not_bound: (code: string) => `cannot bind the netlink socket: ${code}`,
   table_not_listed: (table: string, reason: string) => `the kernel does not list its ${table}: ${reason}`,
   table_refused: (table: string, errno: number) => `the kernel refuses to list its ${table}: error ${errno}`,
   not_an_address: (ip: string) => `${ip} is not an IP address`,
   icmp_not_allowed:
-    'ICMP echo is not allowed: let net.ipv4.ping_group_range (sysctl) include the group of this process, or give it CAP_NET_RAW',
+    'ICMP echo is not permitted; add the group of this process to net.ipv4.ping_group_range (sysctl), or grant it CAP_NET_RAW',
   interim_answers: 'sent interim answers (status 1xx) without end',
   connect_failed: (host: string, port: number, way: string, reason: string) =>
     `${host} port ${port}${way}: ${reason}`,

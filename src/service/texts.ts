@@ -2,7 +2,7 @@
 export const texts = {
   log_history_restored: 'history writes restored',
   log_history_failed: 'history write failed; retrying',
-  log_history_dropped: 'history messages dropped: the disk does not store them',
+  log_history_dropped: 'disk write failed; history messages dropped',
   log_connections: 'address opened too many connections; refusing more from it',
   log_client_certificate: 'client certificate rejected; connection closed',
   log_certificate_renewed: 'service certificate renewed; new connections use it',
@@ -63,7 +63,7 @@ export const texts = {
   too_many_keys: (wait_s: number) => `too many invalid keys; retry in ${wait_s} s`,
   no_valid_key: 'send a valid key in the X-API-Key header',
   no_scope: (scope: string) => `this key lacks the scope "${scope}"`,
-  websocket_only: 'this address takes WebSocket handshakes only',
+  websocket_only: 'this path accepts only WebSocket handshakes',
   methods_of: (path: string, methods: string) => `${path} supports ${methods}`,
   no_route: (method: string, path: string) => `${method} ${path} does not exist`,
   no_uuid: 'an id in the path is not a UUID',
@@ -80,7 +80,7 @@ export const texts = {
   reads_too_much: (remedy: string) => `the request reads too many messages; ${remedy}`,
   shorter_or_tens: 'ask for a shorter time, or for buckets of whole tens of minutes',
   shorter_time: 'ask for a shorter time',
-  foreign_cursor: 'the cursor is not one of this service',
+  foreign_cursor: 'the cursor was not issued by this service',
   cursor_of_other: 'the cursor belongs to another query; only the cursor may change between pages',
   time_format: 'must be ISO 8601 or milliseconds since 1970',
   history_busy: (max: number) =>
@@ -89,7 +89,7 @@ export const texts = {
     `"names" has ${names} names for ${series} series; give each series one name, other than "time"`,
   too_many_kits: (found: number, max: number) => `${found} kits; name at most ${max} in "kits"`,
   export_broken: (reason: string) => `the export broke off: ${reason}`,
-  client_stalled: (seconds: number) => `the client took nothing for ${seconds} s`,
+  client_stalled: (seconds: number) => `the client read nothing for ${seconds} s`,
   no_map: 'no map is configured; name a PMTiles file as "map"',
   map_bytes: (bytes: number) => `the file has ${bytes} bytes`,
   map_unreadable: (reason: string) => `the map file cannot be read: ${reason}`,
@@ -106,9 +106,9 @@ export const texts = {
   map_shorter: 'the file became shorter while it was read',
   database_behind: 'too many messages wait for the database',
   share_silent: (share: string) =>
-    `the broker accepts $share/${share} and delivers nothing on it while kits publish; this replica subscribes without it until the next connect: use a broker with shared subscriptions of MQTT 5, allow user and client to read $share/${share}/k1/+/up/#, take ingest.amqp with RabbitMQ, or run a single service without share`,
+    `the broker accepts the subscription to $share/${share} and delivers nothing on it while kits publish; this replica subscribes without it until the next connect: use a broker with shared subscriptions of MQTT 5, allow user and client to read $share/${share}/k1/+/up/#, take ingest.amqp with RabbitMQ, or run one service without share`,
   nothing_arrives:
-    'the broker delivers nothing, also nothing retained, though kits are online by what they reported last; check that the user of the service may read k1/+/up/#',
+    'the broker delivers no messages, not even retained ones, although kits were last reported as online; check that the user of the service may read k1/+/up/#',
   connection_closed: 'the broker closed the connection',
   consumer_cancelled: (queue: string) => `the broker ended the consumer of queue ${queue}`,
   amqp_content_broken: 'the broker sent more content than it announced',
@@ -125,9 +125,9 @@ export const texts = {
     }: Readonly<Record<'username' | 'vhost' | 'queue' | 'exchange', string>>,
   ) =>
     `${reason}; check the password, and give user ${username} in virtual host ${vhost} the rights to configure, write and read queue ${queue} and to write and read exchange ${exchange}`,
-  log_blocked: 'broker takes no messages for lack of memory or disk; waiting',
-  log_unblocked: 'broker takes messages again',
-  database_standby: 'the server is a standby; none of the hosts in "database" takes writes yet',
+  log_blocked: 'broker blocked publishing (memory or disk alarm); waiting',
+  log_unblocked: 'broker accepts messages again',
+  database_standby: 'the server is a standby; none of the hosts in "database" accepts writes yet',
   asynchronous_standbys: (standbys: number) =>
     `the database has ${standbys === 1 ? '1 standby' : `${standbys} standbys`} and synchronous_standby_names is empty: a failover would lose messages that kits have deleted already; set synchronous_standby_names (Patroni: synchronous_mode: true)`,
   commit_without_standby: (commit: string) =>
@@ -136,14 +136,14 @@ export const texts = {
     'synchronous_commit is off: a crash of the database server would lose messages that kits have deleted already; set it to on for this user and database',
   commit_not_replicated: (reason: string) => `PostgreSQL: ${reason}; storing the messages again`,
   replication_unknown: (reason: string) =>
-    `whether the database replicates synchronously is not known: ${reason}`,
+    `cannot determine whether the database replicates synchronously: ${reason}`,
   log_attention: 'service needs attention',
   log_attention_over: 'service no longer needs attention',
   database_closed: 'the database is closed',
   cannot_open: (file: string, reason: string) =>
     `cannot open ${file} (${reason}); check the directory and its permissions`,
   erasure_is_read:
-    'erased, but another program is reading the database and its log still has it; end that program and erase again',
+    'erased, but still in the write-ahead log because another program is reading the database; stop that program and erase again',
   later_version_file: (version: number) =>
     `the database was written by a later version (${version}); install that version, or configure another file`,
   later_version_database: (version: number) =>

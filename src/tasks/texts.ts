@@ -32,8 +32,8 @@ export const texts = {
 
   // Why a dispatch cannot be read
   dispatch_too_long: (chars: number, chars_max: number) =>
-    `the dispatch has ${chars} characters; at most ${chars_max} are taken`,
-  dispatch_not_understood: (fault: string) => `the dispatch is not understood: ${fault}`,
+    `the dispatch has ${chars} characters; the limit is ${chars_max}`,
+  dispatch_not_understood: (fault: string) => `the dispatch is invalid: ${fault}`,
   dispatch_not_json: (reason: string) => `the dispatch is not JSON: ${reason}`,
   other_task_id: (inside: string, topic: string) =>
     `task_id: ${inside} in the dispatch, ${topic} in the topic`,
@@ -59,5 +59,5 @@ export const texts = {
   not_recorded: (reason: string) => `the kit cannot record tasks now: ${reason}`,
   /** Progress note for a result that cannot be recorded. */
   not_final: (reason: string, result: string) =>
-    `not final, since the kit cannot record it${reason && ` (${reason})`}: ${result}`,
+    `not final; the kit cannot record it${reason && ` (${reason})`}: ${result}`,
 } as const;

@@ -12,10 +12,11 @@ export const texts = {
   airborne: 'vehicle is airborne',
   airborne_already: 'vehicle is airborne already',
   no_takeoff: (kind: string) => `takeoff does not support vehicles of kind ${kind}`,
-  takeoff_param: (name: string) => `its parameter ${name} is unknown, so where it would climb is too`,
+  takeoff_param: (name: string) => `its parameter ${name} is unknown, so the height of its climb is unknown`,
   takeoff_height: (height_m: number, alt_m: number) =>
     `it climbs to ${height_m} m above home (TKOFF_ALT is ${alt_m} m above where it stands); set height_m to that, or change the parameter in the ground station`,
-  takeoff_course_unknown: 'its heading is unknown, so where it would fly is too (goto.geofence)',
+  takeoff_course_unknown:
+    'its heading is unknown, so its climb cannot be checked against the geofence (goto.geofence)',
   takeoff_mode: 'this autopilot takes off in GUIDED only; set that mode first',
   no_speed: (kind: string) => `set_speed does not support vehicles of kind ${kind}`,
   disarmed_mode: 'vehicle is disarmed, and this mode would prevent arming',
@@ -36,7 +37,8 @@ export const texts = {
   about: (vehicle: string, reason: string) => `${vehicle}: ${reason}`,
   needs_mavlink2: (what: string) =>
     `${what} needs MAVLink 2, and the vehicle sends MAVLink 1; set its port to MAVLink 2 (SERIALn_PROTOCOL=2, MAV_PROTO_VER=2)`,
-  high_latency: 'reports over a satellite only, which shows neither its place nor its state well enough',
+  high_latency:
+    'reports by satellite only, and its position and state are not accurate enough for this command',
   vehicle_offline: (vehicle: string) => `${vehicle} is offline`,
   time_short: (left_s: string) => `too late: ${left_s} s left, too short to observe the effect`,
   task_old: (age_s: string, max_s: number) =>
@@ -52,7 +54,7 @@ export const texts = {
   unanswered: (vehicle: string, what: string, expected: string) =>
     `${vehicle} did not answer ${what}, and ${expected} was not observed; it may have acted`,
   not_attributed: (vehicle: string, what: string, expected: string) =>
-    `another station uses the ids of this kit, so no answer of ${vehicle} to ${what} counts, and ${expected} was not observed; it may have acted`,
+    `another station uses the ids of this kit, so answers of ${vehicle} to ${what} are ignored, and ${expected} was not observed; it may have acted`,
   link_lost: (vehicle: string, what: string, silence_s: string) =>
     `link to ${vehicle} lost after ${what} was sent (no frame for ${silence_s} s)`,
   interrupted: (vehicle: string, what: string) =>
@@ -82,7 +84,7 @@ export const texts = {
   orbit_fast: (speed_mps: number, radius_m: number, below_mps: string) =>
     `speed ${speed_mps} m/s is too high for a radius of ${radius_m} m; below ${below_mps} m/s are possible`,
   expects_orbit: 'the circle in its report',
-  expects_hold: 'a mode that holds',
+  expects_hold: 'a hold mode',
   expects_armed: 'an armed vehicle',
   expects_disarmed: 'a disarmed vehicle',
   expects_homeward: 'a mode that returns home',

@@ -54,10 +54,10 @@ export const texts = {
   other_station: (station: number) => `another station (system ${station}) transferred with it meanwhile`,
   interrupted: (vehicle: string) => `${vehicle} restarted or changed its link during the transfer`,
   stopped: (vehicle: string) => `the task was stopped during the transfer with ${vehicle}`,
-  too_late: (vehicle: string) => `the time of the task ended during the transfer with ${vehicle}`,
+  too_late: (vehicle: string) => `the deadline of the task passed during the transfer with ${vehicle}`,
   too_long: (vehicle: string, kind: MissionKind, { count, max }: { count: number; max: number }) =>
     `${vehicle} has a ${names[kind]} of ${count} items; ${max} can be read`,
-  incomplete_fence: (vehicle: string) => `${vehicle} has a fence whose items do not make up areas`,
+  incomplete_fence: (vehicle: string) => `${vehicle} has a fence with incomplete areas`,
   unsupported: (vehicle: string, kind: MissionKind) =>
     `${vehicle} reports no support for a ${names[kind]} in the mission protocol`,
   fault: (path: string, what: string) => `${path}: ${what}`,
@@ -76,9 +76,9 @@ export const texts = {
   latitude: (given: number) => `latitude ${given} is not within -90 and 90`,
   longitude: (given: number) => `longitude ${given} is not within -180 and 180`,
   outside: 'outside the geofence (goto.geofence)',
-  leg_outside: (from: string) => `the way from ${from} leaves the geofence (goto.geofence)`,
-  excluded: 'the vehicle is inside this area, which excludes it',
-  not_included: 'the vehicle is outside every area that includes it',
+  leg_outside: (from: string) => `the leg from ${from} leaves the geofence (goto.geofence)`,
+  excluded: 'the vehicle is inside this exclusion area',
+  not_included: 'the vehicle is outside every inclusion area',
   home_unknown: 'home position unknown; wait until the vehicle reports it',
   underway: 'vehicle is airborne or on its mission (allow_airborne)',
   airborne_unknown: 'vehicle does not report whether it is airborne (allow_airborne)',
@@ -91,14 +91,14 @@ export const texts = {
   differs: (path: string, { field, sent, stored }: { field: string; sent: number; stored: number }) =>
     `${path}: ${field} was sent as ${sent} and stored as ${stored}`,
   not_read_back: (vehicle: string, reason: string) =>
-    `what ${vehicle} holds now could not be read (${reason})`,
+    `the items that ${vehicle} has stored could not be read (${reason})`,
   away: 'it is offline',
   not_cleared: (vehicle: string, kind: MissionKind, left: number) =>
     `${vehicle} still has a ${names[kind]} of ${left} items`,
   not_in_mission: 'vehicle is not on its mission',
   on_mission: 'vehicle is on its mission already',
   no_mission: 'vehicle has no mission',
-  digest_unknown: 'it is not known what the vehicle has stored; read it with download_mission first',
+  digest_unknown: 'the stored mission is unknown; read it with download_mission first',
   digest_differs: 'the stored mission has another digest',
   item_not_set: (vehicle: string, item: number) => `${vehicle} did not go to item ${item} of its mission`,
 } as const;

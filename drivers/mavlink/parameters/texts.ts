@@ -9,7 +9,7 @@ export const texts = {
     `${vehicle} has ${count} parameters; ${max} can be read at once, name the needed ones`,
   interrupted: (vehicle: string) => `${vehicle} restarted or changed its link while its parameters were read`,
   too_late: (vehicle: string, done: number) =>
-    `the time of the task ended after ${done} parameters of ${vehicle}`,
+    `the deadline of the task passed after ${done} parameters of ${vehicle} were read`,
   stopped: (vehicle: string, done: number) =>
     `the task was stopped after ${done} parameters of ${vehicle} were read`,
   names_and_prefix: 'give names or prefix, not both',

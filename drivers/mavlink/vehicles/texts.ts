@@ -12,7 +12,7 @@ export const texts = {
     `system id ${system_id} is used by two vehicles; give each vehicle a unique id`,
   own_id_shared: (system_id: number, component_id: number) =>
     `another station uses the ids of this kit (system ${system_id}, component ${component_id}); set another system_id`,
-  rival: 'another station uses our system and component id; set another system_id',
+  rival: 'another station uses the system and component id of this kit; set another system_id',
   conflict: 'two vehicles have the same system id; refusing their commands',
   conflict_resolved: 'system id conflict resolved',
   limit_reached: 'sender limit reached; ignoring further senders',

@@ -1,6 +1,6 @@
 /**
- * Limits the bytes of one socket that are handled in one turn of the event loop. libuv reads up to 32 times before it goes on
- * to other sockets: a sender that floods would hold up all of them for two megabytes.
+ * Limits the bytes of one socket that are handled in one turn of the event loop. libuv reads up to 32 times before it
+ * serves other sockets: a flooding sender would block all of them for two megabytes.
  */
 
 /** More than a socket keeps of usual datagrams while the event loop is late. */

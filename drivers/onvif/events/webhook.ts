@@ -47,7 +47,7 @@ export class Webhook {
   readonly #open = new Map<string, number>();
   /** All connections. */
   readonly #all = new Set<Socket>();
-  /** Those that have not named the path of a camera, oldest first. */
+  /** Connections that have not named the path of a camera, oldest first. */
   readonly #unknown = new Set<Socket>();
   readonly #stopping = new AbortController();
   #opening: Promise<Server> | undefined;

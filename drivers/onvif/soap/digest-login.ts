@@ -37,7 +37,7 @@ export function digestLogin(challenges: readonly string[], request: DigestReques
 interface Challenge {
   readonly name: string;
   readonly hash: string;
-  /** Each session has a key of its own (RFC 7616, section 3.4.2). */
+  /** The key is computed once for each session (RFC 7616, section 3.4.2). */
   readonly isSession: boolean;
   readonly quality: 'auth' | 'auth-int' | undefined;
   readonly parameters: ReadonlyMap<string, string>;

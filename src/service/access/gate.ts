@@ -15,7 +15,7 @@ const cookie_name = 'kit_session';
 const session_bytes = 32;
 /**
  * Per address, for IPv6 per network; requests with a valid key are not limited by this. A script that asks each endpoint with a
- * wrong key is answered 401 throughout; of the 2^192 keys, nobody finds one at any rate.
+ * wrong key is answered 401 throughout; guessing one of the 2^192 keys is infeasible at any rate.
  */
 const wrong_keys = { per_s: 5 / 60, burst: 60 } as const;
 

@@ -69,7 +69,7 @@ it('refuses a file of the id that is damaged instead of making another id', asyn
     await expect(start(dir, machine)).rejects.toThrow('it holds no UUID');
     const faults = await faultsOf(dir, readText(dir, `state_dir: ${join(dir, 'state')}\n`));
     expect(faults.join()).toMatch(
-      /kit_id: is left out, and state\/kit-id cannot be read \(it holds no UUID\)/u,
+      /kit_id: is not set, and state\/kit-id cannot be read \(it holds no UUID\)/u,
     );
   });
 });

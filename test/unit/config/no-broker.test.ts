@@ -17,7 +17,7 @@ test('"none" is accepted as the address of the broker, with a warning that names
     const config = await readText(dir, text);
     expect(config.broker?.url).toBe(no_broker);
     expect(config.warnings).toEqual([
-      `no broker is configured, messages wait in the buffer: write its address as broker.url in ${join(dir, 'config.yaml')}, then restart kit-connector`,
+      `no broker is configured, messages are buffered: set broker.url in ${join(dir, 'config.yaml')}, then restart kit-connector`,
     ]);
   });
 });

@@ -189,7 +189,7 @@ test.each([
     'a key that asks for a passphrase',
     '  key_file: locked.pem\n',
     [
-      'config.yaml:4:3 broker.key_file: is half of a pair; name the other file as broker.cert_file',
+      'config.yaml:4:3 broker.key_file: has no effect alone; set broker.cert_file too',
       'config.yaml:4:3 broker.key_file: the key in locked.pem is protected by a passphrase; remove the passphrase',
     ],
   ],

@@ -100,7 +100,7 @@ describe('a dispatch that cannot be read', () => {
 
   it('fails with a sentence that names the key', async () => {
     expect(await refused({ command_name: 'work' })).toMatch(
-      /^the dispatch is not understood: task_id: .*asset_id: /u,
+      /^the dispatch is invalid: task_id: .*asset_id: /u,
     );
   });
 
@@ -108,7 +108,7 @@ describe('a dispatch that cannot be read', () => {
     expect(await refused('{"task_id":')).toMatch(/^the dispatch is not JSON: /u);
     expect(await refused(Uint8Array.of(0xff, 0xfe))).toMatch(/^the dispatch is not JSON: /u);
     expect(await refused(JSON.stringify('x'.repeat(70_000)))).toBe(
-      'the dispatch has 70002 characters; at most 65536 are taken',
+      'the dispatch has 70002 characters; the limit is 65536',
     );
   });
 

@@ -100,7 +100,7 @@ function queue(view) {
 }
 
 /**
- * How long until the queue is empty, as a value of its own.
+ * How long until the queue is empty, as a separate value.
  * @param {View} view
  * @returns {string}
  */

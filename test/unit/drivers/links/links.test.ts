@@ -178,7 +178,7 @@ it('counts the usage of a port on its VLAN', async () => {
       await eventually('throughput', () => (link('eth0')?.rx_bps ?? 0) > 0);
       expect(link('eth0')?.usage?.today_rx_gb).toBeNull();
       const { reason } = lab.hub.links().find(({ name }) => name === 'eth0') ?? {};
-      expect(reason).toContain('its bytes are part of eth0.35');
+      expect(reason).toContain('its traffic is counted on eth0.35');
     });
   });
 });

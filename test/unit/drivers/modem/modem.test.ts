@@ -176,7 +176,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       const { isp, down, link, log } = startLab(bus.address);
       await isp('TestTel');
       manager.stop();
-      await down(/ModemManager has ended/u);
+      await down(/ModemManager has exited/u);
       expect(link()?.reason).toContain(modem_texts.manager_ended);
       const next = await startManager();
       next.add({ index: 0 });

@@ -117,9 +117,9 @@ it('stops at its bytes when the server does not', async () => {
 it.each([
   ['redirect', /HTTP status 302 to http:\/\/elsewhere\.invalid\/file; configure the address/u],
   ['error', /HTTP status 503/u],
-  ['short', /only 8000 bytes moved within 2 s.* larger file/u],
-  ['reset', /download by lo: the server closed the connection/u],
-  ['early', /download by lo: .*too little/u],
+  ['short', /only 8000 bytes transferred within 2 s.* larger file/u],
+  ['reset', /download over lo: the server closed the connection/u],
+  ['early', /download over lo: .*too little/u],
   ['stall', /too little|no data moved/u],
 ] as const)('refuses to make a figure of a server that answers with %s', async (manner, sentence) => {
   server.manner = manner;
@@ -138,9 +138,9 @@ it('counts an upload only as far as it was answered', async () => {
   await expect(lab.test()).resolves.toMatchObject({ bytes_up: 1_000_000 });
   expect(taking.moved.up).toBe(1_000_000);
   taking.manner = 'deaf';
-  await expect(lab.test()).rejects.toThrow(/upload by lo: only 0 bytes moved within 2 s/u);
+  await expect(lab.test()).rejects.toThrow(/upload over lo: only 0 bytes transferred within 2 s/u);
   taking.manner = 'reset';
-  await expect(lab.test()).rejects.toThrow(/upload by lo: /u);
+  await expect(lab.test()).rejects.toThrow(/upload over lo: /u);
   await taking.stop();
   await lab.stop();
 });
@@ -182,7 +182,7 @@ it('sends nothing over a metered link unless the payload allows it', async () =>
     await mkdir(join(sys, 'class/net/wwx1'), { recursive: true });
     await writeFile(join(sys, 'class/net/wwx1/uevent'), 'DEVTYPE=wwan\nINTERFACE=wwx1\n');
     const modem = start({ roots: { sys } });
-    await expect(modem.test({ link: 'wwx1' })).rejects.toThrow(/data cost money on wwx1; nothing was sent/u);
+    await expect(modem.test({ link: 'wwx1' })).rejects.toThrow(/wwx1 is metered; nothing was sent/u);
     await modem.stop();
   });
   const lab = start({ metered: ['lo'], bytes_max: 200_000 });
@@ -220,9 +220,9 @@ it.each(['no-such0', '../../../etc', '..'])(
 
 it('names the servers that are configured, and says why one cannot be reached', async () => {
   const lab = start();
-  await expect(lab.test({ server: 'far' })).rejects.toThrow('no server is called "far"; configured are near');
+  await expect(lab.test({ server: 'far' })).rejects.toThrow('no server is named "far"; the configured servers are near');
   const nowhere = start({ servers: [serverAt('http://127.0.0.1:9')] });
-  await expect(nowhere.test()).rejects.toThrow(/127\.0\.0\.1 port 9 by lo: connection refused/u);
+  await expect(nowhere.test()).rejects.toThrow(/127\.0\.0\.1 port 9 over lo: connection refused/u);
   const unnamed = start({ servers: [serverAt('http://no-such-host.invalid')] });
   await expect(unnamed.test()).rejects.toThrow(/no-such-host\.invalid/u);
   const unrouted = start({ servers: [serverAt('http://192.0.2.1')] });
@@ -269,7 +269,7 @@ describe.skipIf(peerMissing('openssl'))('over TLS', () => {
       const lab = start({ servers: [serverAt(secure.origin, { ca_file: made.ca })], bytes_max: 300_000 });
       await expect(lab.test()).resolves.toMatchObject({ bytes_down: 300_000 });
       const stranger = start({ servers: [serverAt(secure.origin)] });
-      await expect(stranger.test()).rejects.toThrow(/download by lo: .*certificate/u);
+      await expect(stranger.test()).rejects.toThrow(/download over lo: .*certificate/u);
       await lab.stop();
       await stranger.stop();
       await secure.stop();

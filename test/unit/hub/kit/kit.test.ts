@@ -187,7 +187,7 @@ it('reports the edges of links on the asset of the gateway', async () => {
 it('counts a link on standby as in use while it carries the connection to the broker', async () => {
   const { hub, link, outbox, host, report, stop } = await start();
   report({ wans: [wan('eth0', 'online'), wan('usb0', 'offline'), wan('sat0', 'standby')] });
-  host.reportLink({ name: 'sat0', reason: 'traffic leaves by another link' });
+  host.reportLink({ name: 'sat0', reason: 'traffic uses another link' });
   link.carrier = 'sat0';
   await vi.advanceTimersByTimeAsync(1_000);
   expect(hub.links()).toMatchObject([
