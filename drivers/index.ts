@@ -3,7 +3,7 @@ import type { Driver } from '../src/driver/driver.ts';
 import type { Suggest } from '../src/driver/suggest.ts';
 
 interface BuiltIn {
-  /** What `driver:` says in the configuration file. */
+  /** The value of `driver:` in the configuration file. */
   readonly name: string;
   readonly load: () => Promise<Driver>;
   /** Of drivers that can look around for their devices. */

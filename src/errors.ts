@@ -60,7 +60,7 @@ export class StorageUnavailable extends Error {
   override readonly name: string = 'StorageUnavailable';
 }
 
-/** The database works, and somebody else holds the rows for longer than we wait. Others can be stored meanwhile. */
+/** The database works, and another client locks the rows for longer than the wait limit. Others can be stored meanwhile. */
 export class StorageBusy extends StorageUnavailable {
   override readonly name = 'StorageBusy';
 }

@@ -1,4 +1,4 @@
-/** Reads the texts of /proc. Pure: text in, numbers out; undefined where a text does not say. */
+/** Reads the texts of /proc. Pure: text in, numbers out; undefined where a value is missing. */
 
 export interface CpuTimes {
   readonly busy: number;

@@ -185,7 +185,7 @@ export class LinkTable {
   #probed(wan: Wan, pppoe: ReadonlySet<string>) {
     const { options } = this.#parts;
     const { probe, checks } = options;
-    // A verdict from before an outage of the interface says nothing of the link after it.
+    // A verdict from before an outage of the interface does not apply to the link after it.
     if (!wan.present || interfaceFault(wan.present.state) !== null) return [];
     const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, pppoe) === 'cellular';
     const pace = isMetered ? 'metered_interval_s' : 'interval_s';

@@ -11,7 +11,7 @@ export interface Signs {
   readonly addresses: readonly string[] | null;
   /** A default route of some table leads through it. */
   readonly isRouted: boolean;
-  /** Unmarked traffic leaves by it, or the configuration marks it as balanced. */
+  /** Unmarked traffic uses it, or the configuration marks it as balanced. */
   readonly isSelected: boolean;
   /** What becomes of unmarked traffic of this machine: some link carries it, a default route refuses it, or none leads out. */
   readonly traffic: 'carried' | 'refused' | 'unrouted';
@@ -19,7 +19,7 @@ export interface Signs {
   readonly reachable: boolean | null;
   /** What is asked over the link; empty: nothing is configured. */
   readonly asked: readonly string[];
-  /** What the prober or the checker says. */
+  /** The verdict of the prober or the checker. */
   readonly probe_reason: string | null;
   readonly decided_by: 'probes' | 'checks';
 }

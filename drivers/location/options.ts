@@ -18,7 +18,7 @@ export const locationOptions = z
           .min(2)
           .max(600)
           .default(10)
-          .describe('a receiver that says nothing for so long is reported mute'),
+          .describe('a receiver that sends nothing for so long is reported mute'),
       })
       .optional()
       .describe('asks gpsd for the position; {} for gpsd on this machine'),

@@ -37,7 +37,7 @@ export const speedtestOptions = z.strictObject({
     .max(32)
     .default([])
     .describe(
-      'further links where data cost money; cellular and satellite links count by themselves where the driver links knows them',
+      'further metered links; cellular and satellite links that the driver links reports are always metered',
     ),
   roots: z
     .strictObject({

@@ -1,4 +1,4 @@
-/** Saves power while the battery of the kit is low, as `low_battery` of the configuration says. */
+/** Saves power while the battery of the kit is low, as `low_battery` of the configuration specifies. */
 import type { LowBatteryConfig } from '../config/low-battery.ts';
 import type { KitTelemetry } from '../contract/kit.ts';
 import type { Streams } from '../hub/assets/assets.ts';
@@ -12,7 +12,7 @@ export const battery_look_ms = 5_000;
 type Battery = Pick<KitTelemetry, 'battery' | 'battery_charging'>;
 
 interface LowBatteryParts {
-  /** What the file says now; undefined: nothing is saved. */
+  /** The present content of the file; undefined: nothing is saved. */
   readonly config: () => LowBatteryConfig | undefined;
   readonly battery: () => Battery;
   /** Rates and allowed commands are others now. */

@@ -23,7 +23,7 @@ export class PartnerPublisher {
     this.#parts = parts;
   }
 
-  /** Whether the row that is being accepted is of the service itself, which has what it says. */
+  /** Whether the row that is being accepted is of the service itself, which has its content already. */
   get isAppending(): boolean {
     return this.#isAppending;
   }

@@ -1,4 +1,4 @@
-/** Local policy: which commands may run, and how much the cloud may change of what the file says. */
+/** Local policy: which commands may run, and how much the cloud may change of what the file specifies. */
 import type { LinkType } from '../contract/kit.ts';
 import type { KitConfig } from '../contract/tasks.ts';
 import type { Command } from '../driver/command.ts';
@@ -35,7 +35,7 @@ export class PacePolicy {
   readonly #savedRates: () => Partial<FeedRates> | undefined;
   #cloud: KitConfig = {};
 
-  /** `config` answers what the file says now, `savedRates` the limits while power is saved. */
+  /** `config` answers the present content of the file, `savedRates` the limits while power is saved. */
   constructor(
     config: () => Pick<Config, 'feeds' | 'uplink'>,
     linkInUse: () => LinkType | undefined,

@@ -28,7 +28,7 @@ export interface Config {
   /** Lower case; `no_kit_id` before the first start of a kit whose configuration leaves it out. */
   readonly kit_id: string;
   readonly kit_name: string | undefined;
-  /** `trusted`: the time of day counts as right whatever the kernel says. */
+  /** `trusted`: the time of day counts as right regardless of the kernel. */
   readonly clock: 'auto' | 'trusted';
   readonly state_dir: string;
   readonly runtime_dir: string;

@@ -44,7 +44,7 @@ export function readKey(file: string, pem: string): Read<KeyObject> {
 }
 
 /**
- * What the clock says about a certificate, or undefined. Only ever a warning: a gateway without a battery-backed clock
+ * The validity of a certificate by the clock, or undefined. Only ever a warning: a gateway without a battery-backed clock
  * boots in the past, and a kit with an expired certificate must still fill its buffer.
  */
 export function validityWarning(

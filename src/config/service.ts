@@ -77,7 +77,7 @@ export const serviceSection = z.strictObject({
   webhooks: webhooksSection,
   tls: tlsSection
     .optional()
-    .describe('left out: plain HTTP, for the loopback or behind a proxy that speaks TLS'),
+    .describe('left out: plain HTTP, for the loopback or behind a proxy that terminates TLS'),
   history: z
     .union([
       z.literal('off'),

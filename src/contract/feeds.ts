@@ -47,7 +47,7 @@ export const droneFeeds = {
     alt_amsl_m: altitude_amsl,
     relative_alt_m: z.number().nullable().optional().describe('metres above the home position'),
   }),
-  /** What the satellite receiver itself says. */
+  /** What the satellite receiver itself reports. */
   gps_raw: z.looseObject({
     lat: latitude.nullable(),
     lon: longitude.nullable(),

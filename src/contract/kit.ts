@@ -27,7 +27,7 @@ export type LinkType = z.output<typeof linkType>;
 export const linkStatus = z.enum(['online', 'offline', 'standby']);
 export type LinkStatus = z.output<typeof linkStatus>;
 
-/** Why a link is offline, as one word; the sentence beside it says more. */
+/** Why a link is offline, as one word; the sentence beside it has details. */
 export const linkCause = z.enum([
   'removed',
   'switched_off',

@@ -53,7 +53,7 @@ export const taskOrigin = z.strictObject({
     .nullable()
     .describe('`requested_by_name` of the dispatch, label of the API key, user name on the gateway'),
   uid: z.int().nonnegative().nullable().describe('user id on the gateway'),
-  requested_by: z.uuid().nullable().describe('as the dispatch says'),
+  requested_by: z.uuid().nullable().describe('as given in the dispatch'),
 });
 export type TaskOrigin = z.output<typeof taskOrigin>;
 
@@ -83,7 +83,7 @@ export const taskReport = z.strictObject({
     .datetime()
     .max(time_chars_max)
     .optional()
-    .describe('as the dispatch says; absent where `payload` is'),
+    .describe('as given in the dispatch; absent where `payload` is'),
 });
 export type TaskReport = z.output<typeof taskReport>;
 

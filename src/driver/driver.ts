@@ -26,7 +26,7 @@ export interface AssetDescription {
   readonly parent_key?: string | null;
   /**
    * Where the kit's media server fetches the picture, H.264 preferred, with the credentials in it. Never published: the
-   * connector turns it into `whep_url`, as its `media` section says.
+   * connector turns it into `whep_url`, as its `media` section specifies.
    */
   readonly rtsp_url?: string | null;
   /** Why the stream of the device is withheld, and what to do; the kit is then degraded. */

@@ -1,4 +1,4 @@
-/** What the control socket speaks: the bodies of its routes, and the functions of the daemon that answer them. */
+/** The protocol of the control socket: the bodies of its routes, and the functions of the daemon that answer them. */
 import { z } from 'zod';
 import { type JsonObject, jsonObject } from '../contract/json.ts';
 import { link, linkCause } from '../contract/kit.ts';
@@ -14,7 +14,7 @@ const uplinkReport = z.object({
   /** `5` or `3.1.1`; null before the first connection. */
   protocol: z.string().nullable(),
   since: time,
-  /** One sentence on the state, for the technician; empty when there is nothing to say. */
+  /** One sentence on the state, for the technician; empty when there is nothing to report. */
   detail: z.string(),
   /** Since the last stable connection. */
   attempts: count,
@@ -249,7 +249,7 @@ export const log_level_s = { default: 900, max: 86_400 } as const;
 
 /** Body of `POST /log-levels`. */
 export const logLevelRequest = z.strictObject({
-  /** `level: null` brings back what the configuration says. */
+  /** `level: null` brings back what the configuration specifies. */
   changes: z
     .array(z.strictObject({ name: logName, level: logLevel.nullable() }))
     .min(1)
@@ -265,7 +265,7 @@ export const logLevels = z.object({
     z.object({
       name: logName,
       level: logLevel,
-      /** Null: what the configuration says. */
+      /** Null: what the configuration specifies. */
       until: time.nullable(),
     }),
   ),

@@ -35,7 +35,7 @@ export function openBrokerSocket(
   const socket = connectTls({
     ...target,
     minVersion: 'TLSv1.2',
-    // Whatever the environment says.
+    // Regardless of the environment.
     rejectUnauthorized: true,
     ...(isIP(host) === 0 && { servername: host }),
     ...(ca !== undefined && { ca }),

@@ -15,7 +15,7 @@ export interface ClockEvidence {
 /** Somebody else vouches for the clock: the technician, or a test. */
 export const vouched: ClockEvidence = { isSet: () => true, doubt: () => undefined };
 
-/** The largest error in microseconds that the clock may have, as the kernel says; null when it does not say. */
+/** The largest error in microseconds that the clock may have, as reported by the kernel; null without a report. */
 export type ReadMaxError = () => number | null;
 
 /** No service disciplines the clock: NTP_PHASE_LIMIT of the kernel. chrony leaves STA_UNSYNC set without `rtcsync`, but not this. */

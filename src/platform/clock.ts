@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { ClockEvidence } from './clock-evidence.ts';
 
 export interface Stamp {
-  /** UTC, milliseconds since 1970, as the clock says. */
+  /** UTC, milliseconds since 1970, by the clock. */
   readonly time_ms: number;
   /** Milliseconds since boot; rises evenly while the time of day jumps. */
   readonly mono_ms: number;
@@ -18,7 +18,7 @@ export interface Clock {
 
 /** The time of day jumped, against the monotonic clock. */
 export interface ClockStep {
-  /** What the clock would say without it. */
+  /** Where the clock would be without the step. */
   readonly from_ms: number;
   readonly to_ms: number;
   /** Below 0: back. */

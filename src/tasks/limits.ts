@@ -1,4 +1,4 @@
-/** The limits of everything that a task may wait for, hold or say. */
+/** The limits of a task: waiting, holding and reporting. */
 
 export interface TaskLimits {
   /** Tasks of one asset that wait for their turn. A safety command does not count: it pre-empts them. */

@@ -26,7 +26,7 @@ export type TaskEvent =
   | { readonly kind: 'progress'; readonly message: string; readonly pct: number | null }
   | { readonly kind: 'succeed'; readonly result: JsonObject }
   | { readonly kind: 'fail'; readonly error: string }
-  /** `detail`: what the handler says about the outcome. */
+  /** `detail`: what the handler reported about the outcome. */
   | { readonly kind: 'cancel'; readonly detail?: string }
   /** A safety command of this name takes its place. */
   | { readonly kind: 'supersede'; readonly by: string; readonly detail?: string }

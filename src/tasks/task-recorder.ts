@@ -57,7 +57,7 @@ export class TaskRecorder {
     this.#options = options;
   }
 
-  /** Ends that the disk does not have: their tasks are still open, and `note` says why. */
+  /** Ends that the disk does not have: their tasks are still open, and `note` has the reason. */
   get unrecorded(): readonly (Pick<Written, 'entry'> & { readonly note: string | undefined })[] {
     return [...this.#unrecorded.values()];
   }

@@ -1,5 +1,5 @@
 /**
- * Whether a task is in time. The time of day says whether a dispatch is stale; from its reception on the monotonic clock
+ * Whether a task is in time. The time of day decides whether a dispatch is stale; from its reception on the monotonic clock
  * counts, so that a jump of the time of day neither extends a running task nor ends it.
  */
 import type { TaskDispatch } from '../contract/tasks.ts';
@@ -10,7 +10,7 @@ import { clock_disagreement_ms, deadline_max_ms } from './limits.ts';
 import { texts } from './texts.ts';
 
 export interface Due {
-  /** UTC, as the dispatch says. */
+  /** UTC, as given in the dispatch. */
   readonly deadline_ms: number;
   /** The same on this boot's monotonic clock. */
   readonly due_mono_ms: number;
@@ -29,7 +29,7 @@ export interface Delivery {
   readonly queued?: boolean;
   /** Made on the gateway itself: `created_at` is of the kit's own clock. */
   readonly local?: boolean;
-  /** UTC that it is at least, whatever the kit's clock says: other dispatches were created then. */
+  /** UTC that it is at least, regardless of the kit's clock: other dispatches were created then. */
   readonly at_least_ms?: number;
 }
 
@@ -83,7 +83,7 @@ function refusalWithoutClock(command: Risk, delivery: Delivery): string | undefi
   return notSent(texts.clock_not_set(command.risk_level));
 }
 
-/** A dispatch never has more time than it was given, even when the cloud's clock is ahead of ours. */
+/** A dispatch never has more time than it was given, even when the cloud's clock is ahead of the kit's. */
 function dueFrom(deadline_ms: number, created_ms: number, stamp: Stamp): Judged<Due> {
   const left_ms = Math.min(deadline_ms - stamp.time_ms, deadline_ms - created_ms);
   if (left_ms > 0) return due({ deadline_ms, left_ms, created_ms }, stamp);

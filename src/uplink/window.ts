@@ -12,7 +12,7 @@ const queue_ms = 60;
 const growth = 1.25;
 /** The rate is measured over a round trip, but not over less. */
 const slot_min_ms = 50;
-/** The best of so many slots counts: a pause of ours is no sign of a slower link. */
+/** The best of so many slots counts: a pause of the kit is no sign of a slower link. */
 const slots_kept = 4;
 /** The shortest round trip is looked for over this time and the one before. */
 const base_slot_ms = 30_000;

@@ -41,7 +41,7 @@ export function dnsQuestion(id: number, name: string, type: RecordType): Buffer 
   return Buffer.concat([header, ...labels, end]);
 }
 
-/** What a datagram says to a question; `foreign`: it is no answer to it. */
+/** Interprets a datagram as the answer to a question; `foreign`: it is no answer to it. */
 export type DnsAnswer = { readonly addresses: readonly string[] } | { readonly refusal: string } | 'foreign';
 
 /** Reads the addresses of the asked type, CNAMEs included, without following them further. */

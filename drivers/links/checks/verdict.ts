@@ -1,4 +1,4 @@
-/** Joins what the probes and the checks of a link say. Pure. */
+/** Joins the results of the probes and the checks of a link. Pure. */
 import type { ProbeReading } from '../probe/api.ts';
 import { texts } from '../texts.ts';
 import type { CheckReading } from './api.ts';

@@ -26,7 +26,7 @@ export function isConfigured(addresses: readonly string[]): boolean {
   return addresses.some((address) => !wire_only.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'));
 }
 
-/** The public address among an interface's own, IPv4 first; null when it is behind somebody's NAT. */
+/** The public address among an interface's own, IPv4 first; null when it is behind a NAT. */
 export function ownPublicAddress(addresses: readonly string[]): string | null {
   const ours = addresses.filter(
     (address) => isPublicIp(address) && !examples.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),

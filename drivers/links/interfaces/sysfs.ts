@@ -103,7 +103,7 @@ export class Interfaces {
       rx_bytes: readNumberSync(join(dir, 'statistics/rx_bytes')),
       tx_bytes: readNumberSync(join(dir, 'statistics/tx_bytes')),
       mtu: readNumberSync(join(dir, 'mtu')),
-      // Drivers that do not know their speed say -1, 0 or 2^32 - 1.
+      // Drivers that do not know their speed report -1, 0 or 2^32 - 1.
       speed_bps: speed_mbps && speed_mbps < 0xff_ff_ff_ff ? speed_mbps * 1e6 : undefined,
     };
   }

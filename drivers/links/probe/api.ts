@@ -28,7 +28,7 @@ export interface ProberSpec {
   readonly onChange: () => void;
 }
 
-/** What the probes of the window say. */
+/** Results of the probes of the window. */
 export interface ProbeReading {
   /** With hysteresis over all targets; null: not known yet. */
   readonly reachable: boolean | null;

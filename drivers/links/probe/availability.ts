@@ -16,7 +16,7 @@ import { DayWindow, minute_ms, type Times, window_minutes } from './day-window.t
 
 /** Notes further apart than this leave the time between them unobserved: the process was stopped or asleep. */
 const gap_max_ms = 150_000;
-/** Less observed time than this says nothing. */
+/** Less observed time than this is not enough. */
 const observed_min_ms = 60_000;
 const write_every_ms = 60_000;
 /** A clock that shows an earlier time is wrong: it has no battery and is not set yet. */

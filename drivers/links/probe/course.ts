@@ -125,7 +125,7 @@ export class ProbeCourse {
       return;
     }
     this.#record(sequence, method, echo);
-    // A target that is silent while others answer is at fault itself: it says nothing of the link, nor of the method.
+    // A target that is silent while others answer is at fault itself: it is no evidence about the link or the method.
     if (!answered && this.#isSilent(this.#asked.get(sequence)?.target)) return;
     this.#count(method, answered, sequence);
     if (method === this.#method || answered) this.#judge(sequence, answered);
@@ -235,7 +235,7 @@ export class ProbeCourse {
     this.#window.dropBefore(this.#next);
   }
 
-  /** A right is missing: that says nothing of the link. */
+  /** A right is missing: that is no evidence about the link. */
   #refuse(method: Method, reason: string): void {
     this.#reason = reason;
     if (method === 'tcp') return;

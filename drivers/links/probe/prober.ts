@@ -1,4 +1,4 @@
-/** Asks the targets of one link in turn, for as long as the link exists, and says how the link is. */
+/** Asks the targets of one link in turn, for as long as the link exists, and reports the state of the link. */
 import { DeviceRejected, messageOf } from '../../../src/errors.ts';
 import { reasonOf } from '../../../src/platform/linux/bound-fd.ts';
 import { deviceIndex } from '../../../src/platform/linux/network-device.ts';
@@ -13,7 +13,7 @@ import { type Echo, IcmpEchoes } from './echoes.ts';
 const doubt_interval_ms = 1_000;
 
 /**
- * `StartProber` of the agreement. Unreachable is said after four probes in a row without an answer, each of which has
+ * `StartProber` of the agreement. Unreachable is reported after four probes in a row without an answer, each of which has
  * `timeout_ms`, and at once when the device is gone; reachable with the second answer.
  */
 export const startProber: StartProber = (spec) => {

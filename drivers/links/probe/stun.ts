@@ -35,7 +35,7 @@ export function bindingRequest(transaction_id: Uint8Array): Buffer {
 }
 
 /**
- * What a datagram says to the request with this transaction id: the address that the server sees, `refused` for an
+ * Interprets a datagram as the answer to the request with this transaction id: the address that the server sees, `refused` for an
  * answer that gives none, `foreign` for a datagram that is no answer to the request.
  */
 export function readBindingResponse(

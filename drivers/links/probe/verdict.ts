@@ -21,7 +21,7 @@ export const undecided: Verdict = { reachable: null, misses: 0, hits: 0, answere
 
 /**
  * The verdict after one more probe. A loss becomes known a timeout after its probe was sent, so newer probes may have
- * been answered by then: such a loss counts for the loss figure, but says nothing of the link as it is now.
+ * been answered by then: such a loss counts for the loss figure, but is no evidence about the link as it is now.
  */
 export function judge(
   verdict: Verdict,

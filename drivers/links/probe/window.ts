@@ -1,6 +1,6 @@
-/** The last probes of one link and what they say: latency, jitter, loss. Pure; every moment is given. */
+/** The last probes of one link and their results: latency, jitter, loss. Pure; every moment is given. */
 
-/** What became of a probe. `rtt_ms` null: it was answered, but its time says nothing of the way. */
+/** What became of a probe. `rtt_ms` null: it was answered, but its time does not measure the path. */
 type Outcome = { readonly rtt_ms: number | null } | 'lost';
 
 export interface Figures {
@@ -16,7 +16,7 @@ export interface WindowLimits {
   readonly timeout_ms: number;
 }
 
-/** Fewer probes than this say nothing about loss. */
+/** Fewer probes than this are not enough for loss. */
 const loss_probes_min = 5;
 
 interface Record {

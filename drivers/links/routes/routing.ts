@@ -1,4 +1,4 @@
-/** Which interfaces carry the kit's own traffic: what the kernel's rules and default routes say together. Pure. */
+/** Which interfaces carry the kit's own traffic: derived from the kernel's rules and default routes. Pure. */
 
 export type Family = 4 | 6;
 
@@ -28,7 +28,7 @@ export interface Rule {
   readonly skips_defaults: boolean;
 }
 
-/** What the kernel's tables say. */
+/** The kernel's tables. */
 export interface Routing {
   readonly routes: readonly DefaultRoute[];
   readonly rules: readonly Rule[];

@@ -27,7 +27,7 @@ export function bytesPossible(speed_bps: number | undefined, pause_ms: number): 
 
 /**
  * Mean bits per second between two readings. Null when the interface is another one, when a counter was reset, or when
- * it says more than the link can carry.
+ * it exceeds what the link can carry.
  */
 export function ratesBetween(
   before: Counters | undefined,

@@ -291,7 +291,7 @@ class Attempt {
     const causes = causesText(reasons, more);
     const { what, expected } = this.#order;
     const refusal = texts.refused(this.#to.name, what, result_name);
-    // It may have answered another command, or somebody else has done it.
+    // It may have answered another command, or another station may have caused it.
     if (this.#was_seen) this.#failUnknown(`${texts.contradicted(refusal, expected)}${reasons}${causes}`);
     const failure = `${refusal}${reasons}${causes}`;
     return this.#isAmbiguous ? this.#failUnknown(texts.ambiguous(failure)) : this.#fail(failure);
@@ -299,7 +299,7 @@ class Attempt {
 
   /**
    * Waits for the end of a command in execution; a resent command might restart it. Undefined: its effect was seen and no answer
-   * followed, or the vehicle has said nothing more about it.
+   * followed, or the vehicle has reported nothing more about it.
    */
   async #awaitCompletion(first: Ack): Promise<Ack | undefined> {
     let reported_pct: number | undefined;
@@ -324,7 +324,7 @@ class Attempt {
     return seen === 'over' ? this.#wait(finalAck, this.#was_seen ? reason_wait_ms : 0) : seen;
   }
 
-  /** Returns the newest answer that is not to an earlier command: a refusal of that one says nothing about this one. */
+  /** Returns the newest answer that is not to an earlier command: a refusal of that one does not apply to this one. */
   #newestAck(): Ack | undefined {
     const answers = this.#to.contact.acks.filter(
       ({ ack, at_ms }) => ack.command === this.#order.command && at_ms >= this.#sent_ms,

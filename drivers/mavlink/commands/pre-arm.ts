@@ -1,4 +1,4 @@
-/** Lets an ArduPilot run its pre-arm checks when it reports that they fail and has not said why. Changes nothing on the vehicle. */
+/** Lets an ArduPilot run its pre-arm checks when it reports that they fail and has not reported why. Changes nothing on the vehicle. */
 import type { CommandContext } from '../../../src/driver/command.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Contact } from '../vehicles/contact.ts';

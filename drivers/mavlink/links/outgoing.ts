@@ -14,7 +14,7 @@ const sequence_numbers = 256;
 const foreign_max = 64;
 /** An answer to a command of a station may arrive this late. */
 const foreign_answer_ms = 10_000;
-/** An answer to a command of ours arrives within this time, also over a satellite. */
+/** An answer to a command of this kit arrives within this time, also over a satellite. */
 export const late_answer_max_ms = 200_000;
 
 const commanding: ReadonlySet<MessageName> = new Set([

@@ -1,4 +1,4 @@
-/** Reads the position from the modem whose satellite receiver is on, and says once when there is none to read. */
+/** Reads the position from the modem whose satellite receiver is on, and reports once when there is none to read. */
 import type { DriverLog, Fix } from '../../../src/driver/driver.ts';
 import type { Bus } from '../../../src/device/dbus/bus.ts';
 import { Fixes, gps_raw_source } from './fix.ts';

@@ -84,7 +84,7 @@ function openStream(session: ClientHttp2Session, path: string, timeout_ms: numbe
       'grpc-timeout': `${Math.ceil(timeout_ms)}m`,
     });
   } catch (error) {
-    // The server has said goodbye since the last call.
+    // The server has sent GOAWAY since the last call.
     throw new DeviceUnreachable(texts.connection_closed, { cause: error });
   }
 }
@@ -132,7 +132,7 @@ function answerOf(head: Headers, trailers: Headers, body: Buffer): Answer {
   if (http_status !== '200' || !type.startsWith('application/grpc')) {
     throw new DeviceUnreachable(texts.not_grpc(http_status, type));
   }
-  // A server that has nothing but a status to say puts it into the first headers.
+  // A server that has only a status puts it into the first headers.
   const last = 'grpc-status' in trailers ? trailers : head;
   const code = last['grpc-status'] ?? '';
   if (!/^\d{1,3}$/u.test(code)) throw new DeviceUnreachable(texts.no_status);

@@ -1,4 +1,4 @@
-/** What a dish says, with the numbers of its fields (SpaceX.API.Device). Pure: bytes in, facts out; undefined is not known. */
+/** What a dish reports, with the numbers of its fields (SpaceX.API.Device). Pure: bytes in, facts out; undefined is not known. */
 import {
   bool,
   decode,

@@ -1,7 +1,7 @@
 /** Reads the XML of the vendor's own protocol: nonces and alarms. Pure, and bounded in length, depth and count. */
 import { type AiType, aiType } from '../../../src/contract/feeds.ts';
 
-/** What a camera reports of one channel. Undefined: the message does not say. */
+/** What a camera reports of one channel. Undefined: the message does not contain it. */
 export interface Reported {
   readonly channel: number;
   readonly motion: boolean | undefined;

@@ -24,7 +24,7 @@ export class SimSessions {
     return token !== null && (this.#leases.get(token) ?? 0) > Date.now();
   }
 
-  /** As after a restart, or when somebody disconnects all users. */
+  /** As after a restart, or when all users are disconnected. */
   forgetAll(): void {
     this.#leases.clear();
   }

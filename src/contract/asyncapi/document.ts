@@ -8,7 +8,7 @@ import { channels, contract_version, upTopic } from '../topics.ts';
 
 const binding_version = '0.2.0';
 
-/** What a receiver must do that no schema can say. */
+/** Duties of a receiver that no schema can express. */
 const rules = {
   'x-dedup-key': '(kit_id, epoch, seq); for task reports also (task_id, revision)',
   'x-order':

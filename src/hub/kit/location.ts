@@ -33,7 +33,7 @@ interface Noted {
   readonly fixed_ms: number;
   /** How old it was when it came, by the receiver's time. */
   readonly late_ms: number;
-  /** False: the receiver did not say when, so the fix counts as made when it came. */
+  /** False: the receiver gave no time, so the fix counts as made when it came. */
   readonly timed: boolean;
   /** The source no longer reports it. */
   readonly kept: boolean;

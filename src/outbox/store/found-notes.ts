@@ -7,7 +7,7 @@ import { forgetUnwritten, readUnwritten, type Unwritten } from '../unwritten.ts'
 
 /** Epoch of the last note that was taken over. */
 const noted_epoch = 'unwritten_epoch';
-/** More than memory holds: a longer run is no note of ours. */
+/** More than memory holds: a longer run was not written by this kit. */
 const run_rows_max = 100_000;
 
 /** Runs `enter` in a transaction that also takes over the notes. Those of another kit, and those taken over before, change nothing. */

@@ -17,7 +17,7 @@ export function homeOf(asset_id, { world }) {
 }
 
 /**
- * Which limit of its fence the drone has crossed, in the words of the contract; '' when it does not say which. Undefined: none, or
+ * Which limit of its fence the drone has crossed, in the words of the contract; '' when it does not report which. Undefined: none, or
  * not reported.
  * @param {string} asset_id
  * @param {Now} now

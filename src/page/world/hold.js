@@ -11,7 +11,7 @@ const repeat_max_ms = 1_700;
 const repeat_min_ms = 300;
 
 /**
- * From `x-kit-move-ms` of the schema, how long one command moves; 1.7 s where that is not said.
+ * From `x-kit-move-ms` of the schema, how long one command moves; 1.7 s where that is missing.
  * @param {Pick<CommandDefinition, 'input_schema'>} command
  * @returns {number} milliseconds
  */

@@ -19,7 +19,7 @@ const retry_max_ms = 30_000;
  * @property {number} frames decoded so far
  */
 
-/** The stream cannot be played; the message says why. */
+/** The stream cannot be played; the message has the reason. */
 class NoVideo extends Error {}
 
 /**

@@ -49,7 +49,7 @@ export async function listenNetlink(spec: NetlinkSpec): Promise<void> {
   spec.signal.addEventListener('abort', close, { once: true });
 }
 
-/** Empties the socket; whether the kernel had anything to say. */
+/** Empties the socket; whether the kernel had sent anything. */
 function readAll(c: Libc, fd: number, room: Buffer): boolean {
   let hasNews = false;
   for (let reads = 0; reads < reads_per_turn_max; reads += 1) {

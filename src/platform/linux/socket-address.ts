@@ -1,4 +1,4 @@
-/** Addresses as the kernel wants them: `sockaddr_in` and `sockaddr_in6` of Linux, from and to text. */
+/** Addresses as the kernel expects them: `sockaddr_in` and `sockaddr_in6` of Linux, from and to text. */
 import { isIPv4, isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
 import { texts } from '../texts.ts';

@@ -1,4 +1,4 @@
-/** Reads a line of the log back and says it as a person would: who, what, for how long, why, and what else is known. */
+/** Formats a line of the log as a sentence: subject, event, duration, cause, and further facts. */
 
 import { printable } from '../foreign-text.ts';
 
@@ -69,7 +69,7 @@ export interface Prose {
   readonly tail: readonly string[];
 }
 
-/** Facts are woven into the sentence where a person would say them, and follow it as key=value where not. */
+/** Some facts become part of the sentence; the others follow it as key=value. */
 export function prose({ sentence, facts }: LogEntry): Prose {
   const left = new Map(facts);
   const take = (key: string): unknown => {

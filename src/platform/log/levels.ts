@@ -6,7 +6,7 @@ import { type Level, levels as order } from './entry.ts';
 export interface LevelView {
   readonly name: string | null;
   readonly level: Level;
-  /** UTC, milliseconds: until then in place of what the configuration says; null: for good. */
+  /** UTC, milliseconds: until then in place of what the configuration specifies; null: for good. */
   readonly until_ms: number | null;
 }
 
@@ -51,7 +51,7 @@ export class LogLevels {
     return own ?? this.#passing.get(everything)?.level ?? level;
   }
 
-  /** What the configuration says; passing levels stay. */
+  /** What the configuration specifies; passing levels stay. */
   configure(base: BaseLevels): void {
     this.#base = base;
   }
@@ -71,7 +71,7 @@ export class LogLevels {
     this.#passing.set(key, { level, until_ms: Date.now() + ms, timer });
   }
 
-  /** Back to what the configuration says. */
+  /** Resets to what the configuration specifies. */
   reset(name: string | null): void {
     clearTimeout(this.#passing.get(name ?? everything)?.timer);
     this.#passing.delete(name ?? everything);

@@ -26,11 +26,11 @@ export interface Log {
 export interface LogRoot extends Log {
   /** The log of a driver or part that has its own level; null: of the program as a whole. */
   readonly ownerOf: (name: string | null) => Log;
-  /** What the configuration says; levels that were set for a time stay until their time is over. */
+  /** What the configuration specifies; levels that were set for a time stay until their time is over. */
   readonly configure: (levels: BaseLevels) => void;
   /** Sets the level of one driver or part (null: all without their own) for a time, at most 24 h. */
   readonly override: (name: string | null, level: Level, for_ms: number) => void;
-  /** Back to what the configuration says. */
+  /** Resets to what the configuration specifies. */
   readonly reset: (name: string | null) => void;
   readonly levels: () => readonly LevelView[];
   /** The last lines as JSON, without secrets, oldest first. */

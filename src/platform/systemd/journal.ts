@@ -19,7 +19,7 @@ const fields_max = 48;
 /** As in syslog.h. */
 const priorities: Readonly<Record<Level, number>> = { debug: 7, info: 6, warn: 4, error: 3, fatal: 2 };
 
-/** Whether this descriptor (2: standard error) leads to the journal, as `JOURNAL_STREAM` of systemd.exec says. */
+/** Whether this descriptor (2: standard error) leads to the journal, as `JOURNAL_STREAM` of systemd.exec specifies. */
 export function isJournal(fd: number, journal_stream: string | undefined): boolean {
   if (!journal_stream) return false;
   try {

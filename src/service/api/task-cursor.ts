@@ -9,7 +9,7 @@ export function cursorAfter({ created_ms, task_id }: StoredTask): string {
   return Buffer.from(`${created_ms}.${task_id}`).toString('base64url');
 }
 
-/** Undefined: not one of ours. */
+/** Undefined: the text is not a cursor of this service. */
 export function readCursor(text: string): Place | undefined {
   const [, created_ms, task_id] = form.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? [];
   return task_id === undefined ? undefined : { created_ms: Number(created_ms), task_id };

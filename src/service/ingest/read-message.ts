@@ -29,7 +29,7 @@ export interface Message {
   readonly data: Json;
   /** Why its content cannot be stored; only its number is. */
   readonly refused?: string;
-  /** This service has made it, and has what it says; only its number is stored. */
+  /** This service has made it, and has its content; only its number is stored. */
   readonly isOwn?: boolean;
 }
 

@@ -76,7 +76,7 @@ function sentAt(reception: Reception, now_ms: number): number {
   return Math.min(now_ms, Math.max(0, ...messages.map(({ time_ms }) => time_ms)));
 }
 
-/** A retained birth: the kit is connected to the broker now, though it may have said nothing for long. */
+/** A retained birth: the kit is connected to the broker now, though it may have sent nothing for long. */
 function isVouched(reception: Reception): boolean {
   return reception.retained && holdsBirth(reception);
 }

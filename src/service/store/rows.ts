@@ -99,7 +99,7 @@ export const commandsOf = jsonText.pipe(
   z.array(commandDefinition.extend({ name: text, description: text, input_schema: z.record(text, json) })),
 );
 export const jsonOf = jsonText.pipe(json);
-/** What the kit said of itself, and when by its own clock. */
+/** What the kit reported about itself, and when by its own clock. */
 const storedState = kitState.extend({
   name: text.nullish(),
   boot: text,

@@ -51,7 +51,7 @@ const answers_kept_ms = 86_400_000;
 export type Announce = (queries: Queries, changes: readonly Change[]) => Promise<void>;
 
 export interface SqlStoreOptions {
-  /** Called inside each transaction that stores what kits say. */
+  /** Called inside each transaction that stores what kits report. */
   readonly announce?: Announce;
   /** False: only the newest values are stored. */
   readonly keepsHistory?: boolean;

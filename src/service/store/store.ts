@@ -21,7 +21,7 @@ export interface StoredKit {
   readonly state: (KitState & { readonly said_ms?: number | undefined }) | undefined;
   /** When this service last heard of the kit, its own clock, milliseconds since 1970. */
   readonly heard_ms: number | null;
-  /** When the broker last delivered its birth as a retained message: it was connected then, and may have said nothing for long. */
+  /** When the broker last delivered its birth as a retained message: it was connected then, and may have sent nothing for long. */
   readonly vouched_ms: number | null;
   /** Since when its presence is what it is; null: that was before anybody looked. */
   readonly since_ms: number | null;
@@ -102,7 +102,7 @@ export interface Committed {
    * duplicates. Of any number of ranges.
    */
   readonly acks: readonly { readonly kit_id: string; readonly ack: CloudAck }[];
-  /** Kits that said that they are connected. */
+  /** Kits that reported that they are connected. */
   readonly births: readonly string[];
   /** Kits that were not known before. */
   readonly new_kits: readonly string[];
@@ -152,7 +152,7 @@ export interface PartnerState {
   readonly asset_id: string;
   readonly gone: boolean;
   readonly revision: number;
-  /** What the other side said last; null: nothing. */
+  /** The last report of the other side; null: nothing. */
   readonly peer_revision: number | null;
   /** The other side has the fix of this time. */
   readonly fix_sent_ms: number;

@@ -86,7 +86,7 @@ function presenceOf(kit_id: string, turned: NonNullable<Extract<Change, { kind: 
   });
 }
 
-/** A kit that fell silent while its presence said online, or that sends again. `present_ms`: when it was last, or is again. */
+/** A kit that fell silent while its presence was online, or that sends again. `present_ms`: when it was last, or is again. */
 export function silenceOf(
   kit_id: string,
   { online, present_ms, time_ms }: { online: boolean; present_ms: number; time_ms: number },

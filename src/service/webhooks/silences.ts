@@ -1,5 +1,5 @@
 /**
- * Queues `kit.offline` for kits that fell silent, though their presence at the broker says online, and `kit.online` when they send
+ * Queues `kit.offline` for kits that fell silent, though their presence at the broker is online, and `kit.online` when they send
  * again: the rule by which List Kits shows them offline, as events.
  */
 import { isOnline, silent_after_ms } from '../api/views.ts';

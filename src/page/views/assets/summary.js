@@ -119,7 +119,7 @@ function radioFacts({ mesh }) {
  * @returns {readonly Fact[]}
  */
 function placeFacts(asset, view) {
-  // The gateway is the kit: its distance says nothing.
+  // The gateway is the kit: its distance is meaningless.
   if (asset.type === 'gateway') return [];
   const from = placeOfKit(view);
   const to = placeOfAsset(asset, view);

@@ -79,7 +79,7 @@ function batteryOf({ live }) {
 }
 
 /**
- * One sentence for each condition; assets together, and what the state says already left out.
+ * One sentence for each condition; assets together, and without what the state already shows.
  * @param {readonly Condition[]} conditions
  * @returns {readonly string[]}
  */

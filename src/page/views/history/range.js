@@ -1,4 +1,4 @@
-/** The time that is shown: its choice, the moment in it, and what is said where there is no history. */
+/** The time that is shown: its choice, the moment in it, and the text where there is no history. */
 import { spans_h } from '../../world/history/history.js';
 import { clock } from '../../world/units.js';
 import { t } from '../../words/words.js';

@@ -73,7 +73,7 @@ export function fullAt(gb, limit_gb, time_ms) {
   const first_ms = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
   const end_ms = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
   const passed_ms = time_ms - first_ms;
-  // The first day says little about the rate of a month.
+  // The first day is a poor estimate of the rate of a month.
   if (passed_ms < day_ms || gb <= 0) return undefined;
   const full_ms = first_ms + (limit_gb / gb) * passed_ms;
   return full_ms < end_ms ? Math.max(full_ms, time_ms) : undefined;

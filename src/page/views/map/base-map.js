@@ -27,7 +27,7 @@ let archive;
 let losses = 0;
 let isPrepared = false;
 
-/** The policy of the page lets no text become a script but the address of this one worker. */
+/** The policy of the page allows no script from text, except the address of this one worker. */
 function prepare() {
   if (isPrepared) return;
   isPrepared = true;

@@ -137,7 +137,7 @@ export async function openPostgres(
       client.release();
       return rows;
     } catch (error) {
-      // What a statement was refused for says nothing about its connection.
+      // What a statement was refused for does not concern its connection.
       client.release(error instanceof StorageUnavailable);
       throw error;
     }
