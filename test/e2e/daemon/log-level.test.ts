@@ -55,7 +55,10 @@ describe('kit-connector log-level', () => {
         [['mavlnik=debug'], /nothing here is called "mavlnik"; drivers and parts are gateway, hub, media/],
         [['gateway=loud'], /"gateway=loud" is not a valid setting; write a level \(debug, info/],
         [['=debug'], /"=debug" is not a valid setting/],
-        [['gateway=debug', '--for', '25h'], /"25h" is not a duration up to 24h; write it like 90s, 10m or 2h/],
+        [
+          ['gateway=debug', '--for', '25h'],
+          /"25h" is not a duration up to 24h; write it like 90s, 10m or 2h/,
+        ],
         [['gateway=debug', '--for', 'ever'], /"ever" is not a duration up to 24h/],
       ] as const;
       for (const [words, refusal] of refusals) {

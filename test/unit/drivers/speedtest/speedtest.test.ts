@@ -220,7 +220,9 @@ it.each(['no-such0', '../../../etc', '..'])(
 
 it('names the servers that are configured, and says why one cannot be reached', async () => {
   const lab = start();
-  await expect(lab.test({ server: 'far' })).rejects.toThrow('no server is named "far"; the configured servers are near');
+  await expect(lab.test({ server: 'far' })).rejects.toThrow(
+    'no server is named "far"; the configured servers are near',
+  );
   const nowhere = start({ servers: [serverAt('http://127.0.0.1:9')] });
   await expect(nowhere.test()).rejects.toThrow(/127\.0\.0\.1 port 9 over lo: connection refused/u);
   const unnamed = start({ servers: [serverAt('http://no-such-host.invalid')] });
