@@ -107,7 +107,7 @@ test('facts of the daemon are findings, and those that the configuration has too
 test('a kit without a broker has a finding with the key to set', async () => {
   await withDirectory(async (dir) => {
     const { code, stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
-    expect(stdout).toMatch(/^warn {2}configuration: no broker is configured.*; write its address/mu);
+    expect(stdout).toMatch(/^warn {2}configuration: no broker is configured.*; set broker\.url/mu);
     expect(stdout).not.toContain('broker tcp');
     expect(code).toBe(1);
   });
