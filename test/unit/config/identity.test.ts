@@ -98,7 +98,9 @@ it('reports a state that was copied from another machine, and only that', async 
       'was written on another machine',
     );
     // The whole disk was copied, its machine id with it.
-    expect(await become(`${first}\n`, '10000000bbbbbbbb\0')).toContain('may share one kit_id; in a copy');
+    expect(await become(`${first}\n`, '10000000bbbbbbbb\0')).toContain(
+      'may share one kit_id; if this is a copy',
+    );
     // Until systemd has written it down, the id is one of this boot.
     const mounted = `36 35 0:32 /machine-id ${files.machine_id} ro - tmpfs tmpfs rw\n`;
     expect(await become(`${'b'.repeat(32)}\n`, '', mounted)).toBeUndefined();

@@ -65,7 +65,7 @@ it.each([
   [
     '{ cert_file: cert, key_file: key, client_certificates: required }',
     'tls.client_certificates',
-    'name its file as client_ca_file',
+    'set client_ca_file',
   ],
 ])('names the fault of %s', async (tls, key, remedy) => {
   for (const read of [embedded, standalone]) {
@@ -83,6 +83,6 @@ it('warns of a certificate that ends soon, and of video that browsers would not 
   );
   expect(warnings).toContainEqual(expect.stringMatching(/^the certificate in .*cert expires on/u));
   expect(warnings).toContainEqual(
-    expect.stringContaining('play no video from http://192.0.2.1:8889 on a page that came over TLS'),
+    expect.stringContaining('block video from http://192.0.2.1:8889 on a page that was loaded over TLS'),
   );
 });

@@ -115,7 +115,7 @@ it('stops at its bytes when the server does not', async () => {
 });
 
 it.each([
-  ['redirect', /HTTP status 302 to http:\/\/elsewhere\.invalid\/file; configure the address/u],
+  ['redirect', /HTTP status 302 to http:\/\/elsewhere\.invalid\/file; configure the target of the redirect/u],
   ['error', /HTTP status 503/u],
   ['short', /only 8000 bytes transferred within 2 s.* larger file/u],
   ['reset', /download over lo: the server closed the connection/u],
@@ -171,7 +171,7 @@ it('runs one test at a time', async () => {
   const lab = start({ bytes_max: 100_000_000, seconds_max: 60 });
   const first = lab.test();
   await eventually('data flow', () => server.moved.down > 0);
-  await expect(lab.test()).rejects.toThrow(/running already/u);
+  await expect(lab.test()).rejects.toThrow(/already running/u);
   lab.cancel();
   await expect(first).rejects.toThrow(CommandRefused);
   await lab.stop();
@@ -228,7 +228,7 @@ it('names the servers that are configured, and says why one cannot be reached', 
   const unnamed = start({ servers: [serverAt('http://no-such-host.invalid')] });
   await expect(unnamed.test()).rejects.toThrow(/no-such-host\.invalid/u);
   const unrouted = start({ servers: [serverAt('http://192.0.2.1')] });
-  await expect(unrouted.test()).rejects.toThrow(/192\.0\.2\.1 port 80 by lo: /u);
+  await expect(unrouted.test()).rejects.toThrow(/192\.0\.2\.1 port 80 over lo: /u);
   for (const each of [lab, nowhere, unnamed, unrouted]) await each.stop();
 });
 
