@@ -79,7 +79,7 @@ async function answers(dish: Dish): Promise<boolean> {
 function named(error: unknown, { link, host, port }: StarlinkOptions): unknown {
   if (!(error instanceof DeviceUnreachable)) return error;
   const place = `${host} port ${port}`;
-  const message = texts.dish_failed(link, place, error.message.replace(`${place} by ${link}: `, ''));
+  const message = texts.dish_failed(link, place, error.message.replace(`${place} over ${link}: `, ''));
   return new DeviceUnreachable(message, { cause: error });
 }
 

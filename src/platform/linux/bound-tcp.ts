@@ -50,7 +50,7 @@ export async function connectTcp(target: TcpTarget): Promise<Socket> {
     return socket;
   }
   const code = result.outcome === 'refused' ? 'ECONNREFUSED' : result.code;
-  const way = target.device === undefined ? '' : ` by ${target.device}`;
+  const way = target.device === undefined ? '' : ` over ${target.device}`;
   throw new DeviceUnreachable(texts.connect_failed(target.host_ip, target.port, way, reasonOf(code)), {
     cause: Object.assign(new Error(code), { code }),
   });

@@ -56,7 +56,7 @@ describe('sockets bound to a device', () => {
     const refused = connectTcp({ device: 'lo', host_ip: '127.0.0.1', port, timeout_ms });
     await expect(refused).rejects.toThrow(DeviceUnreachable);
     await expect(refused).rejects.toMatchObject({
-      message: `127.0.0.1 port ${port} by lo: connection refused`,
+      message: `127.0.0.1 port ${port} over lo: connection refused`,
       cause: { code: 'ECONNREFUSED' },
     });
     const missing = connectTcp({ device: 'none0', host_ip: '127.0.0.1', port, timeout_ms });
